@@ -1,0 +1,180 @@
+//! The contract of the code model: every constant that the rewriter, the verifier and the runtime must
+//! agree on, in one place. No logic lives here. `docs/code-model.md` explains how the pieces fit;
+//! the `const` assertions at the end hold the relations that the safety argument needs.
+#![forbid(unsafe_code)]
+#![no_std]
+
+/// Version of the contract. A module carries it in its [`note::ABI`] note; loaders refuse any other.
+pub const ABI_VERSION: u32 = 1;
+
+/// Page size of x86-64, bytes.
+pub const PAGE: u64 = 4096;
+
+/// Constants of the instruction-level rules (rules V1–V5).
+pub mod code {
+    /// `A`: largest single memory access of an allow-listed instruction, bytes.
+    pub const MAX_ACCESS: u32 = 64;
+    /// `D`: largest sum of constant rsp changes since the last touch; also the half-width of legal
+    /// displacements of rsp-based operands around `-OFF`, bytes.
+    pub const MAX_MOVE: u32 = 0x1_0000;
+    /// `T`: largest |d| of a touch at `d-OFF(%rsp)`, bytes.
+    pub const MAX_TOUCH: u32 = MAX_MOVE;
+    /// `OFF`: address on the control stack minus its image on the data stack, bytes.
+    pub const OFF: u32 = 0x4000_0000;
+    /// The entry label: `endbr64`. In memory order.
+    pub const LABEL: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    /// The label as the little-endian word that unit U1 loads.
+    pub const LABEL_WORD: u32 = u32::from_le_bytes(LABEL);
+    /// Immediate of U1's `add`: adding it to the label word gives zero, and its bytes hold no label.
+    pub const LABEL_NEGATED: u32 = LABEL_WORD.wrapping_neg();
+    /// Immediate of U2's `and`: keeps the offset inside the slot, 8-aligned.
+    pub const SLOT_MASK: u32 = (super::stack::SLOT - 8) as u32;
+}
+
+/// The 8 GiB stride of one domain and the 4 GiB window at its start. Offsets from the window base `W`.
+pub mod window {
+    /// Distance between the bases of two domains' windows, bytes; windows are aligned to it.
+    pub const STRIDE: u64 = 8 << 30;
+    /// Size of the memory that a module can address, bytes.
+    pub const SIZE: u64 = 4 << 30;
+    /// `[0, NULL_GUARD)` is never mapped: null pointers fault.
+    pub const NULL_GUARD: u64 = HEADER;
+    /// The header page, read-only to the module ([`super::header`]).
+    pub const HEADER: u64 = 0x1_0000;
+    /// First byte of the gate table, read-only to the module.
+    pub const GATE_TABLE: u64 = 0x1_1000;
+    /// One past the last byte of the gate table.
+    pub const GATE_TABLE_END: u64 = 0x1_2000;
+    /// The runtime's own stubs (gate stubs, then labelled callback stubs), executable.
+    pub const STUBS: u64 = 0x1_2000;
+    /// The module's image: its virtual address 0 is mapped here. Stubs and image text are contiguous so
+    /// that one kernel mapping holds both.
+    pub const IMAGE: u64 = 0x2_0000;
+    /// Images end below this offset; brk heap and mmap area follow the image.
+    pub const IMAGE_MAX: u64 = 0x4000_0000;
+    /// Shared region (grants), mapped at the same offset in every window that shares it.
+    pub const SHARED: u64 = 0x8000_0000;
+    /// One past the shared region; heap and mmap area of a domain end at [`SHARED`].
+    pub const SHARED_END: u64 = 0xC000_0000;
+    /// First data-stack slot.
+    pub const STACKS: u64 = 0xC000_0000;
+    /// First control-stack slot (outside the window): `STACKS + OFF`.
+    pub const CONTROL: u64 = STACKS + super::code::OFF as u64;
+    /// One past the control area; the rest of the stride belongs to the runtime.
+    pub const CONTROL_END: u64 = CONTROL + super::stack::SLOTS * super::stack::SLOT;
+}
+
+/// One thread's stack slot. The control slot and its data image have the same layout.
+pub mod stack {
+    /// Size and alignment of a slot, bytes. A power of two.
+    pub const SLOT: u64 = 16 << 20;
+    /// Number of slots (threads) of a domain.
+    pub const SLOTS: u64 = 64;
+    /// `G`: bytes at each end of a slot that are never accessible, in the control area and in its image.
+    pub const GUARD: u64 = 256 << 10;
+    /// Offset in the slot of one past its highest usable byte.
+    pub const TOP: u64 = SLOT - GUARD;
+    /// Largest usable size of one stack, bytes.
+    pub const MAX_SIZE: u64 = TOP - GUARD;
+    /// Offset in the *data* slot of the thread header: 64 bytes that the module may read and write.
+    pub const THREAD_HEADER: u64 = TOP - 64;
+    /// Offset in the data slot of the thread pointer (what `%fs:0` holds natively), 8 bytes.
+    pub const THREAD_POINTER: u64 = THREAD_HEADER;
+    /// Displacement, from the control slot's base truncated to 32 bits, of the thread pointer's word.
+    pub const THREAD_POINTER_DISP: i32 = (THREAD_POINTER as i64 - super::code::OFF as i64) as i32;
+    /// Offset in the control slot of the exit word of an outermost call: the last 8 bytes below the
+    /// thread header's mirror, so that everything above it on the control stack stays zero.
+    pub const EXIT_WORD: u64 = THREAD_HEADER - 8;
+}
+
+/// Fields of the header page: byte offsets from the window base.
+pub mod header {
+    use super::window::HEADER;
+    /// `u32` [`MAGIC_VALUE`], then `u32` ABI version.
+    pub const MAGIC: u64 = HEADER;
+    /// `u64` `W`, the window base. Units U1 and U3 add it.
+    pub const W: u64 = HEADER + 0x08;
+    /// `u32` upper half of `W`; pinpoint checks compare with it (it is `W + 4` of the little-endian word).
+    pub const W_HIGH: u64 = W + 4;
+    /// `u64` offset in the window of one past the module's image.
+    pub const IMAGE_END: u64 = HEADER + 0x10;
+    /// `u64` memory quota of the domain, bytes.
+    pub const MEMORY_LIMIT: u64 = HEADER + 0x18;
+    /// "LGW1".
+    pub const MAGIC_VALUE: u32 = u32::from_le_bytes(*b"LGW1");
+}
+
+/// Gates: the only way out of a window is `call *%gs:GATE_TABLE+8*i`.
+pub mod gate {
+    /// Number of slots of the table.
+    pub const SLOTS: u64 = (super::window::GATE_TABLE_END - super::window::GATE_TABLE) / 8;
+    /// Slot of system calls: Linux register convention (rax number, rdi rsi rdx r10 r8 r9; every
+    /// register but rax, rcx and r11 is preserved).
+    pub const SYSCALL: u64 = 0;
+    /// First slot of the module's imports: System V calling convention.
+    pub const FIRST_IMPORT: u64 = 16;
+    /// Bytes of one stub.
+    pub const STUB_SIZE: u64 = 16;
+    /// Offset from `STUBS` of the first labelled callback stub (callable through function pointers).
+    pub const CALLBACK_STUBS: u64 = SLOTS * STUB_SIZE;
+    /// Number of labelled callback stubs.
+    pub const CALLBACKS: u64 = 1024;
+    /// Bytes from the control rsp at a gate stub to the caller's return address: an import is called
+    /// through a thunk in the module (`f: endbr64; call *%gs:slot; ret`), a callback stub directly.
+    pub const IMPORT_DEPTH: u64 = 8;
+}
+
+/// ELF notes of a module. Owner name [`NAME`](note::NAME), descriptors as below, all in a read-only segment
+/// and covered by a PT_NOTE program header.
+pub mod note {
+    /// Owner of the notes, without the terminating zero.
+    pub const NAME: &str = "Lockgate";
+    /// Section that holds the notes in objects and modules.
+    pub const SECTION: &str = ".note.lockgate";
+    /// `u32` ABI version, `u32` flags ([`FLAG_PINPOINT`]).
+    pub const ABI: u32 = 1;
+    /// UTF-8 lines, one export each: a C prototype (`double cbrt(double)`) or a bare name if its
+    /// signature is not known.
+    pub const EXPORTS: u32 = 2;
+    /// UTF-8 lines, one import each: decimal gate slot, space, C prototype or bare name.
+    pub const IMPORTS: u32 = 3;
+    /// UTF-8 lines, one input each: BLAKE3 hash in hexadecimal, two spaces, file name.
+    pub const SOURCES: u32 = 4;
+    /// The module was built with `--pinpoint`.
+    pub const FLAG_PINPOINT: u32 = 1;
+}
+
+/// Symbols that the sysroot defines and the runtime or the rewriter refers to.
+pub mod symbol {
+    /// `void _lg_init(long *stack)`: initialises libc and runs constructors. `stack` is what the kernel
+    /// gives a new process at its initial rsp: argc, argv, 0, envp, 0, auxv.
+    pub const INIT: &str = "_lg_init";
+    /// `int _lg_main(long *stack)`: `_lg_init`, then `exit(main(argc, argv, envp))`. Whole programs only.
+    pub const MAIN: &str = "_lg_main";
+    /// `int _lg_thread_init(void)`: gives the calling host thread its thread-local storage in this
+    /// domain; runs once per thread, after `_lg_init`, on the thread's own stack slot. 0 or -errno.
+    pub const THREAD_INIT: &str = "_lg_thread_init";
+    /// `void _lg_thread_exit(void)`: frees what `_lg_thread_init` made.
+    pub const THREAD_EXIT: &str = "_lg_thread_exit";
+    /// `void *_lg_alloc(size_t)`: the module's malloc, for the host.
+    pub const ALLOC: &str = "_lg_alloc";
+    /// `void _lg_free(void *)`: the module's free, for the host.
+    pub const FREE: &str = "_lg_free";
+}
+
+// What the safety argument relies on (rules.md §0, docs/code-model.md).
+const _: () = {
+    use {code::*, stack::*, window::*};
+    assert!(MAX_TOUCH <= MAX_MOVE);
+    assert!(SLOT.is_power_of_two() && SLOT > 2 * GUARD);
+    assert!(GUARD >= 2 * MAX_TOUCH as u64 + MAX_MOVE as u64 + PAGE + MAX_ACCESS as u64);
+    assert!((OFF as u64).is_multiple_of(SLOT));
+    assert!((OFF as u64) + (MAX_MOVE as u64) + (MAX_TOUCH as u64) < 1 << 31);
+    assert!(STACKS + SLOTS * SLOT == SIZE, "data stacks end with the window");
+    assert!(CONTROL == SIZE && CONTROL_END <= STRIDE, "control stacks lie outside the window, inside the stride");
+    assert!(GUARD >= MAX_ACCESS as u64, "an access at the window's last byte ends in the first control guard");
+    assert!(STUBS + gate::CALLBACK_STUBS + gate::CALLBACKS * gate::STUB_SIZE <= IMAGE);
+    assert!(gate::SLOTS == 512 && GATE_TABLE.is_multiple_of(PAGE) && GATE_TABLE_END == STUBS);
+    assert!(IMAGE_MAX <= SHARED && SHARED_END <= STACKS);
+    assert!(EXIT_WORD.is_multiple_of(16) == false && EXIT_WORD.is_multiple_of(8));
+};

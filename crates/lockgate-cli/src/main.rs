@@ -1,0 +1,2 @@
+//! The `lockgate` program.
+fn main() {}
