@@ -1,2 +1,59 @@
-//! The `lockgate` program.
-fn main() {}
+//! The `lockgate` program: one file per command under `cmd/`.
+#![forbid(unsafe_code)]
+mod cmd;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Fast, safe calls between native modules that do not trust each other.
+#[derive(Parser)]
+#[command(name = "lockgate", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compile and link C like cc; the final link makes a verified module
+    #[command(disable_help_flag = true)]
+    Cc(cmd::cc::Args),
+    /// Rewrite and link objects and archives into a verified module
+    Link(cmd::link::Args),
+    /// Rewrite one object or archive
+    Rewrite(cmd::rewrite::Args),
+    /// Judge a module: exit status 0 if every rule holds, 1 if not
+    Verify(cmd::verify::Args),
+    /// Show a module's exports, imports, report, notes and annotated disassembly
+    Inspect(cmd::inspect::Args),
+    /// Run a whole program inside a domain
+    Run(cmd::run::Args),
+    /// Call one exported function of a module
+    Call(cmd::call::Args),
+    /// Measure calls, overhead, verifier, rewriter and domain creation
+    Bench(cmd::bench::Args),
+    /// Say what this machine supports
+    Doctor(cmd::doctor::Args),
+    /// Write the manual pages to a folder
+    #[command(hide = true)]
+    Man(cmd::man::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Cc(args) => cmd::cc::main(args),
+        Command::Link(args) => cmd::link::main(args),
+        Command::Rewrite(args) => cmd::rewrite::main(args),
+        Command::Verify(args) => cmd::verify::main(args),
+        Command::Inspect(args) => cmd::inspect::main(args),
+        Command::Run(args) => cmd::run::main(args),
+        Command::Call(args) => cmd::call::main(args),
+        Command::Bench(args) => cmd::bench::main(args),
+        Command::Doctor(args) => cmd::doctor::main(args),
+        Command::Man(args) => cmd::man::main(args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("lockgate: {error:#}");
+        ExitCode::from(2)
+    })
+}

@@ -1,0 +1,12 @@
+//! `lockgate bench`.
+
+use std::process::ExitCode;
+
+/// Arguments of `lockgate bench`.
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// Runs the command.
+pub fn main(_args: Args) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("not built yet")
+}

@@ -1,0 +1,11 @@
+//! The commands, one file each.
+pub mod bench;
+pub mod call;
+pub mod cc;
+pub mod doctor;
+pub mod inspect;
+pub mod link;
+pub mod man;
+pub mod rewrite;
+pub mod run;
+pub mod verify;
