@@ -1,0 +1,38 @@
+# Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
+.POSIX:
+.PHONY: help setup build demo test lint bench evidence man clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+setup:
+	@scripts/setup.sh
+
+build: setup ## the lockgate program, target/release/lockgate
+	cargo build --release --locked
+
+demo: build ## SQLite in a domain, a hostile module that fails, a latency table
+	cargo run --release --locked --quiet -p lockgate-demo
+
+lint: setup ## formatting, lints, documentation warnings
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+test: lint ## lints, then every test
+	cargo test --workspace --locked
+
+bench: build ## all benchmarks, JSON in build/bench/
+	mkdir -p build/bench
+	for b in calls verify rewrite create overhead; do \
+		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
+
+evidence: build bench ## the long evidence: full flag matrix, long fuzzing, all benchmarks
+	cargo test --workspace --release --locked -- --include-ignored
+
+man: build ## manual pages, in build/man/
+	target/release/lockgate man build/man
+
+clean: ## removes what was built
+	cargo clean
+	rm -rf build

@@ -1,0 +1,140 @@
+//! The rules that the tree keeps about itself: each test reads the files of the repository.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
+}
+
+fn metadata() -> serde_json::Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(root())
+        .output()
+        .expect("cargo metadata runs");
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+}
+
+/// Files of the repository with one of `extensions`, build products left out.
+fn files(extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("readable folder") {
+            let path = entry.expect("readable entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !name.starts_with('.') && name != "target" && name != "build" {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x)) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_dependency_has_a_licence_we_can_ship() {
+    const ALLOWED: [&str; 11] = [
+        "MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0",
+        "ISC", "MIT-0", "Unicode-3.0", "Zlib",
+    ];
+    for package in metadata()["packages"].as_array().expect("packages") {
+        let name = package["name"].as_str().unwrap_or_default();
+        let licence = package["license"].as_str().unwrap_or_default();
+        // One acceptable alternative of each OR, every part of each AND.
+        let fine = licence.replace('/', " OR ").split(" AND ").all(|all| {
+            all.split(" OR ").any(|one| ALLOWED.contains(&one.trim_matches(|c: char| " ()".contains(c))) || one.trim() == "Unlicense")
+        });
+        assert!(fine, "{name}: licence {licence:?} is not on the list");
+    }
+}
+
+#[test]
+fn dependencies_come_from_the_registry_and_are_justified() {
+    let justified = fs::read_to_string(root().join("docs/dependencies.md")).expect("docs/dependencies.md");
+    let metadata = metadata();
+    for package in metadata["packages"].as_array().expect("packages") {
+        let source = package["source"].as_str();
+        assert!(
+            source.is_none_or(|s| s.starts_with("registry+")),
+            "{}: not from the registry: {source:?}",
+            package["name"]
+        );
+        if source.is_some() {
+            continue; // only our own crates' direct dependencies are ours to justify
+        }
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let name = dependency["name"].as_str().unwrap_or_default();
+            if dependency["path"].is_null() {
+                assert!(justified.contains(&format!("`{name}`")), "docs/dependencies.md does not name `{name}`");
+                assert_ne!(dependency["req"], "*", "{name}: a dependency needs a version");
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_lives_in_named_files() {
+    let here = file!();
+    let mut offenders = BTreeSet::new();
+    for path in files(&["rs"]) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.ends_with("_sys.rs") || name.ends_with("_asm.rs") || here.ends_with(&name) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("readable source");
+        let code = text.lines().map(|l| l.split("//").next().unwrap_or_default());
+        // `extern "C" fn` types and the `#![forbid(unsafe_code)]` attribute are not unsafe code.
+        if code.into_iter().any(|l| {
+            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "asm!("].iter().any(|word| l.contains(word))
+        }) {
+            offenders.insert(path.strip_prefix(root()).expect("inside the tree").display().to_string());
+        }
+    }
+    assert!(offenders.is_empty(), "unsafe code outside *_sys.rs and *_asm.rs: {offenders:#?}");
+}
+
+#[test]
+fn the_verifier_forbids_unsafe_code_and_does_not_know_the_rewriter() {
+    let folder = root().join("crates/lockgate-verify");
+    let lib = fs::read_to_string(folder.join("src/lib.rs")).expect("lib.rs");
+    assert!(lib.contains("#![forbid(unsafe_code)]"));
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("Cargo.toml");
+    assert!(!manifest.contains("lockgate-rewrite"), "the verifier may not depend on the rewriter");
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for path in files(&["md"]) {
+        let text = fs::read_to_string(&path).expect("readable document");
+        for (at, _) in text.match_indices("](") {
+            let target = text[at + 2..].split(')').next().unwrap_or_default();
+            let target = target.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let full = path.parent().expect("has a folder").join(target);
+            assert!(full.exists(), "{}: broken link to {target}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_promise_names_a_metric_that_the_benchmarks_know() {
+    let text = fs::read_to_string(root().join("SPECIFICATION.md")).expect("SPECIFICATION.md");
+    let sources: String = files(&["rs"]).iter().filter_map(|p| fs::read_to_string(p).ok()).collect();
+    let mut promises = 0;
+    for line in text.lines().filter(|l| l.starts_with("| `")) {
+        let metric = line.split('`').nth(1).unwrap_or_default();
+        promises += 1;
+        assert!(sources.contains(metric), "SPECIFICATION.md: no source names the metric {metric}");
+    }
+    assert!(promises >= 8, "SPECIFICATION.md lists only {promises} promises");
+}
