@@ -4,9 +4,11 @@
 //! Rules V0–V6 are stated in `docs/rules.md`.
 #![forbid(unsafe_code)]
 
+mod elf;
 mod module;
+mod notes;
 
-pub use module::{Export, Import, Module, ParseError, Relocation, Segment, SegmentKind};
+pub use module::{Export, Import, Module, ParseError, Relocation, Segment, SegmentKind, Symbol};
 
 /// What a module can read or modify, as a whole (rule V6). Proxies save, clear and restore only this.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]

@@ -1,0 +1,144 @@
+//! The notes of a module (`lockgate_abi::note`).
+
+use crate::elf::{File, error};
+use crate::{Import, ParseError};
+use lockgate_abi::{ABI_VERSION, gate, note};
+use std::collections::BTreeMap;
+
+/// What the notes say. Later notes of the same type continue earlier ones, except [`note::ABI`],
+/// which occurs once.
+#[derive(Default)]
+pub(crate) struct Notes {
+    abi_seen: bool,
+    pub pinpoint: bool,
+    /// Name and, if known, prototype of each export.
+    pub exports: BTreeMap<String, Option<String>>,
+    /// By slot.
+    pub imports: Vec<Import>,
+    pub sources: Vec<(String, String)>,
+}
+
+const REMEDY: &str = "the notes are damaged or made by other tools: link the module again with `lockgate cc`";
+
+impl Notes {
+    /// Reads one PT_NOTE segment, `size` bytes at `offset`; notes of other owners are skipped.
+    pub(crate) fn read(
+        &mut self,
+        file: File<'_>,
+        offset: u64,
+        size: u64,
+        align: u64,
+    ) -> Result<(), ParseError> {
+        let align = if align == 8 { 8 } else { 4 };
+        let area = File(file.slice(offset, size)?);
+        let located = |e: ParseError| ParseError { offset: e.offset + offset, ..e };
+        let mut at = 0;
+        while at < size {
+            let name_size = area.u32(at).map_err(located)?;
+            let desc_size = area.u32(at + 4).map_err(located)?;
+            let kind = area.u32(at + 8).map_err(located)?;
+            let name = area.slice(at + 12, name_size.into()).map_err(located)?;
+            let desc_at = (at + 12 + u64::from(name_size)).next_multiple_of(align);
+            let desc = area.slice(desc_at, desc_size.into()).map_err(located)?;
+            if name.strip_suffix(&[0]) == Some(note::NAME.as_bytes()) {
+                self.take(kind, desc, offset + desc_at)?;
+            }
+            at = (desc_at + u64::from(desc_size)).next_multiple_of(align);
+        }
+        Ok(())
+    }
+
+    /// Checks what can be checked only when all notes are read.
+    pub(crate) fn finish(&mut self) -> Result<(), ParseError> {
+        if !self.abi_seen {
+            return Err(error(
+                "it has no Lockgate note",
+                0,
+                "not a Lockgate module: link it with `lockgate cc`",
+            ));
+        }
+        self.imports.sort_by_key(|import| import.slot);
+        match self.imports.windows(2).find(|pair| pair[0].slot == pair[1].slot) {
+            Some(pair) => Err(error(format!("two imports use gate slot {}", pair[0].slot), 0, REMEDY)),
+            None => Ok(()),
+        }
+    }
+
+    fn take(&mut self, kind: u32, desc: &[u8], offset: u64) -> Result<(), ParseError> {
+        let wrong = |what: String| error(what, offset, REMEDY);
+        if kind == note::ABI {
+            return self.take_abi(desc, offset);
+        }
+        if !matches!(kind, note::EXPORTS | note::IMPORTS | note::SOURCES) {
+            return Err(wrong(format!("note type {kind} is unknown")));
+        }
+        let text = std::str::from_utf8(desc).map_err(|_| wrong("a note is not UTF-8".into()))?;
+        for line in text.trim_end_matches('\0').lines().filter(|line| !line.is_empty()) {
+            if line.chars().any(char::is_control) {
+                return Err(wrong("a note line holds control characters".into()));
+            }
+            match kind {
+                note::EXPORTS => {
+                    let (name, signature) =
+                        prototype(line).ok_or_else(|| wrong(format!("no name in '{line}'")))?;
+                    if self.exports.insert(name.clone(), signature).is_some() {
+                        return Err(wrong(format!("export '{name}' is noted twice")));
+                    }
+                }
+                note::IMPORTS => {
+                    let import = import(line).ok_or_else(|| wrong(format!("'{line}' is not an import")))?;
+                    self.imports.push(import);
+                }
+                _ => {
+                    let source =
+                        source(line).ok_or_else(|| wrong(format!("'{line}' is not an input hash")))?;
+                    self.sources.push(source);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_abi(&mut self, desc: &[u8], offset: u64) -> Result<(), ParseError> {
+        if self.abi_seen || desc.len() != 8 {
+            return Err(error("the ABI note is not one note of 8 bytes", offset, REMEDY));
+        }
+        let (version, flags) = (File(desc).u32(0)?, File(desc).u32(4)?);
+        if version != ABI_VERSION {
+            let what =
+                format!("it is made for version {version} of the code model; this is version {ABI_VERSION}");
+            return Err(error(what, offset, "rebuild it with this version's `lockgate cc`"));
+        }
+        if flags & !note::FLAG_PINPOINT != 0 {
+            return Err(error(format!("unknown flags {flags:#x} in the ABI note"), offset, REMEDY));
+        }
+        (self.abi_seen, self.pinpoint) = (true, flags & note::FLAG_PINPOINT != 0);
+        Ok(())
+    }
+}
+
+/// The function's name and, if `line` is more than a bare name, the prototype itself.
+fn prototype(line: &str) -> Option<(String, Option<String>)> {
+    let is_name = |c: char| c.is_alphanumeric() || "_.$@".contains(c);
+    let Some((head, _)) = line.split_once('(') else {
+        return line.chars().all(is_name).then(|| (line.to_owned(), None));
+    };
+    let head = head.trim_end();
+    let name = head.rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())?;
+    Some((name.to_owned(), Some(line.to_owned())))
+}
+
+/// `"16 double cbrt(double)"`.
+fn import(line: &str) -> Option<Import> {
+    let (slot, line) = line.split_once(' ')?;
+    let slot = slot.parse::<u16>().ok()?;
+    let (name, signature) = prototype(line)?;
+    (gate::FIRST_IMPORT..gate::SLOTS).contains(&slot.into()).then_some(Import { name, signature, slot })
+}
+
+/// `"<64 hexadecimal digits>  <file name>"`.
+fn source(line: &str) -> Option<(String, String)> {
+    let (hash, name) = line.split_once("  ")?;
+    (hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .then(|| (hash.to_owned(), name.to_owned()))
+}
