@@ -1,0 +1,2 @@
+/* libpng's configuration: the prebuilt one that it ships. */
+#include <scripts/pnglibconf.h.prebuilt>
