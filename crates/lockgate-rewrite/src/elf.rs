@@ -1,0 +1,508 @@
+//! Relocatable ELF objects: sections, symbols and relocations in their original order, read strictly and
+//! written back. (System V ABI, "Object Files"; AMD64 supplement §4.)
+
+use crate::error::{Error, Reason};
+
+/// Section types (`sh_type`).
+pub mod sht {
+    #![allow(missing_docs)]
+    pub const NULL: u32 = 0;
+    pub const PROGBITS: u32 = 1;
+    pub const SYMTAB: u32 = 2;
+    pub const STRTAB: u32 = 3;
+    pub const RELA: u32 = 4;
+    pub const NOBITS: u32 = 8;
+    pub const REL: u32 = 9;
+    pub const GROUP: u32 = 17;
+    pub const SYMTAB_SHNDX: u32 = 18;
+}
+
+/// Section flags (`sh_flags`).
+pub mod shf {
+    #![allow(missing_docs)]
+    pub const WRITE: u64 = 1;
+    pub const ALLOC: u64 = 2;
+    pub const EXECINSTR: u64 = 4;
+    pub const INFO_LINK: u64 = 0x40;
+    pub const GROUP: u64 = 0x200;
+}
+
+/// Relocation types of x86-64 (`R_X86_64_*`).
+pub mod reloc {
+    #![allow(missing_docs)]
+    pub const NONE: u32 = 0;
+    pub const ABS64: u32 = 1;
+    pub const PC32: u32 = 2;
+    pub const GOT32: u32 = 3;
+    pub const PLT32: u32 = 4;
+    pub const GOTPCREL: u32 = 9;
+    pub const ABS32: u32 = 10;
+    pub const ABS32S: u32 = 11;
+    pub const PC16: u32 = 13;
+    pub const PC8: u32 = 15;
+    pub const DTPOFF64: u32 = 17;
+    pub const TPOFF64: u32 = 18;
+    pub const TLSGD: u32 = 19;
+    pub const TLSLD: u32 = 20;
+    pub const DTPOFF32: u32 = 21;
+    pub const GOTTPOFF: u32 = 22;
+    pub const TPOFF32: u32 = 23;
+    pub const PC64: u32 = 24;
+    pub const GOTOFF64: u32 = 25;
+    pub const GOTPC32: u32 = 26;
+    pub const SIZE32: u32 = 32;
+    pub const SIZE64: u32 = 33;
+    pub const GOTPC32_TLSDESC: u32 = 34;
+    pub const TLSDESC_CALL: u32 = 35;
+    pub const GOTPCRELX: u32 = 41;
+    pub const REX_GOTPCRELX: u32 = 42;
+}
+
+/// Symbol types (`STT_*`) and bindings (`STB_*`).
+pub mod sym {
+    #![allow(missing_docs)]
+    pub const NOTYPE: u8 = 0;
+    pub const OBJECT: u8 = 1;
+    pub const FUNC: u8 = 2;
+    pub const SECTION: u8 = 3;
+    pub const FILE: u8 = 4;
+    pub const IFUNC: u8 = 10;
+    pub const LOCAL: u8 = 0;
+    pub const GLOBAL: u8 = 1;
+    pub const WEAK: u8 = 2;
+}
+
+/// First reserved section index: absolute, common and the like.
+const SHN_LORESERVE: u16 = 0xff00;
+const EHDR: usize = 64;
+const SHDR: usize = 64;
+const SYM: usize = 24;
+const RELA: usize = 24;
+
+/// A relocation with addend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reloc {
+    /// Offset of the field in the section.
+    pub offset: u64,
+    /// Index in [`Object::symbols`].
+    pub symbol: u32,
+    /// Type, one of [`reloc`].
+    pub kind: u32,
+    /// Constant that is added to the symbol's value.
+    pub addend: i64,
+}
+
+/// A section. String, symbol and relocation tables appear too, so that indices stay as in the input; their
+/// contents are made anew by [`Object::write`].
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// Name.
+    pub name: String,
+    /// Type, one of [`sht`].
+    pub kind: u32,
+    /// Flags, a union of [`shf`].
+    pub flags: u64,
+    /// `sh_link`.
+    pub link: u32,
+    /// `sh_info`.
+    pub info: u32,
+    /// Alignment, bytes.
+    pub align: u64,
+    /// Size of an entry of a table, bytes.
+    pub entry_size: u64,
+    /// Size in memory of a `NOBITS` section, bytes.
+    pub nobits_size: u64,
+    /// Contents.
+    pub data: Vec<u8>,
+    /// Relocations of the contents, ordered by offset.
+    pub relocs: Vec<Reloc>,
+    /// Index of the section that holds the relocations.
+    pub reloc_section: Option<usize>,
+}
+
+impl Section {
+    /// Whether the section holds instructions that will be loaded.
+    pub fn is_code(&self) -> bool {
+        self.kind == sht::PROGBITS && self.flags & shf::EXECINSTR != 0 && !self.data.is_empty()
+    }
+
+    /// Whether the section is loaded.
+    pub fn is_loaded(&self) -> bool {
+        self.flags & shf::ALLOC != 0
+    }
+}
+
+/// A symbol.
+#[derive(Debug, Clone)]
+pub struct Symbol {
+    /// Name, as bytes: compilers write what they like.
+    pub name: Vec<u8>,
+    /// Binding, one of [`sym`].
+    pub binding: u8,
+    /// Type, one of [`sym`].
+    pub kind: u8,
+    /// `st_other` (visibility).
+    pub other: u8,
+    /// `st_shndx` as in the file.
+    pub shndx: u16,
+    /// Offset in the section.
+    pub value: u64,
+    /// Size, bytes.
+    pub size: u64,
+}
+
+impl Symbol {
+    /// Index of the section that defines the symbol; `None` if it is undefined, absolute or common.
+    pub fn section(&self) -> Option<usize> {
+        (self.shndx != 0 && self.shndx < SHN_LORESERVE).then_some(usize::from(self.shndx))
+    }
+
+    /// Whether another object must define the symbol.
+    pub fn is_undefined(&self) -> bool {
+        self.shndx == 0
+    }
+
+    /// The name for messages.
+    pub fn display_name(&self) -> String {
+        String::from_utf8_lossy(&self.name).into_owned()
+    }
+}
+
+/// A relocatable object.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// Sections by index; entry 0 is the null section.
+    pub sections: Vec<Section>,
+    /// Symbols by index; entry 0 is the null symbol, local symbols come first.
+    pub symbols: Vec<Symbol>,
+    /// Index of the symbol table's section.
+    pub symtab: usize,
+    flags: u32,
+    os_abi: u8,
+    section_names: usize,
+}
+
+/// Whether `bytes` start like an ELF file.
+pub fn is_elf(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF")
+}
+
+impl Object {
+    /// Reads an object; `file` names it in errors.
+    ///
+    /// # Errors
+    /// Anything but a well-formed relocatable ELF64 object for x86-64.
+    pub fn read(file: &str, bytes: &[u8]) -> Result<Object, Error> {
+        read(bytes).map_err(|reason| Error::whole(file, reason))
+    }
+
+    /// The section and offset that `symbol` + `addend` points at, if this object defines the symbol.
+    pub fn resolve(&self, symbol: u32, addend: i64) -> Option<(usize, i64)> {
+        let symbol = &self.symbols[symbol as usize];
+        Some((symbol.section()?, symbol.value as i64 + addend))
+    }
+
+    /// Gives section `index` a relocation section, in the same group, unless it has one.
+    pub fn ensure_reloc_section(&mut self, index: usize) {
+        if self.sections[index].reloc_section.is_some() {
+            return;
+        }
+        let new = self.sections.len();
+        let target = &self.sections[index];
+        let section = Section {
+            name: format!(".rela{}", target.name),
+            kind: sht::RELA,
+            flags: shf::INFO_LINK | target.flags & shf::GROUP,
+            link: self.symtab as u32,
+            info: index as u32,
+            align: 8,
+            entry_size: RELA as u64,
+            nobits_size: 0,
+            data: Vec::new(),
+            relocs: Vec::new(),
+            reloc_section: None,
+        };
+        if target.flags & shf::GROUP != 0 {
+            let member = (index as u32).to_le_bytes();
+            for group in self.sections.iter_mut().filter(|section| section.kind == sht::GROUP) {
+                if group.data.chunks_exact(4).skip(1).any(|entry| entry == member) {
+                    group.data.extend_from_slice(&(new as u32).to_le_bytes());
+                }
+            }
+        }
+        self.sections.push(section);
+        self.sections[index].reloc_section = Some(new);
+    }
+
+    /// The object as a file.
+    pub fn write(mut self) -> Vec<u8> {
+        let mut section_names = Strings::default();
+        let names: Vec<u32> = self.sections.iter().map(|s| section_names.add(s.name.as_bytes())).collect();
+        let strtab = self.sections[self.symtab].link as usize;
+        // One table may serve both purposes; it then holds both sets of names.
+        let mut symbol_names = if strtab == self.section_names {
+            std::mem::take(&mut section_names)
+        } else {
+            Strings::default()
+        };
+        let mut symbols = Vec::with_capacity(self.symbols.len() * SYM);
+        for symbol in &self.symbols {
+            symbols.extend_from_slice(&symbol_names.add(&symbol.name).to_le_bytes());
+            symbols.extend_from_slice(&[symbol.binding << 4 | symbol.kind, symbol.other]);
+            symbols.extend_from_slice(&symbol.shndx.to_le_bytes());
+            symbols.extend_from_slice(&symbol.value.to_le_bytes());
+            symbols.extend_from_slice(&symbol.size.to_le_bytes());
+        }
+        self.sections[self.symtab].data = symbols;
+        if strtab != self.section_names {
+            self.sections[self.section_names].data = section_names.bytes();
+        }
+        self.sections[strtab].data = symbol_names.bytes();
+        for index in 0..self.sections.len() {
+            let Some(table) = self.sections[index].reloc_section else { continue };
+            let mut data = Vec::with_capacity(self.sections[index].relocs.len() * RELA);
+            for reloc in &self.sections[index].relocs {
+                data.extend_from_slice(&reloc.offset.to_le_bytes());
+                data.extend_from_slice(
+                    &(u64::from(reloc.symbol) << 32 | u64::from(reloc.kind)).to_le_bytes(),
+                );
+                data.extend_from_slice(&reloc.addend.to_le_bytes());
+            }
+            self.sections[table].data = data;
+        }
+
+        let mut out = vec![0; EHDR];
+        let mut offsets = Vec::with_capacity(self.sections.len());
+        for section in &self.sections {
+            if section.kind != sht::NULL {
+                out.resize(out.len().next_multiple_of(section.align.clamp(1, 4096) as usize), 0);
+            }
+            offsets.push(out.len() as u64);
+            out.extend_from_slice(&section.data);
+        }
+        out.resize(out.len().next_multiple_of(8), 0);
+        let table = out.len() as u64;
+        for ((section, name), offset) in self.sections.iter().zip(names).zip(offsets) {
+            let size =
+                if section.kind == sht::NOBITS { section.nobits_size } else { section.data.len() as u64 };
+            let offset = if section.kind == sht::NULL { 0 } else { offset };
+            out.extend_from_slice(&name.to_le_bytes());
+            out.extend_from_slice(&section.kind.to_le_bytes());
+            for word in [section.flags, 0, offset, size] {
+                out.extend_from_slice(&word.to_le_bytes());
+            }
+            out.extend_from_slice(&section.link.to_le_bytes());
+            out.extend_from_slice(&section.info.to_le_bytes());
+            out.extend_from_slice(&section.align.to_le_bytes());
+            out.extend_from_slice(&section.entry_size.to_le_bytes());
+        }
+        out[..8].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, self.os_abi]);
+        out[16..18].copy_from_slice(&1u16.to_le_bytes());
+        out[18..20].copy_from_slice(&62u16.to_le_bytes());
+        out[20..24].copy_from_slice(&1u32.to_le_bytes());
+        out[40..48].copy_from_slice(&table.to_le_bytes());
+        out[48..52].copy_from_slice(&self.flags.to_le_bytes());
+        out[52..54].copy_from_slice(&(EHDR as u16).to_le_bytes());
+        out[58..60].copy_from_slice(&(SHDR as u16).to_le_bytes());
+        out[60..62].copy_from_slice(&(self.sections.len() as u16).to_le_bytes());
+        out[62..64].copy_from_slice(&(self.section_names as u16).to_le_bytes());
+        out
+    }
+}
+
+/// A string table under construction.
+#[derive(Default)]
+struct Strings(Vec<u8>);
+
+impl Strings {
+    fn add(&mut self, name: &[u8]) -> u32 {
+        if self.0.is_empty() {
+            self.0.push(0);
+        }
+        if name.is_empty() {
+            return 0;
+        }
+        let at = self.0.len() as u32;
+        self.0.extend_from_slice(name);
+        self.0.push(0);
+        at
+    }
+
+    fn bytes(mut self) -> Vec<u8> {
+        self.add(b"");
+        self.0
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Object, Reason> {
+    check_header(bytes)?;
+    let table = usize::try_from(u64_at(bytes, 40)?).map_err(|_| truncated())?;
+    let (count, section_names) = (usize::from(u16_at(bytes, 60)?), usize::from(u16_at(bytes, 62)?));
+    if count == 0 || section_names >= count {
+        return Err(Reason::new(
+            "the object has no usable section table, or more than 65,279 sections",
+            "compile without -ffunction-sections, or split the source",
+        ));
+    }
+    let mut sections = Vec::with_capacity(count);
+    let mut names = Vec::with_capacity(count);
+    for index in 0..count {
+        let at = table.checked_add(index * SHDR).ok_or_else(truncated)?;
+        let kind = u32_at(bytes, at + 4)?;
+        let (offset, size) = (u64_at(bytes, at + 24)?, u64_at(bytes, at + 32)?);
+        let data = match kind {
+            sht::NULL | sht::NOBITS => Vec::new(),
+            _ => slice(bytes, offset, size)?.to_vec(),
+        };
+        names.push(u32_at(bytes, at)?);
+        sections.push(Section {
+            name: String::new(),
+            kind,
+            flags: u64_at(bytes, at + 8)?,
+            link: u32_at(bytes, at + 40)?,
+            info: u32_at(bytes, at + 44)?,
+            align: u64_at(bytes, at + 48)?,
+            entry_size: u64_at(bytes, at + 56)?,
+            nobits_size: if kind == sht::NOBITS { size } else { 0 },
+            data,
+            relocs: Vec::new(),
+            reloc_section: None,
+        });
+    }
+    for (index, name) in names.into_iter().enumerate() {
+        sections[index].name =
+            String::from_utf8_lossy(string(&sections[section_names].data, name)?).into_owned();
+    }
+    if sections.iter().any(|section| matches!(section.kind, sht::SYMTAB_SHNDX | sht::REL)) {
+        return Err(Reason::malformed(
+            "the object uses extended section numbers or relocations without addends",
+        ));
+    }
+    let symtab = sections.iter().position(|section| section.kind == sht::SYMTAB);
+    let symtab = symtab.ok_or_else(|| {
+        Reason::new("the object has no symbol table", "do not strip objects before they are linked")
+    })?;
+    let symbols = read_symbols(&sections, symtab)?;
+    read_relocs(&mut sections, symbols.len())?;
+    Ok(Object { sections, symbols, symtab, flags: u32_at(bytes, 48)?, os_abi: bytes[7], section_names })
+}
+
+fn check_header(bytes: &[u8]) -> Result<(), Reason> {
+    if bytes.starts_with(b"BC\xc0\xde") || bytes.starts_with(b"\xde\xc0\x17\x0b") {
+        return Err(Reason::new(
+            "the object holds LLVM bitcode, not code",
+            "compile without -flto, or with -ffat-lto-objects",
+        ));
+    }
+    if !is_elf(bytes) {
+        return Err(Reason::new(
+            "this is not an ELF object",
+            "give relocatable objects (.o) or archives (.a)",
+        ));
+    }
+    if bytes.len() < EHDR {
+        return Err(truncated());
+    }
+    let machine = u16_at(bytes, 18)?;
+    if bytes[4] != 2 || bytes[5] != 1 || machine != 62 {
+        return Err(Reason::new(
+            format!("the object is not for 64-bit x86-64 (ELF class {}, machine {machine})", bytes[4]),
+            "compile for x86-64, without -m32 or -mx32",
+        ));
+    }
+    if u16_at(bytes, 16)? != 1 {
+        return Err(Reason::new(
+            "this is a linked file, not a relocatable object",
+            "give the objects or static archives that it was linked from",
+        ));
+    }
+    Ok(())
+}
+
+fn read_symbols(sections: &[Section], symtab: usize) -> Result<Vec<Symbol>, Reason> {
+    let strings = sections.get(sections[symtab].link as usize).ok_or_else(truncated)?;
+    let table = &sections[symtab].data;
+    let mut symbols = Vec::with_capacity(table.len() / SYM);
+    for entry in table.chunks(SYM) {
+        let shndx = u16_at(entry, 6)?;
+        if shndx < SHN_LORESERVE && usize::from(shndx) >= sections.len() {
+            return Err(Reason::malformed("a symbol lies in a section that does not exist"));
+        }
+        symbols.push(Symbol {
+            name: string(&strings.data, u32_at(entry, 0)?)?.to_vec(),
+            binding: entry[4] >> 4,
+            kind: entry[4] & 15,
+            other: entry[5],
+            shndx,
+            value: u64_at(entry, 8)?,
+            size: u64_at(entry, 16)?,
+        });
+    }
+    Ok(symbols)
+}
+
+fn read_relocs(sections: &mut [Section], symbols: usize) -> Result<(), Reason> {
+    for index in 0..sections.len() {
+        if sections[index].kind != sht::RELA {
+            continue;
+        }
+        let mut relocs = Vec::with_capacity(sections[index].data.len() / RELA);
+        for entry in sections[index].data.chunks(RELA) {
+            let info = u64_at(entry, 8)?;
+            let symbol = (info >> 32) as u32;
+            if symbol as usize >= symbols {
+                return Err(Reason::malformed("a relocation names a symbol that does not exist"));
+            }
+            let addend = u64_at(entry, 16)? as i64;
+            relocs.push(Reloc { offset: u64_at(entry, 0)?, symbol, kind: info as u32, addend });
+        }
+        relocs.sort_by_key(|reloc| reloc.offset);
+        let target = sections.get_mut(sections[index].info as usize).ok_or_else(truncated)?;
+        if target.reloc_section.is_some() {
+            return Err(Reason::malformed(format!("section {} has two relocation tables", target.name)));
+        }
+        let size = target.data.len() as u64;
+        if relocs.last().is_some_and(|reloc| reloc.offset >= size) {
+            return Err(Reason::malformed(format!("a relocation lies outside section {}", target.name)));
+        }
+        target.relocs = relocs;
+        target.reloc_section = Some(index);
+    }
+    Ok(())
+}
+
+fn truncated() -> Reason {
+    Reason::malformed("the object ends in the middle of a table or section")
+}
+
+fn slice(bytes: &[u8], offset: u64, size: u64) -> Result<&[u8], Reason> {
+    let start = usize::try_from(offset).map_err(|_| truncated())?;
+    let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size)).ok_or_else(truncated)?;
+    bytes.get(start..end).ok_or_else(truncated)
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], Reason> {
+    let field = at.checked_add(N).and_then(|end| bytes.get(at..end)).ok_or_else(truncated)?;
+    Ok(field.try_into().expect("the slice has N bytes"))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Reason> {
+    array(bytes, at).map(u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Result<u32, Reason> {
+    array(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Reason> {
+    array(bytes, at).map(u64::from_le_bytes)
+}
+
+fn string(table: &[u8], at: u32) -> Result<&[u8], Reason> {
+    if at == 0 {
+        return Ok(b"");
+    }
+    let rest = table.get(at as usize..).ok_or_else(truncated)?;
+    let end = rest.iter().position(|&byte| byte == 0).ok_or_else(truncated)?;
+    Ok(&rest[..end])
+}

@@ -1,0 +1,118 @@
+//! Where the rewritten code of each section lies: the old offset of every instruction against its new one,
+//! and how far rsp has run ahead of, or behind, the original's.
+
+/// Marks an old offset that is no instruction boundary.
+const NONE: u32 = u32::MAX;
+
+/// Address map of one rewritten section. Offsets are relative to the section's start, bytes.
+#[derive(Debug, Clone, Default)]
+pub struct SectionMap {
+    /// By old offset: new offset of the code of the instruction that starts there. The entry at the old
+    /// size of the section is its new size.
+    starts: Vec<u32>,
+    /// By old offset: new offset one past the code of the instruction that *ends* there, before any
+    /// alignment padding.
+    ends: Vec<u32>,
+    /// Ordered by offset: `(new offset, bias)`; a bias holds up to the next event.
+    biases: Vec<(u32, i32)>,
+}
+
+impl SectionMap {
+    /// An empty map of a section of `old_size` bytes.
+    pub(crate) fn new(old_size: usize) -> Self {
+        SectionMap { starts: vec![NONE; old_size + 1], ends: vec![NONE; old_size + 1], biases: Vec::new() }
+    }
+
+    /// Records that the instruction at `[old_start, old_end)` became `[new_start, new_end)`.
+    pub(crate) fn insert(&mut self, old_start: u32, old_end: u32, new_start: u32, new_end: u32) {
+        self.starts[old_start as usize] = new_start;
+        self.ends[old_end as usize] = new_end;
+    }
+
+    /// Closes the map: `new_size` is the size of the new section.
+    pub(crate) fn finish(&mut self, new_size: u32) {
+        if let Some(last) = self.starts.last_mut() {
+            *last = new_size;
+        }
+        if let Some(last) = self.ends.last_mut().filter(|end| **end == NONE) {
+            *last = new_size;
+        }
+        self.ends[0] = 0;
+    }
+
+    /// Records that from new offset `new` on, rsp = original rsp + `bias`. Called in ascending order.
+    pub(crate) fn push_bias(&mut self, new: u32, bias: i32) {
+        let last = self.biases.last().map_or(0, |event| event.1);
+        if bias == last {
+            return;
+        }
+        match self.biases.last_mut() {
+            Some(event) if event.0 == new => event.1 = bias,
+            _ => self.biases.push((new, bias)),
+        }
+    }
+
+    /// Size of the original section, bytes.
+    pub fn old_size(&self) -> u64 {
+        self.starts.len() as u64 - 1
+    }
+
+    /// Size of the rewritten section, bytes.
+    pub fn new_size(&self) -> u64 {
+        u64::from(*self.starts.last().expect("a map has at least one entry"))
+    }
+
+    /// New offset of the instruction (or the section's end) at `old`; `None` if `old` is inside one.
+    /// Use it for places that control reaches: functions, targets, line rows, starts of ranges.
+    pub fn start(&self, old: u64) -> Option<u64> {
+        lookup(&self.starts, old)
+    }
+
+    /// New offset one past the code of the instruction that ends at `old`; `None` if none ends there.
+    /// Use it for return addresses and ends of ranges.
+    pub fn end(&self, old: u64) -> Option<u64> {
+        lookup(&self.ends, old).or_else(|| self.start(old))
+    }
+
+    /// Changes of the bias, ordered by new offset: `(new offset, bias)`. From that offset up to the next
+    /// event, rsp (with the distance of the stacks taken off) = the original's rsp + bias, where the original's rsp is
+    /// that *before* the original instruction whose code the offset lies in. Before the first event it is 0.
+    pub fn biases(&self) -> &[(u32, i32)] {
+        &self.biases
+    }
+
+    /// The bias in force at new offset `new`.
+    pub fn bias_at(&self, new: u64) -> i32 {
+        let after = self.biases.partition_point(|event| u64::from(event.0) <= new);
+        after.checked_sub(1).map_or(0, |last| self.biases[last].1)
+    }
+}
+
+fn lookup(table: &[u32], old: u64) -> Option<u64> {
+    let new = *table.get(usize::try_from(old).ok()?)?;
+    (new != NONE).then_some(u64::from(new))
+}
+
+/// Address maps of an object's rewritten sections.
+#[derive(Debug, Clone, Default)]
+pub struct AddressMap {
+    /// By section index; `None` for sections that hold no code.
+    sections: Vec<Option<SectionMap>>,
+}
+
+impl AddressMap {
+    /// A map of an object of `sections` sections, none of them rewritten yet.
+    pub(crate) fn new(sections: usize) -> Self {
+        AddressMap { sections: vec![None; sections] }
+    }
+
+    /// Sets the map of section `index`.
+    pub(crate) fn set(&mut self, index: usize, map: SectionMap) {
+        self.sections[index] = Some(map);
+    }
+
+    /// The map of section `index` if it was rewritten.
+    pub fn section(&self, index: usize) -> Option<&SectionMap> {
+        self.sections.get(index)?.as_ref()
+    }
+}
