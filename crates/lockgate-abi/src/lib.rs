@@ -176,5 +176,5 @@ const _: () = {
     assert!(STUBS + gate::CALLBACK_STUBS + gate::CALLBACKS * gate::STUB_SIZE <= IMAGE);
     assert!(gate::SLOTS == 512 && GATE_TABLE.is_multiple_of(PAGE) && GATE_TABLE_END == STUBS);
     assert!(IMAGE_MAX <= SHARED && SHARED_END <= STACKS);
-    assert!(EXIT_WORD.is_multiple_of(16) == false && EXIT_WORD.is_multiple_of(8));
+    assert!(!EXIT_WORD.is_multiple_of(16) && EXIT_WORD.is_multiple_of(8));
 };

@@ -1,0 +1,29 @@
+//! Lockgate's benchmarks. Each module measures one family of metrics and returns them; SPECIFICATION.md says what
+//! they promise, [`Report`] prints them as a table or as JSON.
+//!
+//! Method, for all of them: the sides of a comparison are interleaved in one run, after a warm-up, on one CPU; a metric is the
+//! median of many samples and shows its minimum and 99th percentile beside it.
+
+pub mod overhead;
+
+mod child_sys;
+mod code_size;
+mod machine;
+mod metric;
+mod pin;
+mod programs;
+mod progress;
+mod promise;
+mod table;
+
+pub use metric::{Metric, Report};
+pub use pin::Pinned;
+pub use promise::Promise;
+pub use table::Table;
+
+/// How to measure.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Few samples: shows that everything works, proves no promise.
+    pub quick: bool,
+}

@@ -1,0 +1,81 @@
+//! The promises of SPECIFICATION.md that are numbers.
+
+use crate::Metric;
+
+/// What a metric's median must satisfy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Promise {
+    /// No more than this, in the metric's unit.
+    AtMost(f64),
+    /// No less than this, in the metric's unit.
+    AtLeast(f64),
+}
+
+/// Every promise about a metric itself.
+const PROMISES: &[(&str, Promise)] = &[
+    ("overhead.geomean", Promise::AtMost(1.06)),
+    ("overhead.code_size", Promise::AtMost(1.35)),
+    ("calls.host_to_domain.integrity", Promise::AtMost(6.0)),
+    ("calls.host_to_domain.callback", Promise::AtMost(14.0)),
+    ("calls.fault_recovery", Promise::AtMost(5_000.0)),
+    ("verify.throughput", Promise::AtLeast(120.0)),
+    ("rewrite.throughput", Promise::AtLeast(20.0)),
+    ("create.cold", Promise::AtMost(100.0)),
+    ("create.pooled", Promise::AtMost(5.0)),
+    ("domains.max", Promise::AtLeast(5_000.0)),
+];
+
+/// Every promise about a ratio between two metrics of one run, which is at most the number.
+const RATIOS: &[(&str, &str, f64)] = &[("calls.host_to_domain.integrity", "calls.native_indirect", 4.0)];
+
+impl Promise {
+    /// The promise about the metric `name`, if there is one.
+    pub fn of(name: &str) -> Option<Promise> {
+        PROMISES.iter().find(|(metric, _)| *metric == name).map(|(_, promise)| *promise)
+    }
+
+    /// Whether `value` satisfies it.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Promise::AtMost(limit) => value <= limit,
+            Promise::AtLeast(limit) => value >= limit,
+        }
+    }
+}
+
+/// Whether every promise about `metric`, its ratios included, holds; `None` if nothing is promised.
+pub fn kept(metric: &Metric) -> Option<bool> {
+    let own = Promise::of(&metric.name).map(|promise| promise.holds(metric.median));
+    let ratios = RATIOS.iter().filter(|(name, _, _)| *name == metric.name);
+    ratios.fold(own, |kept, (_, other, limit)| match metric.ratios.get(*other) {
+        Some(ratio) => Some(kept.unwrap_or(true) && ratio <= limit),
+        None => kept,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_includes_its_ratio() {
+        let native = Metric::new("calls.native_indirect", "ns", vec![1.0]);
+        let call = |ns| Metric::new("calls.host_to_domain.integrity", "ns", vec![ns]).against(&native);
+        assert_eq!(kept(&call(3.9)), Some(true));
+        assert_eq!(kept(&call(5.0)), Some(false), "five times a native call");
+        assert_eq!(kept(&Metric::new("calls.host_to_domain.integrity", "ns", vec![6.1])), Some(false));
+        assert_eq!(kept(&native), None);
+    }
+
+    /// SPECIFICATION.md and this table name the same metrics.
+    #[test]
+    fn the_specification_lists_the_same_metrics() {
+        let text = include_str!("../../../SPECIFICATION.md");
+        let mut written: Vec<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+        let mut here: Vec<&str> = PROMISES.iter().map(|(name, _)| *name).collect();
+        written.sort_unstable();
+        here.sort_unstable();
+        assert_eq!(written, here);
+    }
+}

@@ -1,0 +1,95 @@
+//! Metrics for people: one aligned line each.
+
+use crate::promise::{Promise, kept};
+use crate::{Metric, Report};
+use std::fmt::{self, Display, Write as _};
+use std::io::IsTerminal as _;
+
+/// Prints a report as a table; colours only if `colour`.
+#[derive(Debug, Clone, Copy)]
+pub struct Table<'a> {
+    /// What to print.
+    pub report: &'a Report,
+    /// Whether the output shows ANSI colours.
+    pub colour: bool,
+}
+
+impl Report {
+    /// The report as a table for standard output: in colour if that is a terminal and `NO_COLOR` is not set.
+    pub fn table(&self) -> Table<'_> {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Table { report: self, colour }
+    }
+}
+
+impl Display for Table<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let metrics = &self.report.metrics;
+        let width = metrics.iter().map(|metric| metric.name.len()).max().unwrap_or(0).max("metric".len());
+        writeln!(
+            out,
+            "{:width$}  {:>10} {:>10} {:>10}  {:5}  {:>7}  promise",
+            "metric", "median", "min", "p99", "unit", "samples"
+        )?;
+        for metric in metrics {
+            let Metric { name, unit, median, min, p99, samples, .. } = metric;
+            let (median, min, p99) = (figure(*median), figure(*min), figure(*p99));
+            let line = format!("{name:width$}  {median:>10} {min:>10} {p99:>10}  {unit:5}  {samples:>7}  ");
+            writeln!(out, "{}", (line + &self.remarks(metric)?).trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+impl Table<'_> {
+    /// The promise, whether it is kept, and the ratios.
+    fn remarks(&self, metric: &Metric) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        match Promise::of(&metric.name) {
+            Some(Promise::AtMost(limit)) => write!(text, "≤ {limit} ")?,
+            Some(Promise::AtLeast(limit)) => write!(text, "≥ {limit} ")?,
+            None => {}
+        }
+        match kept(metric) {
+            Some(true) => text += &self.paint("32", "kept "),
+            Some(false) => text += &self.paint("31", "MISSED "),
+            None => {}
+        }
+        for (other, ratio) in &metric.ratios {
+            write!(text, "({ratio:.2} × {other}) ")?;
+        }
+        Ok(text)
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Four significant figures for small numbers, whole ones for large numbers.
+fn figure(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1000.0 => format!("{value:.0}"),
+        size if size >= 100.0 => format!("{value:.1}"),
+        size if size >= 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_shows_figures_promise_and_ratio() {
+        let native = Metric::new("calls.native_indirect", "ns", vec![1.25]);
+        let call = Metric::new("calls.host_to_domain.integrity", "ns", vec![7.5]).against(&native);
+        let report = Report::new(vec![native, call]);
+        let text = Table { report: &report, colour: false }.to_string();
+        let line = text.lines().nth(2).unwrap();
+        assert!(line.starts_with("calls.host_to_domain.integrity       7.500"), "{text}");
+        assert!(line.ends_with("≤ 6 MISSED (6.00 × calls.native_indirect)"), "{text}");
+        assert!(!text.contains('\x1b'));
+        assert!(Table { report: &report, colour: true }.to_string().contains("\x1b[31mMISSED"));
+    }
+}
