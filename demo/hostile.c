@@ -1,0 +1,234 @@
+/* A module that attacks its host. Each function is one attack; `host` is the true address of something that the host
+ * keeps secret, which a real attacker would have to guess. A function that returns says so with a number that the host prints.
+ * Ordinary C and inline assembly, compiled by an ordinary compiler. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Keeps the compiler from knowing a value. */
+#define OPAQUE(x) __asm__ volatile("" : "+r"(x))
+
+/* --- memory --- */
+
+long wild_write(long *host)
+{
+    *host = 0x666;
+    return 0;
+}
+
+long wild_read(const long *host)
+{
+    return *host;
+}
+
+long null_write(void)
+{
+    long *nothing = NULL;
+    OPAQUE(nothing);
+    *nothing = 1;
+    return 0;
+}
+
+/* strlen and memcpy do not check their arguments; their loads and stores are confined like all others. */
+long copy_out(const char *host, char *mine, long size)
+{
+    memcpy(mine, host, (size_t)size);
+    return (long)strlen(mine);
+}
+
+long write_own_code(void)
+{
+    volatile unsigned char *code = (volatile unsigned char *)(uintptr_t)wild_write;
+    *code = 0xc3;
+    return 0;
+}
+
+/* The table through which all calls leave the domain lies below the image (code-model.md). */
+long write_gate_table(void)
+{
+    uint64_t window = (uint64_t)(uintptr_t)wild_write & 0xffffffff00000000u;
+    *(volatile uint64_t *)(uintptr_t)(window + 0x11000) = 0;
+    return 0;
+}
+
+/* Takes all the memory that it can get, and uses it. Returns how many MiB that was. */
+long memory_bomb(void)
+{
+    long count = 0;
+    for (char *block; count < 1 << 20 && (block = malloc(1 << 20)) != NULL; count++)
+        memset(block, 1, 1 << 20);
+    return count;
+}
+
+/* --- control flow --- */
+
+long jump_to_host(long (*host)(void))
+{
+    return host();
+}
+
+static long victim(long x)
+{
+    return x * 3 + 1;
+}
+
+/* A function pointer that an overflow has moved past the checks at the start of its function. */
+long corrupted_pointer(void)
+{
+    long (*pointer)(long) = victim;
+    pointer = (long (*)(long))((uintptr_t)pointer + 5);
+    OPAQUE(pointer);
+    return pointer(1);
+}
+
+/* Machine code on the heap, complete with the label that indirect calls look for. */
+long run_data(void)
+{
+    static const unsigned char code[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x05, 0xc3 };
+    void *heap = malloc(sizeof code);
+    memcpy(heap, code, sizeof code);
+    return ((long (*)(void))heap)();
+}
+
+/* Overwrites its frame and what lies above, the place of the return address included, as a buffer overflow would. */
+__attribute__((noinline)) static void overflow(unsigned long to)
+{
+    volatile unsigned long buffer[4];
+    volatile unsigned long *end = buffer + 24;
+    OPAQUE(end);
+    for (volatile unsigned long *word = buffer; word < end; word++)
+        *word = to;
+}
+
+long smash_stack(unsigned long to)
+{
+    volatile char room[512];
+    room[0] = 0;
+    overflow(to);
+    return room[0];
+}
+
+/* A jump buffer that was not filled by setjmp. */
+long forged_longjmp(unsigned long to)
+{
+    jmp_buf buffer;
+    unsigned long *word = (unsigned long *)&buffer, *end = (unsigned long *)(&buffer + 1);
+    while (word < end)
+        *word++ = to;
+    longjmp(buffer, 1);
+}
+
+/* --- stacks and time --- */
+
+__attribute__((noinline)) long infinite_recursion(long depth)
+{
+    OPAQUE(depth);
+    return infinite_recursion(depth + 1) + depth;
+}
+
+long big_frames(long depth)
+{
+    volatile char frame[60000];
+    frame[0] = (char)depth;
+    return big_frames(depth + 1) + frame[0];
+}
+
+long infinite_loop(void)
+{
+    for (volatile unsigned long i = 0;; i++)
+        ;
+}
+
+/* --- the processor's state --- */
+
+/* Leaves junk in every register that a function must preserve. */
+__attribute__((naked)) long trash_registers(void)
+{
+    __asm__("mov $0x666, %eax\n\t"
+            "mov %rax, %rbx\n\t"
+            "mov %rax, %rbp\n\t"
+            "mov %rax, %r12\n\t"
+            "mov %rax, %r13\n\t"
+            "mov %rax, %r14\n\t"
+            "mov %rax, %r15\n\t"
+            "ret");
+}
+
+/* Leaves a full x87 stack, every exception unmasked, and one pending. */
+long trash_x87(void)
+{
+    static const unsigned short unmasked = 0x0300;
+    __asm__ volatile("fldz; fldz; fldz; fldz; fldz; fldz; fldz; fld1; fdiv %%st(1), %%st; fldcw %0" : : "m"(unmasked));
+    return 0;
+}
+
+/* Leaves rounding towards zero, denormals flushed, no exception masked. */
+long trash_mxcsr(void)
+{
+    static const unsigned value = 0xe040;
+    __asm__ volatile("ldmxcsr %0" : : "m"(value));
+    return 0;
+}
+
+long divide_by_zero(long x)
+{
+    long zero = 0;
+    OPAQUE(zero);
+    return x / zero;
+}
+
+long illegal_instruction(void)
+{
+    __builtin_trap();
+}
+
+/* --- system calls --- */
+
+long open_shadow(void)
+{
+    int file = open("/etc/shadow", O_RDONLY);
+    return file < 0 ? -errno : file;
+}
+
+long run_shell(void)
+{
+    char *arguments[] = { "/bin/sh", "-c", "echo broken out", NULL };
+    return execve(arguments[0], arguments, NULL) < 0 ? -errno : 0;
+}
+
+/* The instruction itself, past the C library: kill(getppid(), SIGKILL). */
+long raw_syscall(void)
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_kill), "D"(0L), "S"(9L) : "rcx", "r11", "memory");
+    return result;
+}
+
+long executable_memory(void)
+{
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? -errno : 0;
+}
+
+/* Asks the host to write into its own memory for the module. */
+long bogus_pointer(void *host)
+{
+    long result = syscall(SYS_getrandom, host, 64L, 0L);
+    return result < 0 ? -errno : result;
+}
+
+long leave_process(void)
+{
+    exit(42);
+}
+
+long abort_process(void)
+{
+    abort();
+}
