@@ -5,12 +5,15 @@
 //! median of many samples and shows its minimum and 99th percentile beside it.
 
 pub mod overhead;
+pub mod verify;
 
 mod child_sys;
 mod code_size;
+mod interleave;
 mod machine;
 mod metric;
 mod pin;
+mod plot;
 mod programs;
 mod progress;
 mod promise;

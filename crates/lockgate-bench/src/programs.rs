@@ -24,33 +24,36 @@ pub fn build(
     corpus: &Corpus,
     lockgate: &Path,
     folder: &Path,
-    built: impl Fn(&str) + Sync,
+    built: impl Fn(&str),
 ) -> anyhow::Result<BTreeMap<&'static str, Pair>> {
     let mut drivers: Vec<&Program> = PROGRAMS.iter().collect();
     drivers.sort_by_key(|program| program.driver);
     drivers.dedup_by_key(|program| program.driver);
     let mut pairs = BTreeMap::new();
     for program in drivers {
-        let stem = folder.join(program.driver);
-        let pair = Pair { native: stem.clone(), module: stem.with_extension("lg") };
-        let mut native = Command::new("musl-gcc");
-        native.arg("-static");
-        let mut module = Command::new(lockgate);
-        module.arg("cc");
-        let (first, second) = std::thread::scope(|scope| {
-            let first = scope.spawn(|| compile(corpus, program, native, &pair.native));
-            let second = compile(corpus, program, module, &pair.module);
-            (first.join().expect("a build does not panic"), second)
-        });
-        first.and(second)?;
+        let native = folder.join(program.driver);
+        let module = std::thread::scope(|scope| {
+            let native =
+                scope.spawn(|| compile(corpus, program, Command::new("musl-gcc").arg("-static"), &native));
+            let module = module(corpus, lockgate, program.name, folder);
+            native.join().expect("a build does not panic").and(module)
+        })?;
         built(program.driver);
-        pairs.insert(program.driver, pair);
+        pairs.insert(program.driver, Pair { native, module });
     }
     Ok(pairs)
 }
 
+/// Builds the sandboxed side of the program `name` into `folder`.
+pub fn module(corpus: &Corpus, lockgate: &Path, name: &str, folder: &Path) -> anyhow::Result<PathBuf> {
+    let (program, _, _) = corpus.program(name)?;
+    let module = folder.join(program.driver).with_extension("lg");
+    compile(corpus, program, Command::new(lockgate).arg("cc"), &module)?;
+    Ok(module)
+}
+
 /// Completes `compiler` with flags and sources of `program` and runs it.
-fn compile(corpus: &Corpus, program: &Program, mut compiler: Command, output: &Path) -> anyhow::Result<()> {
+fn compile(corpus: &Corpus, program: &Program, compiler: &mut Command, output: &Path) -> anyhow::Result<()> {
     let (_, driver, library) = corpus.program(program.name)?;
     compiler.args(FLAGS).arg("-o").arg(output).arg(driver);
     if let Some(library) = library {

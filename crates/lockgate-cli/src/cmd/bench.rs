@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use lockgate_bench::{Options, Report, overhead};
+use lockgate_bench::{Options, Report, overhead, verify};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,6 +14,9 @@ pub struct Args {
     /// Also write the results as JSON to FILE
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also draw the medians as an SVG picture into FILE
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// Few samples: shows that everything works, proves no promise
     #[arg(long)]
     quick: bool,
@@ -23,13 +26,17 @@ pub struct Args {
 enum Family {
     /// Run time and code size of rewritten programs against native ones (about five minutes)
     Overhead,
+    /// The verifier on the SQLite module
+    Verify,
 }
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick };
+    let lockgate = std::env::current_exe()?;
     let metrics = match args.family {
-        Family::Overhead => overhead::measure(&options, &std::env::current_exe()?)?,
+        Family::Overhead => overhead::measure(&options, &lockgate)?,
+        Family::Verify => verify::measure(&options, &lockgate)?,
     };
     let report = Report::new(metrics);
     print!("{}", report.table());

@@ -1,0 +1,91 @@
+//! Sides of a comparison measured in turns.
+
+use crate::{Options, progress};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// One thing to measure: does it once or many times and says what one took.
+pub struct Side<'a> {
+    name: &'static str,
+    sample: Box<dyn FnMut() -> anyhow::Result<f64> + 'a>,
+}
+
+impl<'a> Side<'a> {
+    /// A side of short work: one sample is the mean, in nanoseconds, of `count` runs of `work`.
+    pub fn repeated<T>(
+        name: &'static str,
+        count: u32,
+        mut work: impl FnMut() -> anyhow::Result<T> + 'a,
+    ) -> Self {
+        let sample = move || {
+            let start = Instant::now();
+            for _ in 0..count {
+                black_box(work()?);
+            }
+            Ok(start.elapsed().as_nanos() as f64 / f64::from(count))
+        };
+        Self { name, sample: Box::new(sample) }
+    }
+
+    /// A side that times itself: `sample` returns one sample in the metric's unit.
+    pub fn timed(name: &'static str, sample: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
+        Self { name, sample: Box::new(sample) }
+    }
+}
+
+/// Takes `rounds` samples of each side in turns (a tenth of them if quick), after a tenth as many that do not count.
+/// The order turns round by round, so that no side always follows the same other one.
+pub fn interleave(
+    title: &str,
+    options: &Options,
+    rounds: usize,
+    mut sides: Vec<Side<'_>>,
+) -> anyhow::Result<Vec<Vec<f64>>> {
+    let rounds = if options.quick { rounds.div_ceil(10) } else { rounds };
+    let warm_up = rounds.div_ceil(10);
+    let bar = progress::bar(title, (rounds + warm_up) as u64);
+    let mut samples: Vec<Vec<f64>> = sides.iter().map(|_| Vec::with_capacity(rounds)).collect();
+    let count = sides.len();
+    for round in 0..warm_up + rounds {
+        for turn in 0..count {
+            let index = (round + turn) % count;
+            let side = &mut sides[index];
+            let sample = (side.sample)().map_err(|error| error.context(side.name))?;
+            if round >= warm_up {
+                samples[index].push(sample);
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn sides_take_turns_and_the_warm_up_does_not_count() {
+        let order = RefCell::new(String::new());
+        let side = |name: &'static str, value| {
+            let order = &order;
+            Side::timed(name, move || {
+                order.borrow_mut().push_str(name);
+                Ok(value)
+            })
+        };
+        let samples =
+            interleave("test", &Options::default(), 4, vec![side("a", 1.0), side("b", 2.0)]).unwrap();
+        assert_eq!(samples, [vec![1.0; 4], vec![2.0; 4]]);
+        assert_eq!(*order.borrow(), "abbaabbaab");
+    }
+
+    #[test]
+    fn an_error_names_its_side() {
+        let side = Side::repeated("broken", 1, || -> anyhow::Result<()> { anyhow::bail!("no such thing") });
+        let error = interleave("test", &Options::default(), 1, vec![side]).unwrap_err();
+        assert_eq!(format!("{error:#}"), "broken: no such thing");
+    }
+}
