@@ -1,1 +1,2 @@
 //! See docs/.
+pub mod syscall;

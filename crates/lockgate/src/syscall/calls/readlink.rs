@@ -1,0 +1,23 @@
+//! `readlink`, `readlinkat`.
+use crate::syscall::SyscallContext;
+use crate::syscall::context::Reply;
+use rustix::io::Errno;
+
+/// `readlink(path, buffer, length)`.
+pub fn readlink(ctx: &SyscallContext<'_>, [path, at, length, ..]: [u64; 6]) -> Reply {
+    readlinkat(ctx, [libc::AT_FDCWD as u64, path, at, length, 0, 0])
+}
+
+/// `readlinkat(fd, path, buffer, length)`.
+pub fn readlinkat(ctx: &SyscallContext<'_>, [fd, path, at, length, ..]: [u64; 6]) -> Reply {
+    let path = ctx.path(path)?;
+    let (handle, stat) = ctx.locate(fd as i32, &path)?.handle(false)?;
+    let is_link = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink();
+    if length as i32 <= 0 || !is_link {
+        return Err(Errno::INVAL.into());
+    }
+    let target = rustix::fs::readlinkat(handle, c"", Vec::new())?.into_bytes();
+    let given = &target[..target.len().min(length as u32 as usize)];
+    ctx.memory.write(at, given)?;
+    Ok(given.len() as u64)
+}

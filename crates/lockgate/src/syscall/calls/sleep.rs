@@ -1,0 +1,33 @@
+//! `nanosleep`, `clock_nanosleep`: they end with the call's deadline and with the domain.
+use super::clock::clock;
+use crate::syscall::SyscallContext;
+use crate::syscall::context::Reply;
+use rustix::io::Errno;
+use std::time::{Duration, Instant};
+
+/// Longer sleeps are cut to this: a hundred years.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86400);
+
+/// `nanosleep(duration, remaining)`. No signal interrupts it, so `remaining` is never written.
+pub fn nanosleep(ctx: &SyscallContext<'_>, [duration, ..]: [u64; 6]) -> Reply {
+    sleep(ctx, ctx.timespec(duration)?)
+}
+
+/// `clock_nanosleep(clock, flags, time, remaining)`.
+pub fn clock_nanosleep(ctx: &SyscallContext<'_>, [number, flags, time, ..]: [u64; 6]) -> Reply {
+    let clock = clock(number)?;
+    let time = ctx.timespec(time)?;
+    match flags as i32 {
+        0 => sleep(ctx, time),
+        libc::TIMER_ABSTIME => {
+            let now = rustix::time::clock_gettime(clock);
+            sleep(ctx, time.saturating_sub(Duration::new(now.tv_sec as u64, now.tv_nsec as u32)))
+        }
+        _ => Err(Errno::INVAL.into()),
+    }
+}
+
+fn sleep(ctx: &SyscallContext<'_>, duration: Duration) -> Reply {
+    ctx.sleep_until(Instant::now() + duration.min(LONGEST))?;
+    Ok(0)
+}

@@ -1,0 +1,40 @@
+//! `truncate`, `ftruncate`, `fallocate`.
+use crate::syscall::SyscallContext;
+use crate::syscall::context::Reply;
+use crate::syscall::descriptors::Kind;
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+/// `truncate(path, length)`.
+pub fn truncate(ctx: &SyscallContext<'_>, [path, length, ..]: [u64; 6]) -> Reply {
+    let path = ctx.path(path)?;
+    let location = ctx.locate(libc::AT_FDCWD, &path)?;
+    let file = location.open(&ctx.process.grants, OFlags::WRONLY, Mode::empty())?;
+    rustix::fs::ftruncate(file.fd(), size(length)?)?;
+    Ok(0)
+}
+
+/// `ftruncate(fd, length)`.
+pub fn ftruncate(ctx: &SyscallContext<'_>, [fd, length, ..]: [u64; 6]) -> Reply {
+    let file = ctx.process.descriptor(fd as i32)?;
+    if file.kind != Kind::Regular || !file.writable {
+        return Err(Errno::INVAL.into());
+    }
+    rustix::fs::ftruncate(file.fd(), size(length)?)?;
+    Ok(0)
+}
+
+/// `fallocate(fd, mode, offset, length)`: mode 0 and `FALLOC_FL_KEEP_SIZE`.
+pub fn fallocate(ctx: &SyscallContext<'_>, [fd, mode, offset, length, ..]: [u64; 6]) -> Reply {
+    let file = ctx.process.descriptor(fd as i32)?.for_writing()?;
+    let mode = FallocateFlags::from_bits_retain(mode as u32);
+    if !FallocateFlags::KEEP_SIZE.contains(mode) {
+        return Err(Errno::OPNOTSUPP.into());
+    }
+    rustix::fs::fallocate(file.fd(), mode, size(offset)?, size(length)?)?;
+    Ok(0)
+}
+
+fn size(length: u64) -> Result<u64, Errno> {
+    if i64::try_from(length).is_ok() { Ok(length) } else { Err(Errno::INVAL) }
+}

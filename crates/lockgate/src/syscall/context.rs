@@ -1,0 +1,74 @@
+//! What a system call is given and what it comes to.
+use super::{Memory, Process};
+use rustix::io::Errno;
+use std::time::Instant;
+
+/// Everything that one system call may touch.
+pub struct SyscallContext<'a> {
+    /// The domain's window.
+    pub memory: &'a dyn Memory,
+    /// The domain's descriptors, directories, identity, counters.
+    pub process: &'a Process,
+    /// The calling thread.
+    pub thread: Thread,
+}
+
+/// The calling thread, as far as system calls are concerned.
+#[derive(Debug, Clone, Copy)]
+pub struct Thread {
+    /// Index of its stack slot; 0 is the domain's first thread.
+    pub slot: u32,
+    /// When the time limit of the call in progress ends. No emulated call blocks beyond it.
+    pub deadline: Option<Instant>,
+}
+
+/// What becomes of the call into the domain after a system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The module goes on with this value in rax: a result, or a negated error number.
+    Return(i64),
+    /// The module asked to end with this status (0–255).
+    Exit(i32),
+    /// The call ends as a fault.
+    Fault(Fault),
+}
+
+/// Faults that come from system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The module called `abort`.
+    Abort,
+    /// The module sent itself this deadly signal.
+    Signal(u8),
+    /// The deadline passed while the call was blocked.
+    TimeLimit,
+    /// The domain was killed while the call was blocked.
+    Killed,
+}
+
+/// Why a handler did not return a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halt {
+    Errno(Errno),
+    Exit(i32),
+    Fault(Fault),
+}
+
+impl From<Errno> for Halt {
+    fn from(errno: Errno) -> Self {
+        Halt::Errno(errno)
+    }
+}
+
+/// A handler's result: the value for rax, or why there is none.
+pub(super) type Reply = Result<u64, Halt>;
+
+/// Turns a handler's result into what the runtime acts upon.
+pub(super) fn outcome(reply: Reply) -> Outcome {
+    match reply {
+        Ok(value) => Outcome::Return(value as i64),
+        Err(Halt::Errno(errno)) => Outcome::Return(-i64::from(errno.raw_os_error())),
+        Err(Halt::Exit(status)) => Outcome::Exit(status),
+        Err(Halt::Fault(fault)) => Outcome::Fault(fault),
+    }
+}

@@ -1,0 +1,176 @@
+//! Policy: what the host grants a domain's system calls.
+use super::descriptors::Description;
+use super::directories::{self, Directory};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::stdio::{stderr, stdin, stdout};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a domain may do beneath a granted directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Read files and list names.
+    ReadOnly,
+    /// Also create, write, rename and remove.
+    ReadWrite,
+}
+
+/// Why something cannot be granted.
+#[derive(Debug, thiserror::Error)]
+pub enum GrantError {
+    /// The host directory cannot be opened.
+    #[error("cannot grant the directory {}: {error}", path.display())]
+    Open {
+        /// The host's directory.
+        path: PathBuf,
+        /// What the kernel said.
+        error: Errno,
+    },
+    /// The host directory lies on a file system of the kernel's own making.
+    #[error(
+        "cannot grant the directory {}: it lies on {file_system}, through which a module could reach \
+         the host's memory or the kernel; grant an ordinary directory", path.display()
+    )]
+    Pseudo {
+        /// The host's directory.
+        path: PathBuf,
+        /// Name of the file system.
+        file_system: &'static str,
+    },
+    /// The path in the domain is not absolute, or climbs.
+    #[error("cannot grant a directory as {0:?}: a path in the domain starts with / and has no `..`")]
+    GuestPath(String),
+    /// The kernel has no `openat2`.
+    #[error("cannot grant directories: this kernel has no openat2 (Linux 5.6 or later is needed)")]
+    NoOpenat2,
+    /// A stream's descriptor is unusable.
+    #[error("cannot grant a stream: {0}")]
+    Stream(Errno),
+}
+
+/// What a domain's system calls may reach. The default is nothing but memory, clocks, random numbers
+/// and exit.
+///
+/// ```
+/// use lockgate::syscall::{Access, Grants};
+/// let grants = Grants::default()
+///     .directory("/data", std::env::temp_dir(), Access::ReadOnly)?
+///     .current_directory("/data");
+/// # Ok::<(), lockgate::syscall::GrantError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Grants {
+    pub(super) directories: Vec<Directory>,
+    pub(super) streams: [Option<Arc<Description>>; 3],
+    pub(super) current: Option<String>,
+    pub(super) forbidden: Vec<(u64, u64)>,
+}
+
+impl Grants {
+    /// Grants the host's directory `host`, and everything beneath it, as `guest` in the domain.
+    ///
+    /// # Errors
+    /// [`GrantError`] if the directory cannot be opened, is a pseudo file system (procfs, sysfs, …), or
+    /// `guest` is not an absolute path.
+    pub fn directory(
+        mut self,
+        guest: &str,
+        host: impl AsRef<Path>,
+        access: Access,
+    ) -> Result<Self, GrantError> {
+        let path = host.as_ref().to_path_buf();
+        let open = |error| GrantError::Open { path: path.clone(), error };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&path, flags, Mode::empty()).map_err(open)?;
+        if let Some(file_system) = directories::pseudo_file_system(&fd).map_err(open)? {
+            return Err(GrantError::Pseudo { path, file_system });
+        }
+        match directories::resolve(fd.as_fd(), b".", flags, Mode::empty()) {
+            Err(Errno::NOSYS) => return Err(GrantError::NoOpenat2),
+            other => drop(other.map_err(open)?),
+        }
+        let stat = rustix::fs::fstat(&fd).map_err(open)?;
+        let read_only = access == Access::ReadOnly;
+        let description = Description::new(fd, &stat, OFlags::RDONLY, read_only, guest.into());
+        let directory = Directory::new(guest.as_bytes(), Arc::new(description))
+            .ok_or_else(|| GrantError::GuestPath(guest.to_owned()))?;
+        self.directories.push(directory);
+        Ok(self)
+    }
+
+    /// Grants `fd` for reading, as descriptor 0.
+    ///
+    /// # Errors
+    /// [`GrantError::Stream`] if the kernel does not know it.
+    pub fn stdin(self, fd: OwnedFd) -> Result<Self, GrantError> {
+        self.stream(0, fd, OFlags::RDONLY)
+    }
+
+    /// Grants `fd` for writing, as descriptor 1.
+    ///
+    /// # Errors
+    /// [`GrantError::Stream`] if the kernel does not know it.
+    pub fn stdout(self, fd: OwnedFd) -> Result<Self, GrantError> {
+        self.stream(1, fd, OFlags::WRONLY)
+    }
+
+    /// Grants `fd` for writing, as descriptor 2.
+    ///
+    /// # Errors
+    /// [`GrantError::Stream`] if the kernel does not know it.
+    pub fn stderr(self, fd: OwnedFd) -> Result<Self, GrantError> {
+        self.stream(2, fd, OFlags::WRONLY)
+    }
+
+    /// Grants duplicates of the host's own standard streams; those that the host closed stay closed.
+    ///
+    /// # Errors
+    /// [`GrantError::Stream`] if one cannot be duplicated.
+    pub fn standard_streams(self) -> Result<Self, GrantError> {
+        let duplicate = |fd: BorrowedFd<'_>| match rustix::io::fcntl_dupfd_cloexec(fd, 3) {
+            Ok(fd) => Ok(Some(fd)),
+            Err(Errno::BADF) => Ok(None),
+            Err(error) => Err(GrantError::Stream(error)),
+        };
+        let streams = [duplicate(stdin())?, duplicate(stdout())?, duplicate(stderr())?];
+        let modes = [OFlags::RDONLY, OFlags::WRONLY, OFlags::WRONLY];
+        (0..).zip(streams).zip(modes).try_fold(self, |grants, ((number, fd), mode)| match fd {
+            Some(fd) => grants.stream(number, fd, mode),
+            None => Ok(grants),
+        })
+    }
+
+    /// Sets the directory of the domain in which it starts; without it, the first granted directory.
+    pub fn current_directory(mut self, guest: &str) -> Self {
+        self.current = Some(guest.to_owned());
+        self
+    }
+
+    /// Never opens the file behind `fd`, wherever it is found: a module's own backing file (rule R6).
+    ///
+    /// # Errors
+    /// [`GrantError::Stream`] if the kernel does not know `fd`.
+    pub fn forbid(mut self, fd: impl AsFd) -> Result<Self, GrantError> {
+        let stat = rustix::fs::fstat(fd).map_err(GrantError::Stream)?;
+        self.forbidden.push((stat.st_dev, stat.st_ino));
+        Ok(self)
+    }
+
+    fn stream(mut self, number: usize, fd: OwnedFd, mode: OFlags) -> Result<Self, GrantError> {
+        let stat = rustix::fs::fstat(&fd).map_err(GrantError::Stream)?;
+        let description = Description::new(fd, &stat, mode, false, Vec::new());
+        self.streams[number] = Some(Arc::new(description));
+        Ok(self)
+    }
+
+    /// Where a new domain starts.
+    pub(super) fn start_directory(&self) -> Vec<u8> {
+        match (&self.current, self.directories.first()) {
+            (Some(current), _) => current.clone().into_bytes(),
+            (None, Some(first)) => first.description.path.clone(),
+            (None, None) => b"/".to_vec(),
+        }
+    }
+}

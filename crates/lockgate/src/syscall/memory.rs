@@ -1,0 +1,87 @@
+//! What the emulated calls need of a domain's window. The runtime implements it; tests use a plain buffer.
+use rustix::io::Errno;
+
+/// Rights of module memory. Nothing that a module asks for is ever executable (rule R4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// Inaccessible, but reserved and counted.
+    None,
+    /// Readable.
+    Read,
+    /// Readable and writable.
+    ReadWrite,
+}
+
+/// Where a new mapping goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Anywhere free; the address is a wish.
+    Anywhere,
+    /// Exactly there, replacing what the domain itself mapped (`MAP_FIXED`).
+    Fixed,
+    /// Exactly there, `EEXIST` if anything is mapped (`MAP_FIXED_NOREPLACE`).
+    FixedNoReplace,
+}
+
+/// A domain's memory, seen by its emulated system calls.
+///
+/// Addresses are the module's own pointers (window base plus offset). Implementations check every
+/// range for overflow and for the window's bounds, survive pages that another thread unmaps meanwhile
+/// (rule R23), and refuse services on sealed ranges and stack guards (rules R2, R3).
+pub trait Memory {
+    /// Copies `into.len()` bytes out of the domain, once.
+    ///
+    /// # Errors
+    /// `EFAULT` if any byte is not readable module memory.
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno>;
+
+    /// Copies `bytes` into the domain.
+    ///
+    /// # Errors
+    /// `EFAULT` if any byte is not writable module memory; a prefix may have been written.
+    fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno>;
+
+    /// Loads the aligned word at `at` in one atomic access (sequentially consistent).
+    ///
+    /// # Errors
+    /// `EINVAL` if `at` is not a multiple of 4, `EFAULT` if the word is not readable.
+    fn load_u32(&self, at: u64) -> Result<u32, Errno>;
+
+    /// Moves the end of the heap to `to` if that is possible; returns the end.
+    fn brk(&self, to: u64) -> u64;
+
+    /// Maps `length` bytes of zeros.
+    ///
+    /// # Errors
+    /// `ENOMEM` over the quota or out of space, `EINVAL` for bad ranges, `EPERM` for ranges that are not the
+    /// module's to map, `EEXIST` for [`Placement::FixedNoReplace`].
+    fn map(&self, at: u64, length: u64, placement: Placement, protection: Protection) -> Result<u64, Errno>;
+
+    /// Takes `[at, at + length)` away.
+    ///
+    /// # Errors
+    /// `EINVAL` or `EPERM`, as for [`map`](Memory::map).
+    fn unmap(&self, at: u64, length: u64) -> Result<(), Errno>;
+
+    /// Changes the rights of mapped pages.
+    ///
+    /// # Errors
+    /// `ENOMEM` where nothing is mapped, `EINVAL` or `EPERM` as for [`map`](Memory::map).
+    fn protect(&self, at: u64, length: u64, protection: Protection) -> Result<(), Errno>;
+
+    /// Resizes a mapping, moving it if `may_move`; returns its address.
+    ///
+    /// # Errors
+    /// `ENOMEM` if it does not fit, `EFAULT` where nothing is mapped, `EINVAL` or `EPERM` as for
+    /// [`map`](Memory::map).
+    fn remap(&self, at: u64, length: u64, new_length: u64, may_move: bool) -> Result<u64, Errno>;
+
+    /// Lets the kernel drop the pages' contents (`MADV_DONTNEED`): they read as zero afterwards.
+    ///
+    /// # Errors
+    /// `EINVAL` or `EPERM` as for [`map`](Memory::map).
+    fn discard(&self, at: u64, length: u64) -> Result<(), Errno>;
+
+    /// Memory quota and bytes in use, in this order.
+    fn usage(&self) -> (u64, u64);
+}

@@ -1,0 +1,52 @@
+//! Emulated system calls: the mechanism, apart from policy.
+//!
+//! A module cannot execute `syscall`; gate slot 0 brings its calls here with Linux's numbers and
+//! registers. [`table`] lists every call that exists, one line each; everything else answers `ENOSYS` and
+//! is counted ([`Process::refused`]). What a call may reach is decided by [`Grants`]: nothing granted,
+//! nothing reachable but memory, clocks, random numbers and exit.
+//!
+//! Rules that every file here keeps:
+//! - arguments are copied out of the domain once, before they are looked at (no double fetch);
+//! - a descriptor number of the domain is an index of its own table, never a number of the host;
+//! - what was *opened* is checked, not what was *named* (rule R6);
+//! - nothing blocks beyond the call's deadline or the domain's end.
+mod context;
+mod descriptors;
+mod directories;
+mod grants;
+mod memory;
+mod process;
+mod signal_state;
+mod table;
+mod waits;
+mod wire;
+
+mod calls;
+
+pub use context::{Fault, Outcome, SyscallContext, Thread};
+pub use grants::{Access, GrantError, Grants};
+pub use memory::{Memory, Placement, Protection};
+pub use process::Process;
+pub use table::{Class, Entry, TABLE};
+
+use rustix::io::Errno;
+
+/// Number of bytes copied at a time between the domain and a host descriptor.
+const CHUNK: usize = 64 << 10;
+
+/// Emulates system call `number` with its six register arguments.
+pub fn dispatch(ctx: &mut SyscallContext<'_>, number: u64, arguments: [u64; 6]) -> Outcome {
+    let reply = ctx.check().and_then(|()| match table::find(number) {
+        Some(entry) => (entry.run)(ctx, arguments),
+        None => {
+            ctx.process.count_refused(number);
+            Err(Errno::NOSYS.into())
+        }
+    });
+    context::outcome(reply)
+}
+
+/// Name of a system call, if Linux has one of that number: for reports.
+pub fn name(number: u64) -> Option<&'static str> {
+    table::find(number).map(|entry| entry.name)
+}

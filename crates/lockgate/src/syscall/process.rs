@@ -1,0 +1,62 @@
+//! What the system calls of one domain remember.
+use super::Grants;
+use super::calls::lock::Locks;
+use super::descriptors::{Description, Descriptors};
+use super::signal_state::Signals;
+use super::waits::{Waits, locked};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
+
+/// The emulated process of one domain: descriptor table, current directory, identity, counters.
+///
+/// Cheap to make; a domain that is reset gets a new one from the same [`Grants`].
+pub struct Process {
+    pub(super) grants: Arc<Grants>,
+    pub(super) descriptors: Mutex<Descriptors>,
+    /// Absolute, in its shortest form.
+    pub(super) current: Mutex<Vec<u8>>,
+    pub(super) signals: Mutex<Signals>,
+    pub(super) locks: Mutex<Locks>,
+    pub(super) umask: AtomicU32,
+    pub(super) waits: Waits,
+    refused: Mutex<BTreeMap<u64, u64>>,
+}
+
+impl Process {
+    /// A process that may reach what `grants` says.
+    pub fn new(grants: Arc<Grants>) -> Self {
+        Process {
+            descriptors: Mutex::new(Descriptors::new(&grants.streams)),
+            current: Mutex::new(grants.start_directory()),
+            signals: Mutex::default(),
+            locks: Mutex::default(),
+            umask: AtomicU32::new(0o022),
+            waits: Waits::default(),
+            refused: Mutex::default(),
+            grants,
+        }
+    }
+
+    /// Ends every blocked system call of the domain with [`Fault::Killed`](super::Fault::Killed), now and
+    /// from now on. Callable from any thread, not from a signal handler.
+    pub fn kill(&self) {
+        self.waits.kill();
+    }
+
+    /// System calls that were answered with `ENOSYS`: number and how often, by number.
+    pub fn refused(&self) -> Vec<(u64, u64)> {
+        locked(&self.refused).iter().map(|(number, count)| (*number, *count)).collect()
+    }
+
+    pub(super) fn count_refused(&self, number: u64) {
+        let mut refused = locked(&self.refused);
+        // A module may try every number: those past the table's end share one counter.
+        *refused.entry(number.min(super::table::NUMBERS as u64)).or_default() += 1;
+    }
+
+    pub(super) fn descriptor(&self, number: i32) -> Result<Arc<Description>, Errno> {
+        locked(&self.descriptors).get(number)
+    }
+}

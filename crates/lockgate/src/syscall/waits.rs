@@ -1,0 +1,211 @@
+//! Everything that can block: one lock, one flag for the domain's end, futex queues, and an event
+//! descriptor that is made only when a thread first waits for a host descriptor.
+use super::context::{Fault, Halt};
+use super::{SyscallContext, Thread};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Locks `mutex`; data behind it stay consistent even if a holder panicked.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The threads of a domain that wait for something.
+#[derive(Default)]
+pub(super) struct Waits {
+    killed: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Sleepers by futex address, longest waiting first.
+    queues: BTreeMap<u64, VecDeque<Arc<Sleeper>>>,
+    /// Readable from the moment that the domain is killed.
+    event: Option<Arc<OwnedFd>>,
+}
+
+#[derive(Default)]
+struct Sleeper {
+    bell: Condvar,
+    woken: AtomicBool,
+}
+
+/// How a sleep ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// Another thread woke it.
+    Woken,
+    /// Its own time ran out.
+    TimedOut,
+}
+
+impl Waits {
+    /// Ends every wait of the domain, present and future.
+    pub(super) fn kill(&self) {
+        let state = locked(&self.state);
+        self.killed.store(true, Ordering::SeqCst);
+        for sleeper in state.queues.values().flatten() {
+            sleeper.bell.notify_all();
+        }
+        if let Some(event) = &state.event {
+            // It can fail only when its counter is full, and then it is readable already.
+            let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Fails if the domain was killed or the thread's deadline has passed.
+    pub(super) fn check(&self, thread: Thread) -> Result<(), Halt> {
+        if self.killed.load(Ordering::SeqCst) {
+            return Err(Halt::Fault(Fault::Killed));
+        }
+        match thread.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Halt::Fault(Fault::TimeLimit)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sleeps on the queue of `address`, if `ready` (run under the lock) lets it, until woken or `until`.
+    pub(super) fn sleep(
+        &self,
+        thread: Thread,
+        address: u64,
+        until: Option<Instant>,
+        ready: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<Wake, Halt> {
+        let mut state = locked(&self.state);
+        ready()?;
+        let sleeper = Arc::new(Sleeper::default());
+        state.queues.entry(address).or_default().push_back(Arc::clone(&sleeper));
+        let limit = [thread.deadline, until].into_iter().flatten().min();
+        let ended = loop {
+            if sleeper.woken.load(Ordering::SeqCst) {
+                break Ok(Wake::Woken);
+            }
+            if let Err(halt) = self.check(thread) {
+                break Err(halt);
+            }
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(left) if left.is_zero() => break Ok(Wake::TimedOut),
+                Some(left) => {
+                    sleeper.bell.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => sleeper.bell.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        };
+        // It may have been moved to another queue meanwhile, so every queue is searched.
+        state.queues.retain(|_, queue| {
+            queue.retain(|other| !Arc::ptr_eq(other, &sleeper));
+            !queue.is_empty()
+        });
+        ended
+    }
+
+    /// Wakes up to `wake` sleepers of `from` and moves up to `move_` others to the queue of `to`, if `ready`
+    /// (run under the lock) lets it. Returns how many it woke and moved.
+    pub(super) fn wake(
+        &self,
+        from: u64,
+        wake: usize,
+        requeue: Option<(u64, usize)>,
+        ready: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(usize, usize), Errno> {
+        let mut state = locked(&self.state);
+        ready()?;
+        let mut queue = state.queues.remove(&from).unwrap_or_default();
+        let woken = wake.min(queue.len());
+        for sleeper in queue.drain(..woken) {
+            sleeper.woken.store(true, Ordering::SeqCst);
+            sleeper.bell.notify_all();
+        }
+        let mut moved = 0;
+        if let Some((to, limit)) = requeue {
+            moved = limit.min(queue.len());
+            let movers: Vec<_> = queue.drain(..moved).collect();
+            state.queues.entry(to).or_default().extend(movers);
+        }
+        if !queue.is_empty() {
+            // In front: sleepers that stay have waited longer than any that were moved here.
+            let target = state.queues.entry(from).or_default();
+            queue.append(target);
+            *target = queue;
+        }
+        state.queues.retain(|_, queue| !queue.is_empty());
+        Ok((woken, moved))
+    }
+
+    /// Waits until one of `descriptors` reports events, or until `until`. Each comes with the events asked
+    /// for and leaves with those reported; true if any was.
+    pub(super) fn poll(
+        &self,
+        thread: Thread,
+        descriptors: &mut [(BorrowedFd<'_>, PollFlags)],
+        until: Option<Instant>,
+    ) -> Result<bool, Halt> {
+        let event = self.event()?;
+        let mut fds = vec![PollFd::from_borrowed_fd(event.as_fd(), PollFlags::IN)];
+        fds.extend(descriptors.iter().map(|(fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
+        let limit = [thread.deadline, until].into_iter().flatten().min();
+        let any = loop {
+            // An eventfd made after the kill never becomes readable: look at the flag first.
+            if self.killed.load(Ordering::SeqCst) {
+                return Err(Halt::Fault(Fault::Killed));
+            }
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            let timeout = left
+                .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+            let ready = match poll(&mut fds, timeout.as_ref()) {
+                Ok(ready) => ready,
+                Err(Errno::INTR) => 0,
+                Err(error) => return Err(error.into()),
+            };
+            if ready > 0 && fds[1..].iter().any(|fd| !fd.revents().is_empty()) {
+                break true;
+            }
+            self.check(thread)?;
+            if until.is_some_and(|until| Instant::now() >= until) {
+                break false;
+            }
+        };
+        for ((_, events), fd) in descriptors.iter_mut().zip(&fds[1..]) {
+            *events = fd.revents();
+        }
+        Ok(any)
+    }
+
+    fn event(&self) -> Result<Arc<OwnedFd>, Errno> {
+        let mut state = locked(&self.state);
+        if let Some(event) = &state.event {
+            return Ok(Arc::clone(event));
+        }
+        let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        state.event = Some(Arc::clone(&event));
+        Ok(event)
+    }
+}
+
+impl SyscallContext<'_> {
+    /// Fails if the domain was killed or the call's deadline has passed.
+    pub(super) fn check(&self) -> Result<(), Halt> {
+        self.process.waits.check(self.thread)
+    }
+
+    /// Sleeps until `until`: the whole of `nanosleep`.
+    pub(super) fn sleep_until(&self, until: Instant) -> Result<(), Halt> {
+        // No futex lies at address 0, so nothing wakes this but time and death.
+        self.process.waits.sleep(self.thread, 0, Some(until), || Ok(())).map(|_| ())
+    }
+
+    /// Waits until `fd` is ready for `events`.
+    pub(super) fn wait_ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<PollFlags, Halt> {
+        let mut one = [(fd, events)];
+        self.process.waits.poll(self.thread, &mut one, None)?;
+        Ok(one[0].1)
+    }
+}
