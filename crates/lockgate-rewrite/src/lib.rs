@@ -2,6 +2,7 @@
 //! `docs/code-model.md` tells what becomes of each kind of instruction.
 #![forbid(unsafe_code)]
 
+mod dwarf;
 mod elf;
 mod error;
 mod map;

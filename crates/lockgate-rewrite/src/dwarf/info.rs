@@ -1,0 +1,434 @@
+//! `.debug_info` (DWARF 2 to 5): lengths of code, and expressions that name rsp, re-emitted entry by entry.
+//! On the way the lists of ranges and of locations that entries refer to are noted, for [`super::lists`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use gimli::constants as dw;
+use gimli::{
+    AttributeValue, DebugAbbrev, DebugInfo, DwAt, DwForm, DwTag, Encoding, EndianSlice, LittleEndian,
+    UnitHeader, UnitOffset, UnitType,
+};
+
+use super::bytes::{push_sleb, push_uleb};
+use super::expr::{self, EntryRef, Role};
+use super::splice::{Splice, Spliced};
+use super::{Context, Malformed, Section, Sections, Stats, sections};
+use crate::elf::{Object, reloc};
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// A place in the object as it was read: section index and offset.
+type Place = (usize, u64);
+
+/// What a unit says about the addresses in its lists.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    pub(super) encoding: Encoding,
+    /// The unit itself.
+    at: (usize, usize),
+    /// What offsets in its lists count from, if that is defined in this object.
+    pub(super) base: Option<Place>,
+    /// Its first address in `.debug_addr`.
+    addresses: Option<Place>,
+}
+
+/// The lists of ranges and of locations that entries refer to, with the units they belong to.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    units: Vec<Unit>,
+    /// Starts of lists and the index of their unit.
+    heads: BTreeMap<Place, usize>,
+    /// What the fields of `.debug_addr` sections point at.
+    addresses: BTreeMap<Place, Place>,
+}
+
+impl Lists {
+    /// No lists yet; the addresses of `object`'s `.debug_addr`.
+    pub(super) fn new(object: &Object, context: &Context<'_>) -> Self {
+        let mut lists = Lists::default();
+        for section in sections(object, |name| name == ".debug_addr") {
+            for reloc in section.relocs {
+                let target = context.target(reloc);
+                lists.addresses.extend(target.map(|target| ((section.index, reloc.offset), target)));
+            }
+        }
+        lists
+    }
+
+    /// The lists that start in section `index`: offset and unit, by offset.
+    pub(super) fn heads_in(&self, index: usize) -> impl Iterator<Item = (usize, &Unit)> {
+        let heads = self.heads.range((index, 0)..=(index, u64::MAX));
+        heads.map(|(&(_, offset), &unit)| (offset as usize, &self.units[unit]))
+    }
+
+    /// The place that address number `index` of `unit` is.
+    pub(super) fn address(&self, unit: &Unit, index: u64) -> Option<Place> {
+        let (section, base) = unit.addresses?;
+        self.addresses.get(&(section, base.checked_add(index.checked_mul(8)?)?)).copied()
+    }
+}
+
+/// References from expressions to entries that must be found where they were, since their field cannot
+/// change: section and offset of the unit, and offset of the entry in it.
+#[derive(Debug, Default)]
+pub(super) struct FixedRefs(Vec<((usize, usize), usize)>);
+
+impl FixedRefs {
+    pub(super) fn extend(&mut self, unit: &Unit, refs: &[EntryRef]) {
+        self.0.extend(refs.iter().map(|reference| (unit.at, reference.entry)));
+    }
+
+    /// Refuses references whose entry moved within its unit, naming the section. (gcc and clang put the
+    /// types that expressions use first in a unit, before anything that grows.)
+    pub(super) fn check(&self, sections: &Sections) -> Result<(), (usize, Malformed)> {
+        for &((section, start), entry) in &self.0 {
+            let Some((_, new)) = sections.iter().find(|(index, _)| *index == section) else { continue };
+            if new.moved.offset((start + entry) as u64) - new.moved.offset(start as u64) != entry as u64 {
+                let reason = "is referred to by an expression of fixed size, and moved";
+                return Err((section, Malformed::at(start + entry, reason)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Re-emits a section of entries, notes the lists they refer to in `lists` and the references that must not
+/// change in `fixed`.
+pub(super) fn rewrite(
+    section: &Section<'_>,
+    object: &Object,
+    context: &Context<'_>,
+    lists: &mut Lists,
+    fixed: &mut FixedRefs,
+    stats: &mut Stats,
+) -> Result<Spliced, Malformed> {
+    let data = relocated(section, context);
+    let abbreviations = sections(object, |name| name == ".debug_abbrev").next();
+    let abbreviations = DebugAbbrev::new(abbreviations.map_or(&[], |section| section.data), LittleEndian);
+    let info = DebugInfo::new(&data, LittleEndian);
+    let mut walk = Walk {
+        section,
+        object,
+        context,
+        lists,
+        fixed,
+        stats,
+        splice: Splice::new(section),
+        refs: Vec::new(),
+    };
+    let mut units = info.units();
+    while let Some(header) = units.next().map_err(|error| walk.malformed(walk.splice.pos(), error))? {
+        walk.unit(&header, &abbreviations)?;
+    }
+    walk.finish()
+}
+
+/// The section's bytes with its relocations applied, as if every section were loaded at address 0.
+fn relocated(section: &Section<'_>, context: &Context<'_>) -> Vec<u8> {
+    let mut data = section.data.to_vec();
+    for reloc in section.relocs {
+        let size = match reloc.kind {
+            reloc::ABS32 => 4,
+            reloc::ABS64 => 8,
+            _ => continue,
+        };
+        let at = reloc.offset as usize;
+        if let (Some((_, target)), Some(field)) = (context.target(reloc), data.get_mut(at..at + size)) {
+            field.copy_from_slice(&target.to_le_bytes()[..size]);
+        }
+    }
+    data
+}
+
+/// An attribute with the offsets of its bytes in the section.
+struct Attribute<'a> {
+    name: DwAt,
+    form: DwForm,
+    value: AttributeValue<Slice<'a>>,
+    range: Range<usize>,
+}
+
+/// A reference to an entry of the same unit, to be set when all entries have moved.
+struct UnitRef {
+    /// Offset of the field in the new section, and its size.
+    field: Range<usize>,
+    /// Old offset of the unit, and of the entry in it.
+    unit: usize,
+    entry: usize,
+}
+
+struct Walk<'a> {
+    section: &'a Section<'a>,
+    object: &'a Object,
+    context: &'a Context<'a>,
+    lists: &'a mut Lists,
+    fixed: &'a mut FixedRefs,
+    stats: &'a mut Stats,
+    splice: Splice<'a>,
+    refs: Vec<UnitRef>,
+}
+
+impl<'a> Walk<'a> {
+    fn malformed(&self, at: usize, error: gimli::Error) -> Malformed {
+        Malformed::at(at, format!("cannot be read: {error}"))
+    }
+
+    fn unit(
+        &mut self,
+        header: &UnitHeader<Slice<'a>>,
+        abbreviations: &DebugAbbrev<Slice<'_>>,
+    ) -> Result<(), Malformed> {
+        let start = header.debug_info_offset().map_or(0, |offset| offset.0);
+        let end = start + header.length_including_self();
+        let encoding = header.encoding();
+        if encoding.address_size != 8 || encoding.format != gimli::Format::Dwarf32 {
+            return Err(Malformed::at(start, "has addresses that are not 8 bytes, or the 64-bit format"));
+        }
+        let abbreviations =
+            header.abbreviations(abbreviations).map_err(|error| self.malformed(start, error))?;
+        let new_start = self.splice.new_pos();
+        if let UnitType::Type { type_offset, .. } = header.type_() {
+            // The last field of the unit's header.
+            let field = start + header.size_of_header() - 4;
+            self.splice.copy_to(field)?;
+            self.push_ref(field..field + 4, start, type_offset.0);
+        }
+        let mut unit = Unit { encoding, at: (self.section.index, start), base: None, addresses: None };
+        let mut unit_index = None;
+        let mut entries =
+            header.entries_raw(&abbreviations, None).map_err(|error| self.malformed(start, error))?;
+        let mut attributes = Vec::new();
+        while !entries.is_empty() {
+            let at = start + entries.next_offset().0;
+            let fail = |error| Malformed::at(at, format!("cannot be read: {error}"));
+            let Some(entry) = entries.read_abbreviation().map_err(fail)? else { continue };
+            attributes.clear();
+            for spec in entry.attributes() {
+                let from = start + entries.next_offset().0;
+                let attribute = entries.read_attribute(*spec).map_err(fail)?;
+                let range = from..start + entries.next_offset().0;
+                let (name, form) = (attribute.name(), attribute.form());
+                attributes.push(Attribute { name, form, value: attribute.value(), range });
+            }
+            // The first entry is the unit's own: it says what the others' lists count from.
+            let unit_index = *match unit_index {
+                Some(ref index) => index,
+                None => {
+                    self.read_bases(&mut unit, &attributes)?;
+                    self.lists.units.push(unit.clone());
+                    unit_index.insert(self.lists.units.len() - 1)
+                }
+            };
+            self.stats.entries += 1;
+            self.entry(&unit, unit_index, entry.tag(), &attributes)?;
+        }
+        self.splice.copy_to(end)?;
+        self.splice.patch_length(new_start);
+        Ok(())
+    }
+
+    fn read_bases(&self, unit: &mut Unit, attributes: &[Attribute<'_>]) -> Result<(), Malformed> {
+        for attribute in attributes {
+            match attribute.name {
+                dw::DW_AT_addr_base | dw::DW_AT_GNU_addr_base => unit.addresses = self.target(attribute),
+                dw::DW_AT_dwo_name | dw::DW_AT_GNU_dwo_name => {
+                    let reason = "is split from its .dwo file: compile without -gsplit-dwarf";
+                    return Err(Malformed::at(attribute.range.start, reason));
+                }
+                _ => {}
+            }
+        }
+        let low = attributes.iter().find(|attribute| attribute.name == dw::DW_AT_low_pc);
+        unit.base = low.and_then(|low| self.address(unit, low));
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        unit: &Unit,
+        unit_index: usize,
+        tag: DwTag,
+        attributes: &[Attribute<'_>],
+    ) -> Result<(), Malformed> {
+        let low = attributes.iter().find(|attribute| attribute.name == dw::DW_AT_low_pc);
+        let low = low.and_then(|low| self.address(unit, low));
+        for attribute in attributes {
+            match &attribute.value {
+                AttributeValue::Addr(_) => {
+                    let range_end = match attribute.name {
+                        dw::DW_AT_high_pc | dw::DW_AT_call_return_pc => true,
+                        // Before DWARF 5 a call site's address is its return address.
+                        dw::DW_AT_low_pc => tag == dw::DW_TAG_GNU_call_site,
+                        _ => false,
+                    };
+                    if range_end {
+                        self.splice.mark_range_end(attribute.range.start);
+                    }
+                }
+                AttributeValue::Udata(_) | AttributeValue::Sdata(_)
+                    if matches!(attribute.name, dw::DW_AT_high_pc | dw::DW_AT_entry_pc) =>
+                {
+                    self.length(attribute, low)?;
+                }
+                AttributeValue::UnitRef(UnitOffset(entry)) => {
+                    if attribute.form == dw::DW_FORM_ref_udata {
+                        let at = attribute.range.start - unit.at.1;
+                        let reference = EntryRef { entry: *entry, field: Some(at..at) };
+                        self.fixed.extend(unit, &[reference]);
+                    } else {
+                        self.splice.copy_to(attribute.range.start)?;
+                        self.push_ref(attribute.range.clone(), unit.at.1, *entry);
+                    }
+                }
+                AttributeValue::Exprloc(expression) => {
+                    self.expression(unit, attribute, expression.0.slice())?;
+                }
+                AttributeValue::LocationListsRef(_) | AttributeValue::RangeListsRef(_)
+                    if attribute.name != dw::DW_AT_GNU_locviews =>
+                {
+                    let head = self.target(attribute);
+                    self.lists.heads.extend(head.map(|head| (head, unit_index)));
+                }
+                AttributeValue::DebugLocListsBase(_) | AttributeValue::DebugRngListsBase(_) => {
+                    self.indexed_lists(attribute, unit_index);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What a relocated field points at.
+    fn target(&self, attribute: &Attribute<'_>) -> Option<Place> {
+        self.context.target(self.section.reloc_at(attribute.range.start)?)
+    }
+
+    /// The place that an attribute of class address is.
+    fn address(&self, unit: &Unit, attribute: &Attribute<'_>) -> Option<Place> {
+        match attribute.value {
+            AttributeValue::DebugAddrIndex(index) => self.lists.address(unit, index.0 as u64),
+            _ => self.target(attribute),
+        }
+    }
+
+    /// An offset from the entry's first address, in bytes of code.
+    fn length(&mut self, attribute: &Attribute<'_>, low: Option<Place>) -> Result<(), Malformed> {
+        let at = attribute.range.start;
+        let (Some(low), Some(len)) = (low, attribute.value.udata_value()) else { return Ok(()) };
+        let new = if attribute.name == dw::DW_AT_entry_pc {
+            let start = self.context.start(at, low)?;
+            start.zip(self.context.start(at, (low.0, low.1.wrapping_add(len)))?)
+        } else {
+            self.context.range(at, low, len)?
+        };
+        let Some((start, end)) = new else { return Ok(()) };
+        let len = end.wrapping_sub(start);
+        let mut bytes = Vec::new();
+        match attribute.form {
+            dw::DW_FORM_udata => push_uleb(&mut bytes, len),
+            dw::DW_FORM_sdata => push_sleb(&mut bytes, len as i64),
+            dw::DW_FORM_data1 | dw::DW_FORM_data2 | dw::DW_FORM_data4 | dw::DW_FORM_data8
+                if attribute.range.len() == 8 || len < 1 << (8 * attribute.range.len()) =>
+            {
+                bytes.extend_from_slice(&len.to_le_bytes()[..attribute.range.len()]);
+            }
+            _ => return Err(Malformed::at(at, "has a length of code that does not fit its field any more")),
+        }
+        self.splice.copy_to(at)?;
+        self.splice.replace_to(attribute.range.end, &bytes)
+    }
+
+    /// An expression that holds wherever its entry does, or at a call: there the bias is 0.
+    fn expression(&mut self, unit: &Unit, attribute: &Attribute<'_>, code: &[u8]) -> Result<(), Malformed> {
+        let Range { start: at, end } = attribute.range;
+        let start = end - code.len();
+        let role = match attribute.name {
+            dw::DW_AT_frame_base => Role::Address,
+            _ => Role::Location,
+        };
+        let analysis = match expr::analyse(code, unit.encoding, role, 0) {
+            Ok(analysis) => analysis,
+            Err(_) => {
+                // An empty expression says that the object is optimised out.
+                self.stats.lost_locations += 1;
+                self.splice.copy_to(at)?;
+                let none = self.expression_length(attribute, 0)?;
+                return self.splice.replace_to(end, &none);
+            }
+        };
+        if analysis.edits.is_empty() {
+            for reference in &analysis.refs {
+                match &reference.field {
+                    Some(field) => {
+                        self.splice.copy_to(start + field.start)?;
+                        self.push_ref(start + field.start..start + field.end, unit.at.1, reference.entry);
+                    }
+                    None => self.fixed.extend(unit, std::slice::from_ref(reference)),
+                }
+            }
+            return Ok(());
+        }
+        self.fixed.extend(unit, &analysis.refs);
+        let len = expr::apply(code, &analysis.edits).len();
+        self.splice.copy_to(at)?;
+        let len = self.expression_length(attribute, len)?;
+        self.splice.replace_to(start, &len)?;
+        for edit in &analysis.edits {
+            self.splice.copy_to(start + edit.range.start)?;
+            self.splice.replace_to(start + edit.range.end, &edit.bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The length field of an expression of `len` bytes.
+    fn expression_length(&self, attribute: &Attribute<'_>, len: usize) -> Result<Vec<u8>, Malformed> {
+        let size = match attribute.form {
+            dw::DW_FORM_block1 => 1,
+            dw::DW_FORM_block2 => 2,
+            dw::DW_FORM_block4 => 4,
+            _ => {
+                let mut bytes = Vec::new();
+                push_uleb(&mut bytes, len as u64);
+                return Ok(bytes);
+            }
+        };
+        if len >> (8 * size) != 0 {
+            return Err(Malformed::at(attribute.range.start, "has an expression that does not fit any more"));
+        }
+        Ok(len.to_le_bytes()[..size].to_vec())
+    }
+
+    /// All lists in the unit's table of list offsets, which a `…lists_base` attribute names.
+    fn indexed_lists(&mut self, attribute: &Attribute<'_>, unit_index: usize) {
+        let Some((index, table)) = self.target(attribute) else { return };
+        let data = &self.object.sections[index].data;
+        // The table's length is the last field of the header before it (DWARF 5 §7.28, §7.29).
+        let word = |at: usize| Some(u32::from_le_bytes(data.get(at..at + 4)?.try_into().ok()?) as usize);
+        let table = table as usize;
+        let count = table.checked_sub(4).and_then(word).unwrap_or(0);
+        for entry in 0..count.min(data.len() / 4) {
+            let head = word(table + 4 * entry).map(|offset| ((index, (table + offset) as u64), unit_index));
+            self.lists.heads.extend(head);
+        }
+    }
+
+    /// Notes the reference in old bytes `field`, which are the next to be copied.
+    fn push_ref(&mut self, field: Range<usize>, unit: usize, entry: usize) {
+        let new = self.splice.new_pos();
+        self.refs.push(UnitRef { field: new..new + field.len(), unit, entry });
+    }
+
+    fn finish(mut self) -> Result<Spliced, Malformed> {
+        self.splice.copy_to(self.section.data.len())?;
+        for UnitRef { field, unit, entry } in &self.refs {
+            let moved = self.splice.moved();
+            let distance = moved.offset((unit + entry) as u64) - moved.offset(*unit as u64);
+            if field.len() < 8 && distance >> (8 * field.len()) != 0 {
+                return Err(Malformed::at(unit + entry, "is too far from an entry that refers to it"));
+            }
+            self.splice.patch(field.start, &distance.to_le_bytes()[..field.len()]);
+        }
+        self.splice.finish()
+    }
+}

@@ -1,0 +1,215 @@
+//! `.debug_line` (DWARF 2 to 5): line programs with their address advances re-emitted. Every row stays, with
+//! its file, line and flags; only its address moves.
+
+use super::bytes::{Cursor, push_uleb};
+use super::splice::{Splice, Spliced};
+use super::{Context, Malformed, Section, Stats};
+
+/// Numbers of the standard opcodes (DWARF 5 §6.2.5.2) and of the extended ones (§6.2.5.3).
+const COPY: u8 = 1;
+const ADVANCE_PC: u8 = 2;
+const CONST_ADD_PC: u8 = 8;
+const FIXED_ADVANCE_PC: u8 = 9;
+const END_SEQUENCE: u8 = 1;
+const SET_ADDRESS: u8 = 2;
+
+/// Re-emits a section of line programs.
+pub(super) fn rewrite(
+    section: &Section<'_>,
+    context: &Context<'_>,
+    stats: &mut Stats,
+) -> Result<Spliced, Malformed> {
+    let mut splice = Splice::new(section);
+    while splice.pos() < section.data.len() {
+        let length_at = splice.new_pos();
+        let (header, mut program) = read_header(section, splice.pos())?;
+        splice.copy_to(program.pos())?;
+        let mut machine = Machine { header, section, context, place: None, new: 0, rows: 0 };
+        while !program.at_end() {
+            machine.step(&mut program, &mut splice)?;
+        }
+        stats.line_rows += machine.rows;
+        splice.patch_length(length_at);
+    }
+    splice.finish()
+}
+
+/// What decoding a program needs of its header.
+struct Header {
+    line_range: u8,
+    opcode_base: u8,
+    /// Number of operands of each standard opcode, from opcode 1 on.
+    operands: Vec<u8>,
+}
+
+/// The header at `start`, and the cursor over its program.
+fn read_header<'a>(section: &Section<'a>, start: usize) -> Result<(Header, Cursor<'a>), Malformed> {
+    let refused = |reason: &'static str| Malformed::at(start, reason);
+    let mut cursor = Cursor::new(section.data, start, section.data.len())?;
+    let end = cursor.unit_end()?;
+    let version = cursor.u16()?;
+    if !(2..=5).contains(&version) {
+        return Err(refused("has an unknown version of line programs"));
+    }
+    if version >= 5 && (cursor.u8()?, cursor.u8()?) != (8, 0) {
+        return Err(refused("has addresses that are not 8 bytes"));
+    }
+    let header_len = cursor.u32()? as usize;
+    let program = cursor.pos().saturating_add(header_len);
+    let min_instruction = cursor.u8()?;
+    let max_operations = if version >= 4 { cursor.u8()? } else { 1 };
+    if (min_instruction, max_operations) != (1, 1) {
+        return Err(refused("counts addresses in units other than bytes"));
+    }
+    let _default_is_stmt = cursor.u8()?;
+    let _line_base = cursor.u8()?;
+    let line_range = cursor.u8()?;
+    let opcode_base = cursor.u8()?;
+    if line_range == 0 || opcode_base < 10 {
+        return Err(refused("has no room for special opcodes"));
+    }
+    let operands = cursor.take(usize::from(opcode_base) - 1)?.to_vec();
+    Ok((Header { line_range, opcode_base, operands }, Cursor::new(section.data, program, end)?))
+}
+
+/// The address register of the old program, and that of the new one.
+struct Machine<'a> {
+    header: Header,
+    section: &'a Section<'a>,
+    context: &'a Context<'a>,
+    /// Section and old offset of the address register; `None` where it is not in rewritten code.
+    place: Option<(usize, u64)>,
+    /// New offset that the new program's address register holds.
+    new: u64,
+    rows: usize,
+}
+
+impl Machine<'_> {
+    fn step(&mut self, program: &mut Cursor<'_>, splice: &mut Splice<'_>) -> Result<(), Malformed> {
+        let at = program.pos();
+        let opcode = program.u8()?;
+        if opcode >= self.header.opcode_base {
+            self.rows += 1;
+            if self.place.is_none() {
+                return splice.copy_to(program.pos());
+            }
+            let adjusted = opcode - self.header.opcode_base;
+            self.advance(u64::from(adjusted / self.header.line_range));
+            let delta = self.delta(at, false)?;
+            let mut code = Vec::new();
+            self.special(adjusted % self.header.line_range, delta, &mut code);
+            return splice.replace_to(program.pos(), &code);
+        }
+        match opcode {
+            0 => return self.extended(at, program, splice),
+            COPY => {
+                let delta = self.delta(at, false)?;
+                self.rows += 1;
+                splice.replace_to(at, &advance(delta))?;
+                return splice.copy_to(program.pos());
+            }
+            ADVANCE_PC => {
+                let delta = program.uleb()?;
+                self.advance(delta);
+            }
+            CONST_ADD_PC => {
+                let adjusted = u8::MAX - self.header.opcode_base;
+                self.advance(u64::from(adjusted / self.header.line_range));
+            }
+            FIXED_ADVANCE_PC => {
+                let delta = program.u16()?;
+                self.advance(u64::from(delta));
+            }
+            _ => {
+                for _ in 0..self.header.operands[usize::from(opcode) - 1] {
+                    program.uleb()?;
+                }
+                return splice.copy_to(program.pos());
+            }
+        }
+        if self.place.is_none() {
+            return splice.copy_to(program.pos());
+        }
+        splice.replace_to(program.pos(), &[])
+    }
+
+    fn extended(
+        &mut self,
+        at: usize,
+        program: &mut Cursor<'_>,
+        splice: &mut Splice<'_>,
+    ) -> Result<(), Malformed> {
+        let len = program.uleb()?;
+        let body = program.pos();
+        let code = program.take(usize::try_from(len).unwrap_or(usize::MAX))?;
+        match code.first() {
+            Some(&END_SEQUENCE) => {
+                let delta = self.delta(at, true)?;
+                splice.replace_to(at, &advance(delta))?;
+                self.place = None;
+                self.rows += 1;
+            }
+            Some(&SET_ADDRESS) => self.set_address(at, body + 1)?,
+            _ => {}
+        }
+        splice.copy_to(program.pos())
+    }
+
+    fn set_address(&mut self, at: usize, field: usize) -> Result<(), Malformed> {
+        let target = self.section.reloc_at(field).and_then(|reloc| self.context.target(reloc));
+        self.place = target.filter(|&(section, _)| self.context.code(section).is_some());
+        if let Some((section, old)) = self.place {
+            self.new = self.translate(at, section, old, false)?;
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, delta: u64) {
+        if let Some((_, old)) = &mut self.place {
+            *old = old.wrapping_add(delta);
+        }
+    }
+
+    /// By how much the new address register must advance before a row is appended.
+    fn delta(&mut self, at: usize, range_end: bool) -> Result<u64, Malformed> {
+        let Some((section, old)) = self.place else { return Ok(0) };
+        let new = self.translate(at, section, old, range_end)?;
+        let delta = new.checked_sub(self.new);
+        self.new = new;
+        delta.ok_or_else(|| Malformed::at(at, "has a line program whose addresses go down"))
+    }
+
+    fn translate(&self, at: usize, section: usize, old: u64, range_end: bool) -> Result<u64, Malformed> {
+        let map = self.context.code(section).expect("the place is in rewritten code");
+        let new = if range_end { map.end(old) } else { map.start(old) };
+        new.ok_or_else(|| {
+            Malformed::at(at, format!("has a row inside the instruction at {old:#x} of its code"))
+        })
+    }
+
+    /// Appends the row of a special opcode whose line part is `line` (the line advance minus `line_base`).
+    fn special(&self, line: u8, delta: u64, code: &mut Vec<u8>) {
+        let Header { line_range, opcode_base, .. } = self.header;
+        let opcode = |delta: u64| {
+            let opcode = delta.checked_mul(line_range.into())? + u64::from(line) + u64::from(opcode_base);
+            u8::try_from(opcode).ok()
+        };
+        match opcode(delta) {
+            Some(opcode) => code.push(opcode),
+            None => {
+                code.extend(advance(delta));
+                code.push(opcode_base + line);
+            }
+        }
+    }
+}
+
+/// The instruction that advances the address by `delta` bytes, nothing for none.
+fn advance(delta: u64) -> Vec<u8> {
+    let mut code = Vec::new();
+    if delta != 0 {
+        code.push(ADVANCE_PC);
+        push_uleb(&mut code, delta);
+    }
+    code
+}
