@@ -1,0 +1,88 @@
+/* What the sysroot's own members use of musl's inside: the names are in libc.a, but in no header.
+   The layouts are those of musl 1.2.0 to 1.2.5 on x86-64 (src/internal/{libc,pthread_impl,stdio_impl}.h, include/bits);
+   the driver refuses to build the sysroot from any other version. Only leading members are declared. */
+#ifndef LOCKGATE_MUSL_H
+#define LOCKGATE_MUSL_H
+
+#include <features.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define hidden __attribute__((visibility("hidden")))
+
+/* src/internal/libc.h */
+struct lg_libc {
+    char can_do_threads;
+    char threaded;
+    char secure;
+    volatile signed char need_locks;
+    int threads_minus_1;
+    size_t *auxv;
+    void *tls_head;
+    size_t tls_size, tls_align, tls_cnt;
+};
+extern hidden struct lg_libc __libc;
+
+/* src/internal/pthread_impl.h */
+struct lg_pthread {
+    struct lg_pthread *self;
+    uintptr_t *dtv;
+    struct lg_pthread *prev, *next;
+    uintptr_t sysinfo;
+    uintptr_t canary;
+    int tid;
+    int errno_value;
+    int detach_state;
+    volatile int cancel;
+    volatile unsigned char canceldisable, cancelasync;
+    unsigned char tsd_used : 1;
+    unsigned char dlerror_flag : 1;
+    unsigned char *map_base;
+    size_t map_size;
+    void *stack;
+    size_t stack_size;
+    size_t guard_size;
+    void *result;
+    void *cancelbuf;
+    void **tsd;
+};
+
+/* src/internal/stdio_impl.h */
+struct lg_file {
+    unsigned flags;
+    unsigned char *rpos, *rend;
+    int (*close)(FILE *);
+    unsigned char *wend, *wpos, *mustbezero_1, *wbase;
+    size_t (*read)(FILE *, unsigned char *, size_t);
+    size_t (*write)(FILE *, const unsigned char *, size_t);
+    off_t (*seek)(FILE *, off_t, int);
+    unsigned char *buf;
+    size_t buf_size;
+    FILE *prev, *next;
+    int fd;
+    int pipe_pid;
+    long lockcount;
+    int mode;
+    volatile int lock;
+};
+
+hidden void __init_libc(char **environment, char *program);
+hidden void __libc_start_init(void);
+hidden void *__copy_tls(unsigned char *memory);
+hidden int __init_tp(void *pthread);
+hidden void __tl_lock(void);
+hidden void __tl_unlock(void);
+hidden void __pthread_tsd_run_dtors(void);
+hidden void __do_orphaned_stdio_locks(void);
+hidden void __dl_thread_cleanup(void);
+extern hidden volatile size_t __pthread_tsd_size;
+extern hidden FILE *volatile __stdin_used, *volatile __stdout_used, *volatile __stderr_used;
+
+static inline struct lg_pthread *lg_self(void) {
+    struct lg_pthread *self;
+    __asm__("mov %%fs:0,%0" : "=r"(self));
+    return self;
+}
+
+#endif

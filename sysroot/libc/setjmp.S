@@ -1,0 +1,65 @@
+/* setjmp and longjmp in the code model (docs/code-model.md, "Functions that return twice"). Not rewritten: this is
+   what the rewriter could not make of musl's, which reads and writes return addresses. The verifier judges it like
+   all other code.
+
+   jmp_buf, in 8-byte words: rbx rbp r12 r13 r14 r15, rsp after the return (control stack), landing.
+
+   The landing lies in the data-stack image of setjmp's return slot, where the rewriter put it before the call.
+   sigsetjmp is the same function: no signal is ever delivered inside a domain, so there is no mask to save. */
+#include "code-model.h"
+
+	.text
+	.globl setjmp, _setjmp, __setjmp, sigsetjmp, __sigsetjmp
+	.type setjmp,@function
+setjmp:
+_setjmp:
+__setjmp:
+sigsetjmp:
+__sigsetjmp:
+	endbr64
+	mov %rbx,%gs:(%edi)
+	mov %rbp,%gs:8(%edi)
+	mov %r12,%gs:16(%edi)
+	mov %r13,%gs:24(%edi)
+	mov %r14,%gs:32(%edi)
+	mov %r15,%gs:40(%edi)
+	lea 8(%rsp),%rdx
+	mov %rdx,%gs:48(%edi)
+	mov -LG_OFF(%rsp),%rdx
+	mov %rdx,%gs:56(%edi)
+	xor %eax,%eax
+	ret
+	.size setjmp,.-setjmp
+
+	.globl longjmp, _longjmp
+	.type longjmp,@function
+longjmp:
+_longjmp:
+	endbr64
+	xor %eax,%eax
+	cmp $1,%esi		/* longjmp(b, 0) returns 1 */
+	adc %esi,%eax
+	mov %gs:(%edi),%rbx
+	mov %gs:8(%edi),%rbp
+	mov %gs:16(%edi),%r12
+	mov %gs:24(%edi),%r13
+	mov %gs:32(%edi),%r14
+	mov %gs:40(%edi),%r15
+	mov %gs:56(%edi),%rdx
+	mov %gs:48(%edi),%r11
+	/* unit U2: rsp = r11, inside this thread's slot */
+	xor %rsp,%r11
+	and $LG_SLOT_MASK,%r11d
+	xor %r11,%rsp
+	mov -LG_OFF(%rsp),%r11
+	/* unit U1: a checked jump to the landing */
+	mov %gs:(%edx),%r11d
+	add $LG_LABEL_NEGATED,%r11d
+	jne 1f
+	mov %edx,%r11d
+	addr32 add %gs:LG_HEADER_W,%r11
+	jmp *%r11
+1:	ud2
+	.size longjmp,.-longjmp
+
+	.section .note.GNU-stack,"",@progbits

@@ -1,0 +1,65 @@
+/* Thread-local storage of a host thread inside the module (lockgate_abi::symbol::THREAD_INIT, THREAD_EXIT): what
+   pthread_create does before clone and pthread_exit before the exit system call, without a stack, which the runtime
+   provides. */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "../libc/musl.h"
+
+/* The member of libc.a that holds the real thread list lock; others hold weak empty ones. */
+extern __typeof(pthread_create) pthread_create;
+static __typeof(pthread_create) *const volatile thread_list __attribute__((used)) = pthread_create;
+
+static struct lg_pthread *first;
+
+/* A raw system call: the thread has no errno yet. */
+static long call6(long number, long a, long b, long c, long d, long e, long f) {
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "+a"(number)
+                     : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return number;
+}
+
+/* Constructors run on the first thread, after its thread pointer is set. */
+__attribute__((constructor)) static void remember_first(void) { first = lg_self(); }
+
+int _lg_thread_init(void) {
+    size_t size = __libc.tls_size + __pthread_tsd_size;
+    long memory = call6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory < 0 && memory > -4096) return (int)memory;
+    struct lg_pthread *self = __copy_tls((unsigned char *)memory + __pthread_tsd_size);
+    if (__init_tp(self) < 0) return -ENOSYS;
+    self->map_base = (unsigned char *)memory;
+    self->map_size = size;
+    self->tsd = (void **)memory;
+    self->canary = first->canary;
+
+    __tl_lock();
+    __libc.threads_minus_1++;
+    self->next = first->next;
+    self->prev = first;
+    self->next->prev = self;
+    first->next = self;
+    __tl_unlock();
+    return 0;
+}
+
+void _lg_thread_exit(void) {
+    struct lg_pthread *self = lg_self();
+    __pthread_tsd_run_dtors();
+    __do_orphaned_stdio_locks();
+    __dl_thread_cleanup();
+
+    __tl_lock();
+    __libc.threads_minus_1--;
+    self->next->prev = self->prev;
+    self->prev->next = self->next;
+    __tl_unlock();
+    call6(SYS_munmap, (long)self->map_base, self->map_size, 0, 0, 0, 0);
+}
