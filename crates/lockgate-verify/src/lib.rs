@@ -4,11 +4,18 @@
 //! Rules V0–V6 are stated in `docs/rules.md`.
 #![forbid(unsafe_code)]
 
+mod control;
+mod decode;
 mod elf;
+mod forms;
 mod module;
 mod notes;
+mod reject;
+mod units;
+mod verify;
 
 pub use module::{Export, Import, Module, ParseError, Relocation, Segment, SegmentKind, Symbol};
+pub use verify::verify;
 
 /// What a module can read or modify, as a whole (rule V6). Proxies save, clear and restore only this.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -51,13 +58,4 @@ pub struct Rejection {
     pub instruction: String,
     /// What is wrong with it.
     pub reason: String,
-}
-
-/// Judges a parsed module.
-///
-/// # Errors
-/// The first rule that the module breaks, in address order.
-pub fn verify(module: &Module) -> Result<Report, Box<Rejection>> {
-    let _ = module;
-    todo!()
 }

@@ -1,0 +1,179 @@
+//! The units of rules V3d and V5: macros that are matched byte for byte around the one instruction that is legal
+//! nowhere else. What precedes it in the unit is harmless by itself; what matters is that nothing
+//! enters the unit between its first byte and that instruction (rule V1, checked by the caller).
+
+use lockgate_abi::{code, header};
+
+/// `add $-LABEL,%r11d`.
+const COMPARE: [u8; 7] = {
+    let [a, b, c, d] = code::LABEL_NEGATED.to_le_bytes();
+    [0x41, 0x81, 0xc3, a, b, c, d]
+};
+
+/// `add %gs:HDR_W,%reg` with the given REX and ModRM bytes.
+const fn add_window_base(rex: u8, modrm: u8) -> [u8; 10] {
+    let [a, b, c, d] = (header::W as u32).to_le_bytes();
+    [0x65, 0x67, rex, 0x03, modrm, 0x25, a, b, c, d]
+}
+
+const ADD_WINDOW_BASE_R11: [u8; 10] = add_window_base(0x4c, 0x1c);
+/// `mov %edi,%edi; add %gs:HDR_W,%rdi`.
+const CONFINE_RDI: (&[u8], &[u8]) = (&[0x89, 0xff], &add_window_base(0x48, 0x3c));
+/// `mov %esi,%esi; add %gs:HDR_W,%rsi`.
+const CONFINE_RSI: (&[u8], &[u8]) = (&[0x89, 0xf6], &add_window_base(0x48, 0x34));
+
+/// Reads a text backwards. Each method consumes what it finds and gives `None` if it is not there.
+struct Back<'a> {
+    text: &'a [u8],
+}
+
+impl<'a> Back<'a> {
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (rest, last) = self.text.split_last_chunk::<N>()?;
+        self.text = rest;
+        Some(*last)
+    }
+
+    fn expect(&mut self, bytes: &[u8]) -> Option<()> {
+        self.text = self.text.strip_suffix(bytes)?;
+        Some(())
+    }
+
+    /// A conditional branch with the given condition, short or near, that `before` precedes.
+    fn branch_after(&mut self, condition: u8, mut before: impl FnMut(&mut Back<'a>) -> bool) -> Option<()> {
+        let mut short = Back { text: self.text };
+        if short.bytes::<2>().is_some_and(|[opcode, _]| opcode == 0x70 | condition) && before(&mut short) {
+            *self = short;
+            return Some(());
+        }
+        let [escape, opcode, ..] = self.bytes::<6>()?;
+        (escape == 0x0f && opcode == 0x80 | condition && before(self)).then_some(())
+    }
+}
+
+/// U1, the checked indirect call or jump. `text` ends before the `call *%r11` or `jmp *%r11`; gives the unit's first
+/// byte.
+pub(crate) fn checked_branch(text: &[u8]) -> Option<usize> {
+    const R11: u8 = 11;
+    const RSP: u8 = 4;
+    const NE: u8 = 5;
+    let mut back = Back { text };
+    back.expect(&ADD_WINDOW_BASE_R11)?;
+    // mov %eT,%r11d
+    let [rex, opcode, modrm] = back.bytes()?;
+    let target = modrm >> 3 & 7 | (rex & 4) << 1;
+    if !matches!(rex, 0x41 | 0x45) || opcode != 0x89 || modrm & 0xc7 != 0xc3 || target == R11 || target == RSP
+    {
+        return None;
+    }
+    back.branch_after(NE, |back| back.expect(&COMPARE).is_some())?;
+    // mov %gs:(%eT),%r11d: r12 needs a SIB byte, rbp and r13 a displacement.
+    let rex = 0x44 | target >> 3;
+    let low = target & 7;
+    match low {
+        4 => back.expect(&[0x65, 0x67, rex, 0x8b, 0x1c, 0x24])?,
+        5 => back.expect(&[0x65, 0x67, rex, 0x8b, 0x5d, 0x00])?,
+        _ => back.expect(&[0x65, 0x67, rex, 0x8b, 0x18 | low])?,
+    }
+    Some(back.text.len())
+}
+
+/// The bytes before and after `xor %r11,%rsp` in unit U2, which moves rsp inside its own slot:
+/// `xor %rsp,%r11; and $(SLOT-8),%r11d` and `mov -OFF(%rsp),%r11`.
+const SLOT_BEFORE: [u8; 10] = {
+    let [a, b, c, d] = code::SLOT_MASK.to_le_bytes();
+    [0x49, 0x31, 0xe3, 0x41, 0x81, 0xe3, a, b, c, d]
+};
+const SLOT_XOR: [u8; 3] = [0x4c, 0x31, 0xdc];
+const SLOT_AFTER: [u8; 8] = {
+    let [a, b, c, d] = code::OFF.wrapping_neg().to_le_bytes();
+    [0x4c, 0x8b, 0x9c, 0x24, a, b, c, d]
+};
+
+/// U2, if `text[at..]` starts with its `xor %r11,%rsp`: the unit's first byte and its end.
+pub(crate) fn slot_move(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    text[at..].strip_prefix(&SLOT_XOR)?.strip_prefix(&SLOT_AFTER)?;
+    let start = text[..at].strip_suffix(&SLOT_BEFORE)?.len();
+    Some((start, at + SLOT_XOR.len() + SLOT_AFTER.len()))
+}
+
+/// U3: gives the first byte of the unit that confines the registers of a string instruction; `text` ends before it.
+pub(crate) fn string(text: &[u8], source: bool, destination: bool) -> Option<usize> {
+    let mut back = Back { text };
+    for (used, (truncate, add)) in [(source, CONFINE_RSI), (destination, CONFINE_RDI)] {
+        if used {
+            back.expect(add)?;
+            back.expect(truncate)?;
+        }
+    }
+    Some(back.text.len())
+}
+
+/// U4, a bounded jump through a table of displacements.
+pub(crate) struct Switch {
+    /// The unit's first byte.
+    pub start: usize,
+    /// End of the unit.
+    pub end: usize,
+    /// Displacement of the table from the end of the `lea`.
+    pub table: i32,
+    /// End of the `lea`.
+    pub table_base: usize,
+    /// The largest index.
+    pub last: u32,
+}
+
+/// U4, if `text[at..]` starts with its `movslq (%r11,%rI,4),%rX`.
+pub(crate) fn switch(text: &[u8], at: usize) -> Option<Switch> {
+    const ABOVE: u8 = 7;
+    let usable = |register: u8| register != 4 && register != 11;
+    let &[rex, opcode, modrm, sib] = text[at..].first_chunk()?;
+    let is_load = rex & 0xf9 == 0x49 && opcode == 0x63 && modrm & 0xc7 == 0x04 && sib & 0xc7 == 0x83;
+    let target = modrm >> 3 & 7 | (rex & 4) << 1;
+    let index = sib >> 3 & 7 | (rex & 2) << 2;
+    if !is_load || !usable(target) || !usable(index) {
+        return None;
+    }
+    // add %r11,%rX; jmp *%rX
+    let add = [0x4c | target >> 3, 0x01, 0xd8 | target & 7];
+    let jump = [0x41, 0xff, 0xe0 | target & 7];
+    let jump = if target < 8 { &jump[1..] } else { &jump };
+    text[at + 4..].strip_prefix(&add)?.strip_prefix(jump)?;
+    let end = at + 4 + add.len() + jump.len();
+    // lea table(%rip),%r11
+    let mut back = Back { text: &text[..at] };
+    let table_base = at;
+    let [0x4c, 0x8d, 0x1d, a, b, c, d] = back.bytes()? else { return None };
+    let mut last = None;
+    back.branch_after(ABOVE, |back| {
+        last = bound(back, index);
+        last.is_some()
+    })?;
+    Some(Switch {
+        start: back.text.len(),
+        end,
+        table: i32::from_le_bytes([a, b, c, d]),
+        table_base,
+        last: last?,
+    })
+}
+
+/// `cmp $n,%rI` with an immediate of one or four bytes; gives n if it is not negative.
+fn bound(back: &mut Back<'_>, index: u8) -> Option<u32> {
+    let (rex, modrm) = (0x48 | index >> 3, 0xf8 | index & 7);
+    let mut short = Back { text: back.text };
+    if let Some([a, 0x83, c, n @ 0..=0x7f]) = short.bytes()
+        && (a, c) == (rex, modrm)
+    {
+        *back = short;
+        return Some(n.into());
+    }
+    let [a, b, c, d] = back.bytes()?;
+    let n = u32::try_from(i32::from_le_bytes([a, b, c, d])).ok()?;
+    // The accumulator has a form of its own.
+    if index == 0 && back.expect(&[0x48, 0x3d]).is_some() {
+        return Some(n);
+    }
+    back.expect(&[rex, 0x81, modrm])?;
+    Some(n)
+}

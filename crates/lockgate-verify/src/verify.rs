@@ -1,0 +1,485 @@
+//! The rules V0–V6 of `docs/rules.md`, in one linear pass over the text and a look at what it collected.
+
+use crate::control::{self, Control};
+use crate::decode::{Instruction, Memory, decode};
+use crate::forms::{Forms, flag};
+use crate::units;
+use crate::{Module, Rejection, Report, SegmentKind};
+use lockgate_abi::{PAGE, code, gate, window};
+
+/// Judges a parsed module.
+///
+/// # Errors
+/// A rule that the module breaks: the first one in address order among those that concern one unit (V1–V5);
+/// if there is none, then labels (V4), branch targets (V1) and switch tables (V5).
+pub fn verify(module: &Module) -> Result<Report, Box<Rejection>> {
+    let text = segments(module)?;
+    let mut pass = Pass::new(module, text);
+    pass.run()
+        .and_then(|()| pass.labels())
+        .and_then(|()| pass.branch_targets())
+        .and_then(|()| pass.switch_tables())
+        .map_err(|broken| Box::new(crate::reject::explain(pass.address, pass.text, broken)))?;
+    Ok(pass.report())
+}
+
+/// A rule that the unit at an offset of the text breaks.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub rule: &'static str,
+    pub at: usize,
+    pub reason: String,
+}
+
+type Judged<T = ()> = Result<T, Broken>;
+
+fn broken<T>(rule: &'static str, at: usize, reason: impl Into<String>) -> Judged<T> {
+    Err(Broken { rule, at, reason: reason.into() })
+}
+
+/// Address and bytes of the code.
+type Text<'a> = (u64, &'a [u8]);
+
+/// V0: what [`Module::parse`] promises, for modules that came another way. Segments are whole pages in order,
+/// disjoint, the first one and no other is code; relocations change data alone.
+fn segments(module: &Module) -> Result<Text<'_>, Box<Rejection>> {
+    let wrong = |address, reason: &str| Err(Box::new(crate::reject::segment(address, reason)));
+    let mut end = 0;
+    for (i, segment) in module.segments.iter().enumerate() {
+        let is_page =
+            segment.address.is_multiple_of(PAGE) && segment.size.is_multiple_of(PAGE) && segment.size > 0;
+        if !is_page || segment.address < end {
+            return wrong(
+                segment.address,
+                "a segment is not made of whole pages, or overlaps the one before it",
+            );
+        }
+        let full = segment.bytes.len() as u64 == segment.size;
+        if !full && (segment.kind != SegmentKind::Data || segment.bytes.len() as u64 > segment.size) {
+            return wrong(segment.address, "a segment's bytes are not the bytes that will be mapped");
+        }
+        if (segment.kind == SegmentKind::Code) != (i == 0) {
+            return wrong(segment.address, "code is not exactly the first segment");
+        }
+        match segment.address.checked_add(segment.size) {
+            Some(next) if next <= window::IMAGE_MAX - window::IMAGE => end = next,
+            _ => return wrong(segment.address, "the image does not fit below IMAGE_MAX"),
+        }
+    }
+    if end != module.image_size {
+        return wrong(end, "the image does not end with its last segment");
+    }
+    let in_data = |at: u64| {
+        module.segments.iter().any(|segment| {
+            let initialised = segment.bytes.len() as u64;
+            let inside =
+                at.checked_sub(segment.address).is_some_and(|skip| skip.saturating_add(8) <= initialised);
+            segment.kind == SegmentKind::Data && inside
+        })
+    };
+    if let Some(relocation) = module.relocations.iter().find(|relocation| !in_data(relocation.at)) {
+        return wrong(relocation.at, "a relocation changes something else than data");
+    }
+    match module.segments.first() {
+        Some(first) => Ok((first.address, &first.bytes)),
+        None => wrong(0, "there is no code"),
+    }
+}
+
+/// One bit per byte of the text.
+struct Bitmap(Vec<u64>);
+
+impl Bitmap {
+    fn insert(&mut self, at: usize) {
+        self.0[at / 64] |= 1 << (at % 64);
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.0[at / 64] &= !(1 << (at % 64));
+    }
+
+    fn contains(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
+    }
+}
+
+/// What follows a unit.
+struct Next {
+    /// Offset of the next unit.
+    at: usize,
+    /// Control cannot come there from this one.
+    ends: bool,
+}
+
+/// The next unit, with control going on to it.
+fn on(at: usize) -> Next {
+    Next { at, ends: false }
+}
+
+struct Pass<'a> {
+    module: &'a Module,
+    /// Image-relative address of the text.
+    address: u64,
+    text: &'a [u8],
+    /// First bytes of units.
+    starts: Bitmap,
+    /// Direct branches: offset of the branch, offset of its target.
+    branches: Vec<(u32, i64)>,
+    /// Jumps through tables, with the offset of the jump.
+    switches: Vec<(usize, units::Switch)>,
+    /// V3: bound on |rsp change| since the last touch, bytes.
+    moved: u32,
+    /// V6: flags of all forms, registers written, EVEX, gates called.
+    flags: u32,
+    written: u16,
+    evex: bool,
+    gates: Vec<bool>,
+    instructions: u64,
+}
+
+/// Number of rsp.
+const RSP: u16 = 4;
+/// rbx, rbp, r12–r15 (System V ABI, figure 3.4).
+const CALLEE_SAVED: u16 = 1 << 3 | 1 << 5 | 0xf000;
+/// `testb $0,(%rsp)`: a touch that reads the control stack and keeps nothing of it (docs/decisions).
+const TEST_TOUCH: [u8; 4] = [0xf6, 0x04, 0x24, 0x00];
+
+impl<'a> Pass<'a> {
+    fn new(module: &'a Module, (address, text): Text<'a>) -> Pass<'a> {
+        Pass {
+            module,
+            address,
+            text,
+            starts: Bitmap(vec![0; text.len() / 64 + 1]),
+            branches: Vec::with_capacity(text.len() / 16),
+            switches: Vec::new(),
+            moved: 0,
+            flags: 0,
+            written: 0,
+            evex: false,
+            gates: vec![false; gate::SLOTS as usize],
+            instructions: 0,
+        }
+    }
+
+    /// V1–V3 and V5, unit by unit.
+    fn run(&mut self) -> Judged {
+        let forms = Forms::get();
+        let mut at = 0;
+        let mut last = (0, false);
+        while at < self.text.len() {
+            self.starts.insert(at);
+            self.instructions += 1;
+            let next = match decode(forms, self.text, at) {
+                Ok(instruction) => self.data(at, &instruction)?,
+                Err(refusal) => match control::decode(&self.text[at..]) {
+                    Some((len, control)) => self.transfer(at, at + len, control)?,
+                    None => return broken("V1", at, refusal),
+                },
+            };
+            last = (at, next.ends);
+            at = next.at;
+        }
+        match last {
+            (_, true) => Ok(()),
+            (start, false) => {
+                broken("V1", start, "the code's last instruction falls through its end, or is a call")
+            }
+        }
+    }
+
+    /// An instruction that computes.
+    #[inline(always)]
+    fn data(&mut self, at: usize, instruction: &Instruction) -> Judged<Next> {
+        let end = at + instruction.len;
+        let mut next = on(end);
+        if instruction.memory == Memory::Other && instruction.flags & flag::ADDRESS_ONLY == 0 {
+            next = self.unconfined(at)?;
+        } else if instruction.memory != Memory::None {
+            self.memory(at, end, instruction)?;
+        }
+        if instruction.written >> RSP & 1 != 0 {
+            next = self.rsp_written(at, end)?;
+        }
+        self.flags |= instruction.flags | if instruction.mask != 0 { flag::MASKREGS } else { 0 };
+        self.evex |= instruction.evex;
+        self.written |= instruction.written;
+        Ok(next)
+    }
+
+    /// V2, and the touch of V3.
+    #[inline(always)]
+    fn memory(&mut self, at: usize, end: usize, instruction: &Instruction) -> Judged {
+        if instruction.flags & flag::ADDRESS_ONLY != 0 {
+            return Ok(());
+        }
+        match instruction.memory {
+            Memory::None | Memory::Window => Ok(()),
+            Memory::Rip(disp) => {
+                let target = self.address as i64 + end as i64 + i64::from(disp);
+                let inside =
+                    target >= 0 && target as u64 + u64::from(instruction.access) <= self.module.image_size;
+                if inside {
+                    return Ok(());
+                }
+                broken(
+                    "V2",
+                    at,
+                    format!("its {} bytes at {target:#x} are not inside the image", instruction.access),
+                )
+            }
+            Memory::Stack(disp) => {
+                // The operand's place relative to rsp's image on the data stack.
+                let place = i64::from(disp) + i64::from(code::OFF);
+                if place.unsigned_abs() > u64::from(code::MAX_MOVE) {
+                    if self.text[at..end] == TEST_TOUCH {
+                        self.moved = 0;
+                        return Ok(());
+                    }
+                    return broken(
+                        "V2",
+                        at,
+                        "its rsp-based address is not on the data stack (disp-OFF(%rsp))",
+                    );
+                }
+                let touches = instruction.flags & flag::TOUCH != 0 && instruction.mask == 0;
+                if touches && place.unsigned_abs() <= u64::from(code::MAX_TOUCH) {
+                    self.moved = 0;
+                }
+                Ok(())
+            }
+            Memory::Other => Ok(()),
+        }
+    }
+
+    /// V2 for addresses that nothing confines: M5, the load of U4.
+    #[cold]
+    fn unconfined(&mut self, at: usize) -> Judged<Next> {
+        let Some(switch) = units::switch(self.text, at) else {
+            return broken("V2", at, "its address is not confined: use %gs: with 32-bit registers (65 67)");
+        };
+        self.untouched(at)?;
+        self.close_unit(switch.start, at, switch.end)?;
+        let next = Next { at: switch.end, ends: true };
+        self.switches.push((at, switch));
+        Ok(next)
+    }
+
+    /// V3 b–d.
+    #[cold]
+    fn rsp_written(&mut self, at: usize, end: usize) -> Judged<Next> {
+        if let Some((start, end)) = units::slot_move(self.text, at) {
+            if self.moved != 0 {
+                return broken(
+                    "V3",
+                    at,
+                    format!("rsp moved by {} bytes before the slot unit, untouched", self.moved),
+                );
+            }
+            self.close_unit(start, at, end)?;
+            return Ok(on(end));
+        }
+        let (change, align) = match self.text[at..end] {
+            [0x48, 0x83, 0xc4 | 0xec, n] => (i64::from(n as i8), false),
+            [0x48, 0x81, 0xc4 | 0xec, a, b, c, d] => (i64::from(i32::from_le_bytes([a, b, c, d])), false),
+            [0x48, 0x8d, 0x64, 0x24, n] => (i64::from(n as i8), false),
+            [0x48, 0x8d, 0xa4, 0x24, a, b, c, d] => (i64::from(i32::from_le_bytes([a, b, c, d])), false),
+            [0x48, 0x83, 0xe4, n] => (i64::from(n as i8), true),
+            [0x48, 0x81, 0xe4, a, b, c, d] => (i64::from(i32::from_le_bytes([a, b, c, d])), true),
+            _ => return broken("V3", at, "it writes rsp in a form that is not allowed"),
+        };
+        let size = change.unsigned_abs();
+        let fits =
+            if align { change < 0 && size.is_power_of_two() && size >= 8 } else { size.is_multiple_of(8) };
+        if !fits {
+            return broken(
+                "V3",
+                at,
+                "rsp changes by something else than a multiple of 8 or an alignment of 8 or more",
+            );
+        }
+        let moved = u64::from(self.moved) + size;
+        if moved > u64::from(code::MAX_MOVE) {
+            return broken("V3", at, format!("rsp moves by {moved} bytes without a touch"));
+        }
+        self.moved = moved as u32;
+        Ok(on(end))
+    }
+
+    /// A control transfer.
+    #[inline(always)]
+    fn transfer(&mut self, at: usize, end: usize, control: Control) -> Judged<Next> {
+        let mut ends = false;
+        match control {
+            Control::Branch(disp) | Control::Jump(disp) => {
+                self.untouched(at)?;
+                self.branches.push((at as u32, end as i64 + i64::from(disp)));
+                ends = matches!(control, Control::Jump(_));
+            }
+            Control::Call(disp) => {
+                self.branches.push((at as u32, end as i64 + i64::from(disp)));
+                self.moved = 0;
+            }
+            // `ret` has used rsp; after a trap nothing runs.
+            Control::Return | Control::Trap => {
+                self.moved = 0;
+                ends = true;
+            }
+            Control::Label | Control::Nop => (),
+            Control::Gate(disp) => self.gate(at, disp)?,
+            Control::Indirect { register, call } => {
+                self.checked_branch(at, end, register)?;
+                ends = !call;
+            }
+            Control::String { source, destination } => {
+                let Some(start) = units::string(&self.text[..at], source, destination) else {
+                    return broken(
+                        "V2",
+                        at,
+                        "a string instruction without the unit that confines its registers",
+                    );
+                };
+                self.close_unit(start, at, end)?;
+            }
+        }
+        Ok(Next { at: end, ends })
+    }
+
+    /// V3: nothing moved since the last touch.
+    fn untouched(&self, at: usize) -> Judged {
+        match self.moved {
+            0 => Ok(()),
+            moved => {
+                broken("V3", at, format!("rsp moved by {moved} bytes and was not touched before this branch"))
+            }
+        }
+    }
+
+    /// M4.
+    fn gate(&mut self, at: usize, disp: i32) -> Judged {
+        let offset = u64::try_from(disp).ok().and_then(|disp| disp.checked_sub(window::GATE_TABLE));
+        match offset.filter(|offset| offset.is_multiple_of(8)).map(|offset| offset / 8) {
+            Some(slot) if slot < gate::SLOTS => {
+                self.gates[slot as usize] = true;
+                self.moved = 0;
+                Ok(())
+            }
+            _ => broken("V2", at, "its operand is not a slot of the gate table"),
+        }
+    }
+
+    /// V5, U1.
+    fn checked_branch(&mut self, at: usize, end: usize, register: u8) -> Judged {
+        const R11: u8 = 11;
+        self.untouched(at)?;
+        match units::checked_branch(&self.text[..at]) {
+            Some(start) if register == R11 => self.close_unit(start, at, end),
+            _ => broken("V5", at, "an indirect branch without the unit that checks its target's label"),
+        }
+    }
+
+    /// Makes one unit of `start..end`: nothing but its first byte is a unit start.
+    fn close_unit(&mut self, start: usize, at: usize, end: usize) -> Judged {
+        if !self.starts.contains(start) {
+            return broken("V5", at, "the bytes before it look like its unit, but decode otherwise");
+        }
+        for inside in start + 1..end {
+            self.starts.remove(inside);
+        }
+        Ok(())
+    }
+
+    /// V4: every occurrence of the label's bytes is a unit.
+    fn labels(&self) -> Judged {
+        let found = self.text.windows(code::LABEL.len()).enumerate();
+        for (at, _) in found.filter(|(_, bytes)| *bytes == code::LABEL) {
+            if !self.starts.contains(at) {
+                return broken("V4", at, "the entry label's bytes inside another unit");
+            }
+        }
+        Ok(())
+    }
+
+    /// V1: direct branches go to units.
+    fn branch_targets(&self) -> Judged {
+        for &(at, target) in &self.branches {
+            if !usize::try_from(target).is_ok_and(|target| self.starts.contains(target)) {
+                let target = self.address as i64 + target;
+                return broken(
+                    "V1",
+                    at as usize,
+                    format!("its target {target:#x} is not the start of a unit"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// V5, U4: the tables are constants, and their entries go to units. Tables are disjoint or the same (which
+    /// bounds the work).
+    fn switch_tables(&mut self) -> Judged {
+        let mut switches = std::mem::take(&mut self.switches);
+        let start =
+            |switch: &units::Switch| self.address as i64 + switch.table_base as i64 + i64::from(switch.table);
+        switches.sort_by_key(|(at, switch)| (start(switch), std::cmp::Reverse(switch.last), *at));
+        let mut checked_to = i64::MIN;
+        let mut last_table = None;
+        for (at, switch) in &switches {
+            let table = start(switch);
+            if last_table == Some(table) {
+                continue;
+            }
+            let size = (u64::from(switch.last) + 1) * 4;
+            if table < checked_to {
+                return broken("V5", *at, format!("its table at {table:#x} overlaps another one"));
+            }
+            let Some(entries) = self.constants(table, size) else {
+                return broken(
+                    "V5",
+                    *at,
+                    format!("its table ({size} bytes at {table:#x}) is not in the constants"),
+                );
+            };
+            for (i, entry) in entries.chunks_exact(4).enumerate() {
+                let entry = i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
+                let target = table + i64::from(entry) - self.address as i64;
+                if !usize::try_from(target).is_ok_and(|target| self.starts.contains(target)) {
+                    return broken(
+                        "V5",
+                        *at,
+                        format!("entry {i} of its table does not go to the start of a unit"),
+                    );
+                }
+            }
+            (checked_to, last_table) = (table + size as i64, Some(table));
+        }
+        Ok(())
+    }
+
+    /// `size` bytes of one segment of constants.
+    fn constants(&self, address: i64, size: u64) -> Option<&'a [u8]> {
+        let address = u64::try_from(address).ok()?;
+        let constants = self.module.segments.iter().filter(|segment| segment.kind == SegmentKind::Constants);
+        let segment = constants.rev().find(|segment| segment.address <= address)?;
+        let skip = usize::try_from(address - segment.address).ok()?;
+        segment.bytes.get(skip..)?.get(..usize::try_from(size).ok()?)
+    }
+
+    /// V6.
+    fn report(&self) -> Report {
+        let uses = |flag: u32| self.flags & flag != 0;
+        Report {
+            x87: uses(flag::X87),
+            x87_environment: uses(flag::ENVIRONMENT),
+            mxcsr_write: uses(flag::MXCSR_WRITE),
+            mxcsr_read: uses(flag::MXCSR_READ),
+            evex: self.evex,
+            mask: uses(flag::MASKREGS),
+            ymm: uses(flag::YMM),
+            callee_saved_written: self.written & CALLEE_SAVED,
+            gates: (0..).zip(&self.gates).filter(|(_, used)| **used).map(|(slot, _)| slot).collect(),
+            text_bytes: self.text.len() as u64,
+            instructions: self.instructions,
+        }
+    }
+}
