@@ -1,2 +1,3 @@
 //! See docs/.
+pub mod debug;
 pub mod syscall;

@@ -1,0 +1,73 @@
+//! The sections and symbols of a module's file, read where the file may be hostile: every access is checked,
+//! and nothing takes longer than the file is long.
+
+/// A symbol of a symbol table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symbol {
+    /// Offset of the name in the string table.
+    pub(super) name: u32,
+    kind: u8,
+    section: u16,
+    pub(super) value: u64,
+    pub(super) size: u64,
+}
+
+impl Symbol {
+    /// Whether it is defined here and names code.
+    pub(super) fn is_function(&self) -> bool {
+        const FUNCTION: u8 = 2;
+        self.kind == FUNCTION && self.section != 0
+    }
+}
+
+/// Contents of the section `name`; `None` if there is none, or the file is malformed there.
+pub(super) fn section<'a>(elf: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    const HEADER: usize = 64;
+    let table = usize::try_from(u64_at(elf, 40)?).ok()?;
+    let (count, names) = (usize::from(u16_at(elf, 60)?), usize::from(u16_at(elf, 62)?));
+    let header = |index: usize| elf.get(table.checked_add(index * HEADER)?..)?.get(..HEADER);
+    let contents = |header: &[u8]| {
+        const NOBITS: u32 = 8;
+        const COMPRESSED: u64 = 0x800;
+        let present = u32_at(header, 4)? != NOBITS && u64_at(header, 8)? & COMPRESSED == 0;
+        let start = usize::try_from(u64_at(header, 24)?).ok()?;
+        let end = start.checked_add(usize::try_from(u64_at(header, 32)?).ok()?)?;
+        elf.get(start..end).filter(|_| present)
+    };
+    let names = contents(header(names)?)?;
+    let is_wanted = |header: &&[u8]| {
+        let rest = u32_at(header, 0).and_then(|at| names.get(at as usize..)).unwrap_or_default();
+        rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+    };
+    (0..count).map_while(header).find(is_wanted).and_then(contents)
+}
+
+/// The symbols of a symbol table.
+pub(super) fn symbols(table: &[u8]) -> impl Iterator<Item = Symbol> {
+    const ENTRY: usize = 24;
+    table.chunks_exact(ENTRY).filter_map(|entry| {
+        Some(Symbol {
+            name: u32_at(entry, 0)?,
+            kind: entry[4] & 15,
+            section: u16_at(entry, 6)?,
+            value: u64_at(entry, 8)?,
+            size: u64_at(entry, 16)?,
+        })
+    })
+}
+
+fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    field(bytes, at).map(u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    field(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    field(bytes, at).map(u64::from_le_bytes)
+}

@@ -1,0 +1,292 @@
+//! Function and source line of an address in a module, for reports.
+//!
+//! The bytes come from the module, so they may be hostile. Only two tables are read, with memory-safe code and
+//! never executed or used to unwind (rule R21): the symbol table and the line programs. Work and memory are
+//! linear in the size of the file (no string is searched for its end beyond what is shown of it), line tables
+//! beyond [`MAX_LINES`] are left alone, whatever is malformed reads as "unknown", and names are made
+//! printable. A module can lie about its own lines, nothing else.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgramHeader, LittleEndian};
+
+use super::elf;
+
+/// Largest `.debug_line` that is read, bytes.
+const MAX_LINES: usize = 32 << 20;
+/// Longest name that is shown, bytes.
+const MAX_NAME: usize = 200;
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// The functions and lines of one module.
+#[derive(Debug, Default)]
+pub struct Symbols {
+    /// By address.
+    functions: Vec<Function>,
+    /// By address; the end of a sequence is a row of line 0.
+    rows: Vec<Row>,
+    files: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Function {
+    address: u64,
+    /// 0 if unknown: up to the next function.
+    size: u64,
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    address: u64,
+    line: u32,
+    /// Index in [`Symbols::files`].
+    file: u32,
+}
+
+/// What is known of an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourcePlace {
+    /// Function that the address lies in.
+    pub function: Option<String>,
+    /// Bytes from the function's first instruction, or from the image's start if the function is unknown.
+    pub offset: u64,
+    /// Source file as the compiler was given it, with its directory if known.
+    pub file: Option<String>,
+    /// Line, from 1 on.
+    pub line: Option<u32>,
+}
+
+impl fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.function {
+            Some(function) => write!(f, "{function}+{:#x}", self.offset)?,
+            None => write!(f, "image+{:#x}", self.offset)?,
+        }
+        if let (Some(file), Some(line)) = (&self.file, self.line) {
+            write!(f, " at {file}:{line}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Symbols {
+    /// Reads the tables of the module in `elf`. What is missing or malformed is left out.
+    pub fn read(elf: &[u8]) -> Symbols {
+        // The readers are written not to panic; a report must not depend on it.
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            let mut symbols = Symbols { functions: functions(elf), ..Symbols::default() };
+            symbols.read_lines(elf);
+            symbols
+        }));
+        read.unwrap_or_default()
+    }
+
+    /// What lies at `address`, relative to the image's start.
+    pub fn at(&self, address: u64) -> SourcePlace {
+        let mut place = SourcePlace { offset: address, ..SourcePlace::default() };
+        let after = self.functions.partition_point(|function| function.address <= address);
+        let function = after.checked_sub(1).map(|last| &self.functions[last]);
+        if let Some(function) = function.filter(|f| f.size == 0 || address - f.address < f.size) {
+            place.function = Some(function.name.clone());
+            place.offset = address - function.address;
+        }
+        let after = self.rows.partition_point(|row| row.address <= address);
+        let row = after.checked_sub(1).map(|last| self.rows[last]);
+        if let Some(row) = row.filter(|row| row.line != 0) {
+            place.file = self.files.get(row.file as usize).cloned();
+            place.line = Some(row.line);
+        }
+        place
+    }
+
+    fn read_lines(&mut self, elf: &[u8]) {
+        let lines =
+            elf::section(elf, ".debug_line").filter(|lines| lines.len() <= MAX_LINES).unwrap_or_default();
+        let strings = elf::section(elf, ".debug_line_str").unwrap_or_default();
+        let table = DebugLine::new(lines, LittleEndian);
+        let mut sequences = Vec::new();
+        let mut offset = 0;
+        // Programs follow each other: no entry of .debug_info is needed to find them.
+        while let Ok(program) = table.program(DebugLineOffset(offset), 8, None, None) {
+            let header = program.header();
+            offset += header.unit_length() + if header.format() == gimli::Format::Dwarf64 { 12 } else { 4 };
+            let files: Vec<u32> = (0..=header.file_names().len() as u64)
+                .map(|index| self.intern(file_name(header, index, strings)))
+                .collect();
+            let mut rows = program.rows();
+            let mut sequence = Vec::new();
+            while let Ok(Some((_, row))) = rows.next_row() {
+                let line = if row.end_sequence() { None } else { row.line() };
+                let line = line.map_or(0, |line| u32::try_from(line.get()).unwrap_or(0));
+                let file = files.get(row.file_index() as usize).copied().unwrap_or(u32::MAX);
+                sequence.push(Row { address: row.address(), line, file });
+                if row.end_sequence() {
+                    sequences.push(std::mem::take(&mut sequence));
+                }
+            }
+        }
+        // The linker moves lines of functions that it left out to address 0, where the code starts: which of
+        // several sequences there is the living one cannot be told.
+        let at_zero = |sequence: &[Row]| sequence[0].address == 0;
+        if sequences.iter().filter(|sequence| at_zero(sequence)).count() > 1 {
+            sequences.retain(|sequence| !at_zero(sequence));
+        }
+        sequences.sort_by_key(|sequence| sequence[0].address);
+        self.rows = sequences.concat();
+    }
+
+    fn intern(&mut self, name: Option<String>) -> u32 {
+        let Some(name) = name else { return u32::MAX };
+        if self.files.last() != Some(&name) {
+            self.files.push(name);
+        }
+        (self.files.len() - 1) as u32
+    }
+}
+
+fn functions(elf: &[u8]) -> Vec<Function> {
+    let mut functions = Vec::new();
+    for (symbols, names) in [(".symtab", ".strtab"), (".dynsym", ".dynstr")] {
+        let (Some(symbols), Some(names)) = (elf::section(elf, symbols), elf::section(elf, names)) else {
+            continue;
+        };
+        for symbol in elf::symbols(symbols).filter(elf::Symbol::is_function) {
+            let name = text(names, symbol.name as usize);
+            functions.push(Function { address: symbol.value, size: symbol.size, name });
+        }
+    }
+    // Of several names the first one with a size is shown.
+    functions.sort_by_key(|function| (function.address, function.size == 0));
+    functions.dedup_by_key(|function| function.address);
+    functions
+}
+
+/// Path of file number `index` of a line program: its directory, if it is not the one that the compiler ran in,
+/// and its name.
+fn file_name(header: &LineProgramHeader<Slice<'_>>, index: u64, strings: &[u8]) -> Option<String> {
+    let text = |value: AttributeValue<Slice<'_>>| match value {
+        AttributeValue::String(bytes) => Some(printable(bytes.slice())),
+        AttributeValue::DebugLineStrRef(at) => Some(text(strings, at.0)),
+        _ => None,
+    };
+    let file = header.file(index)?;
+    let name = text(file.path_name())?;
+    if name.starts_with('/') || file.directory_index() == 0 {
+        return Some(name);
+    }
+    match file.directory(header).and_then(text) {
+        Some(directory) if !directory.is_empty() => Some(format!("{directory}/{name}")),
+        _ => Some(name),
+    }
+}
+
+/// The zero-terminated string at `offset` of a table, or as much of it as is shown.
+fn text(table: &[u8], offset: usize) -> String {
+    let rest = table.get(offset..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(MAX_NAME)];
+    printable(rest.split(|&byte| byte == 0).next().unwrap_or_default())
+}
+
+/// `bytes` as text that is safe to print on a terminal, no longer than is shown.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_NAME)]);
+    text.chars().map(|c| if c.is_control() || c == '\u{fffd}' { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    const SOURCE: &str = "\
+int first(int n) {
+    volatile int *p = 0;
+    return *p + n;
+}
+int second(int n) {
+    int m = first(n);
+    return m * 2;
+}
+";
+
+    /// A file linked as modules are: code from address 0 on.
+    fn module(flags: &[&str]) -> Vec<u8> {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, out) = (dir.path().join("places.c"), dir.path().join("places"));
+        std::fs::write(&source, SOURCE).unwrap();
+        let status = Command::new("gcc")
+            .current_dir(dir.path())
+            .args(["-O0", "-fcf-protection=none", "-nostdlib", "-static-pie", "-Wl,-e,second"])
+            .args(flags)
+            .args(["places.c", "-o"])
+            .arg(&out)
+            .status()
+            .unwrap();
+        assert!(status.success());
+        std::fs::read(&out).unwrap()
+    }
+
+    fn address_of(symbols: &Symbols, name: &str) -> u64 {
+        symbols.functions.iter().find(|function| function.name == name).unwrap().address
+    }
+
+    #[test]
+    fn functions_and_lines_are_found() {
+        for flags in [&["-g"][..], &["-gdwarf-4"], &["-gdwarf-2", "-gstrict-dwarf"]] {
+            let symbols = Symbols::read(&module(flags));
+            let second = address_of(&symbols, "second");
+            let place = symbols.at(second);
+            assert_eq!(place.to_string(), "second+0x0 at places.c:5", "{flags:?}");
+            let lines: Vec<_> = (0..40).filter_map(|step| symbols.at(second + step).line).collect();
+            assert!(lines.is_sorted() && lines.contains(&6) && lines.contains(&7), "{flags:?} {lines:?}");
+            assert_eq!(symbols.at(address_of(&symbols, "first")).line, Some(1), "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn without_debug_information_there_are_still_functions() {
+        let symbols = Symbols::read(&module(&[]));
+        let place = symbols.at(address_of(&symbols, "second") + 4);
+        assert_eq!(place.to_string(), "second+0x4");
+        assert_eq!(symbols.at(u64::MAX).function, None);
+    }
+
+    #[test]
+    fn stripped_files_give_addresses() {
+        let symbols = Symbols::read(&module(&["-s", "-Wl,--exclude-libs,ALL"]));
+        assert_eq!(symbols.at(0x1000).to_string(), "image+0x1000");
+    }
+
+    /// Every bit of the tables may be wrong: the answer may be anything, but comes soon.
+    #[test]
+    fn damaged_files_are_harmless() {
+        let good = module(&["-g"]);
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0xff;
+            Symbols::read(&bad).at(0x1000);
+        }
+        for len in (0..good.len()).step_by(64) {
+            Symbols::read(&good[..len]).at(0x1000);
+        }
+    }
+
+    /// Many symbols that share one long name without an end cost no more than the same number of short ones.
+    #[test]
+    fn long_names_are_not_searched() {
+        let names = vec![b'n'; 4 << 20];
+        let started = std::time::Instant::now();
+        for _ in 0..100_000 {
+            assert_eq!(text(&names, 1).len(), MAX_NAME);
+        }
+        assert!(started.elapsed().as_secs() < 5);
+    }
+
+    #[test]
+    fn names_cannot_write_to_the_terminal() {
+        assert_eq!(printable(b"f\x1b[2J\n\xff"), "f?[2J??");
+    }
+}
