@@ -54,14 +54,16 @@ pub(super) fn analyse(code: &[u8], encoding: Encoding, role: Role, bias: i64) ->
     let mut found = Analysis::default();
     let mut branches = false;
     let mut start = 0;
-    while let Some(operation) = operations.next().map_err(|error| error.to_string())? {
+    while let Some(operation) = operations.next().map_err(unreadable)? {
         let end = operations.offset_from(&expression);
         let mut replace = |bytes| found.edits.push(Edit { range: start..end, bytes });
         match operation {
             Operation::RegisterOffset { register: Register(RSP), offset, base_type: UnitOffset(0) } => {
                 replace(rsp_relative(offset, bias));
             }
-            Operation::RegisterOffset { register: Register(RSP), .. } => return Err("casts rsp".into()),
+            Operation::RegisterOffset { register: Register(RSP), .. } => {
+                return Err("has an expression that casts rsp".into());
+            }
             Operation::Register { register: Register(RSP) } => {
                 let mut bytes = rsp_relative(0, bias);
                 if role == Role::Location {
@@ -71,7 +73,7 @@ pub(super) fn analyse(code: &[u8], encoding: Encoding, role: Role, bias: i64) ->
             }
             Operation::EntryValue { expression } => {
                 if !analyse(expression.slice(), encoding, Role::Location, 0)?.edits.is_empty() {
-                    return Err("needs the value of rsp at the entry of the function".into());
+                    return Err("has an expression of rsp at the entry of the function".into());
                 }
             }
             Operation::Bra { .. } | Operation::Skip { .. } => branches = true,
@@ -80,9 +82,13 @@ pub(super) fn analyse(code: &[u8], encoding: Encoding, role: Role, bias: i64) ->
         start = end;
     }
     if branches && !found.edits.is_empty() {
-        return Err("uses rsp and branches".into());
+        return Err("has an expression that uses rsp and branches".into());
     }
     Ok(found)
+}
+
+fn unreadable(error: gimli::Error) -> String {
+    format!("has an expression that cannot be read: {error}")
 }
 
 /// `code` where rsp has `bias`, for expressions that stand alone (call-frame information).

@@ -240,6 +240,11 @@ fn rewrite_unwind(object: &Object, context: &Context<'_>, stats: &mut Stats) -> 
 
 fn rewrite_debug(object: &Object, context: &Context<'_>, stats: &mut Stats) -> Result<Sections, Fault> {
     const COMPRESSED: u64 = 0x800;
+    for section in sections(object, is_debug) {
+        if object.sections[section.index].flags & COMPRESSED != 0 {
+            return Err(Malformed::at(0, "is compressed: compile with -gz=none").of(&section));
+        }
+    }
     let mut done = Sections::new();
     let mut lists = info::Lists::new(object, context);
     let mut fixed = info::FixedRefs::default();
@@ -251,9 +256,6 @@ fn rewrite_debug(object: &Object, context: &Context<'_>, stats: &mut Stats) -> R
         done.push((section.index, new));
     }
     for section in sections(object, |name| is_debug(name) && name != ".debug_info") {
-        if object.sections[section.index].flags & COMPRESSED != 0 {
-            return Err(Malformed::at(0, "is compressed: compile with -gz=none").of(&section));
-        }
         let mut tools = lists::Tools { context, lists: &lists, fixed: &mut fixed, stats: &mut *stats };
         let new = match section.name {
             ".debug_line" => line::rewrite(&section, context, stats),

@@ -164,13 +164,14 @@ impl Moved {
 }
 
 /// Flags of every compilation that the tables below run over.
-const FLAGS: [&[&str]; 8] = [
+const FLAGS: [&[&str]; 9] = [
     &["-g", "-O0"],
     &["-g", "-O2"],
     &["-g", "-O2", "-ffunction-sections"],
     &["-gdwarf-4", "-O2"],
     &["-gdwarf-4", "-O2", "-ffunction-sections", "-fdebug-types-section"],
     &["-gdwarf-3", "-gstrict-dwarf", "-Os", "-fno-omit-frame-pointer"],
+    &["-g", "-O2", "-maccumulate-outgoing-args"],
     &["-g3", "-O3", "-march=x86-64-v4", "-fstack-protector-all", "-fcf-protection=full"],
     &["-g", "-O1", "-fno-dwarf2-cfi-asm", "-fno-asynchronous-unwind-tables"],
 ];
@@ -289,6 +290,343 @@ fn compare_row(old: &UnwindTableRow<usize>, new: &UnwindTableRow<usize>, bias: i
         match (old.register(register), new.register(register)) {
             (Some(RegisterRule::Expression(_)), Some(RegisterRule::Expression(_))) => {}
             (old, new) => assert_eq!(old, new, "{at:#x} {register:?}"),
+        }
+    }
+}
+
+/// Every entry keeps its attributes; addresses, lengths, ranges, locations and references follow the code.
+#[test]
+fn every_entry_says_the_same() {
+    for flags in FLAGS {
+        let moved = moved("c", SOURCE, flags);
+        let (old, new) = (dwarf_sections(&moved.old), dwarf_sections(&moved.new));
+        let entries = Entries { moved: &moved, old: &borrow(&old), new: &borrow(&new) };
+        let seen = entries.compare();
+        assert_eq!(seen.entries, moved.stats.entries, "{flags:?}");
+        // Up to DWARF 3 the end of a function is an address, not a length.
+        assert!(seen.lengths >= 5 || flags.contains(&"-gdwarf-3"), "{flags:?} {seen:?}");
+        assert!(seen.references > 20, "{flags:?} {seen:?}");
+        if flags.contains(&"-O2") {
+            assert!(seen.locations > 100 && seen.ranges > 0, "{flags:?} {seen:?}");
+        }
+    }
+}
+
+/// What was compared.
+#[derive(Debug, Default)]
+struct Seen {
+    entries: usize,
+    lengths: usize,
+    references: usize,
+    ranges: usize,
+    /// Instructions in the ranges of locations.
+    locations: usize,
+}
+
+struct Entries<'a> {
+    moved: &'a Moved,
+    old: &'a Dwarf<Slice<'a>>,
+    new: &'a Dwarf<Slice<'a>>,
+}
+
+/// An entry's offset in its unit, tag and attributes.
+type Entry<'a> = (usize, gimli::DwTag, Vec<gimli::Attribute<Slice<'a>>>);
+
+impl<'a> Entries<'a> {
+    fn compare(&self) -> Seen {
+        let mut seen = Seen::default();
+        let (mut old_units, mut new_units) = (self.old.units(), self.new.units());
+        while let Some(old_header) = old_units.next().unwrap() {
+            let old_unit = self.old.unit(old_header).unwrap();
+            let new_unit = self.new.unit(new_units.next().unwrap().unwrap()).unwrap();
+            let (old_entries, new_entries) = (entries(&old_unit), entries(&new_unit));
+            assert_eq!(old_entries.len(), new_entries.len());
+            let ordinal = |entries: &[Entry<'_>], offset| entries.iter().position(|entry| entry.0 == offset);
+            for (old, new) in old_entries.iter().zip(&new_entries) {
+                assert_eq!((old.1, old.2.len()), (new.1, new.2.len()));
+                seen.entries += 1;
+                for (old_attribute, new_attribute) in old.2.iter().zip(&new.2) {
+                    assert_eq!(old_attribute.name(), new_attribute.name());
+                    if let (AttributeValue::UnitRef(old), AttributeValue::UnitRef(new)) =
+                        (old_attribute.value(), new_attribute.value())
+                    {
+                        let place = ordinal(&old_entries, old.0);
+                        assert!(place.is_some() && place == ordinal(&new_entries, new.0));
+                        seen.references += 1;
+                        continue;
+                    }
+                    self.attribute(&old_unit, &new_unit, old, old_attribute, new_attribute, &mut seen);
+                }
+            }
+        }
+        assert!(new_units.next().unwrap().is_none());
+        seen
+    }
+
+    fn attribute(
+        &self,
+        old_unit: &gimli::Unit<Slice<'a>>,
+        new_unit: &gimli::Unit<Slice<'a>>,
+        entry: &Entry<'a>,
+        old: &gimli::Attribute<Slice<'a>>,
+        new: &gimli::Attribute<Slice<'a>>,
+        seen: &mut Seen,
+    ) {
+        use gimli::constants as dw;
+        let moved = self.moved;
+        let is_code = |address: u64| moved.map.section((address >> 24) as usize).is_some();
+        let place = format!("{} {} at {:#x}", entry.1, old.name(), entry.0);
+        match (old.value(), new.value()) {
+            (AttributeValue::Addr(old_address), AttributeValue::Addr(address)) if is_code(old_address) => {
+                let return_address = old.name() == dw::DW_AT_call_return_pc
+                    || (old.name() == dw::DW_AT_low_pc && entry.1 == dw::DW_TAG_GNU_call_site);
+                let end = return_address || old.name() == dw::DW_AT_high_pc;
+                let wanted = if end { moved.end(old_address) } else { moved.start(old_address) };
+                assert_eq!(address, wanted, "{place}");
+            }
+            (AttributeValue::Udata(old_len), AttributeValue::Udata(len))
+                if old.name() == dw::DW_AT_high_pc =>
+            {
+                let low = entry.2.iter().find(|attribute| attribute.name() == dw::DW_AT_low_pc).unwrap();
+                let AttributeValue::Addr(low) = low.value() else { panic!("{place}") };
+                assert_eq!(moved.start(low) + len, moved.end(low + old_len), "{place}");
+                seen.lengths += 1;
+            }
+            (AttributeValue::Exprloc(old), AttributeValue::Exprloc(new)) => {
+                assert_eq!(shifted(&old, old_unit, 0), shifted(&new, new_unit, i64::MIN), "{place}");
+            }
+            (AttributeValue::RangeListsRef(_), AttributeValue::RangeListsRef(_)) => {
+                let ranges = |dwarf: &Dwarf<Slice<'a>>, unit, attribute: &gimli::Attribute<Slice<'a>>| {
+                    let mut iter = dwarf.attr_ranges(unit, attribute.value()).unwrap().unwrap();
+                    std::iter::from_fn(move || iter.next().unwrap()).collect::<Vec<_>>()
+                };
+                let old: Vec<_> = ranges(self.old, old_unit, old)
+                    .into_iter()
+                    .map(|range| (moved.start(range.begin), moved.end(range.end)))
+                    .collect();
+                let new: Vec<_> = ranges(self.new, new_unit, new)
+                    .into_iter()
+                    .map(|range| (range.begin, range.end))
+                    .collect();
+                assert_eq!(old, new, "{place}");
+                seen.ranges += old.len();
+            }
+            (AttributeValue::LocationListsRef(_), AttributeValue::LocationListsRef(_))
+                if old.name() != dw::DW_AT_GNU_locviews =>
+            {
+                self.locations(old_unit, new_unit, old, new, &place, seen);
+            }
+            (AttributeValue::String(old), AttributeValue::String(new)) => assert_eq!(old, new, "{place}"),
+            (AttributeValue::Udata(old), AttributeValue::Udata(new)) => assert_eq!(old, new, "{place}"),
+            (AttributeValue::DebugStrRef(old), AttributeValue::DebugStrRef(new)) => {
+                assert_eq!(old, new, "{place}")
+            }
+            (old, new) => {
+                assert_eq!(
+                    std::mem::discriminant(&old),
+                    std::mem::discriminant(&new),
+                    "{place}: {old:?} {new:?}"
+                );
+            }
+        }
+    }
+
+    /// At each instruction in the range of an old location, a new one says the same.
+    fn locations(
+        &self,
+        old_unit: &gimli::Unit<Slice<'a>>,
+        new_unit: &gimli::Unit<Slice<'a>>,
+        old: &gimli::Attribute<Slice<'a>>,
+        new: &gimli::Attribute<Slice<'a>>,
+        place: &str,
+        seen: &mut Seen,
+    ) {
+        let list = |dwarf: &Dwarf<Slice<'a>>, unit, attribute: &gimli::Attribute<Slice<'a>>| {
+            let mut iter = dwarf.attr_locations(unit, attribute.value()).unwrap().unwrap();
+            std::iter::from_fn(move || iter.next().unwrap()).collect::<Vec<_>>()
+        };
+        let (old, new) = (list(self.old, old_unit, old), list(self.new, new_unit, new));
+        for entry in old {
+            let index = (entry.range.begin >> 24) as usize;
+            let code = &self.moved.old.sections[index].data;
+            let decoder = Decoder::with_ip(64, code, base(index), DecoderOptions::NONE);
+            let covered = |address: u64| (entry.range.begin..entry.range.end).contains(&address);
+            for instruction in decoder.into_iter().filter(|instruction| covered(instruction.ip())) {
+                let address = self.moved.start(instruction.ip());
+                let wanted = shifted(&entry.data, old_unit, self.moved.bias(address));
+                let found =
+                    new.iter().filter(|entry| (entry.range.begin..entry.range.end).contains(&address));
+                let found: Vec<_> = found.map(|entry| shifted(&entry.data, new_unit, i64::MIN)).collect();
+                assert!(found.contains(&wanted), "{place} at {address:#x}: {found:?}, not {wanted}");
+                seen.locations += 1;
+            }
+        }
+    }
+}
+
+fn entries<'a>(unit: &gimli::Unit<Slice<'a>>) -> Vec<Entry<'a>> {
+    let mut found = Vec::new();
+    let mut cursor = unit.entries();
+    while let Some(entry) = cursor.next_dfs().unwrap() {
+        found.push((entry.offset().0, entry.tag(), entry.attrs().to_vec()));
+    }
+    found
+}
+
+/// The operations of an expression as text; those of rsp as they must read after a move with `bias`, or as
+/// they are if `bias` is `i64::MIN`.
+fn shifted(expression: &Expression<Slice<'_>>, unit: &gimli::Unit<Slice<'_>>, bias: i64) -> String {
+    let mut text = String::new();
+    let mut operations = expression.operations(unit.encoding());
+    while let Some(operation) = operations.next().unwrap() {
+        let shift = if bias == i64::MIN { 0 } else { bias + i64::from(OFF) };
+        text += &match operation {
+            gimli::Operation::RegisterOffset { register: Register(7), offset, .. } => {
+                format!("rsp{:+} ", offset - shift)
+            }
+            operation => format!("{operation:?} "),
+        };
+    }
+    text
+}
+
+/// gcc describes arguments on the stack by rsp: these grow, and everything after them moves.
+#[test]
+fn expressions_of_rsp_are_met() {
+    let moved = moved("c", SOURCE, &["-g", "-O2", "-maccumulate-outgoing-args"]);
+    let sections = dwarf_sections(&moved.new);
+    let dwarf = borrow(&sections);
+    let unit = dwarf.unit(dwarf.units().next().unwrap().unwrap()).unwrap();
+    let expressions = entries(&unit).into_iter().flat_map(|entry| entry.2).filter_map(|attribute| {
+        let AttributeValue::Exprloc(expression) = attribute.value() else { return None };
+        Some(shifted(&expression, &unit, i64::MIN))
+    });
+    assert!(expressions.filter(|text| text.contains("rsp-107")).count() > 3);
+    let old = &moved.old.sections[index_of(&moved.old, ".debug_info").unwrap()];
+    let new = &moved.new.sections[index_of(&moved.new, ".debug_info").unwrap()];
+    assert!(new.data.len() > old.data.len());
+}
+
+/// Call sites and landing pads of a function that catches.
+#[test]
+fn exception_tables_follow_the_code() {
+    for flags in [&["-O2"][..], &["-O0", "-g"], &["-O2", "-ffunction-sections"]] {
+        let moved = moved("cc", CXX_SOURCE, flags);
+        let areas = |object: &Object, symbols: &[Symbol]| {
+            let map = AddressMap::new(object.sections.len());
+            let context = Context { symbols, map: &map };
+            let frames = sections(object, |name| name == ".eh_frame").next().unwrap();
+            frame::lsdas(&frames, &context).unwrap()
+        };
+        let old_areas = areas(&moved.old, &moved.old.symbols);
+        let new_areas = areas(&moved.new, &moved.new.symbols);
+        assert!(!old_areas.is_empty() && old_areas.len() == new_areas.len());
+        let mut sites = 0;
+        for (old, new) in old_areas.iter().zip(&new_areas) {
+            let (old_sites, old_rest) = call_sites(&moved.old, old.at);
+            let (new_sites, new_rest) = call_sites(&moved.new, new.at);
+            assert_eq!(old_rest, new_rest, "{flags:?}: action and type tables");
+            assert_eq!(old_sites.len(), new_sites.len());
+            let start = base(old.function.0) + old.function.1;
+            for (old, site) in old_sites.iter().zip(&new_sites) {
+                let new_start = base(new.function.0) + new.function.1;
+                assert_eq!(new_start + site[0], moved.start(start + old[0]), "{flags:?}");
+                assert_eq!(new_start + site[0] + site[1], moved.end(start + old[0] + old[1]), "{flags:?}");
+                match old[2] {
+                    0 => assert_eq!(site[2], 0),
+                    landing => assert_eq!(new_start + site[2], moved.start(start + landing), "{flags:?}"),
+                }
+                assert_eq!(site[3], old[3]);
+                sites += 1;
+            }
+        }
+        assert_eq!(sites, moved.stats.call_sites);
+        assert!(sites >= 2, "{flags:?}: {sites}");
+    }
+}
+
+/// Call sites of the area at `place`, and the bytes from the end of the call sites up to the end of the type
+/// table with their relocations.
+fn call_sites(object: &Object, place: (usize, u64)) -> (Vec<[u64; 4]>, (Vec<u8>, Vec<(u64, i64)>)) {
+    let section = &object.sections[place.0];
+    let mut cursor = bytes::Cursor::new(&section.data, place.1 as usize, section.data.len()).unwrap();
+    assert_eq!(cursor.u8().unwrap(), 0xff);
+    let types = cursor.u8().unwrap();
+    let types_end = (types != 0xff).then(|| {
+        let distance = cursor.uleb().unwrap() as usize;
+        cursor.pos() + distance
+    });
+    assert_eq!(cursor.u8().unwrap(), 1);
+    let len = cursor.uleb().unwrap() as usize;
+    let end = cursor.pos() + len;
+    let mut sites = Vec::new();
+    while cursor.pos() < end {
+        sites.push([(); 4].map(|()| cursor.uleb().unwrap()));
+    }
+    let rest = end..types_end.unwrap_or(end);
+    let relocs = section.relocs.iter().filter(|reloc| rest.contains(&(reloc.offset as usize)));
+    let relocs = relocs.map(|reloc| (reloc.offset - end as u64, reloc.addend)).collect();
+    (sites, (section.data[rest].to_vec(), relocs))
+}
+
+/// Call-frame information that has no counterpart refuses the object; debug information that has none is
+/// dropped, with the reason.
+#[test]
+fn what_cannot_follow_is_refused_or_dropped() {
+    let function = |directives: &str| {
+        format!("__asm__(\".text\\nf: .cfi_startproc\\n nop\\n{directives}\\n nop\\n ret\\n.cfi_endproc\");")
+    };
+    let refused = [
+        ("rule of its own for rsp", ".cfi_offset rsp,-24"),
+        ("return address outside its stack slot", ".cfi_register rip,rax"),
+        ("not a multiple of 8", ".cfi_def_cfa_offset 12"),
+        ("unknown call-frame instruction", ".cfi_escape 0x3b"),
+        ("cannot be read", ".cfi_escape 0x0f,1,0x77"),
+    ];
+    for (reason, directives) in refused {
+        let mut object = compile("c", &function(directives), &[]);
+        let symbols = object.symbols.clone();
+        let map = stretch(&mut object);
+        let error = rewrite("a.o", &mut object, &symbols, &map).expect_err(reason).to_string();
+        assert!(error.contains(reason) && error.contains(".eh_frame"), "{error}");
+    }
+    let signal = moved("c", &function(".cfi_signal_frame"), &[]);
+    assert_eq!((signal.stats.frames, signal.stats.signal_frames), (0, 1));
+
+    for (reason, flags) in
+        [("is compressed", &["-g", "-gz"][..]), ("is split from its .dwo", &["-g", "-gsplit-dwarf"])]
+    {
+        let mut object = compile("c", "int f(int n) { return n; }", flags);
+        let symbols = object.symbols.clone();
+        let map = stretch(&mut object);
+        let stats = rewrite("a.o", &mut object, &symbols, &map).unwrap();
+        assert!(stats.dropped.as_ref().is_some_and(|dropped| dropped.contains(reason)), "{stats:?}");
+        assert!(
+            object
+                .sections
+                .iter()
+                .all(|s| !s.name.starts_with(".debug_") || s.data.is_empty() && s.relocs.is_empty())
+        );
+        assert_eq!(stats.frames, 1);
+    }
+}
+
+/// Damaged tables are errors or harmless, never a panic.
+#[test]
+fn damage_is_an_error() {
+    for (language, source) in [("c", SOURCE), ("cc", CXX_SOURCE)] {
+        let old = compile(language, source, &["-g", "-O2", "-gdwarf-4"]);
+        let mut code = old.clone();
+        let map = stretch(&mut code);
+        for index in 0..old.sections.len() {
+            if !owns(&old.sections[index]) {
+                continue;
+            }
+            for at in (0..old.sections[index].data.len()).step_by(3) {
+                let mut damaged = code.clone();
+                damaged.sections[index].data[at] ^= 0xff;
+                let _ = rewrite("a.o", &mut damaged, &old.symbols, &map);
+            }
         }
     }
 }
