@@ -27,22 +27,25 @@ impl Directory {
         sound.then_some(Directory { guest: parts, description })
     }
 
-    /// What is left of the path `parts` beneath this directory; None if it lies elsewhere or climbs out.
+    /// What is left of the path `parts` beneath this directory; None if it lies elsewhere.
     fn rest<'a, 'p>(&self, parts: &'a [&'p [u8]]) -> Option<&'a [&'p [u8]]> {
         let (head, rest) = parts.split_at_checked(self.guest.len())?;
-        let beneath = head.iter().zip(&self.guest).all(|(part, name)| part == name);
-        let mut depth = 0;
-        let stays = rest.iter().all(|part| {
-            depth += if *part == b".." { -1 } else { 1 };
-            depth >= 0
-        });
-        (beneath && stays).then_some(rest)
+        head.iter().zip(&self.guest).all(|(part, name)| part == name).then_some(rest)
     }
 }
 
 /// A path's names, without `.` and empty ones.
 fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".")
+}
+
+/// Whether `..` leads out of where the path starts, by its text.
+fn climbs(parts: &[&[u8]]) -> bool {
+    let mut depth = 0;
+    parts.iter().any(|part| {
+        depth += if *part == b".." { -1 } else { 1 };
+        depth < 0
+    })
 }
 
 /// The path's names with each `..` taken together with the name before it.
@@ -95,30 +98,28 @@ impl SyscallContext<'_> {
 
     fn locate_absolute(&self, path: Vec<u8>) -> Result<Location, Errno> {
         let as_written: Vec<_> = components(&path).collect();
+        let shortest = without_climbs(&path);
         // Only a path that climbs out of one grant, perhaps into another, is shortened by its text: inside
         // a grant the kernel follows `..` and symbolic links in their order.
-        [as_written, without_climbs(&path)]
-            .iter()
-            .find_map(|parts| self.beneath_a_grant(parts, path.ends_with(b"/")))
-            .ok_or(Errno::NOENT)
-    }
-
-    fn beneath_a_grant(&self, parts: &[&[u8]], slash: bool) -> Option<Location> {
         let (directory, rest) = self
-            .process
-            .grants
-            .directories
-            .iter()
-            .filter_map(|directory| Some((directory, directory.rest(parts)?)))
-            .max_by_key(|(directory, _)| directory.guest.len())?;
-        let mut path = rest.join(&b'/');
-        match (path.is_empty(), slash) {
-            (true, _) => path.push(b'.'),
-            (false, true) => path.push(b'/'),
+            .deepest_grant(&as_written)
+            .filter(|(_, rest)| !climbs(rest))
+            .or_else(|| self.deepest_grant(&shortest))
+            .ok_or(Errno::NOENT)?;
+        let mut rest = rest.join(&b'/');
+        match (rest.is_empty(), path.ends_with(b"/")) {
+            (true, _) => rest.push(b'.'),
+            (false, true) => rest.push(b'/'),
             (false, false) => {}
         }
-        let guest = normal(&parts.join(&b'/'));
-        Some(Location { base: Arc::clone(&directory.description), rest: path, guest })
+        Ok(Location { base: Arc::clone(&directory.description), rest, guest: normal(&path) })
+    }
+
+    fn deepest_grant<'a, 'p>(&'a self, parts: &'a [&'p [u8]]) -> Option<(&'a Directory, &'a [&'p [u8]])> {
+        let directories = self.process.grants.directories.iter();
+        directories
+            .filter_map(|directory| Some((directory, directory.rest(parts)?)))
+            .max_by_key(|(directory, _)| directory.guest.len())
     }
 }
 
@@ -130,7 +131,10 @@ impl Location {
             return Err(Errno::ROFS);
         }
         // O_TRUNC would act before the check, and a FIFO or a terminal would block or become ours.
-        let careful = flags.difference(OFlags::TRUNC) | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let careful = match flags.contains(OFlags::PATH) {
+            true => flags | OFlags::CLOEXEC,
+            false => flags.difference(OFlags::TRUNC) | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
+        };
         let fd = resolve(self.base.fd(), &self.rest, careful, mode)?;
         let stat = self.examine(&fd)?;
         if !flags.contains(OFlags::PATH) {

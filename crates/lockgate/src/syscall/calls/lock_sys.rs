@@ -20,6 +20,6 @@ pub(super) fn record_lock(fd: BorrowedFd<'_>, command: Command, lock: &mut libc:
     // SAFETY: the descriptor is open, and `lock` is a valid flock that both commands may read and write.
     match unsafe { libc::fcntl(fd.as_raw_fd(), command, lock as *mut libc::flock) } {
         0 => Ok(()),
-        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+        _ => Err(super::last_error()),
     }
 }

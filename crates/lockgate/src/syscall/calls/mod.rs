@@ -1,5 +1,6 @@
 //! One file per system call or close family. Each function takes the raw registers, copies what they
 //! point to once, and answers with rax.
+mod access_sys;
 pub(super) mod attributes;
 pub(super) mod brk;
 pub(super) mod clock;
@@ -31,3 +32,10 @@ pub(super) mod system;
 pub(super) mod terminal;
 pub(super) mod thread;
 pub(super) mod truncate;
+
+use rustix::io::Errno;
+
+/// The error of the libc call that has just failed.
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

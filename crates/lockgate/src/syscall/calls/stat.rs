@@ -1,9 +1,11 @@
 //! `stat`, `lstat`, `fstat`, `newfstatat`, `statx`, `access`, `faccessat`, `faccessat2`.
+use super::access_sys::access_of_handle;
 use super::identity;
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
 use crate::syscall::directories::is_descriptor_itself;
 use crate::syscall::wire::Record;
+use rustix::fd::AsFd;
 use rustix::fs::{Access, AtFlags, Stat, major, minor};
 use rustix::io::Errno;
 
@@ -61,7 +63,7 @@ pub fn faccessat2(ctx: &SyscallContext<'_>, [fd, path, mode, flags, ..]: [u64; 6
     if access.contains(Access::WRITE_OK) {
         location.writable()?;
     }
-    rustix::fs::accessat(&handle, c"", access, AtFlags::EMPTY_PATH)?;
+    access_of_handle(handle.as_fd(), access.bits())?;
     Ok(0)
 }
 

@@ -1,0 +1,308 @@
+//! Attacks on paths: out of the granted directory, into the kernel's file systems, onto devices.
+use crate::guest::Guest;
+use lockgate::syscall::{Access, GrantError, Grants, Outcome};
+use rustix::io::Errno;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::TempDir;
+
+const SECRET: &str = "the host's secret";
+
+/// A host directory with `secret` beside `granted`.
+fn house() -> (TempDir, Guest) {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("secret"), SECRET).unwrap();
+    std::fs::create_dir_all(host.path().join("granted/deep/deeper")).unwrap();
+    let guest = Guest::with_data(&host.path().join("granted"), Access::ReadWrite);
+    (host, guest)
+}
+
+#[test]
+fn paths_do_not_climb_out() {
+    let (host, guest) = house();
+    let granted = host.path().join("granted");
+    symlink("../secret", granted.join("up")).unwrap();
+    symlink(host.path().join("secret"), granted.join("absolute")).unwrap();
+    symlink("..", granted.join("parent")).unwrap();
+    symlink("deep/../../secret", granted.join("winding")).unwrap();
+    symlink("/", granted.join("root")).unwrap();
+    symlink("/proc/self/root", granted.join("magic")).unwrap();
+    let secret = host.path().join("secret");
+    let inside_root = format!("/data/root{}", secret.display());
+    for path in [
+        "/data/../secret",
+        "../secret",
+        "deep/../../secret",
+        "/data/deep/deeper/../../../secret",
+        "/data/up",
+        "/data/absolute",
+        "/data/parent/secret",
+        "/data/winding",
+        &inside_root,
+        "/data/magic/etc/passwd",
+        secret.to_str().unwrap(),
+        "/secret",
+        "//secret",
+        "/data//..//secret",
+        "..",
+        "/data/..",
+        "/..",
+        "/etc/passwd",
+        "/proc/self/mem",
+    ] {
+        let error = guest.open_err(path, libc::O_RDONLY);
+        assert!(matches!(error, Errno::ACCESS | Errno::NOENT | Errno::LOOP), "{path}: {error}");
+    }
+    // From a descriptor too.
+    let deep = guest.open("/data/deep", libc::O_DIRECTORY);
+    for path in ["../../secret", "..", "deeper/../../../secret"] {
+        let error = guest.err(libc::SYS_openat, &[deep, guest.text(path), 0, 0]);
+        assert_eq!(error, Errno::ACCESS, "{path}");
+    }
+}
+
+/// Every call that takes a path, with a path that leads out.
+#[test]
+fn no_call_follows_a_link_out() {
+    let (host, guest) = house();
+    symlink("../secret", host.path().join("granted/up")).unwrap();
+    symlink("..", host.path().join("granted/parent")).unwrap();
+    let buffer = guest.room(4096);
+    let link = guest.text("/data/up");
+    let through = guest.text("/data/parent/secret");
+    let inside = guest.text("/data/mine");
+    let current = libc::AT_FDCWD as u64;
+    let times = guest.words(&[1, 0, 1, 0]);
+    let calls: &[(i64, &[u64])] = &[
+        (libc::SYS_open, &[link, libc::O_RDWR as u64]),
+        (libc::SYS_open, &[link, libc::O_PATH as u64]),
+        (libc::SYS_creat, &[link, 0o666]),
+        (libc::SYS_stat, &[link, buffer]),
+        (libc::SYS_lstat, &[through, buffer]),
+        (libc::SYS_statx, &[current, link, 0, 0x7ff, buffer]),
+        (libc::SYS_access, &[link, 0]),
+        (libc::SYS_truncate, &[link, 0]),
+        (libc::SYS_chmod, &[link, 0o777]),
+        (libc::SYS_utimensat, &[current, link, times, 0]),
+        (libc::SYS_chdir, &[guest.text("/data/parent")]),
+        (libc::SYS_unlink, &[through]),
+        (libc::SYS_rename, &[through, inside]),
+        (libc::SYS_rename, &[inside, through]),
+        (libc::SYS_link, &[through, inside]),
+        (libc::SYS_link, &[inside, through]),
+        (libc::SYS_mkdir, &[guest.text("/data/parent/new"), 0o777]),
+        (libc::SYS_rmdir, &[guest.text("/data/parent/granted")]),
+        (libc::SYS_readlink, &[through, buffer, 100]),
+    ];
+    for (number, arguments) in calls {
+        let outcome = guest.call(*number, arguments);
+        let refused = [Errno::ACCESS, Errno::NOENT, Errno::INVAL];
+        let errors = refused.map(|error| Outcome::Return(-i64::from(error.raw_os_error())));
+        assert!(errors.contains(&outcome), "system call {number}: {outcome:?}");
+    }
+    assert_eq!(std::fs::read_to_string(host.path().join("secret")).unwrap(), SECRET);
+    assert!(!host.path().join("new").exists());
+}
+
+#[test]
+fn read_only_grants_stay_as_they_are() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "as it was").unwrap();
+    std::fs::create_dir(host.path().join("d")).unwrap();
+    let spare = tempfile::tempdir().unwrap();
+    let grants = Grants::default()
+        .directory("/data", host.path(), Access::ReadOnly)
+        .and_then(|grants| grants.directory("/spare", spare.path(), Access::ReadWrite))
+        .unwrap();
+    let guest = Guest::new(grants);
+    let file = guest.text("/data/f");
+    let new = guest.text("/data/new");
+    let mine = guest.text("/spare/mine");
+    let read = guest.open("/data/f", libc::O_RDONLY);
+    let folder = guest.open("/data/d", libc::O_DIRECTORY);
+    let byte = guest.put(b"x");
+    let calls: &[(i64, &[u64], Errno)] = &[
+        (libc::SYS_open, &[file, libc::O_WRONLY as u64], Errno::ROFS),
+        (libc::SYS_open, &[file, libc::O_RDWR as u64], Errno::ROFS),
+        (libc::SYS_open, &[file, libc::O_TRUNC as u64], Errno::ROFS),
+        (libc::SYS_open, &[new, libc::O_CREAT as u64, 0o666], Errno::ROFS),
+        (libc::SYS_openat, &[folder, guest.text("x"), libc::O_CREAT as u64, 0o666], Errno::ROFS),
+        (libc::SYS_write, &[read, byte, 1], Errno::BADF),
+        (libc::SYS_ftruncate, &[read, 0], Errno::INVAL),
+        (libc::SYS_truncate, &[file, 0], Errno::ROFS),
+        (libc::SYS_fallocate, &[read, 0, 0, 100], Errno::BADF),
+        (libc::SYS_fchmod, &[read, 0o777], Errno::ROFS),
+        (libc::SYS_chmod, &[file, 0o777], Errno::ROFS),
+        (libc::SYS_utimensat, &[read, 0, 0, 0], Errno::ROFS),
+        (libc::SYS_unlink, &[file], Errno::ROFS),
+        (libc::SYS_rename, &[file, mine], Errno::ROFS),
+        (libc::SYS_rename, &[mine, new], Errno::ROFS),
+        (libc::SYS_link, &[file, mine], Errno::ROFS),
+        (libc::SYS_mkdir, &[new, 0o777], Errno::ROFS),
+        (libc::SYS_rmdir, &[guest.text("/data/d")], Errno::ROFS),
+    ];
+    for (number, arguments, error) in calls {
+        assert_eq!(guest.err(*number, arguments), *error, "system call {number}");
+    }
+    assert_eq!(std::fs::read(host.path().join("f")).unwrap(), b"as it was");
+    assert_eq!(std::fs::read_dir(host.path()).unwrap().count(), 2);
+}
+
+/// R6: with the host's whole tree granted, what could change memory or the kernel is still out of reach.
+#[test]
+fn pseudo_file_systems_and_devices_are_out_of_reach() {
+    let guest = Guest::new(Grants::default().directory("/", "/", Access::ReadWrite).unwrap());
+    let mut tried = 0;
+    for path in [
+        "/proc/self/mem",
+        "/proc/self/maps",
+        "/proc/thread-self/mem",
+        "/proc/1/root",
+        "/proc",
+        "/sys",
+        "/proc/self/fd/0",
+        "/proc/self/exe",
+        "/sys/kernel",
+        "/dev/mem",
+        "/dev/kmem",
+        "/dev/port",
+        "/dev/kvm",
+        "/dev/ptmx",
+        "/dev/tty",
+        "/dev/fd/0",
+    ] {
+        if !Path::new(path).exists() {
+            continue;
+        }
+        for flags in [libc::O_RDONLY, libc::O_RDWR, libc::O_PATH, libc::O_WRONLY | libc::O_TRUNC] {
+            // A path handle of a device node cannot be read; only a file system may refuse that.
+            if flags == libc::O_PATH && path.starts_with("/dev") {
+                continue;
+            }
+            tried += 1;
+            let error = guest.open_err(path, flags);
+            assert!(
+                matches!(
+                    error,
+                    Errno::ACCESS | Errno::LOOP | Errno::ISDIR | Errno::NXIO | Errno::NOENT | Errno::PERM
+                ),
+                "{path}: {error}"
+            );
+        }
+    }
+    assert!(tried > 10, "this machine has a /proc");
+    let buffer = guest.room(144);
+    assert_eq!(guest.err(libc::SYS_stat, &[guest.text("/proc/self/maps"), buffer]), Errno::ACCESS);
+    assert_eq!(guest.err(libc::SYS_chdir, &[guest.text("/proc/self")]), Errno::ACCESS);
+    guest.open("/dev/null", libc::O_RDWR);
+    assert_eq!(guest.read(guest.open("/dev/zero", libc::O_RDONLY), 4), [0; 4]);
+}
+
+#[test]
+fn pseudo_file_systems_cannot_be_granted() {
+    for (path, name) in [("/proc", "procfs"), ("/proc/self", "procfs"), ("/sys", "sysfs")] {
+        if !Path::new(path).exists() {
+            continue;
+        }
+        match Grants::default().directory("/p", path, Access::ReadOnly) {
+            Err(GrantError::Pseudo { file_system, .. }) => assert_eq!(file_system, name),
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn bad_grants_are_clear_errors() {
+    let none = Grants::default().directory("/d", "/nowhere/at/all", Access::ReadOnly).unwrap_err();
+    assert_eq!(
+        none.to_string(),
+        "cannot grant the directory /nowhere/at/all: No such file or directory (os error 2)"
+    );
+    for guest in ["relative", "", "/a/../b"] {
+        let error = Grants::default().directory(guest, "/", Access::ReadOnly).unwrap_err();
+        assert!(matches!(error, GrantError::GuestPath(_)), "{guest}: {error}");
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = Grants::default().directory("/d", file.path(), Access::ReadOnly).unwrap_err();
+    assert!(error.to_string().contains("Not a directory"), "{error}");
+}
+
+#[test]
+fn fifos_and_sockets_are_refused() {
+    let (host, guest) = house();
+    let fifo = host.path().join("granted/fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o666),
+        0,
+    )
+    .unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(host.path().join("granted/socket")).unwrap();
+    assert_eq!(guest.open_err("/data/fifo", libc::O_RDONLY), Errno::ACCESS);
+    assert_eq!(guest.open_err("/data/fifo", libc::O_WRONLY), Errno::NXIO);
+    assert_eq!(guest.open_err("/data/socket", libc::O_RDWR), Errno::NXIO);
+}
+
+/// R6: the file that the module itself came from, under every name that it has.
+#[test]
+fn a_forbidden_file_is_refused_by_identity() {
+    let (host, _) = house();
+    let module = host.path().join("granted/module.lg");
+    std::fs::write(&module, "verified bytes").unwrap();
+    std::fs::hard_link(&module, host.path().join("granted/other-name")).unwrap();
+    symlink("module.lg", host.path().join("granted/link")).unwrap();
+    let grants = Grants::default()
+        .directory("/data", host.path().join("granted"), Access::ReadWrite)
+        .and_then(|grants| grants.forbid(std::fs::File::open(&module).unwrap()))
+        .unwrap();
+    let guest = Guest::new(grants);
+    for name in ["module.lg", "other-name", "link"] {
+        for flags in [libc::O_RDONLY, libc::O_RDWR, libc::O_WRONLY | libc::O_TRUNC] {
+            assert_eq!(guest.open_err(&format!("/data/{name}"), flags), Errno::ACCESS, "{name}");
+        }
+        assert_eq!(guest.err(libc::SYS_truncate, &[guest.text(&format!("/data/{name}")), 0]), Errno::ACCESS);
+    }
+    assert_eq!(std::fs::read(&module).unwrap(), b"verified bytes", "not even truncated");
+}
+
+/// A directory changes into a symbolic link and back, and is moved about, while the domain opens through it.
+#[test]
+fn races_with_renames_do_not_open_a_way_out() {
+    let (host, guest) = house();
+    let granted = host.path().join("granted");
+    std::fs::create_dir(host.path().join("outside")).unwrap();
+    std::fs::write(host.path().join("outside/f"), SECRET).unwrap();
+    std::fs::create_dir(granted.join("real")).unwrap();
+    std::fs::write(granted.join("real/f"), "mine").unwrap();
+    symlink("../outside", granted.join("evil")).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let exchange = rustix::fs::RenameFlags::EXCHANGE;
+                let cwd = rustix::fs::CWD;
+                rustix::fs::renameat_with(cwd, granted.join("real"), cwd, granted.join("evil"), exchange)
+                    .unwrap();
+                std::fs::rename(granted.join("deep/deeper"), host.path().join("moved")).unwrap();
+                std::fs::rename(host.path().join("moved"), granted.join("deep/deeper")).unwrap();
+            }
+        });
+        let (through, climb) = (guest.text("/data/real/f"), guest.text("/data/deep/deeper/../../../secret"));
+        let (at, mut opened) = (guest.room(64), 0);
+        for _ in 0..3000 {
+            for path in [through, climb] {
+                if let Outcome::Return(fd @ 0..) = guest.call(libc::SYS_open, &[path, 0, 0]) {
+                    let got = guest.ok(libc::SYS_read, &[fd as u64, at, 64]) as usize;
+                    assert_eq!(guest.get(at, got), b"mine");
+                    guest.ok(libc::SYS_close, &[fd as u64]);
+                    opened += 1;
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(opened > 0, "the honest path was open at times");
+    });
+}

@@ -1,0 +1,67 @@
+//! Nothing blocks beyond the call's deadline, nor beyond the domain's end.
+use crate::guest::{BASE, Guest};
+use lockgate::syscall::{Fault, Grants, Outcome};
+use std::time::{Duration, Instant};
+
+/// Every call that can wait, set up so that it would wait for ever.
+fn waiting_calls(guest: &Guest) -> Vec<(&'static str, i64, Vec<u64>)> {
+    let forever = guest.words(&[1 << 40, 0]);
+    let word = guest.words(&[5]);
+    let polled = guest.words(&[(libc::POLLIN as u64) << 32]);
+    let at = guest.room(8);
+    vec![
+        ("nanosleep", libc::SYS_nanosleep, vec![forever, 0]),
+        ("clock_nanosleep", libc::SYS_clock_nanosleep, vec![libc::CLOCK_MONOTONIC as u64, 0, forever, 0]),
+        ("futex", libc::SYS_futex, vec![word, libc::FUTEX_WAIT as u64, 5, 0]),
+        ("futex with a time", libc::SYS_futex, vec![word, libc::FUTEX_WAIT as u64, 5, forever]),
+        ("read", libc::SYS_read, vec![0, at, 1]),
+        ("readv", libc::SYS_readv, vec![0, guest.words(&[at, 1]), 1]),
+        ("poll", libc::SYS_poll, vec![polled, 1, u64::MAX]),
+        ("ppoll", libc::SYS_ppoll, vec![polled, 1, 0, 0]),
+        ("poll of nothing", libc::SYS_poll, vec![BASE, 0, u64::MAX]),
+        // More than a pipe holds, with nobody to read it.
+        ("write", libc::SYS_write, vec![1, BASE + 4096, 1 << 19]),
+    ]
+}
+
+/// The host's ends of the pipes come along: while they live, reads and writes wait.
+fn with_pipes() -> (Guest, impl Sized) {
+    let (reader, held_writer) = std::io::pipe().unwrap();
+    let (held_reader, writer) = std::io::pipe().unwrap();
+    let grants = Grants::default().stdin(reader.into()).and_then(|grants| grants.stdout(writer.into()));
+    (Guest::new(grants.unwrap()), (held_writer, held_reader))
+}
+
+#[test]
+fn a_deadline_ends_every_wait() {
+    let (guest, _ends) = with_pipes();
+    for (name, number, arguments) in waiting_calls(&guest) {
+        let start = Instant::now();
+        let outcome = guest.call_until(number, &arguments, start + Duration::from_millis(20));
+        let took = start.elapsed();
+        assert_eq!(outcome, Outcome::Fault(Fault::TimeLimit), "{name}");
+        assert!(took >= Duration::from_millis(20), "{name} ended early: {took:?}");
+        assert!(took < Duration::from_secs(2), "{name} ended late: {took:?}");
+    }
+}
+
+#[test]
+fn a_kill_ends_every_wait() {
+    let (first, _) = with_pipes();
+    for i in 0..waiting_calls(&first).len() {
+        let (guest, _ends) = with_pipes();
+        let (name, number, arguments) = waiting_calls(&guest).swap_remove(i);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| guest.call(number, &arguments));
+            guest.process.kill();
+            assert_eq!(waiting.join().unwrap(), Outcome::Fault(Fault::Killed), "{name}");
+        });
+        assert_eq!(guest.call(libc::SYS_getpid, &[]), Outcome::Fault(Fault::Killed), "it stays dead");
+    }
+}
+
+#[test]
+fn a_passed_deadline_stops_a_module_that_only_makes_calls() {
+    let guest = Guest::bare();
+    assert_eq!(guest.call_until(libc::SYS_getpid, &[], Instant::now()), Outcome::Fault(Fault::TimeLimit));
+}

@@ -1,0 +1,179 @@
+//! The domain's descriptor table, and confusion between its numbers and the host's.
+use crate::guest::Guest;
+use lockgate::syscall::{Access, Fault, Grants, Outcome};
+use rustix::io::Errno;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+fn pipes() -> (std::io::PipeReader, Guest) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    (reader, Guest::new(Grants::default().stdout(writer.into()).unwrap()))
+}
+
+/// Every number that the host has open, and more, means nothing in a domain without grants.
+#[test]
+fn host_numbers_mean_nothing() {
+    let file = tempfile::tempfile().unwrap();
+    assert!(file.as_raw_fd() < 512);
+    let guest = Guest::bare();
+    let at = guest.put(b"x");
+    for fd in (0..512).chain([-1i64 as u64, 1 << 32, (1 << 32) | 1, i32::MAX as u64]) {
+        for number in [
+            libc::SYS_read,
+            libc::SYS_write,
+            libc::SYS_fstat,
+            libc::SYS_close,
+            libc::SYS_dup,
+            libc::SYS_fsync,
+        ] {
+            assert_eq!(guest.err(number, &[fd, at, 1]), Errno::BADF, "system call {number} on {fd}");
+        }
+    }
+    assert_eq!(file.metadata().unwrap().len(), 0);
+}
+
+#[test]
+fn granted_streams_have_one_direction() {
+    let (mut reader, guest) = pipes();
+    assert_eq!(guest.ok(libc::SYS_write, &[1, guest.put(b"out"), 3]), 3);
+    let mut got = [0; 3];
+    reader.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"out");
+    assert_eq!(guest.err(libc::SYS_read, &[1, guest.room(1), 1]), Errno::BADF);
+    assert_eq!(guest.err(libc::SYS_write, &[2, guest.room(1), 1]), Errno::BADF, "stderr was not granted");
+    // A terminal's or socket's descriptor can do both, but only one was granted.
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let guest = Guest::new(Grants::default().stdin(OwnedFd::from(theirs)).unwrap());
+    assert_eq!(guest.err(libc::SYS_write, &[0, guest.put(b"x"), 1]), Errno::BADF);
+    drop(ours);
+    assert_eq!(guest.read(0, 1), b"");
+}
+
+#[test]
+fn closing_a_granted_stream_leaves_the_hosts_open() {
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let guest = Guest::new(Grants::default().stdout(writer.try_clone().unwrap().into()).unwrap());
+    guest.ok(libc::SYS_close, &[1]);
+    assert_eq!(guest.err(libc::SYS_write, &[1, guest.put(b"x"), 1]), Errno::BADF);
+    drop(guest);
+    writer.write_all(b"alive").unwrap();
+    let mut got = [0; 5];
+    reader.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"alive");
+}
+
+#[test]
+fn lowest_number_first_and_a_limit() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "").unwrap();
+    let guest = Guest::with_data(host.path(), Access::ReadOnly);
+    let path = guest.text("/data/f");
+    let numbers: Vec<u64> = (0..256).map(|_| guest.ok(libc::SYS_open, &[path, 0])).collect();
+    assert_eq!(numbers, (0..256).collect::<Vec<_>>());
+    assert_eq!(guest.err(libc::SYS_open, &[path, 0]), Errno::MFILE);
+    assert_eq!(guest.err(libc::SYS_dup, &[0]), Errno::MFILE);
+    guest.ok(libc::SYS_close, &[17]);
+    assert_eq!(guest.ok(libc::SYS_dup, &[3]), 17);
+    assert_eq!(guest.err(libc::SYS_dup2, &[3, 256]), Errno::BADF);
+    assert_eq!(guest.err(libc::SYS_fcntl, &[3, libc::F_DUPFD as u64, 256]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_dup2, &[3, -1i64 as u64]), Errno::BADF);
+}
+
+#[test]
+fn duplicates_share_their_position() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "abcdef").unwrap();
+    let guest = Guest::with_data(host.path(), Access::ReadOnly);
+    let fd = guest.open("/data/f", 0);
+    let copy = guest.ok(libc::SYS_dup, &[fd]);
+    assert_eq!((guest.read(fd, 2), guest.read(copy, 2)), (b"ab".to_vec(), b"cd".to_vec()));
+    assert_eq!(guest.ok(libc::SYS_dup2, &[fd, 9]), 9);
+    assert_eq!(guest.read(9, 2), b"ef");
+    assert_eq!(guest.ok(libc::SYS_dup2, &[9, 9]), 9);
+    assert_eq!(guest.err(libc::SYS_dup3, &[9, 9, 0]), Errno::INVAL);
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[fd, libc::F_DUPFD_CLOEXEC as u64, 20]), 20);
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[20, libc::F_GETFD as u64]), 1);
+    guest.ok(libc::SYS_fcntl, &[20, libc::F_SETFD as u64, 0]);
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[20, libc::F_GETFD as u64]), 0);
+}
+
+#[test]
+fn status_flags_stay_in_the_domain() {
+    let (reader, guest) = pipes();
+    let nonblock = libc::O_NONBLOCK as u64;
+    guest.ok(libc::SYS_fcntl, &[1, libc::F_SETFL as u64, nonblock]);
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[1, libc::F_GETFL as u64]), nonblock | libc::O_WRONLY as u64);
+    // The other end of the same pipe sees what the description can do: fill it until it would block.
+    let at = guest.room(65536);
+    let mut total = 0;
+    while let Outcome::Return(sent @ 1..) = guest.call(libc::SYS_write, &[1, at, 65536]) {
+        total += sent;
+    }
+    assert_eq!(guest.err(libc::SYS_write, &[1, at, 1]), Errno::AGAIN);
+    assert!(total >= 65536);
+    let flags = rustix::fs::fcntl_getfl(&reader).unwrap();
+    assert!(!flags.contains(rustix::fs::OFlags::NONBLOCK));
+}
+
+#[test]
+fn a_broken_pipe_does_not_kill_the_host() {
+    let (reader, guest) = pipes();
+    drop(reader);
+    let at = guest.put(b"x");
+    // As a shell would see a program that wrote to a closed pipe.
+    let killed = Outcome::Return(0) != guest.call(libc::SYS_write, &[1, at, 1]);
+    assert!(killed);
+    assert_eq!(
+        guest.call(libc::SYS_write, &[1, at, 1]),
+        Outcome::Fault(Fault::Signal(libc::SIGPIPE as u8)),
+        "the default action ends the module"
+    );
+    let ignore = guest.words(&[libc::SIG_IGN as u64, 0, 0, 0]);
+    guest.ok(libc::SYS_rt_sigaction, &[libc::SIGPIPE as u64, ignore, 0, 8]);
+    assert_eq!(guest.err(libc::SYS_write, &[1, at, 1]), Errno::PIPE);
+}
+
+#[test]
+fn pipes_and_poll() {
+    let guest = Guest::bare();
+    let at = guest.room(8);
+    guest.ok(libc::SYS_pipe2, &[at, libc::O_CLOEXEC as u64]);
+    assert_eq!(guest.word(at), 1 << 32, "descriptors 0 and 1");
+    let entry = |fd: i32, events: i16| (fd as u32 as u64) | (events as u64) << 32;
+    let polled = guest.words(&[entry(0, libc::POLLIN), entry(1, libc::POLLOUT), entry(-1, 1), entry(9, 1)]);
+    assert_eq!(guest.ok(libc::SYS_poll, &[polled, 2, 0]), 1, "only the writing end is ready");
+    assert_eq!(guest.word(polled + 8) >> 48, libc::POLLOUT as u64);
+    guest.ok(libc::SYS_write, &[1, guest.put(b"hi"), 2]);
+    assert_eq!(guest.ok(libc::SYS_poll, &[polled, 4, -1i64 as u64]), 3);
+    assert_eq!(guest.word(polled + 24) >> 48, libc::POLLNVAL as u64);
+    assert_eq!(guest.read(0, 9), b"hi");
+    guest.ok(libc::SYS_close, &[1]);
+    assert_eq!(guest.read(0, 9), b"", "the end");
+    assert_eq!(guest.err(libc::SYS_lseek, &[0, 0, 0]), Errno::SPIPE);
+    assert_eq!(guest.err(libc::SYS_pread64, &[0, at, 1, 0]), Errno::SPIPE);
+    assert_eq!(guest.err(libc::SYS_poll, &[polled, 257, 0]), Errno::INVAL);
+}
+
+#[test]
+fn no_device_is_driven() {
+    let (_reader, guest) = pipes();
+    let at = guest.room(64);
+    for request in
+        [libc::TIOCGWINSZ, libc::TCGETS, libc::TIOCSTI, libc::FIONREAD, libc::FIONBIO, libc::TIOCSCTTY]
+    {
+        assert_eq!(guest.err(libc::SYS_ioctl, &[1, request, at]), Errno::NOTTY, "{request:#x}");
+    }
+    guest.ok(libc::SYS_ioctl, &[1, libc::FIOCLEX, 0]);
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[1, libc::F_GETFD as u64]), 1);
+    assert_eq!(guest.err(libc::SYS_ioctl, &[5, libc::TCGETS, at]), Errno::BADF);
+}
+
+#[test]
+fn attributes_of_granted_streams_are_the_hosts() {
+    let file = tempfile::tempfile().unwrap();
+    let guest = Guest::new(Grants::default().stdout(file.try_clone().unwrap().into()).unwrap());
+    assert_eq!(guest.err(libc::SYS_fchmod, &[1, 0o777]), Errno::PERM);
+    assert_eq!(guest.err(libc::SYS_utimensat, &[1, 0, 0, 0]), Errno::PERM);
+    guest.ok(libc::SYS_write, &[1, guest.put(b"log"), 3]);
+    assert_eq!(file.metadata().unwrap().len(), 3);
+}

@@ -1,0 +1,15 @@
+//! Emulated system calls, through the one door that modules have: `dispatch`.
+mod guest;
+
+mod confinement;
+mod deadlines;
+mod descriptors;
+mod files;
+mod futexes;
+mod hostile;
+mod identity;
+mod locks;
+mod memory;
+mod signals;
+mod table;
+mod time;
