@@ -1,10 +1,119 @@
 //! Lockgate's rewriter: relocatable objects and archives in, objects whose code cannot leave its window out.
-//! `docs/code-model.md` tells what becomes of each kind of instruction.
+//!
+//! `docs/code-model.md` tells what becomes of each kind of instruction. The life of an object:
+//! `elf` reads it, `decode` makes instructions of its code, `refs` and `switch` find out who jumps where, `rewriter` and its
+//! companions (`operand`, `pointer`, `branch`, `string`, `tls`; `stack` plans, `liveness` finds free registers) emit the
+//! new code into `emit`, which lays it out; `transform` moves all that refers to it, `dwarf` the unwind tables and debug
+//! information.
 #![forbid(unsafe_code)]
 
+mod archive;
+mod branch;
+mod decode;
 mod dwarf;
 mod elf;
+mod emit;
+mod encode;
 mod error;
+mod liveness;
 mod map;
+mod operand;
+mod pointer;
+mod refs;
+mod rewriter;
+mod stack;
+mod string;
+mod switch;
+mod tls;
+mod transform;
 
+pub use archive::is_archive;
 pub use error::{Error, Place, Reason};
+
+/// What to do with an input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Check the upper half of every address before its use and trap at the very instruction.
+    pub pinpoint: bool,
+    /// Names of archive members to leave out because something else takes their place.
+    pub exclude: Vec<String>,
+}
+
+/// A rewritten object or archive.
+#[derive(Debug, Clone)]
+pub struct Rewritten {
+    /// The file's contents.
+    pub bytes: Vec<u8>,
+    /// What was done.
+    pub stats: Stats,
+}
+
+/// Counts of what the rewriter met and did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Objects rewritten.
+    pub objects: u64,
+    /// Archive members left out on request.
+    pub excluded: u64,
+    /// Instructions of the input.
+    pub instructions: u64,
+    /// Size of the input's code, bytes.
+    pub text_in: u64,
+    /// Size of the new code, bytes.
+    pub text_out: u64,
+    /// Entry labels added.
+    pub labels: u64,
+    /// Touches added because no access of the original served.
+    pub probes: u64,
+    /// Computed changes of rsp (unit U2).
+    pub computed_rsp: u64,
+    /// Checked indirect branches (unit U1).
+    pub checked_branches: u64,
+    /// Switches over bounded tables (unit U4).
+    pub switches: u64,
+    /// String instructions (unit U3).
+    pub strings: u64,
+    /// Computations of the thread pointer.
+    pub thread_pointers: u64,
+}
+
+impl Stats {
+    /// Adds the counts of another input.
+    pub fn add(&mut self, other: &Stats) {
+        self.objects += other.objects;
+        self.excluded += other.excluded;
+        self.instructions += other.instructions;
+        self.text_in += other.text_in;
+        self.text_out += other.text_out;
+        self.labels += other.labels;
+        self.probes += other.probes;
+        self.computed_rsp += other.computed_rsp;
+        self.checked_branches += other.checked_branches;
+        self.switches += other.switches;
+        self.strings += other.strings;
+        self.thread_pointers += other.thread_pointers;
+    }
+}
+
+/// Rewrites one relocatable object. `name` names it in errors.
+///
+/// # Errors
+/// Anything that cannot be rewritten exactly; nothing is dropped silently.
+pub fn rewrite_object(name: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
+    let mut rewritten = transform::rewrite(name, bytes, options)?;
+    rewritten.stats.objects = 1;
+    Ok(rewritten)
+}
+
+/// Rewrites every object of a static archive. `progress` hears of members done and their total number.
+///
+/// # Errors
+/// The first member that cannot be rewritten.
+pub fn rewrite_archive(
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Rewritten, Error> {
+    archive::rewrite(name, bytes, options, progress)
+}

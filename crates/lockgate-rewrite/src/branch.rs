@@ -1,0 +1,404 @@
+//! Branches, direct and indirect: tail calls, units U1 and U4, system calls (rule V5).
+
+use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
+use lockgate_abi::code::LABEL;
+
+use crate::decode::{Ins, NONE, memory_operand};
+use crate::elf::{Reloc, reloc, sym};
+use crate::emit::Target;
+use crate::encode::{self, R10, R11, Reg};
+use crate::error::Reason;
+use crate::liveness::Effect;
+use crate::operand::absolute;
+use crate::rewriter::{Rewriter, is_reserved_target};
+use crate::switch::Switch;
+
+/// Condition `ne`, `a`: low half of the opcode.
+const NOT_EQUAL: u8 = 5;
+const ABOVE: u8 = 7;
+
+/// Functions that return twice: their caller hands them a labelled landing.
+const RETURNS_TWICE: [&[u8]; 5] = [b"setjmp", b"_setjmp", b"sigsetjmp", b"__sigsetjmp", b"vfork"];
+
+impl Rewriter<'_> {
+    /// An instruction that may not go on to the next one.
+    pub(crate) fn branch(&mut self, index: usize) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
+        let code = &ins.code;
+        match code.flow_control() {
+            FlowControl::Return => {
+                if code.op_count() > 0 {
+                    return Err(Reason::new(
+                        "a return that removes arguments",
+                        "use the System V calling convention",
+                    ));
+                }
+                if self.overwrites_return_address(index) {
+                    return Err(Reason::new(
+                        "the function overwrites its return address (a retpoline, or a jump by push and ret)",
+                        "compile without -mindirect-branch and -mfunction-return; jump with jmp",
+                    ));
+                }
+                self.catch_up();
+                self.out.put(&[0xc3]);
+                self.touched();
+                Ok(())
+            }
+            FlowControl::Call if code.mnemonic() == Mnemonic::Syscall => {
+                self.catch_up();
+                self.put(encode::system_call());
+                self.touched();
+                Ok(())
+            }
+            FlowControl::Call if ins.is_near_branch() => self.call(index),
+            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch if ins.is_near_branch() => {
+                self.jump(index)
+            }
+            FlowControl::IndirectCall | FlowControl::IndirectBranch => self.indirect(index),
+            FlowControl::Interrupt | FlowControl::Exception => match code.mnemonic() {
+                Mnemonic::Int3 => Ok(self.out.put(&[0xcc])),
+                Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => {
+                    self.settle();
+                    Ok(self.out.put(&[0x0f, 0x0b]))
+                }
+                _ => Err(unknown_branch()),
+            },
+            _ => Err(unknown_branch()),
+        }
+    }
+
+    /// Whether the straight run that ends with return `index` stores to the return address's slot.
+    fn overwrites_return_address(&self, index: usize) -> bool {
+        let mut depth = 0i64;
+        for at in (0..index).rev() {
+            let ins = &self.text.code[at];
+            let effect = crate::stack::effect(ins);
+            if effect.end.is_some() || self.text.code[at + 1].has(crate::decode::mark::LABEL) {
+                return false;
+            }
+            // `depth`: the original's rsp after `at`, minus that at the return.
+            let before = depth - i64::from(effect.delta);
+            let code = &ins.code;
+            let stores = match code.mnemonic() {
+                Mnemonic::Push => depth == 0,
+                Mnemonic::Mov => {
+                    code.op0_kind() == OpKind::Memory
+                        && code.memory_base() == Register::RSP
+                        && code.memory_index() == Register::None
+                        && before + code.memory_displacement64() as i64 == 0
+                }
+                _ => false,
+            };
+            if stores {
+                return true;
+            }
+            depth = before;
+        }
+        false
+    }
+
+    /// The relocation of a direct branch, if it has one.
+    fn branch_reloc(&self, index: usize) -> Result<Option<Reloc>, Reason> {
+        match self.text.relocs(self.object, index) {
+            [] => Ok(None),
+            [reloc] if matches!(reloc.kind, reloc::PC32 | reloc::PLT32) => Ok(Some(*reloc)),
+            [reloc, ..] => Err(absolute(reloc.kind)),
+        }
+    }
+
+    fn call(&mut self, index: usize) -> Result<(), Reason> {
+        let target = self.text.code[index].target;
+        let reloc = self.branch_reloc(index)?;
+        let landing = match reloc {
+            Some(reloc) if self.returns_twice(reloc.symbol) => Some(self.hand_over_landing()?),
+            _ => None,
+        };
+        self.catch_up();
+        if let Some(reloc) = reloc.filter(|_| target == NONE) {
+            if self.is_weak_undefined(reloc.symbol) {
+                self.load_got(reloc.symbol);
+                self.checked(R10, true);
+            } else {
+                self.refuse_thunk(reloc.symbol)?;
+                self.out.put(&[0xe8, 0, 0, 0, 0]);
+                self.out.reloc(4, reloc.symbol, reloc::PLT32, reloc.addend, 4);
+            }
+        } else {
+            self.local_target(target)?;
+            self.out.call(Target::Body(target));
+        }
+        self.touched();
+        if let Some(landing) = landing {
+            self.out.place(landing);
+            self.out.put(&LABEL);
+        }
+        Ok(())
+    }
+
+    /// Stores the address of a landing, to be placed after the call, in the callee's return slot.
+    fn hand_over_landing(&mut self) -> Result<u32, Reason> {
+        let landing = self.out.new_label();
+        let slot = self.stack_disp(-8)?;
+        self.out.put(&[0x4c, 0x8d, 0x1d, 0, 0, 0, 0]); // lea landing(%rip),%r11
+        self.out.field(4, Target::Made(landing));
+        self.put(encode::store(R11, slot));
+        self.touched();
+        Ok(landing)
+    }
+
+    fn jump(&mut self, index: usize) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
+        let reloc = self.branch_reloc(index)?;
+        self.settle();
+        let condition = condition(ins);
+        if let Some(reloc) = reloc.filter(|_| ins.target == NONE) {
+            let over = self.out.new_label();
+            let Some(condition) = condition else {
+                return Err(Reason::new("a counting jump to another section", "use a conditional jump"));
+            };
+            self.refuse_thunk(reloc.symbol)?;
+            match condition {
+                Condition::Always if self.is_weak_undefined(reloc.symbol) => {
+                    self.load_got(reloc.symbol);
+                    self.checked(R10, false);
+                }
+                Condition::If(condition) if self.is_weak_undefined(reloc.symbol) => {
+                    self.out.conditional(condition ^ 1, Target::Made(over));
+                    self.load_got(reloc.symbol);
+                    self.checked(R10, false);
+                }
+                Condition::Always => {
+                    self.out.put(&[0xe9, 0, 0, 0, 0]);
+                    self.out.reloc(4, reloc.symbol, reloc::PLT32, reloc.addend, 4);
+                }
+                Condition::If(condition) => {
+                    self.out.put(&[0x0f, 0x80 | condition, 0, 0, 0, 0]);
+                    self.out.reloc(4, reloc.symbol, reloc::PLT32, reloc.addend, 4);
+                }
+            }
+            self.out.place(over);
+            return Ok(());
+        }
+        self.local_target(ins.target)?;
+        let target = Target::Body(ins.target);
+        match condition {
+            Some(Condition::Always) => self.out.jump(target),
+            Some(Condition::If(condition)) => self.out.conditional(condition, target),
+            None => {
+                let bytes = self.encoded(ins);
+                let prefix = bytes.contains(&0x67).then_some(0x67);
+                self.out.counted(prefix, bytes[bytes.len() - 2], target);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a branch inside the section goes to one of its instructions.
+    fn local_target(&self, target: u32) -> Result<(), Reason> {
+        if (target as usize) < self.text.code.len() {
+            return Ok(());
+        }
+        Err(Reason::new(
+            "a branch to the end of the section, or out of it",
+            "assemble it with a symbol as target",
+        ))
+    }
+
+    fn indirect(&mut self, index: usize) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
+        let code = ins.code;
+        let is_call = code.flow_control() == FlowControl::IndirectCall;
+        if !matches!(code.mnemonic(), Mnemonic::Call | Mnemonic::Jmp)
+            || code.is_call_far_indirect()
+            || code.is_jmp_far_indirect()
+        {
+            return Err(unknown_branch());
+        }
+        if let Some(&switch) = self.switches.get(&(index as u32)) {
+            return self.switch(index, switch);
+        }
+        if let [reloc] = self.text.relocs(self.object, index)
+            && matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX)
+            && !self.is_weak_undefined(reloc.symbol)
+        {
+            // The linker would make this direct where it can; here it always can.
+            if is_call {
+                self.catch_up();
+            } else {
+                self.settle();
+            }
+            self.refuse_thunk(reloc.symbol)?;
+            self.out.put(&[if is_call { 0xe8 } else { 0xe9 }, 0, 0, 0, 0]);
+            self.out.reloc(4, reloc.symbol, reloc::PLT32, reloc.addend, 4);
+            if is_call {
+                self.touched();
+            }
+            return Ok(());
+        }
+        let target = match code.op0_kind() {
+            OpKind::Register if !is_reserved_target(encode::number(code.op0_register())) => {
+                encode::number(code.op0_register())
+            }
+            OpKind::Register if code.op0_register() == Register::R11 => {
+                let target = self.target_register(index)?;
+                self.put(encode::copy(false, R11, target));
+                target
+            }
+            OpKind::Memory => {
+                let target = self.target_register(index)?;
+                if code.segment_prefix() == Register::FS {
+                    return Err(Reason::new(
+                        "an indirect branch through thread-local storage",
+                        "load the pointer first",
+                    ));
+                }
+                self.load_operand(index, target, false)?;
+                target
+            }
+            _ => return Err(unknown_branch()),
+        };
+        self.settle();
+        self.checked(target, is_call);
+        self.stats.checked_branches += 1;
+        Ok(())
+    }
+
+    /// A register for the target of an indirect branch through memory: r10, which carries nothing but the static chain of
+    /// nested functions, unless the code before the branch sets it for that.
+    fn target_register(&mut self, index: usize) -> Result<Reg, Reason> {
+        let text = self.text;
+        for at in (index.saturating_sub(24)..index).rev() {
+            let flow = text.code[at].code.flow_control();
+            if flow != FlowControl::Next || text.code[at + 1].has(crate::decode::mark::LABEL) {
+                break;
+            }
+            match self.live.effect(text, at, R10) {
+                Effect::Reads => break,
+                Effect::Overwrites
+                    if memory_operand(&text.code[index].code).is_none()
+                        || !self.uses(index, Register::R10) =>
+                {
+                    return Err(Reason::new(
+                        "an indirect branch that passes a static chain in r10",
+                        "compile without nested functions and without -fno-trampolines",
+                    ));
+                }
+                Effect::Overwrites => break,
+                Effect::None => (),
+            }
+        }
+        Ok(R10)
+    }
+
+    fn uses(&self, index: usize, register: Register) -> bool {
+        let code = &self.text.code[index].code;
+        code.memory_base() == register || code.memory_index() == register
+    }
+
+    /// Unit U1: to the label at the address in `target`.
+    pub(crate) fn checked(&mut self, target: Reg, is_call: bool) {
+        self.settle();
+        let trap = self.trap();
+        let (load, add) = encode::check_label(target);
+        self.put(load);
+        self.put(add);
+        self.out.conditional(NOT_EQUAL, trap);
+        self.put(encode::copy(false, target, R11));
+        self.put(encode::add_window_base(R11));
+        self.out.put(&[0x41, 0xff, if is_call { 0xd3 } else { 0xe3 }]);
+        if is_call {
+            self.touched();
+        }
+    }
+
+    /// Unit U4: through a table of known size.
+    fn switch(&mut self, _index: usize, switch: Switch) -> Result<(), Reason> {
+        self.settle();
+        let trap = self.trap();
+        self.put(encode::compare_immediate(switch.index, switch.entries as i32 - 1));
+        self.out.conditional(ABOVE, trap);
+        self.out.put(&[0x4c, 0x8d, 0x1d, 0, 0, 0, 0]); // lea table(%rip),%r11
+        let text = self.text;
+        let from = &text.code[switch.table_from as usize];
+        let relocs = text.relocs(self.object, switch.table_from as usize);
+        let reloc =
+            relocs.iter().find(|reloc| crate::refs::is_relative(reloc.kind)).ok_or_else(unknown_branch)?;
+        // The field of this `lea` ends its instruction, wherever that of the original's was.
+        let to_end = (from.code.next_ip() - reloc.offset) as i64;
+        self.out.reloc(4, reloc.symbol, reloc::PC32, reloc.addend + to_end - 4, 4);
+        for bytes in encode::table_jump(switch.index, switch.target) {
+            self.put(bytes);
+        }
+        self.stats.switches += 1;
+        Ok(())
+    }
+
+    /// Loads a weak symbol's address, 0 if nothing defines it, into r10.
+    fn load_got(&mut self, symbol: u32) {
+        self.out.put(&[0x4c, 0x8b, 0x15, 0, 0, 0, 0]); // mov symbol@GOTPCREL(%rip),%r10
+        self.out.reloc(4, symbol, reloc::REX_GOTPCRELX, -4, 4);
+    }
+
+    fn is_weak_undefined(&self, symbol: u32) -> bool {
+        let symbol = &self.object.symbols[symbol as usize];
+        symbol.is_undefined() && symbol.binding == sym::WEAK
+    }
+
+    fn returns_twice(&self, symbol: u32) -> bool {
+        RETURNS_TWICE.contains(&&self.object.symbols[symbol as usize].name[..])
+    }
+
+    /// Refuses compilers' thunks that jump by overwriting a return address, and calls for more stack.
+    fn refuse_thunk(&self, symbol: u32) -> Result<(), Reason> {
+        let name = &self.object.symbols[symbol as usize].name;
+        if name.starts_with(b"__x86_indirect_thunk") || name.starts_with(b"__x86_return_thunk") {
+            return Err(Reason::new(
+                "a retpoline",
+                "compile without -mindirect-branch and -mfunction-return",
+            ));
+        }
+        if name.starts_with(b"__morestack") {
+            return Err(Reason::new("a split stack", "compile without -fsplit-stack"));
+        }
+        Ok(())
+    }
+}
+
+/// When a direct jump is taken; [`None`] stands for the counting jumps.
+enum Condition {
+    Always,
+    If(u8),
+}
+
+fn condition(ins: &Ins) -> Option<Condition> {
+    if ins.code.flow_control() == FlowControl::UnconditionalBranch {
+        return Some(Condition::Always);
+    }
+    use iced_x86::ConditionCode as C;
+    let number = match ins.code.condition_code() {
+        C::o => 0,
+        C::no => 1,
+        C::b => 2,
+        C::ae => 3,
+        C::e => 4,
+        C::ne => 5,
+        C::be => 6,
+        C::a => 7,
+        C::s => 8,
+        C::ns => 9,
+        C::p => 10,
+        C::np => 11,
+        C::l => 12,
+        C::ge => 13,
+        C::le => 14,
+        C::g => 15,
+        C::None => return None,
+    };
+    // `loope` and `loopne` have conditions too.
+    let is_loop = matches!(ins.code.mnemonic(), Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne);
+    (!is_loop).then_some(Condition::If(number))
+}
+
+fn unknown_branch() -> Reason {
+    Reason::new("a branch that no domain may take", "use ordinary calls, jumps and returns")
+}

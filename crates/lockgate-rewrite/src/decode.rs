@@ -1,0 +1,183 @@
+//! Code sections as instructions: one linear sweep, every relocation on an operand.
+
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction, Mnemonic, OpKind, Register,
+};
+
+use crate::elf::{Object, Reloc, reloc};
+use crate::error::{Error, Place, Reason};
+
+/// Marks an offset that is no instruction boundary.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What is known about an instruction from the references to it: a union of these bits.
+pub(crate) mod mark {
+    /// Control arrives here by another way than falling through.
+    pub(crate) const LABEL: u8 = 1;
+    /// First instruction of a function.
+    pub(crate) const FUNCTION: u8 = 2;
+    /// Reached by indirect branches: gets the entry label.
+    pub(crate) const ENTRY: u8 = 4;
+    /// Target of a switch table.
+    pub(crate) const CASE: u8 = 8;
+    /// Replaced by the unit of a later instruction: leaves no code of its own.
+    pub(crate) const ABSORBED: u8 = 16;
+    /// Reached by a branch from another code section.
+    pub(crate) const OUTSIDE: u8 = 32;
+    /// A branch to the inside of a function, or to its cold part, in another code section.
+    pub(crate) const LEAVES: u8 = 64;
+}
+
+/// A decoded instruction.
+pub(crate) struct Ins {
+    /// The instruction; its `ip` is the offset in the section.
+    pub(crate) code: Instruction,
+    /// Index of the first relocation at or after it.
+    pub(crate) reloc: u32,
+    /// Index of the instruction that a direct branch inside the section goes to, or [`NONE`].
+    pub(crate) target: u32,
+    /// Union of [`mark`] bits.
+    pub(crate) marks: u8,
+}
+
+impl Ins {
+    /// Offset of the first byte.
+    pub(crate) fn start(&self) -> u32 {
+        self.code.ip() as u32
+    }
+
+    /// Offset one past the last byte.
+    pub(crate) fn end(&self) -> u32 {
+        self.code.next_ip() as u32
+    }
+
+    /// Whether any of the bits `marks` is set.
+    pub(crate) fn has(&self, marks: u8) -> bool {
+        self.marks & marks != 0
+    }
+
+    /// Whether the operand `n` names a near branch target.
+    pub(crate) fn is_near_branch(&self) -> bool {
+        self.code.op_count() == 1 && self.code.op0_kind() == OpKind::NearBranch64
+    }
+
+    /// Whether control never goes on to the next instruction. A call does go on.
+    pub(crate) fn ends_flow(&self) -> bool {
+        matches!(
+            self.code.flow_control(),
+            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return
+        ) || matches!(
+            self.code.mnemonic(),
+            Mnemonic::Ud2 | Mnemonic::Ud1 | Mnemonic::Ud0 | Mnemonic::Hlt | Mnemonic::Int3
+        )
+    }
+}
+
+/// A code section.
+pub(crate) struct Text {
+    /// Index of the section.
+    pub(crate) section: usize,
+    /// Its instructions in order.
+    pub(crate) code: Vec<Ins>,
+    /// By offset: index of the instruction that starts there, or [`NONE`]; the entry at the section's size
+    /// is the number of instructions.
+    pub(crate) index: Vec<u32>,
+}
+
+impl Text {
+    /// Decodes section `section` of `object`; `file` names the object in errors.
+    pub(crate) fn decode(file: &str, object: &Object, section: usize) -> Result<Text, Error> {
+        let data = &object.sections[section].data;
+        let relocs = &object.sections[section].relocs;
+        let name = &object.sections[section].name;
+        if data.len() > i32::MAX as usize / 2 {
+            return Err(Error::at(
+                file,
+                name,
+                0,
+                Reason::new("the section is larger than 1 GiB", "split the source"),
+            ));
+        }
+        let mut decoder = Decoder::with_ip(64, data, 0, DecoderOptions::NONE);
+        let mut index = vec![NONE; data.len() + 1];
+        let mut code: Vec<Ins> = Vec::with_capacity(data.len() / 4);
+        let mut reloc = 0;
+        while decoder.can_decode() {
+            let mut ins = Ins { code: Instruction::default(), reloc: reloc as u32, target: NONE, marks: 0 };
+            decoder.decode_out(&mut ins.code);
+            if ins.code.is_invalid() {
+                return Err(Error::at(
+                    file,
+                    name,
+                    ins.code.ip(),
+                    data_in_text("these bytes are no instruction"),
+                ));
+            }
+            if relocs.get(reloc).is_some_and(|next| next.offset < ins.code.next_ip()) {
+                let fields = decoder.get_constant_offsets(&ins.code);
+                while let Some(next) = relocs.get(reloc).filter(|next| next.offset < ins.code.next_ip()) {
+                    let at = (next.offset - ins.code.ip()) as usize;
+                    let on_operand = fields.has_displacement() && at == fields.displacement_offset()
+                        || fields.has_immediate() && at == fields.immediate_offset()
+                        || matches!(next.kind, reloc::NONE | reloc::TLSDESC_CALL);
+                    if !on_operand {
+                        let reason = data_in_text("a relocation lies on no operand of the instruction");
+                        return Err(Error::at(file, name, ins.code.ip(), reason));
+                    }
+                    reloc += 1;
+                }
+            }
+            index[ins.code.ip() as usize] = code.len() as u32;
+            code.push(ins);
+        }
+        index[data.len()] = code.len() as u32;
+        Ok(Text { section, code, index })
+    }
+
+    /// Index of the instruction that starts at `offset`; the number of instructions for the section's end.
+    pub(crate) fn at(&self, offset: i64) -> Option<usize> {
+        let index = *self.index.get(usize::try_from(offset).ok()?)?;
+        (index != NONE).then_some(index as usize)
+    }
+
+    /// Index of the instruction that the direct branch `index` goes to, if it stays in the section.
+    pub(crate) fn local_target(&self, index: usize) -> Option<usize> {
+        let target = self.code[index].target;
+        (target != NONE).then_some(target as usize)
+    }
+
+    /// The relocations of instruction `index`.
+    pub(crate) fn relocs<'a>(&self, object: &'a Object, index: usize) -> &'a [Reloc] {
+        let relocs = &object.sections[self.section].relocs;
+        let end = self.code.get(index + 1).map_or(relocs.len(), |next| next.reloc as usize);
+        &relocs[self.code[index].reloc as usize..end]
+    }
+
+    /// A refusal of instruction `index`.
+    pub(crate) fn refuse(&self, file: &str, object: &Object, index: usize, reason: Reason) -> Error {
+        let ins = &self.code[index];
+        let mut text = String::new();
+        GasFormatter::new().format(&ins.code, &mut text);
+        let section = object.sections[self.section].name.clone();
+        let place = Place { section, offset: ins.code.ip(), instruction: Some(text) };
+        Error { file: file.into(), place: Some(place), reason }
+    }
+}
+
+/// Refusal of code that a linear sweep does not explain.
+pub(crate) fn data_in_text(what: &str) -> Reason {
+    Reason::new(
+        format!("{what}: data in a code section, or a jump into the middle of an instruction"),
+        "move constants to .rodata and jump only to whole instructions; for library assembly choose the portable C version",
+    )
+}
+
+/// Whether `register` is rsp or a part of it.
+pub(crate) fn is_rsp(register: Register) -> bool {
+    register != Register::None && register.full_register() == Register::RSP
+}
+
+/// The memory operand that the instruction encodes, if any: its operand number.
+pub(crate) fn memory_operand(code: &Instruction) -> Option<u32> {
+    (0..code.op_count()).find(|&operand| code.op_kind(operand) == OpKind::Memory)
+}

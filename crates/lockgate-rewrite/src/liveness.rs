@@ -1,0 +1,297 @@
+//! Which registers and flags are free at an instruction: bounded walks forward from it.
+
+use std::collections::HashSet;
+
+use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits};
+
+use crate::decode::{Text, mark};
+use crate::elf::Object;
+use crate::encode::{R11, Reg};
+use crate::refs::Code;
+
+/// Instructions that one walk visits before it gives up and says "live".
+const BUDGET: usize = 600;
+
+/// The six flags that arithmetic writes.
+pub(crate) const ARITHMETIC_FLAGS: u32 =
+    RflagsBits::CF | RflagsBits::PF | RflagsBits::AF | RflagsBits::ZF | RflagsBits::SF | RflagsBits::OF;
+
+/// 64-bit registers by number.
+pub(crate) const REGISTERS: [Register; 16] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RBX,
+    Register::RSP,
+    Register::RBP,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// What an instruction does to a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing, or a conditional write.
+    None,
+    /// Reads it, perhaps writing it too.
+    Reads,
+    /// Overwrites all of it without reading.
+    Overwrites,
+}
+
+/// Answers questions about one section.
+pub(crate) struct Liveness {
+    info: InstructionInfoFactory,
+    keeps_r11: HashSet<usize>,
+    seen: HashSet<u32>,
+    work: Vec<u32>,
+}
+
+impl Liveness {
+    /// `keeps_r11`: see [`functions_that_keep_r11`].
+    pub(crate) fn new(keeps_r11: HashSet<usize>) -> Self {
+        Liveness { info: InstructionInfoFactory::new(), keeps_r11, seen: HashSet::new(), work: Vec::new() }
+    }
+
+    /// Whether r11 is free before instruction `index`.
+    pub(crate) fn r11_free(&mut self, text: &Text, index: usize) -> bool {
+        let keep = self.must_keep_r11(text, index);
+        !self.live(text, index, R11, keep)
+    }
+
+    /// Whether r11 is free before each of the instructions `places` of one function.
+    pub(crate) fn r11_free_at_all(&mut self, text: &Text, places: &[u32]) -> bool {
+        let mut asked = HashSet::new();
+        places.iter().all(|&place| !asked.insert(place) || self.r11_free(text, place as usize))
+    }
+
+    /// Whether register `reg` is free before instruction `index`: overwritten on every path before it is read.
+    pub(crate) fn free(&mut self, text: &Text, index: usize, reg: Reg) -> bool {
+        if reg == R11 { self.r11_free(text, index) } else { !self.live(text, index, reg, true) }
+    }
+
+    /// Whether all arithmetic flags are free before instruction `index`.
+    pub(crate) fn flags_free(&mut self, text: &Text, index: usize) -> bool {
+        let mut work = vec![(index, ARITHMETIC_FLAGS)];
+        let mut budget = 200;
+        while let Some((mut index, mut wanted)) = work.pop() {
+            while let Some(ins) = text.code.get(index) {
+                budget -= 1;
+                if budget == 0 || ins.code.rflags_read() & wanted != 0 {
+                    return false;
+                }
+                // A repeated comparison that runs zero times leaves the flags alone.
+                if !(ins.code.has_rep_prefix() || ins.code.has_repne_prefix()) {
+                    wanted &= !ins.code.rflags_modified();
+                }
+                if wanted == 0 {
+                    break;
+                }
+                match ins.code.flow_control() {
+                    FlowControl::Next => index += 1,
+                    FlowControl::ConditionalBranch => {
+                        if let Some(target) = text.local_target(index) {
+                            work.push((target, wanted));
+                        }
+                        index += 1;
+                    }
+                    FlowControl::UnconditionalBranch => match text.local_target(index) {
+                        Some(target) => index = target,
+                        None => break,
+                    },
+                    // No convention passes flags through calls and returns.
+                    _ => break,
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether the instructions from `index` on read the arithmetic flags before any of them writes flags.
+    pub(crate) fn flags_read_next(&self, text: &Text, index: usize) -> bool {
+        for ins in &text.code[index..] {
+            if ins.code.rflags_read() & ARITHMETIC_FLAGS != 0 {
+                return true;
+            }
+            if ins.code.rflags_modified() & ARITHMETIC_FLAGS != 0
+                || ins.code.flow_control() != FlowControl::Next
+            {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// What instruction `index` does to `reg`.
+    pub(crate) fn effect(&mut self, text: &Text, index: usize, reg: Reg) -> Effect {
+        let code = &text.code[index].code;
+        let register = REGISTERS[usize::from(reg)];
+        if is_clear(code) && code.op0_register().full_register() == register {
+            return Effect::Overwrites;
+        }
+        let mut overwrites = false;
+        for used in self.info.info(code).used_registers() {
+            if used.register().full_register() != register {
+                continue;
+            }
+            match used.access() {
+                OpAccess::Write if used.register().size() >= 4 => overwrites = true,
+                OpAccess::Write | OpAccess::CondWrite | OpAccess::NoMemAccess | OpAccess::None => (),
+                _ => return Effect::Reads,
+            }
+        }
+        if overwrites { Effect::Overwrites } else { Effect::None }
+    }
+
+    /// Whether `reg` may be read after reaching `from` before it is overwritten. `strict`: returns and calls
+    /// read every register, as between functions compiled together.
+    fn live(&mut self, text: &Text, from: usize, reg: Reg, strict: bool) -> bool {
+        self.seen.clear();
+        self.work.clear();
+        self.work.push(from as u32);
+        while let Some(index) = self.work.pop() {
+            let mut index = index as usize;
+            loop {
+                if index >= text.code.len() {
+                    return true;
+                }
+                if !self.seen.insert(index as u32) {
+                    break;
+                }
+                if self.seen.len() > BUDGET {
+                    return true;
+                }
+                match self.effect(text, index, reg) {
+                    Effect::Reads => return true,
+                    Effect::Overwrites => break,
+                    Effect::None => (),
+                }
+                let ins = &text.code[index];
+                match ins.code.flow_control() {
+                    FlowControl::Next => index += 1,
+                    FlowControl::Exception | FlowControl::Interrupt => {
+                        if ins.code.mnemonic() != Mnemonic::Int3 {
+                            break;
+                        }
+                        index += 1;
+                    }
+                    _ if ins.has(mark::LEAVES) => return true,
+                    FlowControl::ConditionalBranch => {
+                        match text.local_target(index) {
+                            Some(target) => self.work.push(target as u32),
+                            None if strict || reg != R11 => return true,
+                            None => (),
+                        }
+                        index += 1;
+                    }
+                    FlowControl::UnconditionalBranch => match text.local_target(index) {
+                        Some(target) if !text.code[target].has(mark::FUNCTION) => index = target,
+                        _ if strict || reg != R11 => return true,
+                        _ => break,
+                    },
+                    FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return
+                        if reg == R11 && !strict =>
+                    {
+                        break;
+                    }
+                    // An indirect jump may be a computed goto inside the function: ask its labels.
+                    FlowControl::IndirectBranch if reg == R11 => {
+                        if strict {
+                            return true;
+                        }
+                        self.push_labels(text, index);
+                        break;
+                    }
+                    _ => return true,
+                }
+            }
+        }
+        false
+    }
+
+    /// Adds the places inside the function of `index` that its indirect jumps may reach.
+    fn push_labels(&mut self, text: &Text, index: usize) {
+        let (start, end) = function_around(text, index);
+        for (at, ins) in text.code.iter().enumerate().take(end).skip(start + 1) {
+            if ins.has(mark::ENTRY | mark::CASE) {
+                self.work.push(at as u32);
+            }
+        }
+    }
+
+    /// Whether the function of `index` is one whose callers keep r11 across the call.
+    fn must_keep_r11(&self, text: &Text, index: usize) -> bool {
+        !self.keeps_r11.is_empty() && self.keeps_r11.contains(&function_around(text, index).0)
+    }
+}
+
+/// By text: the functions (their first instructions) whose callers keep a value in r11 across the call, as
+/// compilers do that know the callee's registers (-fipa-ra).
+pub(crate) fn functions_that_keep_r11(code: &Code, object: &Object) -> Vec<HashSet<usize>> {
+    let mut keeps = vec![HashSet::new(); code.texts.len()];
+    let mut liveness = Liveness::new(HashSet::new());
+    let mut work = Vec::new();
+    for (number, text) in code.texts.iter().enumerate() {
+        if !text.code.iter().any(reads_r11) {
+            continue;
+        }
+        for (index, ins) in text.code.iter().enumerate() {
+            let after = index + 1;
+            if ins.code.flow_control() == FlowControl::Call
+                && ins.is_near_branch()
+                && text.code.get(after).is_some_and(|next| !next.has(mark::FUNCTION))
+                && liveness.live(text, after, R11, false)
+            {
+                work.extend(code.branch_place(object, number, index));
+            }
+        }
+    }
+    // What such a function calls in turn must keep r11 as well.
+    while let Some((number, callee)) = work.pop() {
+        let text = &code.texts[number];
+        if callee >= text.code.len() {
+            continue;
+        }
+        let (start, end) = function_around(text, callee);
+        if keeps[number].insert(start) {
+            let branches = (start..end).filter(|&index| text.code[index].is_near_branch());
+            let places = branches.filter_map(|index| code.branch_place(object, number, index));
+            work.extend(places.filter(|&(other, target)| other != number || !(start..end).contains(&target)));
+        }
+    }
+    keeps
+}
+
+/// First instruction of the function that `index` lies in, and one past its last.
+pub(crate) fn function_around(text: &Text, index: usize) -> (usize, usize) {
+    let is_start = |at: &usize| text.code[*at].has(mark::FUNCTION);
+    let start = (0..=index).rev().find(is_start).unwrap_or(0);
+    let end = (index + 1..text.code.len()).find(is_start).unwrap_or(text.code.len());
+    (start, end)
+}
+
+fn reads_r11(ins: &crate::decode::Ins) -> bool {
+    let code = &ins.code;
+    let is_r11 = |register: Register| register != Register::None && register.full_register() == Register::R11;
+    is_r11(code.memory_base())
+        || is_r11(code.memory_index())
+        || (0..code.op_count()).any(|n| code.op_kind(n) == OpKind::Register && is_r11(code.op_register(n)))
+}
+
+/// `xor r,r`, `sub r,r`: writes without reading.
+fn is_clear(code: &iced_x86::Instruction) -> bool {
+    matches!(code.mnemonic(), Mnemonic::Xor | Mnemonic::Sub)
+        && code.op_count() == 2
+        && code.op0_kind() == OpKind::Register
+        && code.op1_kind() == OpKind::Register
+        && code.op0_register() == code.op1_register()
+        && code.op0_register().size() >= 4
+}

@@ -1,0 +1,278 @@
+//! Who refers to which instruction: targets of branches, functions, labels whose address is taken, and the
+//! tables of switches.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use iced_x86::{FlowControl, Mnemonic};
+
+use crate::decode::{Text, data_in_text, mark};
+use crate::elf::{Object, Reloc, reloc, shf, sym};
+use crate::error::{Error, Reason};
+
+/// The code sections of an object.
+pub(crate) struct Code {
+    /// In the order of the sections.
+    pub(crate) texts: Vec<Text>,
+    /// By section index: index in `texts`.
+    by_section: HashMap<usize, usize>,
+    /// By section: the places in data whose address code takes.
+    bases: BTreeMap<usize, BTreeSet<u64>>,
+    /// Switch tables by section and offset of their first entry.
+    pub(crate) tables: BTreeMap<(usize, u64), Table>,
+}
+
+/// A table of 32-bit distances from the table to code.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// Index in [`Code::texts`] of the section that all entries point into.
+    pub(crate) text: usize,
+    /// Target instruction of each entry.
+    pub(crate) targets: Vec<u32>,
+    /// Whether the table lies in memory that the module cannot write.
+    pub(crate) read_only: bool,
+}
+
+/// A place in the code: index in [`Code::texts`] and of the instruction.
+pub(crate) type CodePlace = (usize, usize);
+
+/// Whether a relocation of this type counts from the place of its field.
+pub(crate) fn is_relative(kind: u32) -> bool {
+    use reloc::*;
+    matches!(
+        kind,
+        PC32 | PLT32
+            | GOTPCREL
+            | PC16
+            | PC8
+            | TLSGD
+            | TLSLD
+            | GOTTPOFF
+            | PC64
+            | GOTPC32
+            | GOTPC32_TLSDESC
+            | GOTPCRELX
+            | REX_GOTPCRELX
+    )
+}
+
+impl Code {
+    /// Decodes the code of `object` and marks what refers to it.
+    pub(crate) fn read(file: &str, object: &Object) -> Result<Code, Error> {
+        let sections = (0..object.sections.len()).filter(|&index| object.sections[index].is_code());
+        let texts: Vec<Text> =
+            sections.map(|index| Text::decode(file, object, index)).collect::<Result<_, _>>()?;
+        let by_section = texts.iter().enumerate().map(|(number, text)| (text.section, number)).collect();
+        let mut code = Code { texts, by_section, bases: BTreeMap::new(), tables: BTreeMap::new() };
+        code.mark_symbols(file, object)?;
+        code.bases = code.mark_code_references(file, object)?;
+        code.mark_data_references(file, object)?;
+        Ok(code)
+    }
+
+    /// The instruction at `offset` of section `section`; `Ok(None)` if that is no code section, `Err` if the
+    /// offset is inside an instruction. The section's end counts as an instruction.
+    pub(crate) fn place(&self, section: usize, offset: i64) -> Result<Option<CodePlace>, Reason> {
+        let Some(&number) = self.by_section.get(&section) else { return Ok(None) };
+        match self.texts[number].at(offset) {
+            Some(index) => Ok(Some((number, index))),
+            None => Err(data_in_text("a reference points into the middle of an instruction")),
+        }
+    }
+
+    /// Adds marks to an instruction; the end of a section has none.
+    fn mark(&mut self, (number, index): CodePlace, marks: u8) {
+        if let Some(ins) = self.texts[number].code.get_mut(index) {
+            ins.marks |= marks;
+        }
+    }
+
+    fn has(&self, (number, index): CodePlace, marks: u8) -> bool {
+        self.texts[number].code.get(index).is_some_and(|ins| ins.has(marks))
+    }
+
+    /// Where the direct branch `index` of text `number` goes if that is code of this object.
+    pub(crate) fn branch_place(&self, object: &Object, number: usize, index: usize) -> Option<CodePlace> {
+        let text = &self.texts[number];
+        if let Some(target) = text.local_target(index) {
+            return Some((number, target));
+        }
+        let ins = &text.code[index];
+        let reloc = text.relocs(object, index).iter().find(|reloc| is_relative(reloc.kind))?;
+        let (section, offset) =
+            object.resolve(reloc.symbol, reloc.addend + (ins.code.next_ip() - reloc.offset) as i64)?;
+        self.place(section, offset).ok()?
+    }
+
+    /// Marks landing pads and other places that indirect branches reach.
+    pub(crate) fn mark_entries(
+        &mut self,
+        file: &str,
+        object: &Object,
+        places: &[(usize, u64)],
+    ) -> Result<(), Error> {
+        for &(section, offset) in places {
+            let name = &object.sections[section].name;
+            let place =
+                self.place(section, offset as i64).map_err(|reason| Error::at(file, name, offset, reason))?;
+            if let Some(place) = place {
+                self.mark(place, mark::ENTRY | mark::LABEL);
+            }
+        }
+        Ok(())
+    }
+
+    /// Base of the table that relocation `number` of `relocs`, the relocations of data section `section`, is an entry of: the last address taken
+    /// at or before it with 32-bit relative entries all the way between.
+    pub(crate) fn table_base(&self, section: usize, relocs: &[Reloc], number: usize) -> Option<u64> {
+        let entry = &relocs[number];
+        if entry.kind != reloc::PC32 {
+            return None;
+        }
+        let base = *self.bases.get(&section)?.range(..=entry.offset).next_back()?;
+        let back = usize::try_from((entry.offset - base) / 4).ok()?;
+        let first = number.checked_sub(back)?;
+        let unbroken = relocs[first].offset == base && relocs[first].kind == reloc::PC32;
+        (unbroken && (entry.offset - base).is_multiple_of(4)).then_some(base)
+    }
+
+    fn mark_symbols(&mut self, file: &str, object: &Object) -> Result<(), Error> {
+        for symbol in &object.symbols {
+            let Some(section) = symbol.section() else { continue };
+            if symbol.kind == sym::SECTION || symbol.kind == sym::FILE {
+                continue;
+            }
+            let place = self.place(section, symbol.value as i64).map_err(|reason| {
+                let what = format!("symbol {}: {}", symbol.display_name(), reason.what);
+                Error::at(
+                    file,
+                    &object.sections[section].name,
+                    symbol.value,
+                    Reason::new(what, reason.remedy),
+                )
+            })?;
+            let Some(place) = place else { continue };
+            let global = symbol.binding != sym::LOCAL;
+            let function = matches!(symbol.kind, sym::FUNC | sym::IFUNC);
+            let is_cold_part = !global && symbol.name.windows(5).any(|part| part == b".cold");
+            let mut marks = mark::LABEL;
+            if global || function && !is_cold_part {
+                marks |= mark::FUNCTION;
+            }
+            if global {
+                marks |= mark::ENTRY;
+            }
+            self.mark(place, marks);
+        }
+        Ok(())
+    }
+
+    /// Marks what instructions refer to. Returns the places in data whose address code takes: table bases.
+    fn mark_code_references(
+        &mut self,
+        file: &str,
+        object: &Object,
+    ) -> Result<BTreeMap<usize, BTreeSet<u64>>, Error> {
+        let mut bases: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+        for number in 0..self.texts.len() {
+            for index in 0..self.texts[number].code.len() {
+                let text = &self.texts[number];
+                let ins = &text.code[index];
+                let flow = ins.code.flow_control();
+                let near = ins.is_near_branch();
+                let relocs = text.relocs(object, index);
+                let mut referred: Option<(usize, i64)> = None;
+                if let Some(reloc) = relocs.iter().find(|reloc| is_relative(reloc.kind)) {
+                    let to_end = ins.code.next_ip() as i64 - reloc.offset as i64;
+                    referred = object.resolve(reloc.symbol, reloc.addend + to_end);
+                } else if near {
+                    referred = Some((text.section, ins.code.near_branch64() as i64));
+                } else if ins.code.is_ip_rel_memory_operand() {
+                    referred = Some((text.section, ins.code.ip_rel_memory_address() as i64));
+                }
+                let Some((section, offset)) = referred else { continue };
+                let refuse = |reason| text.refuse(file, object, index, reason);
+                let Some(place) = self.place(section, offset).map_err(refuse)? else {
+                    if matches!(ins.code.mnemonic(), Mnemonic::Lea) && offset >= 0 {
+                        bases.entry(section).or_default().insert(offset as u64);
+                    }
+                    continue;
+                };
+                if near {
+                    let stays = place.0 == number && place.1 < text.code.len() && stays_here(object, relocs);
+                    let is_call = flow == FlowControl::Call;
+                    if is_call && place == (number, index + 1) {
+                        return Err(refuse(Reason::new(
+                            "a call of the next instruction reads its own return address",
+                            "compile for 64-bit code, which needs no such call to find its own address",
+                        )));
+                    }
+                    let outside = if place.0 == number { 0 } else { mark::OUTSIDE };
+                    self.mark(
+                        place,
+                        if is_call { mark::LABEL | mark::FUNCTION } else { mark::LABEL | outside },
+                    );
+                    if stays {
+                        self.texts[number].code[index].target = place.1 as u32;
+                    } else if !is_call && !self.has(place, mark::FUNCTION) {
+                        self.mark((number, index), mark::LEAVES);
+                    }
+                } else if ins.code.mnemonic() == Mnemonic::Lea || !relocs.is_empty() && is_got(relocs) {
+                    self.mark(place, mark::LABEL | mark::ENTRY);
+                } else {
+                    return Err(refuse(data_in_text("the instruction reads a code section as data")));
+                }
+            }
+        }
+        Ok(bases)
+    }
+
+    fn mark_data_references(&mut self, file: &str, object: &Object) -> Result<(), Error> {
+        for (index, section) in object.sections.iter().enumerate() {
+            if !section.is_loaded() || section.is_code() || crate::dwarf::owns(section) {
+                continue;
+            }
+            for (number, reloc) in section.relocs.iter().enumerate() {
+                let base = self.table_base(index, &section.relocs, number);
+                let from_base = base.map_or(0, |base| (reloc.offset - base) as i64);
+                let Some((target, offset)) = object.resolve(reloc.symbol, reloc.addend - from_base) else {
+                    continue;
+                };
+                let place = self.place(target, offset);
+                let place = place.map_err(|reason| Error::at(file, &section.name, reloc.offset, reason))?;
+                let Some(place) = place else { continue };
+                match (reloc.kind, base) {
+                    (reloc::PC32, Some(base)) => {
+                        self.mark(place, mark::LABEL | mark::CASE);
+                        let read_only = section.flags & shf::WRITE == 0;
+                        let table = self.tables.entry((index, base));
+                        let table = table.or_insert(Table { text: place.0, targets: Vec::new(), read_only });
+                        // A table with entries in two sections is no bounded switch.
+                        table.read_only &= table.text == place.0;
+                        table.targets.push(place.1 as u32);
+                    }
+                    (reloc::ABS64 | reloc::PC32 | reloc::PC64, _) => {
+                        self.mark(place, mark::LABEL | mark::ENTRY)
+                    }
+                    (kind, _) => {
+                        let reason = Reason::new(
+                            format!("a relocation of type {kind} to code"),
+                            "compile with -fPIE or -fPIC and the small code model",
+                        );
+                        return Err(Error::at(file, &section.name, reloc.offset, reason));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a branch through these relocations may be resolved inside the section: no other definition of
+/// its target can replace this one.
+fn stays_here(object: &Object, relocs: &[Reloc]) -> bool {
+    relocs.iter().all(|reloc| object.symbols[reloc.symbol as usize].binding != sym::WEAK)
+}
+
+fn is_got(relocs: &[Reloc]) -> bool {
+    relocs.iter().any(|reloc| matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX))
+}

@@ -1,0 +1,454 @@
+//! One code section, instruction by instruction. The subjects are in files of their own: `operand` (memory
+//! operands), `pointer` (rsp), `branch`, `string`, `tls`.
+
+use std::collections::HashMap;
+
+use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
+use lockgate_abi::code::{LABEL, MAX_MOVE};
+
+use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
+use crate::elf::Object;
+use crate::emit::{Emitter, Layout, Target};
+use crate::encode::{self, Bytes, DISTANCE, R11, RAX, RSP, Reg};
+use crate::error::{Error, Reason};
+use crate::liveness::Liveness;
+use crate::stack::{self, Plan};
+use crate::switch::Switch;
+use crate::{Options, Stats};
+
+/// Bytes below the original's rsp that its red zone takes.
+const RED_ZONE: i32 = 128;
+/// Place below the original's rsp that touches write and that one spilled register occupies, bytes.
+const SPILL: i32 = RED_ZONE + 8;
+/// How near a trap must be to be jumped to with a short jump, bytes of code of fixed size.
+const NEAR: usize = 100;
+
+/// The rewriter of one code section.
+pub(crate) struct Rewriter<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) object: &'a Object,
+    pub(crate) text: &'a Text,
+    pub(crate) options: &'a Options,
+    pub(crate) data: &'a [u8],
+    pub(crate) out: Emitter,
+    pub(crate) live: Liveness,
+    pub(crate) switches: HashMap<u32, Switch>,
+    pub(crate) stats: &'a mut Stats,
+    /// Where rsp is, minus where the original's would be.
+    pub(crate) lag: i32,
+    /// Sum of the moves of rsp since the last touch, bytes.
+    moved: u32,
+    plan: Plan,
+    /// A trap that branches already go to and that is still to be placed.
+    wanted_trap: Option<u32>,
+    /// The last trap placed and how much code had been emitted then.
+    last_trap: Option<(u32, usize)>,
+    /// Instructions to leave out because an earlier one took them along.
+    pub(crate) skip: usize,
+}
+
+impl<'a> Rewriter<'a> {
+    pub(crate) fn new(
+        file: &'a str,
+        object: &'a Object,
+        text: &'a Text,
+        switches: HashMap<u32, Switch>,
+        live: Liveness,
+        options: &'a Options,
+        stats: &'a mut Stats,
+    ) -> Self {
+        let data = &object.sections[text.section].data[..];
+        Rewriter {
+            file,
+            object,
+            text,
+            options,
+            data,
+            out: Emitter::new(text.code.len(), data.len()),
+            live,
+            switches,
+            stats,
+            lag: 0,
+            moved: 0,
+            plan: Plan::default(),
+            wanted_trap: None,
+            last_trap: None,
+            skip: 0,
+        }
+    }
+
+    /// Rewrites the section.
+    pub(crate) fn run(mut self) -> Result<Layout, Error> {
+        let text = self.text;
+        for (index, ins) in text.code.iter().enumerate() {
+            if index == self.plan.end {
+                self.plan = Plan::run(text, index);
+            }
+            self.out.start();
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
+            }
+            self.pad(index);
+            self.label(ins);
+            if index == self.plan.at && self.plan.by != 0 {
+                self.move_rsp(self.plan.by, self.sets_flags_by_moving(ins));
+            }
+            if !ins.has(mark::ABSORBED) && !self.is_padding(index) {
+                self.instruction(index)
+                    .map_err(|reason| text.refuse(self.file, self.object, index, reason))?;
+            }
+            if index + 1 == self.plan.end {
+                self.catch_up();
+            }
+            self.out.end();
+            if ins.ends_flow() {
+                self.place_trap();
+            }
+        }
+        self.finish();
+        self.stats.instructions += text.code.len() as u64;
+        let starts = text.code.iter().map(Ins::start).chain([self.data.len() as u32]);
+        Ok(self.out.layout(starts, self.data.len()))
+    }
+
+    /// Ends the section: the last trap, and one after a call that does not return.
+    fn finish(&mut self) {
+        let Some(last) = self.text.code.last() else { return };
+        let is_fragment = matches!(&self.object.sections[self.text.section].name[..], ".init" | ".fini");
+        if last.ends_flow() {
+            return;
+        }
+        if is_fragment {
+            if let Some(trap) = self.wanted_trap.take() {
+                let over = self.out.new_label();
+                self.out.jump(Target::Made(over));
+                self.out.place(trap);
+                self.out.put(&[0x0f, 0x0b]);
+                self.out.place(over);
+            }
+        } else {
+            self.wanted_trap.get_or_insert_with(|| self.out.new_label());
+            self.place_trap();
+        }
+    }
+
+    fn instruction(&mut self, index: usize) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
+        let code = &ins.code;
+        refuse_forbidden(ins)?;
+        if code.flow_control() != FlowControl::Next {
+            return self.branch(index);
+        }
+        match code.mnemonic() {
+            Mnemonic::Push => return self.push(index),
+            Mnemonic::Pop => return self.pop(index),
+            Mnemonic::Leave => return self.leave(index),
+            Mnemonic::Enter => return self.enter(index),
+            Mnemonic::Hlt => {
+                self.out.put(&[0x0f, 0x0b]);
+                return Ok(());
+            }
+            Mnemonic::Nop => {
+                self.nop(ins);
+                return Ok(());
+            }
+            Mnemonic::Endbr64 => return Ok(self.out.put(&LABEL)),
+            _ => (),
+        }
+        if stack::writes_rsp(ins) {
+            return self.set_rsp(index);
+        }
+        if (0..code.op_count()).any(|n| code.op_kind(n) == OpKind::Register && is_rsp(code.op_register(n))) {
+            return self.read_rsp(index);
+        }
+        if code.is_string_instruction() {
+            return self.string(index);
+        }
+        if code.segment_prefix() == Register::FS && memory_operand(code).is_some() {
+            return self.thread_local(index);
+        }
+        if let Some(skipped) = self.dynamic_tls(index)? {
+            self.skip = skipped;
+            return Ok(());
+        }
+        let encoded = self.encoded(ins);
+        self.operation(index, code, encoded)
+    }
+
+    /// Bytes of an instruction of the input.
+    pub(crate) fn encoded(&self, ins: &Ins) -> &'a [u8] {
+        &self.data[ins.start() as usize..ins.end() as usize]
+    }
+
+    // ---- labels, padding, traps
+
+    /// The entry label, if indirect branches come here.
+    fn label(&mut self, ins: &Ins) {
+        if ins.has(mark::LABEL) {
+            debug_assert_eq!(self.lag, 0, "rsp is its original at every label");
+        }
+        if ins.has(mark::ENTRY) && ins.code.mnemonic() != Mnemonic::Endbr64 {
+            self.out.put(&LABEL);
+            self.out.start_body();
+            self.stats.labels += 1;
+        }
+    }
+
+    /// Alignment padding: the whole run of `nop`s that ends here becomes one, at its first instruction; a
+    /// function that happens to need none gets its alignment too.
+    fn pad(&mut self, index: usize) {
+        let text = self.text;
+        let alignment = self.object.sections[text.section].align;
+        let reached = index == 0 || !text.code[index - 1].ends_flow();
+        if self.is_padding(index) {
+            if index > 0 && self.is_padding(index - 1) && !text.code[index].has(mark::LABEL) {
+                return;
+            }
+            let end = self.padding_end(index);
+            let at = text.code.get(end).map_or(self.data.len() as u32, Ins::start);
+            let to = if at.is_multiple_of(32) && at - text.code[index].start() >= 16 { 32 } else { 16 };
+            let to = if at.is_multiple_of(16) { to } else { 8 };
+            self.out.align(to.min(alignment.max(1) as u32), if reached { 10 } else { to });
+        } else if text.code[index].has(mark::FUNCTION)
+            && index > 0
+            && !self.is_padding(index - 1)
+            && text.code[index].start().is_multiple_of(16)
+            && alignment >= 16
+        {
+            self.out.align(16, 16);
+            self.out.restart();
+        }
+    }
+
+    /// Whether instruction `index` belongs to a run of `nop`s that ends at a multiple of 8.
+    fn is_padding(&self, index: usize) -> bool {
+        if self.text.code[index].code.mnemonic() != Mnemonic::Nop
+            || self.object.sections[self.text.section].align < 8
+        {
+            return false;
+        }
+        let end = self.padding_end(index);
+        self.text.code.get(end).map_or(self.data.len() as u32, Ins::start).is_multiple_of(8)
+    }
+
+    fn padding_end(&self, index: usize) -> usize {
+        let is_end = |ins: &Ins| ins.code.mnemonic() != Mnemonic::Nop || ins.has(mark::LABEL);
+        let rest = &self.text.code[index + 1..];
+        index + 1 + rest.iter().position(is_end).unwrap_or(rest.len())
+    }
+
+    /// A `nop` that is no padding keeps its length.
+    fn nop(&mut self, ins: &Ins) {
+        let mut nops = Vec::new();
+        encode::nops(ins.code.len(), &mut nops);
+        self.out.put(&nops);
+    }
+
+    /// Where the checks of units jump when they fail.
+    pub(crate) fn trap(&mut self) -> Target {
+        if let Some((label, size)) = self.last_trap
+            && self.out.fixed_size() - size < NEAR
+        {
+            return Target::Made(label);
+        }
+        let label = match self.wanted_trap {
+            Some(label) => label,
+            None => self.out.new_label(),
+        };
+        self.wanted_trap = Some(label);
+        Target::Made(label)
+    }
+
+    fn place_trap(&mut self) {
+        if let Some(label) = self.wanted_trap.take() {
+            self.out.place(label);
+            self.last_trap = Some((label, self.out.fixed_size()));
+            self.out.put(&[0x0f, 0x0b]);
+        }
+    }
+
+    // ---- the stack pointer
+
+    /// Displacement from rsp of the data at `disp` from the original's rsp.
+    pub(crate) fn stack_disp(&self, disp: i64) -> Result<i32, Reason> {
+        i32::try_from(disp - i64::from(self.lag) - DISTANCE).map_err(|_| {
+            Reason::new(
+                "an operand more than 1 GiB away from rsp",
+                "make the object that it accesses smaller",
+            )
+        })
+    }
+
+    /// Whether `disp`, from [`Self::stack_disp`], may be an operand without the `gs` prefix.
+    pub(crate) fn is_near(disp: i32) -> bool {
+        (i64::from(disp) + DISTANCE).abs() <= i64::from(MAX_MOVE)
+    }
+
+    /// Whether the arithmetic flags are free at `ins` because it is a move of rsp that overwrites them.
+    fn sets_flags_by_moving(&self, ins: &Ins) -> bool {
+        matches!(ins.code.mnemonic(), Mnemonic::Add | Mnemonic::Sub) && stack::constant_move(ins).is_some()
+    }
+
+    /// Moves rsp.
+    pub(crate) fn move_rsp(&mut self, by: i32, flags_free: bool) {
+        if by == 0 {
+            return;
+        }
+        if self.moved + by.unsigned_abs() > MAX_MOVE {
+            self.touch();
+        }
+        self.put(encode::move_rsp(by, flags_free));
+        self.lag += by;
+        self.moved += by.unsigned_abs();
+        self.out.set_bias(self.lag);
+    }
+
+    /// Records that the original's rsp moves here.
+    pub(crate) fn original_moves(&mut self, by: i32) {
+        self.lag -= by;
+    }
+
+    /// Brings rsp to where the original's is.
+    pub(crate) fn catch_up(&mut self) {
+        self.move_rsp(-self.lag, false);
+    }
+
+    /// Before a branch: rsp is the original's, and touched.
+    pub(crate) fn settle(&mut self) {
+        self.catch_up();
+        if self.moved != 0 {
+            self.touch();
+        }
+    }
+
+    /// An access that was just emitted touches the stack.
+    pub(crate) fn touched(&mut self) {
+        self.moved = 0;
+    }
+
+    /// Counts a move of unknown size, up to `by`.
+    pub(crate) fn moved_up_to(&mut self, by: u32) {
+        if self.moved + by > MAX_MOVE {
+            self.touch();
+        }
+        self.moved += by;
+    }
+
+    /// Touches the stack below the red zone, where nothing lives.
+    pub(crate) fn touch(&mut self) {
+        self.put(encode::touch(self.spill_disp()));
+        self.stats.probes += 1;
+        self.moved = 0;
+    }
+
+    /// The same just below the present rsp, which may lie far from the original's.
+    pub(crate) fn touch_here(&mut self) {
+        self.put(encode::touch(-SPILL - DISTANCE as i32));
+        self.moved = 0;
+    }
+
+    fn spill_disp(&self) -> i32 {
+        -SPILL - self.lag - DISTANCE as i32
+    }
+
+    /// Appends bytes.
+    pub(crate) fn put(&mut self, bytes: Bytes) {
+        self.out.put(bytes.as_slice());
+    }
+
+    // ---- registers for the rewriter's own use
+
+    /// Runs `body` with a register that instruction `index` does not use and whose value survives.
+    pub(crate) fn with_scratch(
+        &mut self,
+        index: usize,
+        body: impl FnOnce(&mut Self, Reg) -> Result<(), Reason>,
+    ) -> Result<(), Reason> {
+        if let Some(reg) = self.free_register(index) {
+            return body(self, reg);
+        }
+        let text = self.text;
+        let unused = [RAX, 1, 2, 3, 6, 7, 8, 9, 10, R11]
+            .into_iter()
+            .find(|&reg| self.live.effect(text, index, reg) == crate::liveness::Effect::None);
+        let reg = unused.ok_or_else(no_register)?;
+        let slot = self.spill_disp();
+        self.put(encode::store(reg, slot));
+        body(self, reg)?;
+        self.put(encode::load(reg, slot));
+        Ok(())
+    }
+
+    /// A register that is free before instruction `index`, r11 if possible.
+    pub(crate) fn free_register(&mut self, index: usize) -> Option<Reg> {
+        let text = self.text;
+        [R11, RAX, 1, 2, 6, 7, 8, 9, 10].into_iter().find(|&reg| self.live.free(text, index, reg))
+    }
+
+    /// Runs `body`, whose code changes the arithmetic flags, so that they survive.
+    pub(crate) fn keeping_flags(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<(), Reason>,
+    ) -> Result<(), Reason> {
+        let (rax_slot, flags_slot) = (self.spill_disp(), self.spill_disp() - 8);
+        self.put(encode::store(RAX, rax_slot));
+        self.out.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto %al
+        self.put(encode::store(RAX, flags_slot));
+        self.put(encode::load(RAX, rax_slot));
+        body(self)?;
+        self.put(encode::store(RAX, rax_slot));
+        self.put(encode::load(RAX, flags_slot));
+        self.out.put(&[0x04, 0x7f, 0x9e]); // add $0x7f,%al (overflows if it was 1); sahf
+        self.put(encode::load(RAX, rax_slot));
+        Ok(())
+    }
+}
+
+/// No register can be had for the rewriter's own use.
+pub(crate) fn no_register() -> Reason {
+    Reason::new("no register is free here for the rewritten code", "compile the source with -ffixed-r11")
+}
+
+/// Refuses what no domain may execute.
+fn refuse_forbidden(ins: &Ins) -> Result<(), Reason> {
+    use Mnemonic::*;
+    let code = &ins.code;
+    let what = match code.mnemonic() {
+        Hlt => return Ok(()),
+        Std => "it makes string instructions run backwards",
+        Pushf | Pushfq | Popf | Popfq => "it moves the flags register to or from the stack",
+        Iret | Iretd | Iretq | Retf | Sysenter | Sysexit | Sysret | Int | Int1 | Into | Lss | Lfs | Lgs => {
+            "it leaves the program in another way than by the system call instruction"
+        }
+        Rdfsbase | Rdgsbase | Wrfsbase | Wrgsbase | Swapgs => "it reads or writes a segment base",
+        Fxsave | Fxsave64 | Fxrstor | Fxrstor64 | Xsave | Xsave64 | Xsavec | Xsavec64 | Xsaveopt
+        | Xsaveopt64 | Xrstor | Xrstor64 | Fnsave | Frstor => {
+            "it saves or restores the whole state of the processor"
+        }
+        Xbegin | Xabort | Xend | Xtest => "transactions are not available in a domain",
+        Bt | Bts | Btr | Btc if code.op0_kind() == OpKind::Memory && code.op1_kind() == OpKind::Register => {
+            "a bit offset in a register reaches beyond the memory operand"
+        }
+        Outsb | Outsw | Outsd | Insb | Insw | Insd => "it accesses a port",
+        _ if code.is_privileged() => "it is a privileged instruction",
+        _ if code.segment_prefix() == Register::GS => "gs belongs to Lockgate",
+        _ if code.op_count() > 0
+            && (0..code.op_count()).any(|n| {
+                code.op_kind(n) == OpKind::Register && code.op_register(n).is_segment_register()
+            }) =>
+        {
+            "it reads or writes a segment register"
+        }
+        _ => return Ok(()),
+    };
+    Err(Reason::new(
+        what,
+        "use the portable C version of this code, or an intrinsic that needs no such instruction",
+    ))
+}
+
+/// Whether `reg` cannot be used as the target register of unit U1.
+pub(crate) fn is_reserved_target(reg: Reg) -> bool {
+    matches!(reg, R11 | RSP)
+}

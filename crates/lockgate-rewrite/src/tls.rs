@@ -1,0 +1,180 @@
+//! Thread-local storage: `%fs:` operands and the dynamic models' calls become accesses through the thread pointer
+//! that the thread's own data stack holds.
+
+use iced_x86::{Mnemonic, OpKind, Register};
+
+use crate::decode::memory_operand;
+use crate::elf::reloc;
+use crate::encode::{self, Bytes, Parts, RAX, Reg};
+use crate::error::Reason;
+use crate::liveness::Effect;
+use crate::rewriter::Rewriter;
+
+impl Rewriter<'_> {
+    /// An access through `%fs:`.
+    pub(crate) fn thread_local(&mut self, index: usize) -> Result<(), Reason> {
+        let text = self.text;
+        let code = text.code[index].code;
+        if code.memory_base() == Register::RIP || crate::decode::is_rsp(code.memory_base()) {
+            return Err(Reason::new(
+                "a thread-local access relative to rip or rsp",
+                "load the offset into a register",
+            ));
+        }
+        if code.is_vsib() {
+            return Err(Reason::new("a gather from thread-local storage", "load the thread pointer first"));
+        }
+        // A load's own destination serves as the scratch register unless it takes part in the address.
+        if matches!(code.mnemonic(), Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd)
+            && code.op0_kind() == OpKind::Register
+            && code.op0_register().is_gpr()
+            && code.op0_register().size() >= 4
+            && self.live.effect(text, index, encode::number(code.op0_register())) == Effect::Overwrites
+        {
+            return self.through(index, encode::number(code.op0_register()));
+        }
+        self.with_scratch(index, |this, reg| this.through(index, reg))
+    }
+
+    /// Emits instruction `index` with the thread pointer, in `reg`, added to its address.
+    fn through(&mut self, index: usize, reg: Reg) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
+        let code = &ins.code;
+        self.thread_pointer(reg);
+        let (base, indexed) = (code.memory_base(), code.memory_index());
+        if base == Register::None && indexed == Register::None {
+            // The word at the thread pointer is the thread pointer.
+            if code.memory_displacement64() == 0
+                && self.text.relocs(self.object, index).is_empty()
+                && code.mnemonic() == Mnemonic::Mov
+                && code.op0_kind() == OpKind::Register
+                && encode::number(code.op0_register()) == reg
+                && code.op0_register().size() == 8
+            {
+                return Ok(());
+            }
+            return self.with_base(index, reg);
+        }
+        // The address: thread pointer + base + index.
+        if base != Register::None {
+            self.put(encode::lea_sum(reg, reg, encode::number(base)));
+        }
+        let parts = Parts::of(self.encoded(ins));
+        let modrm = parts.modrm_at();
+        if indexed == Register::None {
+            return self.with_base(index, reg);
+        }
+        let _ = modrm;
+        Err(Reason::new("a thread-local access with base and index", "compute the address with lea first"))
+    }
+
+    /// Emits instruction `index` with `reg` as its only address register.
+    fn with_base(&mut self, index: usize, reg: Reg) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
+        let mut code = ins.code;
+        let parts = Parts::of(self.encoded(ins));
+        if parts.is_vector_encoded() {
+            return self.vector_with_base(index, reg);
+        }
+        let modrm = parts.modrm_at();
+        let old = parts.rest[modrm];
+        let has_sib = old & 7 == 4;
+        let disp_at = modrm + 1 + usize::from(has_sib);
+        let disp_len = match old >> 6 {
+            0 if code.memory_base() == Register::None => 4,
+            0 => 0,
+            1 => 1,
+            _ => 4,
+        };
+        let mut encoded = Bytes::new();
+        if parts.operand_size {
+            encoded.push(0x66);
+        }
+        if parts.lock {
+            encoded.push(0xf0);
+        } else if parts.repeat != 0 {
+            encoded.push(parts.repeat);
+        }
+        let rex = parts.rex & 0x4c | reg >> 3;
+        if parts.rex != 0 || reg >> 3 != 0 {
+            encoded.push(0x40 | rex);
+        }
+        encoded.extend(&parts.rest[..modrm]);
+        encoded.push(0x80 | old & 0x38 | reg & 7);
+        if reg & 7 == 4 {
+            encoded.push(0x24);
+        }
+        encoded.extend(&(code.memory_displacement64() as i32).to_le_bytes());
+        encoded.extend(&parts.rest[disp_at + disp_len..]);
+        code.set_memory_base(crate::liveness::REGISTERS[usize::from(reg)]);
+        code.set_memory_index(Register::None);
+        self.operation(index, &code, encoded.as_slice())
+    }
+
+    /// The same for VEX and EVEX encodings, by encoding anew; they carry no relocation but of the displacement.
+    fn vector_with_base(&mut self, index: usize, reg: Reg) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
+        let mut code = ins.code;
+        code.set_segment_prefix(Register::None);
+        code.set_memory_base(crate::liveness::REGISTERS[usize::from(reg)]);
+        code.set_memory_index(Register::None);
+        code.set_memory_displ_size(8);
+        let mut encoder = iced_x86::Encoder::new(64);
+        encoder
+            .encode(&code, 0)
+            .map_err(|error| Reason::new(format!("no encoding: {error}"), "rewrite this line"))?;
+        let encoded = encoder.take_buffer();
+        self.operation(index, &code, &encoded)
+    }
+
+    /// Puts the thread pointer into `reg`.
+    fn thread_pointer(&mut self, reg: Reg) {
+        for bytes in encode::thread_pointer(reg) {
+            self.put(bytes);
+        }
+        self.stats.thread_pointers += 1;
+    }
+
+    /// The instruction sequences of the general- and local-dynamic models and of descriptors, which the linker would relax.
+    /// Returns how many instructions after `index` belong to the sequence, or `None` if none starts here.
+    pub(crate) fn dynamic_tls(&mut self, index: usize) -> Result<Option<usize>, Reason> {
+        let text = self.text;
+        let relocs = text.relocs(self.object, index);
+        let Some(first) = relocs.iter().find(|reloc| {
+            matches!(reloc.kind, reloc::TLSGD | reloc::TLSLD | reloc::GOTPC32_TLSDESC | reloc::TLSDESC_CALL)
+        }) else {
+            return Ok(None);
+        };
+        let broken = || {
+            Reason::new("an unknown sequence of thread-local storage", "compile with -ftls-model=local-exec")
+        };
+        if memory_operand(&text.code[index].code).is_none()
+            || text.code[index].code.mnemonic() != Mnemonic::Lea
+        {
+            return Err(broken());
+        }
+        if first.kind == reloc::GOTPC32_TLSDESC {
+            // lea x@tlsdesc(%rip),%rax becomes mov $x@tpoff,%rax; the call that follows is left out.
+            self.out.put(&[0x48, 0xc7, 0xc0, 0, 0, 0, 0]);
+            self.out.reloc(4, first.symbol, reloc::TPOFF32, first.addend + 4, 0);
+            let next = text.relocs(self.object, index + 1);
+            return if next.iter().any(|reloc| reloc.kind == reloc::TLSDESC_CALL) {
+                Ok(Some(1))
+            } else {
+                Err(broken())
+            };
+        }
+        let next = text.relocs(self.object, index + 1);
+        let calls_resolver =
+            next.iter().any(|reloc| self.object.symbols[reloc.symbol as usize].name == b"__tls_get_addr");
+        if !calls_resolver {
+            return Err(broken());
+        }
+        self.thread_pointer(RAX);
+        if first.kind == reloc::TLSGD {
+            self.out.put(&[0x48, 0x8d, 0x80, 0, 0, 0, 0]); // lea x@tpoff(%rax),%rax
+            self.out.reloc(4, first.symbol, reloc::TPOFF32, first.addend + 4, 0);
+        }
+        Ok(Some(1))
+    }
+}

@@ -1,0 +1,163 @@
+//! One object: decode, rewrite each code section, then move everything that refers to the code.
+
+use crate::decode::Text;
+use crate::elf::{Object, sym};
+use crate::emit::Layout;
+use crate::error::{Error, Reason};
+use crate::liveness::{Liveness, functions_that_keep_r11};
+use crate::map::AddressMap;
+use crate::refs::{Code, is_relative};
+use crate::rewriter::Rewriter;
+use crate::{Options, Rewritten, Stats, dwarf, switch};
+
+/// See [`crate::rewrite_object`].
+pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
+    let mut object = Object::read(file, bytes)?;
+    let mut stats = Stats::default();
+    refuse_unsupported(file, &object)?;
+    let mut code = Code::read(file, &object)?;
+    let keeps = functions_that_keep_r11(&code, &object);
+    let mut switches = Vec::with_capacity(code.texts.len());
+    for (number, keeps) in keeps.iter().enumerate() {
+        let mut liveness = Liveness::new(keeps.clone());
+        switches.push(switch::recover(&mut code, &object, number, &mut liveness));
+    }
+    let mut layouts = Vec::with_capacity(code.texts.len());
+    let mut map = AddressMap::new(object.sections.len());
+    for (number, (switches, keeps)) in switches.into_iter().zip(keeps).enumerate() {
+        let text = &code.texts[number];
+        let live = Liveness::new(keeps);
+        let rewriter = Rewriter::new(file, &object, text, switches, live, options, &mut stats);
+        let layout = rewriter.run()?;
+        stats.text_in += text.index.len() as u64 - 1;
+        stats.text_out += layout.bytes.len() as u64;
+        map.set(text.section, layout.map.clone());
+        layouts.push(layout);
+    }
+    move_data_references(file, &mut object, &code, &map)?;
+    install(file, &mut object, &code.texts, layouts, &map)?;
+    let symbols = object.symbols.clone();
+    move_symbols(&mut object, &map);
+    dwarf::rewrite(file, &mut object, &symbols, &map)?;
+    Ok(Rewritten { bytes: object.write(), stats })
+}
+
+/// Refuses kinds of objects that cannot work, before a look at their code.
+fn refuse_unsupported(file: &str, object: &Object) -> Result<(), Error> {
+    let has = |name: &str| object.sections.iter().any(|section| section.name == name);
+    let has_code = object.sections.iter().any(|section| section.is_code());
+    let is_lto = object.sections.iter().any(|section| section.name.starts_with(".gnu.lto_"));
+    if is_lto && !has_code {
+        let reason = Reason::new(
+            "the object holds the compiler's intermediate code only",
+            "compile with -ffat-lto-objects, or let the driver link it",
+        );
+        return Err(Error::whole(file, reason));
+    }
+    if has(".note.GNU-split-stack") && !has(".note.GNU-no-split-stack") {
+        return Err(Error::whole(file, Reason::new("a split stack", "compile without -fsplit-stack")));
+    }
+    Ok(())
+}
+
+/// New offset of the code at `old` in section `section`; as it is in sections without code.
+fn moved(map: &AddressMap, section: usize, old: i64) -> Option<i64> {
+    match map.section(section) {
+        Some(map) => map.start(u64::try_from(old).ok()?).map(|new| new as i64),
+        None => Some(old),
+    }
+}
+
+/// New addend of a relocation to `symbol` whose target was at `old` in the symbol's section.
+fn new_addend(object: &Object, map: &AddressMap, symbol: u32, old: i64) -> Option<i64> {
+    let symbol = &object.symbols[symbol as usize];
+    let section = symbol.section()?;
+    let origin = if symbol.kind == sym::SECTION { 0 } else { moved(map, section, symbol.value as i64)? };
+    Some(moved(map, section, old)? - origin)
+}
+
+/// Relocations of data that point into code, those of switch tables included.
+fn move_data_references(file: &str, object: &mut Object, code: &Code, map: &AddressMap) -> Result<(), Error> {
+    for index in 0..object.sections.len() {
+        let section = &object.sections[index];
+        if map.section(index).is_some() || dwarf::owns(section) || section.relocs.is_empty() {
+            continue;
+        }
+        let mut relocs = section.relocs.clone();
+        for (number, entry) in relocs.iter_mut().enumerate() {
+            let Some(target) = object.symbols[entry.symbol as usize].section() else { continue };
+            if map.section(target).is_none() {
+                continue;
+            }
+            let base = code.table_base(index, &section.relocs, number);
+            let from_base = base.map_or(0, |base| (entry.offset - base) as i64);
+            let old = object.symbols[entry.symbol as usize].value as i64 + entry.addend - from_base;
+            let addend = new_addend(object, map, entry.symbol, old).ok_or_else(|| {
+                let reason = Reason::malformed("a reference to the inside of an instruction");
+                Error::at(file, &section.name, entry.offset, reason)
+            })?;
+            entry.addend = addend + from_base;
+        }
+        object.sections[index].relocs = relocs;
+    }
+    Ok(())
+}
+
+/// Puts the new code in place of the old.
+fn install(
+    file: &str,
+    object: &mut Object,
+    texts: &[Text],
+    layouts: Vec<Layout>,
+    map: &AddressMap,
+) -> Result<(), Error> {
+    for (text, layout) in texts.iter().zip(layouts) {
+        let mut relocs = Vec::with_capacity(layout.relocs.len());
+        for entry in &layout.relocs {
+            let mut addend = entry.addend;
+            if let Some((section, old)) = object.resolve(entry.symbol, entry.addend + entry.to_end)
+                && map.section(section).is_some()
+            {
+                debug_assert!(is_relative(entry.kind), "absolute relocations in code are refused");
+                addend = new_addend(object, map, entry.symbol, old).ok_or_else(|| {
+                    let name = &object.sections[text.section].name;
+                    Error::at(
+                        file,
+                        name,
+                        u64::from(entry.offset),
+                        Reason::malformed("a reference to the inside of an instruction"),
+                    )
+                })? - entry.to_end;
+            }
+            relocs.push(crate::elf::Reloc {
+                offset: u64::from(entry.offset),
+                symbol: entry.symbol,
+                kind: entry.kind,
+                addend,
+            });
+        }
+        relocs.sort_by_key(|entry| entry.offset);
+        if !relocs.is_empty() {
+            object.ensure_reloc_section(text.section);
+        }
+        let section = &mut object.sections[text.section];
+        section.data = layout.bytes;
+        section.relocs = relocs;
+    }
+    Ok(())
+}
+
+fn move_symbols(object: &mut Object, map: &AddressMap) {
+    for symbol in &mut object.symbols {
+        let Some(map) = symbol.section().and_then(|section| map.section(section)) else { continue };
+        if symbol.kind == sym::SECTION {
+            continue;
+        }
+        let Some(start) = map.start(symbol.value) else { continue };
+        let end = map.end(symbol.value + symbol.size).unwrap_or(start);
+        if symbol.size > 0 {
+            symbol.size = end.saturating_sub(start);
+        }
+        symbol.value = start;
+    }
+}
