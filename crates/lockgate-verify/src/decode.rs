@@ -55,36 +55,45 @@ const TRUNCATED: Refusal = "it does not end before the segment";
 /// Longest instruction, bytes (Intel SDM volume 2, 2.3.11).
 const MAX_LEN: usize = 15;
 
-/// The bytes of one instruction, zero beyond the end of the text.
+/// The bytes from an instruction's first on, as many as one can have; zero beyond the end of the text.
 struct Bytes {
-    bytes: [u8; 16],
-    at: usize,
+    /// Those not yet taken, the next one lowest.
+    rest: u128,
+    /// Number of bytes taken.
+    taken: usize,
 }
 
 impl Bytes {
+    #[inline(always)]
+    fn new(text: &[u8], at: usize) -> Bytes {
+        let mut bytes = [0; 16];
+        match text.get(at..at + 16) {
+            Some(window) => bytes.copy_from_slice(window),
+            None => bytes[..text.len() - at].copy_from_slice(&text[at..]),
+        }
+        Bytes { rest: u128::from_le_bytes(bytes), taken: 0 }
+    }
+
     /// The next byte, still to be taken.
     #[inline(always)]
     fn peek(&self) -> u8 {
-        self.bytes[self.at & 15]
+        self.rest as u8
     }
 
     #[inline(always)]
     fn take(&mut self) -> u8 {
         let byte = self.peek();
-        self.at += 1;
+        self.rest >>= 8;
+        self.taken += 1;
         byte
     }
 
     #[inline(always)]
-    fn take_if(&mut self, byte: u8) -> bool {
-        let found = self.peek() == byte;
-        self.at += usize::from(found);
-        found
-    }
-
-    #[inline(always)]
     fn take_i32(&mut self) -> i32 {
-        i32::from_le_bytes([self.take(), self.take(), self.take(), self.take()])
+        let word = self.rest as u32;
+        self.rest >>= 32;
+        self.taken += 4;
+        word as i32
     }
 }
 
@@ -112,14 +121,13 @@ struct Evex {
 /// Decodes the instruction at `text[at..]`.
 #[inline(always)]
 pub(crate) fn decode(forms: &Forms, text: &[u8], at: usize) -> Result<Instruction, Refusal> {
-    let mut bytes = Bytes { bytes: [0; 16], at: 0 };
-    match text.get(at..at + 16) {
-        Some(window) => bytes.bytes.copy_from_slice(window),
-        None => bytes.bytes[..text.len() - at].copy_from_slice(&text[at..]),
-    }
-    let window = bytes.take_if(0x65);
-    if window && !bytes.take_if(0x67) {
-        return Err(PREFIXES);
+    let mut bytes = Bytes::new(text, at);
+    let window = bytes.peek() == 0x65;
+    if window {
+        bytes.take();
+        if bytes.take() != 0x67 {
+            return Err(PREFIXES);
+        }
     }
     let instruction = match bytes.peek() {
         0xc5 | 0xc4 => vex(forms, bytes, window),
@@ -134,12 +142,14 @@ pub(crate) fn decode(forms: &Forms, text: &[u8], at: usize) -> Result<Instructio
 
 #[inline(always)]
 fn legacy(forms: &Forms, mut bytes: Bytes, window: bool) -> Result<Instruction, Refusal> {
-    let mut pp = u8::from(bytes.take_if(0x66));
+    let mut pp = 0;
+    if bytes.peek() == 0x66 {
+        bytes.take();
+        pp = 1;
+    }
     let mut lock = false;
-    let rep = bytes.peek();
-    if matches!(rep, 0xf0 | 0xf2 | 0xf3) {
-        bytes.at += 1;
-        match rep {
+    if matches!(bytes.peek(), 0xf0 | 0xf2 | 0xf3) {
+        match bytes.take() {
             0xf0 => lock = true,
             0xf2 => pp = if pp == 0 { 3 } else { 7 },
             _ => pp = if pp == 0 { 2 } else { 6 },
@@ -169,7 +179,7 @@ fn legacy(forms: &Forms, mut bytes: Bytes, window: bool) -> Result<Instruction, 
     if lock {
         return Err(PREFIXES);
     }
-    let mut len = bytes.at + usize::from(form.imm);
+    let mut len = bytes.taken + usize::from(form.imm);
     let mut written = if form.flags & flag::WRITE_RBX != 0 { 1 << RBX } else { 0 };
     if form.flags & flag::OPREG != 0 {
         if rex & 6 != 0 {
@@ -216,7 +226,7 @@ fn vex(forms: &Forms, mut bytes: Bytes, window: bool) -> Result<Instruction, Ref
 
 #[inline(always)]
 fn evex(forms: &Forms, mut bytes: Bytes, window: bool) -> Result<Instruction, Refusal> {
-    bytes.at += 1;
+    bytes.take();
     let (p0, p1, p2) = (bytes.take(), bytes.take(), bytes.take());
     if p0 & 8 != 0 || p1 & 4 == 0 || matches!(p0 & 7, 0 | 4 | 7) {
         return Err(NOT_LISTED);
@@ -271,7 +281,15 @@ fn vector(
         return Err(RESERVED);
     }
     let memory = Memory::None;
-    Ok(Instruction { len: bytes.at, flags: form.flags, memory, access: 0, written: 0, evex: false, mask: 0 })
+    Ok(Instruction {
+        len: bytes.taken,
+        flags: form.flags,
+        memory,
+        access: 0,
+        written: 0,
+        evex: false,
+        mask: 0,
+    })
 }
 
 const RBX: u8 = 3;
@@ -378,7 +396,7 @@ fn modrm(
             written |= register_bit(vvvv, false);
         }
     }
-    let len = bytes.at + usize::from(form.imm);
+    let len = bytes.taken + usize::from(form.imm);
     Ok(Instruction { len, flags, memory, access, written, evex: evex.is_some(), mask })
 }
 
