@@ -175,8 +175,8 @@ pub struct Object {
     pub sections: Vec<Section>,
     /// Symbols by index; entry 0 is the null symbol, local symbols come first.
     pub symbols: Vec<Symbol>,
-    /// Index of the symbol table's section.
-    pub symtab: usize,
+    /// Index of the symbol table's section; an object without code may have none.
+    pub symtab: Option<usize>,
     flags: u32,
     os_abi: u8,
     section_names: usize,
@@ -213,7 +213,7 @@ impl Object {
             name: format!(".rela{}", target.name),
             kind: sht::RELA,
             flags: shf::INFO_LINK | target.flags & shf::GROUP,
-            link: self.symtab as u32,
+            link: self.symtab.unwrap_or_default() as u32,
             info: index as u32,
             align: 8,
             entry_size: RELA as u64,
@@ -238,26 +238,25 @@ impl Object {
     pub fn write(mut self) -> Vec<u8> {
         let mut section_names = Strings::default();
         let names: Vec<u32> = self.sections.iter().map(|s| section_names.add(s.name.as_bytes())).collect();
-        let strtab = self.sections[self.symtab].link as usize;
+        let strtab = self.symtab.map(|symtab| self.sections[symtab].link as usize);
         // One table may serve both purposes; it then holds both sets of names.
-        let mut symbol_names = if strtab == self.section_names {
-            std::mem::take(&mut section_names)
-        } else {
-            Strings::default()
-        };
-        let mut symbols = Vec::with_capacity(self.symbols.len() * SYM);
-        for symbol in &self.symbols {
-            symbols.extend_from_slice(&symbol_names.add(&symbol.name).to_le_bytes());
-            symbols.extend_from_slice(&[symbol.binding << 4 | symbol.kind, symbol.other]);
-            symbols.extend_from_slice(&symbol.shndx.to_le_bytes());
-            symbols.extend_from_slice(&symbol.value.to_le_bytes());
-            symbols.extend_from_slice(&symbol.size.to_le_bytes());
+        let shared = strtab == Some(self.section_names);
+        let mut symbol_names = if shared { std::mem::take(&mut section_names) } else { Strings::default() };
+        if let (Some(symtab), Some(strtab)) = (self.symtab, strtab) {
+            let mut symbols = Vec::with_capacity(self.symbols.len() * SYM);
+            for symbol in &self.symbols {
+                symbols.extend_from_slice(&symbol_names.add(&symbol.name).to_le_bytes());
+                symbols.extend_from_slice(&[symbol.binding << 4 | symbol.kind, symbol.other]);
+                symbols.extend_from_slice(&symbol.shndx.to_le_bytes());
+                symbols.extend_from_slice(&symbol.value.to_le_bytes());
+                symbols.extend_from_slice(&symbol.size.to_le_bytes());
+            }
+            self.sections[symtab].data = symbols;
+            self.sections[strtab].data = symbol_names.bytes();
         }
-        self.sections[self.symtab].data = symbols;
-        if strtab != self.section_names {
+        if !shared {
             self.sections[self.section_names].data = section_names.bytes();
         }
-        self.sections[strtab].data = symbol_names.bytes();
         for index in 0..self.sections.len() {
             let Some(table) = self.sections[index].reloc_section else { continue };
             let mut data = Vec::with_capacity(self.sections[index].relocs.len() * RELA);
@@ -379,10 +378,13 @@ fn read(bytes: &[u8]) -> Result<Object, Reason> {
         ));
     }
     let symtab = sections.iter().position(|section| section.kind == sht::SYMTAB);
-    let symtab = symtab.ok_or_else(|| {
-        Reason::new("the object has no symbol table", "do not strip objects before they are linked")
-    })?;
-    let symbols = read_symbols(&sections, symtab)?;
+    if symtab.is_none() && sections.iter().any(Section::is_code) {
+        return Err(Reason::new(
+            "the object has code but no symbol table",
+            "do not strip objects before they are linked",
+        ));
+    }
+    let symbols = symtab.map_or(Ok(Vec::new()), |symtab| read_symbols(&sections, symtab))?;
     read_relocs(&mut sections, symbols.len())?;
     Ok(Object { sections, symbols, symtab, flags: u32_at(bytes, 48)?, os_abi: bytes[7], section_names })
 }

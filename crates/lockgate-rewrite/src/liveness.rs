@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits};
+use iced_x86::{
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
+};
 
 use crate::decode::{Text, mark};
 use crate::elf::Object;
@@ -85,7 +87,7 @@ impl Liveness {
         while let Some((mut index, mut wanted)) = work.pop() {
             while let Some(ins) = text.code.get(index) {
                 budget -= 1;
-                if budget == 0 || ins.code.rflags_read() & wanted != 0 {
+                if budget == 0 || flags_read(&ins.code) & wanted != 0 {
                     return false;
                 }
                 // A repeated comparison that runs zero times leaves the flags alone.
@@ -118,7 +120,7 @@ impl Liveness {
     /// Whether the instructions from `index` on read the arithmetic flags before any of them writes flags.
     pub(crate) fn flags_read_next(&self, text: &Text, index: usize) -> bool {
         for ins in &text.code[index..] {
-            if ins.code.rflags_read() & ARITHMETIC_FLAGS != 0 {
+            if flags_read(&ins.code) != 0 {
                 return true;
             }
             if ins.code.rflags_modified() & ARITHMETIC_FLAGS != 0
@@ -278,6 +280,11 @@ pub(crate) fn function_around(text: &Text, index: usize) -> (usize, usize) {
     (start, end)
 }
 
+/// The arithmetic flags that `code` reads. A system call only passes them on.
+fn flags_read(code: &Instruction) -> u32 {
+    if code.mnemonic() == Mnemonic::Syscall { 0 } else { code.rflags_read() & ARITHMETIC_FLAGS }
+}
+
 fn reads_r11(ins: &crate::decode::Ins) -> bool {
     let code = &ins.code;
     let is_r11 = |register: Register| register != Register::None && register.full_register() == Register::R11;
@@ -287,7 +294,7 @@ fn reads_r11(ins: &crate::decode::Ins) -> bool {
 }
 
 /// `xor r,r`, `sub r,r`: writes without reading.
-fn is_clear(code: &iced_x86::Instruction) -> bool {
+fn is_clear(code: &Instruction) -> bool {
     matches!(code.mnemonic(), Mnemonic::Xor | Mnemonic::Sub)
         && code.op_count() == 2
         && code.op0_kind() == OpKind::Register

@@ -137,6 +137,10 @@ impl<'a> Rewriter<'a> {
         let ins = &self.text.code[index];
         let code = &ins.code;
         refuse_forbidden(ins)?;
+        if code.mnemonic() == Mnemonic::Syscall {
+            self.system_call();
+            return Ok(());
+        }
         if code.flow_control() != FlowControl::Next {
             return self.branch(index);
         }
