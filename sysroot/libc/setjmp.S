@@ -16,6 +16,7 @@ _setjmp:
 __setjmp:
 sigsetjmp:
 __sigsetjmp:
+	LG_FUNCTION_START
 	endbr64
 	mov %rbx,%gs:(%edi)
 	mov %rbp,%gs:8(%edi)
@@ -29,12 +30,14 @@ __sigsetjmp:
 	mov %rdx,%gs:56(%edi)
 	xor %eax,%eax
 	ret
+	.cfi_endproc
 	.size setjmp,.-setjmp
 
 	.globl longjmp, _longjmp
 	.type longjmp,@function
 longjmp:
 _longjmp:
+	LG_FUNCTION_START
 	endbr64
 	xor %eax,%eax
 	cmp $1,%esi		/* longjmp(b, 0) returns 1 */
@@ -60,6 +63,7 @@ _longjmp:
 	addr32 add %gs:LG_HEADER_W,%r11
 	jmp *%r11
 1:	ud2
+	.cfi_endproc
 	.size longjmp,.-longjmp
 
 	.section .note.GNU-stack,"",@progbits

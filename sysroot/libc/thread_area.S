@@ -7,6 +7,7 @@
 	.hidden __set_thread_area
 	.type __set_thread_area,@function
 __set_thread_area:
+	LG_FUNCTION_START
 	endbr64
 	mov %esp,%eax
 	bswap %eax
@@ -15,6 +16,7 @@ __set_thread_area:
 	mov %rdi,%gs:LG_THREAD_POINTER_DISP(%eax)
 	xor %eax,%eax
 	ret
+	.cfi_endproc
 	.size __set_thread_area,.-__set_thread_area
 
 	.section .note.GNU-stack,"",@progbits

@@ -1,12 +1,26 @@
-//! `lockgate cc`.
+//! `lockgate cc`: the compiler wrapper.
 
+use super::progress::with_bar;
+use lockgate_toolchain::cc::{self, Outcome};
 use std::process::ExitCode;
 
-/// Arguments of `lockgate cc`.
+/// Arguments of `lockgate cc`: gcc's, and --export, --exports, --export-all, --gate, --gates, --pinpoint,
+/// --keep-rejected, --verbatim (docs/building-modules.md).
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(disable_version_flag = true)]
+pub struct Args {
+    /// What gcc would be given.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "GCC-ARGUMENTS")]
+    arguments: Vec<String>,
+}
 
-/// Runs the command.
-pub fn main(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+/// Runs the command. The exit status is gcc's where gcc alone ran.
+pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+    match with_bar(|progress| cc::run(args.arguments, progress))? {
+        Outcome::Linked(_) => Ok(ExitCode::SUCCESS),
+        Outcome::Compiler(status) => {
+            // No code: killed by a signal.
+            Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+        }
+    }
 }

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod inspect;
 pub mod link;
 pub mod man;
+mod progress;
 pub mod rewrite;
 pub mod run;
 pub mod verify;

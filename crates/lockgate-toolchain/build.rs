@@ -1,0 +1,34 @@
+//! Names this build of rewriter and sysroot by the hash of their sources, so that nothing that older ones wrote is taken
+//! from the cache.
+
+use std::path::{Path, PathBuf};
+
+/// What determines their output.
+const SOURCES: &[&str] =
+    &["../lockgate-rewrite", "../lockgate-abi", "src", "../../sysroot", "../../Cargo.lock"];
+
+fn main() -> std::io::Result<()> {
+    let mut hasher = blake3::Hasher::new();
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+        hash(Path::new(source), &mut hasher)?;
+    }
+    println!("cargo::rustc-env=LOCKGATE_BUILD={}", hasher.finalize().to_hex());
+    Ok(())
+}
+
+fn hash(path: &Path, hasher: &mut blake3::Hasher) -> std::io::Result<()> {
+    if path.is_dir() {
+        let mut entries: Vec<PathBuf> =
+            path.read_dir()?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+        entries.sort();
+        return entries
+            .iter()
+            .filter(|entry| !entry.ends_with("tests"))
+            .try_for_each(|entry| hash(entry, hasher));
+    }
+    let contents = std::fs::read(path)?;
+    hasher.update(path.as_os_str().as_encoded_bytes()).update(&(contents.len() as u64).to_le_bytes());
+    hasher.update(&contents);
+    Ok(())
+}

@@ -1,0 +1,295 @@
+//! What a compiler's arguments mean.
+
+use super::ld_options::LdOptions;
+use crate::{Error, Link};
+use std::path::{Path, PathBuf};
+
+/// A command line, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandLine {
+    /// Nothing is linked: arguments for gcc, without ours.
+    Compile(Vec<String>),
+    /// The final link.
+    Link(Linking),
+}
+
+/// A command line that ends in a module.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Linking {
+    pub(super) items: Vec<Item>,
+    /// Options for compiling the sources among the items.
+    pub(super) compile: Vec<String>,
+    pub(super) pinpoint: bool,
+    output: Option<String>,
+    folders: Vec<PathBuf>,
+    exports: Vec<String>,
+    gates: Vec<String>,
+    export_all: bool,
+    keep_rejected: bool,
+}
+
+/// One input, or an option whose place among the inputs matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Item {
+    Source { path: String, language: Option<String> },
+    File(String),
+    Verbatim(String),
+    Library(String),
+    LdOption(String),
+}
+
+/// gcc then does something else than link.
+const NOT_LINKING: &[&str] =
+    &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r", "-###", "--help", "--version"];
+
+/// File names that gcc compiles; it takes everything else for an object or archive.
+const SOURCES: &[&str] = &[
+    "c", "i", "ii", "m", "mi", "h", "s", "S", "sx", "C", "cc", "cp", "cpp", "cxx", "c++", "CPP", "hh", "H",
+    "hpp",
+];
+
+/// Options of the compiler whose value is the next argument.
+const WITH_VALUE: &[&str] = &[
+    "-I",
+    "-D",
+    "-U",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-Xpreprocessor",
+    "-Xassembler",
+    "--param",
+    "-aux-info",
+    "-B",
+    "-dumpbase",
+    "-dumpdir",
+    "-wrapper",
+    "-specs",
+];
+
+/// Options about kinds of programs that a module is none of; build systems pass them without asking.
+const IGNORED: &[&str] = &[
+    "-static",
+    "-static-pie",
+    "-pie",
+    "-no-pie",
+    "-rdynamic",
+    "-static-libgcc",
+    "-shared-libgcc",
+    "-nostdlib",
+    "-nostartfiles",
+    "-nodefaultlibs",
+    "-no-canonical-prefixes",
+];
+
+impl CommandLine {
+    /// Understands the arguments, response files already expanded.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if an option lacks its value; [`Error::Io`] if a file with prototypes cannot be read.
+    pub fn parse(arguments: Vec<String>) -> Result<CommandLine, Error> {
+        let mut linking = Linking::default();
+        let mut for_gcc = Vec::new();
+        let mut language = None;
+        let mut links = true;
+        let mut ld_options = LdOptions::default();
+        let mut rest = arguments.into_iter();
+        while let Some(argument) = rest.next() {
+            if linking.own_option(&argument, &mut rest)? {
+                continue;
+            }
+            for_gcc.push(argument.clone());
+            // The value that is the rest of this argument, or the next one.
+            let mut value = |attached: &str| -> Result<String, Error> {
+                if !attached.is_empty() {
+                    return Ok(attached.to_owned());
+                }
+                let next = rest.next().ok_or_else(|| missing_value(&argument))?;
+                for_gcc.push(next.clone());
+                Ok(next)
+            };
+            let mut for_ld = |option: &str, items: &mut Vec<Item>| {
+                if ld_options.passes(option) {
+                    items.push(Item::LdOption(option.to_owned()));
+                }
+            };
+            match argument.as_str() {
+                option if NOT_LINKING.contains(&option) => links = false,
+                option if option.starts_with("-print-") || option.starts_with("-dump") => links = false,
+                option if IGNORED.contains(&option) => (),
+                "-shared" => linking.export_all = true,
+                "-s" => linking.items.push(Item::LdOption("-s".to_owned())),
+                "-Xlinker" => for_ld(&value("")?, &mut linking.items),
+                "-u" | "-z" | "-T" | "-e" => {
+                    for_ld(&argument, &mut linking.items);
+                    for_ld(&value("")?, &mut linking.items);
+                }
+                option if WITH_VALUE.contains(&option) => {
+                    let value = value("")?;
+                    linking.compile.extend([argument.clone(), value]);
+                }
+                option => match option.split_at_checked(2).unwrap_or((option, "")) {
+                    _ if option.starts_with("-Wl,") => {
+                        option[4..].split(',').for_each(|option| for_ld(option, &mut linking.items));
+                    }
+                    ("-o", attached) => linking.output = Some(value(attached)?),
+                    ("-L", attached) => linking.folders.push(value(attached)?.into()),
+                    ("-l", attached) => linking.items.push(Item::Library(value(attached)?)),
+                    ("-x", attached) => {
+                        language = Some(value(attached)?).filter(|language| language != "none")
+                    }
+                    ("-", "") => linking.items.push(source("-", &language)),
+                    (_, _) if option.starts_with('-') => linking.compile.push(argument.clone()),
+                    (_, _) if language.is_some() || is_source(option) => {
+                        linking.items.push(source(option, &language))
+                    }
+                    (_, _) => linking.items.push(Item::File(argument.clone())),
+                },
+            }
+        }
+        let has_inputs =
+            linking.items.iter().any(|item| !matches!(item, Item::LdOption(_) | Item::Library(_)))
+                || !linking.exports.is_empty();
+        Ok(if links && has_inputs { CommandLine::Link(linking) } else { CommandLine::Compile(for_gcc) })
+    }
+}
+
+impl Linking {
+    /// Takes an option of ours, with its value. False if it is none.
+    fn own_option(&mut self, argument: &str, rest: &mut impl Iterator<Item = String>) -> Result<bool, Error> {
+        let (name, attached) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (argument, None),
+        };
+        let mut value = || attached.clone().or_else(|| rest.next()).ok_or_else(|| missing_value(name));
+        match name {
+            "--export" => self.exports.push(value()?),
+            "--exports" => self.exports.extend(prototypes(Path::new(&value()?))?),
+            "--gate" => self.gates.push(value()?),
+            "--gates" => self.gates.extend(prototypes(Path::new(&value()?))?),
+            "--verbatim" => self.items.push(Item::Verbatim(value()?)),
+            "--export-all" => self.export_all = true,
+            "--pinpoint" => self.pinpoint = true,
+            "--keep-rejected" => self.keep_rejected = true,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The link, without its inputs.
+    pub(super) fn start(&self) -> Result<Link, Error> {
+        let mut link = Link::new(self.output.as_deref().unwrap_or("a.out"));
+        link.export_all(self.export_all).keep_rejected(self.keep_rejected);
+        for export in &self.exports {
+            link.export(export)?;
+        }
+        for gate in &self.gates {
+            link.gate(gate)?;
+        }
+        for folder in &self.folders {
+            link.folder(folder);
+        }
+        let generates_code =
+            |option: &&String| ["-O", "-m", "-f", "-g"].iter().any(|start| option.starts_with(start));
+        for option in self.compile.iter().filter(generates_code) {
+            link.lto_option(option);
+        }
+        Ok(link)
+    }
+}
+
+/// The prototypes in a file: one per line; empty lines and those that begin with `#` or `//` are skipped.
+fn prototypes(path: &Path) -> Result<Vec<String>, Error> {
+    let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let is_prototype = |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("//");
+    Ok(text.lines().map(str::trim).filter(is_prototype).map(str::to_owned).collect())
+}
+
+fn source(path: &str, language: &Option<String>) -> Item {
+    Item::Source { path: path.to_owned(), language: language.clone() }
+}
+
+fn is_source(path: &str) -> bool {
+    Path::new(path).extension().and_then(|extension| extension.to_str()).is_some_and(|e| SOURCES.contains(&e))
+}
+
+fn missing_value(option: &str) -> Error {
+    Error::Usage(format!("{option}: its value is missing"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CommandLine, Item};
+
+    fn parse(arguments: &str) -> CommandLine {
+        let words = arguments.split_whitespace().map(str::to_owned).collect();
+        CommandLine::parse(words).expect(arguments)
+    }
+
+    /// What does not link goes to gcc unchanged, but for our own options.
+    #[test]
+    fn compiling() {
+        for (arguments, expected) in [
+            ("-c a.c -o a.o", "-c a.c -o a.o"),
+            ("--export f -O2 -c a.c", "-O2 -c a.c"),
+            ("-E -", "-E -"),
+            ("--gate=g -MM a.c", "-MM a.c"),
+            ("-dumpmachine", "-dumpmachine"),
+            ("-v", "-v"),
+            ("--version", "--version"),
+            ("-print-prog-name=ld", "-print-prog-name=ld"),
+            ("-r a.o b.o -o c.o", "-r a.o b.o -o c.o"),
+        ] {
+            let expected = expected.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(parse(arguments), CommandLine::Compile(expected), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn linking() {
+        let arguments = "-O2 -I inc -DX a.c -x c - -x none b.o libc.a -L. -L /lib -lz -l m -Wl,-rpath,/x,--gc-sections \
+                         -Xlinker --whole-archive -pthread -no-pie -o out --export f";
+        let CommandLine::Link(linking) = parse(arguments) else { panic!("it links") };
+        let source = |path: &str, language: Option<&str>| Item::Source {
+            path: path.to_owned(),
+            language: language.map(str::to_owned),
+        };
+        let file = |path: &str| Item::File(path.to_owned());
+        let library = |name: &str| Item::Library(name.to_owned());
+        let option = |option: &str| Item::LdOption(option.to_owned());
+        assert_eq!(
+            linking.items,
+            [
+                source("a.c", None),
+                source("-", Some("c")),
+                file("b.o"),
+                file("libc.a"),
+                library("z"),
+                library("m"),
+                option("--gc-sections"),
+                option("--whole-archive"),
+            ]
+        );
+        assert_eq!(linking.compile, ["-O2", "-I", "inc", "-DX", "-pthread"]);
+        assert_eq!(linking.output.as_deref(), Some("out"));
+        assert_eq!(linking.folders.len(), 2);
+        assert_eq!(linking.exports, ["f"]);
+    }
+
+    #[test]
+    fn missing_values_are_errors() {
+        for arguments in ["a.c -o", "a.c -I", "a.c --export", "a.c -Xlinker"] {
+            let words = arguments.split_whitespace().map(str::to_owned).collect();
+            assert!(CommandLine::parse(words).is_err(), "{arguments}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `lockgate cc`: a C compiler's command line, as configure scripts, make and cmake write it.
+//!
+//! Whatever does not link is gcc's business, with musl's headers and position-independent code. What links is taken
+//! apart ([`CommandLine`]): sources are compiled to objects, and everything else becomes a [`Link`](crate::Link).
+
+mod arguments;
+mod ld_options;
+mod response;
+
+pub use arguments::{CommandLine, Linking};
+
+use crate::{Error, LinkOutcome, Progress, Sysroot, Tools, process};
+use arguments::Item;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+/// What one invocation did.
+#[derive(Debug)]
+pub enum Outcome {
+    /// gcc ran alone, or failed to compile a source; its messages are on standard error.
+    Compiler(ExitStatus),
+    /// A module was made.
+    Linked(Box<LinkOutcome>),
+}
+
+/// Does what the arguments (without the program's name) ask for.
+///
+/// # Errors
+/// [`Error`]; a source that gcc refuses is an [`Outcome`] instead.
+pub fn run(arguments: Vec<String>, progress: Progress<'_>) -> Result<Outcome, Error> {
+    match CommandLine::parse(response::expand(arguments)?)? {
+        CommandLine::Compile(arguments) => Ok(Outcome::Compiler(compile(&Tools::find()?, &arguments)?)),
+        CommandLine::Link(linking) => link(&linking, progress),
+    }
+}
+
+fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
+    let sysroot = match linking.pinpoint {
+        true => Sysroot::ensure_pinpoint(progress)?,
+        false => Sysroot::ensure(progress)?,
+    };
+    let folder = tempfile::Builder::new()
+        .prefix("lockgate-cc-")
+        .tempdir()
+        .map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+    let mut link = linking.start()?;
+    for (i, item) in linking.items.iter().enumerate() {
+        match item {
+            Item::Source { path, language } => {
+                let object = object_path(folder.path(), i, path);
+                let mut arguments = linking.compile.clone();
+                arguments.extend(["-c".to_owned(), "-o".to_owned(), object.to_string_lossy().into_owned()]);
+                arguments.extend(language.iter().flat_map(|language| ["-x".to_owned(), language.clone()]));
+                arguments.push(path.clone());
+                let status = compile(sysroot.tools(), &arguments)?;
+                if !status.success() {
+                    return Ok(Outcome::Compiler(status));
+                }
+                match path.as_str() {
+                    "-" => link.file(&object)?,
+                    source => link.compiled(&object, Path::new(source))?,
+                };
+            }
+            Item::File(path) => {
+                link.file(Path::new(path))?;
+            }
+            Item::Verbatim(path) => {
+                link.verbatim(Path::new(path))?;
+            }
+            Item::Library(name) => {
+                link.library(name);
+            }
+            Item::LdOption(option) => {
+                link.ld_option(option);
+            }
+        }
+    }
+    Ok(Outcome::Linked(Box::new(link.run(&sysroot, progress)?)))
+}
+
+/// Runs gcc with its messages going where ours go.
+fn compile(tools: &Tools, arguments: &[String]) -> Result<ExitStatus, Error> {
+    let mut command = tools.compiler();
+    command.args(arguments).status().map_err(|error| process::cannot_start(&command, &error))
+}
+
+/// A folder per source, because sources of one name may come from many folders.
+fn object_path(folder: &Path, i: usize, source: &str) -> PathBuf {
+    let stem = Path::new(source).file_stem().unwrap_or("stdin".as_ref());
+    let mut name = std::ffi::OsString::from(format!("{i}-"));
+    name.push(stem);
+    name.push(".o");
+    folder.join(name)
+}

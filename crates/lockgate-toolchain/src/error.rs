@@ -1,0 +1,98 @@
+//! What can go wrong while building a module: what, where, and how to mend it.
+
+use std::path::{Path, PathBuf};
+
+/// Why a module was not built. Nothing was left at the output's path.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A program or library that the driver needs is not on this machine.
+    #[error("{what} not found; {remedy}")]
+    Missing {
+        /// What was looked for, and where.
+        what: String,
+        /// What to install or set.
+        remedy: String,
+    },
+    /// A file or folder could not be read or written.
+    #[error("cannot {action} {}: {error}", path.display())]
+    Io {
+        /// "read", "write", ….
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// A program that the driver started failed; what it printed says why.
+    #[error("{program} failed:\n{}", stderr.trim_end())]
+    Program {
+        /// Its name.
+        program: String,
+        /// What it wrote to standard error.
+        stderr: String,
+    },
+    /// The command line makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// Not a C prototype or a name.
+    #[error(
+        "`{text}` is neither a C prototype nor a name: {reason}; write for example 'double cbrt(double)'"
+    )]
+    Prototype {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// An input that cannot become part of a module.
+    #[error("{name}: {reason}")]
+    Input {
+        /// Its name.
+        name: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The rewriter refused an input.
+    #[error(transparent)]
+    Rewrite(#[from] lockgate_rewrite::Error),
+    /// Symbols that nothing defines.
+    #[error(
+        "undefined: {}; add the object or library that defines them, or import them from the host with \
+         --gate 'PROTOTYPE'", .0.join(", ")
+    )]
+    Undefined(Vec<String>),
+    /// Exports that nothing defines as a function.
+    #[error("no function to export: {}; --export names functions that an object or library defines", .0.join(", "))]
+    MissingExports(Vec<String>),
+    /// The linker's output cannot be laid out as a module.
+    #[error("{0}; see docs/code-model.md, \"Files\"")]
+    Layout(String),
+    /// The finished file is not a module: a defect of this driver or a damaged input.
+    #[error("the linked file is not a module: {0}")]
+    Parse(#[from] lockgate_verify::ParseError),
+    /// The verifier refused the module.
+    #[error("rejected: {rejection}{}", kept.as_deref().map(kept_at).unwrap_or_default())]
+    Rejected {
+        /// The rule, the place, the reason.
+        rejection: Box<lockgate_verify::Rejection>,
+        /// Where the rejected module lies, if it was to be kept.
+        kept: Option<PathBuf>,
+    },
+}
+
+fn kept_at(path: &Path) -> String {
+    format!("; kept as {}", path.display())
+}
+
+impl Error {
+    /// For `map_err`: an [`Error::Io`] about `path`.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
+        let path = path.to_owned();
+        move |error| Error::Io { action, path, error }
+    }
+
+    pub(crate) fn input(name: impl Into<String>, reason: impl Into<String>) -> Error {
+        Error::Input { name: name.into(), reason: reason.into() }
+    }
+}

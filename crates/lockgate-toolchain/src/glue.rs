@@ -1,0 +1,89 @@
+//! The object that the driver itself adds to a module: notes, import thunks, room for the headers.
+
+use crate::{Error, Prototype, layout, process, tools::Tools};
+use lockgate_abi::{ABI_VERSION, code, gate, note, window};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// What a module says about itself (`lockgate_abi::note`).
+pub(crate) struct Notes<'a> {
+    pub exports: &'a [Prototype],
+    pub imports: &'a [Prototype],
+    /// BLAKE3 hash and name of each input.
+    pub sources: &'a [(blake3::Hash, String)],
+    pub pinpoint: bool,
+}
+
+/// Frame information of a function that never moves rsp (docs/decisions/0004-cfa-is-a-data-address.md): the canonical
+/// frame address lies on the data stack, the return address (column 16) and the caller's rsp on the control stack.
+pub(crate) fn leaf_frame() -> String {
+    let off = code::OFF;
+    format!(
+        ".cfi_startproc simple; .cfi_def_cfa rsp, 8-{off}; .cfi_offset 16, {off}-8; .cfi_val_offset rsp, {off}"
+    )
+}
+
+/// Assembles the object in `folder`.
+pub(crate) fn assemble(tools: &Tools, folder: &Path, notes: &Notes<'_>) -> Result<PathBuf, Error> {
+    let (source, object) = (folder.join("glue.s"), folder.join("glue.o"));
+    std::fs::write(folder.join("notes"), notes.bytes()).map_err(Error::io("write in", folder))?;
+    std::fs::write(&source, assembly(notes.imports)?).map_err(Error::io("write", &source))?;
+    let mut command = tools.gcc();
+    process::run(command.current_dir(folder).args(["-c", "glue.s", "-o"]).arg(&object))?;
+    Ok(object)
+}
+
+impl Notes<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        let lines = |lines: Vec<String>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let flags = if self.pinpoint { note::FLAG_PINPOINT } else { 0 };
+        let mut notes = Vec::new();
+        append(&mut notes, note::ABI, &[ABI_VERSION.to_le_bytes(), flags.to_le_bytes()].concat());
+        let exports = self.exports.iter().map(|export| export.text().to_owned()).collect();
+        append(&mut notes, note::EXPORTS, lines(exports).as_bytes());
+        let imports = self.imports.iter().zip(gate::FIRST_IMPORT..);
+        let imports = imports.map(|(import, slot)| format!("{slot} {}", import.text())).collect();
+        append(&mut notes, note::IMPORTS, lines(imports).as_bytes());
+        let sources = self.sources.iter().map(|(hash, name)| format!("{}  {name}", hash.to_hex())).collect();
+        append(&mut notes, note::SOURCES, lines(sources).as_bytes());
+        notes
+    }
+}
+
+/// Appends one ELF note: name and descriptor each zero-padded to 4 bytes.
+fn append(notes: &mut Vec<u8>, kind: u32, descriptor: &[u8]) {
+    let name = [note::NAME.as_bytes(), &[0]].concat();
+    for word in [name.len() as u32, descriptor.len() as u32, kind] {
+        notes.extend_from_slice(&word.to_le_bytes());
+    }
+    for bytes in [&name[..], descriptor] {
+        notes.extend_from_slice(bytes);
+        notes.resize(notes.len().next_multiple_of(4), 0);
+    }
+}
+
+/// The thunks (docs/code-model.md, "System calls and imports"), labelled, so that an import's address can be taken.
+fn assembly(imports: &[Prototype]) -> Result<String, Error> {
+    if imports.len() as u64 > gate::SLOTS - gate::FIRST_IMPORT {
+        let most = gate::SLOTS - gate::FIRST_IMPORT;
+        return Err(Error::Usage(format!("{} imports: a module has at most {most}", imports.len())));
+    }
+    let mut text = format!(
+        "\t.section .lockgate.headers,\"a\",@progbits\n\t.zero {}\n\
+         \t.section {},\"a\",@note\n\t.balign 4\n\t.incbin \"notes\"\n\t.text\n",
+        layout::HEADERS,
+        note::SECTION
+    );
+    for (import, slot) in imports.iter().zip(gate::FIRST_IMPORT..) {
+        let name = import.name();
+        let entry = window::GATE_TABLE + 8 * slot;
+        let _ = write!(
+            text,
+            "\t.globl {name}\n\t.type {name},@function\n{name}:\n\t{}\n\tendbr64\n\
+             \tcall *%gs:{entry:#x}\n\tret\n\t.cfi_endproc\n\t.size {name},.-{name}\n",
+            leaf_frame()
+        );
+    }
+    text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
+    Ok(text)
+}

@@ -1,0 +1,138 @@
+//! The objects and archives of a link.
+
+use crate::Error;
+use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader as _};
+use object::{
+    LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, SymbolScope, elf,
+};
+use std::path::{Path, PathBuf};
+
+/// One object or archive, read into memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    /// How messages and the module's notes call it.
+    pub name: String,
+    pub kind: Kind,
+    pub bytes: Vec<u8>,
+    /// Hash for the notes: of the C source if the driver compiled it, else of `bytes`.
+    pub hash: blake3::Hash,
+    /// Linked as it is; the verifier judges it all the same.
+    pub verbatim: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    Archive,
+}
+
+impl Input {
+    /// Reads an object or an archive.
+    pub(crate) fn read(path: &Path) -> Result<Input, Error> {
+        let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+        let name = path.to_string_lossy().into_owned();
+        let kind = kind(&name, &bytes)?;
+        Ok(Input { name, kind, hash: blake3::hash(&bytes), bytes, verbatim: false })
+    }
+
+    /// Whether it holds gcc's intermediate code instead of, or beside, machine code.
+    pub(crate) fn is_lto(&self) -> bool {
+        self.objects().iter().any(|object| {
+            object
+                .sections()
+                .any(|section| section.name_bytes().is_ok_and(|name| name.starts_with(b".gnu.lto_")))
+        })
+    }
+
+    /// Names of the global functions with default visibility that it defines, in the symbol table's order.
+    pub(crate) fn functions(&self) -> Vec<String> {
+        self.symbols(|symbol| {
+            symbol.is_definition()
+                && symbol.kind() == SymbolKind::Text
+                && symbol.scope() == SymbolScope::Dynamic
+        })
+    }
+
+    /// Names of the weak symbols that it uses but does not define.
+    pub(crate) fn undefined_weak_symbols(&self) -> Vec<String> {
+        self.symbols(|symbol| symbol.is_undefined() && symbol.is_weak())
+    }
+
+    fn symbols(&self, select: impl Fn(&ElfSymbol64<'_, '_, LittleEndian>) -> bool) -> Vec<String> {
+        let name = |symbol: ElfSymbol64<'_, '_, LittleEndian>| Some(symbol.name().ok()?.to_owned());
+        self.objects()
+            .iter()
+            .flat_map(|object| object.symbols().filter(&select).filter_map(name).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// Bytes of machine code.
+    pub(crate) fn text_size(&self) -> u64 {
+        let code = |object: &ElfFile64<'_, LittleEndian>| -> u64 {
+            object
+                .sections()
+                .filter(|section| section.kind() == object::SectionKind::Text)
+                .map(|section| section.size())
+                .sum()
+        };
+        self.objects().iter().map(code).sum()
+    }
+
+    /// The object, or an archive's members that are objects.
+    fn objects(&self) -> Vec<ElfFile64<'_, LittleEndian>> {
+        let parse = |bytes| ElfFile64::parse(bytes).ok();
+        match self.kind {
+            Kind::Object => parse(&*self.bytes).into_iter().collect(),
+            Kind::Archive => {
+                let Ok(archive) = object::read::archive::ArchiveFile::parse(&*self.bytes) else {
+                    return Vec::new();
+                };
+                let members = archive.members().filter_map(|member| member.ok()?.data(&*self.bytes).ok());
+                members.filter_map(parse).collect()
+            }
+        }
+    }
+}
+
+/// What the file is, if it can be linked.
+fn kind(name: &str, bytes: &[u8]) -> Result<Kind, Error> {
+    if bytes.starts_with(b"!<arch>\n") {
+        return Ok(Kind::Archive);
+    }
+    if bytes.starts_with(b"!<thin>\n") {
+        let reason = "a thin archive holds only names; make it without `ar T`, or give its objects";
+        return Err(Error::input(name, reason));
+    }
+    if bytes.starts_with(b"BC\xc0\xde") {
+        return Err(Error::input(name, "LLVM intermediate code; compile without -flto"));
+    }
+    let header = elf::FileHeader64::<LittleEndian>::parse(bytes).map_err(|_| {
+        Error::input(name, "neither a 64-bit ELF object nor an archive; give objects (.o) and archives (.a)")
+    })?;
+    let machine = header.e_machine(LittleEndian);
+    if machine != elf::EM_X86_64 {
+        let reason = format!("made for ELF machine {machine}, not for x86-64 (62); compile it for x86-64");
+        return Err(Error::input(name, reason));
+    }
+    match header.e_type(LittleEndian) {
+        elf::ET_REL => Ok(Kind::Object),
+        elf::ET_DYN => Err(Error::input(
+            name,
+            "a shared library or program cannot be linked into a module; give its static archive (.a)",
+        )),
+        other => Err(Error::input(name, format!("ELF type {other} is not a relocatable object (1)"))),
+    }
+}
+
+/// The archive that `-lname` means, in the first folder that has it.
+pub(crate) fn library(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Error> {
+    // ld's -l:file means exactly that file.
+    let file = name.strip_prefix(':').map_or_else(|| format!("lib{name}.a"), str::to_owned);
+    folders.iter().map(|folder| folder.join(&file)).find(|path| path.is_file()).ok_or_else(|| {
+        let places = folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>();
+        Error::input(format!("-l{name}"), format!(
+            "{file} not found in {}; modules are linked statically: build the library's archive with `lockgate cc`",
+            if places.is_empty() { "any folder (none was given with -L)".to_owned() } else { places.join(", ") }
+        ))
+    })
+}

@@ -1,0 +1,390 @@
+//! From objects and archives to a verified module.
+
+use crate::cache::Key;
+use crate::glue::{self, Notes};
+use crate::input::{self, Input, Kind};
+use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto};
+use lockgate_abi::symbol;
+use lockgate_verify::{Module, Report};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Symbols of the sysroot that the runtime looks up in every module.
+const RUNTIME_EXPORTS: &[&str] =
+    &[symbol::INIT, symbol::THREAD_INIT, symbol::THREAD_EXIT, symbol::ALLOC, symbol::FREE];
+
+/// A module to be made.
+#[derive(Debug, Clone)]
+pub struct Link {
+    output: PathBuf,
+    items: Vec<Item>,
+    exports: Vec<Prototype>,
+    imports: Vec<Prototype>,
+    folders: Vec<PathBuf>,
+    lto_options: Vec<String>,
+    export_all: bool,
+    keep_rejected: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Item {
+    Part(Part),
+    /// `-lname`, searched when all folders are known.
+    Library(String),
+}
+
+/// What ld will see, in order.
+#[derive(Debug, Clone)]
+enum Part {
+    Input(Input),
+    /// For ld, in this place.
+    Option(String),
+}
+
+/// What [`Link::run`] made.
+#[derive(Debug, Clone)]
+pub struct LinkOutcome {
+    /// The verifier's report.
+    pub report: Report,
+    /// Bytes of machine code in the objects and archives that were given (the sysroot's not counted).
+    pub text_in: u64,
+    /// The same after rewriting.
+    pub text_out: u64,
+    /// Size of the module file, bytes.
+    pub file_size: u64,
+}
+
+impl Link {
+    /// A module that will be written to `output`.
+    pub fn new(output: impl Into<PathBuf>) -> Link {
+        Link {
+            output: output.into(),
+            items: Vec::new(),
+            exports: Vec::new(),
+            imports: Vec::new(),
+            folders: Vec::new(),
+            lto_options: Vec::new(),
+            export_all: false,
+            keep_rejected: false,
+        }
+    }
+
+    /// Adds an object or archive.
+    ///
+    /// # Errors
+    /// [`Error::Io`], or [`Error::Input`] if it is neither, or made for another machine.
+    pub fn file(&mut self, path: &Path) -> Result<&mut Self, Error> {
+        self.push(Input::read(path)?);
+        Ok(self)
+    }
+
+    /// Adds an object that was compiled from `source`: the notes name and hash that.
+    ///
+    /// # Errors
+    /// As [`Link::file`].
+    pub fn compiled(&mut self, object: &Path, source: &Path) -> Result<&mut Self, Error> {
+        let hash = blake3::hash(&std::fs::read(source).map_err(Error::io("read", source))?);
+        let name = source.to_string_lossy().into_owned();
+        self.push(Input { name, hash, ..Input::read(object)? });
+        Ok(self)
+    }
+
+    /// Adds an object that is in the code model already: it is not rewritten, only verified.
+    ///
+    /// # Errors
+    /// As [`Link::file`].
+    pub fn verbatim(&mut self, path: &Path) -> Result<&mut Self, Error> {
+        self.push(Input { verbatim: true, ..Input::read(path)? });
+        Ok(self)
+    }
+
+    /// Adds the archive of `-lname`, to be found in the folders of [`Link::folder`] or among musl's.
+    pub fn library(&mut self, name: impl Into<String>) -> &mut Self {
+        self.items.push(Item::Library(name.into()));
+        self
+    }
+
+    /// Adds a folder to search for libraries.
+    pub fn folder(&mut self, path: impl Into<PathBuf>) -> &mut Self {
+        self.folders.push(path.into());
+        self
+    }
+
+    /// Passes an option to ld, between the inputs that come before and after it.
+    pub fn ld_option(&mut self, option: impl Into<String>) -> &mut Self {
+        self.items.push(Item::Part(Part::Option(option.into())));
+        self
+    }
+
+    /// Passes an option to gcc where it compiles intermediate code of `-flto`.
+    pub fn lto_option(&mut self, option: impl Into<String>) -> &mut Self {
+        self.lto_options.push(option.into());
+        self
+    }
+
+    /// Makes a function callable from the host: its C prototype, or its name alone.
+    ///
+    /// # Errors
+    /// [`Error::Prototype`].
+    pub fn export(&mut self, prototype: &str) -> Result<&mut Self, Error> {
+        add(&mut self.exports, Prototype::parse(prototype)?)?;
+        Ok(self)
+    }
+
+    /// Exports every global function of the objects (not of the archives).
+    pub fn export_all(&mut self, yes: bool) -> &mut Self {
+        self.export_all = yes;
+        self
+    }
+
+    /// Imports a function of the host: its C prototype, or its name alone. Gate slots are given in this order.
+    ///
+    /// # Errors
+    /// [`Error::Prototype`].
+    pub fn gate(&mut self, prototype: &str) -> Result<&mut Self, Error> {
+        add(&mut self.imports, Prototype::parse(prototype)?)?;
+        Ok(self)
+    }
+
+    /// Keeps a module that the verifier rejects, as the output's name with `.rejected` appended.
+    pub fn keep_rejected(&mut self, yes: bool) -> &mut Self {
+        self.keep_rejected = yes;
+        self
+    }
+
+    /// Rewrites, links, lays out, verifies and writes the module. Same inputs, same bytes.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing is written to the output's path then.
+    pub fn run(&self, sysroot: &Sysroot, progress: Progress<'_>) -> Result<LinkOutcome, Error> {
+        let folder = tempfile::Builder::new()
+            .prefix("lockgate-")
+            .tempdir()
+            .map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        let folder = folder.path();
+        let parts = self.parts()?;
+        let sources: Vec<_> = inputs(&parts).map(|input| (input.hash, input.name.clone())).collect();
+        let parts = self.without_lto(sysroot, folder, parts)?;
+        let functions: Vec<String> =
+            inputs(&parts).filter(|input| input.kind == Kind::Object).flat_map(Input::functions).collect();
+        let is_program = functions.iter().any(|name| name == "main");
+        let mut exports = self.exports.clone();
+        if self.export_all {
+            let missing = |name: &&String| !self.exports.iter().any(|export| export.name() == **name);
+            for name in functions.iter().filter(|name| *name != "main").filter(missing) {
+                add(&mut exports, Prototype::parse(name)?)?;
+            }
+        }
+        if !is_program && exports.is_empty() {
+            let what = "nothing to call: the inputs define no `main`, and no function is exported; \
+                        name the functions that the host may call with --export 'PROTOTYPE'";
+            return Err(Error::Usage(what.to_owned()));
+        }
+        let notes = Notes {
+            exports: &exports,
+            imports: &self.imports,
+            sources: &sources,
+            pinpoint: sysroot.options().pinpoint,
+        };
+        let glue = glue::assemble(sysroot.tools(), folder, &notes)?;
+
+        let mut symbols: Vec<String> = exports.iter().map(|export| export.name().to_owned()).collect();
+        symbols.extend(RUNTIME_EXPORTS.iter().map(|&name| name.to_owned()));
+        symbols.extend(is_program.then(|| symbol::MAIN.to_owned()));
+        let mut rewritten = Self::rewrite(sysroot, folder, &parts, progress)?;
+
+        progress("linking", 0, 1);
+        let mut arguments: Vec<OsString> = sysroot.start_files(is_program).map(Into::into).collect();
+        arguments.push(glue.into());
+        arguments.append(&mut rewritten.arguments);
+        arguments.push("--start-group".into());
+        arguments.extend(sysroot.archives().map(OsString::from));
+        arguments.push("--end-group".into());
+        let linked = ld::Job {
+            tools: sysroot.tools(),
+            folder,
+            script: &sysroot.script(),
+            arguments,
+            exports: symbols,
+            entry: if is_program { symbol::MAIN } else { symbol::INIT },
+            names: rewritten.names,
+        }
+        .run()?;
+        let exported = ld::exported(&linked)?;
+        let missing: Vec<String> = exports
+            .iter()
+            .map(|export| export.name().to_owned())
+            .filter(|name| !exported.contains(name))
+            .collect();
+        if !missing.is_empty() {
+            return Err(Error::MissingExports(missing));
+        }
+        let file = layout::layout(&linked)?;
+        let report = self.verify(&file)?;
+        write(&self.output, &file)?;
+        progress("linking", 1, 1);
+        Ok(LinkOutcome {
+            report,
+            text_in: rewritten.text_in,
+            text_out: rewritten.text_out,
+            file_size: file.len() as u64,
+        })
+    }
+
+    fn push(&mut self, input: Input) {
+        self.items.push(Item::Part(Part::Input(input)));
+    }
+
+    /// What is to be linked, with libraries found.
+    fn parts(&self) -> Result<Vec<Part>, Error> {
+        let mut parts = Vec::new();
+        for item in &self.items {
+            match item {
+                Item::Part(part) => parts.push(part.clone()),
+                Item::Library(name) if Sysroot::has_library(name) => (),
+                Item::Library(name) => {
+                    parts.push(Part::Input(Input::read(&input::library(name, &self.folders)?)?));
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The parts, with intermediate code compiled.
+    fn without_lto(&self, sysroot: &Sysroot, folder: &Path, parts: Vec<Part>) -> Result<Vec<Part>, Error> {
+        let is_lto = |part: &Part| matches!(part, Part::Input(input) if input.is_lto());
+        let (lto, mut ordinary): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(is_lto);
+        if !lto.is_empty() {
+            let inputs: Vec<&Input> = inputs(&lto).collect();
+            let roots = self.exports.iter().map(Prototype::name);
+            let object = lto::compile(sysroot.tools(), folder, &inputs, roots, &self.lto_options)?;
+            ordinary.insert(0, Part::Input(object));
+        }
+        Ok(ordinary)
+    }
+
+    /// Rewrites every input into its own folder.
+    fn rewrite(
+        sysroot: &Sysroot,
+        folder: &Path,
+        parts: &[Part],
+        progress: Progress<'_>,
+    ) -> Result<Rewritten, Error> {
+        let total: u64 = inputs(parts).map(|input| input.bytes.len() as u64).sum();
+        let mut rewritten = Rewritten::default();
+        let mut done = 0;
+        for (i, part) in parts.iter().enumerate() {
+            let input = match part {
+                Part::Input(input) => input,
+                Part::Option(option) => {
+                    rewritten.arguments.push(option.into());
+                    continue;
+                }
+            };
+            progress("rewriting", done, total);
+            done += input.bytes.len() as u64;
+            let own = folder.join(i.to_string());
+            std::fs::create_dir(&own).map_err(Error::io("create", &own))?;
+            let file_name = Path::new(&input.name).file_name().unwrap_or(input.name.as_ref());
+            let path = match input.kind {
+                Kind::Archive if !input.verbatim => Self::archive(sysroot, input)?,
+                _ => own.join(file_name),
+            };
+            if input.kind == Kind::Object || input.verbatim {
+                let bytes = match input.verbatim {
+                    true => input.bytes.clone(),
+                    false => {
+                        lockgate_rewrite::rewrite_object(&input.name, &input.bytes, sysroot.options())?.bytes
+                    }
+                };
+                std::fs::write(&path, bytes).map_err(Error::io("write", &path))?;
+            }
+            rewritten.text_in += input.text_size();
+            rewritten.text_out += Input::read(&path)?.text_size();
+            rewritten.names.push((path.clone(), input.name.clone()));
+            rewritten.arguments.push(path.into());
+        }
+        progress("rewriting", total, total);
+        Ok(rewritten)
+    }
+
+    /// An archive, rewritten, from the cache.
+    fn archive(sysroot: &Sysroot, input: &Input) -> Result<PathBuf, Error> {
+        let mut key = Key::new("archive");
+        key.add(&[sysroot.options().pinpoint.into()]).add(&input.bytes);
+        let entry = sysroot.cache().entry(&key, |folder| {
+            let options = sysroot.options();
+            let archive =
+                lockgate_rewrite::rewrite_archive(&input.name, &input.bytes, options, &mut |_, _| ())?;
+            let path = folder.join(ARCHIVE);
+            std::fs::write(&path, archive.bytes).map_err(Error::io("write", &path))
+        })?;
+        Ok(entry.join(ARCHIVE))
+    }
+
+    /// Parses and verifies the finished file.
+    fn verify(&self, file: &[u8]) -> Result<Report, Error> {
+        let module = Module::parse(file)?;
+        lockgate_verify::verify(&module).map_err(|rejection| {
+            let mut name = self.output.clone().into_os_string();
+            name.push(".rejected");
+            let kept = self.keep_rejected.then(|| PathBuf::from(name));
+            match kept.as_deref().map(|path| write(path, file)) {
+                Some(Err(error)) => error,
+                _ => Error::Rejected { rejection, kept },
+            }
+        })
+    }
+}
+
+/// Name of the file in an archive's cache entry.
+const ARCHIVE: &str = "archive.a";
+
+#[derive(Default)]
+struct Rewritten {
+    /// For ld, in order.
+    arguments: Vec<OsString>,
+    names: Vec<(PathBuf, String)>,
+    text_in: u64,
+    text_out: u64,
+}
+
+fn inputs(parts: &[Part]) -> impl Iterator<Item = &Input> {
+    parts.iter().filter_map(|part| match part {
+        Part::Input(input) => Some(input),
+        Part::Option(_) => None,
+    })
+}
+
+/// Adds a prototype; the same one twice counts once.
+fn add(list: &mut Vec<Prototype>, prototype: Prototype) -> Result<(), Error> {
+    match list.iter().find(|other| other.name() == prototype.name()) {
+        None => list.push(prototype),
+        Some(other) if *other == prototype => (),
+        Some(other) => {
+            let what = format!("two prototypes for one name: `{}` and `{}`", other.text(), prototype.text());
+            return Err(Error::Usage(what));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file that appears complete or not at all, executable like any linker's output.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let failed = |error| Error::Io { action: "write", path: path.to_owned(), error };
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        // A device such as /dev/null: nothing to replace.
+        return std::fs::write(path, bytes).map_err(failed);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = std::fs::Permissions::from_mode(0o777);
+    let mut file = tempfile::Builder::new()
+        .prefix(".lockgate-")
+        .permissions(mode)
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}

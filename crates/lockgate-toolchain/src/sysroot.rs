@@ -1,0 +1,287 @@
+//! The rewritten C library, start code and linker script that every module is linked with (docs/sysroot.md).
+
+use crate::cache::{Cache, Key};
+use crate::{Error, Progress, glue, process, tools::Tools};
+use lockgate_abi::{code, header, stack};
+use lockgate_rewrite::Options;
+use std::path::{Path, PathBuf};
+
+/// A source file of `sysroot/`.
+struct Source {
+    /// Path in the folder `sysroot`.
+    path: &'static str,
+    text: &'static str,
+}
+
+macro_rules! source {
+    ($path:literal) => {
+        Source { path: $path, text: include_str!(concat!("../../../sysroot/", $path)) }
+    };
+}
+
+/// Sources that others include.
+const HEADERS: &[Source] = &[source!("libc/musl.h"), source!("start/start.h")];
+
+/// Objects of every module, then that of programs only. Those in assembly are in the code model already.
+const START: &[Source] = &[
+    source!("start/zero.S"),
+    source!("start/init.c"),
+    source!("start/thread.c"),
+    source!("start/memory.c"),
+    source!("start/main.c"),
+];
+
+/// Our own members of libc.a.
+const LIBC: &[Source] = &[
+    source!("libc/setjmp.S"),
+    source!("libc/thread_area.S"),
+    source!("libc/process.c"),
+    source!("libc/dlsym.c"),
+    source!("libc/memmove.c"),
+];
+
+/// Members of musl's libc.a that ours replace (docs/sysroot.md says why), without `.lo` or `.o`. tlsdesc has no
+/// replacement: only a dynamic linker uses it.
+const REPLACED: &[&str] = &[
+    "__set_thread_area",
+    "__unmapself",
+    "clone",
+    "dlsym",
+    "longjmp",
+    "memmove",
+    "restore",
+    "setjmp",
+    "sigsetjmp",
+    "tlsdesc",
+    "vfork",
+];
+
+/// Members of libgcc.a that are left out, without `.o`: gcc's split stacks, which no module has.
+const SPLIT_STACKS: &[&str] = &["generic-morestack", "generic-morestack-thread", "morestack"];
+
+const SCRIPT: Source = source!("module.ld");
+
+/// How our sources are compiled: before there is a thread pointer no stack protector works, and no loop of memmove may
+/// become a call of memmove.
+const FLAGS: &[&str] =
+    &["-O2", "-I.", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"];
+
+/// Libraries that are part of musl's libc.a, or empty.
+const LIBRARIES: &[&str] =
+    &["c", "crypt", "dl", "gcc", "gcc_s", "m", "pthread", "resolv", "rt", "util", "xnet"];
+
+/// Versions of musl whose inside `sysroot/libc/musl.h` describes: 1.2.0 to this one.
+const NEWEST_MUSL: u32 = 5;
+
+/// The rewritten sysroot, ready to link with.
+#[derive(Debug, Clone)]
+pub struct Sysroot {
+    tools: Tools,
+    cache: Cache,
+    options: Options,
+    folder: PathBuf,
+}
+
+impl Sysroot {
+    /// Takes the sysroot from the user's cache, or builds it there: a few seconds, once.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if gcc or musl is not installed; [`Error::Rewrite`] if this musl cannot be rewritten.
+    pub fn ensure(progress: Progress<'_>) -> Result<Sysroot, Error> {
+        Sysroot::ensure_in(Cache::open()?, Options::default(), progress)
+    }
+
+    /// A sysroot for modules in which wild pointers trap at the instruction that uses them.
+    ///
+    /// # Errors
+    /// As [`Sysroot::ensure`].
+    pub fn ensure_pinpoint(progress: Progress<'_>) -> Result<Sysroot, Error> {
+        Sysroot::ensure_in(Cache::open()?, Options { pinpoint: true, ..Options::default() }, progress)
+    }
+
+    /// A sysroot in a cache of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`Sysroot::ensure`].
+    pub fn ensure_in(cache: Cache, options: Options, progress: Progress<'_>) -> Result<Sysroot, Error> {
+        let tools = Tools::find()?;
+        let mut key = Key::new("sysroot");
+        key.add(&[options.pinpoint.into()]);
+        key.add(process::run(tools.compiler().arg("--version"))?.as_bytes());
+        let archives = Archives { libc: read(&tools.libc())?, libgcc: read(tools.libgcc())? };
+        key.add(&archives.libc).add(&archives.libgcc);
+        let build = Build { tools: &tools, options: &options, archives: &archives, progress };
+        let folder = cache.entry(&key, |folder| build.run(folder))?;
+        Ok(Sysroot { tools, cache, options, folder })
+    }
+
+    /// The compiler that the sysroot was built with.
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// How the sysroot was rewritten, and everything linked with it must be.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The linker script.
+    pub(crate) fn script(&self) -> PathBuf {
+        self.folder.join(SCRIPT.path)
+    }
+
+    /// The objects of `start/`.
+    pub(crate) fn start_files(&self, is_program: bool) -> impl Iterator<Item = PathBuf> {
+        let count = START.len() - usize::from(!is_program);
+        START[..count].iter().map(|source| self.folder.join(source.object()))
+    }
+
+    /// The C library and the compiler's.
+    pub(crate) fn archives(&self) -> impl Iterator<Item = PathBuf> {
+        [OURS, "libc.a", "libgcc.a"].into_iter().map(|name| self.folder.join(name))
+    }
+
+    /// Whether every module is linked with `-lname` anyway.
+    pub(crate) fn has_library(name: &str) -> bool {
+        LIBRARIES.contains(&name)
+    }
+}
+
+/// The archive of our own members of libc.
+const OURS: &str = "liblockgate.a";
+
+struct Archives {
+    libc: Vec<u8>,
+    libgcc: Vec<u8>,
+}
+
+/// One build of the sysroot.
+struct Build<'a> {
+    tools: &'a Tools,
+    options: &'a Options,
+    archives: &'a Archives,
+    progress: Progress<'a>,
+}
+
+impl Build<'_> {
+    fn run(&self, folder: &Path) -> Result<(), Error> {
+        check_version(&self.archives.libc)?;
+        let total = (self.archives.libc.len() + self.archives.libgcc.len()) as u64;
+        for source in HEADERS.iter().chain(START).chain(LIBC).chain([&SCRIPT]) {
+            write(&folder.join(source.path), source.text.as_bytes())?;
+        }
+        write(&folder.join("code-model.h"), code_model().as_bytes())?;
+        for source in START.iter().chain(LIBC) {
+            self.compile(folder, source)?;
+        }
+        process::run(
+            self.tools.ar()?.current_dir(folder).args(["rcD", OURS]).args(LIBC.iter().map(Source::object)),
+        )?;
+
+        let archives =
+            [("libc.a", &self.archives.libc, REPLACED), ("libgcc.a", &self.archives.libgcc, SPLIT_STACKS)];
+        let mut before = 0;
+        for (name, bytes, left_out) in archives {
+            let exclude =
+                members(bytes).map(|(name, _)| name).filter(|name| left_out.contains(&stem(name))).collect();
+            let options = Options { exclude, ..self.options.clone() };
+            let mut tell = |done: usize, members: usize| {
+                let share = bytes.len() as u64 * done as u64 / members.max(1) as u64;
+                (self.progress)("rewriting the C library", before + share, total);
+            };
+            let rewritten = lockgate_rewrite::rewrite_archive(name, bytes, &options, &mut tell)?;
+            write(&folder.join(name), &rewritten.bytes)?;
+            before += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Compiles one of our sources. C is rewritten like any other; assembly is in the code model already.
+    fn compile(&self, folder: &Path, source: &Source) -> Result<(), Error> {
+        let object = folder.join(source.object());
+        let mut command = self.tools.compiler();
+        command.current_dir(folder).args(FLAGS).args(["-c", source.path, "-o"]).arg(&object);
+        process::run(&mut command)?;
+        if source.path.ends_with(".c") {
+            let rewritten = lockgate_rewrite::rewrite_object(source.path, &read(&object)?, self.options)?;
+            write(&object, &rewritten.bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    /// Name of its object, in the sysroot's folder.
+    fn object(&self) -> String {
+        let name = self.path.rsplit('/').next().unwrap_or(self.path);
+        format!("{}.o", stem(name))
+    }
+}
+
+/// What our assembly needs, as C macros: constants, and the start of a function that never moves rsp, for unwinders.
+fn code_model() -> String {
+    let constants = [
+        ("OFF", i64::from(code::OFF)),
+        ("SLOT_MASK", code::SLOT_MASK.into()),
+        ("LABEL_NEGATED", code::LABEL_NEGATED.into()),
+        ("HEADER_W", header::W as i64),
+        ("THREAD_POINTER_DISP", stack::THREAD_POINTER_DISP.into()),
+    ]
+    .map(|(name, value)| format!("#define LG_{name} {value}\n"));
+    format!("{}#define LG_FUNCTION_START {}\n", constants.concat(), glue::leaf_frame())
+}
+
+/// Refuses a musl whose inside may differ from what `libc/musl.h` says.
+fn check_version(libc: &[u8]) -> Result<(), Error> {
+    let version =
+        members(libc).find(|(name, _)| stem(name) == "version").and_then(|(_, object)| version(object));
+    let known = version.as_deref().and_then(|version| version.strip_prefix("1.2.")?.parse::<u32>().ok());
+    if known.is_some_and(|patch| patch <= NEWEST_MUSL) {
+        return Ok(());
+    }
+    Err(Error::Missing {
+        what: format!(
+            "musl 1.2.0 to 1.2.{NEWEST_MUSL} (this one is {})",
+            version.as_deref().unwrap_or("unknown")
+        ),
+        remedy: "install one of these and name it with LOCKGATE_MUSL".to_owned(),
+    })
+}
+
+/// The version string in musl's version.o.
+fn version(object: &[u8]) -> Option<String> {
+    use object::{Object as _, ObjectSection as _};
+    let file = object::File::parse(object).ok()?;
+    let section =
+        file.section_by_name(".rodata.__libc_version").or_else(|| file.section_by_name(".rodata"))?;
+    let bytes = section.data().ok()?.split(|&byte| byte == 0).next()?;
+    Some(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Names and contents of an archive's members.
+fn members(archive: &[u8]) -> impl Iterator<Item = (String, &[u8])> {
+    let parsed = object::read::archive::ArchiveFile::parse(archive).ok();
+    parsed.into_iter().flat_map(|archive| archive.members()).filter_map(move |member| {
+        let member = member.ok()?;
+        Some((String::from_utf8_lossy(member.name()).into_owned(), member.data(archive).ok()?))
+    })
+}
+
+fn stem(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(Error::io("read", path))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+    }
+    std::fs::write(path, bytes).map_err(Error::io("write", path))
+}

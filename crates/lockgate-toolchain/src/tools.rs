@@ -1,0 +1,113 @@
+//! What the driver uses of the machine: gcc, GNU ld, musl's headers and archive, libgcc.
+
+use crate::{Error, process};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The remedy when something is missing.
+pub(crate) const INSTALL: &str = "install gcc, binutils and musl: apt-get install gcc musl-dev (Debian, Ubuntu), \
+    dnf install gcc musl-devel musl-libc-static (Fedora), or name them with LOCKGATE_GCC and LOCKGATE_MUSL";
+
+/// Where distributions put musl: headers, archive.
+const MUSL: &[(&str, &str)] = &[
+    ("/usr/include/x86_64-linux-musl", "/usr/lib/x86_64-linux-musl"),
+    ("/usr/x86_64-linux-musl/include", "/usr/x86_64-linux-musl/lib64"),
+    ("/usr/lib/musl/include", "/usr/lib/musl/lib"),
+    ("/usr/local/musl/include", "/usr/local/musl/lib"),
+];
+
+/// The compiler, its folders and musl's.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    gcc: PathBuf,
+    gcc_include: PathBuf,
+    libgcc: PathBuf,
+    musl_include: PathBuf,
+    musl_lib: PathBuf,
+}
+
+impl Tools {
+    /// Finds them. `LOCKGATE_GCC` names another compiler command, `LOCKGATE_MUSL` a folder with musl's `include` and
+    /// `lib`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] says what to install.
+    pub fn find() -> Result<Tools, Error> {
+        let gcc = PathBuf::from(std::env::var_os("LOCKGATE_GCC").unwrap_or_else(|| "gcc".into()));
+        let (musl_include, musl_lib) = musl(std::env::var_os("LOCKGATE_MUSL"))?;
+        let gcc_include = gcc_file(&gcc, "include")?;
+        let libgcc = gcc_file(&gcc, "libgcc.a")?;
+        Ok(Tools { gcc, gcc_include, libgcc, musl_include, musl_lib })
+    }
+
+    /// `gcc` with musl's headers instead of the host's, making position-independent code; arguments follow.
+    pub fn compiler(&self) -> Command {
+        let mut command = Command::new(&self.gcc);
+        command.args(["-fPIE", "-nostdinc", "-idirafter"]).arg(&self.musl_include);
+        command.arg("-idirafter").arg(&self.gcc_include);
+        command
+    }
+
+    /// `gcc` as it is.
+    pub(crate) fn gcc(&self) -> Command {
+        Command::new(&self.gcc)
+    }
+
+    /// The linker that gcc would use.
+    pub(crate) fn ld(&self) -> Result<Command, Error> {
+        self.program("ld")
+    }
+
+    /// The archiver that belongs to it.
+    pub(crate) fn ar(&self) -> Result<Command, Error> {
+        self.program("ar")
+    }
+
+    fn program(&self, name: &str) -> Result<Command, Error> {
+        let path = process::run(self.gcc().arg(format!("-print-prog-name={name}")))?;
+        Ok(Command::new(path.trim()))
+    }
+
+    /// musl's `libc.a`.
+    pub(crate) fn libc(&self) -> PathBuf {
+        self.musl_lib.join("libc.a")
+    }
+
+    /// gcc's `libgcc.a`.
+    pub(crate) fn libgcc(&self) -> &Path {
+        &self.libgcc
+    }
+}
+
+fn musl(prefix: Option<OsString>) -> Result<(PathBuf, PathBuf), Error> {
+    let candidates: Vec<(PathBuf, PathBuf)> = match &prefix {
+        Some(prefix) => vec![(Path::new(prefix).join("include"), Path::new(prefix).join("lib"))],
+        None => MUSL.iter().map(|(include, lib)| (include.into(), lib.into())).collect(),
+    };
+    let whole = |(include, lib): &(PathBuf, PathBuf)| {
+        include.join("features.h").is_file() && lib.join("libc.a").is_file()
+    };
+    candidates.iter().find(|candidate| whole(candidate)).cloned().ok_or_else(|| Error::Missing {
+        what: format!(
+            "musl (headers and libc.a; looked in {})",
+            candidates
+                .iter()
+                .map(|(include, _)| include.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        remedy: INSTALL.to_owned(),
+    })
+}
+
+/// Where gcc has one of its own files.
+fn gcc_file(gcc: &Path, name: &str) -> Result<PathBuf, Error> {
+    let path = PathBuf::from(process::run(Command::new(gcc).arg(format!("-print-file-name={name}")))?.trim());
+    // gcc prints the bare name of what it does not have.
+    if !path.is_absolute() {
+        let what = format!("{name} of {}", gcc.display());
+        return Err(Error::Missing { what, remedy: INSTALL.to_owned() });
+    }
+    Ok(path)
+}

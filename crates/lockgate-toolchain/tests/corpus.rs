@@ -1,0 +1,81 @@
+//! Real C libraries, whole, through compiler, rewriter, linker and verifier, with the flags that people use.
+
+mod common;
+
+use common::Workshop;
+use lockgate_corpus::{Corpus, LIBRARIES};
+use lockgate_toolchain::{Link, Sysroot, silent};
+
+/// The flag sets that every library must pass.
+const FLAGS: &[&str] = &[
+    "-O0",
+    "-O2",
+    "-Os",
+    "-O3 -march=x86-64-v4",
+    "-O2 -fcf-protection=full",
+    "-O2 -fstack-protector-all",
+    "-O2 -fstack-clash-protection",
+    "-O2 -fno-plt",
+    "-O2 -g",
+    "-O2 -flto",
+];
+
+/// Compiles a library's sources and links all of their functions into a module, which is verified.
+fn build(shop: &Workshop, corpus: &Corpus, name: &str, flags: &str, sysroot: &Sysroot) {
+    let mut link = Link::new(shop.output());
+    link.export_all(true);
+    flags.split(' ').for_each(|flag| {
+        link.lto_option(flag);
+    });
+    for name in [name].into_iter().chain((name == "png").then_some("zlib")) {
+        let library = corpus.library(name).unwrap();
+        let arguments: Vec<String> = flags.split(' ').map(str::to_owned).chain(library.flags()).collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        for source in &library.sources {
+            link.file(&shop.gcc(source, &arguments)).unwrap();
+        }
+    }
+    let outcome = link.run(sysroot, &silent).unwrap_or_else(|error| panic!("{name} {flags}: {error}"));
+    let growth = outcome.text_out as f64 / outcome.text_in as f64;
+    println!("{name:8} {flags:30} {:8} bytes of text, {growth:.2} times gcc's", outcome.text_in);
+    assert!(outcome.report.text_bytes > outcome.text_out, "the C library is verified too");
+}
+
+/// Every flag set on a small library; every other library once.
+#[test]
+fn a_part_of_the_matrix() {
+    let corpus = Corpus::locate().unwrap();
+    let shop = Workshop::new();
+    for flags in FLAGS {
+        build(&shop, &corpus, "zlib", flags, &shop.sysroot);
+    }
+    for name in ["bzip2", "expat", "lua", "png"] {
+        build(&shop, &corpus, name, "-O2", &shop.sysroot);
+    }
+}
+
+#[test]
+fn pinpoint() {
+    let corpus = Corpus::locate().unwrap();
+    let shop = Workshop::new();
+    let sysroot = Sysroot::ensure_pinpoint(&silent).unwrap();
+    for name in ["zlib", "lua"] {
+        build(&shop, &corpus, name, "-O2", &sysroot);
+        assert!(shop.module().pinpoint);
+    }
+}
+
+/// Every library with every flag set: about fifteen minutes.
+#[test]
+#[ignore = "long; part of `make evidence`"]
+fn the_whole_matrix() {
+    let corpus = Corpus::locate().unwrap();
+    let shop = Workshop::new();
+    let pinpoint = Sysroot::ensure_pinpoint(&silent).unwrap();
+    for name in LIBRARIES {
+        for flags in FLAGS {
+            build(&shop, &corpus, name, flags, &shop.sysroot);
+        }
+        build(&shop, &corpus, name, "-O2 -g", &pinpoint);
+    }
+}

@@ -1,0 +1,203 @@
+//! The link: what goes in, what comes out, what is refused.
+
+mod common;
+
+use common::Workshop;
+use lockgate_toolchain::Error;
+use lockgate_verify::Module;
+
+/// A program, a library and everything a module says about itself.
+#[test]
+fn modules_describe_themselves() {
+    let shop = Workshop::new();
+    let object = shop.compile(
+        "int host(const char *); int ask(void) { return host(\"x\"); } double f(double x) { return x; }",
+    );
+    let mut link = shop.link();
+    link.file(&object).unwrap();
+    link.export("int ask(void)").unwrap().export("f").unwrap().gate("int host(const char *)").unwrap();
+    link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap();
+    let module = shop.module();
+    let export = |name: &str| module.exports.iter().find(|export| export.name == name).expect(name);
+    assert_eq!(export("ask").signature.as_deref(), Some("int ask(void)"));
+    assert_eq!(export("f").signature, None);
+    for name in ["_lg_init", "_lg_thread_init", "_lg_thread_exit", "_lg_alloc", "_lg_free"] {
+        export(name);
+    }
+    assert!(module.exports.iter().all(|export| export.name != "_lg_main"), "a library has no main");
+    assert_eq!(module.imports.len(), 1);
+    assert_eq!((module.imports[0].name.as_str(), module.imports[0].slot), ("host", 16));
+    assert_eq!(module.imports[0].signature.as_deref(), Some("int host(const char *)"));
+    let hash = blake3::hash(&std::fs::read(&object).unwrap()).to_hex().to_string();
+    assert_eq!(module.sources, [(hash, object.to_string_lossy().into_owned())]);
+}
+
+#[test]
+fn programs_have_an_entry() {
+    let shop = Workshop::new();
+    shop.link_source("int main(void) { return 0; }", &[]).unwrap();
+    assert!(shop.module().exports.iter().any(|export| export.name == "_lg_main"));
+}
+
+/// Same inputs, same bytes, in another folder and with a cold cache of rewritten archives too.
+#[test]
+fn output_is_stable() {
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(int c, char **v) { printf(\"%d\\n\", atoi(v[c - 1])); return 0; }";
+    let modules = [Workshop::new(), Workshop::new()].map(|shop| {
+        shop.link_source(source, &[]).unwrap();
+        let mut module = std::fs::read(shop.output()).unwrap();
+        // The notes name the object, whose folder differs.
+        let folder = shop.folder.path().to_string_lossy().into_owned();
+        let at = module
+            .windows(folder.len())
+            .position(|bytes| bytes == folder.as_bytes())
+            .expect("the source's path");
+        module[at..at + folder.len()].fill(b'-');
+        module
+    });
+    assert!(modules[0] == modules[1], "two links of the same inputs differ");
+}
+
+/// Whatever is wrong, the error says what, and nothing is left behind.
+#[test]
+fn refusals() {
+    for (source, exports, expected) in [
+        (
+            "int f(void) { extern int g(void), h(void); return g() + h() + g(); }",
+            vec!["f"],
+            "undefined: g, h; add the object",
+        ),
+        ("int f(void) { return 1; }", vec!["f", "nope"], "no function to export: nope;"),
+        ("int x = 1;", vec!["x"], "no function to export: x;"),
+        ("int f(void) { return 1; }", vec![], "nothing to call"),
+        (
+            "__attribute__((section(\"odd\"), used)) static int x = 1; int f(void) { return 1; }",
+            vec!["f"],
+            "",
+        ),
+    ] {
+        let shop = Workshop::new();
+        let result = shop.link_source(source, &exports);
+        if expected.is_empty() {
+            result.unwrap();
+            continue;
+        }
+        let message = result.expect_err(source).to_string();
+        assert!(message.contains(expected), "{source}: {message}");
+        assert!(!shop.output().exists(), "{source}: a module was left behind");
+    }
+}
+
+#[test]
+fn inputs_that_are_no_objects() {
+    let shop = Workshop::new();
+    let object = std::fs::read(shop.compile("int f(void) { return 1; }")).unwrap();
+    let patched = |at: usize, value: u8| {
+        let mut bytes = object.clone();
+        bytes[at] = value;
+        bytes
+    };
+    for (bytes, expected) in [
+        (b"hello".to_vec(), "neither a 64-bit ELF object nor an archive"),
+        (Vec::new(), "neither a 64-bit ELF object nor an archive"),
+        (b"!<thin>\nx".to_vec(), "thin archive"),
+        (b"BC\xc0\xdexxxx".to_vec(), "LLVM intermediate code"),
+        (patched(4, 1), "neither a 64-bit ELF object"),
+        (patched(18, 183), "made for ELF machine 183"),
+        (patched(16, 3), "shared library or program"),
+        (patched(16, 2), "not a relocatable object"),
+        (object[..32].to_vec(), "neither a 64-bit ELF object"),
+    ] {
+        let path = shop.write("input.o", &bytes);
+        let message = shop.link().file(&path).err().expect(expected).to_string();
+        assert!(message.contains(expected) && message.contains("input.o"), "{message}");
+    }
+}
+
+/// Code of the attacker's own choice reaches the verifier, and nothing else.
+#[test]
+fn a_rejected_module_is_not_left_behind() {
+    let shop = Workshop::new();
+    let object = shop.assemble("f: endbr64; push %rax; pop %rax; ret; .globl f; .type f,@function");
+    for kept in [false, true] {
+        let mut link = shop.link();
+        link.verbatim(&object).unwrap().export("f").unwrap();
+        link.keep_rejected(kept);
+        let error = link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap_err();
+        assert!(matches!(&error, Error::Rejected { rejection, .. } if rejection.rule == "V1"), "{error}");
+        assert!(!shop.output().exists());
+        assert_eq!(shop.folder.path().join("module.lg.rejected").exists(), kept);
+    }
+}
+
+/// Output that cannot be written does not destroy what is there.
+#[test]
+fn unwritable_output() {
+    let shop = Workshop::new();
+    let object = shop.compile("int f(void) { return 1; }");
+    let mut link = lockgate_toolchain::Link::new(shop.folder.path().join("no/such/folder/m.lg"));
+    link.file(&object).unwrap().export("f").unwrap();
+    let message = link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap_err().to_string();
+    assert!(message.contains("cannot write") && message.contains("m.lg"), "{message}");
+}
+
+/// A weak function that nothing defines: its address is null, and a call of it is a trap, not a linkage table.
+#[test]
+fn absent_weak_functions() {
+    let shop = Workshop::new();
+    let source = "int absent(void) __attribute__((weak)); int f(void) { return absent ? absent() : 7; }";
+    shop.link_source(source, &["f"]).unwrap();
+}
+
+/// Sections of one's own, thread-local and common variables, constructors and tables of pointers find their places.
+#[test]
+fn unusual_sections() {
+    let shop = Workshop::new();
+    let source = "
+        __thread int counter = 5, zero;
+        int common __attribute__((common));
+        __attribute__((section(\"mine\"))) int writable = 1;
+        __attribute__((section(\"mine_ro\"))) const int constant = 2;
+        extern int __start_mine, __stop_mine;
+        static int called;
+        __attribute__((constructor)) static void start(void) { called = 1; }
+        static const char *const names[] = { \"a\", \"b\" };
+        const char *f(int i) { return names[i]; }
+        long g(void) { return counter + zero + common + writable + constant + called + (&__stop_mine - &__start_mine); }";
+    shop.link_source(source, &["f", "g"]).unwrap();
+    let module = shop.module();
+    let (_, initialised, size, _) = module.tls.expect("thread-local storage");
+    assert_eq!((initialised, size), (4, 8));
+}
+
+/// Any number of processes may build the sysroot at once; each gets a whole one.
+#[test]
+fn the_cache_is_shared_safely() {
+    let folder = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let cache = lockgate_toolchain::Cache::at(folder.path());
+                let options = lockgate_rewrite::Options::default();
+                lockgate_toolchain::Sysroot::ensure_in(cache, options, &lockgate_toolchain::silent).unwrap();
+            });
+        }
+    });
+    let entries: Vec<_> = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(entries.len(), 1, "one entry, no leftovers: {entries:?}");
+}
+
+/// What the notes say is read back by the one parser.
+#[test]
+fn the_file_is_what_the_loader_expects() {
+    let shop = Workshop::new();
+    shop.link_source("int f(void) { return 1; }", &["f"]).unwrap();
+    let bytes = std::fs::read(shop.output()).unwrap();
+    let module = Module::parse(&bytes).unwrap();
+    assert!(module.segments.windows(2).all(|pair| pair[0].address + pair[0].size <= pair[1].address));
+    let (address, count) = module.program_headers;
+    let constants = &module.segments[1];
+    let at = (address - constants.address) as usize;
+    let size = usize::from(count) * 56;
+    assert_eq!(constants.bytes[at..at + size], bytes[64..64 + size], "the program headers are mapped");
+}
