@@ -1,19 +1,24 @@
-/* memmove without the direction flag, which no module may set (a fault or a time-out would hand it to the host). Where
-   copying forwards is right, musl's memcpy does it; backwards go 16 bytes at a time. */
+/* memmove without the direction flag, which no module may set (a fault or a time-out would hand it to the host). Regions
+   that overlap are copied 16 bytes at a time, each block read before anything behind it is written. */
 #include <stddef.h>
 #include <stdint.h>
-
-/* memcpy, promising to copy forwards. */
-__attribute__((visibility("hidden"))) void *__memcpy_fwd_alias_1(void *restrict, const void *restrict, size_t);
+#include <string.h>
 
 typedef long long block __attribute__((vector_size(16), aligned(1), may_alias));
 
 void *memmove(void *destination, const void *source, size_t size) {
-    if ((uintptr_t)destination - (uintptr_t)source >= size) return __memcpy_fwd_alias_1(destination, source, size);
     char *to = destination;
     const char *from = source;
-    for (; size >= sizeof(block); size -= sizeof(block))
-        *(block *)(to + size - sizeof(block)) = *(const block *)(from + size - sizeof(block));
-    while (size--) to[size] = from[size];
+    uintptr_t ahead = (uintptr_t)to - (uintptr_t)from;
+    if (ahead >= size && -ahead >= size) return memcpy(destination, source, size);
+    if (ahead >= size) {
+        for (; size >= sizeof(block); size -= sizeof(block), to += sizeof(block), from += sizeof(block))
+            *(block *)to = *(const block *)from;
+        while (size--) *to++ = *from++;
+    } else {
+        for (; size >= sizeof(block); size -= sizeof(block))
+            *(block *)(to + size - sizeof(block)) = *(const block *)(from + size - sizeof(block));
+        while (size--) to[size] = from[size];
+    }
     return destination;
 }

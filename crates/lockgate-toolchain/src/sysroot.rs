@@ -140,8 +140,8 @@ impl Sysroot {
         START[..count].iter().map(|source| self.folder.join(source.object()))
     }
 
-    /// The C library and the compiler's.
-    pub(crate) fn archives(&self) -> impl Iterator<Item = PathBuf> {
+    /// Our own members of libc, the C library, the compiler's library.
+    pub fn archives(&self) -> impl Iterator<Item = PathBuf> {
         [OURS, "libc.a", "libgcc.a"].into_iter().map(|name| self.folder.join(name))
     }
 

@@ -187,6 +187,20 @@ fn the_cache_is_shared_safely() {
     assert_eq!(entries.len(), 1, "one entry, no leftovers: {entries:?}");
 }
 
+/// Every function of the C library and of the compiler's, not only those that programs happen to use.
+#[test]
+fn the_whole_sysroot_is_verified() {
+    let shop = Workshop::new();
+    let object = shop.compile("int main(void) { return 0; }");
+    let mut link = shop.link();
+    link.file(&object).unwrap().ld_option("--whole-archive");
+    for archive in shop.sysroot.archives() {
+        link.verbatim(&archive).unwrap();
+    }
+    let outcome = link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap();
+    assert!(outcome.report.text_bytes > 1 << 20, "{} bytes", outcome.report.text_bytes);
+}
+
 /// What the notes say is read back by the one parser.
 #[test]
 fn the_file_is_what_the_loader_expects() {
