@@ -19,6 +19,7 @@ mod liveness;
 mod map;
 mod operand;
 mod pointer;
+mod r11;
 mod refs;
 mod rewriter;
 mod stack;
@@ -75,6 +76,8 @@ pub struct Stats {
     pub strings: u64,
     /// Computations of the thread pointer.
     pub thread_pointers: u64,
+    /// Objects whose debug information could not follow the code and was dropped: name and reason.
+    pub debug_dropped: Vec<String>,
 }
 
 impl Stats {
@@ -92,6 +95,7 @@ impl Stats {
         self.switches += other.switches;
         self.strings += other.strings;
         self.thread_pointers += other.thread_pointers;
+        self.debug_dropped.extend_from_slice(&other.debug_dropped);
     }
 }
 

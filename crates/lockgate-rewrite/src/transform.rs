@@ -4,19 +4,29 @@ use crate::decode::Text;
 use crate::elf::{Object, sym};
 use crate::emit::Layout;
 use crate::error::{Error, Reason};
-use crate::liveness::{Liveness, functions_that_keep_r11};
+use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::refs::{Code, is_relative};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, dwarf, switch};
+use crate::{Options, Rewritten, Stats, dwarf, r11, switch};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
+    let (object, _, stats) = transform(file, bytes, options)?;
+    Ok(Rewritten { bytes: object.write(), stats })
+}
+
+/// The rewritten object, and where its code went.
+pub(crate) fn transform(
+    file: &str,
+    bytes: &[u8],
+    options: &Options,
+) -> Result<(Object, AddressMap, Stats), Error> {
     let mut object = Object::read(file, bytes)?;
     let mut stats = Stats::default();
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;
-    let keeps = functions_that_keep_r11(&code, &object);
+    let keeps = r11::keepers(&code, &object);
     let mut switches = Vec::with_capacity(code.texts.len());
     for (number, keeps) in keeps.iter().enumerate() {
         let mut liveness = Liveness::new(keeps.clone());
@@ -38,8 +48,9 @@ pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rew
     install(file, &mut object, &code.texts, layouts, &map)?;
     let symbols = object.symbols.clone();
     move_symbols(&mut object, &map);
-    dwarf::rewrite(file, &mut object, &symbols, &map)?;
-    Ok(Rewritten { bytes: object.write(), stats })
+    let debug = dwarf::rewrite(file, &mut object, &symbols, &map)?;
+    stats.debug_dropped.extend(debug.dropped.map(|reason| format!("{file}: {reason}")));
+    Ok((object, map, stats))
 }
 
 /// Refuses kinds of objects that cannot work, before a look at their code.
