@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 /// Fast, safe calls between native modules that do not trust each other.
 #[derive(Parser)]
-#[command(name = "lockgate", version, about, propagate_version = true)]
-struct Cli {
+#[command(name = "lockgate", version, propagate_version = true)]
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }

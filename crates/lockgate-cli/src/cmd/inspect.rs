@@ -1,12 +1,296 @@
 //! `lockgate inspect`.
 
+use super::listing::{self, Line};
+use super::output::{self, Paint};
+use anyhow::Context as _;
+use lockgate_abi::ABI_VERSION;
+use lockgate_verify::{Module, Rejection, Report, SegmentKind};
+use serde::Serialize;
+use std::fmt::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `lockgate inspect`.
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(after_help = "\
+Without a selection: everything but the disassembly.
+
+The margin of the disassembly names what lets an instruction be there (docs/rules.md): label; M1 confined by
+gs and 32-bit registers, M2 inside the image, M3 the data stack; M4 a gate call; V3 a change of the stack
+pointer; U1 checked indirect branch, U2 stack pointer kept in its slot, U3 string operation, U4 switch.
+
+Exit status: 0 shown; 2 unreadable, not a module, or no such function.
+
+Examples:
+  lockgate inspect cube.lg
+  lockgate inspect cube.lg --disassemble=cube_root
+  lockgate inspect cube.lg --json --exports | jq -r '.exports[].signature'")]
+pub struct Args {
+    /// The module
+    module: PathBuf,
+    /// Show what the host can call
+    #[arg(long)]
+    exports: bool,
+    /// Show what the module calls in the host, through which gates
+    #[arg(long)]
+    imports: bool,
+    /// Show what the verifier found that the code can read or modify
+    #[arg(long)]
+    report: bool,
+    /// Show segments, ABI version, build flags and the inputs' hashes
+    #[arg(long)]
+    notes: bool,
+    /// Show one function's code, or all code
+    #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    disassemble: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was selected, as JSON shows it.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exports: Option<Vec<Export>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imports: Option<Vec<Import>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<Verdict>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<Notes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disassembly: Option<Vec<Line>>,
+}
+
+#[derive(Serialize)]
+struct Export {
+    name: String,
+    signature: Option<String>,
+    address: u64,
+}
+
+#[derive(Serialize)]
+struct Import {
+    slot: u16,
+    name: String,
+    signature: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Verified(Report),
+    Rejected(Box<Rejection>),
+}
+
+#[derive(Serialize)]
+struct Notes {
+    abi: u32,
+    pinpoint: bool,
+    image_size: u64,
+    segments: Vec<Segment>,
+    sources: Vec<Source>,
+}
+
+#[derive(Serialize)]
+struct Segment {
+    kind: &'static str,
+    address: u64,
+    size: u64,
+}
+
+#[derive(Serialize)]
+struct Source {
+    blake3: String,
+    file: String,
+}
 
 /// Runs the command.
-pub fn main(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let module = output::open(&args.module)?;
+    let shown = select(&args, &module)?;
+    if args.json {
+        output::print_json(&shown)?;
+    } else {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = show(&mut text, &module, &shown);
+        output::print(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn select(args: &Args, module: &Module) -> anyhow::Result<Shown> {
+    let all = !(args.exports || args.imports || args.report || args.notes || args.disassemble.is_some());
+    let disassembly = match &args.disassemble {
+        None => None,
+        Some(name) => {
+            let range = listing::range(module, name).with_context(|| {
+                let path = args.module.display();
+                format!("{path} has no function {name:?}; `lockgate inspect {path} --exports` lists some")
+            })?;
+            Some(listing::listing(module, range))
+        }
+    };
+    Ok(Shown {
+        exports: (all || args.exports).then(|| exports(module)),
+        imports: (all || args.imports).then(|| imports(module)),
+        report: (all || args.report).then(|| match lockgate_verify::verify(module) {
+            Ok(report) => Verdict::Verified(report),
+            Err(rejection) => Verdict::Rejected(rejection),
+        }),
+        notes: (all || args.notes).then(|| notes(module)),
+        disassembly,
+    })
+}
+
+fn exports(module: &Module) -> Vec<Export> {
+    let export = |export: &lockgate_verify::Export| Export {
+        name: export.name.clone(),
+        signature: export.signature.clone(),
+        address: export.address,
+    };
+    module.exports.iter().map(export).collect()
+}
+
+fn imports(module: &Module) -> Vec<Import> {
+    let import = |import: &lockgate_verify::Import| Import {
+        slot: import.slot,
+        name: import.name.clone(),
+        signature: import.signature.clone(),
+    };
+    module.imports.iter().map(import).collect()
+}
+
+fn notes(module: &Module) -> Notes {
+    let segment = |segment: &lockgate_verify::Segment| Segment {
+        kind: match segment.kind {
+            SegmentKind::Code => "code",
+            SegmentKind::Constants => "constants",
+            SegmentKind::Data => "data",
+        },
+        address: segment.address,
+        size: segment.size,
+    };
+    let source = |(blake3, file): &(String, String)| Source { blake3: blake3.clone(), file: file.clone() };
+    Notes {
+        // The parser refuses every other version.
+        abi: ABI_VERSION,
+        pinpoint: module.pinpoint,
+        image_size: module.image_size,
+        segments: module.segments.iter().map(segment).collect(),
+        sources: module.sources.iter().map(source).collect(),
+    }
+}
+
+fn show(text: &mut String, module: &Module, shown: &Shown) -> fmt::Result {
+    let paint = Paint::stdout();
+    if let Some(exports) = &shown.exports {
+        writeln!(text, "{}", paint.strong(format!("exports ({})", exports.len())))?;
+        for Export { name, signature, address } in exports {
+            writeln!(text, "  {:#010x}  {}", address, signature.as_ref().unwrap_or(name))?;
+        }
+    }
+    if let Some(imports) = &shown.imports {
+        writeln!(text, "{}", paint.strong(format!("imports ({})", imports.len())))?;
+        for Import { slot, name, signature } in imports {
+            writeln!(text, "  gate {slot:3}    {}", signature.as_ref().unwrap_or(name))?;
+        }
+    }
+    match &shown.report {
+        Some(Verdict::Verified(report)) => show_report(text, paint, report)?,
+        Some(Verdict::Rejected(rejection)) => {
+            writeln!(text, "{}\n  {}", paint.strong("report"), paint.bad(format!("rejected: {rejection}")))?;
+        }
+        None => {}
+    }
+    if let Some(notes) = &shown.notes {
+        show_notes(text, paint, notes)?;
+    }
+    show_lines(text, paint, module, shown.disassembly.as_deref().unwrap_or_default())
+}
+
+/// Shows instructions; runs of padding as one line.
+fn show_lines(text: &mut String, paint: Paint, module: &Module, lines: &[Line]) -> fmt::Result {
+    const PADDING: &str = "cc";
+    for run in lines.chunk_by(|one, next| one.bytes == PADDING && next.bytes == PADDING) {
+        show_line(text, paint, module, &run[0])?;
+        if run.len() > 1 {
+            writeln!(
+                text,
+                "{}",
+                paint.faint(format!("{:8}  … {} more bytes of padding", "", run.len() - 1))
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn show_report(text: &mut String, paint: Paint, report: &Report) -> fmt::Result {
+    writeln!(text, "{}", paint.strong("report"))?;
+    writeln!(
+        text,
+        "  {}, {} instructions in {} bytes",
+        paint.good("verified"),
+        report.instructions,
+        report.text_bytes
+    )?;
+    let uses = [
+        ("x87 or MMX", report.x87),
+        ("the x87 environment", report.x87_environment),
+        ("MXCSR (writes)", report.mxcsr_write),
+        ("MXCSR (reads)", report.mxcsr_read),
+        ("ymm registers or VEX", report.ymm),
+        ("EVEX: zmm registers", report.evex),
+        ("mask registers", report.mask),
+    ];
+    let used: Vec<_> = uses.iter().filter(|(_, used)| *used).map(|(name, _)| *name).collect();
+    writeln!(text, "  uses {}", if used.is_empty() { "SSE at most".to_owned() } else { used.join(", ") })?;
+    const CALLEE_SAVED: [(u16, &str); 6] =
+        [(3, "rbx"), (5, "rbp"), (12, "r12"), (13, "r13"), (14, "r14"), (15, "r15")];
+    let written = CALLEE_SAVED.iter().filter(|(bit, _)| report.callee_saved_written >> bit & 1 == 1);
+    let written: Vec<_> = written.map(|(_, name)| *name).collect();
+    writeln!(
+        text,
+        "  writes callee-saved {}",
+        if written.is_empty() { "none".to_owned() } else { written.join(" ") }
+    )?;
+    let gates: Vec<_> = report.gates.iter().map(u16::to_string).collect();
+    writeln!(text, "  calls gates {}", if gates.is_empty() { "none".to_owned() } else { gates.join(" ") })
+}
+
+fn show_notes(text: &mut String, paint: Paint, notes: &Notes) -> fmt::Result {
+    writeln!(text, "{}", paint.strong("notes"))?;
+    writeln!(
+        text,
+        "  ABI version {}, image of {} bytes{}",
+        notes.abi,
+        notes.image_size,
+        if notes.pinpoint { ", pinpoint" } else { "" }
+    )?;
+    for Segment { kind, address, size } in &notes.segments {
+        writeln!(text, "  {address:#010x}  {size:9} bytes  {kind}")?;
+    }
+    for Source { blake3, file } in &notes.sources {
+        writeln!(text, "  {}  {file}", paint.faint(blake3))?;
+    }
+    Ok(())
+}
+
+fn show_line(text: &mut String, paint: Paint, module: &Module, line: &Line) -> fmt::Result {
+    if let Some(symbol) = module.symbols.iter().find(|symbol| symbol.address == line.address) {
+        writeln!(text, "\n{}", paint.strong(format!("{:x} <{}>:", line.address, symbol.name)))?;
+    }
+    let comment = line.gate.as_ref().map_or(String::new(), |gate| format!("  # {gate}"));
+    // The longest instruction has 15 bytes, but few have more than 10.
+    writeln!(
+        text,
+        "{:8x}  {:20}  {:5}  {}{}",
+        line.address,
+        line.bytes,
+        line.unit,
+        line.text,
+        paint.faint(comment)
+    )
 }

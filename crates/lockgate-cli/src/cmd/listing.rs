@@ -1,0 +1,180 @@
+//! Annotated disassembly: each instruction with the rule or unit of docs/rules.md that lets it be there.
+//!
+//! It explains code to people. It takes units for granted that the verifier proves: on rejected code the
+//! margin may be wrong.
+
+use super::verify::function_at;
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Formatter as _, GasFormatter, Instruction, Mnemonic, OpKind, Register,
+    SymbolResolver, SymbolResult,
+};
+use lockgate_abi::{gate, window};
+use lockgate_verify::{Module, Segment, SegmentKind};
+use serde::Serialize;
+use std::ops::Range;
+
+/// One instruction.
+#[derive(Serialize)]
+pub struct Line {
+    /// Image-relative address.
+    pub address: u64,
+    /// Bytes in hexadecimal.
+    pub bytes: String,
+    /// Unit or rule: `U1`–`U4`, `M1`–`M4`, `V3`, `label`, or nothing.
+    pub unit: &'static str,
+    /// Instruction in AT&T syntax.
+    pub text: String,
+    /// What a gate call calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
+}
+
+/// Disassembles the image-relative addresses `range`, which should start and end with instructions.
+pub fn listing(module: &Module, range: Range<u64>) -> Vec<Line> {
+    let bytes = |segment: &Segment| {
+        let end = range.end.min(segment.address + segment.size);
+        let (start, end) = (range.start.checked_sub(segment.address)?, end.checked_sub(segment.address)?);
+        segment.bytes.get(start as usize..end as usize).map(<[u8]>::to_vec)
+    };
+    let code = module.segments.iter().filter(|segment| segment.kind == SegmentKind::Code);
+    let Some(bytes) = code.filter_map(bytes).next() else { return Vec::new() };
+    let instructions: Vec<_> =
+        Decoder::with_ip(64, &bytes, range.start, DecoderOptions::NONE).into_iter().collect();
+    let mut formatter = GasFormatter::with_options(Some(Box::new(Names::new(module))), None);
+    formatter.options_mut().set_uppercase_hex(false);
+    formatter.options_mut().set_branch_leading_zeros(false);
+    let units = units(&instructions);
+    let line = |(instruction, unit): (&Instruction, &'static str)| {
+        let start = (instruction.ip() - range.start) as usize;
+        let mut text = String::new();
+        formatter.format(instruction, &mut text);
+        let bytes = &bytes[start..start + instruction.len()];
+        Line {
+            address: instruction.ip(),
+            bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            unit,
+            text,
+            gate: gate_slot(instruction).map(|slot| gate_name(module, slot)),
+        }
+    };
+    instructions.iter().zip(units).map(line).collect()
+}
+
+/// Names for the formatter: functions, with offsets, and exported data.
+struct Names {
+    functions: Vec<lockgate_verify::Symbol>,
+    data: Vec<(String, u64, u64)>,
+}
+
+impl Names {
+    fn new(module: &Module) -> Names {
+        Names { functions: module.symbols.clone(), data: module.data_symbols.clone() }
+    }
+}
+
+impl SymbolResolver for Names {
+    fn symbol(
+        &mut self,
+        instruction: &Instruction,
+        operand: u32,
+        _: Option<u32>,
+        address: u64,
+        _: u32,
+    ) -> Option<SymbolResult<'_>> {
+        let is_branch = instruction.op_kind(operand) == OpKind::NearBranch64;
+        if !is_branch && !instruction.is_ip_rel_memory_operand() {
+            return None;
+        }
+        let data = || self.data.iter().find(|(_, at, _)| *at == address).map(|(name, ..)| name.clone());
+        let name = function_at(&self.functions, address).or_else(data)?;
+        Some(SymbolResult::with_string(address, name))
+    }
+}
+
+/// The unit of each instruction.
+fn units(instructions: &[Instruction]) -> Vec<&'static str> {
+    let mut units: Vec<_> = instructions.iter().map(alone).collect();
+    for (i, instruction) in instructions.iter().enumerate() {
+        // How many instructions before and after this one belong to its macro (rules V3d, V5).
+        let (name, before, after) = match instruction.code() {
+            Code::Call_rm64 | Code::Jmp_rm64 if instruction.op0_kind() == OpKind::Register => {
+                (if instruction.op0_register() == Register::R11 { "U1" } else { "U4" }, 5, 0)
+            }
+            Code::Xor_rm64_r64 | Code::Xor_r64_rm64 if instruction.op0_register() == Register::RSP => {
+                ("U2", 2, 1)
+            }
+            _ if instruction.is_string_instruction() && instruction.segment_prefix() != Register::GS => {
+                ("U3", 2 * string_pointers(instruction), 0)
+            }
+            _ => continue,
+        };
+        let end = (i + after + 1).min(units.len());
+        units[i.saturating_sub(before)..end].fill(name);
+    }
+    units
+}
+
+/// Registers of rdi and rsi that a string instruction addresses memory with.
+fn string_pointers(instruction: &Instruction) -> usize {
+    match instruction.mnemonic() {
+        Mnemonic::Movsb | Mnemonic::Movsw | Mnemonic::Movsd | Mnemonic::Movsq => 2,
+        Mnemonic::Cmpsb | Mnemonic::Cmpsw | Mnemonic::Cmpsd | Mnemonic::Cmpsq => 2,
+        _ => 1,
+    }
+}
+
+/// The rule of an instruction that is a unit by itself.
+fn alone(instruction: &Instruction) -> &'static str {
+    let writes_rsp = instruction.op_count() > 0
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register() == Register::RSP;
+    let is_address = matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
+    let memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+    match instruction.code() {
+        Code::Endbr64 => "label",
+        _ if gate_slot(instruction).is_some() => "M4",
+        _ if writes_rsp && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test) => "V3",
+        _ if !memory || is_address => "",
+        _ if instruction.segment_prefix() == Register::GS => "M1",
+        _ if instruction.is_ip_rel_memory_operand() => "M2",
+        _ if instruction.memory_base() == Register::RSP => "M3",
+        _ => "",
+    }
+}
+
+/// The gate that an instruction calls.
+fn gate_slot(instruction: &Instruction) -> Option<u64> {
+    let absolute =
+        instruction.memory_base() == Register::None && instruction.memory_index() == Register::None;
+    let is_call = instruction.code() == Code::Call_rm64
+        && instruction.op0_kind() == OpKind::Memory
+        && instruction.segment_prefix() == Register::GS;
+    let offset = instruction.memory_displacement64().checked_sub(window::GATE_TABLE)?;
+    (is_call && absolute && offset / 8 < gate::SLOTS).then_some(offset / 8)
+}
+
+fn gate_name(module: &Module, slot: u64) -> String {
+    match module.imports.iter().find(|import| u64::from(import.slot) == slot) {
+        Some(import) => format!("gate {slot}: {}", import.name),
+        None if slot == gate::SYSCALL => "gate 0: system call".to_owned(),
+        None => format!("gate {slot}"),
+    }
+}
+
+/// The code that `name` stands for: a function, or all code.
+pub fn range(module: &Module, name: &str) -> Option<Range<u64>> {
+    if name.is_empty() {
+        let code = module.segments.iter().find(|segment| segment.kind == SegmentKind::Code)?;
+        return Some(code.address..code.address + code.size);
+    }
+    let symbol = module.symbols.iter().find(|symbol| symbol.name == name);
+    let export = module.exports.iter().find(|export| export.name == name);
+    let start = symbol.map(|symbol| symbol.address).or(export.map(|export| export.address))?;
+    let next = module.symbols.iter().map(|symbol| symbol.address).find(|address| *address > start);
+    let code = range(module, "")?;
+    let end = match symbol {
+        Some(symbol) if symbol.size > 0 => start + symbol.size,
+        _ => next.unwrap_or(code.end),
+    };
+    Some(start..end)
+}

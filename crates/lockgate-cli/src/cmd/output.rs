@@ -1,0 +1,83 @@
+//! What several commands print and read.
+
+use anyhow::Context as _;
+use clap::builder::styling::{AnsiColor, Style};
+use lockgate_verify::Module;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+/// Reads and parses a module.
+///
+/// # Errors
+/// The file cannot be read, or is not a module: both name it.
+pub fn open(path: &Path) -> anyhow::Result<Module> {
+    let bytes = read(path)?;
+    Module::parse(&bytes).with_context(|| format!("{} is not a module", path.display()))
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The kernel's, with the file's name.
+pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Writes `text` to standard output. A reader that has gone away (`| head`) is no error.
+///
+/// # Errors
+/// The kernel's, for any other reason: a full disk, a closed descriptor.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a value as JSON.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
+/// Colours, on a terminal only and never against `NO_COLOR`.
+#[derive(Clone, Copy)]
+pub struct Paint(bool);
+
+impl Paint {
+    /// For standard output.
+    pub fn stdout() -> Paint {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Paint(std::io::stdout().is_terminal() && !refused)
+    }
+
+    /// For what is right.
+    pub fn good(self, text: impl Display) -> String {
+        self.styled(AnsiColor::Green.on_default(), text)
+    }
+
+    /// For what is wrong.
+    pub fn bad(self, text: impl Display) -> String {
+        self.styled(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    /// For headings and names.
+    pub fn strong(self, text: impl Display) -> String {
+        self.styled(Style::new().bold(), text)
+    }
+
+    /// For what the eye may skip.
+    pub fn faint(self, text: impl Display) -> String {
+        self.styled(Style::new().dimmed(), text)
+    }
+
+    fn styled(self, style: Style, text: impl Display) -> String {
+        if self.0 { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+}
