@@ -5,4 +5,4 @@ mod registry_sys;
 mod symbols;
 
 pub(crate) use registry_sys::Registration;
-pub use symbols::{Location, Symbols};
+pub use symbols::{SourcePlace, Symbols};
