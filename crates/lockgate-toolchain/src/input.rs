@@ -2,9 +2,7 @@
 
 use crate::Error;
 use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader as _};
-use object::{
-    LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, SymbolScope, elf,
-};
+use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, elf};
 use std::path::{Path, PathBuf};
 
 /// One object or archive, read into memory.
@@ -47,9 +45,7 @@ impl Input {
     /// Names of the global functions with default visibility that it defines, in the symbol table's order.
     pub(crate) fn functions(&self) -> Vec<String> {
         self.symbols(|symbol| {
-            symbol.is_definition()
-                && symbol.kind() == SymbolKind::Text
-                && symbol.scope() == SymbolScope::Dynamic
+            symbol.is_definition() && symbol.kind() == SymbolKind::Text && is_exported(symbol)
         })
     }
 
@@ -92,6 +88,12 @@ impl Input {
             }
         }
     }
+}
+
+/// Global, and neither hidden nor internal.
+fn is_exported(symbol: &ElfSymbol64<'_, '_, LittleEndian>) -> bool {
+    let visibility = symbol.elf_symbol().st_visibility();
+    symbol.is_global() && (visibility == elf::STV_DEFAULT || visibility == elf::STV_PROTECTED)
 }
 
 /// What the file is, if it can be linked.

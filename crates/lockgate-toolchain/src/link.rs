@@ -197,7 +197,8 @@ impl Link {
         let mut arguments: Vec<OsString> = sysroot.start_files(is_program).map(Into::into).collect();
         arguments.push(glue.into());
         arguments.append(&mut rewritten.arguments);
-        arguments.push("--start-group".into());
+        // Whatever options the caller left open end here.
+        arguments.extend(["--no-whole-archive", "--start-group"].map(OsString::from));
         arguments.extend(sysroot.archives().map(OsString::from));
         arguments.push("--end-group".into());
         let linked = ld::Job {
