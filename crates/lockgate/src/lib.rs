@@ -1,3 +1,46 @@
-//! See docs/.
+//! Lockgate's runtime: independently written native modules in one address space, confined to domains of
+//! their own, called at function-call speed.
+//!
+//! ```no_run
+//! use lockgate::{Domain, DomainOptions, Module};
+//!
+//! let module = Module::open("libm.lg")?;
+//! let domain = Domain::new(&module, DomainOptions::new())?;
+//! let cbrt = domain.bind::<extern "C" fn(f64) -> f64>("cbrt")?;
+//! assert_eq!(cbrt.call(27.0)?, 3.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Folders: [`mod@syscall`] emulated system calls; `call/` the path of a call, readable in execution order; `space/`
+//! address space; `domain/` domains; `module/` loading; `signature/` C signatures; `debug/` names for addresses.
+//! The rules that this crate keeps are R1–R24 of `docs/rules.md`.
+
+mod binding;
+mod call;
+mod callback_sys;
+mod copy_asm;
 pub mod debug;
+mod domain;
+mod error;
+mod fault;
+mod function_sys;
+mod host;
+mod memory;
+mod module;
+mod pool;
+pub mod signature;
+mod space;
 pub mod syscall;
+
+use callback_sys as callback;
+use function_sys as function;
+
+pub use binding::{Dynamic, Value};
+pub use callback::{Callback, HostClosure, HostFunction};
+pub use domain::{Domain, DomainOptions};
+pub use error::{AllocError, BindError, CallError, CreateError, HostError, MemoryError, Panic, ResetError};
+pub use fault::{Access, Fault, FaultKind, Registers};
+pub use function::{Function, FunctionType};
+pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted};
+pub use module::{LoadError, Module};
+pub use pool::{Pool, PooledDomain};

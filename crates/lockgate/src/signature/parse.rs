@@ -1,297 +1,382 @@
-//! A parser for the part of C that prototypes of entry points need.
+//! A parser for C prototypes, as far as they matter for calls.
+use super::types::{Field, Signature, Type};
+use std::str::FromStr;
 
-use super::{Signature, SignatureError, Type};
+/// Nesting of structures and parentheses, at most.
+const MAX_DEPTH: usize = 32;
 
-/// Longest prototype and deepest nesting of structures that are read: signatures come from modules' notes.
-const MAX_LENGTH: usize = 4096;
-const MAX_DEPTH: u32 = 8;
-const MAX_PARAMETERS: usize = 127;
+/// A prototype that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("prototype `{prototype}`: {what} (at character {at})")]
+pub struct PrototypeError {
+    /// The text.
+    pub prototype: String,
+    /// What is wrong and what to write instead.
+    pub what: String,
+    /// Position, from 1.
+    pub at: usize,
+}
 
-/// Type names of `<stdint.h>`, `<stddef.h>` and friends: (name, bytes, signed).
-const NAMED: [(&str, u8, bool); 22] = [
-    ("int8_t", 1, true),
-    ("uint8_t", 1, false),
-    ("int16_t", 2, true),
-    ("uint16_t", 2, false),
-    ("int32_t", 4, true),
-    ("uint32_t", 4, false),
-    ("int64_t", 8, true),
-    ("uint64_t", 8, false),
-    ("intptr_t", 8, true),
-    ("uintptr_t", 8, false),
-    ("intmax_t", 8, true),
-    ("uintmax_t", 8, false),
-    ("size_t", 8, false),
-    ("ssize_t", 8, true),
-    ("ptrdiff_t", 8, true),
-    ("off_t", 8, true),
-    ("time_t", 8, true),
-    ("wchar_t", 4, true),
-    ("char16_t", 2, false),
-    ("char32_t", 4, false),
-    ("bool", 1, false),
-    ("_Bool", 1, false),
-];
+impl FromStr for Signature {
+    type Err = PrototypeError;
 
-pub(super) fn prototype(text: &str) -> Result<Signature, SignatureError> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
-    if text.len() > MAX_LENGTH {
-        return Err(parser.error("the prototype is too long"));
+    /// Parses `double cbrt(double)`, `struct { double x; int n; } f(const char *s, size_t n)` and the like.
+    fn from_str(text: &str) -> Result<Signature, PrototypeError> {
+        let mut parser = Parser { text, at: 0, depth: 0 };
+        parser.signature().map_err(|what| PrototypeError {
+            prototype: text.to_owned(),
+            what,
+            at: parser.at.min(text.len()) + 1,
+        })
     }
-    let (base, base_name) = parser.specifiers()?;
-    let result = parser.pointers(base, base_name)?;
-    let name = parser.word().ok_or_else(|| parser.error("expected the procedure's name"))?.to_owned();
-    parser.expect('(')?;
-    let parameters = parser.parameters()?;
-    parser.eat(';');
-    if parser.peek().is_some() {
-        return Err(parser.error("unexpected text after the prototype"));
-    }
-    let result = result
-        .ok_or_else(|| parser.error("the result's type is not known; only pointers to it can cross"))?;
-    Ok(Signature { name, parameters, result })
 }
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    depth: u32,
+    depth: usize,
 }
 
+type Parsed<T> = Result<T, String>;
+
 impl<'a> Parser<'a> {
-    fn error(&self, reason: &str) -> SignatureError {
-        let mut text: String = self.text.chars().take(200).collect();
-        text.retain(|c| !c.is_control());
-        SignatureError { text, reason: reason.to_owned(), column: self.at + 1 }
+    fn signature(&mut self) -> Parsed<Signature> {
+        let base = self.base()?;
+        let pointer = self.stars();
+        let name = self.word().ok_or("expected the function's name")?.to_owned();
+        let result = finish(base, pointer)?;
+        self.expect("(")?;
+        let parameters = self.parameters()?;
+        self.accept(";");
+        if !self.rest().is_empty() {
+            return Err("expected the end of the prototype".to_owned());
+        }
+        Ok(Signature { name, result, parameters })
     }
 
-    fn peek(&mut self) -> Option<char> {
+    fn parameters(&mut self) -> Parsed<Vec<Type>> {
+        let mut parameters = Vec::new();
+        if self.accept(")") {
+            return Ok(parameters);
+        }
+        loop {
+            if self.accept("...") {
+                return Err(
+                    "functions with variable arguments cannot be bound; export one with fixed arguments"
+                        .to_owned(),
+                );
+            }
+            let base = self.base()?;
+            let kind = self.declarator(base)?;
+            match kind {
+                Base::Known(Type::Void) if parameters.is_empty() && self.accept(")") => {
+                    return Ok(parameters);
+                }
+                kind => parameters.push(finish(kind, false)?),
+            }
+            if self.accept(")") {
+                return Ok(parameters);
+            }
+            self.expect(",")?;
+        }
+    }
+
+    /// What follows the type of a parameter: stars, a name, arrays, or a function pointer's parentheses.
+    fn declarator(&mut self, base: Base) -> Parsed<Base> {
+        if self.stars() {
+            self.skip_name_and_suffix()?;
+            return Ok(Base::Known(Type::Pointer));
+        }
+        if self.accept("(") {
+            // `int (*name)(…)`: a pointer whatever it points to.
+            self.skip_until_closed()?;
+            while self.accept("(") || self.accept("[") {
+                self.skip_until_closed()?;
+            }
+            return Ok(Base::Known(Type::Pointer));
+        }
+        let array = self.skip_name_and_suffix()?;
+        Ok(if array { Base::Known(Type::Pointer) } else { base })
+    }
+
+    /// A name and array suffixes; true if there were any of the latter.
+    fn skip_name_and_suffix(&mut self) -> Parsed<bool> {
+        self.word();
+        let mut array = false;
+        while self.accept("[") {
+            self.skip_until_closed()?;
+            array = true;
+        }
+        Ok(array)
+    }
+
+    /// Qualifiers and the words of a type.
+    fn base(&mut self) -> Parsed<Base> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(format!("nested more than {MAX_DEPTH} deep"));
+        }
+        let mut words: Vec<&str> = Vec::new();
+        let base = loop {
+            let before = self.at;
+            let Some(word) = self.word() else { break named(&words)? };
+            match word {
+                "const" | "volatile" | "restrict" | "__restrict" | "extern" | "static" | "register"
+                | "inline" => {}
+                "struct" => break self.structure()?,
+                "union" => break self.tagged("union")?,
+                "enum" => break self.enumeration()?,
+                word if words.is_empty() || (is_keyword(word) && words.iter().all(|w| is_keyword(w))) => {
+                    words.push(word)
+                }
+                _ => {
+                    self.at = before; // the declared name
+                    break named(&words)?;
+                }
+            }
+        };
+        while self.accept_word("const") || self.accept_word("volatile") {}
+        self.depth -= 1;
+        Ok(base)
+    }
+
+    fn structure(&mut self) -> Parsed<Base> {
+        let before = self.at;
+        if self.word().is_none() {
+            self.at = before;
+        }
+        if !self.accept("{") {
+            return Ok(Base::Unknown(
+                "struct without its fields; write them out: struct { double x; int n; }".to_owned(),
+            ));
+        }
+        let mut fields = Vec::new();
+        while !self.accept("}") {
+            let base = self.base()?;
+            loop {
+                let pointer = self.stars();
+                if self.accept("(") {
+                    self.skip_until_closed()?;
+                    self.expect("(")?;
+                    self.skip_until_closed()?;
+                    fields.push(Field { kind: Type::Pointer, count: 1 });
+                } else {
+                    self.word().ok_or("expected a field's name")?;
+                    let kind = finish(base.clone(), pointer)?;
+                    fields.push(Field { kind, count: self.array_length()? });
+                }
+                if self.accept(";") {
+                    break;
+                }
+                self.expect(",")?;
+            }
+        }
+        Ok(Base::Known(Type::Struct(fields)))
+    }
+
+    fn array_length(&mut self) -> Parsed<usize> {
+        let mut count = 1_usize;
+        while self.accept("[") {
+            let digits = self.word().ok_or("expected the array's length, a number")?;
+            let length: usize =
+                digits.parse().map_err(|_| format!("array length `{digits}` is not a number"))?;
+            count = count.checked_mul(length).filter(|&c| c <= 1 << 20).ok_or("the array is too large")?;
+            self.expect("]")?;
+        }
+        if self.accept(":") {
+            return Err("bit-fields cannot be passed by value".to_owned());
+        }
+        Ok(count)
+    }
+
+    fn enumeration(&mut self) -> Parsed<Base> {
+        self.word();
+        if self.accept("{") {
+            self.skip_until_closed()?;
+        }
+        Ok(Base::Known(Type::Integer { bytes: 4, signed: true }))
+    }
+
+    fn tagged(&mut self, kind: &str) -> Parsed<Base> {
+        self.word();
+        if self.accept("{") {
+            self.skip_until_closed()?;
+        }
+        Ok(Base::Unknown(format!("a {kind} cannot be passed by value; pass a pointer")))
+    }
+
+    fn stars(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            if self.accept("*") {
+                any = true;
+            } else if !(any
+                && ["const", "volatile", "restrict", "__restrict"].iter().any(|q| self.accept_word(q)))
+            {
+                return any;
+            }
+        }
+    }
+
+    /// Skips to the parenthesis, bracket or brace that closes the one just read.
+    fn skip_until_closed(&mut self) -> Parsed<()> {
+        let mut depth = 1;
+        for (index, character) in self.text[self.at..].char_indices() {
+            match character {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                self.at += index + 1;
+                return Ok(());
+            }
+        }
+        Err("a parenthesis is not closed".to_owned())
+    }
+
+    fn rest(&mut self) -> &'a str {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();
-        rest.chars().next()
+        rest
     }
 
-    fn eat(&mut self, c: char) -> bool {
-        let found = self.peek() == Some(c);
+    fn word(&mut self) -> Option<&'a str> {
+        let rest = self.rest();
+        let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        self.at += length;
+        (length > 0).then(|| &rest[..length])
+    }
+
+    fn accept_word(&mut self, wanted: &str) -> bool {
+        let before = self.at;
+        if self.word() == Some(wanted) {
+            return true;
+        }
+        self.at = before;
+        false
+    }
+
+    fn accept(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
         if found {
-            self.at += c.len_utf8();
+            self.at += token.len();
         }
         found
     }
 
-    fn expect(&mut self, c: char) -> Result<(), SignatureError> {
-        if self.eat(c) { Ok(()) } else { Err(self.error(&format!("expected `{c}`"))) }
+    fn expect(&mut self, token: &str) -> Parsed<()> {
+        if self.accept(token) { Ok(()) } else { Err(format!("expected `{token}`")) }
     }
+}
 
-    /// The next identifier or keyword.
-    fn word(&mut self) -> Option<&'a str> {
-        let first = self.peek()?;
-        if !first.is_ascii_alphabetic() && first != '_' {
-            return None;
-        }
-        let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-        self.at += end;
-        Some(&rest[..end])
+/// A type, or why it can only be pointed to.
+#[derive(Clone)]
+enum Base {
+    Known(Type),
+    Unknown(String),
+}
+
+fn finish(base: Base, pointer: bool) -> Parsed<Type> {
+    match base {
+        _ if pointer => Ok(Type::Pointer),
+        Base::Known(kind) => Ok(kind),
+        Base::Unknown(what) => Err(what),
     }
+}
 
-    /// The next identifier, left in place.
-    fn peek_word(&mut self) -> Option<&'a str> {
-        let at = self.at;
-        let word = self.word();
-        self.at = at;
-        word
-    }
+fn is_keyword(word: &str) -> bool {
+    ["void", "char", "short", "int", "long", "signed", "unsigned", "float", "double", "_Bool"].contains(&word)
+}
 
-    /// Declaration specifiers: the base type (`None` if its size is not known) and its name as written.
-    fn specifiers(&mut self) -> Result<(Option<Type>, String), SignatureError> {
-        let start = {
-            self.peek();
-            self.at
+fn named(words: &[&str]) -> Parsed<Base> {
+    let integer = |bytes, signed| Ok(Base::Known(Type::Integer { bytes, signed }));
+    let count = |wanted: &str| words.iter().filter(|w| **w == wanted).count();
+    if let [name] = words
+        && !is_keyword(name)
+    {
+        return match *name {
+            "int8_t" => integer(1, true),
+            "uint8_t" | "bool" => integer(1, false),
+            "int16_t" => integer(2, true),
+            "uint16_t" => integer(2, false),
+            "int32_t" => integer(4, true),
+            "uint32_t" => integer(4, false),
+            "int64_t" | "ssize_t" | "ptrdiff_t" | "intptr_t" | "off_t" | "time_t" | "intmax_t" => {
+                integer(8, true)
+            }
+            "uint64_t" | "size_t" | "uintptr_t" | "uintmax_t" => integer(8, false),
+            "__int128" | "_Float128" | "__float128" => Err(format!("{name} is not supported in signatures")),
+            name => Ok(Base::Unknown(format!(
+                "unknown type `{name}`; write what it stands for (int64_t, struct {{ … }})"
+            ))),
         };
-        let (mut signedness, mut longs, mut short, mut base) = (None, 0, false, None::<Option<Type>>);
-        let mut basic = None;
-        while let Some(word) = self.peek_word() {
-            let ends = base.is_some() || basic.is_some() || signedness.is_some() || longs > 0 || short;
-            match word {
-                "const" | "volatile" | "restrict" | "extern" | "register" | "static" | "inline"
-                | "__restrict" => {}
-                "signed" => signedness = Some(true),
-                "unsigned" => signedness = Some(false),
-                "long" => longs += 1,
-                "short" => short = true,
-                "int" | "char" | "float" | "double" | "void" => basic = Some(word),
-                "struct" if !ends => {
-                    self.word();
-                    let tag = self.peek_word();
-                    if tag.is_some() {
-                        self.word();
-                    }
-                    base = Some(if self.peek() == Some('{') { Some(self.fields()?) } else { None });
-                    continue;
-                }
-                "enum" if !ends => {
-                    self.word();
-                    self.word();
-                    base = Some(Some(Type::Int { size: 4, signed: false }));
-                    continue;
-                }
-                "union" => return Err(self.error("unions are not passed by value; pass a pointer")),
-                _ if ends => break,
-                name => {
-                    base = Some(
-                        NAMED.iter().find(|n| n.0 == name).map(|n| Type::Int { size: n.1, signed: n.2 }),
-                    );
-                }
-            }
-            self.word();
-        }
-        let name = self.text[start..self.at].trim().to_owned();
-        let ty = match (base, basic) {
-            (Some(base), None) => base,
-            (None, Some("double")) if longs > 0 => {
-                return Err(self.error("long double does not cross borders; use double or a pointer"));
-            }
-            (None, Some("double")) => Some(Type::Double),
-            (None, Some("float")) => Some(Type::Float),
-            (None, Some("void")) => Some(Type::Void),
-            (None, Some("char")) => Some(Type::Int { size: 1, signed: signedness.unwrap_or(true) }),
-            (None, Some("int") | None) if basic.is_some() || signedness.is_some() || longs > 0 || short => {
-                let size = if short {
-                    2
-                } else if longs > 0 {
-                    8
-                } else {
-                    4
-                };
-                Some(Type::Int { size, signed: signedness.unwrap_or(true) })
-            }
-            _ => return Err(self.error("expected a type")),
-        };
-        Ok((ty, name))
     }
-
-    /// `*`s after a base type.
-    fn pointers(&mut self, base: Option<Type>, name: String) -> Result<Option<Type>, SignatureError> {
-        let (mut ty, mut name) = (base, name);
-        while self.eat('*') {
-            ty = Some(Type::Pointer(name.clone()));
-            name.push_str(" *");
-            while let Some("const" | "volatile" | "restrict" | "__restrict") = self.peek_word() {
-                self.word();
-            }
-        }
-        Ok(ty)
+    let signed = count("unsigned") == 0;
+    match words {
+        [] => Err("expected a type".to_owned()),
+        ["void"] => Ok(Base::Known(Type::Void)),
+        ["float"] => Ok(Base::Known(Type::Float)),
+        ["double"] => Ok(Base::Known(Type::Double)),
+        ["_Bool"] => integer(1, false),
+        _ if count("double") > 0 => Err("long double is not supported in signatures; use double".to_owned()),
+        _ if count("char") == 1 => integer(1, signed),
+        _ if count("short") == 1 => integer(2, signed),
+        _ if count("long") > 0 => integer(8, signed),
+        _ if count("int") + count("signed") + count("unsigned") > 0 => integer(4, signed),
+        _ => Err(format!("`{}` is not a type", words.join(" "))),
     }
+}
 
-    /// `{ fields }` of a structure.
-    fn fields(&mut self) -> Result<Type, SignatureError> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(self.error("structures are nested too deeply"));
-        }
-        self.expect('{')?;
-        let mut fields = Vec::new();
-        while !self.eat('}') {
-            let (base, name) = self.specifiers()?;
-            loop {
-                let ty = self.pointers(base.clone(), name.clone())?;
-                let ty = match ty {
-                    Some(Type::Void) | None => return Err(self.error("the field's type is not known")),
-                    Some(ty) => ty,
-                };
-                self.word();
-                let count = if self.eat('[') { self.array_length()? } else { 1 };
-                if fields.len() + count > 1024 {
-                    return Err(self.error("the structure has too many fields"));
-                }
-                fields.extend(std::iter::repeat_n(ty, count));
-                if !self.eat(',') {
-                    break;
-                }
-            }
-            if self.peek() == Some(':') {
-                return Err(self.error("bit fields do not cross borders"));
-            }
-            self.expect(';')?;
-        }
-        self.depth -= 1;
-        Ok(Type::Struct(fields))
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn array_length(&mut self) -> Result<usize, SignatureError> {
-        self.peek();
-        let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let length = rest[..end].parse().map_err(|_| self.error("expected an array length"))?;
-        self.at += end;
-        self.expect(']')?;
-        Ok(length)
-    }
+    const ACCEPTED: &[(&str, &str)] = &[
+        ("double cbrt(double)", "double cbrt(double)"),
+        ("int f(void)", "int32_t f(void)"),
+        ("unsigned long long int f();", "uint64_t f(void)"),
+        ("const char *f(const char *const *s, size_t n)", "void * f(void *, uint64_t)"),
+        (
+            "void qsort(void *b, size_t n, size_t s, int (*cmp)(const void *, const void *))",
+            "void qsort(void *, uint64_t, uint64_t, void *)",
+        ),
+        ("int f(char s[], struct stat *st, enum color c)", "int32_t f(void *, void *, int32_t)"),
+        (
+            "struct point { double x, y; } f(sqlite3 *, bool b)",
+            "struct { double f0; double f1; } f(void *, uint8_t)",
+        ),
+        ("void f(struct { char a[2][3]; void (*g)(int); })", "void f(struct { int8_t f0[6]; void * f1; })"),
+        ("signed char f(short unsigned x, long)", "int8_t f(uint16_t, int64_t)"),
+    ];
 
-    /// Parameters up to and including the closing parenthesis.
-    fn parameters(&mut self) -> Result<Vec<Type>, SignatureError> {
-        let mut parameters = Vec::new();
-        if self.eat(')') {
-            return Ok(parameters);
-        }
-        loop {
-            if self.text[self.at..].trim_start().starts_with("...") {
-                return Err(
-                    self.error("variable arguments do not cross borders; export a wrapper with fixed ones")
-                );
-            }
-            let (base, name) = self.specifiers()?;
-            let mut ty = self.pointers(base, name.clone())?;
-            if self.eat('(') {
-                self.function_pointer()?;
-                ty = Some(Type::Pointer(format!("{name} ()")));
-            } else {
-                self.word();
-                if self.eat('[') {
-                    ty = Some(Type::Pointer(name));
-                    self.skip_to(']')?;
-                }
-            }
-            match ty {
-                Some(Type::Void) if parameters.is_empty() && self.peek() == Some(')') => {}
-                Some(Type::Void) => return Err(self.error("a parameter cannot be void")),
-                Some(ty) => parameters.push(ty),
-                None => {
-                    return Err(self.error("the parameter's type is not known; only pointers to it can cross"));
-                }
-            }
-            if parameters.len() > MAX_PARAMETERS {
-                return Err(self.error("too many parameters"));
-            }
-            if self.eat(')') {
-                return Ok(parameters);
-            }
-            self.expect(',')?;
+    const REFUSED: &[(&str, &str)] = &[
+        ("int printf(const char *, ...)", "variable arguments"),
+        ("long double f(void)", "long double"),
+        ("foo f(int)", "unknown type `foo`"),
+        ("int f(struct stat s)", "struct without its fields"),
+        ("int f(union { int a; } u)", "union cannot be passed"),
+        ("int f(int", "expected `,`"),
+        ("int f(struct { int a : 3; })", "bit-fields"),
+        ("int f(__int128)", "not supported"),
+        ("int f(int) junk", "end of the prototype"),
+        ("", "expected a type"),
+        ("cbrt", "expected the function's name"),
+        ("int f(struct { char c[99999999]; })", "too large"),
+    ];
+
+    #[test]
+    fn prototypes_are_understood() {
+        for (text, expected) in ACCEPTED {
+            assert_eq!(text.parse::<Signature>().map(|s| s.to_string()).as_deref(), Ok(*expected), "{text}");
         }
     }
 
-    /// The rest of `(*name)(parameters)` after its first parenthesis.
-    fn function_pointer(&mut self) -> Result<(), SignatureError> {
-        self.expect('*')?;
-        self.word();
-        self.expect(')')?;
-        self.expect('(')?;
-        self.skip_to(')')
-    }
-
-    /// Skips balanced text up to and including `close`.
-    fn skip_to(&mut self, close: char) -> Result<(), SignatureError> {
-        let mut open = 0u32;
-        while let Some(c) = self.peek() {
-            self.at += c.len_utf8();
-            match c {
-                _ if c == close && open == 0 => return Ok(()),
-                '(' | '[' => open += 1,
-                ')' | ']' => open = open.saturating_sub(1),
-                _ => {}
-            }
+    #[test]
+    fn what_cannot_be_called_is_refused_with_a_reason() {
+        for (text, expected) in REFUSED {
+            let error = text.parse::<Signature>().expect_err(text).to_string();
+            assert!(error.contains(expected), "{text}: {error}");
         }
-        Err(self.error(&format!("expected `{close}`")))
     }
 }

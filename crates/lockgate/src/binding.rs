@@ -1,0 +1,272 @@
+//! Bindings: an entry point of a domain, connected to the host by a thunk.
+mod invoke_sys;
+
+use crate::call::layout::{BindingHeader, EXTRA_RESULT, EXTRA_STACK};
+use crate::call::{Thunk, proxy};
+use crate::domain::Core;
+use crate::error::{BindError, CallError};
+use crate::signature::{self, Place, Plan, PrototypeError, Register, Signature, Type};
+use lockgate_abi::window;
+use std::sync::Arc;
+
+/// The result of binding: what proxies read, the thunk that leads there, and the domain, kept alive.
+pub(crate) struct Binding {
+    thunk: Thunk,
+    /// What the thunk points to: it must live as long.
+    _header: Box<BindingHeader>,
+    signature: Signature,
+    plan: Plan,
+    core: Arc<Core>,
+}
+
+impl Binding {
+    /// Binds `signature.name`, if the module's own note agrees with `signature`.
+    ///
+    /// # Errors
+    /// [`BindError`].
+    pub fn new(core: &Arc<Core>, signature: Signature) -> Result<Binding, BindError> {
+        let module = core.module();
+        let Some(export) = module.export(&signature.name) else {
+            return Err(BindError::Missing {
+                module: module.name().to_owned(),
+                near: nearest(&signature.name, module.exports().map(|(name, _)| name)),
+                name: signature.name,
+            });
+        };
+        if let Some(noted) = &export.signature {
+            signature::agree(&noted.parse()?, &signature).map_err(|mismatch| BindError::Signature {
+                module: module.name().to_owned(),
+                name: signature.name.clone(),
+                mismatch,
+            })?;
+        }
+        let plan = Plan::new(&signature).map_err(|what| PrototypeError {
+            prototype: signature.to_string(),
+            what,
+            at: 1,
+        })?;
+        Binding::make(core, export.address, signature, plan).map_err(BindError::Memory)
+    }
+
+    /// Binds one of the module's own procedures for the runtime (`lockgate_abi::symbol`), integers in and
+    /// out; `None` if the module has it not.
+    pub fn internal(core: &Arc<Core>, name: &str) -> Option<std::io::Result<Binding>> {
+        let export = core.module().export(name)?;
+        let word = Type::Integer { bytes: 8, signed: false };
+        let signature = Signature { name: name.to_owned(), result: word.clone(), parameters: vec![word] };
+        let plan = Plan::new(&signature).expect("one word fits in registers");
+        Some(Binding::make(core, export.address, signature, plan))
+    }
+
+    fn make(core: &Arc<Core>, address: u64, signature: Signature, plan: Plan) -> std::io::Result<Binding> {
+        let mut extras = core.extras();
+        if plan.stack_words > 0 {
+            extras |= EXTRA_STACK;
+        }
+        if plan.result_size > 0 {
+            extras |= EXTRA_RESULT;
+        }
+        let limit = core.time_limit().map_or(0, |limit| limit.as_millis() as u64);
+        let header = Box::new(BindingHeader {
+            proxy: proxy(),
+            window: core.base(),
+            target: core.base() + window::IMAGE + address,
+            id: core.id(),
+            extras,
+            stack_words: plan.stack_words,
+            result_size: plan.result_size,
+            result_room: plan.result_size.next_multiple_of(16),
+            limit,
+            gates: core.gates().gates(),
+            domain: Arc::as_ptr(core),
+        });
+        let thunk = Thunk::new(&raw const *header)?;
+        Ok(Binding { thunk, _header: header, signature, plan, core: core.clone() })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.signature.name
+    }
+
+    pub fn domain(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// The thunk: a C function with the bound signature.
+    #[inline(always)]
+    pub fn code(&self) -> *const () {
+        self.thunk.code()
+    }
+}
+
+/// The candidate that differs from `name` in the fewest letters, if in few.
+fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+    let distance = |other: &str| {
+        let mut row: Vec<usize> = (0..=other.len()).collect();
+        for (i, a) in name.bytes().enumerate() {
+            let mut corner = row[0];
+            row[0] = i + 1;
+            for (j, b) in other.bytes().enumerate() {
+                let change = corner + usize::from(a != b);
+                corner = row[j + 1];
+                row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+            }
+        }
+        row[other.len()]
+    };
+    let (near, best) = candidates.map(|c| (distance(c), c)).min()?;
+    (near <= name.len() / 3 + 1).then(|| best.to_owned())
+}
+
+/// A value of a call whose signature is known at run time only.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing: the result of a `void` function.
+    Void,
+    /// A signed integer of any size.
+    Signed(i64),
+    /// An unsigned integer of any size.
+    Unsigned(u64),
+    /// A `float`.
+    Float(f32),
+    /// A `double`.
+    Double(f64),
+    /// A pointer of the domain.
+    Pointer(u64),
+    /// A structure: its bytes, laid out as C does.
+    Struct(Vec<u8>),
+}
+
+/// A function bound by its C prototype.
+#[derive(Clone)]
+pub struct Dynamic {
+    binding: Arc<Binding>,
+}
+
+impl Dynamic {
+    pub(crate) fn new(binding: Arc<Binding>) -> Dynamic {
+        Dynamic { binding }
+    }
+
+    /// Name, result and parameters.
+    pub fn signature(&self) -> &Signature {
+        &self.binding.signature
+    }
+
+    /// Calls the function.
+    ///
+    /// # Errors
+    /// [`CallError::Arguments`] if the values do not fit the signature, else what happened in the domain.
+    pub fn call(&self, arguments: &[Value]) -> Result<Value, CallError> {
+        let signature = &self.binding.signature;
+        if arguments.len() != signature.parameters.len() {
+            let (given, wanted) = (arguments.len(), signature.parameters.len());
+            return Err(CallError::Arguments(format!(
+                "{signature} takes {wanted} arguments, {given} were given"
+            )));
+        }
+        let plan = &self.binding.plan;
+        let mut registers = invoke_sys::Registers::default();
+        let mut stack = vec![0_u64; plan.stack_words as usize];
+        for (number, (value, kind)) in arguments.iter().zip(&signature.parameters).enumerate() {
+            let words = words(value, kind).ok_or_else(|| {
+                CallError::Arguments(format!(
+                    "argument {} of {signature}: {value:?} is not of type {kind}",
+                    number + 1
+                ))
+            })?;
+            match &plan.parameters[number] {
+                Place::Registers(places) => {
+                    for (place, word) in places.iter().zip(words) {
+                        match place {
+                            Register::Integer(n) => registers.integers[usize::from(*n)] = word,
+                            Register::Vector(n) => registers.vectors[usize::from(*n)] = word,
+                        }
+                    }
+                }
+                Place::Stack(at) => stack[*at as usize..*at as usize + words.len()].copy_from_slice(&words),
+                Place::Memory => unreachable!("parameters are never returned"),
+            }
+        }
+        let mut memory = vec![0_u64; (plan.result_size as usize).div_ceil(8)];
+        if plan.result == Place::Memory {
+            registers.integers[0] = memory.as_mut_ptr() as u64;
+        }
+        let results = self.binding.invoke_all(&mut registers, &stack)?;
+        let words = match &plan.result {
+            Place::Registers(places) => places
+                .iter()
+                .map(|place| match place {
+                    Register::Integer(n) => results.integers[usize::from(*n)],
+                    Register::Vector(n) => results.vectors[usize::from(*n)],
+                })
+                .collect(),
+            _ => memory,
+        };
+        Ok(value(&words, &signature.result))
+    }
+}
+
+/// A value as eightbytes; `None` if it is not of type `kind` or does not fit.
+fn words(value: &Value, kind: &Type) -> Option<Vec<u64>> {
+    let word = match (value, kind) {
+        (Value::Signed(n), Type::Integer { bytes, signed }) => {
+            let bits = u32::from(*bytes) * 8;
+            let fits = if *signed {
+                (n << (64 - bits)) >> (64 - bits) == *n
+            } else {
+                *n >= 0 && fits_unsigned(*n as u64, bits)
+            };
+            fits.then_some(*n as u64)?
+        }
+        (Value::Unsigned(n), Type::Integer { bytes, signed }) => {
+            let bits = u32::from(*bytes) * 8 - u32::from(*signed);
+            fits_unsigned(*n, bits).then_some(*n)?
+        }
+        (Value::Float(x), Type::Float) => u64::from(x.to_bits()),
+        (Value::Double(x), Type::Double) => x.to_bits(),
+        (Value::Pointer(p), Type::Pointer) => *p,
+        (Value::Struct(bytes), Type::Struct(_)) if bytes.len() == kind.size() => {
+            return Some(
+                bytes
+                    .chunks(8)
+                    .map(|chunk| {
+                        let mut word = [0; 8];
+                        word[..chunk.len()].copy_from_slice(chunk);
+                        u64::from_le_bytes(word)
+                    })
+                    .collect(),
+            );
+        }
+        _ => return None,
+    };
+    Some(vec![word])
+}
+
+fn fits_unsigned(value: u64, bits: u32) -> bool {
+    bits == 64 || value >> bits == 0
+}
+
+/// The value of type `kind` in `words`.
+fn value(words: &[u64], kind: &Type) -> Value {
+    let word = words.first().copied().unwrap_or_default();
+    match kind {
+        Type::Void => Value::Void,
+        Type::Integer { bytes, signed } => {
+            let unused = 64 - u32::from(*bytes) * 8;
+            if *signed {
+                Value::Signed(((word << unused) as i64) >> unused)
+            } else {
+                Value::Unsigned((word << unused) >> unused)
+            }
+        }
+        Type::Float => Value::Float(f32::from_bits(word as u32)),
+        Type::Double => Value::Double(f64::from_bits(word)),
+        Type::Pointer => Value::Pointer(word),
+        Type::Struct(_) => {
+            let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+            bytes.truncate(kind.size());
+            Value::Struct(bytes)
+        }
+    }
+}

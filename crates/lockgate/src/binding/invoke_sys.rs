@@ -1,0 +1,58 @@
+//! Calling a thunk with arguments from memory.
+use super::Binding;
+use crate::call::thread_sys;
+use crate::error::CallError;
+
+/// Registers of a call, in the order in which `lockgate_invoke` loads them.
+#[repr(C)]
+#[derive(Default)]
+pub(super) struct Registers {
+    /// rdi rsi rdx rcx r8 r9.
+    pub integers: [u64; 6],
+    /// Low halves of xmm0–xmm7.
+    pub vectors: [u64; 8],
+}
+
+/// Registers after a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Results {
+    /// rax rdx.
+    pub integers: [u64; 2],
+    /// Low halves of xmm0 and xmm1.
+    pub vectors: [u64; 2],
+}
+
+// SAFETY: the header's pointers lead to the domain's core and tables, which are Sync and kept alive by the binding.
+unsafe impl Send for Binding {}
+// SAFETY: as above.
+unsafe impl Sync for Binding {}
+
+unsafe extern "C" {
+    /// In `call/proxy_asm.rs`.
+    fn lockgate_invoke(thunk: *const (), registers: *mut Registers, stack: *const u64, words: u64);
+}
+
+impl Binding {
+    /// Calls with integer arguments only.
+    ///
+    /// # Errors
+    /// What happened instead of a return.
+    pub fn invoke(&self, arguments: &[u64]) -> Result<Results, CallError> {
+        let mut registers = Registers::default();
+        registers.integers[..arguments.len()].copy_from_slice(arguments);
+        self.invoke_all(&mut registers, &[])
+    }
+
+    /// Calls with all registers and the words of stack arguments that the plan asks for.
+    pub(super) fn invoke_all(&self, registers: &mut Registers, stack: &[u64]) -> Result<Results, CallError> {
+        assert_eq!(stack.len(), self.plan.stack_words as usize);
+        // SAFETY: the proxy copies as many stack words as the plan says and follows the System V ABI; a result in memory
+        // goes where the first register points, which `Dynamic::call` made large enough.
+        unsafe { lockgate_invoke(self.code(), registers, stack.as_ptr(), stack.len() as u64) };
+        if thread_sys::failed() {
+            return Err(thread_sys::take_error(self));
+        }
+        let [rax, rdx, xmm0, xmm1, ..] = registers.integers;
+        Ok(Results { integers: [rax, rdx], vectors: [xmm0, xmm1] })
+    }
+}

@@ -1,0 +1,389 @@
+//! A call from a domain to the host, in execution order: stub, gate, host function, return.
+//!
+//! A stub in the window ([`super::stubs`]) loads the number of the function into r11d and jumps here
+//! through the thread's block. The gate leaves the control stack at once (rule R7), for the host's stack below the
+//! proxy's frame, makes a record next to the entry's, and calls. Calls back into the domain start below the module's
+//! live frames (rule R9): the thread's slot for the domain is lowered meanwhile.
+//!
+//! Registers: rbx the gate record, r12 the address of the slot-table entry; both restored at the end.
+
+use super::layout::*;
+use lockgate_abi::gate::IMPORT_DEPTH;
+use std::mem::offset_of;
+
+/// Bytes that an entry made from a gate keeps clear below the module's rsp: the data stack's red zone,
+/// which a system call must not change, and what the rewriter saves below it.
+const RED_ZONE: u64 = 256;
+
+core::arch::global_asm!(
+    r#"
+    # What debuggers need: the caller's frame is on the control stack, rbx and r12 are in the record.
+    # CFA = *(rbx + CONTROL) + 8; rbx at rbx + RBX; r12 at rbx + R12.
+    .macro lockgate_gate_frame
+    .cfi_escape 0x0f,0x05,0x73,{CONTROL},0x06,0x23,0x08
+    .cfi_escape 0x10,0x03,0x02,0x73,{RBX}
+    .cfi_escape 0x10,0x0c,0x02,0x73,{R12}
+    .endm
+
+    .text
+    .p2align 6
+    .globl lockgate_gate_import
+    .hidden lockgate_gate_import
+    .type lockgate_gate_import,@function
+lockgate_gate_import: # r11d slot of the gate table; arguments in place, as in any call
+    .cfi_startproc
+    mov lockgate_thread@gottpoff(%rip),%r10
+    mov %fs:{TOP}(%r10),%rax # the entry's record
+    mov %rsp,{RECORD}+{CONTROL}(%rax)
+    mov {HOST}(%rax),%rsp # the host's stack
+    mov %rbx,{RECORD}+{RBX}(%rax)
+    lea {RECORD}(%rax),%rbx
+    lockgate_gate_frame
+    mov %r12,{R12}(%rbx)
+    mov {BINDING}(%rax),%rax
+    mov {GATES}(%rax),%rax
+    cmp {IMPORT_COUNT}(%rax),%r11
+    jae .Lgate_missing
+    imul ${GATE_ENTRY_SIZE},%r11,%r11
+    add {IMPORTS}(%rax),%r11
+    jmp .Lgate_call
+
+    .p2align 6
+    .globl lockgate_gate_callback
+    .hidden lockgate_gate_callback
+lockgate_gate_callback: # r11d number of the callback
+    mov lockgate_thread@gottpoff(%rip),%r10
+    mov %fs:{TOP}(%r10),%rax
+    mov %rsp,{RECORD}+{CONTROL}(%rax)
+    mov {HOST}(%rax),%rsp
+    mov %rbx,{RECORD}+{RBX}(%rax)
+    lea {RECORD}(%rax),%rbx
+    mov %r12,{R12}(%rbx)
+    mov {BINDING}(%rax),%rax
+    mov {GATES}(%rax),%rax
+    cmp {CALLBACK_COUNT}(%rax),%r11
+    jae .Lgate_missing
+    imul ${GATE_ENTRY_SIZE},%r11,%r11
+    add {CALLBACKS}(%rax),%r11
+
+.Lgate_call: # r11 the entry; r10 the thread-block offset
+    movq ${GATE},{KIND}(%rbx)
+    mov %r11,{GATE_ENTRY}(%rbx)
+    mov {BINDING}-{RECORD}(%rbx),%r12
+    testl ${X87}|{MXCSR_BIT},{EXTRAS}(%r12)
+    jnz .Lgate_cpu
+.Lgate_slot:
+    mov {ID}(%r12),%r12d
+    shl $3,%r12
+    add %fs:{SLOTS}(%r10),%r12
+    mov (%r12),%rax
+    mov %rax,{SLOT}(%rbx)
+    mov {CONTROL}(%rbx),%rax
+    sub ${RED_ZONE},%rax
+    and $-16,%rax
+    mov %rax,(%r12)
+    mov %rbx,%fs:{TOP}(%r10) # from here on a fault is the host's
+    mov {STACK_WORDS}(%r11),%rax
+    test %rax,%rax
+    jnz .Lgate_stack
+.Lgate_go:
+    call *{FUNCTION}(%r11)
+
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmpq $0,%fs:{PENDING}(%r10)
+    jne .Lgate_pending
+.Lgate_back:
+    mov {BINDING}-{RECORD}(%rbx),%rcx
+    testl ${X87}|{MXCSR_BIT},{EXTRAS}(%rcx)
+    jnz .Lgate_cpu_back
+.Lgate_window: # a nested call may have left another window's gs (R15, R19)
+    mov {WINDOW}(%rcx),%rcx
+    rdgsbase %rsi
+    cmp %rcx,%rsi
+    jne .Lgate_gs
+.Lgate_leave:
+    mov {SLOT}(%rbx),%rcx
+    mov %rcx,(%r12)
+    lea -{RECORD}(%rbx),%rcx
+    mov %rcx,%fs:{TOP}(%r10)
+    mov {R12}(%rbx),%r12
+    mov {CONTROL}(%rbx),%rsp
+    mov {RBX}(%rbx),%rbx
+    ret
+
+    # Out of line.
+
+.Lgate_missing:
+    lea lockgate_no_function(%rip),%r11
+    jmp .Lgate_call
+
+.Lgate_cpu: # the host's control words for the host's code (R17); r12 the binding
+    testl ${X87},{EXTRAS}(%r12)
+    jz 1f
+    fnstcw {X87_CONTROL}(%rbx)
+    fninit
+    fldcw {ENTRY_X87}-{RECORD}(%rbx)
+1:
+    testl ${MXCSR_BIT},{EXTRAS}(%r12)
+    jz .Lgate_slot
+    stmxcsr {GATE_MXCSR}(%rbx)
+    ldmxcsr {ENTRY_MXCSR}-{RECORD}(%rbx)
+    jmp .Lgate_slot
+
+.Lgate_stack: # stack arguments, copied once; a fault while copying ends the call (R23)
+    push %rdi
+    push %rsi
+    push %rdx
+    push %rcx
+    mov %rsp,%rsi
+    lea 1(%rax),%rcx
+    and $-2,%rcx
+    shl $3,%rcx
+    sub %rcx,%rsp
+    push %rsi
+    push %r11
+    lea 16(%rsp),%rdi
+    mov %rax,%rdx
+    shl $3,%rdx
+    mov {CONTROL}(%rbx),%rsi
+    sub ${OFF}-8,%rsi
+    mov {BINDING}-{RECORD}(%rbx),%rcx
+    mov {GATES}(%rcx),%rcx
+    mov {IMPORTS}(%rcx),%rax
+    cmp %rax,%r11
+    jb 1f
+    mov {IMPORT_COUNT}(%rcx),%rcx
+    imul ${GATE_ENTRY_SIZE},%rcx,%rcx
+    add %rcx,%rax
+    cmp %rax,%r11
+    jae 1f
+    add ${IMPORT_DEPTH},%rsi # an import is called through a thunk of the module
+1:
+    call {copy}
+    pop %r11
+    pop %rsi
+    test %rax,%rax
+    jnz .Lgate_stack_fault
+    mov 24(%rsi),%rdi
+    mov 8(%rsi),%rdx
+    mov (%rsi),%rcx
+    mov 16(%rsi),%rsi
+    jmp .Lgate_go
+
+.Lgate_stack_fault:
+    mov {HOST}-{RECORD}(%rbx),%rsp
+    mov %rbx,%rdi
+    call {argument_fault}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    jmp .Lgate_unwind
+
+.Lgate_pending: # does the call end here?
+    push %rax
+    push %rdx
+    sub $16,%rsp
+    movsd %xmm0,(%rsp)
+    movsd %xmm1,8(%rsp)
+    mov %rbx,%rdi
+    call {pending}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    test %eax,%eax
+    jnz .Lgate_unwind
+    movsd (%rsp),%xmm0
+    movsd 8(%rsp),%xmm1
+    add $16,%rsp
+    pop %rdx
+    pop %rax
+    jmp .Lgate_back
+
+.Lgate_unwind: # to the entry's caller, as the exit stub does
+    mov {SLOT}(%rbx),%rcx
+    mov %rcx,(%r12)
+    lea -{RECORD}(%rbx),%rcx
+    mov %rcx,%fs:{TOP}(%r10)
+    jmp lockgate_exit
+
+.Lgate_cpu_back: # the module's control words; rcx its binding
+    testl ${X87},{EXTRAS}(%rcx)
+    jz 1f
+    fldcw {X87_CONTROL}(%rbx)
+1:
+    testl ${MXCSR_BIT},{EXTRAS}(%rcx)
+    jz .Lgate_window
+    ldmxcsr {GATE_MXCSR}(%rbx)
+    jmp .Lgate_window
+
+.Lgate_gs:
+    wrgsbase %rcx
+    jmp .Lgate_leave
+    .cfi_endproc
+    .size lockgate_gate_import,.-lockgate_gate_import
+
+    # System calls: Linux's registers; all but rax, rcx and r11 are the module's afterwards, vectors
+    # included.
+    .p2align 6
+    .globl lockgate_gate_syscall
+    .hidden lockgate_gate_syscall
+    .type lockgate_gate_syscall,@function
+lockgate_gate_syscall:
+    .cfi_startproc
+    mov lockgate_thread@gottpoff(%rip),%r11
+    mov %fs:{TOP}(%r11),%rcx
+    mov %rsp,{RECORD}+{CONTROL}(%rcx)
+    mov {HOST}(%rcx),%rsp
+    mov %rbx,{RECORD}+{RBX}(%rcx)
+    lea {RECORD}(%rcx),%rbx
+    lockgate_gate_frame
+    mov %r12,{R12}(%rbx)
+    movq ${GATE},{KIND}(%rbx)
+    movq $0,{GATE_ENTRY}(%rbx)
+    push %r9
+    push %r8
+    push %r10
+    push %rdx
+    push %rsi
+    push %rdi
+    push %rax
+    mov {BINDING}(%rcx),%rcx
+    mov {ID}(%rcx),%r12d
+    shl $3,%r12
+    add %fs:{SLOTS}(%r11),%r12
+    mov (%r12),%rax
+    mov %rax,{SLOT}(%rbx)
+    mov {CONTROL}(%rbx),%rax
+    sub ${RED_ZONE},%rax
+    and $-16,%rax
+    mov %rax,(%r12)
+    mov %rbx,%fs:{TOP}(%r11)
+
+    mov %rsp,%rsi # the frame
+    mov {GATES}(%rcx),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    sub {XSAVE_SIZE}(%rip),%rsp
+    and $-64,%rsp
+    movq $0,512+16(%rsp)
+    movq $0,512+24(%rsp)
+    movq $0,512+32(%rsp)
+    movq $0,512+40(%rsp)
+    movq $0,512+48(%rsp)
+    movq $0,512+56(%rsp)
+    xsavec (%rsp)
+    testl ${X87},{EXTRAS}(%rcx)
+    jz 1f
+    fninit
+    fldcw {ENTRY_X87}-{RECORD}(%rbx)
+1:
+    testl ${MXCSR_BIT},{EXTRAS}(%rcx)
+    jz 2f
+    ldmxcsr {ENTRY_MXCSR}-{RECORD}(%rbx)
+2:
+    mov %rbx,%rdi
+    call {syscall}
+    mov %rax,%rcx
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmpq $0,%fs:{PENDING}(%r10)
+    jne .Lsyscall_pending
+.Lsyscall_restore:
+    mov {BINDING}-{RECORD}(%rbx),%r11
+    mov {GATES}(%r11),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    xrstor (%rsp)
+    rdgsbase %rax
+    cmp {WINDOW}(%r11),%rax
+    jne .Lsyscall_gs
+.Lsyscall_leave:
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r12)
+    lea -{RECORD}(%rbx),%rax
+    mov {HOST}(%rax),%r11
+    mov %rax,%fs:{TOP}(%r10)
+    mov -{FRAME_SIZE}+{ARGUMENTS}(%r11),%rdi
+    mov -{FRAME_SIZE}+{ARGUMENTS}+8(%r11),%rsi
+    mov -{FRAME_SIZE}+{ARGUMENTS}+16(%r11),%rdx
+    mov -{FRAME_SIZE}+{ARGUMENTS}+24(%r11),%r10
+    mov -{FRAME_SIZE}+{ARGUMENTS}+32(%r11),%r8
+    mov -{FRAME_SIZE}+{ARGUMENTS}+40(%r11),%r9
+    mov %rcx,%rax
+    xor %ecx,%ecx
+    xor %r11d,%r11d
+    mov {R12}(%rbx),%r12
+    mov {CONTROL}(%rbx),%rsp
+    mov {RBX}(%rbx),%rbx
+    ret
+
+.Lsyscall_gs:
+    mov {WINDOW}(%r11),%rax
+    wrgsbase %rax
+    jmp .Lsyscall_leave
+
+.Lsyscall_pending: # does the call end here?
+    mov %rcx,{GATE_ENTRY}(%rbx)
+    mov %rbx,%rdi
+    call {pending}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    test %eax,%eax
+    jnz .Lgate_unwind
+    mov {GATE_ENTRY}(%rbx),%rcx
+    jmp .Lsyscall_restore
+    .cfi_endproc
+    .size lockgate_gate_syscall,.-lockgate_gate_syscall
+
+    # What an unknown slot or callback number reaches.
+    .section .data.rel.ro.lockgate,"aw",@progbits
+    .p2align 3
+lockgate_no_function:
+    .quad {missing}
+    .fill ({GATE_ENTRY_SIZE}-8)/8,8,0
+    .text
+    "#,
+    TOP = const offset_of!(ThreadBlock, top),
+    SLOTS = const offset_of!(ThreadBlock, slots),
+    PENDING = const offset_of!(ThreadBlock, pending),
+    GATE = const GATE,
+    RECORD = const RECORD,
+    KIND = const offset_of!(GateRecord, kind),
+    BINDING = const offset_of!(EntryRecord, binding),
+    HOST = const offset_of!(EntryRecord, host),
+    ENTRY_MXCSR = const offset_of!(EntryRecord, mxcsr),
+    ENTRY_X87 = const offset_of!(EntryRecord, x87_control),
+    CONTROL = const offset_of!(GateRecord, control),
+    SLOT = const offset_of!(GateRecord, slot),
+    GATE_ENTRY = const offset_of!(GateRecord, entry),
+    RBX = const offset_of!(GateRecord, rbx),
+    R12 = const offset_of!(GateRecord, r12),
+    GATE_MXCSR = const offset_of!(GateRecord, mxcsr),
+    X87_CONTROL = const offset_of!(GateRecord, x87_control),
+    WINDOW = const offset_of!(BindingHeader, window),
+    ID = const offset_of!(BindingHeader, id),
+    EXTRAS = const offset_of!(BindingHeader, extras),
+    GATES = const offset_of!(BindingHeader, gates),
+    IMPORTS = const offset_of!(Gates, imports),
+    IMPORT_COUNT = const offset_of!(Gates, import_count),
+    CALLBACKS = const offset_of!(Gates, callbacks),
+    CALLBACK_COUNT = const offset_of!(Gates, callback_count),
+    XSAVE_MASK = const offset_of!(Gates, xsave_mask),
+    GATE_ENTRY_SIZE = const size_of::<GateEntry>(),
+    FUNCTION = const offset_of!(GateEntry, function),
+    STACK_WORDS = const offset_of!(GateEntry, stack_words),
+    FRAME_SIZE = const size_of::<SyscallFrame>(),
+    ARGUMENTS = const offset_of!(SyscallFrame, arguments),
+    X87 = const EXTRA_X87,
+    MXCSR_BIT = const EXTRA_MXCSR,
+    OFF = const lockgate_abi::code::OFF,
+    RED_ZONE = const RED_ZONE,
+    IMPORT_DEPTH = const IMPORT_DEPTH,
+    XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
+    copy = sym crate::copy_asm::lockgate_copy,
+    syscall = sym super::gate_sys::lockgate_syscall,
+    pending = sym super::gate_sys::lockgate_pending,
+    missing = sym super::gate_sys::lockgate_missing,
+    argument_fault = sym super::gate_sys::lockgate_argument_fault,
+    options(att_syntax)
+);
+
+// One-byte LEB128 offsets for the debugger.
+const _: () = {
+    assert!(offset_of!(GateRecord, r12) < 64);
+    assert!(offset_of!(GateEntry, function) == 0);
+};

@@ -1,0 +1,188 @@
+//! What gates do in Rust: system calls, closures, and ending the call in progress.
+use super::layout::{ENTRY, EntryRecord, GATE, GateRecord, IDLE, RECORD, Record, SyscallFrame};
+use super::signals_sys::why_stop;
+use super::thread_sys::{self, STATUS_FAULT, ThreadState};
+use crate::domain::Core;
+use crate::error::CallError;
+use crate::fault::{Cause, RawFault, Registers};
+use crate::syscall::{self, Outcome, SyscallContext, Thread};
+use std::any::Any;
+use std::arch::x86_64::{__cpuid_count, _xgetbv};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bytes that a system-call gate needs for XSAVEC.
+pub(super) static XSAVE_SIZE: AtomicU64 = AtomicU64::new(0);
+
+/// State components of XSAVE (Intel SDM vol. 1, 13.1).
+pub(crate) mod component {
+    pub const X87: u64 = 1;
+    pub const SSE: u64 = 2;
+    pub const AVX: u64 = 4;
+    pub const AVX512: u64 = 0xe0;
+}
+
+/// Sizes the save area of system-call gates; returns the components that the system lets programs use.
+pub(crate) fn prepare() -> u64 {
+    // SAFETY: host::prepare has checked for OSXSAVE and XSAVEC.
+    let (size, enabled) = unsafe { (__cpuid_count(0xd, 0).ecx, _xgetbv(0)) };
+    XSAVE_SIZE.store((u64::from(size) + 63) & !63, Ordering::Release);
+    enabled
+}
+
+/// The gate that the calling thread is in.
+fn gate() -> *mut GateRecord {
+    // SAFETY: our own block, attached: only gates call this.
+    unsafe { (*thread_sys::block()).top.cast() }
+}
+
+/// The entry below `gate`.
+unsafe fn entry(gate: *const GateRecord) -> *const EntryRecord {
+    // SAFETY: below a gate's record is its entry's.
+    unsafe { gate.byte_sub(RECORD as usize).cast() }
+}
+
+/// Address that the host gave with the function being called: [`super::layout::GateEntry::context`].
+pub(crate) fn context() -> usize {
+    // SAFETY: functions with a context are only called through gates, whose record names the entry.
+    unsafe { (*(*gate()).entry).context }
+}
+
+/// The domain that calls the host, while the host's function runs.
+///
+/// # Safety
+/// Only inside a function that a gate called; the reference ends with it.
+pub(crate) unsafe fn caller<'a>() -> &'a Core {
+    // SAFETY: a live entry's binding keeps its domain.
+    unsafe { &*(*(*entry(gate())).binding).domain }
+}
+
+/// Ends the domain's call when the host's function returns.
+pub(crate) fn end_call(cause: Cause) {
+    let gate = gate();
+    // SAFETY: the thread is in a gate: its record, its entry's and its state are live.
+    unsafe {
+        let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
+        record_fault(state, gate, cause);
+        (*state.block).pending = 1;
+    }
+}
+
+/// As [`end_call`]: the panic of a host function becomes the error of the call.
+pub(crate) fn end_with_panic(payload: Box<dyn Any + Send>) {
+    end_call(Cause::Panic);
+    if let Some(state) = thread_sys::current() {
+        state.panic.set(Some(payload));
+    }
+}
+
+unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, cause: Cause) {
+    // SAFETY: live records; the return address is on the control stack, where the module's call put it.
+    unsafe {
+        let control = (*gate).control;
+        let registers =
+            Registers { rip: (control as *const u64).read(), rsp: control + 8, ..Registers::default() };
+        *state.fault.get() = Some(RawFault { cause, address: 0, registers });
+    }
+}
+
+/// Called by gates when something is pending, with the gate's record still on top. Returns 1 if the call
+/// ends: the thread's status says why then.
+///
+/// # Safety
+/// Only gates call it.
+pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord) -> u32 {
+    // SAFETY: live records and the thread's own state.
+    unsafe {
+        let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
+        let block = state.block;
+        let stop = why_stop(state, entry(gate));
+        if let Some(cause) = stop
+            && (*state.fault.get()).is_none()
+        {
+            record_fault(state, gate, cause);
+        }
+        let ends = (*state.fault.get()).is_some();
+        let outermost = (*entry(gate).cast::<Record>().byte_sub(RECORD as usize)).kind == IDLE;
+        (*block).pending = u64::from(ends && stop == Some(Cause::TimeLimit) && !outermost);
+        if ends {
+            (*block).status = STATUS_FAULT;
+        }
+        u32::from(ends)
+    }
+}
+
+/// Called in place of a host function that is not there.
+pub(super) extern "C" fn lockgate_missing() {
+    end_call(Cause::NoFunction);
+}
+
+/// Code address of [`lockgate_missing`].
+pub(crate) fn missing() -> usize {
+    lockgate_missing as *const () as usize
+}
+
+/// Called when a host function's stack arguments could not be copied (rule R23).
+///
+/// # Safety
+/// Only gates call it.
+pub(super) unsafe extern "C" fn lockgate_argument_fault(gate: *mut GateRecord) {
+    // SAFETY: live records and the thread's own state.
+    unsafe {
+        let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
+        record_fault(state, gate, Cause::Arguments);
+        (*state.block).status = STATUS_FAULT;
+        (*state.block).pending = 0;
+    }
+}
+
+/// A system call. Returns the value for rax.
+///
+/// # Safety
+/// Only the system-call gate calls it.
+pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+    // SAFETY: live records, the gate's frame on the host's stack.
+    let (domain, frame, control, limit) = unsafe {
+        let domain = &*(*(*entry(gate)).binding).domain;
+        (domain, &*frame, (*gate).control, (*thread_sys::block()).limit)
+    };
+    let emulate = || {
+        let deadline = (limit != 0).then(|| Instant::now() + Duration::from_millis(limit));
+        let thread = Thread { slot: domain.slot_of(control), deadline };
+        let memory = domain.services();
+        let mut context = SyscallContext { memory: &memory, process: domain.process(), thread };
+        syscall::dispatch(&mut context, frame.number, frame.arguments)
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
+        Ok(Outcome::Return(value)) => value,
+        Ok(Outcome::Exit(status)) => {
+            end_call(Cause::Exit(status));
+            0
+        }
+        Ok(Outcome::Fault(fault)) => {
+            end_call(Cause::Syscall(fault));
+            0
+        }
+        Err(payload) => {
+            end_with_panic(payload);
+            0
+        }
+    }
+}
+
+/// Attaches the calling thread to `domain` ahead of its first call.
+///
+/// # Errors
+/// Why it cannot enter.
+pub(crate) fn enter_early(domain: &Arc<Core>) -> Result<(), CallError> {
+    let state = thread_sys::attach()?;
+    thread_sys::publish(&state);
+    // SAFETY: the top record is always valid.
+    if unsafe { (*(*state.block).top).kind } == ENTRY {
+        return Err(CallError::SignalHandler);
+    }
+    domain.attach(&state)
+}
+
+const _: () = assert!(GATE != ENTRY);

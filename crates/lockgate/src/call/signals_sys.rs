@@ -1,0 +1,421 @@
+//! Signals: faults of domains become errors of calls; everything else goes to the host's own handlers.
+//!
+//! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
+//! thread's innermost record alone (rule R14). All handlers of the process must run on the alternate stack
+//! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
+use super::layout::{ENTRY, EntryRecord, GATE, GateRecord, IDLE, RECORD, Record};
+use super::thread_sys::{self, STATUS_FAULT, ThreadState};
+use crate::copy_asm as guarded;
+use crate::fault::{Cause, RawFault, Registers};
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use lockgate_abi::window;
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::{Mutex, Once};
+
+/// Signals that faulting instructions raise.
+const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+const LAST_SIGNAL: c_int = 64;
+/// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
+const CLEAN_FLAGS: i64 = 0x202;
+/// x87 control word after fninit.
+const CLEAN_X87: u16 = 0x37f;
+const SA_RESTORER: u64 = 0x0400_0000;
+
+/// The kernel's struct sigaction.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Action {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: u64,
+}
+
+static DEFAULT: Action = Action { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
+
+/// What the host wants for each fault signal. Pointees are never freed: handlers may hold them.
+static CHAINED: [AtomicPtr<Action>; FAULTS.len()] =
+    [const { AtomicPtr::new((&raw const DEFAULT).cast_mut()) }; FAULTS.len()];
+/// The distinct pointees.
+static KNOWN: Mutex<Vec<&'static Action>> = Mutex::new(Vec::new());
+/// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`].
+static NUDGE: AtomicI32 = AtomicI32::new(0);
+
+unsafe extern "C" {
+    fn lockgate_exit();
+    fn lockgate_sigreturn();
+}
+
+core::arch::global_asm!(
+    r#"
+    .text
+    .p2align 4
+    .globl lockgate_sigreturn
+    .hidden lockgate_sigreturn
+    .type lockgate_sigreturn,@function
+lockgate_sigreturn:
+    mov ${NUMBER},%eax
+    syscall
+    .size lockgate_sigreturn,.-lockgate_sigreturn
+    "#,
+    NUMBER = const libc::SYS_rt_sigreturn,
+    options(att_syntax)
+);
+
+/// Installs the handlers, once.
+pub(crate) fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        settle_libc();
+        for (index, &signal) in FAULTS.iter().enumerate() {
+            let previous = kernel_action(signal, Some(&ours(on_fault as *const () as usize, 0)));
+            CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
+        }
+        // The highest real-time signal that nobody uses.
+        let free =
+            (libc::SIGRTMIN()..=LAST_SIGNAL).rev().find(|&s| kernel_action(s, None).handler == libc::SIG_DFL);
+        if let Some(signal) = free {
+            kernel_action(signal, Some(&ours(on_nudge as *const () as usize, 0)));
+            NUDGE.store(signal, Ordering::Release);
+        }
+    });
+}
+
+fn ours(handler: usize, mask: u64) -> Action {
+    let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64 | SA_RESTORER;
+    Action { handler, flags, restorer: lockgate_sigreturn as *const () as usize, mask }
+}
+
+/// The one copy of an action that lives forever.
+fn known(action: Action) -> &'static Action {
+    let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(&same) = known.iter().find(|&&k| *k == action) {
+        return same;
+    }
+    let new: &'static Action = Box::leak(Box::new(action));
+    known.push(new);
+    new
+}
+
+/// glibc installs SIGCANCEL's handler at the first `pthread_cancel` and SIGSETXID's at the first thread, both
+/// without SA_ONSTACK: have it done now, so that [`check_handlers`] can mend them (rule R11).
+fn settle_libc() {
+    extern "C" fn wait(_: *mut c_void) -> *mut c_void {
+        // SAFETY: pause is a cancellation point.
+        unsafe {
+            loop {
+                libc::pause();
+            }
+        }
+    }
+    // SAFETY: the thread does nothing but wait for its cancellation; nothing of it is used afterwards.
+    unsafe {
+        let mut thread = 0;
+        if libc::pthread_create(&mut thread, ptr::null(), wait, ptr::null_mut()) == 0 {
+            pthread_cancel(thread);
+            libc::pthread_join(thread, ptr::null_mut());
+        }
+    }
+}
+
+unsafe extern "C" {
+    fn pthread_cancel(thread: libc::pthread_t) -> c_int;
+}
+
+/// Makes every handler of the process run on the alternate stack.
+///
+/// # Errors
+/// The number of a signal whose handler does not and cannot be changed.
+pub(crate) fn check_handlers() -> Result<(), i32> {
+    for signal in 1..=LAST_SIGNAL {
+        let action = kernel_action(signal, None);
+        let handled = action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN;
+        if handled && action.flags & libc::SA_ONSTACK as u64 == 0 {
+            kernel_action(signal, Some(&Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action }));
+            if kernel_action(signal, None).flags & libc::SA_ONSTACK as u64 == 0 {
+                return Err(signal);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Asks a thread to look at its state.
+pub(crate) fn nudge(tid: i32) {
+    // SAFETY: sends a signal that has our handler.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, NUDGE.load(Ordering::Acquire)) };
+}
+
+/// Keeps the process's signals away from the calling thread: they are for the host's threads.
+pub(crate) fn block_all() {
+    // SAFETY: changes the calling thread's mask only.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, ptr::null_mut());
+    }
+}
+
+/// A fault.
+unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
+    unsafe {
+        let frame = &mut *context.cast::<ucontext_t>();
+        if resume_copy(frame) {
+            return;
+        }
+        let by_instruction = (*info).si_code > 0;
+        match inside(frame) {
+            Some((state, record)) if by_instruction => {
+                let raw = RawFault {
+                    cause: Cause::Signal { number: signal, code: (*info).si_code },
+                    address: (*info).si_addr() as u64,
+                    registers: Registers::of(frame),
+                };
+                leave(state, record, raw, frame);
+            }
+            _ => chain(signal, info, context),
+        }
+    }
+}
+
+/// A nudge: is the call in progress overdue, or its domain killed?
+unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel's arguments of an SA_SIGINFO handler; records up to the top are valid.
+    unsafe {
+        let frame = &mut *context.cast::<ucontext_t>();
+        let block = thread_sys::block();
+        let Some(state) = (*block).state.as_ref() else { return };
+        lock_out_of_killed(state);
+        if (*(*block).top).kind == GATE {
+            (*block).pending = 1; // the gate looks again when the host's function returns
+            return;
+        }
+        let Some((state, record)) = inside(frame) else { return };
+        let Some(cause) = why_stop(state, record) else { return };
+        let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+        let base = (*(*record).binding).window;
+        if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
+            return; // in the proxy: the next nudge finds it inside or outside
+        }
+        let raw = RawFault { cause, address: 0, registers: Registers::of(frame) };
+        leave(state, record, raw, frame);
+    }
+}
+
+/// Why the entry `record` must end, if it must.
+///
+/// # Safety
+/// `record` is a live entry of the calling thread.
+pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
+    // SAFETY: live records have live bindings; the block is our own.
+    unsafe {
+        if (*(*(*record).binding).domain).is_killed() {
+            return Some(Cause::Killed);
+        }
+        let block = state.block;
+        let overdue = state.overdue.load(Ordering::Acquire);
+        (overdue != 0 && overdue == (*block).sequence && (*block).limit != 0).then_some(Cause::TimeLimit)
+    }
+}
+
+/// Zeroes the thread's places in killed domains: the table's, and what live gates would restore.
+unsafe fn lock_out_of_killed(state: &ThreadState) {
+    // SAFETY: our own records and block; `killed` is a flag of domains that live records keep alive.
+    unsafe {
+        let mut record = (*state.block).top;
+        while (*record).kind != IDLE {
+            let entry = if (*record).kind == GATE { record.byte_sub(RECORD as usize) } else { record };
+            let binding = (*entry.cast::<EntryRecord>()).binding;
+            if (*(*binding).domain).is_killed() {
+                if (*record).kind == GATE {
+                    (*record.cast::<GateRecord>()).slot = 0;
+                }
+                state.set_slot((*binding).id, 0);
+            }
+            record = record.byte_sub(RECORD as usize);
+        }
+    }
+}
+
+/// The entry that the thread is in, if the interrupted code is the domain's: the innermost record is an
+/// entry, and the code does not run on the alternate stack, where only host handlers do.
+unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut EntryRecord)> {
+    // SAFETY: the thread's own block; `top` is valid while a state is published.
+    unsafe {
+        let block = thread_sys::block();
+        let state = (*block).state.as_ref()?;
+        let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
+        let on_alternate = rsp.wrapping_sub((*block).alternate_low) < (*block).alternate_size;
+        ((*(*block).top).kind == ENTRY && !on_alternate).then_some((state, (*block).top.cast()))
+    }
+}
+
+/// Makes the interrupted thread resume at the exit stub with the fault as the call's status. The frame's
+/// state is the host's in every respect (rule R15); general registers are restored by the proxy.
+unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, frame: &mut ucontext_t) {
+    // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
+    unsafe {
+        *state.fault.get() = Some(raw);
+        let block = state.block;
+        (*block).status = STATUS_FAULT;
+        // An overdue outermost call goes on to end at its gate, if this entry is nested in it.
+        let below = (*record.cast::<Record>().byte_sub(RECORD as usize)).kind;
+        (*block).pending = u64::from(raw.cause == Cause::TimeLimit && below != IDLE);
+        if raw.cause == Cause::Killed {
+            state.set_slot((*(*record).binding).id, 0);
+        }
+        let registers = &mut frame.uc_mcontext.gregs;
+        registers[..libc::REG_RIP as usize].fill(0);
+        registers[libc::REG_RSP as usize] = (*record).host as i64;
+        registers[libc::REG_RIP as usize] = lockgate_exit as *const () as usize as i64;
+        registers[libc::REG_EFL as usize] = CLEAN_FLAGS;
+        if let Some(x87) = frame.uc_mcontext.fpregs.as_mut() {
+            (x87.cwd, x87.swd, x87.ftw) = (CLEAN_X87, 0, 0);
+        }
+    }
+}
+
+/// Ends a guarded copy or load that faulted.
+fn resume_copy(frame: &mut ucontext_t) -> bool {
+    let rip = &mut frame.uc_mcontext.gregs[libc::REG_RIP as usize];
+    match guarded::end_of(*rip as usize) {
+        Some(end) => {
+            *rip = end as i64;
+            true
+        }
+        None => false,
+    }
+}
+
+/// Hands a signal to the host's own handler.
+unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
+    // SAFETY: pointees live forever; the handler's type is told by its flags.
+    unsafe {
+        let action = &*CHAINED[index].load(Ordering::Acquire);
+        match action.handler {
+            libc::SIG_IGN if (*info).si_code <= 0 => {}
+            libc::SIG_DFL | libc::SIG_IGN => {
+                // The default action, with the right core dump: the instruction faults again, or the
+                // signal that somebody sent is sent once more.
+                kernel_action(signal, Some(&DEFAULT));
+                if (*info).si_code <= 0 {
+                    libc::raise(signal);
+                }
+            }
+            handler if action.flags & libc::SA_SIGINFO as u64 != 0 => {
+                let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(handler);
+                handler(signal, info, context);
+            }
+            handler => {
+                let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
+}
+
+/// The kernel's action of a signal; `new` replaces it.
+fn kernel_action(signal: c_int, new: Option<&Action>) -> Action {
+    let mut old = DEFAULT;
+    let new = new.map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: both point to kernel-layout actions; 8 is the size of the mask.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, &mut old, size_of::<u64>()) };
+    old
+}
+
+/// `sigaltstack` without the interposition below.
+pub(super) unsafe fn kernel_sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    // SAFETY: the caller's pointers, as sigaltstack(2) wants them.
+    unsafe { libc::syscall(libc::SYS_sigaltstack, new, old) as c_int }
+}
+
+/// What other code of the process means when it says `sigaction`, `signal` or `sigaltstack`: these symbols come
+/// before libc's. Handlers get SA_ONSTACK; those for fault signals are chained; a thread whose alternate
+/// stack was changed must be admitted again (rules R11, R12). libc's own inner calls do not come here: they are
+/// what [`check_handlers`] is for.
+#[cfg(target_env = "gnu")]
+mod interposed {
+    use super::*;
+
+    unsafe extern "C" {
+        fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn sigaction(
+        signal: c_int,
+        new: *const libc::sigaction,
+        old: *mut libc::sigaction,
+    ) -> c_int {
+        let installed = NUDGE.load(Ordering::Acquire) != 0;
+        // SAFETY: the caller's pointers, as sigaction(2) wants them.
+        unsafe {
+            if let Some(index) = FAULTS.iter().position(|&s| s == signal).filter(|_| installed) {
+                let current = &*CHAINED[index].load(Ordering::Acquire);
+                if let Some(new) = new.as_ref() {
+                    let action = known(to_kernel(new));
+                    CHAINED[index].store(ptr::from_ref(action).cast_mut(), Ordering::Release);
+                }
+                if let Some(old) = old.as_mut() {
+                    *old = from_kernel(current);
+                }
+                return 0;
+            }
+            match new.as_ref() {
+                Some(new) if new.sa_sigaction != libc::SIG_DFL && new.sa_sigaction != libc::SIG_IGN => {
+                    let mut new = *new;
+                    new.sa_flags |= libc::SA_ONSTACK;
+                    __sigaction(signal, &new, old)
+                }
+                _ => __sigaction(signal, new, old),
+            }
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
+        // SAFETY: zeroed is a valid sigaction; BSD semantics, as glibc's own.
+        unsafe {
+            let mut new: libc::sigaction = std::mem::zeroed();
+            let mut old: libc::sigaction = std::mem::zeroed();
+            new.sa_sigaction = handler;
+            new.sa_flags = libc::SA_RESTART;
+            libc::sigaddset(&mut new.sa_mask, number);
+            if sigaction(number, &new, &mut old) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+        if !new.is_null() {
+            // SAFETY: our own block; the next call of a domain takes the slow way and installs our stack again.
+            unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
+        }
+        // SAFETY: the caller's pointers.
+        let result = unsafe { kernel_sigaltstack(new, old) };
+        if result != 0 { -1 } else { 0 }
+    }
+
+    fn to_kernel(action: &libc::sigaction) -> Action {
+        // SAFETY: the kernel's mask is the first 64 bits of libc's.
+        let mask = unsafe { ptr::from_ref(&action.sa_mask).cast::<u64>().read() };
+        Action { handler: action.sa_sigaction, flags: action.sa_flags as u32 as u64, restorer: 0, mask }
+    }
+
+    fn from_kernel(action: &Action) -> libc::sigaction {
+        // SAFETY: zeroed is a valid sigaction, its mask at least 64 bits.
+        unsafe {
+            let mut out: libc::sigaction = std::mem::zeroed();
+            out.sa_sigaction = action.handler;
+            out.sa_flags = (action.flags & !SA_RESTORER) as c_int;
+            (&raw mut out.sa_mask).cast::<u64>().write(action.mask);
+            out
+        }
+    }
+}
+
+const _: () = assert!(offset_of!(Record, kind) == 0 && offset_of!(EntryRecord, kind) == 0);

@@ -1,0 +1,78 @@
+//! The runtime's stubs in every window: the only code there that is not the module's.
+//!
+//! They are the same bytes in all windows of the process and are part of each module's memory file, in front of
+//! the code. They jump through the thread's block, so that reading them shows only an offset from `fs`
+//! (rule R24).
+use super::layout::ThreadBlock;
+use super::thread_sys;
+use lockgate_abi::gate::{CALLBACK_STUBS, CALLBACKS, SLOTS, STUB_SIZE, SYSCALL};
+use lockgate_abi::{code, window};
+use std::mem::offset_of;
+
+/// Offset from the stubs' start of the jump that callback stubs share.
+const CALLBACK_JUMP: u64 = CALLBACK_STUBS + CALLBACKS * STUB_SIZE;
+
+/// The bytes from [`window::STUBS`] to [`window::IMAGE`].
+pub(crate) fn page() -> Vec<u8> {
+    let block = thread_sys::block_offset();
+    let mut bytes = vec![0xcc; (window::IMAGE - window::STUBS) as usize];
+    let mut put = |at: u64, code: &[u8]| bytes[at as usize..at as usize + code.len()].copy_from_slice(code);
+    for slot in 0..SLOTS {
+        let entry = match slot {
+            SYSCALL => offset_of!(ThreadBlock, gate_syscall),
+            _ => offset_of!(ThreadBlock, gate_import),
+        };
+        let mut stub = load_number(slot).to_vec();
+        stub.extend(jump_through_block(block + entry as i32));
+        put(slot * STUB_SIZE, &stub);
+    }
+    for number in 0..CALLBACKS {
+        let at = CALLBACK_STUBS + number * STUB_SIZE;
+        let mut stub = code::LABEL.to_vec();
+        stub.extend(load_number(number));
+        let next = at + stub.len() as u64 + 5;
+        stub.push(0xe9); // jmp rel32
+        stub.extend(((CALLBACK_JUMP - next) as u32).to_le_bytes());
+        put(at, &stub);
+    }
+    put(CALLBACK_JUMP, &jump_through_block(block + offset_of!(ThreadBlock, gate_callback) as i32));
+    bytes
+}
+
+/// Window offset of gate slot `slot`'s stub.
+pub(crate) fn gate_stub(slot: u64) -> u64 {
+    window::STUBS + slot * STUB_SIZE
+}
+
+/// Window offset of callback `number`'s stub.
+pub(crate) fn callback_stub(number: u64) -> u64 {
+    window::STUBS + CALLBACK_STUBS + number * STUB_SIZE
+}
+
+/// `mov $number,%r11d`
+fn load_number(number: u64) -> [u8; 6] {
+    let [a, b, c, d] = (number as u32).to_le_bytes();
+    [0x41, 0xbb, a, b, c, d]
+}
+
+/// `jmp *%fs:offset`
+fn jump_through_block(offset: i32) -> [u8; 8] {
+    let [a, b, c, d] = offset.to_le_bytes();
+    [0x64, 0xff, 0x24, 0x25, a, b, c, d]
+}
+
+const _: () = assert!(CALLBACK_JUMP + 8 <= window::IMAGE - window::STUBS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_only_at_callback_stubs() {
+        let bytes = page();
+        let found: Vec<_> =
+            bytes.windows(4).enumerate().filter(|(_, w)| *w == code::LABEL).map(|(i, _)| i as u64).collect();
+        let expected: Vec<_> = (0..CALLBACKS).map(|i| CALLBACK_STUBS + i * STUB_SIZE).collect();
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,378 @@
+//! The runtime's side of a host thread: its block, records, slot table and alternate stack.
+use super::layout::{GATE, GateRecord, IDLE, RECORD, Record, ThreadBlock};
+use crate::domain::Core;
+use crate::error::CallError;
+use crate::fault::RawFault;
+use crate::space::MAX_STRIDES;
+use lockgate_abi::PAGE;
+use rustix::io::Errno;
+use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
+use std::any::Any;
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, Mutex, Weak};
+
+/// Bytes of records: nesting ends there.
+const RECORDS: usize = 64 << 10;
+/// What handlers need beyond the kernel's frame: ours, and the ones they are chained to.
+const HANDLER_NEED: usize = 64 << 10;
+/// Host stack that a nested call must leave, bytes.
+const STACK_RESERVE: u64 = 128 << 10;
+
+unsafe extern "C" {
+    fn lockgate_thread_block() -> *mut c_void;
+    fn lockgate_gate_syscall();
+    fn lockgate_gate_import();
+    fn lockgate_gate_callback();
+}
+
+/// The calling thread's block.
+pub(crate) fn block() -> *mut ThreadBlock {
+    // SAFETY: computes an address from fs.
+    unsafe { lockgate_thread_block().cast() }
+}
+
+/// Offset of every thread's block from `fs`: static thread-local storage, the same in all threads.
+pub(crate) fn block_offset() -> i32 {
+    let base: u64;
+    // SAFETY: reads the thread pointer, which the x86-64 ABI keeps at fs:0.
+    unsafe { core::arch::asm!("mov {}, fs:[0]", out(reg) base, options(nostack, readonly, preserves_flags)) };
+    i32::try_from(block() as i64 - base as i64).expect("static thread-local storage lies near fs")
+}
+
+/// What the runtime keeps of an attached thread. Fields in cells belong to the thread itself; the signal handler
+/// runs on it, too.
+pub(crate) struct ThreadState {
+    /// Kernel id.
+    pub tid: i32,
+    /// The thread's block; valid while the thread is in [`THREADS`].
+    pub block: *mut ThreadBlock,
+    /// Why the innermost call did not return, if its status says so.
+    pub fault: UnsafeCell<Option<RawFault>>,
+    /// Payload of a panic in a host function that a domain called.
+    pub panic: Cell<Option<Box<dyn Any + Send>>>,
+    /// Sequence number of the call to stop for its time limit, or 0.
+    pub overdue: std::sync::atomic::AtomicU64,
+    records: Mapping,
+    slots: Mapping,
+    alternate: Mapping,
+    /// Domains that have a stack slot of this thread.
+    attached: RefCell<Vec<Weak<Core>>>,
+}
+
+// SAFETY: other threads use `tid`, `block` (under the lock of THREADS) and the atomic only.
+unsafe impl Send for ThreadState {}
+// SAFETY: as above.
+unsafe impl Sync for ThreadState {}
+
+/// All attached threads. A thread leaves it, under the lock, before its memory goes.
+pub(crate) static THREADS: Mutex<Vec<Arc<ThreadState>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static THREAD: RefCell<Option<Attachment>> = const { RefCell::new(None) };
+    /// Why a call was refused before it began.
+    static REFUSED: Cell<Option<CallError>> = const { Cell::new(None) };
+}
+
+/// Detaches the thread when it ends.
+struct Attachment(Arc<ThreadState>);
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        let state = &self.0;
+        // Rust's std switches the alternate stack off before destructors like this one run (rule R12).
+        let usable = state.use_alternate_stack().is_ok();
+        for domain in state.attached.borrow().iter().filter_map(Weak::upgrade) {
+            domain.detach(state, usable);
+        }
+        THREADS.lock().unwrap_or_else(|e| e.into_inner()).retain(|t| !Arc::ptr_eq(t, state));
+        // SAFETY: our own block; from here on proxies refuse the thread (rule R12).
+        unsafe {
+            (*state.block).alternate_size = u64::MAX;
+            (*state.block).state = ptr::null();
+        }
+        state.restore_alternate_stack();
+    }
+}
+
+/// Memory of the runtime's own, with an inaccessible page in front.
+pub(crate) struct Mapping {
+    at: *mut c_void,
+    length: usize,
+}
+
+impl Mapping {
+    fn new(length: usize) -> Result<Mapping, Errno> {
+        let length = length + PAGE as usize;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping where the kernel likes.
+        let at = unsafe { mm::mmap_anonymous(ptr::null_mut(), length, ProtFlags::empty(), flags)? };
+        let mapping = Mapping { at, length };
+        // SAFETY: inside the mapping just made.
+        unsafe {
+            mm::mprotect(mapping.start(), mapping.size(), MprotectFlags::READ | MprotectFlags::WRITE)?;
+        }
+        Ok(mapping)
+    }
+
+    fn start(&self) -> *mut c_void {
+        self.at.wrapping_byte_add(PAGE as usize)
+    }
+
+    fn size(&self) -> usize {
+        self.length - PAGE as usize
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, used by nobody any more.
+        let done = unsafe { mm::munmap(self.at, self.length) };
+        debug_assert!(done.is_ok());
+    }
+}
+
+impl ThreadState {
+    /// Address of the slot table's entry for a domain.
+    fn slot(&self, id: u32) -> *mut u64 {
+        assert!((id as usize) < MAX_STRIDES);
+        self.slots.start().cast::<u64>().wrapping_add(id as usize)
+    }
+
+    /// Lets the thread enter domain `id` at control address `rsp`, or, with 0, not any more.
+    pub fn set_slot(&self, id: u32, rsp: u64) {
+        // SAFETY: inside the table. Another thread writes only when it ends the domain, which nobody calls then.
+        unsafe { ptr::write_volatile(self.slot(id), rsp) }
+    }
+
+    /// Remembers to leave `domain` when the thread ends.
+    pub fn remember(&self, domain: &Arc<Core>) {
+        let mut attached = self.attached.borrow_mut();
+        attached.retain(|d| d.strong_count() > 0);
+        attached.push(Arc::downgrade(domain));
+    }
+
+    fn use_alternate_stack(&self) -> Result<(), Errno> {
+        let stack =
+            libc::stack_t { ss_sp: self.alternate.start(), ss_flags: 0, ss_size: self.alternate.size() };
+        // SAFETY: the stack lives as long as this state.
+        if unsafe { super::signals_sys::kernel_sigaltstack(&stack, ptr::null_mut()) } != 0 {
+            return Err(Errno::INVAL);
+        }
+        Ok(())
+    }
+
+    fn restore_alternate_stack(&self) {
+        let mut now = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+        // SAFETY: queries, then switches off our own stack before it is unmapped.
+        unsafe {
+            super::signals_sys::kernel_sigaltstack(ptr::null(), &mut now);
+            if now.ss_sp == self.alternate.start() {
+                super::signals_sys::kernel_sigaltstack(&none, ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// The calling thread's state, attached now if it was not.
+///
+/// # Errors
+/// Why the thread cannot enter any domain.
+pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
+    let known =
+        THREAD.try_with(|t| t.borrow().as_ref().map(|a| a.0.clone())).map_err(|_| CallError::ThreadEnding)?;
+    if on_alternate_stack() {
+        return Err(CallError::SignalHandler);
+    }
+    super::signals_sys::check_handlers().map_err(CallError::Handler)?;
+    let state = match known {
+        Some(state) => state,
+        None => {
+            let state = Arc::new(new_state().map_err(CallError::memory)?);
+            THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
+            THREAD.with(|t| *t.borrow_mut() = Some(Attachment(state.clone())));
+            state
+        }
+    };
+    state.use_alternate_stack().map_err(CallError::memory)?;
+    let block = block();
+    // SAFETY: our own thread's block; its size is published last.
+    unsafe {
+        (*block).alternate_low = state.alternate.start() as u64;
+        (*block).alternate_size = state.alternate.size() as u64;
+    }
+    Ok(state)
+}
+
+fn new_state() -> Result<ThreadState, Errno> {
+    // SAFETY: a plain query.
+    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+    let alternate = (frame.max(libc::MINSIGSTKSZ) + HANDLER_NEED).next_multiple_of(PAGE as usize);
+    let state = ThreadState {
+        tid: rustix::thread::gettid().as_raw_nonzero().get(),
+        block: block(),
+        fault: UnsafeCell::new(None),
+        panic: Cell::new(None),
+        overdue: 0.into(),
+        records: Mapping::new(RECORDS)?,
+        slots: Mapping::new(MAX_STRIDES * size_of::<u64>())?,
+        alternate: Mapping::new(alternate)?,
+        attached: RefCell::default(),
+    };
+    let block = state.block;
+    let records = state.records.start();
+    // SAFETY: our own thread's block, which nobody else writes; records start as zeros, that is IDLE.
+    unsafe {
+        (*block).top = records.cast();
+        (*block).records_end = records as u64 + state.records.size() as u64;
+        (*block).slots = state.slots.start().cast();
+        (*block).stack_floor = stack_low() + STACK_RESERVE;
+        (*block).gate_syscall = lockgate_gate_syscall as *const () as usize;
+        (*block).gate_import = lockgate_gate_import as *const () as usize;
+        (*block).gate_callback = lockgate_gate_callback as *const () as usize;
+    }
+    Ok(state)
+}
+
+/// Publishes the state to the signal handler and the slow paths: they find it through the block.
+pub(crate) fn publish(state: &Arc<ThreadState>) {
+    // SAFETY: our own block; the registry keeps the state alive until the thread ends.
+    unsafe { (*block()).state = Arc::as_ptr(state) }
+}
+
+/// The calling thread's state, if it is attached.
+pub(crate) fn current() -> Option<&'static ThreadState> {
+    // SAFETY: set by `publish`, reset before the state goes; only the thread itself sees the reference, and
+    // no caller keeps it beyond a call.
+    unsafe { (*block()).state.as_ref() }
+}
+
+/// True on an alternate signal stack, ours or anybody's (rule R13).
+fn on_alternate_stack() -> bool {
+    let mut now = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+    // SAFETY: a query.
+    unsafe { super::signals_sys::kernel_sigaltstack(ptr::null(), &mut now) };
+    now.ss_flags & libc::SS_ONSTACK != 0
+}
+
+/// Lowest address of the calling thread's stack, as libc knows it; for the first thread, within its limit.
+fn stack_low() -> u64 {
+    // SAFETY: the attribute object is initialised by pthread_getattr_np and destroyed once.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return 0;
+        }
+        let (mut low, mut size) = (ptr::null_mut(), 0);
+        libc::pthread_attr_getstack(&attributes, &mut low, &mut size);
+        libc::pthread_attr_destroy(&mut attributes);
+        low as u64
+    }
+}
+
+/// Drops records that a host's longjmp left behind: those of frames that no longer exist, because the stack
+/// pointer is above them (rule R16). Returns the innermost living one.
+pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
+    // SAFETY: records between the first and the top were written by proxies and gates of this thread.
+    unsafe {
+        let block = state.block;
+        let first = state.records.start().cast::<Record>();
+        while (*block).top != first {
+            let top = (*block).top;
+            let entry = match (*top).kind {
+                GATE => top.byte_sub(RECORD as usize),
+                _ => top,
+            }
+            .cast::<super::layout::EntryRecord>();
+            if rsp < (*entry).host {
+                break;
+            }
+            if (*top).kind == GATE {
+                let gate = top.cast::<GateRecord>();
+                ptr::write_volatile(state.slot((*(*entry).binding).id), (*gate).slot);
+            }
+            (*block).top = top.byte_sub(RECORD as usize);
+            if (*(*block).top).kind == IDLE {
+                (*block).limit = 0;
+                (*block).pending = 0;
+            }
+        }
+        (*block).top
+    }
+}
+
+/// True if `rsp` leaves too little of the host's stack for a nested call, or too few records.
+pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
+    // SAFETY: our own block.
+    unsafe {
+        rsp < (*state.block).stack_floor
+            || (*state.block).top as u64 + 3 * RECORD > (*state.block).records_end
+    }
+}
+
+/// Makes the call in progress fail with `error` before it begins.
+pub(crate) fn refuse(error: CallError) {
+    REFUSED.with(|r| r.set(Some(error)));
+    // SAFETY: our own block.
+    unsafe { (*block()).status = STATUS_REFUSED };
+}
+
+/// Status of a call that ended with a fault, recorded in [`ThreadState::fault`].
+pub(crate) const STATUS_FAULT: u64 = 1;
+/// Status of a call that was refused.
+const STATUS_REFUSED: u64 = 2;
+
+/// True if the last call through a thunk did not return normally.
+#[inline(always)]
+pub(crate) fn failed() -> bool {
+    let status: u64;
+    // SAFETY: reads one word of the thread's own block.
+    unsafe {
+        core::arch::asm!(
+            "mov {status}, qword ptr [rip + lockgate_thread@GOTTPOFF]",
+            "mov {status}, qword ptr fs:[{status} + {STATUS}]",
+            status = out(reg) status,
+            STATUS = const std::mem::offset_of!(ThreadBlock, status),
+            options(nostack, readonly, preserves_flags)
+        );
+    }
+    status != 0
+}
+
+/// Why the last call through a thunk failed, given that [`failed`].
+#[cold]
+pub(crate) fn take_error(binding: &crate::binding::Binding) -> CallError {
+    let block = block();
+    // SAFETY: our own block and, while attached, our own state; the binding is alive, so is the domain.
+    let raw = unsafe {
+        (*block).status = 0;
+        (*block)
+            .state
+            .as_ref()
+            .and_then(|state| (*state.fault.get()).take().map(|raw| (raw, state.panic.take())))
+    };
+    if let Some(refused) = REFUSED.with(Cell::take) {
+        return refused;
+    }
+    match raw {
+        Some((_, Some(payload))) => CallError::Panic(crate::error::Panic::new(payload)),
+        Some((raw, None)) => crate::fault::Fault::new(raw, binding).into(),
+        None => CallError::ThreadEnding,
+    }
+}
+
+impl ThreadState {
+    /// Sequence number and limit of the outermost call in progress, from any thread; limit 0 if there is none.
+    pub fn limited_call(&self) -> (u64, u64) {
+        // SAFETY: the caller holds the lock of THREADS, so the thread and its block live. Aligned words.
+        unsafe {
+            let sequence = ptr::read_volatile(&raw const (*self.block).sequence);
+            let limit = ptr::read_volatile(&raw const (*self.block).limit);
+            // A call that began in between has another number: its limit is looked at next time.
+            let again = ptr::read_volatile(&raw const (*self.block).sequence);
+            (sequence, if sequence == again { limit } else { 0 })
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Host functions that domains call: imports and function pointers.
+use crate::call::{self, layout::GateEntry, stubs};
+use crate::domain::{Core, Domain};
+use crate::function::FunctionType;
+use crate::memory::{Argument, Pointer, Returned};
+use crate::signature::{Plan, Signature};
+use std::any::Any;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// A host function as a domain sees it: code, and what it captured.
+///
+/// Made from a closure by [`HostFunction::new`], or from an `extern "C" fn` by `into()`, which is the quicker one to
+/// call. Arguments come from the domain: any value of their type is possible.
+#[derive(Clone)]
+pub struct HostFunction {
+    function: usize,
+    captured: Option<Arc<dyn Any + Send + Sync>>,
+    context: usize,
+    stack_words: u32,
+    signature: Signature,
+}
+
+impl HostFunction {
+    /// Makes a host function of a closure that takes the calling domain and up to eight [`Argument`]s.
+    ///
+    /// A panic in it becomes the error of the domain's call: [`CallError::Panic`](crate::CallError::Panic).
+    pub fn new<M, F: HostClosure<M>>(closure: F) -> HostFunction {
+        closure.into_host_function()
+    }
+
+    /// The signature, without a name.
+    pub(crate) fn signature(&self) -> Option<&Signature> {
+        Some(&self.signature)
+    }
+
+    pub(crate) fn entry(&self) -> GateEntry {
+        GateEntry { function: self.function, context: self.context, stack_words: u64::from(self.stack_words) }
+    }
+
+    fn make(
+        function: usize,
+        signature: Signature,
+        captured: Option<Arc<dyn Any + Send + Sync>>,
+    ) -> HostFunction {
+        let plan = Plan::new(&signature).expect("small structures only: checked when compiled");
+        let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
+        HostFunction { function, captured, context, stack_words: plan.stack_words, signature }
+    }
+}
+
+impl std::fmt::Debug for HostFunction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "HostFunction({}{})",
+            self.signature,
+            if self.captured.is_some() { ", closure" } else { "" }
+        )
+    }
+}
+
+/// A closure that can be a [`HostFunction`]; `M` tells the arities apart.
+pub trait HostClosure<M>: Send + Sync + 'static {
+    /// The host function.
+    fn into_host_function(self) -> HostFunction;
+}
+
+/// The domain that calls a closure, for the time of the call.
+///
+/// # Safety
+/// Only in a function that a gate called.
+unsafe fn caller() -> ManuallyDrop<Domain> {
+    // SAFETY: a live entry's binding keeps its domain's core in an Arc; ManuallyDrop leaves the count alone.
+    unsafe { ManuallyDrop::new(Domain::from_core(Arc::from_raw(std::ptr::from_ref::<Core>(call::caller())))) }
+}
+
+macro_rules! arity {
+    ($($A:ident $a:ident)*) => {
+        impl<Z, R, $($A),*> HostClosure<fn($($A),*) -> R> for Z
+        where
+            Z: Fn(&Domain, $($A),*) -> R + Send + Sync + 'static,
+            R: Returned,
+            $($A: Argument),*
+        {
+            fn into_host_function(self) -> HostFunction {
+                extern "C" fn run<Z: Fn(&Domain, $($A),*) -> R, R: Returned, $($A: Argument),*>($($a: $A),*) -> R {
+                    // SAFETY: the gate's context is the closure, which its domain keeps; the caller is in the gate.
+                    let (closure, domain) = unsafe { (&*(call::context() as *const Z), caller()) };
+                    match catch_unwind(AssertUnwindSafe(|| closure(&domain, $($a),*))) {
+                        Ok(result) => result,
+                        Err(payload) => {
+                            call::end_with_panic(payload);
+                            // SAFETY: any bits are an R; nobody will look at it.
+                            unsafe { std::mem::zeroed() }
+                        }
+                    }
+                }
+                const { assert!(size_of::<R>() <= 16, "a host function cannot return a structure in memory: the domain would choose where it is written") };
+                let signature = <extern "C" fn($($A),*) -> R as FunctionType>::signature("");
+                let code: extern "C" fn($($A),*) -> R = run::<Z, R, $($A),*>;
+                HostFunction::make(code as usize, signature, Some(Arc::new(self)))
+            }
+        }
+
+        impl<R: Returned, $($A: Argument),*> From<extern "C" fn($($A),*) -> R> for HostFunction {
+            fn from(function: extern "C" fn($($A),*) -> R) -> HostFunction {
+                const { assert!(size_of::<R>() <= 16, "a host function cannot return a structure in memory: the domain would choose where it is written") };
+                let signature = <extern "C" fn($($A),*) -> R as FunctionType>::signature("");
+                HostFunction::make(function as usize, signature, None)
+            }
+        }
+    };
+}
+
+arity!();
+arity!(A a);
+arity!(A a B b);
+arity!(A a B b C c);
+arity!(A a B b C c D d);
+arity!(A a B b C c D d E e);
+arity!(A a B b C c D d E e G g);
+arity!(A a B b C c D d E e G g H h);
+arity!(A a B b C c D d E e G g H h I i);
+
+/// A host function that the module can call through a function pointer, until this is dropped. After that, a call
+/// through the pointer ends the domain's call with [`FaultKind::Gate`](crate::FaultKind::Gate).
+///
+/// What a closure captured stays until the domain is gone or reset: a thread may still be in it.
+pub struct Callback {
+    core: Arc<Core>,
+    number: u64,
+}
+
+impl Callback {
+    pub(crate) fn new(core: &Arc<Core>, function: HostFunction) -> Option<Callback> {
+        let number = core.gates().add_callback(function)?;
+        Some(Callback { core: core.clone(), number })
+    }
+
+    /// The function pointer, for the module.
+    pub fn pointer<T>(&self) -> Pointer<T> {
+        Pointer::from_address(self.core.base() + stubs::callback_stub(self.number))
+    }
+}
+
+impl Drop for Callback {
+    fn drop(&mut self) {
+        self.core.gates().remove_callback(self.number);
+    }
+}

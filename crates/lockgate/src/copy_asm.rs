@@ -1,0 +1,72 @@
+//! Copies that survive a fault: the other side may be unmapped at any moment.
+//!
+//! The signal handler ends a guarded instruction's work by resuming at its end ([`end_of`]).
+use std::ffi::c_void;
+
+core::arch::global_asm!(
+    r#"
+    .text
+    # Bytes not copied: rcx counts them down.
+    .p2align 4
+    .globl lockgate_copy
+    .hidden lockgate_copy
+    .type lockgate_copy,@function
+lockgate_copy:
+    .cfi_startproc
+    mov %rdx,%rcx
+    rep movsb
+    .globl lockgate_copy_end
+    .hidden lockgate_copy_end
+lockgate_copy_end:
+    mov %rcx,%rax
+    ret
+    .cfi_endproc
+    .size lockgate_copy,.-lockgate_copy
+
+    .p2align 4
+    .globl lockgate_load
+    .hidden lockgate_load
+    .type lockgate_load,@function
+lockgate_load:
+    .cfi_startproc
+    mov $1,%edx
+    mov (%rdi),%eax
+    ret
+    .globl lockgate_load_end
+    .hidden lockgate_load_end
+lockgate_load_end:
+    xor %edx,%edx
+    ret
+    .cfi_endproc
+    .size lockgate_load,.-lockgate_load
+    "#,
+    options(att_syntax)
+);
+
+/// A word, and whether it could be loaded.
+#[repr(C)]
+pub(crate) struct Loaded {
+    pub word: u64,
+    pub ok: u64,
+}
+
+unsafe extern "C" {
+    /// Copies `length` bytes upwards; returns how many it could not.
+    pub(crate) fn lockgate_copy(to: *mut c_void, from: *const c_void, length: usize) -> usize;
+    /// Loads an aligned word in one access.
+    pub(crate) fn lockgate_load(from: *const u32) -> Loaded;
+    fn lockgate_copy_end();
+    fn lockgate_load_end();
+}
+
+/// Where a guarded instruction at `rip` resumes after a fault.
+pub(crate) fn end_of(rip: usize) -> Option<usize> {
+    let address = |function: *const ()| function as usize;
+    [
+        (address(lockgate_copy as *const ()), address(lockgate_copy_end as *const ())),
+        (address(lockgate_load as *const ()), address(lockgate_load_end as *const ())),
+    ]
+    .into_iter()
+    .find(|(start, end)| (*start..*end).contains(&rip))
+    .map(|(_, end)| end)
+}

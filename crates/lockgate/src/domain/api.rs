@@ -1,0 +1,293 @@
+//! The handle of a domain.
+use super::core::Core;
+use super::options::DomainOptions;
+use super::start;
+use crate::binding::{Binding, Dynamic};
+use crate::callback::{Callback, HostFunction};
+use crate::error::{AllocError, BindError, CallError, CreateError, MemoryError, ResetError};
+use crate::function::{Function, FunctionType};
+use crate::memory::{Plain, Pointer, Tainted};
+use crate::module::Module;
+use crate::signature::{self, Signature};
+use lockgate_abi::symbol;
+use std::ffi::CString;
+use std::sync::Arc;
+
+/// One instance of a module, confined to its own memory.
+///
+/// Bindings keep the domain alive; when the last of them and this handle are gone, its memory goes back.
+pub struct Domain {
+    core: Arc<Core>,
+}
+
+impl Domain {
+    /// Creates a domain and runs the module's initialisation in it, on the calling thread.
+    ///
+    /// # Errors
+    /// [`CreateError`]: no space, options that cannot be met, or a fault during initialisation.
+    pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Domain, CreateError> {
+        let core = Core::new(module, options)?;
+        core.start()?;
+        Ok(Domain { core })
+    }
+
+    /// Runs a whole program, whose module exports `_lg_main`, to its end on the calling thread; returns its
+    /// exit status.
+    ///
+    /// # Errors
+    /// [`CreateError::Start`] with the fault that ended it, if it did not exit by itself.
+    pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<i32, CreateError> {
+        let core = Core::new(module, options)?;
+        let end = start::prepare(&core).and_then(|stack| match Binding::internal(&core, symbol::MAIN) {
+            Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
+            None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
+        });
+        let error = match end {
+            Ok(results) => return Ok(results.integers[0] as i32 & 0xff),
+            Err(error) => error,
+        };
+        match error.fault().map(crate::Fault::kind) {
+            Some(crate::FaultKind::Exit(status)) => Ok(status),
+            _ => Err(CreateError::Start { name: core.name().to_owned(), source: Box::new(error) }),
+        }
+    }
+
+    /// The handle of a domain that exists.
+    pub(crate) fn from_core(core: Arc<Core>) -> Domain {
+        Domain { core }
+    }
+
+    /// Name in reports.
+    pub fn name(&self) -> &str {
+        self.core.name()
+    }
+
+    /// The module.
+    pub fn module(&self) -> &Arc<Module> {
+        self.core.module()
+    }
+
+    /// Address of the window: what the module's pointers start from.
+    pub fn base(&self) -> u64 {
+        self.core.base()
+    }
+
+    /// Memory in use, bytes: image, stacks, heap, mappings.
+    pub fn memory_used(&self) -> u64 {
+        self.core.usage().used
+    }
+
+    /// System calls that the module tried and that do not exist for it: number and how often.
+    pub fn refused_syscalls(&self) -> Vec<(u64, u64)> {
+        self.core.process().refused()
+    }
+
+    /// Binds the export `name` as a function of type `F`:
+    /// `domain.bind::<extern "C" fn(f64) -> f64>("cbrt")`.
+    ///
+    /// # Errors
+    /// [`BindError`]: no such export, or the module's note says another signature.
+    pub fn bind<F: FunctionType>(&self, name: &str) -> Result<Function<F>, BindError> {
+        Binding::new(&self.core, F::signature(name)).map(|binding| Function::new(Arc::new(binding)))
+    }
+
+    /// Binds by a C prototype (`double cbrt(double)`), for signatures known at run time only. The name alone is
+    /// enough if the module's note has the prototype.
+    ///
+    /// # Errors
+    /// As [`bind`](Domain::bind), and for prototypes that cannot be understood.
+    pub fn bind_dynamic(&self, prototype: &str) -> Result<Dynamic, BindError> {
+        let bare = prototype.trim();
+        let noted = self.core.module().export(bare).and_then(|export| export.signature.as_deref());
+        let signature: Signature = noted.unwrap_or(prototype).parse()?;
+        Binding::new(&self.core, signature).map(|binding| Dynamic::new(Arc::new(binding)))
+    }
+
+    /// Makes a host function callable by the module through a function pointer, as long as the result lives.
+    ///
+    /// # Errors
+    /// `None` if all of the domain's callbacks are in use.
+    pub fn callback(&self, function: impl Into<HostFunction>) -> Option<Callback> {
+        Callback::new(&self.core, function.into())
+    }
+
+    /// Allocates room for `count` values with the module's own allocator.
+    ///
+    /// # Errors
+    /// [`AllocError`].
+    pub fn alloc<T: Plain>(&self, count: usize) -> Result<Pointer<T>, AllocError> {
+        let module = || self.module().name().to_owned();
+        let size = count.saturating_mul(size_of::<T>());
+        let Some(allocator) = Binding::internal(&self.core, symbol::ALLOC) else {
+            return Err(AllocError::NoAllocator(module()));
+        };
+        let results = allocator.map_err(CallError::Memory)?.invoke(&[size as u64])?;
+        let offset = results.integers[0] & 0xffff_ffff;
+        if offset == 0 {
+            return Err(AllocError::NoMemory { domain: self.name().to_owned(), size });
+        }
+        Ok(Pointer::from_address(self.base() + offset))
+    }
+
+    /// Frees what [`alloc`](Domain::alloc) gave.
+    ///
+    /// # Errors
+    /// [`AllocError`], if the module's allocator is missing or faults.
+    pub fn free<T: Plain>(&self, pointer: Pointer<T>) -> Result<(), AllocError> {
+        let Some(free) = Binding::internal(&self.core, symbol::FREE) else {
+            return Err(AllocError::NoAllocator(self.module().name().to_owned()));
+        };
+        free.map_err(CallError::Memory)?.invoke(&[pointer.address()])?;
+        Ok(())
+    }
+
+    /// Allocates a copy of `values`.
+    ///
+    /// # Errors
+    /// [`AllocError`].
+    pub fn alloc_slice<T: Plain>(&self, values: &[T]) -> Result<Pointer<T>, AllocError> {
+        let pointer = self.alloc(values.len().max(1))?;
+        self.write_slice(pointer, values)?;
+        Ok(pointer)
+    }
+
+    /// Allocates a copy of `text` with its terminating zero.
+    ///
+    /// # Errors
+    /// [`AllocError`].
+    pub fn alloc_string(&self, text: &std::ffi::CStr) -> Result<Pointer<u8>, AllocError> {
+        self.alloc_slice(text.to_bytes_with_nul())
+    }
+
+    /// Reads one value, once: the module may change it meanwhile, the copy stays.
+    ///
+    /// # Errors
+    /// [`MemoryError`] if it is not readable memory of the domain.
+    pub fn read<T: Plain>(&self, at: Pointer<T>) -> Result<Tainted<T>, MemoryError> {
+        let mut value = [T::zero()];
+        self.read_bytes(at.offset(), T::bytes_mut(&mut value))?;
+        let [value] = value;
+        Ok(Tainted::new(value))
+    }
+
+    /// Writes one value.
+    ///
+    /// # Errors
+    /// [`MemoryError`] if it is not writable memory of the domain.
+    pub fn write<T: Plain>(&self, at: Pointer<T>, value: T) -> Result<(), MemoryError> {
+        self.write_slice(at, &[value])
+    }
+
+    /// Reads `count` values.
+    ///
+    /// # Errors
+    /// As [`read`](Domain::read).
+    pub fn read_slice<T: Plain>(&self, at: Pointer<T>, count: usize) -> Result<Tainted<Vec<T>>, MemoryError> {
+        // Nothing larger than the window is allocated, whatever the module made the host believe.
+        let length = count.saturating_mul(size_of::<T>());
+        if length as u64 > lockgate_abi::window::SIZE {
+            return Err(self.inaccessible(at.offset(), length, "readable"));
+        }
+        let mut values = vec![T::zero(); count];
+        self.read_bytes(at.offset(), T::bytes_mut(&mut values))?;
+        Ok(Tainted::new(values))
+    }
+
+    /// Writes `values`.
+    ///
+    /// # Errors
+    /// As [`write`](Domain::write); a prefix may have been written.
+    pub fn write_slice<T: Plain>(&self, at: Pointer<T>, values: &[T]) -> Result<(), MemoryError> {
+        let bytes = T::bytes(values);
+        let written = self.core.stride().write(at.offset(), bytes);
+        written.map_err(|_| self.inaccessible(at.offset(), bytes.len(), "writable"))
+    }
+
+    /// Reads a string of at most `limit` bytes, without its terminating zero.
+    ///
+    /// # Errors
+    /// [`MemoryError`] if no zero is found before the limit or the end of readable memory.
+    pub fn read_string(&self, at: Pointer<u8>, limit: usize) -> Result<Tainted<CString>, MemoryError> {
+        const STEP: u64 = 256;
+        let mut text = Vec::new();
+        let mut offset = at.offset();
+        while text.len() <= limit {
+            // Up to the next boundary, so that no page beyond the string's last is touched.
+            let mut piece = vec![0; (STEP - offset % STEP) as usize];
+            self.read_bytes(offset, &mut piece)?;
+            if let Some(end) = piece.iter().position(|&b| b == 0) {
+                text.extend(&piece[..end]);
+                let text = CString::new(text).ok().filter(|text| text.as_bytes().len() <= limit);
+                return text.map(Tainted::new).ok_or_else(|| self.unterminated(at, limit));
+            }
+            offset += piece.len() as u64;
+            text.extend(piece);
+        }
+        Err(self.unterminated(at, limit))
+    }
+
+    /// Ends all calls in progress in the domain, on any thread, and refuses new ones.
+    pub fn kill(&self) {
+        self.core.kill();
+    }
+
+    /// Returns the domain to its pristine image and starts it again. Every binding and callback must be gone, so
+    /// that nobody is inside.
+    ///
+    /// # Errors
+    /// [`ResetError`].
+    pub fn reset(&mut self) -> Result<(), ResetError> {
+        if Arc::get_mut(&mut self.core).is_none() {
+            return Err(ResetError::InUse(self.name().to_owned()));
+        }
+        Ok(Core::reset(&mut self.core)?)
+    }
+
+    fn read_bytes(&self, offset: u64, into: &mut [u8]) -> Result<(), MemoryError> {
+        let length = into.len();
+        self.core.stride().read(offset, into).map_err(|_| self.inaccessible(offset, length, "readable"))
+    }
+
+    fn inaccessible(&self, offset: u64, length: usize, access: &'static str) -> MemoryError {
+        MemoryError::Inaccessible { domain: self.name().to_owned(), offset, length, access }
+    }
+
+    fn unterminated(&self, at: Pointer<u8>, limit: usize) -> MemoryError {
+        MemoryError::Unterminated { domain: self.name().to_owned(), offset: at.offset(), limit }
+    }
+}
+
+impl std::fmt::Debug for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Domain")
+            .field("name", &self.name())
+            .field("base", &self.base())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Host functions at the slots of the imports that they answer.
+pub(super) fn imports(
+    domain: &str,
+    module: &Module,
+    given: &[(String, HostFunction)],
+) -> Result<Vec<(u16, HostFunction)>, CreateError> {
+    let mut imports = Vec::new();
+    for (name, function) in given {
+        let Some(import) = module.parsed().imports.iter().find(|i| i.name == *name) else {
+            let known: Vec<_> = module.imports().map(|(name, _)| name).collect();
+            let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+            return Err(CreateError::UnknownImport { name: domain.to_owned(), import: name.clone(), known });
+        };
+        let noted = import.signature.as_deref().and_then(|text| text.parse::<Signature>().ok());
+        if let (Some(noted), Some(own)) = (noted, function.signature()) {
+            signature::agree(&noted, own).map_err(|mismatch| CreateError::Import {
+                name: domain.to_owned(),
+                import: name.clone(),
+                mismatch,
+            })?;
+        }
+        imports.push((import.slot, function.clone()));
+    }
+    Ok(imports)
+}

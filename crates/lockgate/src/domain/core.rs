@@ -1,0 +1,394 @@
+//! The state of a domain that calls, gates and threads share.
+use super::gates_sys::GateTables;
+use super::memory::Memory;
+use super::options::DomainOptions;
+use super::start;
+use crate::binding::Binding;
+use crate::call::layout::{EXTRA_LIMIT, EXTRA_MXCSR, EXTRA_VECTORS, EXTRA_X87};
+use crate::call::thread_sys::{THREADS, ThreadState};
+use crate::call::{component, enter_early, watch};
+use crate::error::{CallError, CreateError};
+use crate::host;
+use crate::module::Module;
+use crate::space::{Backing, Services, Stride, Usage};
+use crate::syscall::Process;
+use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
+use rustix::io::Errno;
+use rustix::mm::ProtFlags;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+/// One domain. Bindings and the domain's handle keep it alive, so no thread is inside when it goes (rule R22).
+pub(crate) struct Core {
+    /// For debuggers. Goes before the module that it lists.
+    _listing: crate::debug::Registration,
+    name: String,
+    module: Arc<Module>,
+    stride: Stride,
+    services: Services,
+    process: Process,
+    gates: GateTables,
+    options: DomainOptions,
+    killed: AtomicBool,
+    slots: Mutex<Slots>,
+    /// Parks the watcher again when the last domain with a time limit goes.
+    _watch: Option<watch::Interest>,
+}
+
+/// Stack slots of a domain.
+#[derive(Default)]
+struct Slots {
+    /// Kernel ids of the threads that own each slot.
+    owners: Vec<Option<i32>>,
+    /// The first slot is ready for a thread: the first thread's storage is in it.
+    first_parked: bool,
+    /// Bytes that the start block takes at the top of the first slot.
+    start_block: u64,
+}
+
+impl Core {
+    /// Maps a new domain; nothing of it has run yet.
+    pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Arc<Core>, CreateError> {
+        let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
+        options.check(&name)?;
+        let imports = super::api::imports(&name, module, &options.gates)?;
+        let image = module.parsed().image_size;
+        let needed = image + 2 * options.stack_size;
+        if needed > options.memory_limit {
+            return Err(CreateError::Limit { name, needed, limit: options.memory_limit });
+        }
+        let space = |error: Errno| CreateError::Space { name: name.clone(), source: error.into() };
+        let mut stride = Stride::take().map_err(space)?;
+        module.image().map(&stride).map_err(space)?;
+        write_header(&mut stride, module, &options).map_err(space)?;
+        let no_watcher = |source| CreateError::Space { name: name.clone(), source };
+        Ok(Arc::new(Core {
+            _listing: module.list_for_debuggers(stride.base() + window::IMAGE),
+            services: Services::new(module.image_end(), image, options.memory_limit),
+            process: Process::new(options.grants.clone()),
+            gates: GateTables::new(imports, saved_components(module)),
+            _watch: options.time_limit.map(|_| watch::Interest::new()).transpose().map_err(no_watcher)?,
+            killed: AtomicBool::new(false),
+            slots: Mutex::default(),
+            module: module.clone(),
+            name,
+            stride,
+            options,
+        }))
+    }
+
+    /// Runs the module's initialisation on the calling thread.
+    pub fn start(self: &Arc<Core>) -> Result<(), CreateError> {
+        let begun = start::run(self);
+        begun.map_err(|source| CreateError::Start { name: self.name.clone(), source: Box::new(source) })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn module(&self) -> &Arc<Module> {
+        &self.module
+    }
+
+    /// `W`.
+    pub fn base(&self) -> u64 {
+        self.stride.base()
+    }
+
+    /// Index in slot tables.
+    pub fn id(&self) -> u32 {
+        self.stride.index()
+    }
+
+    pub fn stride(&self) -> &Stride {
+        &self.stride
+    }
+
+    pub fn gates(&self) -> &GateTables {
+        &self.gates
+    }
+
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    pub fn options(&self) -> &DomainOptions {
+        &self.options
+    }
+
+    pub fn usage(&self) -> Usage {
+        self.services.usage()
+    }
+
+    /// The domain's memory as its system calls see it.
+    pub fn services(&self) -> Memory<'_> {
+        Memory { stride: &self.stride, services: &self.services }
+    }
+
+    pub fn stack_size(&self) -> u64 {
+        self.options.stack_size
+    }
+
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.options.time_limit
+    }
+
+    /// `EXTRA_*` that every binding of the domain has.
+    pub fn extras(&self) -> u32 {
+        let report = self.module.report();
+        let mut extras = 0;
+        for (needed, extra) in [
+            (report.x87 || report.x87_environment, EXTRA_X87),
+            (report.mxcsr_write, EXTRA_MXCSR),
+            (report.ymm || report.evex, EXTRA_VECTORS),
+            (self.options.time_limit.is_some(), EXTRA_LIMIT),
+        ] {
+            if needed {
+                extras |= extra;
+            }
+        }
+        extras
+    }
+
+    /// Index of the stack slot that a control address lies in.
+    pub fn slot_of(&self, control: u64) -> u32 {
+        ((control - self.base() - window::CONTROL) / stack::SLOT) as u32
+    }
+
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Acquire)
+    }
+
+    /// Ends all calls in progress and refuses new ones.
+    pub fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        self.process.kill();
+        watch::nudge_all();
+    }
+
+    /// Gives the thread a stack slot and thread-local storage, and lets it in.
+    ///
+    /// # Errors
+    /// Why it cannot enter.
+    pub fn attach(self: &Arc<Core>, thread: &ThreadState) -> Result<(), CallError> {
+        if self.is_killed() {
+            return Err(CallError::Killed(self.name.clone()));
+        }
+        let (slot, rsp) = self.claim(thread.tid)?;
+        thread.set_slot(self.id(), rsp);
+        thread.remember(self);
+        if slot == 0 {
+            return Ok(());
+        }
+        let Some(init) = Binding::internal(self, symbol::THREAD_INIT) else { return Ok(()) };
+        let status = init.map_err(CallError::Memory).and_then(|init| init.invoke(&[]));
+        let failed = match status {
+            Ok(results) if results.integers[0] as i32 == 0 => return Ok(()),
+            Ok(results) => {
+                CallError::ThreadInit { domain: self.name.clone(), status: results.integers[0] as i32 }
+            }
+            Err(error) => error,
+        };
+        self.release(thread, slot);
+        Err(failed)
+    }
+
+    /// Takes back what [`attach`](Core::attach) gave, when the thread ends; `run` if the module's own clean-up
+    /// may run.
+    pub fn detach(self: &Arc<Core>, thread: &ThreadState, run: bool) {
+        let slot = self.slots().owners.iter().position(|owner| *owner == Some(thread.tid));
+        let Some(slot) = slot else { return };
+        if slot != 0
+            && run
+            && !self.is_killed()
+            && let Some(Ok(exit)) = Binding::internal(self, symbol::THREAD_EXIT)
+        {
+            // What the module makes of it is its own affair: the slot goes either way.
+            drop(exit.invoke(&[]));
+        }
+        self.release(thread, slot);
+    }
+
+    /// The first free slot, mapped, and the control address where its outermost calls start.
+    fn claim(&self, tid: i32) -> Result<(usize, u64), CallError> {
+        let mut slots = self.slots();
+        if let Some(own) = slots.owners.iter().position(|owner| *owner == Some(tid)) {
+            return Ok((own, self.entry_rsp(&slots, own)));
+        }
+        let parked = slots.first_parked;
+        let slot = match slots.owners.iter().enumerate().position(|(i, o)| o.is_none() && (i > 0 || parked)) {
+            Some(free) => free,
+            None if slots.owners.len() < stack::SLOTS as usize => {
+                slots.owners.push(None);
+                slots.owners.len() - 1
+            }
+            None => return Err(CallError::Threads(self.name.clone())),
+        };
+        if slot == 0 && slots.first_parked {
+            slots.first_parked = false;
+        } else {
+            self.map_stacks(slot).map_err(CallError::memory)?;
+        }
+        slots.owners[slot] = Some(tid);
+        Ok((slot, self.entry_rsp(&slots, slot)))
+    }
+
+    /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
+    fn release(&self, thread: &ThreadState, slot: usize) {
+        thread.set_slot(self.id(), 0);
+        let mut slots = self.slots();
+        slots.owners[slot] = None;
+        let (data, length) = self.stack_range(slot);
+        if slot == 0 {
+            let kept = (stack::SLOT - stack::THREAD_HEADER)
+                .max(stack::TOP - stack::THREAD_HEADER + slots.start_block);
+            let used = length - kept.next_multiple_of(PAGE).min(length);
+            let control = data - window::STACKS + window::CONTROL;
+            slots.first_parked =
+                self.stride.discard(data, used).and_then(|()| self.stride.discard(control, length)).is_ok();
+        } else {
+            // If the kernel refuses, the slot is lost: never handed out with old contents.
+            match self.unmap_stacks(slot) {
+                Ok(()) => self.services.refund(2 * self.options.stack_size),
+                Err(_) => slots.owners[slot] = Some(0),
+            }
+        }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Window offset and length of the usable part of a data-stack slot. The control slot's is the same, `OFF`
+    /// higher: the mirror rule (R2).
+    fn stack_range(&self, slot: usize) -> (u64, u64) {
+        let size = self.options.stack_size;
+        (window::STACKS + slot as u64 * stack::SLOT + stack::TOP - size, size)
+    }
+
+    fn map_stacks(&self, slot: usize) -> Result<(), Errno> {
+        let (data, length) = self.stack_range(slot);
+        self.services.charge(2 * length)?;
+        // Control first: a data page is accessible only if its control page is (rule R2).
+        let control = data - window::STACKS + window::CONTROL;
+        let mapped = self
+            .stride
+            .map(control, length, READ_WRITE, Backing::Anonymous)
+            .and_then(|()| self.stride.map(data, length, READ_WRITE, Backing::Anonymous));
+        if mapped.is_err() {
+            self.services.refund(2 * length);
+        }
+        mapped
+    }
+
+    fn unmap_stacks(&self, slot: usize) -> Result<(), Errno> {
+        let (data, length) = self.stack_range(slot);
+        self.stride.clear(data, length)?;
+        self.stride.clear(data - window::STACKS + window::CONTROL, length)
+    }
+
+    /// Control address right above the exit word of an outermost call.
+    fn entry_rsp(&self, slots: &Slots, slot: usize) -> u64 {
+        let below = if slot == 0 { slots.start_block } else { 0 };
+        self.base() + window::CONTROL + slot as u64 * stack::SLOT + stack::EXIT_WORD + 8 - below
+    }
+
+    /// Puts `block` at the top of the first thread's data stack and lets calls start below it. Returns its
+    /// address.
+    pub fn place_start_block(&self, thread: &ThreadState, block: &[u8]) -> Result<u64, CallError> {
+        let mut slots = self.slots();
+        slots.start_block = (block.len() as u64).next_multiple_of(64);
+        let at = window::STACKS + stack::THREAD_HEADER - slots.start_block;
+        self.stride.write(at, block).map_err(CallError::memory)?;
+        thread.set_slot(self.id(), self.entry_rsp(&slots, 0));
+        Ok(self.base() + at)
+    }
+
+    /// Back to the pristine image, then started again. Only with no other owner: nobody is inside.
+    pub fn reset(core: &mut Arc<Core>) -> Result<(), CreateError> {
+        let Some(this) = Arc::get_mut(core) else {
+            unreachable!("the caller checked that it is the only owner")
+        };
+        this.empty().map_err(|error| CreateError::Space { name: this.name.clone(), source: error.into() })?;
+        core.start()
+    }
+
+    fn empty(&mut self) -> Result<(), Errno> {
+        self.leave_all();
+        self.services.reset(&self.stride)?;
+        self.module.image().reset(&self.stride)?;
+        let slots = std::mem::take(self.slots.get_mut().unwrap_or_else(|e| e.into_inner()));
+        for slot in 0..slots.owners.len() {
+            self.unmap_stacks(slot)?;
+            self.services.refund(2 * self.options.stack_size);
+        }
+        self.process = Process::new(self.options.grants.clone());
+        self.killed = AtomicBool::new(false);
+        Ok(())
+    }
+
+    /// Takes the domain out of every thread's slot table.
+    fn leave_all(&self) {
+        for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
+            thread.set_slot(self.id(), 0);
+        }
+    }
+
+    /// Attaches the calling thread before its first call.
+    pub fn enter_early(self: &Arc<Core>) -> Result<(), CallError> {
+        enter_early(self)
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.leave_all();
+    }
+}
+
+/// State components that a system call must keep for this module (rule V6's report).
+fn saved_components(module: &Module) -> u64 {
+    let report = module.report();
+    let mut mask = component::SSE;
+    if report.x87 || report.x87_environment {
+        mask |= component::X87;
+    }
+    if report.ymm || report.evex {
+        mask |= component::AVX;
+    }
+    if report.evex || report.mask {
+        mask |= component::AVX512;
+    }
+    mask & host::components()
+}
+
+/// Header page and gate table: written, then read-only for good (rule R3). They hold no address but W's (R24).
+fn write_header(stride: &mut Stride, module: &Module, options: &DomainOptions) -> Result<(), Errno> {
+    let length = window::GATE_TABLE_END - window::HEADER;
+    stride.map(window::HEADER, length, READ_WRITE, Backing::Anonymous)?;
+    let mut bytes = vec![0_u8; length as usize];
+    let mut put = |at: u64, value: u64| {
+        let at = (at - window::HEADER) as usize;
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    put(header::MAGIC, u64::from(header::MAGIC_VALUE) | u64::from(ABI_VERSION) << 32);
+    put(header::W, stride.base());
+    put(header::IMAGE_END, module.image_end());
+    put(header::MEMORY_LIMIT, options.memory_limit);
+    for slot in 0..gate::SLOTS {
+        put(window::GATE_TABLE + 8 * slot, stride.base() + crate::call::stubs::gate_stub(slot));
+    }
+    stride.write(window::HEADER, &bytes)?;
+    stride.protect(window::HEADER, length, crate::syscall::Protection::Read)?;
+    if options.seal {
+        stride.seal(window::HEADER, length);
+        for (at, length) in module.image().fixed() {
+            stride.seal(at, length);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! A domain's memory as its emulated system calls see it: [`crate::syscall::Memory`].
+use crate::space::{Services, Stride};
+use crate::syscall::{self, Placement, Protection};
+use rustix::io::Errno;
+
+/// Addresses are the module's pointers: the window is 4 GiB-aligned, so their low half is the offset, exactly
+/// as for the module's own accesses.
+pub(crate) struct Memory<'a> {
+    pub(super) stride: &'a Stride,
+    pub(super) services: &'a Services,
+}
+
+fn offset(address: u64) -> u64 {
+    address & 0xffff_ffff
+}
+
+impl syscall::Memory for Memory<'_> {
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno> {
+        self.stride.read(offset(at), into)
+    }
+
+    fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.stride.write(offset(at), bytes)
+    }
+
+    fn load_u32(&self, at: u64) -> Result<u32, Errno> {
+        self.stride.load_u32(offset(at))
+    }
+
+    fn brk(&self, to: u64) -> u64 {
+        self.stride.base() + self.services.brk(self.stride, offset(to))
+    }
+
+    fn map(&self, at: u64, length: u64, placement: Placement, protection: Protection) -> Result<u64, Errno> {
+        let start = self.services.map(self.stride, offset(at), length, placement, protection)?;
+        Ok(self.stride.base() + start)
+    }
+
+    fn unmap(&self, at: u64, length: u64) -> Result<(), Errno> {
+        self.services.unmap(self.stride, offset(at), length)
+    }
+
+    fn protect(&self, at: u64, length: u64, protection: Protection) -> Result<(), Errno> {
+        self.services.protect(self.stride, offset(at), length, protection)
+    }
+
+    fn remap(&self, at: u64, length: u64, new_length: u64, may_move: bool) -> Result<u64, Errno> {
+        let to = self.services.remap(self.stride, offset(at), length, new_length, may_move)?;
+        Ok(self.stride.base() + to)
+    }
+
+    fn discard(&self, at: u64, length: u64) -> Result<(), Errno> {
+        self.services.discard(self.stride, offset(at), length)
+    }
+
+    fn usage(&self) -> (u64, u64) {
+        let usage = self.services.usage();
+        (usage.limit, usage.used)
+    }
+}

@@ -1,0 +1,11 @@
+//! Domains: memory, code, resources and quota of one instance of a module.
+mod api;
+mod core;
+mod gates_sys;
+mod memory;
+mod options;
+mod start;
+
+pub use api::Domain;
+pub(crate) use core::Core;
+pub use options::DomainOptions;

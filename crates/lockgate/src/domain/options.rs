@@ -1,0 +1,120 @@
+//! What a domain may have.
+use crate::callback::HostFunction;
+use crate::error::CreateError;
+use crate::syscall::Grants;
+use lockgate_abi::{PAGE, stack};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Limits and grants of a new domain. The default is 64 MiB of memory, 1 MiB of stack for each thread, no time limit,
+/// and no reach beyond its own memory, clocks and random numbers.
+#[derive(Debug, Clone)]
+pub struct DomainOptions {
+    pub(super) name: String,
+    pub(super) memory_limit: u64,
+    pub(super) stack_size: u64,
+    pub(super) time_limit: Option<Duration>,
+    pub(super) grants: Arc<Grants>,
+    pub(super) arguments: Vec<String>,
+    pub(super) environment: Vec<String>,
+    pub(super) gates: Vec<(String, HostFunction)>,
+    pub(super) seal: bool,
+}
+
+impl Default for DomainOptions {
+    fn default() -> Self {
+        DomainOptions {
+            name: String::new(),
+            memory_limit: 64 << 20,
+            stack_size: 1 << 20,
+            time_limit: None,
+            grants: Arc::default(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            gates: Vec::new(),
+            seal: false,
+        }
+    }
+}
+
+impl DomainOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Name in reports; the module's by default.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Most memory that the domain may have, bytes: image, stacks of all threads, heap and mappings.
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// Stack of each thread, bytes; the control stack has the same size again. A whole number of pages, at most
+    /// [`stack::MAX_SIZE`].
+    pub fn stack_size(mut self, bytes: u64) -> Self {
+        self.stack_size = bytes;
+        self
+    }
+
+    /// Wall-clock limit of each call from the host, milliseconds precise. Calls within the limit pay nothing.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// What system calls may reach: directories, standard streams.
+    pub fn grants(mut self, grants: impl Into<Arc<Grants>>) -> Self {
+        self.grants = grants.into();
+        self
+    }
+
+    /// Arguments of the program (`argv`); the first is its name.
+    pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.arguments = arguments.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds `NAME=value` to the environment of the program. Nothing of the host's own is passed on.
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push(format!("{name}={value}"));
+        self
+    }
+
+    /// Answers the module's import `name` with a host function.
+    pub fn gate(mut self, name: impl Into<String>, function: impl Into<HostFunction>) -> Self {
+        self.gates.push((name.into(), function.into()));
+        self
+    }
+
+    /// Seals code, constants, header and gate table with `mseal` where the kernel has it (Linux 6.10), beyond what the
+    /// memory services refuse anyway: for domains that live as long as the process, whose address space is
+    /// not used again.
+    pub fn seal(mut self, seal: bool) -> Self {
+        self.seal = seal;
+        self
+    }
+
+    pub(super) fn check(&self, name: &str) -> Result<(), CreateError> {
+        let option = |what: String| CreateError::Option { name: name.to_owned(), what };
+        let size = self.stack_size;
+        if size == 0 || size % PAGE != 0 || size > stack::MAX_SIZE {
+            let max = stack::MAX_SIZE;
+            return Err(option(format!(
+                "stack size {size} is not a multiple of {PAGE} between {PAGE} and {max}"
+            )));
+        }
+        if self.time_limit.is_some_and(|limit| limit < Duration::from_millis(1)) {
+            return Err(option("the time limit is below one millisecond".to_owned()));
+        }
+        if self.arguments.iter().chain(&self.environment).any(|s| s.contains('\0')) {
+            return Err(option("an argument or environment string contains a zero byte".to_owned()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! Errors are values: what, where and how to mend.
+use crate::fault::Fault;
+use std::any::Any;
+use std::fmt;
+
+/// What this machine or process lacks to run domains.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The processor or kernel lacks a feature.
+    #[error("this machine cannot run domains: {feature} is missing ({why}); see `lockgate doctor`")]
+    Feature {
+        /// Name as in /proc/cpuinfo or kernel documentation.
+        feature: &'static str,
+        /// What it is needed for.
+        why: &'static str,
+    },
+    /// Data would be executable (rule R4).
+    #[error(
+        "this process has the personality READ_IMPLIES_EXEC: module data would be executable; start it without (setarch, old linker flags)"
+    )]
+    ReadImpliesExec,
+    /// Page 0 is mapped (rule R4).
+    #[error(
+        "address 0 is mapped in this process: a null return address would run it; set vm.mmap_min_addr to 65536 and do not map it"
+    )]
+    PageZero,
+}
+
+/// Why a domain was not created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// No address space or kernel mappings left.
+    #[error(
+        "domain {name}: no address space or kernel mappings left ({source}); close domains, or raise vm.max_map_count"
+    )]
+    Space {
+        /// The domain.
+        name: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The image and one thread's stacks do not fit in the memory limit.
+    #[error("domain {name}: image and stacks need {needed} bytes, the memory limit is {limit}; raise it")]
+    Limit {
+        /// The domain.
+        name: String,
+        /// Bytes needed.
+        needed: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// An option cannot be met.
+    #[error("domain {name}: {what}")]
+    Option {
+        /// The domain.
+        name: String,
+        /// Which option and what it may be.
+        what: String,
+    },
+    /// A host function was offered for an import that the module does not have.
+    #[error("domain {name}: the module imports no function {import:?}; it imports: {known}")]
+    UnknownImport {
+        /// The domain.
+        name: String,
+        /// The name offered.
+        import: String,
+        /// What there is.
+        known: String,
+    },
+    /// An import's signature is not that of the host function.
+    #[error("domain {name}: import {import}: {mismatch}")]
+    Import {
+        /// The domain.
+        name: String,
+        /// The import.
+        import: String,
+        /// The difference.
+        mismatch: crate::signature::Mismatch,
+    },
+    /// The module's initialisation failed.
+    #[error("domain {name}: initialisation failed: {source}")]
+    Start {
+        /// The domain.
+        name: String,
+        /// What happened in it.
+        source: Box<CallError>,
+    },
+}
+
+/// Why an entry point was not bound.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// The module does not export the name.
+    #[error("{module} exports no function {name:?}{}", near.as_ref().map_or(String::new(), |n| format!("; did you mean {n:?}?")))]
+    Missing {
+        /// The module.
+        module: String,
+        /// The name asked for.
+        name: String,
+        /// The export with the most similar name.
+        near: Option<String>,
+    },
+    /// The signature asked for is not the module's.
+    #[error("{module}: {name}: {mismatch}")]
+    Signature {
+        /// The module.
+        module: String,
+        /// The entry point.
+        name: String,
+        /// The difference.
+        mismatch: crate::signature::Mismatch,
+    },
+    /// A prototype could not be understood.
+    #[error(transparent)]
+    Prototype(#[from] crate::signature::PrototypeError),
+    /// No memory for code.
+    #[error("no memory for a proxy: {0}")]
+    Memory(std::io::Error),
+}
+
+/// Why a call did not return a value.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The domain faulted, ran out of time, was killed, or ended itself. The host's thread goes on.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
+    /// A host function that the domain called panicked.
+    #[error("a host function called by the domain panicked: {0}")]
+    Panic(Panic),
+    /// The call came from a signal handler (rule R13).
+    #[error("domains cannot be entered from a signal handler; set a flag there and call later")]
+    SignalHandler,
+    /// Nested calls between host and domains have used up the host's stack.
+    #[error("too many nested calls between host and domains: the host's stack would overflow")]
+    TooDeep,
+    /// The process was forked: domains live on in the parent only.
+    #[error(
+        "domains cannot be entered in a forked child; create new ones after exec, or fork before the first"
+    )]
+    Forked,
+    /// The thread is ending and has left all domains.
+    #[error("this thread is ending; domains cannot be entered any more")]
+    ThreadEnding,
+    /// A signal handler of the process does not run on the alternate stack (rule R11).
+    #[error(
+        "the handler of signal {0} does not run on the alternate stack and cannot be changed; install it with SA_ONSTACK"
+    )]
+    Handler(i32),
+    /// All thread slots of the domain are taken.
+    #[error("domain {0} has its {max} threads already; use more domains", max = lockgate_abi::stack::SLOTS)]
+    Threads(String),
+    /// The domain was killed.
+    #[error("domain {0} was killed")]
+    Killed(String),
+    /// No memory for the thread's stacks.
+    #[error("no memory for this thread's stacks: {0}; raise the domain's memory limit or vm.max_map_count")]
+    Memory(std::io::Error),
+    /// Thread-local storage of the module could not be made.
+    #[error("domain {domain}: its thread initialisation failed with {status}")]
+    ThreadInit {
+        /// The domain.
+        domain: String,
+        /// What `_lg_thread_init` returned.
+        status: i32,
+    },
+    /// Arguments given at run time do not fit the signature.
+    #[error("{0}")]
+    Arguments(String),
+}
+
+impl CallError {
+    pub(crate) fn memory(error: rustix::io::Errno) -> CallError {
+        CallError::Memory(error.into())
+    }
+
+    /// The fault, if that is what happened.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            CallError::Fault(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+/// What a host function panicked with.
+pub struct Panic(std::sync::Mutex<Box<dyn Any + Send>>);
+
+impl Panic {
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Panic {
+        Panic(std::sync::Mutex::new(payload))
+    }
+
+    /// The payload, for [`std::panic::resume_unwind`].
+    pub fn into_payload(self) -> Box<dyn Any + Send> {
+        self.0.into_inner().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl fmt::Display for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let payload = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let text = payload.downcast_ref::<&str>().copied();
+        f.write_str(
+            text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no message)"),
+        )
+    }
+}
+
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Panic({self})")
+    }
+}
+
+/// Why host code could not read or write a domain's memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// Some of the bytes are not mapped, or not with that right.
+    #[error("domain {domain}: {length} bytes at offset {offset:#x} are not all {access}")]
+    Inaccessible {
+        /// The domain.
+        domain: String,
+        /// Window offset of the first byte.
+        offset: u64,
+        /// Number of bytes.
+        length: usize,
+        /// "readable" or "writable".
+        access: &'static str,
+    },
+    /// No terminating zero within the limit.
+    #[error("domain {domain}: no string of at most {limit} bytes at offset {offset:#x}")]
+    Unterminated {
+        /// The domain.
+        domain: String,
+        /// Window offset of the first byte.
+        offset: u64,
+        /// Largest length accepted.
+        limit: usize,
+    },
+}
+
+/// Why [`Domain::alloc`](crate::Domain::alloc) failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AllocError {
+    /// The module has no allocator for the host.
+    #[error("{0} does not export _lg_alloc and _lg_free: link it with `lockgate cc`")]
+    NoAllocator(String),
+    /// The module's allocator found no memory.
+    #[error("domain {domain}: no memory for {size} bytes; raise its memory limit")]
+    NoMemory {
+        /// The domain.
+        domain: String,
+        /// Bytes asked for.
+        size: usize,
+    },
+    /// The allocator did not return.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The bytes could not be copied.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+/// Why a domain was not reset.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResetError {
+    /// Bindings or callbacks of the domain still exist, so threads may be inside.
+    #[error("domain {0} still has bindings: drop them before the reset")]
+    InUse(String),
+    /// Its memory could not be restored or its initialisation failed.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+}

@@ -1,0 +1,379 @@
+//! What went wrong in a domain: raw facts at the fault, a report when somebody asks.
+use crate::binding::Binding;
+use crate::debug::SourcePlace;
+use crate::domain::Core;
+use crate::module::Module;
+use crate::syscall;
+use lockgate_abi::{PAGE, code, stack, window};
+use std::fmt;
+use std::sync::Arc;
+
+/// Facts that a signal handler can collect.
+#[derive(Clone, Copy)]
+pub(crate) struct RawFault {
+    pub cause: Cause,
+    /// `si_addr`.
+    pub address: u64,
+    pub registers: Registers,
+}
+
+/// What ended a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Signal {
+        number: i32,
+        code: i32,
+    },
+    Syscall(syscall::Fault),
+    Exit(i32),
+    /// A gate slot or callback without a host function.
+    NoFunction,
+    /// Stack arguments of a host function that cannot be read.
+    Arguments,
+    /// A host function panicked.
+    Panic,
+    TimeLimit,
+    Killed,
+}
+
+/// Registers at the fault. General registers are zero where a gate, not an instruction, ended the call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Registers {
+    pub rax: u64,
+    pub rbx: u64,
+    pub rcx: u64,
+    pub rdx: u64,
+    pub rsi: u64,
+    pub rdi: u64,
+    pub rbp: u64,
+    pub rsp: u64,
+    pub r8: u64,
+    pub r9: u64,
+    pub r10: u64,
+    pub r11: u64,
+    pub r12: u64,
+    pub r13: u64,
+    pub r14: u64,
+    pub r15: u64,
+    pub rip: u64,
+    pub rflags: u64,
+    /// The page-fault error code of the processor (Intel SDM vol. 3, 4.7).
+    pub error: u64,
+}
+
+impl Registers {
+    /// The registers of an interrupted context.
+    pub(crate) fn of(context: &libc::ucontext_t) -> Registers {
+        let get = |register: i32| context.uc_mcontext.gregs[register as usize] as u64;
+        Registers {
+            rax: get(libc::REG_RAX),
+            rbx: get(libc::REG_RBX),
+            rcx: get(libc::REG_RCX),
+            rdx: get(libc::REG_RDX),
+            rsi: get(libc::REG_RSI),
+            rdi: get(libc::REG_RDI),
+            rbp: get(libc::REG_RBP),
+            rsp: get(libc::REG_RSP),
+            r8: get(libc::REG_R8),
+            r9: get(libc::REG_R9),
+            r10: get(libc::REG_R10),
+            r11: get(libc::REG_R11),
+            r12: get(libc::REG_R12),
+            r13: get(libc::REG_R13),
+            r14: get(libc::REG_R14),
+            r15: get(libc::REG_R15),
+            rip: get(libc::REG_RIP),
+            rflags: get(libc::REG_EFL),
+            error: get(libc::REG_ERR),
+        }
+    }
+}
+
+/// Kind of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// Access to memory that the domain does not have.
+    Segv,
+    /// Access to a page that its file does not back.
+    Bus,
+    /// Arithmetic: division by zero or overflow, unmasked floating-point exception.
+    Fpe,
+    /// Illegal instruction: traps of compilers and of the code model (a failed label check) end here.
+    Ill,
+    /// Breakpoint or padding reached.
+    Trap,
+    /// The data stack ran into its guard.
+    StackOverflow,
+    /// The control stack ran into its guard: recursion without locals.
+    ControlStackOverflow,
+    /// The domain stopped for want of memory: its limit had refused a request before.
+    Quota,
+    /// The call's time limit passed.
+    TimeOut,
+    /// The domain called `exit` with this status.
+    Exit(i32),
+    /// The domain called `abort`.
+    Abort,
+    /// The domain sent itself this signal.
+    Signal(u8),
+    /// The host killed the domain.
+    Killed,
+    /// The domain called a host function that it was not given, or with unreadable arguments.
+    Gate,
+}
+
+/// What the faulting instruction wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To load.
+    Read,
+    /// To store.
+    Write,
+    /// To run code.
+    Execute,
+}
+
+/// A fault of a domain: the error value of the call that it ended.
+#[derive(Clone)]
+pub struct Fault {
+    kind: FaultKind,
+    reason: String,
+    domain: String,
+    entry_point: String,
+    module: Arc<Module>,
+    window: u64,
+    address: Option<u64>,
+    access: Option<Access>,
+    registers: Registers,
+}
+
+impl Fault {
+    pub(crate) fn new(raw: RawFault, binding: &Binding) -> Box<Fault> {
+        let domain = binding.domain();
+        let Judgement { kind, reason, address, access } = judge(&raw, domain);
+        Box::new(Fault {
+            kind,
+            reason,
+            domain: domain.name().to_owned(),
+            entry_point: binding.name().to_owned(),
+            module: domain.module().clone(),
+            window: domain.base(),
+            address,
+            access,
+            registers: raw.registers,
+        })
+    }
+
+    /// Kind.
+    pub fn kind(&self) -> FaultKind {
+        self.kind
+    }
+
+    /// One sentence that says what happened.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Name of the domain.
+    pub fn domain(&self) -> &str {
+        &self.domain
+    }
+
+    /// Name of the module.
+    pub fn module(&self) -> &str {
+        self.module.name()
+    }
+
+    /// The entry point that the host called.
+    pub fn entry_point(&self) -> &str {
+        &self.entry_point
+    }
+
+    /// Address that the instruction accessed, as an offset from the window's base. Meaningful up to the
+    /// end of the control stacks; `None` if the fault was not about an address.
+    pub fn address(&self) -> Option<u64> {
+        self.address
+    }
+
+    /// What the instruction wanted at [`address`](Fault::address).
+    pub fn access(&self) -> Option<Access> {
+        self.access
+    }
+
+    /// Registers at the fault.
+    pub fn registers(&self) -> &Registers {
+        &self.registers
+    }
+
+    /// Image-relative address of the instruction, if it lies in the module's image.
+    pub fn instruction(&self) -> Option<u64> {
+        let at = self.registers.rip.checked_sub(self.window + window::IMAGE)?;
+        (at < self.module.parsed().image_size).then_some(at)
+    }
+
+    /// Function, file and line of the instruction, from the module's symbols and debug information, which are
+    /// read the first time anybody asks.
+    pub fn location(&self) -> Option<SourcePlace> {
+        // After a gate call, rip is the return address: the call is just before.
+        let at = self.instruction()?;
+        let gate = self.access.is_none() && self.registers.rflags == 0;
+        Some(self.module.symbols().at(if gate { at.saturating_sub(1) } else { at }))
+    }
+}
+
+struct Judgement {
+    kind: FaultKind,
+    reason: String,
+    address: Option<u64>,
+    access: Option<Access>,
+}
+
+fn judge(raw: &RawFault, domain: &Core) -> Judgement {
+    let plain =
+        |kind, reason: &str| Judgement { kind, reason: reason.to_owned(), address: None, access: None };
+    match raw.cause {
+        Cause::Signal { number: libc::SIGSEGV, code } => memory(raw, code, domain),
+        Cause::Signal { number: libc::SIGBUS, .. } => Judgement {
+            address: Some(raw.address.wrapping_sub(domain.base())),
+            ..plain(
+                FaultKind::Bus,
+                "access to a page without backing, or not aligned as the instruction demands",
+            )
+        },
+        Cause::Signal { number: libc::SIGFPE, code } => plain(
+            FaultKind::Fpe,
+            match code {
+                1 => "integer division by zero, or its result does not fit",
+                2 => "integer overflow",
+                3 => "floating-point division by zero",
+                4 => "floating-point overflow",
+                5 => "floating-point underflow",
+                6 => "inexact floating-point result",
+                _ => "invalid floating-point operation",
+            },
+        ),
+        Cause::Signal { number: libc::SIGILL, .. } => plain(
+            FaultKind::Ill,
+            "illegal instruction: a trap of the compiler, or a jump to something that is not a function",
+        ),
+        Cause::Signal { number: libc::SIGTRAP, .. } => {
+            plain(FaultKind::Trap, "breakpoint: code ran into padding")
+        }
+        Cause::Signal { number, .. } => Judgement {
+            kind: FaultKind::Signal(number as u8),
+            ..plain(FaultKind::Trap, &format!("signal {number}"))
+        },
+        Cause::Syscall(syscall::Fault::Abort) => plain(FaultKind::Abort, "the module called abort"),
+        Cause::Syscall(syscall::Fault::Signal(number)) => {
+            plain(FaultKind::Signal(number), &format!("the module sent itself signal {number}"))
+        }
+        Cause::TimeLimit | Cause::Syscall(syscall::Fault::TimeLimit) => {
+            let limit = domain.time_limit().unwrap_or_default();
+            plain(FaultKind::TimeOut, &format!("the call exceeded its time limit of {limit:?}"))
+        }
+        Cause::Killed | Cause::Syscall(syscall::Fault::Killed) => {
+            plain(FaultKind::Killed, "the host killed the domain")
+        }
+        Cause::Exit(status) => plain(FaultKind::Exit(status), &format!("the module called exit({status})")),
+        Cause::NoFunction => plain(FaultKind::Gate, "call of a host function that the domain was not given"),
+        Cause::Arguments => {
+            plain(FaultKind::Gate, "the stack arguments of a host function could not be read")
+        }
+        Cause::Panic => plain(FaultKind::Gate, "a host function panicked"),
+    }
+}
+
+/// Classifies a segmentation fault by the place that was accessed.
+fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
+    const ERROR_WRITE: u64 = 2;
+    const ERROR_FETCH: u64 = 16;
+    let access = match raw.registers.error {
+        error if error & ERROR_FETCH != 0 => Access::Execute,
+        error if error & ERROR_WRITE != 0 => Access::Write,
+        _ => Access::Read,
+    };
+    let verb = match access {
+        Access::Read => "read of",
+        Access::Write => "write to",
+        Access::Execute => "jump to",
+    };
+    let judgement = |kind, reason, address| Judgement { kind, reason, address, access: Some(access) };
+    const SI_KERNEL: i32 = 0x80;
+    if si_code == SI_KERNEL {
+        // A general-protection fault has no address (rule R14).
+        let reason = "access through an address that the processor cannot form, or not aligned as demanded";
+        return Judgement { kind: FaultKind::Segv, reason: reason.to_owned(), address: None, access: None };
+    }
+    let offset = raw.address.wrapping_sub(domain.base());
+    let in_slots = |start: u64| (start..start + stack::SLOTS * stack::SLOT).contains(&offset);
+    if in_slots(window::STACKS) {
+        let reason = format!(
+            "stack overflow: {verb} offset {offset:#x}, outside this thread's stack of {} bytes",
+            domain.stack_size()
+        );
+        return judgement(FaultKind::StackOverflow, reason, Some(offset));
+    }
+    if in_slots(window::CONTROL) {
+        let reason = format!(
+            "control-stack overflow: recursion too deep for {} bytes of return addresses",
+            domain.stack_size()
+        );
+        return judgement(FaultKind::ControlStackOverflow, reason, Some(offset));
+    }
+    let refused = domain.usage().refused;
+    let null = offset < PAGE;
+    if null && refused > 0 {
+        let limit = domain.usage().limit;
+        let reason = format!(
+            "{verb} a null pointer, after the memory limit of {limit} bytes had refused {refused} more"
+        );
+        return judgement(FaultKind::Quota, reason, Some(offset));
+    }
+    let reason = match offset {
+        _ if raw.address < PAGE => format!("{verb} address {:#x}: return through a zero word", raw.address),
+        0..window::NULL_GUARD => format!("{verb} a null pointer (offset {offset:#x})"),
+        window::HEADER..window::IMAGE => format!("{verb} the runtime's read-only pages (offset {offset:#x})"),
+        at if at < domain.module().image_end() => {
+            format!("{verb} read-only or non-executable image memory (offset {at:#x})")
+        }
+        0..window::SIZE => format!("{verb} unmapped memory (offset {offset:#x})"),
+        _ => format!("{verb} memory outside the window (address {:#x})", raw.address),
+    };
+    judgement(FaultKind::Segv, reason, Some(offset))
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "domain {} ({}), called at {}: {}",
+            self.domain,
+            self.module.name(),
+            self.entry_point,
+            self.reason
+        )?;
+        match (self.location(), self.instruction()) {
+            (Some(location), _) => write!(f, "; at {location}"),
+            (None, Some(at)) => write!(f, "; at image address {at:#x}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fault")
+            .field("kind", &self.kind)
+            .field("report", &self.to_string())
+            .field("address", &self.address)
+            .field("access", &self.access)
+            .field("registers", &self.registers)
+            .finish()
+    }
+}
+
+impl std::error::Error for Fault {}
+
+const _: () = assert!(code::OFF as u64 % stack::SLOT == 0);

@@ -1,0 +1,110 @@
+//! Typed functions: a binding as a Rust value with a `call` method of the right arity.
+use crate::binding::Binding;
+use crate::call::thread_sys;
+use crate::error::CallError;
+use crate::memory::{Argument, Returned};
+use crate::signature::Signature;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, transmute};
+use std::sync::Arc;
+
+/// The type of a procedure: `extern "C" fn(A, B) -> R` of up to twelve [`Argument`]s, with a [`Returned`] result.
+///
+/// # Safety
+/// Implemented by this crate only: [`signature`](FunctionType::signature) must be the type's own.
+pub unsafe trait FunctionType: Copy + 'static {
+    /// The signature in C of a function of this type.
+    fn signature(name: &str) -> Signature;
+}
+
+/// An entry point of a domain, bound as a function of type `F`.
+///
+/// Calling it costs a few nanoseconds more than a function pointer. It can be shared between threads; the first
+/// call on a thread gives the thread stacks in the domain.
+pub struct Function<F> {
+    code: usize,
+    binding: Arc<Binding>,
+    kind: PhantomData<F>,
+}
+
+impl<F: FunctionType> Function<F> {
+    pub(crate) fn new(binding: Arc<Binding>) -> Self {
+        Function { code: binding.code() as usize, binding, kind: PhantomData }
+    }
+
+    /// Name of the entry point.
+    pub fn name(&self) -> &str {
+        self.binding.name()
+    }
+
+    /// The thunk: a function of C with the bound signature, for code that cannot use [`Function`].
+    ///
+    /// A call through it that does not return normally returns anything; only [`Function::take_error`] tells.
+    /// It may be called as long as this function, or a clone of it, lives.
+    pub fn as_ptr(&self) -> *const () {
+        self.code as *const ()
+    }
+
+    /// The error of the last call through [`as_ptr`](Function::as_ptr) on this thread, if it had one.
+    pub fn take_error(&self) -> Option<CallError> {
+        thread_sys::failed().then(|| thread_sys::take_error(&self.binding))
+    }
+}
+
+impl<F> Clone for Function<F> {
+    fn clone(&self) -> Self {
+        Function { code: self.code, binding: self.binding.clone(), kind: PhantomData }
+    }
+}
+
+impl<F> fmt::Debug for Function<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Function({} of {})", self.binding.name(), self.binding.domain().name())
+    }
+}
+
+macro_rules! arity {
+    ($($A:ident $a:ident)*) => {
+        // SAFETY: the signature is built from the type's own parts.
+        unsafe impl<R: Returned, $($A: Argument),*> FunctionType for extern "C" fn($($A),*) -> R {
+            fn signature(name: &str) -> Signature {
+                Signature { name: name.to_owned(), result: R::c_type(), parameters: vec![$($A::c_type()),*] }
+            }
+        }
+
+        impl<R: Returned, $($A: Argument),*> Function<extern "C" fn($($A),*) -> R> {
+            /// Calls the function.
+            ///
+            /// # Errors
+            /// [`CallError`] says what happened instead of a return. The thread and the process go on.
+            #[inline]
+            #[allow(clippy::too_many_arguments)]
+            pub fn call(&self, $($a: $A),*) -> Result<R, CallError> {
+                // SAFETY: the thunk is a function of this type: its signature was compared when it was bound.
+                // A call that fails leaves the result undefined, hence MaybeUninit, which has R's ABI.
+                let code: extern "C" fn($($A),*) -> MaybeUninit<R> = unsafe { transmute(self.code) };
+                let result = code($($a),*);
+                if thread_sys::failed() {
+                    return Err(thread_sys::take_error(&self.binding));
+                }
+                // SAFETY: the call returned: registers and result memory hold a value of R, whatever its bits.
+                Ok(unsafe { result.assume_init() })
+            }
+        }
+    };
+}
+
+arity!();
+arity!(A a);
+arity!(A a B b);
+arity!(A a B b C c);
+arity!(A a B b C c D d);
+arity!(A a B b C c D d E e);
+arity!(A a B b C c D d E e G g);
+arity!(A a B b C c D d E e G g H h);
+arity!(A a B b C c D d E e G g H h I i);
+arity!(A a B b C c D d E e G g H h I i J j);
+arity!(A a B b C c D d E e G g H h I i J j K k);
+arity!(A a B b C c D d E e G g H h I i J j K k L l);
+arity!(A a B b C c D d E e G g H h I i J j K k L l M m);

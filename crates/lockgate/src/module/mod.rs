@@ -1,0 +1,164 @@
+//! Modules: verified once, shared by every domain made from them.
+mod image;
+
+pub(crate) use image::Image;
+
+use crate::call::stubs;
+use crate::host;
+use lockgate_abi::window;
+use lockgate_verify::{Rejection, Report};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// A verified module. Its code and constants are held in a sealed memory file (rule V0) that all domains
+/// map; data is copied on write.
+pub struct Module {
+    name: String,
+    parsed: lockgate_verify::Module,
+    report: Report,
+    image: Image,
+    file: Vec<u8>,
+    symbols: OnceLock<crate::debug::Symbols>,
+}
+
+/// Why a module was not loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file could not be read.
+    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The file is not a module.
+    #[error("{name} is not a module: {source}")]
+    Parse {
+        /// File or given name.
+        name: String,
+        /// What is wrong and where.
+        source: lockgate_verify::ParseError,
+    },
+    /// The module breaks a rule of the code model.
+    #[error("{name} was refused: {rejection}; it may not be loaded: rebuild it with `lockgate cc`")]
+    Refused {
+        /// File or given name.
+        name: String,
+        /// Rule, place and reason.
+        rejection: Box<Rejection>,
+    },
+    /// The machine or process cannot run modules.
+    #[error(transparent)]
+    Host(#[from] crate::HostError),
+    /// No memory for the image.
+    #[error(
+        "no memory for the image of {name} ({size} bytes): {source}; close other modules or raise the limit"
+    )]
+    Memory {
+        /// File or given name.
+        name: String,
+        /// Bytes of the image.
+        size: u64,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl Module {
+    /// Reads and verifies the module in the file `path`.
+    ///
+    /// # Errors
+    /// [`LoadError`] names the file, the rule and the place.
+    pub fn open(path: impl AsRef<Path>) -> Result<Arc<Module>, LoadError> {
+        let path = path.as_ref();
+        let bytes =
+            std::fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        Module::named(path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()), bytes)
+    }
+
+    /// Verifies the module in `bytes`.
+    ///
+    /// # Errors
+    /// As [`open`](Module::open).
+    pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Module>, LoadError> {
+        Module::named("module".to_owned(), bytes.to_vec())
+    }
+
+    fn named(name: String, file: Vec<u8>) -> Result<Arc<Module>, LoadError> {
+        host::prepare()?;
+        let mut parsed = lockgate_verify::Module::parse(&file)
+            .map_err(|source| LoadError::Parse { name: name.clone(), source })?;
+        let report = lockgate_verify::verify(&parsed)
+            .map_err(|rejection| LoadError::Refused { name: name.clone(), rejection })?;
+        let image = Image::new(&parsed, &stubs::page()).map_err(|source| LoadError::Memory {
+            name: name.clone(),
+            size: parsed.image_size,
+            source: source.into(),
+        })?;
+        for segment in &mut parsed.segments {
+            // The image holds the bytes now; relocated words are all that domains need of them.
+            segment.bytes = Vec::new();
+        }
+        Ok(Arc::new(Module { name, parsed, report, image, file, symbols: OnceLock::new() }))
+    }
+
+    /// File name, or "module" for one from bytes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the module can read or modify (rule V6).
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Procedures that [`Domain::bind`](crate::Domain::bind) finds: name and C prototype, if known.
+    pub fn exports(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.parsed.exports.iter().map(|e| (e.name.as_str(), e.signature.as_deref()))
+    }
+
+    /// Host procedures that the module calls: name and C prototype, if known.
+    pub fn imports(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.parsed.imports.iter().map(|i| (i.name.as_str(), i.signature.as_deref()))
+    }
+
+    pub(crate) fn parsed(&self) -> &lockgate_verify::Module {
+        &self.parsed
+    }
+
+    pub(crate) fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// Image-relative address of an export.
+    pub(crate) fn export(&self, name: &str) -> Option<&lockgate_verify::Export> {
+        let exports = &self.parsed.exports;
+        exports.binary_search_by(|e| e.name.as_str().cmp(name)).ok().map(|i| &exports[i])
+    }
+
+    /// Window offset of one past the image.
+    pub(crate) fn image_end(&self) -> u64 {
+        window::IMAGE + self.parsed.image_size
+    }
+
+    /// Shows debuggers the module in a window whose image is at `image`, until the registration is dropped.
+    pub(crate) fn list_for_debuggers(&self, image: u64) -> crate::debug::Registration {
+        crate::debug::Registration::new(image, &self.name, &self.file)
+    }
+
+    /// Debug information, read when first asked for.
+    pub(crate) fn symbols(&self) -> &crate::debug::Symbols {
+        self.symbols.get_or_init(|| crate::debug::Symbols::read(&self.file))
+    }
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.name)
+            .field("report", &self.report)
+            .finish_non_exhaustive()
+    }
+}

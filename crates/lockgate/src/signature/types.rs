@@ -1,0 +1,138 @@
+//! The types of C that signatures may use.
+use std::fmt;
+
+/// A type of C, as far as calls are concerned: typedefs resolved, pointers without what they point to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Type {
+    /// `void`, as a result.
+    Void,
+    /// An integer, enumeration, character or boolean of 1, 2, 4 or 8 bytes.
+    Integer {
+        /// Size, bytes.
+        bytes: u8,
+        /// Two's complement.
+        signed: bool,
+    },
+    /// `float`.
+    Float,
+    /// `double`.
+    Double,
+    /// Any pointer.
+    Pointer,
+    /// A structure by value: fields in order.
+    Struct(Vec<Field>),
+}
+
+/// One field of a structure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Type of the field or of an array's element.
+    pub kind: Type,
+    /// Number of elements; 1 if the field is no array.
+    pub count: usize,
+}
+
+impl Type {
+    /// Size, bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Type::Void => 0,
+            Type::Integer { bytes, .. } => usize::from(*bytes),
+            Type::Float => 4,
+            Type::Double | Type::Pointer => 8,
+            Type::Struct(fields) => {
+                let end =
+                    offsets(fields).last().map_or(0, |(at, field)| at + field.kind.size() * field.count);
+                end.next_multiple_of(self.alignment())
+            }
+        }
+    }
+
+    /// Alignment, bytes.
+    pub fn alignment(&self) -> usize {
+        match self {
+            Type::Struct(fields) => fields.iter().map(|f| f.kind.alignment()).max().unwrap_or(1),
+            Type::Void => 1,
+            other => other.size(),
+        }
+    }
+
+    /// Scalars of the type: offset and type, in order.
+    pub fn scalars(&self) -> Vec<(usize, Type)> {
+        match self {
+            Type::Void => Vec::new(),
+            Type::Struct(fields) => {
+                let mut scalars = Vec::new();
+                for (at, field) in offsets(fields) {
+                    for index in 0..field.count {
+                        let base = at + index * field.kind.size();
+                        scalars.extend(field.kind.scalars().into_iter().map(|(o, t)| (base + o, t)));
+                    }
+                }
+                scalars
+            }
+            scalar => vec![(0, scalar.clone())],
+        }
+    }
+}
+
+fn offsets(fields: &[Field]) -> Vec<(usize, &Field)> {
+    let mut at = 0;
+    fields
+        .iter()
+        .map(|field| {
+            let start = usize::next_multiple_of(at, field.kind.alignment());
+            at = start + field.kind.size() * field.count;
+            (start, field)
+        })
+        .collect()
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Void => f.write_str("void"),
+            Type::Integer { bytes, signed } => {
+                write!(f, "{}int{}_t", if *signed { "" } else { "u" }, u32::from(*bytes) * 8)
+            }
+            Type::Float => f.write_str("float"),
+            Type::Double => f.write_str("double"),
+            Type::Pointer => f.write_str("void *"),
+            Type::Struct(fields) => {
+                f.write_str("struct {")?;
+                for (number, field) in fields.iter().enumerate() {
+                    write!(f, " {} f{number}", field.kind)?;
+                    if field.count != 1 {
+                        write!(f, "[{}]", field.count)?;
+                    }
+                    f.write_str(";")?;
+                }
+                f.write_str(" }")
+            }
+        }
+    }
+}
+
+/// A procedure's name, result and parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// Name of the procedure.
+    pub name: String,
+    /// What it returns.
+    pub result: Type,
+    /// What it takes.
+    pub parameters: Vec<Type>,
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}(", self.result, self.name)?;
+        if self.parameters.is_empty() {
+            f.write_str("void")?;
+        }
+        for (number, parameter) in self.parameters.iter().enumerate() {
+            write!(f, "{}{parameter}", if number > 0 { ", " } else { "" })?;
+        }
+        f.write_str(")")
+    }
+}

@@ -1,0 +1,302 @@
+//! Memory services of a domain: brk and the mmap family, over its own heap and mmap area only.
+//!
+//! Header, gate table, code, constants, stacks and their guards lie outside `area`: no service can
+//! name them (rules R2, R3). Nothing is ever unmapped, only made inaccessible (rule R1), and nothing becomes
+//! executable (rule R4): [`Protection`] cannot say it.
+use super::ranges::Ranges;
+use super::stride_sys::{Backing, Stride};
+use crate::syscall::{Placement, Protection};
+use lockgate_abi::{PAGE, window};
+use rustix::io::Errno;
+use rustix::mm::ProtFlags;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
+
+/// Largest number of separate mappings of one domain: the process has 65,530 of them by default.
+const MAX_MAPPINGS: usize = 1024;
+
+/// The memory that a domain asked for and got.
+#[derive(Debug)]
+pub(crate) struct Services {
+    /// Where services work: from the image's end to the shared region.
+    area: Range<u64>,
+    limit: u64,
+    books: Mutex<Books>,
+}
+
+#[derive(Debug)]
+struct Books {
+    ranges: Ranges,
+    /// End of the brk heap, any byte.
+    brk: u64,
+    /// Bytes that count against the limit: image, stacks, heap, mappings.
+    used: u64,
+    /// Bytes of the last request that the limit refused.
+    refused: u64,
+}
+
+/// What a domain's memory comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub limit: u64,
+    pub used: u64,
+    /// Bytes of the last request that the limit refused; 0 if none was.
+    pub refused: u64,
+}
+
+impl Services {
+    /// Books of a domain whose image ends at window offset `image_end`.
+    pub fn new(image_end: u64, image_size: u64, limit: u64) -> Self {
+        let books = Books { ranges: Ranges::default(), brk: image_end, used: image_size, refused: 0 };
+        Services { area: image_end..window::SHARED, limit, books: Mutex::new(books) }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Quota and use.
+    pub fn usage(&self) -> Usage {
+        let books = self.books();
+        Usage { limit: self.limit, used: books.used, refused: books.refused }
+    }
+
+    /// Counts `bytes` that the runtime itself maps for the domain.
+    ///
+    /// # Errors
+    /// `ENOMEM` over the limit.
+    pub fn charge(&self, bytes: u64) -> Result<(), Errno> {
+        self.books().charge(bytes, self.limit)
+    }
+
+    /// Takes bytes of [`charge`](Services::charge) back.
+    pub fn refund(&self, bytes: u64) {
+        self.books().used -= bytes;
+    }
+
+    /// Gives back everything that the domain mapped.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn reset(&self, stride: &Stride) -> Result<(), Errno> {
+        let mut books = self.books();
+        let ranges: Vec<_> = books.ranges.all().collect();
+        for range in ranges {
+            stride.clear(range.start, range.end - range.start)?;
+            books.used -= range.end - range.start;
+            books.ranges.remove(range);
+        }
+        books.brk = self.area.start;
+        books.refused = 0;
+        Ok(())
+    }
+
+    /// Linux's `brk`: the window offset of the new end, or of the old one if that cannot be.
+    pub fn brk(&self, stride: &Stride, to: u64) -> u64 {
+        let mut books = self.books();
+        if to < self.area.start || to > self.area.end {
+            return books.brk;
+        }
+        let (old, new) = (books.brk.next_multiple_of(PAGE), to.next_multiple_of(PAGE));
+        let done = if new > old {
+            let clear = books.ranges.mapped(old..new) == 0;
+            if clear {
+                self.place(&mut books, stride, old..new, Protection::ReadWrite)
+            } else {
+                Err(Errno::NOMEM)
+            }
+        } else {
+            self.take_away(&mut books, stride, new..old)
+        };
+        if done.is_ok() {
+            books.brk = to;
+        }
+        books.brk
+    }
+
+    /// Maps zeros; returns the window offset. See [`crate::syscall::Memory::map`] for the errors.
+    pub fn map(
+        &self,
+        stride: &Stride,
+        at: u64,
+        length: u64,
+        placement: Placement,
+        rights: Protection,
+    ) -> Result<u64, Errno> {
+        let mut books = self.books();
+        let length = self.whole_pages(length)?;
+        let start = match placement {
+            Placement::Anywhere => {
+                let wish = at.next_multiple_of(PAGE);
+                let free = |at| {
+                    let range = self.range(at, length).ok()?;
+                    (books.ranges.mapped(range.clone()) == 0 && range.start >= self.brk_reserve(&books))
+                        .then_some(at)
+                };
+                let lowest = self.brk_reserve(&books)..self.area.end;
+                free(wish).or_else(|| books.ranges.highest_gap(lowest, length)).ok_or(Errno::NOMEM)?
+            }
+            Placement::Fixed => at,
+            Placement::FixedNoReplace => {
+                if books.ranges.mapped(self.range(at, length)?) > 0 {
+                    return Err(Errno::EXIST);
+                }
+                at
+            }
+        };
+        let range = self.range(start, length)?;
+        self.place(&mut books, stride, range, rights)?;
+        Ok(start)
+    }
+
+    /// Takes `[at, at + length)` away.
+    pub fn unmap(&self, stride: &Stride, at: u64, length: u64) -> Result<(), Errno> {
+        let mut books = self.books();
+        let range = self.range(at, self.whole_pages(length)?)?;
+        self.take_away(&mut books, stride, range)
+    }
+
+    /// Changes rights.
+    pub fn protect(&self, stride: &Stride, at: u64, length: u64, rights: Protection) -> Result<(), Errno> {
+        let mut books = self.books();
+        if length == 0 {
+            return Ok(());
+        }
+        let range = self.range(at, self.whole_pages(length)?)?;
+        if books.ranges.mapped(range.clone()) != range.end - range.start {
+            return Err(Errno::NOMEM);
+        }
+        stride.protect(range.start, range.end - range.start, rights)?;
+        books.ranges.insert(range, rights);
+        books.within_mappings()
+    }
+
+    /// Lets the contents go.
+    pub fn discard(&self, stride: &Stride, at: u64, length: u64) -> Result<(), Errno> {
+        let books = self.books();
+        if length == 0 {
+            return Ok(());
+        }
+        let range = self.range(at, self.whole_pages(length)?)?;
+        for (piece, _) in books.ranges.pieces(range) {
+            stride.discard(piece.start, piece.end - piece.start)?;
+        }
+        Ok(())
+    }
+
+    /// Resizes a mapping; returns its window offset.
+    pub fn remap(
+        &self,
+        stride: &Stride,
+        at: u64,
+        length: u64,
+        new: u64,
+        may_move: bool,
+    ) -> Result<u64, Errno> {
+        let mut books = self.books();
+        let (length, new) = (self.whole_pages(length)?, self.whole_pages(new)?);
+        let range = self.range(at, length)?;
+        let rights = match books.ranges.pieces(range.clone()).as_slice() {
+            [(whole, rights)] if *whole == range => *rights,
+            _ => return Err(Errno::FAULT),
+        };
+        if new <= length {
+            self.take_away(&mut books, stride, range.start + new..range.end)?;
+            return Ok(at);
+        }
+        if let Ok(tail) = self.range(range.end, new - length)
+            && books.ranges.mapped(tail.clone()) == 0
+        {
+            self.place(&mut books, stride, tail, rights)?;
+            return Ok(at);
+        }
+        if !may_move {
+            return Err(Errno::NOMEM);
+        }
+        let area = self.brk_reserve(&books)..self.area.end;
+        let to = books.ranges.highest_gap(area, new).ok_or(Errno::NOMEM)?;
+        self.place(&mut books, stride, to..to + new, rights)?;
+        stride.relocate(range.start, to, length)?;
+        self.take_away(&mut books, stride, range)?;
+        Ok(to)
+    }
+
+    /// mmap keeps clear of some room for brk to grow, as kernels do.
+    fn brk_reserve(&self, books: &Books) -> u64 {
+        let room = (self.area.end - self.area.start) / 4;
+        (self.area.start + room).next_multiple_of(PAGE).max(books.brk.next_multiple_of(PAGE))
+    }
+
+    fn place(
+        &self,
+        books: &mut Books,
+        stride: &Stride,
+        range: Range<u64>,
+        rights: Protection,
+    ) -> Result<(), Errno> {
+        let length = range.end - range.start;
+        let replaced = books.ranges.mapped(range.clone());
+        books.charge(length - replaced, self.limit)?;
+        let access = match rights {
+            Protection::None => ProtFlags::empty(),
+            Protection::Read => ProtFlags::READ,
+            Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        let mapped = books
+            .within_mappings()
+            .and_then(|()| stride.map(range.start, length, access, Backing::Anonymous));
+        match mapped {
+            Ok(()) => books.ranges.insert(range, rights),
+            Err(_) => books.used -= length - replaced,
+        }
+        mapped
+    }
+
+    fn take_away(&self, books: &mut Books, stride: &Stride, range: Range<u64>) -> Result<(), Errno> {
+        if range.is_empty() || books.ranges.mapped(range.clone()) == 0 {
+            return Ok(());
+        }
+        stride.clear(range.start, range.end - range.start)?;
+        books.used -= books.ranges.mapped(range.clone());
+        books.ranges.remove(range);
+        Ok(())
+    }
+
+    fn whole_pages(&self, length: u64) -> Result<u64, Errno> {
+        match length {
+            0 => Err(Errno::INVAL),
+            length if length > window::SIZE => Err(Errno::NOMEM),
+            length => Ok(length.next_multiple_of(PAGE)),
+        }
+    }
+
+    /// `[at, at + length)` if that is the module's to map.
+    fn range(&self, at: u64, length: u64) -> Result<Range<u64>, Errno> {
+        if at % PAGE != 0 {
+            return Err(Errno::INVAL);
+        }
+        match at.checked_add(length) {
+            Some(end) if at >= self.area.start && end <= self.area.end => Ok(at..end),
+            _ => Err(Errno::PERM),
+        }
+    }
+}
+
+impl Books {
+    fn charge(&mut self, bytes: u64, limit: u64) -> Result<(), Errno> {
+        match self.used.checked_add(bytes) {
+            Some(used) if used <= limit => {
+                self.used = used;
+                Ok(())
+            }
+            _ => {
+                self.refused = bytes;
+                Err(Errno::NOMEM)
+            }
+        }
+    }
+
+    fn within_mappings(&self) -> Result<(), Errno> {
+        if self.ranges.len() < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
+    }
+}

@@ -1,0 +1,231 @@
+//! A domain's 8 GiB of address space: reserved as a whole before anything is mapped in it, never
+//! unmapped (rule R1).
+use lockgate_abi::{PAGE, window};
+use rustix::io::Errno;
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::os::fd::BorrowedFd;
+use std::sync::Mutex;
+
+use crate::copy_asm::{lockgate_copy, lockgate_load};
+use crate::syscall::Protection;
+
+/// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
+const RESERVED_AT_ONCE: u64 = 16;
+
+/// Index of the last stride that fits in 47 bits, plus one: also the number of entries of slot tables.
+pub(crate) const MAX_STRIDES: usize = ((1_u64 << 47) / window::STRIDE) as usize;
+
+/// Strides that no domain uses, as window bases.
+static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// One stride in use. Everything that is mapped in it goes through these methods, which keep to its bounds;
+/// no Rust reference ever points into it.
+#[derive(Debug)]
+pub(crate) struct Stride {
+    base: u64,
+    /// Sealed mappings can never be replaced: the stride is not used again.
+    retired: bool,
+}
+
+/// What backs a mapping.
+pub(crate) enum Backing<'a> {
+    /// Zeros.
+    Anonymous,
+    /// A sealed file from an offset, private.
+    File(BorrowedFd<'a>, u64),
+}
+
+impl Stride {
+    /// Takes a free stride, or reserves more of them.
+    ///
+    /// # Errors
+    /// `ENOMEM` if the process has no address space or no kernel mappings left.
+    pub fn take() -> Result<Stride, Errno> {
+        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+        if free.is_empty() {
+            reserve(&mut free)?;
+        }
+        let base = free.pop().ok_or(Errno::NOMEM)?;
+        Ok(Stride { base, retired: false })
+    }
+
+    /// `W`.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Which of the [`MAX_STRIDES`] places in the address space it has: unique among living domains.
+    pub fn index(&self) -> u32 {
+        (self.base / window::STRIDE) as u32
+    }
+
+    /// Maps `[offset, offset + length)` over whatever is there.
+    ///
+    /// # Errors
+    /// The kernel's, `ENOMEM` mostly.
+    pub fn map(
+        &self,
+        offset: u64,
+        length: u64,
+        access: ProtFlags,
+        backing: Backing<'_>,
+    ) -> Result<(), Errno> {
+        let at = self.address(offset, length);
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        // SAFETY: the range lies in this stride, which is ours alone; no Rust object lives there.
+        unsafe {
+            match backing {
+                Backing::Anonymous => mm::mmap_anonymous(at, length as usize, access, flags)?,
+                Backing::File(file, from) => mm::mmap(at, length as usize, access, flags, file, from)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Makes `[offset, offset + length)` inaccessible again; its contents are gone.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn clear(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        self.map(offset, length, ProtFlags::empty(), Backing::Anonymous)
+    }
+
+    /// Changes the rights of mapped pages.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn protect(&self, offset: u64, length: u64, access: Protection) -> Result<(), Errno> {
+        let flags = match access {
+            Protection::None => MprotectFlags::empty(),
+            Protection::Read => MprotectFlags::READ,
+            Protection::ReadWrite => MprotectFlags::READ | MprotectFlags::WRITE,
+        };
+        // SAFETY: as in `map`.
+        unsafe { mm::mprotect(self.address(offset, length), length as usize, flags) }
+    }
+
+    /// Lets the pages read as their backing again: zeros, or the file.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn discard(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        // SAFETY: as in `map`; private pages are dropped, nothing else changes.
+        unsafe { mm::madvise(self.address(offset, length), length as usize, Advice::LinuxDontNeed) }
+    }
+
+    /// Moves the pages of `[from, from + length)` to `to`; what they leave stays mapped, empty.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn relocate(&self, from: u64, to: u64, length: u64) -> Result<(), Errno> {
+        let (from, to) = (self.address(from, length), self.address(to, length));
+        let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
+        // SAFETY: both ranges lie in this stride; DONTUNMAP leaves no hole behind (rule R1).
+        unsafe { mm::mremap_fixed(from, length as usize, length as usize, flags, to)? };
+        Ok(())
+    }
+
+    /// Forbids every later change of the mapping for good, where the kernel can (Linux 6.10). The stride is
+    /// not used again.
+    pub fn seal(&mut self, offset: u64, length: u64) -> bool {
+        const MSEAL: libc::c_long = 462;
+        let at = self.address(offset, length);
+        // SAFETY: mseal changes no memory; the range is ours.
+        let sealed = unsafe { libc::syscall(MSEAL, at, length, 0) } == 0;
+        self.retired |= sealed;
+        sealed
+    }
+
+    /// Copies out of the window; stops at the first page that cannot be read.
+    ///
+    /// # Errors
+    /// `EFAULT`.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Errno> {
+        let from = self.window_address(offset, into.len())?;
+        // SAFETY: `into` is ours; faults on the window's side end the copy.
+        let left = unsafe { lockgate_copy(into.as_mut_ptr().cast(), from, into.len()) };
+        if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
+    }
+
+    /// Copies into the window; stops at the first page that cannot be written.
+    ///
+    /// # Errors
+    /// `EFAULT`.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        let to = self.window_address(offset, bytes.len())?;
+        // SAFETY: `bytes` is ours; faults on the window's side end the copy.
+        let left = unsafe { lockgate_copy(to, bytes.as_ptr().cast(), bytes.len()) };
+        if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
+    }
+
+    /// Loads an aligned word of the window in one access.
+    ///
+    /// # Errors
+    /// `EINVAL` if it is not aligned, `EFAULT` if it cannot be read.
+    pub fn load_u32(&self, offset: u64) -> Result<u32, Errno> {
+        let at = self.window_address(offset, 4)?;
+        if offset % 4 != 0 {
+            return Err(Errno::INVAL);
+        }
+        // SAFETY: the load is aligned, and a fault comes back as `ok == 0`.
+        let loaded = unsafe { lockgate_load(at.cast()) };
+        if loaded.ok == 0 { Err(Errno::FAULT) } else { Ok(loaded.word as u32) }
+    }
+
+    fn address(&self, offset: u64, length: u64) -> *mut c_void {
+        let end = offset.checked_add(length).expect("a range of the stride");
+        assert!(
+            end <= window::STRIDE && offset % PAGE == 0,
+            "a range of the stride: {offset:#x}+{length:#x}"
+        );
+        (self.base + offset) as *mut c_void
+    }
+
+    fn window_address(&self, offset: u64, length: usize) -> Result<*mut c_void, Errno> {
+        match offset.checked_add(length as u64) {
+            Some(end) if end <= window::SIZE => Ok((self.base + offset) as *mut c_void),
+            _ => Err(Errno::FAULT),
+        }
+    }
+}
+
+impl Drop for Stride {
+    fn drop(&mut self) {
+        // One call gives every page back and leaves the reservation. If the kernel refuses (or parts are
+        // sealed), the stride is lost, never handed out with old contents.
+        if !self.retired && self.clear(0, window::STRIDE).is_ok() {
+            FREE.lock().unwrap_or_else(|e| e.into_inner()).push(self.base);
+        }
+    }
+}
+
+/// Reserves a run of strides, inaccessible and unaccounted.
+fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
+    let mut count = RESERVED_AT_ONCE;
+    let (start, length) = loop {
+        let length = (count + 1) * window::STRIDE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping where the kernel likes.
+        match unsafe { mm::mmap_anonymous(std::ptr::null_mut(), length as usize, ProtFlags::empty(), flags) }
+        {
+            Ok(at) => break (at as u64, length),
+            Err(_) if count > 1 => count /= 2,
+            Err(error) => return Err(error),
+        }
+    };
+    let first = start.next_multiple_of(window::STRIDE);
+    let end = first + count * window::STRIDE;
+    // SAFETY: both remainders belong to the reservation just made and to no stride.
+    unsafe {
+        if first > start {
+            mm::munmap(start as *mut c_void, (first - start) as usize)?;
+        }
+        if start + length > end {
+            mm::munmap(end as *mut c_void, (start + length - end) as usize)?;
+        }
+    }
+    // Popped from the end: upwards, so that a program with few domains keeps them together.
+    free.extend((0..count).rev().map(|i| first + i * window::STRIDE));
+    Ok(())
+}
