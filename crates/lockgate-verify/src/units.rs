@@ -123,27 +123,38 @@ pub(crate) struct Switch {
     pub last: u32,
 }
 
-/// U4, if `text[at..]` starts with its `movslq (%r11,%rI,4),%rX`.
+/// U4, if `text[at..]` starts with its `movslq (%rB,%rI,4),%rX`.
 pub(crate) fn switch(text: &[u8], at: usize) -> Option<Switch> {
     const ABOVE: u8 = 7;
-    let usable = |register: u8| register != 4 && register != 11;
+    const RSP: u8 = 4;
     let &[rex, opcode, modrm, sib] = text[at..].first_chunk()?;
-    let is_load = rex & 0xf9 == 0x49 && opcode == 0x63 && modrm & 0xc7 == 0x04 && sib & 0xc7 == 0x83;
     let target = modrm >> 3 & 7 | (rex & 4) << 1;
     let index = sib >> 3 & 7 | (rex & 2) << 2;
-    if !is_load || !usable(target) || !usable(index) {
+    let base = sib & 7 | (rex & 1) << 3;
+    // rbp and r13 need a displacement as base.
+    let (form, load) = if base & 7 == 5 { (0x44, 5) } else { (0x04, 4) };
+    let is_load = rex & 0xf8 == 0x48
+        && opcode == 0x63
+        && modrm & 0xc7 == form
+        && sib & 0xc0 == 0x80
+        && (load == 4 || text.get(at + 4) == Some(&0));
+    // The base has to keep the table's address until the sum is made, and the index its bound until the load.
+    if !is_load || [base, index, target].contains(&RSP) || base == index || base == target {
         return None;
     }
-    // add %r11,%rX; jmp *%rX
-    let add = [0x4c | target >> 3, 0x01, 0xd8 | target & 7];
+    // add %rB,%rX; jmp *%rX
+    let add = [0x48 | base >> 3 << 2 | target >> 3, 0x01, 0xc0 | (base & 7) << 3 | target & 7];
     let jump = [0x41, 0xff, 0xe0 | target & 7];
     let jump = if target < 8 { &jump[1..] } else { &jump };
-    text[at + 4..].strip_prefix(&add)?.strip_prefix(jump)?;
-    let end = at + 4 + add.len() + jump.len();
-    // lea table(%rip),%r11
+    text[at + load..].strip_prefix(&add)?.strip_prefix(jump)?;
+    let end = at + load + add.len() + jump.len();
+    // lea table(%rip),%rB
     let mut back = Back { text: &text[..at] };
     let table_base = at;
-    let [0x4c, 0x8d, 0x1d, a, b, c, d] = back.bytes()? else { return None };
+    let [lea_rex, 0x8d, lea_modrm, a, b, c, d] = back.bytes()? else { return None };
+    if (lea_rex, lea_modrm) != (0x48 | base >> 3 << 2, 0x05 | (base & 7) << 3) {
+        return None;
+    }
     let mut last = None;
     back.branch_after(ABOVE, |back| {
         last = bound(back, index);
