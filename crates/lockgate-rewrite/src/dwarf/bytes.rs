@@ -23,10 +23,6 @@ impl<'a> Cursor<'a> {
         self.pos
     }
 
-    pub(super) fn end(&self) -> usize {
-        self.end
-    }
-
     pub(super) fn at_end(&self) -> bool {
         self.pos >= self.end
     }

@@ -11,7 +11,7 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use lockgate_abi::code::OFF;
 
 use super::*;
-use crate::elf::{self, reloc};
+use crate::elf::reloc;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -53,8 +53,8 @@ fn compile(language: &str, source: &str, flags: &[&str]) -> Object {
     Object::read("a.o", &std::fs::read(&output).unwrap()).unwrap()
 }
 
-/// A made-up rewriting: every instruction grows by two bytes, and after every `push` rsp lags by 8 bytes up to
-/// the end of the next instruction.
+/// A made-up rewriting: every instruction grows by two bytes, after every call comes a gap that belongs to no
+/// instruction, and after every `push` rsp lags by 8 bytes up to the end of the next instruction.
 fn stretch(object: &mut Object) -> AddressMap {
     let mut map = AddressMap::new(object.sections.len());
     for index in 0..object.sections.len() {
@@ -69,7 +69,7 @@ fn stretch(object: &mut Object) -> AddressMap {
             let new_end = new + instruction.len() as u32 + 2;
             section.insert(start, end, new, new_end);
             section.push_bias(new_end, if instruction.mnemonic() == Mnemonic::Push { 8 } else { 0 });
-            new = new_end;
+            new = new_end + u32::from(instruction.mnemonic() == Mnemonic::Call);
         }
         section.finish(new);
         for symbol in object.symbols.iter_mut().filter(|symbol| symbol.section() == Some(index)) {
@@ -576,9 +576,12 @@ fn exception_tables_follow_the_code() {
     }
 }
 
+/// Bytes, and the relocations in them: offset and addend.
+type Bytes = (Vec<u8>, Vec<(u64, i64)>);
+
 /// Call sites of the area at `place`, and the bytes from the end of the call sites up to the end of the type
 /// table with their relocations.
-fn call_sites(object: &Object, place: (usize, u64)) -> (Vec<[u64; 4]>, (Vec<u8>, Vec<(u64, i64)>)) {
+fn call_sites(object: &Object, place: (usize, u64)) -> (Vec<[u64; 4]>, Bytes) {
     let section = &object.sections[place.0];
     let mut cursor = bytes::Cursor::new(&section.data, place.1 as usize, section.data.len()).unwrap();
     assert_eq!(cursor.u8().unwrap(), 0xff);
