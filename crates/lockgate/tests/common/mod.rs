@@ -1,0 +1,104 @@
+//! Modules for tests: from C through the whole toolchain, or from assembly that is in the code model already.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use lockgate::{Domain, DomainOptions, Module};
+use lockgate_toolchain::{Link, Sysroot, silent};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+fn sysroot() -> &'static Sysroot {
+    static SYSROOT: OnceLock<Sysroot> = OnceLock::new();
+    SYSROOT.get_or_init(|| Sysroot::ensure(&silent).expect("the sysroot can be built"))
+}
+
+fn gcc(folder: &Path, name: &str, source: &str, flags: &[&str]) -> std::path::PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, source).expect("the scratch folder is writable");
+    let object = path.with_extension("o");
+    let mut command = sysroot().tools().compiler();
+    let output = command.args(flags).arg("-c").arg(&path).arg("-o").arg(&object).output().expect("gcc runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    object
+}
+
+/// A module to be built.
+pub struct Guest {
+    pub folder: tempfile::TempDir,
+    link: Link,
+}
+
+impl Guest {
+    fn new() -> Guest {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let link = Link::new(folder.path().join("guest.lg"));
+        Guest { folder, link }
+    }
+
+    /// From C; every global function is exported, by name alone unless [`Guest::export`] says more.
+    pub fn c(source: &str) -> Guest {
+        Guest::c_with(source, &["-O2", "-g"])
+    }
+
+    /// The same, with these flags of gcc.
+    pub fn c_with(source: &str, flags: &[&str]) -> Guest {
+        let mut guest = Guest::new();
+        let object = gcc(guest.folder.path(), "guest.c", source, flags);
+        guest.link.file(&object).expect("an object").export_all(true);
+        guest
+    }
+
+    /// From assembly in the code model: verified, not rewritten.
+    pub fn assembly(source: &str) -> Guest {
+        let mut guest = Guest::new();
+        let text = format!("{}\n{source}\n", MACROS);
+        let object = gcc(guest.folder.path(), "guest.S", &text, &[]);
+        guest.link.verbatim(&object).expect("an object").export_all(true);
+        guest
+    }
+
+    /// Notes a prototype.
+    pub fn export(mut self, prototype: &str) -> Guest {
+        self.link.export(prototype).expect("a prototype");
+        self
+    }
+
+    /// Imports a host function.
+    pub fn gate(mut self, prototype: &str) -> Guest {
+        self.link.gate(prototype).expect("a prototype");
+        self
+    }
+
+    /// The module's file.
+    pub fn build(self) -> Vec<u8> {
+        if let Err(error) = self.link.run(sysroot(), &silent) {
+            panic!("{error}");
+        }
+        std::fs::read(self.folder.path().join("guest.lg")).expect("a module")
+    }
+
+    /// The verified module.
+    pub fn module(self) -> Arc<Module> {
+        Module::from_bytes(&self.build()).expect("a module that verifies")
+    }
+
+    /// A domain with default options.
+    pub fn domain(self) -> Domain {
+        self.domain_with(DomainOptions::new())
+    }
+
+    /// A domain.
+    pub fn domain_with(self, options: DomainOptions) -> Domain {
+        Domain::new(&self.module(), options.name("guest")).expect("a domain")
+    }
+}
+
+/// For assembly guests: the offset of the data stack, and functions with labels.
+const MACROS: &str = "
+#define OFF 0x40000000
+.macro function name
+.globl \\name
+.type \\name,@function
+\\name: endbr64
+.endm
+.text
+";
