@@ -140,7 +140,7 @@ impl Rewriter<'_> {
     fn hand_over_landing(&mut self) -> Result<u32, Reason> {
         let landing = self.out.new_label();
         let slot = self.stack_disp(-8)?;
-        self.out.put(&[0x4c, 0x8d, 0x1d, 0, 0, 0, 0]); // lea landing(%rip),%r11
+        self.put(encode::lea_rip(R11));
         self.out.field(4, Target::Made(landing));
         self.put(encode::store(R11, slot));
         self.touched();
@@ -216,7 +216,9 @@ impl Rewriter<'_> {
             return Err(unknown_branch());
         }
         if let Some(&switch) = self.switches.get(&(index as u32)) {
-            return self.switch(index, switch);
+            self.settle();
+            self.keep_r11(index);
+            return self.switch(switch);
         }
         if let [reloc] = self.text.relocs(self.object, index)
             && matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX)
@@ -259,6 +261,9 @@ impl Rewriter<'_> {
             _ => return Err(unknown_branch()),
         };
         self.settle();
+        if !is_call {
+            self.keep_r11(index);
+        }
         self.checked(target, is_call);
         self.stats.checked_branches += 1;
         Ok(())
@@ -313,12 +318,12 @@ impl Rewriter<'_> {
     }
 
     /// Unit U4: through a table of known size.
-    fn switch(&mut self, _index: usize, switch: Switch) -> Result<(), Reason> {
+    fn switch(&mut self, switch: Switch) -> Result<(), Reason> {
         self.settle();
         let trap = self.trap();
         self.put(encode::compare_immediate(switch.index, switch.entries as i32 - 1));
         self.out.conditional(ABOVE, trap);
-        self.out.put(&[0x4c, 0x8d, 0x1d, 0, 0, 0, 0]); // lea table(%rip),%r11
+        self.put(encode::lea_rip(switch.base));
         let text = self.text;
         let from = &text.code[switch.table_from as usize];
         let relocs = text.relocs(self.object, switch.table_from as usize);
@@ -327,7 +332,7 @@ impl Rewriter<'_> {
         // The field of this `lea` ends its instruction, wherever that of the original's was.
         let to_end = (from.code.next_ip() - reloc.offset) as i64;
         self.out.reloc(4, reloc.symbol, reloc::PC32, reloc.addend + to_end - 4, 4);
-        for bytes in encode::table_jump(switch.index, switch.target) {
+        for bytes in encode::table_jump(switch.base, switch.index, switch.target) {
             self.put(bytes);
         }
         self.stats.switches += 1;

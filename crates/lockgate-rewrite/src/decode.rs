@@ -82,6 +82,8 @@ pub(crate) struct Text {
     /// By offset: index of the instruction that starts there, or [`NONE`]; the entry at the section's size
     /// is the number of instructions.
     pub(crate) index: Vec<u32>,
+    /// First instructions of its functions, ascending; the first entry is 0. Filled by [`crate::refs`].
+    pub(crate) functions: Vec<u32>,
 }
 
 impl Text {
@@ -131,7 +133,7 @@ impl Text {
             code.push(ins);
         }
         index[data.len()] = code.len() as u32;
-        Ok(Text { section, code, index })
+        Ok(Text { section, code, index, functions: Vec::new() })
     }
 
     /// Index of the instruction that starts at `offset`; the number of instructions for the section's end.

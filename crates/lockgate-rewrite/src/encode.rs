@@ -315,17 +315,25 @@ pub(crate) fn compare_immediate(reg: Reg, value: i32) -> Bytes {
     arithmetic_immediate(7, value, reg)
 }
 
-/// The rest of unit U4 once r11 holds the table: `movslq (%r11,%rI,4),%rX; add %r11,%rX; jmp *%rX`.
-pub(crate) fn table_jump(index: Reg, target: Reg) -> [Bytes; 3] {
+/// `lea 0(%rip), %reg`; the field ends the instruction.
+pub(crate) fn lea_rip(reg: Reg) -> Bytes {
+    let mut out = Bytes::new();
+    out.extend(&[rex(true, reg, 0, 0), 0x8d, 0x05 | (reg & 7) << 3, 0, 0, 0, 0]);
+    out
+}
+
+/// The rest of unit U4 once `base` holds the table: `movslq (%rB,%rI,4),%rX; add %rB,%rX; jmp *%rX`.
+pub(crate) fn table_jump(base: Reg, index: Reg, target: Reg) -> [Bytes; 3] {
     let mut load = Bytes::new();
-    load.extend(&[
-        rex(true, target, index, R11),
-        0x63,
-        0x04 | (target & 7) << 3,
-        0x80 | (index & 7) << 3 | R11 & 7,
-    ]);
+    load.extend(&[rex(true, target, index, base), 0x63]);
+    let sib = 0x80 | (index & 7) << 3 | base & 7;
+    if base & 7 == RBP {
+        load.extend(&[0x44 | (target & 7) << 3, sib, 0]);
+    } else {
+        load.extend(&[0x04 | (target & 7) << 3, sib]);
+    }
     let mut add = Bytes::new();
-    add.extend(&[rex(true, R11, 0, target), 0x01, 0xc0 | (R11 & 7) << 3 | target & 7]);
+    add.extend(&[rex(true, base, 0, target), 0x01, 0xc0 | (base & 7) << 3 | target & 7]);
     let mut jump = Bytes::new();
     if target >= 8 {
         jump.push(0x41);

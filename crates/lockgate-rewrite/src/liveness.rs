@@ -7,12 +7,10 @@ use iced_x86::{
 };
 
 use crate::decode::{Text, mark};
-use crate::elf::Object;
 use crate::encode::{R11, Reg};
-use crate::refs::Code;
 
 /// Instructions that one walk visits before it gives up and says "live".
-const BUDGET: usize = 600;
+const BUDGET: usize = 2000;
 
 /// The six flags that arithmetic writes.
 pub(crate) const ARITHMETIC_FLAGS: u32 =
@@ -53,26 +51,28 @@ pub(crate) enum Effect {
 pub(crate) struct Liveness {
     info: InstructionInfoFactory,
     keeps_r11: HashSet<usize>,
-    seen: HashSet<u32>,
+    /// By instruction: the walk that last saw it.
+    seen: Vec<u32>,
+    walk: u32,
     work: Vec<u32>,
 }
 
 impl Liveness {
-    /// `keeps_r11`: see [`functions_that_keep_r11`].
+    /// `keeps_r11`: see [`crate::r11::keepers`].
     pub(crate) fn new(keeps_r11: HashSet<usize>) -> Self {
-        Liveness { info: InstructionInfoFactory::new(), keeps_r11, seen: HashSet::new(), work: Vec::new() }
+        Liveness {
+            info: InstructionInfoFactory::new(),
+            keeps_r11,
+            seen: Vec::new(),
+            walk: 0,
+            work: Vec::new(),
+        }
     }
 
     /// Whether r11 is free before instruction `index`.
     pub(crate) fn r11_free(&mut self, text: &Text, index: usize) -> bool {
         let keep = self.must_keep_r11(text, index);
         !self.live(text, index, R11, keep)
-    }
-
-    /// Whether r11 is free before each of the instructions `places` of one function.
-    pub(crate) fn r11_free_at_all(&mut self, text: &Text, places: &[u32]) -> bool {
-        let mut asked = HashSet::new();
-        places.iter().all(|&place| !asked.insert(place) || self.r11_free(text, place as usize))
     }
 
     /// Whether register `reg` is free before instruction `index`: overwritten on every path before it is read.
@@ -153,10 +153,24 @@ impl Liveness {
         if overwrites { Effect::Overwrites } else { Effect::None }
     }
 
+    /// Whether instruction `index` writes any part of `reg`, perhaps only sometimes.
+    pub(crate) fn writes(&mut self, text: &Text, index: usize, reg: Reg) -> bool {
+        let register = REGISTERS[usize::from(reg)];
+        self.info.info(&text.code[index].code).used_registers().iter().any(|used| {
+            used.register().full_register() == register
+                && !matches!(
+                    used.access(),
+                    OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess | OpAccess::None
+                )
+        })
+    }
+
     /// Whether `reg` may be read after reaching `from` before it is overwritten. `strict`: returns and calls
     /// read every register, as between functions compiled together.
-    fn live(&mut self, text: &Text, from: usize, reg: Reg, strict: bool) -> bool {
-        self.seen.clear();
+    pub(crate) fn live(&mut self, text: &Text, from: usize, reg: Reg, strict: bool) -> bool {
+        self.seen.resize(text.code.len(), 0);
+        self.walk += 1;
+        let mut visited = 0;
         self.work.clear();
         self.work.push(from as u32);
         while let Some(index) = self.work.pop() {
@@ -165,10 +179,11 @@ impl Liveness {
                 if index >= text.code.len() {
                     return true;
                 }
-                if !self.seen.insert(index as u32) {
+                if std::mem::replace(&mut self.seen[index], self.walk) == self.walk {
                     break;
                 }
-                if self.seen.len() > BUDGET {
+                visited += 1;
+                if visited > BUDGET {
                     return true;
                 }
                 match self.effect(text, index, reg) {
@@ -221,7 +236,7 @@ impl Liveness {
 
     /// Adds the places inside the function of `index` that its indirect jumps may reach.
     fn push_labels(&mut self, text: &Text, index: usize) {
-        let (start, end) = function_around(text, index);
+        let (start, end) = text.function_around(index);
         for (at, ins) in text.code.iter().enumerate().take(end).skip(start + 1) {
             if ins.has(mark::ENTRY | mark::CASE) {
                 self.work.push(at as u32);
@@ -231,66 +246,13 @@ impl Liveness {
 
     /// Whether the function of `index` is one whose callers keep r11 across the call.
     fn must_keep_r11(&self, text: &Text, index: usize) -> bool {
-        !self.keeps_r11.is_empty() && self.keeps_r11.contains(&function_around(text, index).0)
+        !self.keeps_r11.is_empty() && self.keeps_r11.contains(&text.function_around(index).0)
     }
-}
-
-/// By text: the functions (their first instructions) whose callers keep a value in r11 across the call, as
-/// compilers do that know the callee's registers (-fipa-ra).
-pub(crate) fn functions_that_keep_r11(code: &Code, object: &Object) -> Vec<HashSet<usize>> {
-    let mut keeps = vec![HashSet::new(); code.texts.len()];
-    let mut liveness = Liveness::new(HashSet::new());
-    let mut work = Vec::new();
-    for (number, text) in code.texts.iter().enumerate() {
-        if !text.code.iter().any(reads_r11) {
-            continue;
-        }
-        for (index, ins) in text.code.iter().enumerate() {
-            let after = index + 1;
-            if ins.code.flow_control() == FlowControl::Call
-                && ins.is_near_branch()
-                && text.code.get(after).is_some_and(|next| !next.has(mark::FUNCTION))
-                && liveness.live(text, after, R11, false)
-            {
-                work.extend(code.branch_place(object, number, index));
-            }
-        }
-    }
-    // What such a function calls in turn must keep r11 as well.
-    while let Some((number, callee)) = work.pop() {
-        let text = &code.texts[number];
-        if callee >= text.code.len() {
-            continue;
-        }
-        let (start, end) = function_around(text, callee);
-        if keeps[number].insert(start) {
-            let branches = (start..end).filter(|&index| text.code[index].is_near_branch());
-            let places = branches.filter_map(|index| code.branch_place(object, number, index));
-            work.extend(places.filter(|&(other, target)| other != number || !(start..end).contains(&target)));
-        }
-    }
-    keeps
-}
-
-/// First instruction of the function that `index` lies in, and one past its last.
-pub(crate) fn function_around(text: &Text, index: usize) -> (usize, usize) {
-    let is_start = |at: &usize| text.code[*at].has(mark::FUNCTION);
-    let start = (0..=index).rev().find(is_start).unwrap_or(0);
-    let end = (index + 1..text.code.len()).find(is_start).unwrap_or(text.code.len());
-    (start, end)
 }
 
 /// The arithmetic flags that `code` reads. A system call only passes them on.
 fn flags_read(code: &Instruction) -> u32 {
     if code.mnemonic() == Mnemonic::Syscall { 0 } else { code.rflags_read() & ARITHMETIC_FLAGS }
-}
-
-fn reads_r11(ins: &crate::decode::Ins) -> bool {
-    let code = &ins.code;
-    let is_r11 = |register: Register| register != Register::None && register.full_register() == Register::R11;
-    is_r11(code.memory_base())
-        || is_r11(code.memory_index())
-        || (0..code.op_count()).any(|n| code.op_kind(n) == OpKind::Register && is_r11(code.op_register(n)))
 }
 
 /// `xor r,r`, `sub r,r`: writes without reading.

@@ -66,6 +66,11 @@ impl Code {
         code.mark_symbols(file, object)?;
         code.bases = code.mark_code_references(file, object)?;
         code.mark_data_references(file, object)?;
+        for text in &mut code.texts {
+            let starts =
+                (1..text.code.len() as u32).filter(|&index| text.code[index as usize].has(mark::FUNCTION));
+            text.functions = std::iter::once(0).chain(starts).collect();
+        }
         Ok(code)
     }
 

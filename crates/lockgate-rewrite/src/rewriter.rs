@@ -20,6 +20,8 @@ use crate::{Options, Stats};
 const RED_ZONE: i32 = 128;
 /// Place below the original's rsp that touches write and that one spilled register occupies, bytes.
 const SPILL: i32 = RED_ZONE + 8;
+/// Displacement of the slot that keeps r11 on the way of an indirect jump inside a function.
+const KEPT_R11: i32 = -SPILL - 8 - DISTANCE as i32;
 /// How near a trap must be to be jumped to with a short jump, bytes of code of fixed size.
 const NEAR: usize = 100;
 
@@ -90,7 +92,7 @@ impl<'a> Rewriter<'a> {
                 continue;
             }
             self.pad(index);
-            self.label(ins);
+            self.label(index);
             if index == self.plan.at && self.plan.by != 0 {
                 self.move_rsp(self.plan.by, self.sets_flags_by_moving(ins));
             }
@@ -188,14 +190,44 @@ impl<'a> Rewriter<'a> {
     // ---- labels, padding, traps
 
     /// The entry label, if indirect branches come here.
-    fn label(&mut self, ins: &Ins) {
+    fn label(&mut self, index: usize) {
+        let ins = &self.text.code[index];
         if ins.has(mark::LABEL) {
             debug_assert_eq!(self.lag, 0, "rsp is its original at every label");
         }
-        if ins.has(mark::ENTRY) && ins.code.mnemonic() != Mnemonic::Endbr64 {
+        if !ins.has(mark::ENTRY) {
+            return;
+        }
+        let restores = self.is_inside_with_r11(index);
+        let over = self.out.new_label();
+        if restores && index > 0 && !self.text.code[index - 1].ends_flow() {
+            self.out.jump(Target::Made(over));
+            self.out.restart();
+        }
+        if restores || ins.code.mnemonic() != Mnemonic::Endbr64 {
             self.out.put(&LABEL);
-            self.out.start_body();
             self.stats.labels += 1;
+        }
+        if restores {
+            self.put(encode::load(R11, KEPT_R11));
+        }
+        self.out.place(over);
+        self.out.start_body();
+    }
+
+    /// Whether instruction `index` is a place inside a function that indirect jumps reach with a value in r11: they keep it
+    /// in a slot, for their check needs r11.
+    fn is_inside_with_r11(&mut self, index: usize) -> bool {
+        let text = self.text;
+        let ins = &text.code[index];
+        ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION) && !self.live.r11_free(text, index)
+    }
+
+    /// Before an indirect jump: keeps r11 for the places inside the function that restore it.
+    pub(crate) fn keep_r11(&mut self, index: usize) {
+        let (start, end) = self.text.function_around(index);
+        if (start..end).any(|at| self.is_inside_with_r11(at)) {
+            self.put(encode::store(R11, KEPT_R11));
         }
     }
 

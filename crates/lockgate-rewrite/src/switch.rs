@@ -6,8 +6,8 @@ use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 
 use crate::decode::{NONE, Text, mark, memory_operand};
 use crate::elf::Object;
-use crate::encode::{R11, RSP, Reg, number};
-use crate::liveness::{Effect, Liveness, function_around};
+use crate::encode::{RSP, Reg, number};
+use crate::liveness::{Effect, Liveness};
 use crate::refs::{Code, is_relative};
 
 /// An indirect jump that becomes unit U4.
@@ -15,7 +15,9 @@ use crate::refs::{Code, is_relative};
 pub(crate) struct Switch {
     /// Register that holds the index.
     pub(crate) index: Reg,
-    /// Register that holds the target.
+    /// Register that holds the table's address.
+    pub(crate) base: Reg,
+    /// Register that holds the entry, then the target.
     pub(crate) target: Reg,
     /// Number of entries.
     pub(crate) entries: u32,
@@ -53,8 +55,8 @@ pub(crate) fn recover(
                 }
                 found.insert(jump as u32, switch);
             }
-            None if !is_plain_pointer(&code.texts[number], jump) => {
-                open.insert(function_around(&code.texts[number], jump).0);
+            None if !is_plain_pointer(&code.texts[number], jump, liveness) => {
+                open.insert(code.texts[number].function_around(jump).0);
             }
             None => (),
         }
@@ -71,7 +73,7 @@ fn open_tables(code: &mut Code, number: usize, open: Option<&HashSet<usize>>) {
         let text = &mut texts[number];
         let is_open = |target: &u32| {
             let index = *target as usize;
-            index < text.code.len() && open.is_none_or(|open| open.contains(&function_around(text, index).0))
+            index < text.code.len() && open.is_none_or(|open| open.contains(&text.function_around(index).0))
         };
         if !table.read_only || table.targets.iter().any(is_open) {
             for &target in &table.targets {
@@ -119,35 +121,25 @@ fn match_switch(
     if index == Register::None || index.size() != 8 {
         return None;
     }
-    let (index, entry) = (number_of(index)?, text.code[load].code.op0_register());
-    // Nothing between may change the index, or see the entry or the sum that the unit makes only at the jump.
-    let made = [number_of(entry)?, number_of(target)?];
-    for at in load + 1..jump {
-        if at == add {
-            continue;
-        }
-        if liveness.effect(text, at, index) == Effect::Overwrites
-            || text.code[at].code.op0_register().full_register()
-                == crate::liveness::REGISTERS[usize::from(index)]
-                && liveness.effect(text, at, index) == Effect::Reads
+    let (index, base_reg) = (number_of(index)?, number_of(base)?);
+    let target = number_of(text.code[load].code.op0_register())?;
+    // The unit does at the jump what was done from the load on: nothing between may see the difference.
+    for at in (load + 1..jump).filter(|&at| at != add) {
+        if liveness.effect(text, at, target) != Effect::None
+            || liveness.writes(text, at, index)
+            || liveness.writes(text, at, base_reg)
         {
             return None;
         }
-        if made.iter().any(|&reg| {
-            reg != number_of(base).unwrap_or(reg) && liveness.effect(text, at, reg) != Effect::None
-        }) {
-            return None;
-        }
     }
-    let (section, offset, table_from) = table_address(code, object, number, load, base, liveness)?;
-    let table =
-        code.tables.get(&(section, offset)).filter(|table| table.read_only && table.text == number)?;
-    let target = number_of(target)?;
-    if index == R11 || target == R11 || !liveness.r11_free_at_all(text, &table.targets) {
+    if base_reg == index || base_reg == target {
         return None;
     }
+    let (section, offset, table_from) = table_address(code, object, number, load, base, liveness)?;
+    let table = code.tables.get(&(section, offset));
+    let table = table.filter(|table| table.read_only && table.text == number)?;
     let entries = table.targets.len() as u32;
-    Some((Switch { index, target, entries, table_from }, [load, add]))
+    Some((Switch { index, base: base_reg, target, entries, table_from }, [load, add]))
 }
 
 fn number_of(register: Register) -> Option<Reg> {
@@ -167,14 +159,8 @@ fn back_to_write(text: &Text, from: usize, register: Register, liveness: &mut Li
         if ins.code.flow_control() != FlowControl::Next {
             return None;
         }
-        let writes = ins.code.op_count() > 0
-            && ins.code.op0_kind() == OpKind::Register
-            && ins.code.op0_register().full_register() == register.full_register();
-        if writes && !matches!(ins.code.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push) {
+        if liveness.writes(text, at, reg) {
             return Some(at);
-        }
-        if liveness.effect(text, at, reg) == Effect::Overwrites {
-            return None;
         }
     }
     None
@@ -192,7 +178,7 @@ fn table_address(
 ) -> Option<(usize, u64, u32)> {
     let text = &code.texts[number];
     let reg = crate::encode::number(base);
-    let (start, end) = function_around(text, from);
+    let (start, end) = text.function_around(from);
     let mut sources: Option<Sources> = None;
     let mut found: Option<(usize, u64, u32)> = None;
     let mut seen = HashSet::new();
@@ -216,7 +202,7 @@ fn table_address(
                 before.extend(&sources.indirect);
             }
         }
-        if before.is_empty() {
+        if at == start {
             return None;
         }
         for at in before {
@@ -240,7 +226,7 @@ fn table_address(
                         _ => found = Some((section, offset, at as u32)),
                     }
                 }
-                Effect::Reads if writes(text, at, base) => return None,
+                Effect::Reads if liveness.writes(text, at, reg) => return None,
                 Effect::Reads | Effect::None => work.push(at),
             }
         }
@@ -250,14 +236,6 @@ fn table_address(
 
 fn is_callee_saved(reg: Reg) -> bool {
     matches!(reg, 3 | 5 | 12..=15)
-}
-
-fn writes(text: &Text, at: usize, register: Register) -> bool {
-    let code = &text.code[at].code;
-    code.op_count() > 0
-        && code.op0_kind() == OpKind::Register
-        && code.op0_register().full_register() == register
-        && !matches!(code.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push)
 }
 
 /// The branches inside one function.
@@ -294,7 +272,7 @@ impl Sources {
 
 /// Whether the jump goes through a whole pointer read from memory: a tail call or a computed goto, whose targets are labelled
 /// because their addresses are taken, and never an entry of a table of distances.
-fn is_plain_pointer(text: &Text, jump: usize) -> bool {
+fn is_plain_pointer(text: &Text, jump: usize, liveness: &mut Liveness) -> bool {
     let branch = &text.code[jump].code;
     if branch.op0_kind() != OpKind::Register {
         return true;
@@ -304,7 +282,7 @@ fn is_plain_pointer(text: &Text, jump: usize) -> bool {
         if text.code[at + 1].has(mark::LABEL) || text.code[at].code.flow_control() != FlowControl::Next {
             return false;
         }
-        if writes(text, at, target) {
+        if liveness.writes(text, at, number(target)) {
             let code = &text.code[at].code;
             return code.mnemonic() == Mnemonic::Mov && code.op1_kind() == OpKind::Memory
                 || code.mnemonic() == Mnemonic::Pop;
