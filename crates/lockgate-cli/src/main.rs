@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         Command::Man(args) => cmd::man::main(args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("lockgate: {error:#}");
+        eprintln!("lockgate: {}", cmd::output::explain(&error));
         ExitCode::from(2)
     })
 }

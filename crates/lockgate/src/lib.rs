@@ -37,7 +37,7 @@ use function_sys as function;
 
 pub use binding::{Dynamic, Value};
 pub use callback::{Callback, HostClosure, HostFunction};
-pub use domain::{Domain, DomainOptions};
+pub use domain::{Domain, DomainOptions, ProgramEnd};
 pub use error::{AllocError, BindError, CallError, CreateError, HostError, MemoryError, Panic, ResetError};
 pub use fault::{Access, Fault, FaultKind, Registers};
 pub use function::{Function, FunctionType};

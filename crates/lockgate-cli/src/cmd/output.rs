@@ -46,6 +46,15 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
+/// An error and its causes in one line. Causes that the text before them has told already are left out.
+pub fn explain(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text {
+        text if text.is_empty() => cause,
+        text if text.contains(&cause) => text,
+        text => format!("{text}: {cause}"),
+    })
+}
+
 /// Colours, on a terminal only and never against `NO_COLOR`.
 #[derive(Clone, Copy)]
 pub struct Paint(bool);

@@ -1,12 +1,74 @@
 //! `lockgate run`.
 
+use super::{domain, output};
+use anyhow::Context as _;
+use lockgate::{Domain, Module};
+use std::fs::File;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `lockgate run`.
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(after_help = format!("\
+The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's.
+System calls that do not exist for it (docs/system-calls.md) answer ENOSYS and are listed at the end.
+
+Exit status: the program's own; 125 it could not be started; {}.
+
+Examples:
+  lockgate run hello.lg one two
+  lockgate run --dir /data=./databases --env HOME=/data sqlite3.lg /data/shop.db 'select count(*) from orders'
+  lockgate run --time-limit 2s --memory-limit 64M --dir /src=.:ro tool.lg /src/input.txt",
+    domain::EXIT_STATUS_OF_FAULTS))]
+pub struct Args {
+    #[command(flatten)]
+    domain: domain::Limits,
+    /// Grant no standard streams
+    #[arg(long)]
+    no_streams: bool,
+    /// Do not list refused system calls
+    #[arg(short, long)]
+    quiet: bool,
+    /// The program: a module made by `lockgate cc` from code with a main function
+    program: PathBuf,
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// The status for failures that are not the program's.
+const NOT_STARTED: u8 = 125;
 
 /// Runs the command.
-pub fn main(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+    run(&args).or_else(|error| {
+        eprintln!("lockgate: {}", output::explain(&error));
+        Ok(ExitCode::from(NOT_STARTED))
+    })
+}
+
+fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let module = Module::open(&args.program)?;
+    let file =
+        File::open(&args.program).with_context(|| format!("cannot read {}", args.program.display()))?;
+    let mut grants = args.domain.grants()?.forbid(&file)?;
+    if !args.no_streams {
+        grants = grants.standard_streams()?;
+    }
+    let name = args.program.to_string_lossy().into_owned();
+    let options = args.domain.options(grants)?.arguments([name].iter().chain(&args.arguments));
+    let ended = Domain::run(&module, options)?;
+    if !args.quiet {
+        domain::report_refused(module.name(), &ended.refused_syscalls);
+    }
+    match ended.outcome {
+        Ok(status) => Ok(ExitCode::from(status as u8)),
+        Err(error) => match error.fault() {
+            Some(fault) => {
+                eprintln!("lockgate: {fault}");
+                Ok(domain::status_of(fault))
+            }
+            None => Err(error.into()),
+        },
+    }
 }

@@ -20,6 +20,15 @@ pub struct Domain {
     core: Arc<Core>,
 }
 
+/// How a whole program ended.
+#[derive(Debug)]
+pub struct ProgramEnd {
+    /// Its exit status (0–255), or the fault that ended it.
+    pub outcome: Result<i32, CallError>,
+    /// System calls that it tried and that do not exist for it: number and how often.
+    pub refused_syscalls: Vec<(u64, u64)>,
+}
+
 impl Domain {
     /// Creates a domain and runs the module's initialisation in it, on the calling thread.
     ///
@@ -31,25 +40,24 @@ impl Domain {
         Ok(Domain { core })
     }
 
-    /// Runs a whole program, whose module exports `_lg_main`, to its end on the calling thread; returns its
-    /// exit status.
+    /// Runs a whole program, whose module exports `_lg_main`, to its end on the calling thread.
     ///
     /// # Errors
-    /// [`CreateError::Start`] with the fault that ended it, if it did not exit by itself.
-    pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<i32, CreateError> {
+    /// [`CreateError`] if it could not be started. How it ended is in [`ProgramEnd`].
+    pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<ProgramEnd, CreateError> {
         let core = Core::new(module, options)?;
         let end = start::prepare(&core).and_then(|stack| match Binding::internal(&core, symbol::MAIN) {
             Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
             None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
         });
-        let error = match end {
-            Ok(results) => return Ok(results.integers[0] as i32 & 0xff),
-            Err(error) => error,
+        let outcome = match end {
+            Ok(results) => Ok(results.integers[0] as i32 & 0xff),
+            Err(error) => match error.fault().map(crate::Fault::kind) {
+                Some(crate::FaultKind::Exit(status)) => Ok(status),
+                _ => Err(error),
+            },
         };
-        match error.fault().map(crate::Fault::kind) {
-            Some(crate::FaultKind::Exit(status)) => Ok(status),
-            _ => Err(CreateError::Start { name: core.name().to_owned(), source: Box::new(error) }),
-        }
+        Ok(ProgramEnd { outcome, refused_syscalls: core.process().refused() })
     }
 
     /// The handle of a domain that exists.

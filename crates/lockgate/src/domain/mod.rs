@@ -6,6 +6,6 @@ mod memory;
 mod options;
 mod start;
 
-pub use api::Domain;
+pub use api::{Domain, ProgramEnd};
 pub(crate) use core::Core;
 pub use options::DomainOptions;

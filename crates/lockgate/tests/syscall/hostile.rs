@@ -61,7 +61,9 @@ fn wild_pointers_are_efault() {
         ];
         for (number, arguments) in calls {
             // A transfer that failed to be copied has moved the position all the same.
-            [fd, folder].map(|fd| guest.ok(libc::SYS_lseek, &[fd, 0, 0]));
+            for file in [fd, folder] {
+                guest.ok(libc::SYS_lseek, &[file, 0, 0]);
+            }
             let outcome = guest.call(*number, arguments);
             let fault = Outcome::Return(-i64::from(Errno::FAULT.raw_os_error()));
             assert_eq!(outcome, fault, "system call {number} at {bad:#x}");

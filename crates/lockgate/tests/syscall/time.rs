@@ -23,7 +23,7 @@ fn clocks_are_the_hosts() {
 fn monotonic_ascends() {
     let guest = Guest::bare();
     let at = guest.room(16);
-    let mut read = || {
+    let read = || {
         guest.ok(libc::SYS_clock_gettime, &[libc::CLOCK_MONOTONIC as u64, at]);
         Duration::new(guest.word(at), guest.word(at + 8) as u32)
     };

@@ -3,6 +3,7 @@
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
 use crate::syscall::waits::Wake;
+use lockgate_abi::window;
 use rustix::io::Errno;
 use rustix::time::ClockId;
 use std::time::{Duration, Instant};
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 /// `futex(word, operation, value, timeout or count, word2, value3)`.
 pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3]: [u64; 6]) -> Reply {
     let operation = operation as i32;
+    // The word's place in the window, whichever pointer names it: a queue has one name.
+    let [key, to] = [at, to].map(|address| address & (window::SIZE - 1));
     let waits = &ctx.process.waits;
     let equals = |expected: u64| {
         move || match ctx.memory.load_u32(at)? {
@@ -18,11 +21,11 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
         }
     };
     // Address 0 is where sleepers without a futex wait.
-    if at == 0 || at % 4 != 0 {
-        return Err(if at == 0 { Errno::FAULT } else { Errno::INVAL }.into());
+    if key == 0 || key % 4 != 0 {
+        return Err(if key == 0 { Errno::FAULT } else { Errno::INVAL }.into());
     }
     match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
-        libc::FUTEX_WAIT => wait(ctx, at, fourth, None, equals(value)),
+        libc::FUTEX_WAIT => wait(ctx, key, fourth, None, equals(value)),
         libc::FUTEX_WAIT_BITSET => {
             any_bit(value3)?;
             let real = operation & libc::FUTEX_CLOCK_REALTIME != 0;
@@ -34,16 +37,16 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
                 equals(value),
             )
         }
-        libc::FUTEX_WAKE => Ok(waits.wake(at, count(value), None, || Ok(()))?.0 as u64),
+        libc::FUTEX_WAKE => Ok(waits.wake(key, count(value), None, || Ok(()))?.0 as u64),
         libc::FUTEX_WAKE_BITSET => {
             any_bit(value3)?;
-            Ok(waits.wake(at, count(value), None, || Ok(()))?.0 as u64)
+            Ok(waits.wake(key, count(value), None, || Ok(()))?.0 as u64)
         }
         libc::FUTEX_REQUEUE => {
-            Ok(waits.wake(at, count(value), Some((to, count(fourth))), || Ok(()))?.0 as u64)
+            Ok(waits.wake(key, count(value), Some((to, count(fourth))), || Ok(()))?.0 as u64)
         }
         libc::FUTEX_CMP_REQUEUE => {
-            let (woken, moved) = waits.wake(at, count(value), Some((to, count(fourth))), equals(value3))?;
+            let (woken, moved) = waits.wake(key, count(value), Some((to, count(fourth))), equals(value3))?;
             Ok((woken + moved) as u64)
         }
         _ => Err(Errno::NOSYS.into()),
@@ -53,7 +56,7 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
 /// A wait with a timeout that is relative, or absolute on `clock`.
 fn wait(
     ctx: &SyscallContext<'_>,
-    at: u64,
+    key: u64,
     timeout: u64,
     clock: Option<ClockId>,
     ready: impl FnOnce() -> Result<(), Errno>,
@@ -72,7 +75,7 @@ fn wait(
         // A time too far to express is no limit.
         Instant::now().checked_add(left)
     };
-    match ctx.process.waits.sleep(ctx.thread, at, until, ready)? {
+    match ctx.process.waits.sleep(ctx.thread, key, until, ready)? {
         Wake::Woken => Ok(0),
         Wake::TimedOut => Err(Errno::TIMEDOUT.into()),
     }

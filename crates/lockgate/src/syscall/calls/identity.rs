@@ -6,8 +6,8 @@ use crate::syscall::context::Reply;
 pub(super) const PROCESS: u32 = 100;
 /// Number of its parent.
 const PARENT: u64 = 1;
-/// Its user and group, also the owner of every file that it sees.
-pub(super) const USER: u32 = 1000;
+/// Its user and group, also the owner of every file that it sees: nobody's. No user of the host is meant.
+pub(super) const USER: u32 = 65534;
 
 /// Number of the thread in stack slot `slot`.
 pub(super) fn thread(slot: u32) -> u64 {

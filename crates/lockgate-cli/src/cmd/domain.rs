@@ -1,0 +1,153 @@
+//! Options of the commands that run a domain, and what its faults mean for the exit status.
+
+use anyhow::{Context as _, bail};
+use lockgate::syscall::{Access, Grants};
+use lockgate::{DomainOptions, Fault, FaultKind};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Limits and grants.
+#[derive(clap::Args)]
+pub struct Limits {
+    /// Grant a host directory, as DIR or under another name; `:ro` for reading only. Repeatable
+    #[arg(long = "dir", value_name = "[GUEST=]DIR[:ro]", value_parser = granted)]
+    directories: Vec<Granted>,
+    /// Set an environment variable, or pass one of the host's on. Repeatable
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    environment: Vec<String>,
+    /// Start in this directory of the domain (default: the first granted one)
+    #[arg(long = "cwd", value_name = "GUEST")]
+    current: Option<String>,
+    /// Stop the call after this wall-clock time: 500ms, 2s, 1m
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    time_limit: Option<Duration>,
+    /// Most memory the domain may have: 64M, 2G
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
+    memory_limit: u64,
+    /// Stack of each thread
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "8M")]
+    stack_size: u64,
+}
+
+/// One `--dir`.
+#[derive(Clone)]
+struct Granted {
+    guest: String,
+    host: String,
+    access: Access,
+}
+
+impl Limits {
+    /// Grants of the directories.
+    pub fn grants(&self) -> anyhow::Result<Grants> {
+        let mut grants = Grants::default();
+        for Granted { guest, host, access } in &self.directories {
+            grants = grants.directory(guest, host, *access)?;
+        }
+        Ok(match &self.current {
+            Some(current) => grants.current_directory(current),
+            None => grants,
+        })
+    }
+
+    /// Options with these limits and environment, and with `grants`.
+    pub fn options(&self, grants: Grants) -> anyhow::Result<DomainOptions> {
+        let mut options =
+            DomainOptions::new().memory_limit(self.memory_limit).stack_size(self.stack_size).grants(grants);
+        if let Some(limit) = self.time_limit {
+            options = options.time_limit(limit);
+        }
+        for variable in &self.environment {
+            options = match variable.split_once('=') {
+                Some((name, value)) => options.environment(name, value),
+                None => {
+                    let value = std::env::var(variable).with_context(|| {
+                        format!("--env {variable}: there is no such variable; give a value with =")
+                    })?;
+                    options.environment(variable, &value)
+                }
+            };
+        }
+        Ok(options)
+    }
+}
+
+/// Explains the statuses below, for `--help`.
+pub const EXIT_STATUS_OF_FAULTS: &str = "124 the time limit passed; 128+N the domain was \
+stopped as signal N would stop a process: 132 illegal instruction or a jump to no function, 133 padding reached, \
+134 abort, 135 bus error, 136 arithmetic, 137 memory limit or killed, 139 memory or stack, 159 a gate \
+without a function";
+
+/// The exit status that tells of a fault.
+pub fn status_of(fault: &Fault) -> ExitCode {
+    const TIMED_OUT: u8 = 124;
+    const FROM_SIGNAL: u8 = 128;
+    let signal = match fault.kind() {
+        FaultKind::Exit(status) => return ExitCode::from(status as u8),
+        FaultKind::TimeOut => return ExitCode::from(TIMED_OUT),
+        FaultKind::Ill => 4,
+        FaultKind::Trap => 5,
+        FaultKind::Abort => 6,
+        FaultKind::Bus => 7,
+        FaultKind::Fpe => 8,
+        FaultKind::Quota | FaultKind::Killed => 9,
+        FaultKind::Gate => 31,
+        FaultKind::Signal(number) => number & 0x7f,
+        // Memory, stack, control stack.
+        _ => 11,
+    };
+    ExitCode::from(FROM_SIGNAL + signal)
+}
+
+/// Lists the system calls that a module tried in vain, on standard error.
+pub fn report_refused(module: &str, refused: &[(u64, u64)]) {
+    for (number, count) in refused {
+        let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+        eprintln!("lockgate: {module}: system call {number} does not exist for modules; tried {times}");
+    }
+}
+
+fn granted(text: &str) -> anyhow::Result<Granted> {
+    let (text, access) = match text.strip_suffix(":ro") {
+        Some(text) => (text, Access::ReadOnly),
+        None => (text, Access::ReadWrite),
+    };
+    let (guest, host) = text.split_once('=').unwrap_or((text, text));
+    if !guest.starts_with('/') {
+        bail!("the name in the domain must start with /: write GUEST={host}, for example /data={host}");
+    }
+    Ok(Granted { guest: guest.to_owned(), host: host.to_owned(), access })
+}
+
+fn time(text: &str) -> anyhow::Result<Duration> {
+    let (number, unit) = number_and_unit(text)?;
+    let milliseconds = match unit {
+        "ms" => number,
+        "s" | "" => number * 1e3,
+        "m" | "min" => number * 60e3,
+        _ => bail!("the unit {unit:?} is none of ms, s, m"),
+    };
+    if milliseconds < 1.0 {
+        bail!("the shortest limit is 1ms");
+    }
+    Duration::try_from_secs_f64(milliseconds / 1e3).context("too long")
+}
+
+fn size(text: &str) -> anyhow::Result<u64> {
+    let (number, unit) = number_and_unit(text)?;
+    let unit = match unit {
+        "" => 1,
+        "K" | "k" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        _ => bail!("the unit {unit:?} is none of K, M, G"),
+    };
+    Ok((number * f64::from(unit)) as u64)
+}
+
+fn number_and_unit(text: &str) -> anyhow::Result<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 =
+        text[..end].parse().with_context(|| format!("{text:?} does not start with a number"))?;
+    Ok((number, &text[end..]))
+}
