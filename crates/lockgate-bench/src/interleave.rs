@@ -31,6 +31,11 @@ impl<'a> Side<'a> {
     pub fn timed(name: &'static str, sample: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
         Self { name, sample: Box::new(sample) }
     }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
 }
 
 /// Takes `rounds` samples of each side in turns (a tenth of them if quick), after a tenth as many that do not count.

@@ -4,7 +4,10 @@
 //! Method, for all of them: the sides of a comparison are interleaved in one run, after a warm-up, on one CPU; a metric is the
 //! median of many samples and shows its minimum and 99th percentile beside it.
 
+pub mod calls;
+pub mod create;
 pub mod overhead;
+pub mod rewrite;
 pub mod verify;
 
 mod child_sys;
@@ -12,6 +15,7 @@ mod code_size;
 mod interleave;
 mod machine;
 mod metric;
+mod objects;
 mod pin;
 mod plot;
 mod programs;

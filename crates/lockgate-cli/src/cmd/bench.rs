@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use lockgate_bench::{Options, Report, overhead, verify};
+use lockgate_bench::{Options, Report, calls, create, overhead, rewrite, verify};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -24,10 +24,16 @@ pub struct Args {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Family {
+    /// Calls between the host and a domain, and recovery from a fault
+    Calls,
     /// Run time and code size of rewritten programs against native ones (about five minutes)
     Overhead,
     /// The verifier on the SQLite module
     Verify,
+    /// The rewriter on the corpus's objects
+    Rewrite,
+    /// Creation of domains, and how many there can be
+    Create,
 }
 
 /// Runs the command.
@@ -35,14 +41,18 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick };
     let lockgate = std::env::current_exe()?;
     let metrics = match args.family {
+        Family::Calls => calls::measure(&options)?,
         Family::Overhead => overhead::measure(&options, &lockgate)?,
         Family::Verify => verify::measure(&options, &lockgate)?,
+        Family::Rewrite => rewrite::measure(&options)?,
+        Family::Create => create::measure(&options)?,
     };
     let report = Report::new(metrics);
     print!("{}", report.table());
-    if let Some(file) = args.json {
-        std::fs::write(&file, report.to_json())
-            .with_context(|| format!("cannot write {}", file.display()))?;
-    }
+    let write = |file: &PathBuf, text: String| {
+        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+    };
+    args.json.iter().try_for_each(|file| write(file, report.to_json()))?;
+    args.plot.iter().try_for_each(|file| write(file, report.to_svg()))?;
     Ok(ExitCode::SUCCESS)
 }
