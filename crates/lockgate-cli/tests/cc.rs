@@ -1,0 +1,119 @@
+//! `lockgate cc`, `link` and `rewrite` as build systems and people call them.
+
+mod common;
+
+use common::{Shop, text};
+
+const HELLO: &str = "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n";
+
+/// `-c`, then the link; mixed sources and objects; a source from standard input; a response file; the default output.
+#[test]
+fn ways_to_a_program() {
+    let shop = Shop::new();
+    shop.write("main.c", HELLO);
+    shop.write("other.c", "int other(void) { return 3; }\n");
+    shop.write("response", "-O2 main.c\n'-o' fourth.lg\n");
+    shop.lockgate("cc").args(["-O2", "-c", "main.c"]).run_quietly();
+    shop.lockgate("cc").args(["main.o", "-o", "first.lg"]).run_quietly();
+    shop.lockgate("cc")
+        .args(["-MMD", "other.c", "main.o", "-lm", "-Wl,--gc-sections", "-pthread", "-osecond.lg"])
+        .run_quietly();
+    shop.lockgate("cc").args(["-x", "c", "-include", "main.c", "/dev/null", "-o", "third.lg"]).run_quietly();
+    shop.lockgate("cc").arg("@response").run_quietly();
+    shop.lockgate("cc").arg("main.c").run_quietly();
+    for module in ["first.lg", "second.lg", "third.lg", "fourth.lg", "a.out"] {
+        let output = shop.lockgate("run").arg(module).output();
+        assert_eq!(text(&output.stdout), "hello\n", "{module}: {}", text(&output.stderr));
+    }
+}
+
+/// A configure script's questions, a library with its own makefile, and a program that uses it.
+#[test]
+fn make_and_configure() {
+    let shop = Shop::new();
+    shop.write("lib.c", "int seven(void) { return 7; }\n");
+    shop.write(
+        "use.c",
+        "#include <stdio.h>\nint seven(void);\nint main(void) { printf(\"%d\\n\", seven()); return 0; }\n",
+    );
+    let makefile = "CFLAGS = -O2\nprogram: use.o libseven.a\n\t$(CC) $(CFLAGS) use.o -L. -lseven -o $@\n\
+                    libseven.a: lib.o\n\t$(AR) rc $@ lib.o\n";
+    shop.write("Makefile", makefile);
+    let cc = format!("CC={} cc", env!("CARGO_BIN_EXE_lockgate"));
+    let make = shop.command("make").arg(cc).output().unwrap();
+    assert!(make.status.success(), "{}", text(&make.stderr));
+    assert_eq!(text(&shop.lockgate("run").arg("program").output().stdout), "7\n");
+
+    for question in ["--version", "-v", "-dumpmachine", "-print-search-dirs"] {
+        assert!(shop.lockgate("cc").arg(question).output().status.success(), "{question}");
+    }
+    shop.write("conftest.c", "#ifndef __x86_64__\n#error\n#endif\nint main(void) { return 0; }\n");
+    shop.lockgate("cc").args(["-E", "conftest.c", "-o", "conftest.i"]).run_quietly();
+    shop.lockgate("cc").args(["conftest.c", "-o", "/dev/null"]).run_quietly();
+    let missing = shop.lockgate("cc").args(["conftest.c", "-lnosuchlibrary"]).fail();
+    assert!(missing.contains("-lnosuchlibrary"), "{missing}");
+}
+
+/// gcc's own errors and exit status come through, and no module is made.
+#[test]
+fn compile_errors() {
+    let shop = Shop::new();
+    shop.write("bad.c", "int main(void) { return undeclared; }\n");
+    for arguments in [vec!["-c", "bad.c"], vec!["bad.c", "-o", "bad.lg"]] {
+        let output = shop.lockgate("cc").args(&arguments).output();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(text(&output.stderr).contains("undeclared"), "{}", text(&output.stderr));
+    }
+    assert!(!shop.path("bad.lg").exists());
+}
+
+#[test]
+fn exports_and_gates_from_files() {
+    let shop = Shop::new();
+    shop.write("lib.c", "int host(int); int f(int x) { return host(x); } int g(void) { return 1; }\n");
+    shop.write("api", "# the interface\nint f(int);\n\n// more\nint g(void)\n");
+    shop.write("host", "int host(int)\n");
+    shop.lockgate("cc").args(["-O2", "-c", "lib.c", "--exports=api"]).run_quietly();
+    shop.lockgate("cc").args(["lib.o", "--exports", "api", "--gates=host", "-o", "lib.lg"]).run_quietly();
+    shop.lockgate("link").args(["lib.o", "--export", "f", "--gate", "host", "-o", "link.lg"]).run_quietly();
+    shop.lockgate("cc").args(["-shared", "lib.o", "--gate", "host", "-o", "shared.lg"]).run_quietly();
+    for (module, names) in [("lib.lg", ["int f(int)", "int g(void)"]), ("shared.lg", ["f", "g"])] {
+        let bytes = std::fs::read(shop.path(module)).unwrap();
+        let module = lockgate_verify::Module::parse(&bytes).unwrap();
+        for name in names {
+            let noted = |export: &lockgate_verify::Export| {
+                export.signature.as_deref().unwrap_or(&export.name) == name
+            };
+            assert!(module.exports.iter().any(noted), "{name}");
+        }
+    }
+}
+
+/// A machine without gcc or musl: the message says what to install.
+#[test]
+fn nothing_installed() {
+    let shop = Shop::new();
+    shop.write("main.c", HELLO);
+    for (name, value) in [("LOCKGATE_GCC", "/nowhere/gcc"), ("LOCKGATE_MUSL", "/nowhere/musl")] {
+        for arguments in [vec!["-c", "main.c"], vec!["main.c"]] {
+            let message = shop.lockgate("cc").args(arguments).env(name, value).fail();
+            assert!(
+                message.contains("/nowhere/") && message.contains("apt-get install gcc musl-dev"),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rewrite_one_object() {
+    let shop = Shop::new();
+    shop.write("main.c", HELLO);
+    shop.lockgate("cc").args(["-c", "main.c"]).run_quietly();
+    shop.lockgate("rewrite").args(["main.o", "-o", "rewritten.o"]).run_quietly();
+    shop.lockgate("link").args(["--verbatim", "rewritten.o", "-o", "main.lg"]).run_quietly();
+    assert_eq!(text(&shop.lockgate("run").arg("main.lg").output().stdout), "hello\n");
+    shop.write("broken.o", "not an object");
+    assert!(shop.lockgate("rewrite").args(["broken.o", "-o", "x.o"]).fail().contains("broken.o"));
+    assert!(!shop.path("x.o").exists());
+}

@@ -1,0 +1,61 @@
+//! Whole C programs, compiled natively and by `lockgate cc`: what they print and return must be the same.
+
+mod common;
+
+use common::{Shop, text};
+
+const FLAGS: &[&str] = &["-O0", "-O2", "-Os -fstack-protector-all", "-O3 -march=x86-64-v3"];
+
+/// Standard output and exit status, natively and in a domain.
+fn same_as_native(program: &str, arguments: &[&str]) {
+    let shop = Shop::new();
+    for flags in FLAGS {
+        let source = Shop::program(program);
+        let flags: Vec<&str> = flags.split(' ').collect();
+        let native = shop.path("native");
+        let status = shop
+            .command("musl-gcc")
+            .args(["-static", "-w"])
+            .args(&flags)
+            .arg(&source)
+            .arg("-o")
+            .arg(&native)
+            .status();
+        assert!(status.expect("musl-gcc runs (package musl-tools)").success());
+        let native = shop.command(native).args(arguments).output().unwrap();
+
+        shop.lockgate("cc").arg("-w").args(&flags).arg(&source).args(["-o", "program.lg"]).run_quietly();
+        let confined = shop.lockgate("run").arg("program.lg").args(arguments).output();
+        assert_eq!(
+            text(&confined.stdout),
+            text(&native.stdout),
+            "{program} {flags:?}: {}",
+            text(&confined.stderr)
+        );
+        assert_eq!(confined.status.code(), native.status.code(), "{program} {flags:?}");
+    }
+}
+
+#[test]
+fn c_library() {
+    same_as_native("libc", &["argument"]);
+}
+
+#[test]
+fn functions_that_return_twice() {
+    same_as_native("setjmp", &[]);
+}
+
+/// What a domain has none of fails with an error that the program sees, and Lockgate says so.
+#[test]
+fn unsupported_calls() {
+    let shop = Shop::new();
+    shop.lockgate("cc").arg("-w").arg(Shop::program("unsupported")).args(["-o", "program.lg"]).run_quietly();
+    let output = shop.lockgate("run").arg("program.lg").output();
+    let expected = ["pthread_create", "fork", "vfork", "system", "popen", "dlsym"]
+        .map(|call| format!("{call} 1\n"))
+        .concat();
+    assert_eq!(text(&output.stdout), expected + "still here\n");
+    assert!(output.status.success());
+    assert!(text(&output.stderr).contains("system call 57"), "fork is reported: {}", text(&output.stderr));
+}
