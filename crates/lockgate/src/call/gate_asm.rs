@@ -120,7 +120,16 @@ lockgate_gate_callback: # r11d number of the callback
 .Lgate_cpu: # the host's control words for the host's code (R17); r12 the binding
     testl ${X87},{EXTRAS}(%r12)
     jz 1f
-    fnstcw {X87_CONTROL}(%rbx)
+    fnstcw {X87_CONTROL}(%rbx) # as in the proxy: emms where nothing can be pending
+    movzwl {X87_CONTROL}(%rbx),%eax
+    cmp {ENTRY_X87}-{RECORD}(%rbx),%ax
+    jne 2f
+    not %eax
+    test ${X87_MASKS},%eax
+    jnz 2f
+    emms
+    jmp 1f
+2:
     fninit
     fldcw {ENTRY_X87}-{RECORD}(%rbx)
 1:
@@ -370,6 +379,7 @@ lockgate_no_function:
     ARGUMENTS = const offset_of!(SyscallFrame, arguments),
     X87 = const EXTRA_X87,
     MXCSR_BIT = const EXTRA_MXCSR,
+    X87_MASKS = const X87_MASKS,
     OFF = const lockgate_abi::code::OFF,
     RED_ZONE = const RED_ZONE,
     IMPORT_DEPTH = const IMPORT_DEPTH,

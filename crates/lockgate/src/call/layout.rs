@@ -78,6 +78,8 @@ pub(crate) struct EntryRecord {
     pub result: u64,
     /// The same result's place on the data stack.
     pub result_inside: u64,
+    /// Room for the control word on the way out.
+    pub x87_now: u32,
 }
 
 /// Bytes of the proxy's frame: padding, six callee-saved registers, return address. Keeps the stack
@@ -171,6 +173,10 @@ pub(crate) const EXTRA_STACK: u32 = 1;
 pub(crate) const EXTRA_RESULT: u32 = 2;
 /// The module can change x87 state (rule R17).
 pub(crate) const EXTRA_X87: u32 = 4;
+/// The exception masks of an x87 control word.
+pub(crate) const X87_MASKS: u32 = 0x3f;
+/// The module can read the x87 environment (rule R18).
+pub(crate) const EXTRA_X87_ENVIRONMENT: u32 = 64;
 /// The module can change MXCSR.
 pub(crate) const EXTRA_MXCSR: u32 = 8;
 /// The module can leave upper halves of vector registers dirty.

@@ -216,9 +216,11 @@ lockgate_exit:
     dec %r12
     jnz 2b
 3:
-    test ${X87},%r14d # the host's control word; fninit forgets its last instruction's address (R18)
+    test ${X87},%r14d
     jz 4f
     fnstcw {X87_CONTROL}(%r10)
+    test ${X87_ENVIRONMENT},%r14d # fninit forgets the host's last instruction's address (R18)
+    jz 4f
     fninit
     fldcw {X87_CONTROL}(%r10)
 4:
@@ -239,13 +241,27 @@ lockgate_exit:
     wrgsbase %rax
     jmp .Lenter
 
+.Lreset_x87:
+    fninit
+    fldcw {X87_CONTROL}(%r10)
+    jmp .Lreturn_mxcsr
+
 .Lreturn_extras:
     mov {BINDING}(%r10),%r12
     mov {EXTRAS}(%r12),%r14d
-    test ${X87},%r14d # without a wait: a pending exception of the module's must not fire (R17)
+    test ${X87},%r14d
     jz 1f
-    fninit
-    fldcw {X87_CONTROL}(%r10)
+    # With the host's control word and every exception masked, none can be pending, and emms, which empties
+    # the register stack, is nearly free. Else start afresh, without a wait for what is pending (R17).
+    fnstcw {X87_NOW}(%r10)
+    movzwl {X87_NOW}(%r10),%ecx
+    cmp {X87_CONTROL}(%r10),%cx
+    jne .Lreset_x87
+    not %ecx
+    test ${X87_MASKS},%ecx
+    jnz .Lreset_x87
+    emms
+.Lreturn_mxcsr:
 1:
     test ${MXCSR_BIT},%r14d
     jz 2f
@@ -365,6 +381,9 @@ lockgate_invoke:
     HOST = const offset_of!(EntryRecord, host),
     MXCSR = const offset_of!(EntryRecord, mxcsr),
     X87_CONTROL = const offset_of!(EntryRecord, x87_control),
+    X87_NOW = const offset_of!(EntryRecord, x87_now),
+    X87_MASKS = const X87_MASKS,
+    X87_ENVIRONMENT = const EXTRA_X87_ENVIRONMENT,
     RESULT_HOST = const offset_of!(EntryRecord, result),
     RESULT_INSIDE = const offset_of!(EntryRecord, result_inside),
     ID = const offset_of!(BindingHeader, id),

@@ -4,7 +4,7 @@ use super::memory::Memory;
 use super::options::DomainOptions;
 use super::start;
 use crate::binding::Binding;
-use crate::call::layout::{EXTRA_LIMIT, EXTRA_MXCSR, EXTRA_VECTORS, EXTRA_X87};
+use crate::call::layout::{EXTRA_LIMIT, EXTRA_MXCSR, EXTRA_VECTORS, EXTRA_X87, EXTRA_X87_ENVIRONMENT};
 use crate::call::thread_sys::{THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
 use crate::error::{CallError, CreateError};
@@ -143,6 +143,7 @@ impl Core {
         let mut extras = 0;
         for (needed, extra) in [
             (report.x87 || report.x87_environment, EXTRA_X87),
+            (report.x87_environment, EXTRA_X87_ENVIRONMENT),
             (report.mxcsr_write, EXTRA_MXCSR),
             (report.ymm || report.evex, EXTRA_VECTORS),
             (self.options.time_limit.is_some(), EXTRA_LIMIT),
