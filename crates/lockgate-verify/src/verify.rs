@@ -1,7 +1,7 @@
 //! The rules V0–V6 of `docs/rules.md`, in one linear pass over the text and a look at what it collected.
 
 use crate::control::{self, Control};
-use crate::decode::{Instruction, Memory, decode};
+use crate::decode::{Decoder, Instruction, Memory};
 use crate::forms::{Forms, flag};
 use crate::units;
 use crate::{Module, Rejection, Report, SegmentKind};
@@ -116,6 +116,13 @@ fn on(at: usize) -> Next {
     Next { at, ends: false }
 }
 
+/// Whether one of the word's bytes is `byte` (H. Warren, Hacker's Delight, 6-1).
+fn has_byte(word: u64, byte: u8) -> bool {
+    const ONES: u64 = u64::MAX / 0xff;
+    let zero_if_found = word ^ (ONES * u64::from(byte));
+    zero_if_found.wrapping_sub(ONES) & !zero_if_found & (ONES << 7) != 0
+}
+
 struct Pass<'a> {
     module: &'a Module,
     /// Image-relative address of the text.
@@ -170,8 +177,9 @@ impl<'a> Pass<'a> {
         while at < self.text.len() {
             self.starts.insert(at);
             self.instructions += 1;
-            let next = match decode(forms, self.text, at) {
-                Ok(instruction) => self.data(at, &instruction)?,
+            let mut decoder = Decoder::new(forms, self.text, at);
+            let next = match decoder.run() {
+                Ok(()) => self.data(at, &decoder.instruction)?,
                 Err(refusal) => match control::decode(&self.text[at..]) {
                     Some((len, control)) => self.transfer(at, at + len, control)?,
                     None => return broken("V1", at, refusal),
@@ -215,8 +223,8 @@ impl<'a> Pass<'a> {
         }
         match instruction.memory {
             Memory::None | Memory::Window => Ok(()),
-            Memory::Rip(disp) => {
-                let target = self.address as i64 + end as i64 + i64::from(disp);
+            Memory::Rip => {
+                let target = self.address as i64 + end as i64 + i64::from(instruction.disp);
                 let inside =
                     target >= 0 && target as u64 + u64::from(instruction.access) <= self.module.image_size;
                 if inside {
@@ -228,9 +236,9 @@ impl<'a> Pass<'a> {
                     format!("its {} bytes at {target:#x} are not inside the image", instruction.access),
                 )
             }
-            Memory::Stack(disp) => {
+            Memory::Stack => {
                 // The operand's place relative to rsp's image on the data stack.
-                let place = i64::from(disp) + i64::from(code::OFF);
+                let place = i64::from(instruction.disp) + i64::from(code::OFF);
                 if place.unsigned_abs() > u64::from(code::MAX_MOVE) {
                     if self.text[at..end] == TEST_TOUCH {
                         self.moved = 0;
@@ -391,10 +399,18 @@ impl<'a> Pass<'a> {
 
     /// V4: every occurrence of the label's bytes is a unit.
     fn labels(&self) -> Judged {
-        let found = self.text.windows(code::LABEL.len()).enumerate();
-        for (at, _) in found.filter(|(_, bytes)| *bytes == code::LABEL) {
-            if !self.starts.contains(at) {
-                return broken("V4", at, "the entry label's bytes inside another unit");
+        const WORD: usize = size_of::<u64>();
+        let last = code::LABEL[code::LABEL.len() - 1];
+        for (i, word) in self.text.chunks(WORD).enumerate() {
+            // Words without the label's last byte, nearly all, are passed over at once.
+            if word.first_chunk().is_some_and(|word| !has_byte(u64::from_le_bytes(*word), last)) {
+                continue;
+            }
+            for end in i * WORD + 1..=i * WORD + word.len() {
+                let at = end.saturating_sub(code::LABEL.len());
+                if self.text[at..end] == code::LABEL && !self.starts.contains(at) {
+                    return broken("V4", at, "the entry label's bytes inside another unit");
+                }
             }
         }
         Ok(())

@@ -1,10 +1,9 @@
 //! Whatever the decoder accepts, iced-x86 reads in the same way, as an Intel and as an AMD processor.
 
-use super::{Instruction, Memory, decode};
+use super::{Decoder, Instruction, Memory};
 use crate::forms::{Forms, flag};
 use iced_x86::{
-    Decoder, DecoderOptions, EncodingKind, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
-    Register,
+    DecoderOptions, EncodingKind, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -176,9 +175,13 @@ proptest! {
 
 /// Decodes `bytes`; whether they are accepted. Panics if iced-x86 sees another instruction than we do.
 fn check(bytes: &[u8]) -> bool {
-    let Ok(ours) = decode(Forms::get(), bytes, 0) else { return false };
+    let mut decoder = Decoder::new(Forms::get(), bytes, 0);
+    if decoder.run().is_err() {
+        return false;
+    }
+    let ours = decoder.instruction;
     for options in [DecoderOptions::NONE, DecoderOptions::AMD] {
-        let theirs = Decoder::with_ip(64, bytes, IP, options).decode();
+        let theirs = iced_x86::Decoder::with_ip(64, bytes, IP, options).decode();
         if let Err(what) = compare(&ours, &theirs, bytes) {
             panic!("{what}: {bytes:02x?}\nours {ours:?}\niced {theirs} {theirs:?}");
         }
@@ -194,7 +197,8 @@ fn compare(ours: &Instruction, theirs: &iced_x86::Instruction, bytes: &[u8]) -> 
     ensure(code.flow_control() == FlowControl::Next, "control transfer")?;
     ensure(allowed(theirs.mnemonic()), "mnemonic not in forms.txt")?;
     let has = |flag: u32| ours.flags & flag != 0;
-    ensure(memory(theirs, bytes) == ours.memory, "memory operand")?;
+    let disp = if matches!(ours.memory, Memory::Rip | Memory::Stack) { ours.disp } else { 0 };
+    ensure(memory(theirs, bytes) == (ours.memory, disp), "memory operand")?;
     let access =
         if has(flag::ADDRESS_ONLY) || ours.memory == Memory::None { 0 } else { theirs.memory_size().size() };
     let is_padding = matches!(theirs.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
@@ -219,8 +223,11 @@ fn compare(ours: &Instruction, theirs: &iced_x86::Instruction, bytes: &[u8]) -> 
         evex || !uses(|r| (r.is_xmm() || r.is_ymm() || r.is_zmm()) && r.number() > 15),
         "xmm16 without EVEX",
     )?;
-    let mask = theirs.op_mask();
-    ensure(ours.mask == if mask == Register::None { 0 } else { mask.number() as u8 }, "mask register")?;
+    let theirs_mask = theirs.op_mask();
+    ensure(
+        if theirs_mask == Register::None { 0 } else { theirs_mask.number() as u8 } == ours.mask,
+        "mask register",
+    )?;
     ensure(has(flag::MASKREGS) || ours.mask != 0 || !uses(Register::is_k), "mask registers")?;
     ensure(has(flag::YMM) || !uses(|r| r.is_ymm() || r.is_zmm()), "ymm")?;
     let x87 = theirs.cpuid_features().iter().any(|feature| format!("{feature:?}").starts_with("FPU"));
@@ -232,29 +239,29 @@ fn compare(ours: &Instruction, theirs: &iced_x86::Instruction, bytes: &[u8]) -> 
 }
 
 /// iced's view of the memory operand, in our terms.
-fn memory(theirs: &iced_x86::Instruction, bytes: &[u8]) -> Memory {
+fn memory(theirs: &iced_x86::Instruction, bytes: &[u8]) -> (Memory, i32) {
     let kinds = (0..theirs.op_count()).map(|i| theirs.op_kind(i));
     let is_memory =
         |kind: &OpKind| !matches!(kind, OpKind::Register) && !format!("{kind:?}").starts_with("Immediate");
     if !kinds.into_iter().any(|kind| is_memory(&kind)) {
-        return Memory::None;
+        return (Memory::None, 0);
     }
     let wide = |register: Register| register.is_gpr64() || register == Register::RIP;
     let (base, index) = (theirs.memory_base(), theirs.memory_index());
     let window = theirs.segment_prefix() == Register::GS && bytes[..2] == [0x65, 0x67];
     if window && !wide(base) && !wide(index) && base != Register::EIP {
-        return Memory::Window;
+        return (Memory::Window, 0);
     }
     if theirs.segment_prefix() != Register::None {
-        return Memory::Other;
+        return (Memory::Other, 0);
     }
     if theirs.is_ip_rel_memory_operand() {
-        return Memory::Rip(theirs.ip_rel_memory_address().wrapping_sub(theirs.next_ip()) as i32);
+        return (Memory::Rip, theirs.ip_rel_memory_address().wrapping_sub(theirs.next_ip()) as i32);
     }
     if base == Register::RSP && index == Register::None {
-        return Memory::Stack(theirs.memory_displacement64() as i32);
+        return (Memory::Stack, theirs.memory_displacement64() as i32);
     }
-    Memory::Other
+    (Memory::Other, 0)
 }
 
 fn allowed(mnemonic: Mnemonic) -> bool {
