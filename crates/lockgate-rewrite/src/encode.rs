@@ -246,6 +246,14 @@ pub(crate) fn lea(reg: Reg, base: Reg, disp: i32) -> Bytes {
     out
 }
 
+/// `mov %reg, %gs:disp(%ebase)`, 64 bits, for any base but rsp and r12.
+pub(crate) fn store_at(reg: Reg, base: Reg, disp: i32) -> Bytes {
+    let mut out = Bytes::new();
+    out.extend(&[0x65, 0x67, rex(true, reg, 0, base), 0x89, 0x80 | (reg & 7) << 3 | base & 7]);
+    out.extend(&disp.to_le_bytes());
+    out
+}
+
 /// `lea (%base,%index), %reg`.
 pub(crate) fn lea_sum(reg: Reg, base: Reg, index: Reg) -> Bytes {
     let mut out = Bytes::new();

@@ -15,6 +15,7 @@ mod elf;
 mod emit;
 mod encode;
 mod error;
+mod landing;
 mod liveness;
 mod map;
 mod operand;

@@ -4,10 +4,10 @@ use iced_x86::{Encoder, Instruction, Mnemonic, OpKind, Register};
 use lockgate_abi::code::MAX_MOVE;
 
 use crate::decode::{is_rsp, memory_operand};
-use crate::encode::{self, Bytes, DISTANCE, Parts, R11, RBP, Reg};
+use crate::encode::{self, Bytes, DISTANCE, Parts, R11, RAX, RBP, Reg};
 use crate::error::Reason;
 use crate::liveness::{Effect, REGISTERS};
-use crate::rewriter::{Rewriter, no_register};
+use crate::rewriter::Rewriter;
 use crate::stack;
 
 /// Numbers of operations in the group of opcodes 81 and 83.
@@ -231,27 +231,39 @@ impl Rewriter<'_> {
         self.settle();
         let text = self.text;
         let from = if reads { index + 1 } else { index };
-        let saved = if from < text.code.len() && self.live.r11_free(text, from) {
-            None
-        } else {
-            let other = self.register_free_across(index).ok_or_else(no_register)?;
-            Some(other)
-        };
+        let is_free = from < text.code.len() && self.live.r11_free(text, from);
         if index + 1 < text.code.len() && !self.live.flags_free(text, index + 1) {
             return Err(Reason::new(
                 "the flags are used across a computed change of rsp",
                 "test again after it",
             ));
         }
-        if let Some(other) = saved {
+        if is_free {
+            value(self)?;
+            self.put(encode::set_rsp());
+        } else if let Some(other) = self.register_free_across(index) {
             self.put(encode::copy(true, R11, other));
-        }
-        value(self)?;
-        self.put(encode::set_rsp());
-        if let Some(other) = saved {
+            value(self)?;
+            self.put(encode::set_rsp());
             self.put(encode::copy(true, other, R11));
+        } else {
+            self.carry_r11(value)?;
         }
         self.stats.computed_rsp += 1;
+        Ok(())
+    }
+
+    /// Unit U2 when no register is free: r11 goes by memory, below the red zone of the old rsp and then of the new one.
+    fn carry_r11(&mut self, value: impl FnOnce(&mut Self) -> Result<(), Reason>) -> Result<(), Reason> {
+        let (r11_slot, rax_slot) = (self.spill_disp(), self.spill_disp() - 8);
+        self.put(encode::store(R11, r11_slot));
+        value(self)?;
+        self.put(encode::store(RAX, rax_slot));
+        self.put(encode::load(RAX, r11_slot));
+        self.put(encode::store_at(RAX, R11, self.spill_disp() + DISTANCE as i32));
+        self.put(encode::load(RAX, rax_slot));
+        self.put(encode::set_rsp());
+        self.put(encode::load(R11, self.spill_disp()));
         Ok(())
     }
 

@@ -384,7 +384,8 @@ impl<'a> Rewriter<'a> {
         self.moved = 0;
     }
 
-    fn spill_disp(&self) -> i32 {
+    /// Displacement of the place that [`SPILL`] names.
+    pub(crate) fn spill_disp(&self) -> i32 {
         -SPILL - self.lag - DISTANCE as i32
     }
 
@@ -442,7 +443,7 @@ impl<'a> Rewriter<'a> {
 }
 
 /// No register can be had for the rewriter's own use.
-pub(crate) fn no_register() -> Reason {
+fn no_register() -> Reason {
     Reason::new("no register is free here for the rewritten code", "compile the source with -ffixed-r11")
 }
 

@@ -8,7 +8,7 @@ use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::refs::{Code, is_relative};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, dwarf, r11, switch};
+use crate::{Options, Rewritten, Stats, dwarf, landing, r11, switch};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
@@ -26,6 +26,7 @@ pub(crate) fn transform(
     let mut stats = Stats::default();
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;
+    code.mark_entries(file, &object, &landing::pads(&object))?;
     let keeps = r11::keepers(&code, &object);
     let mut switches = Vec::with_capacity(code.texts.len());
     for (number, keeps) in keeps.iter().enumerate() {

@@ -1,0 +1,108 @@
+//! Landing pads: places inside functions that the unwinder jumps to, found through the exception tables.
+//! (Itanium C++ ABI, "Exception Handling Tables"; System V ABI, `.eh_frame`.)
+
+use crate::elf::{Object, Section};
+
+/// Section and offset of every landing pad. Tables that make no sense are left to the DWARF part, which
+/// refuses them.
+pub(crate) fn pads(object: &Object) -> Vec<(usize, u64)> {
+    let mut pads = Vec::new();
+    for section in object.sections.iter().filter(|section| section.name == ".eh_frame") {
+        for (function, table) in areas(object, section) {
+            let data = object.sections.get(table.0).map_or(&[][..], |section| &section.data);
+            let Some(area) = usize::try_from(table.1).ok().and_then(|start| data.get(start..)) else {
+                continue;
+            };
+            let landings = landings(area).unwrap_or_default();
+            pads.extend(landings.into_iter().map(|landing| (function.0, function.1.wrapping_add(landing))));
+        }
+    }
+    pads
+}
+
+/// A section and an offset in it.
+type Place = (usize, u64);
+
+/// Function and exception table of each frame description that has a table: the targets of its first relocation, the
+/// function's start, and of one into `.gcc_except_table`.
+fn areas(object: &Object, section: &Section) -> Vec<(Place, Place)> {
+    let mut areas = Vec::new();
+    let mut relocs = section.relocs.iter().peekable();
+    let mut at = 0u64;
+    while let Some(length) = section.data.get(at as usize..at as usize + 4) {
+        let length = u32::from_le_bytes(length.try_into().expect("four bytes"));
+        let end = at + 4 + u64::from(length);
+        let mut function = None;
+        while let Some(reloc) = relocs.next_if(|reloc| reloc.offset < end) {
+            let place = object.resolve(reloc.symbol, reloc.addend);
+            let Some(place) = place.and_then(|(section, at)| Some((section, u64::try_from(at).ok()?))) else {
+                continue;
+            };
+            if reloc.offset == at + 8 {
+                function = Some(place);
+            } else if object.sections[place.0].name.starts_with(".gcc_except_table")
+                && let Some(function) = function
+            {
+                areas.push((function, place));
+            }
+        }
+        if length == 0 {
+            break;
+        }
+        at = end;
+    }
+    areas
+}
+
+/// The landing pads of one table, relative to the function's start.
+fn landings(area: &[u8]) -> Option<Vec<u64>> {
+    const OMIT: u8 = 0xff;
+    const ULEB128: u8 = 0x01;
+    const UDATA4: u8 = 0x03;
+    let mut rest = area;
+    if byte(&mut rest)? != OMIT {
+        return None;
+    }
+    if byte(&mut rest)? != OMIT {
+        uleb(&mut rest)?;
+    }
+    let encoding = byte(&mut rest)?;
+    let size = usize::try_from(uleb(&mut rest)?).ok()?;
+    let mut sites = rest.get(..size)?;
+    let mut landings = Vec::new();
+    while !sites.is_empty() {
+        let mut field = || match encoding {
+            ULEB128 => uleb(&mut sites),
+            UDATA4 => {
+                let (value, rest) = sites.split_first_chunk()?;
+                sites = rest;
+                Some(u64::from(u32::from_le_bytes(*value)))
+            }
+            _ => None,
+        };
+        let (_start, _size, landing) = (field()?, field()?, field()?);
+        uleb(&mut sites)?;
+        if landing != 0 {
+            landings.push(landing);
+        }
+    }
+    Some(landings)
+}
+
+fn byte(rest: &mut &[u8]) -> Option<u8> {
+    let (first, tail) = rest.split_first()?;
+    *rest = tail;
+    Some(*first)
+}
+
+fn uleb(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let next = byte(rest)?;
+        value |= u64::from(next & 0x7f) << shift;
+        if next & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
