@@ -143,6 +143,12 @@ pub struct Dynamic {
     binding: Arc<Binding>,
 }
 
+impl std::fmt::Debug for Dynamic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Dynamic({} of {})", self.signature(), self.binding.domain().name())
+    }
+}
+
 impl Dynamic {
     pub(crate) fn new(binding: Arc<Binding>) -> Dynamic {
         Dynamic { binding }

@@ -23,7 +23,7 @@ pub struct HostFunction {
 }
 
 impl HostFunction {
-    /// Makes a host function of a closure that takes the calling domain and up to eight [`Argument`]s.
+    /// Makes a host function of a closure that takes the calling domain and up to twelve [`Argument`]s.
     ///
     /// A panic in it becomes the error of the domain's call: [`CallError::Panic`](crate::CallError::Panic).
     pub fn new<M, F: HostClosure<M>>(closure: F) -> HostFunction {
@@ -123,6 +123,10 @@ arity!(A a B b C c D d E e);
 arity!(A a B b C c D d E e G g);
 arity!(A a B b C c D d E e G g H h);
 arity!(A a B b C c D d E e G g H h I i);
+arity!(A a B b C c D d E e G g H h I i J j);
+arity!(A a B b C c D d E e G g H h I i J j K k);
+arity!(A a B b C c D d E e G g H h I i J j K k L l);
+arity!(A a B b C c D d E e G g H h I i J j K k L l M m);
 
 /// A host function that the module can call through a function pointer, until this is dropped. After that, a call
 /// through the pointer ends the domain's call with [`FaultKind::Gate`](crate::FaultKind::Gate).

@@ -323,8 +323,8 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
         return judgement(FaultKind::ControlStackOverflow, reason, Some(offset));
     }
     let refused = domain.usage().refused;
-    let null = offset < PAGE;
-    if null && refused > 0 {
+    // A block that was not there is written anywhere from its first to its last byte.
+    if refused > 0 && offset < refused.max(PAGE) {
         let limit = domain.usage().limit;
         let reason = format!(
             "{verb} a null pointer, after the memory limit of {limit} bytes had refused {refused} more"

@@ -37,12 +37,15 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if kind != IDLE && thread_sys::too_deep(&state, rsp) {
         return Err(CallError::TooDeep);
     }
+    // SAFETY: the binding keeps its domain alive; cores are always inside an Arc.
+    let domain = unsafe {
+        Arc::increment_strong_count(binding.domain);
+        Arc::from_raw(binding.domain)
+    };
+    if domain.is_killed() {
+        state.set_slot(binding.id, 0);
+    }
     if slot(&state, binding) == 0 {
-        // SAFETY: the binding keeps its domain alive; cores are always inside an Arc.
-        let domain = unsafe {
-            Arc::increment_strong_count(binding.domain);
-            Arc::from_raw(binding.domain)
-        };
         domain.attach(&state)?;
     }
     Ok(())

@@ -154,8 +154,8 @@ lockgate_exit:
     push %r9
     push %r11
     .cfi_def_cfa_offset {FRAME}+56
-    sub $128,%rsp
-    .cfi_def_cfa_offset {FRAME}+56+128
+    sub $136,%rsp
+    .cfi_def_cfa_offset {FRAME}+56+136
     movups %xmm0,(%rsp)
     movups %xmm1,16(%rsp)
     movups %xmm2,32(%rsp)
@@ -165,7 +165,7 @@ lockgate_exit:
     movups %xmm6,96(%rsp)
     movups %xmm7,112(%rsp)
     mov %r11,%rdi
-    lea 128+56(%rsp),%rsi
+    lea 136+56(%rsp),%rsi
     call {admit}
     movups (%rsp),%xmm0
     movups 16(%rsp),%xmm1
@@ -175,7 +175,7 @@ lockgate_exit:
     movups 80(%rsp),%xmm5
     movups 96(%rsp),%xmm6
     movups 112(%rsp),%xmm7
-    add $128,%rsp
+    add $136,%rsp
     .cfi_def_cfa_offset {FRAME}+56
     pop %r11
     pop %r9

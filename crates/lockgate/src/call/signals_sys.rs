@@ -188,7 +188,7 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         let frame = &mut *context.cast::<ucontext_t>();
         let block = thread_sys::block();
         let Some(state) = (*block).state.as_ref() else { return };
-        lock_out_of_killed(state);
+        (*block).alternate_size = u64::MAX; // the next entry asks whether its domain was killed
         if (*(*block).top).kind == GATE {
             (*block).pending = 1; // the gate looks again when the host's function returns
             return;
@@ -221,25 +221,6 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
     }
 }
 
-/// Zeroes the thread's places in killed domains: the table's, and what live gates would restore.
-unsafe fn lock_out_of_killed(state: &ThreadState) {
-    // SAFETY: our own records and block; `killed` is a flag of domains that live records keep alive.
-    unsafe {
-        let mut record = (*state.block).top;
-        while (*record).kind != IDLE {
-            let entry = if (*record).kind == GATE { record.byte_sub(RECORD as usize) } else { record };
-            let binding = (*entry.cast::<EntryRecord>()).binding;
-            if (*(*binding).domain).is_killed() {
-                if (*record).kind == GATE {
-                    (*record.cast::<GateRecord>()).slot = 0;
-                }
-                state.set_slot((*binding).id, 0);
-            }
-            record = record.byte_sub(RECORD as usize);
-        }
-    }
-}
-
 /// The entry that the thread is in, if the interrupted code is the domain's: the innermost record is an
 /// entry, and the code does not run on the alternate stack, where only host handlers do.
 unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut EntryRecord)> {
@@ -248,8 +229,8 @@ unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut Entry
         let block = thread_sys::block();
         let state = (*block).state.as_ref()?;
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
-        let on_alternate = rsp.wrapping_sub((*block).alternate_low) < (*block).alternate_size;
-        ((*(*block).top).kind == ENTRY && !on_alternate).then_some((state, (*block).top.cast()))
+        ((*(*block).top).kind == ENTRY && !state.on_alternate_stack(rsp))
+            .then_some((state, (*block).top.cast()))
     }
 }
 
@@ -264,9 +245,6 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         // An overdue outermost call goes on to end at its gate, if this entry is nested in it.
         let below = (*record.cast::<Record>().byte_sub(RECORD as usize)).kind;
         (*block).pending = u64::from(raw.cause == Cause::TimeLimit && below != IDLE);
-        if raw.cause == Cause::Killed {
-            state.set_slot((*(*record).binding).id, 0);
-        }
         let registers = &mut frame.uc_mcontext.gregs;
         registers[..libc::REG_RIP as usize].fill(0);
         registers[libc::REG_RSP as usize] = (*record).host as i64;
@@ -392,12 +370,21 @@ mod interposed {
     #[unsafe(no_mangle)]
     unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
         if !new.is_null() {
+            if thread_sys::in_gate() {
+                // The domain that called may not go on without it; the kernel refuses in the same way.
+                return fail(libc::EPERM);
+            }
             // SAFETY: our own block; the next call of a domain takes the slow way and installs our stack again.
             unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
         }
         // SAFETY: the caller's pointers.
-        let result = unsafe { kernel_sigaltstack(new, old) };
-        if result != 0 { -1 } else { 0 }
+        unsafe { kernel_sigaltstack(new, old) }
+    }
+
+    fn fail(error: c_int) -> c_int {
+        // SAFETY: errno is the thread's own.
+        unsafe { *libc::__errno_location() = error };
+        -1
     }
 
     fn to_kernel(action: &libc::sigaction) -> Action {

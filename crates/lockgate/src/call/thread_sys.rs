@@ -153,6 +153,11 @@ impl ThreadState {
         attached.push(Arc::downgrade(domain));
     }
 
+    /// True if `rsp` lies on the thread's own alternate stack: a host handler runs.
+    pub fn on_alternate_stack(&self, rsp: u64) -> bool {
+        rsp.wrapping_sub(self.alternate.start() as u64) < self.alternate.size() as u64
+    }
+
     fn use_alternate_stack(&self) -> Result<(), Errno> {
         let stack =
             libc::stack_t { ss_sp: self.alternate.start(), ss_flags: 0, ss_size: self.alternate.size() };
@@ -247,6 +252,12 @@ pub(crate) fn current() -> Option<&'static ThreadState> {
     // SAFETY: set by `publish`, reset before the state goes; only the thread itself sees the reference, and
     // no caller keeps it beyond a call.
     unsafe { (*block()).state.as_ref() }
+}
+
+/// True while the thread runs a host function that a domain called.
+pub(crate) fn in_gate() -> bool {
+    // SAFETY: our own block; the top record is valid while a state is published.
+    unsafe { current().is_some_and(|state| (*(*state.block).top).kind == GATE) }
 }
 
 /// True on an alternate signal stack, ours or anybody's (rule R13).

@@ -1,0 +1,149 @@
+//! Every fault of a domain is an error of the call, with a report; the host goes on.
+mod common;
+
+use common::Guest;
+use lockgate::{Access, CallError, Domain, DomainOptions, FaultKind};
+use std::time::{Duration, Instant};
+
+const SOURCE: &str = r#"
+#include <stdlib.h>
+#include <signal.h>
+#include <unistd.h>
+#include <string.h>
+volatile int sink;
+int fine(void) { return 7; }
+void null_write(void) { *(volatile int *)8 = 1; }
+void null_read(void) { sink = *(volatile int *)16; }
+void null_call(void) { ((void (*)(void))0)(); }
+void wild(void) { *(volatile char *)0x70000000 = 1; }
+void constant(void) { *(volatile char *)"text" = 1; }
+void code(void) { volatile long at = (long)fine; *(volatile char *)at = 1; }
+void divide(void) { volatile int zero = 0; sink = sink / zero; }
+void trap(void) { __builtin_trap(); }
+void breakpoint(void) { __asm__ volatile("int3"); }
+int deep(int n) { volatile char room[4096]; room[0] = n; return deep(n + 1) + room[0]; }
+void thin(void) { thin(); __asm__ volatile(""); }
+void leave(int status) { exit(status); }
+void give_up(void) { abort(); }
+void own_signal(void) { raise(SIGTERM); }
+void forever(void) { for (;;) sink++; }
+void starve(void) { for (;;) memset(malloc(1 << 20), 1, 1 << 20); }
+"#;
+
+fn domain() -> Domain {
+    Guest::c_with(SOURCE, &["-O1", "-g", "-fno-optimize-sibling-calls"])
+        .domain_with(DomainOptions::new().time_limit(Duration::from_millis(200)))
+}
+
+#[test]
+fn every_kind_of_fault_is_an_error() {
+    use FaultKind::*;
+    let cases = [
+        ("null_write", Segv, "write to a null pointer"),
+        ("null_read", Segv, "read of a null pointer"),
+        ("wild", Segv, "write to unmapped memory"),
+        ("constant", Segv, "write to read-only"),
+        ("code", Segv, "write to read-only"),
+        ("divide", Fpe, "division by zero"),
+        ("trap", Ill, "illegal instruction"),
+        ("deep", StackOverflow, "stack overflow"),
+        ("thin", ControlStackOverflow, "recursion too deep"),
+        ("give_up", Abort, "called abort"),
+        ("own_signal", Signal(15), "sent itself signal 15"),
+        ("forever", TimeOut, "time limit of 200ms"),
+        ("starve", Quota, "memory limit"),
+    ];
+    let domain = domain();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    for (name, kind, reason) in cases {
+        let error = domain.bind::<extern "C" fn()>(name).unwrap().call().expect_err(name);
+        let fault = error.fault().unwrap_or_else(|| panic!("{name}: {error}"));
+        assert_eq!(fault.kind(), kind, "{fault}");
+        assert!(fault.reason().contains(reason), "{name}: {fault}");
+        assert_eq!((fault.domain(), fault.entry_point()), ("guest", name));
+        let location = fault.location().unwrap_or_else(|| panic!("{name}: {fault}"));
+        assert!(location.function.is_some(), "{fault}");
+        assert_eq!(fine.call().expect("the domain goes on"), 7, "after {name}");
+    }
+}
+
+#[test]
+fn reports_name_address_access_function_and_line() {
+    let domain = domain();
+    let error = domain.bind::<extern "C" fn()>("null_write").unwrap().call().unwrap_err();
+    let fault = error.fault().unwrap();
+    assert_eq!((fault.address(), fault.access()), (Some(8), Some(Access::Write)));
+    assert_eq!(fault.registers().rip - domain.base() - 0x20000, fault.instruction().unwrap());
+    let text = error.to_string();
+    let line = SOURCE.lines().position(|l| l.contains("null_write")).unwrap() + 1;
+    assert!(text.contains("null_write") && text.contains(&format!("guest.c:{line}")), "{text}");
+}
+
+#[test]
+fn exit_is_an_error_with_its_status() {
+    let module = Guest::c(SOURCE).module();
+    for status in [0, 3, 255] {
+        let domain = Domain::new(&module, DomainOptions::new()).unwrap();
+        let leave = domain.bind::<extern "C" fn(i32)>("leave").unwrap();
+        let error = leave.call(status).unwrap_err();
+        assert_eq!(error.fault().unwrap().kind(), FaultKind::Exit(status));
+    }
+}
+
+#[test]
+fn an_endless_call_is_stopped_within_ten_milliseconds_of_its_deadline() {
+    let domain = domain();
+    let forever = domain.bind::<extern "C" fn()>("forever").unwrap();
+    // The machine may be busy: the best of a few is the promise, all of them are stopped.
+    let late = (0..5).map(|_| {
+        let start = Instant::now();
+        assert_eq!(forever.call().unwrap_err().fault().unwrap().kind(), FaultKind::TimeOut);
+        start.elapsed().checked_sub(Duration::from_millis(200)).expect("not before the deadline")
+    });
+    let best = late.min().unwrap();
+    assert!(best < Duration::from_millis(10), "stopped {best:?} after the deadline");
+}
+
+/// A million would take a second more; what leaks shows in a fraction of that.
+#[test]
+fn faults_do_not_leak() {
+    let domain = domain();
+    let null = domain.bind::<extern "C" fn()>("null_write").unwrap();
+    let resident = || {
+        let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+        text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+    };
+    let mappings = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+    let run = || (0..100_000).for_each(|_| assert!(matches!(null.call(), Err(CallError::Fault(_)))));
+    run();
+    let before = (resident(), mappings());
+    run();
+    let after = (resident(), mappings());
+    assert!(after.0 < before.0 + (1 << 20), "memory grew from {} to {} bytes", before.0, after.0);
+    assert!(after.1 <= before.1 + 2, "mappings grew from {} to {}", before.1, after.1);
+}
+
+#[test]
+fn a_killed_domain_stops_and_stays_stopped() {
+    let domain = std::sync::Arc::new(Guest::c(SOURCE).domain());
+    let forever = domain.bind::<extern "C" fn()>("forever").unwrap();
+    let killer = domain.clone();
+    let started = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let barrier = started.clone();
+    let thread = std::thread::spawn(move || {
+        barrier.wait();
+        match forever.call().unwrap_err() {
+            CallError::Killed(_) => FaultKind::Killed,
+            error => error.fault().unwrap_or_else(|| panic!("{error}")).kind(),
+        }
+    });
+    started.wait();
+    // Whether the kill comes before or after the entry, the call ends.
+    while !thread.is_finished() {
+        killer.kill();
+        std::thread::yield_now();
+    }
+    assert_eq!(thread.join().unwrap(), FaultKind::Killed);
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    assert!(matches!(fine.call(), Err(CallError::Killed(_))));
+}
