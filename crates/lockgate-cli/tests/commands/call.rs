@@ -1,0 +1,90 @@
+//! `lockgate call`: arguments, results, ends.
+use crate::shop::{library, lockgate};
+
+fn call(prototype: &str, arguments: &[&str]) -> crate::shop::Ran {
+    lockgate(&[&["call", library(), prototype], arguments].concat())
+}
+
+#[test]
+fn results_are_printed() {
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("double cube_root(double)", &["27"], "3\n"),
+        ("cube_root", &["-8"], "-2\n"),
+        ("cube_root", &["0.001"], "0.1\n"),
+        ("half", &["5"], "2.5\n"),
+        ("divide", &["-7", "2"], "-3\n"),
+        ("divide", &["0x10", "4"], "4\n"),
+        ("low_byte", &["300"], "44\n"),
+        ("low_byte", &["-1"], "255\n"),
+        ("shout", &["some text"], "SOME TEXT\n"),
+        ("shout", &["42"], "42\n"),
+        ("shout", &[""], "NULL\n"),
+        ("distance", &["four", "one"], "1\n"),
+        ("point", &["3", "2.5"], "{ 3, 2.5 }\n"),
+        ("same", &["0x1234"], "0x1234\n"),
+        ("same", &["NULL"], "NULL\n"),
+        ("nothing", &[], ""),
+        ("int unnoted(int)", &["5"], "5\n"),
+    ];
+    for (prototype, arguments, out) in cases {
+        call(prototype, arguments).gives(0, out);
+    }
+}
+
+#[test]
+fn faults_are_reports_and_statuses() {
+    let source = include_str!("../programs/library.c");
+    let line = 1 + source.lines().position(|line| line.contains("the line that reports name")).unwrap();
+    let place = format!("library.c:{line}");
+    let cases: &[(&str, &[&str], i32, &[&str])] = &[
+        ("crash", &["NULL"], 139, &["write to a null pointer", "crash", &place]),
+        ("divide", &["1", "0"], 136, &["integer division by zero", "divide", "library.c"]),
+        ("recurse", &["0"], 139, &["stack overflow", "recurse"]),
+        ("give_up", &[], 134, &["called abort"]),
+        ("leave", &["7"], 7, &["exit(7)"]),
+    ];
+    for (prototype, arguments, status, parts) in cases {
+        call(prototype, arguments).gives(*status, "").fails(*status, parts);
+    }
+}
+
+#[test]
+fn time_limits_hold() {
+    for function in ["loop", "nap"] {
+        let ran = lockgate(&["call", "--time-limit", "50ms", library(), function]);
+        ran.fails(124, &["time limit of 50ms", function]);
+    }
+}
+
+#[test]
+fn streams_are_granted_on_request() {
+    lockgate(&["call", library(), "say", "hello"]).gives(0, "");
+    lockgate(&["call", "--streams", library(), "say", "hello"]).gives(0, "hello\n");
+}
+
+#[test]
+fn refused_system_calls_are_reported() {
+    call("open_socket", &[])
+        .gives(0, "-1\n")
+        .fails(0, &["system call 41 does not exist for modules; tried once"]);
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("nowhere", &[], &["exports no function \"nowhere\"", "lockgate inspect --exports"]),
+        ("double cube_rot(double)", &["1"], &["no function \"cube_rot\"", "did you mean \"cube_root\"?"]),
+        ("int cube_root(int)", &["1"], &["signatures differ", "double cube_root(double)"]),
+        ("unnoted", &["1"], &["has not noted the signature of unnoted", "prototype"]),
+        ("double cube_root(", &["1"], &["prototype `double cube_root(`"]),
+        ("int printf(const char *, ...)", &["x"], &["variable arguments"]),
+        ("cube_root", &[], &["takes 1 argument, 0 given"]),
+        ("divide", &["1"], &["takes 2 arguments, 1 given"]),
+        ("cube_root", &["x"], &["argument 1 of double cube_root(double): \"x\" is not of type double"]),
+        ("divide", &["1", "2.5"], &["argument 2", "\"2.5\" is not of type int32_t"]),
+        ("divide", &["99999999999", "1"], &["argument 1", "int32_t"]),
+    ];
+    for (prototype, arguments, parts) in cases {
+        call(prototype, arguments).gives(2, "").fails(2, parts);
+    }
+}

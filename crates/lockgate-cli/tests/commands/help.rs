@@ -1,0 +1,64 @@
+//! Help, manual pages, and what the machine supports.
+use crate::shop::lockgate;
+
+/// Commands with help of their own; `cc` passes everything to gcc.
+const COMMANDS: [&str; 8] = ["link", "rewrite", "verify", "inspect", "run", "call", "bench", "doctor"];
+
+#[test]
+fn help_explains_itself() {
+    let main = lockgate(&["--help"]).out;
+    for command in COMMANDS {
+        assert!(main.contains(&format!("  {command} ")), "{command} is not in: {main}");
+    }
+    for command in ["verify", "inspect", "run", "call", "doctor"] {
+        let help = lockgate(&[command, "--help"]);
+        assert_eq!(help.status, 0);
+        for part in ["Exit status: ", "Examples:\n", &format!("lockgate {command} ")] {
+            assert!(help.out.contains(part), "{command} --help lacks {part:?}: {}", help.out);
+        }
+    }
+    assert!(lockgate(&["--version"]).out.starts_with("lockgate 0."));
+    lockgate(&["nonsense"]).fails(2, &["unrecognized subcommand 'nonsense'"]);
+}
+
+#[test]
+fn manual_pages_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let man = folder.path().join("deep/man1");
+    lockgate(&["man", man.to_str().unwrap()]).gives(0, "");
+    for name in
+        ["lockgate".to_owned()].into_iter().chain(COMMANDS.map(|command| format!("lockgate-{command}")))
+    {
+        let page = std::fs::read_to_string(man.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(".TH ") && page.contains(".SH SYNOPSIS"), "{name}");
+    }
+}
+
+#[test]
+fn doctor_tells_what_is_there() {
+    let ran = lockgate(&["doctor"]);
+    assert_eq!(ran.status, 0, "the machine of these tests builds and runs modules: {}", ran.out);
+    let json = lockgate(&["doctor", "--json"]).json();
+    let findings = json["findings"].as_array().unwrap();
+    let state = |name: &str| &findings.iter().find(|finding| finding["name"] == name).expect(name)["state"];
+    for needed in ["fsgsbase", "gcc", "ld", "musl", "sfi"] {
+        assert_eq!(state(needed), "yes", "{needed}");
+    }
+    for other in ["PKU", "vectors", "5-level paging", "mseal", "openat2", "vm.max_map_count"] {
+        assert_ne!(state(other), "missing", "{other} is good to know, not needed");
+    }
+    assert_eq!(state("mpk"), "no");
+}
+
+#[test]
+fn doctor_says_what_to_install() {
+    let bare = |variable: &str, value: &str| {
+        let output = crate::shop::command(&["doctor"]).env(variable, value).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    for (variable, value) in [("LOCKGATE_MUSL", "/nowhere"), ("LOCKGATE_GCC", "/nowhere/gcc")] {
+        let (status, out) = bare(variable, value);
+        assert_eq!(status, Some(1), "{out}");
+        assert!(out.contains("MISSING") && out.contains("apt-get install gcc"), "{out}");
+    }
+}

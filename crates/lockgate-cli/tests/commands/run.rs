@@ -1,0 +1,149 @@
+//! `lockgate run`: whole programs.
+use crate::shop::{command, lockgate, program};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+/// Runs the program with options of `lockgate run` before it.
+fn run(options: &[&str], arguments: &[&str]) -> crate::shop::Ran {
+    lockgate(&[&["run"], options, &[program()], arguments].concat())
+}
+
+#[test]
+fn arguments_and_status_pass_through() {
+    run(&[], &["arguments", "one", "--two", "-h", "three words"]).gives(0, "one\n--two\n-h\nthree words\n");
+    for status in [0, 1, 77, 255] {
+        run(&[], &["status", &status.to_string()]).gives(status, "");
+    }
+    run(&[], &["time"]).gives(0, "");
+}
+
+#[test]
+fn the_environment_is_what_was_given() {
+    run(&[], &["environment"]).gives(0, "");
+    let mut passed =
+        command(&["run", "--env", "A=1", "--env", "PASSED", "--env", "EMPTY=", program(), "environment"]);
+    let output = passed.env("PASSED", "on").env("SECRET", "kept").output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "A=1\nPASSED=on\nEMPTY=\n");
+    run(&["--env", "LOCKGATE_NOT_SET"], &["environment"]).fails(125, &["there is no such variable"]);
+}
+
+#[test]
+fn streams_pass_through() {
+    let mut child = command(&["run", program(), "copy"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("lockgate starts");
+    let text = "a line\n".repeat(50_000);
+    let mut stdin = child.stdin.take().unwrap();
+    let (sent, mut copied) = (text.clone(), String::new());
+    let writer = std::thread::spawn(move || stdin.write_all(sent.as_bytes()).unwrap());
+    child.stdout.take().unwrap().read_to_string(&mut copied).unwrap();
+    writer.join().unwrap();
+    assert!(child.wait().unwrap().success() && copied == text);
+    run(&[], &["complain"]).fails(0, &["complaint"]);
+    run(&["--no-streams"], &["complain"]).gives(0, "");
+    assert_eq!(run(&["--no-streams"], &["complain"]).err, "");
+}
+
+/// As in a shell: `lockgate run yes.lg | head -1`.
+#[test]
+fn a_reader_that_leaves_ends_the_program() {
+    let mut child =
+        command(&["run", program(), "yes"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 2];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"y\n");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 13), "as by SIGPIPE");
+}
+
+#[test]
+fn directories_are_granted() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("in"), "contents\n").unwrap();
+    let folder = host.path().to_str().unwrap();
+    let (whole, read_only) = (format!("/data={folder}"), format!("/data={folder}:ro"));
+    run(&["--dir", &whole], &["show", "/data/in"]).gives(0, "contents\n");
+    run(&["--dir", &whole], &["show", "in"]).gives(0, "contents\n");
+    run(&["--dir", &whole], &["store", "/data/out", "stored"]).gives(0, "");
+    assert_eq!(std::fs::read(host.path().join("out")).unwrap(), b"stored");
+    run(&["--dir", &read_only], &["show", "/data/in"]).gives(0, "contents\n");
+    run(&["--dir", &read_only], &["store", "/data/out", "no"]).gives(1, "/data/out: Read-only file system\n");
+    // The same name inside and outside.
+    let inside = format!("{folder}/in");
+    run(&["--dir", folder], &["show", &inside]).gives(0, "contents\n");
+    run(&["--dir", &whole, "--cwd", "/data"], &["where"]).gives(0, "/data\n");
+    for outside in ["/etc/passwd", "/data/../etc/passwd", "/proc/self/maps", &inside] {
+        let ran = run(&["--dir", &whole], &["show", outside]);
+        assert_eq!(ran.status, 1, "{outside}: {}", ran.out);
+    }
+    run(&[], &["show", "/etc/passwd"]).gives(1, "/etc/passwd: No such file or directory\n");
+}
+
+/// Rule R6: a program cannot open the file that it came from.
+#[test]
+fn its_own_file_is_out_of_reach() {
+    let folder = std::path::Path::new(program()).parent().unwrap().to_str().unwrap();
+    let granted = format!("/here={folder}");
+    run(&["--dir", &granted], &["store", "/here/program.lg", "evil"])
+        .gives(1, "/here/program.lg: Permission denied\n");
+    run(&["--dir", &granted], &["show", "/here/program.lg"])
+        .gives(1, "/here/program.lg: Permission denied\n");
+    run(&[], &["status", "3"]).gives(3, "");
+}
+
+#[test]
+fn faults_are_reports_and_statuses() {
+    for (what, status, part) in [
+        ("null", 139, "null pointer"),
+        ("divide", 136, "integer division by zero"),
+        ("trap", 132, "illegal instruction"),
+        ("abort", 134, "called abort"),
+        ("terminate", 143, "signal 15"),
+    ] {
+        run(&[], &[what]).fails(status, &[part, "program.lg"]);
+    }
+    run(&["--time-limit", "50ms"], &["for-ever"]).fails(124, &["time limit of 50ms", "main", "program.c"]);
+}
+
+#[test]
+fn memory_is_limited() {
+    run(&["--memory-limit", "64M"], &["memory", "20"]).gives(0, "");
+    run(&["--memory-limit", "64M"], &["unchecked"]).fails(137, &["memory limit"]);
+}
+
+#[test]
+fn refused_system_calls_are_listed() {
+    run(&[], &["socket"])
+        .gives(0, "")
+        .fails(0, &["system call 41 does not exist for modules; tried 3 times"]);
+    assert_eq!(run(&["--quiet"], &["socket"]).err, "");
+}
+
+#[test]
+fn bad_options_are_explained() {
+    let cases: &[(&[&str], i32, &[&str])] = &[
+        (
+            &["--dir", "/data=/nowhere/at/all"],
+            125,
+            &["cannot grant the directory /nowhere/at/all", "No such file"],
+        ),
+        (&["--dir", "/data=/proc"], 125, &["procfs", "grant an ordinary directory"]),
+        (&["--dir", "relative"], 2, &["must start with /", "/data=relative"]),
+        (&["--time-limit", "5h"], 2, &["none of ms, s, m"]),
+        (&["--time-limit", "soon"], 2, &["does not start with a number"]),
+        (&["--time-limit", "0.1ms"], 2, &["shortest limit is 1ms"]),
+        (&["--memory-limit", "1T"], 2, &["none of K, M, G"]),
+        (&["--memory-limit", "1K"], 125, &["memory limit is 1024"]),
+        (&["--stack-size", "100"], 125, &["stack size 100 is not a multiple of 4096"]),
+    ];
+    for (options, status, parts) in cases {
+        run(options, &["status", "0"]).fails(*status, parts);
+    }
+}
+
+#[test]
+fn a_library_is_no_program() {
+    let ran = lockgate(&["run", crate::shop::library()]);
+    ran.fails(125, &["is no program: it has no main"]);
+}

@@ -1,0 +1,95 @@
+/* A whole program for tests of `lockgate run`: its first argument says what to do. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static int copy(FILE *from, FILE *to)
+{
+    for (int c; (c = getc(from)) != EOF;)
+        if (putc(c, to) == EOF)
+            return 1;
+    return fflush(to) ? 1 : 0;
+}
+
+static int file(const char *path, const char *mode, const char *text)
+{
+    FILE *f = fopen(path, mode);
+    if (!f) {
+        printf("%s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    if (text)
+        fputs(text, f);
+    else
+        copy(f, stdout);
+    return fclose(f) ? 1 : 0;
+}
+
+static int is(const char *what, char **argv) { return !strcmp(argv[1], what); }
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 9;
+    if (is("arguments", argv))
+        for (int i = 2; i < argc; i++)
+            puts(argv[i]);
+    else if (is("environment", argv))
+        for (char **e = environ; *e; e++)
+            puts(*e);
+    else if (is("status", argv))
+        return atoi(argv[2]);
+    else if (is("copy", argv))
+        return copy(stdin, stdout);
+    else if (is("complain", argv))
+        fputs("complaint\n", stderr);
+    else if (is("show", argv))
+        return file(argv[2], "r", NULL);
+    else if (is("store", argv))
+        return file(argv[2], "w", argv[3]);
+    else if (is("where", argv))
+        puts(getcwd(NULL, 0));
+    else if (is("memory", argv))
+        for (size_t total = 0;; total += 1 << 20) {
+            char *block = malloc(1 << 20);
+            if (!block)
+                return total >= (size_t)atoi(argv[2]) << 20 ? 0 : 1;
+            memset(block, 1, 1 << 20);
+        }
+    else if (is("unchecked", argv))
+        for (;;)
+            *(volatile char *)malloc(1 << 20) = 1;
+    else if (is("socket", argv)) {
+        for (int i = 0; i < 3; i++)
+            if (syscall(SYS_socket, 1, 1, 0) != -1 || errno != ENOSYS)
+                return 1;
+    } else if (is("null", argv))
+        *(volatile int *)0 = 1;
+    else if (is("divide", argv))
+        return argc / (argc - 2);
+    else if (is("trap", argv))
+        __builtin_trap();
+    else if (is("abort", argv))
+        abort();
+    else if (is("terminate", argv))
+        raise(SIGTERM);
+    else if (is("for-ever", argv))
+        for (;;)
+            __asm__ volatile("");
+    else if (is("yes", argv))
+        for (;;)
+            puts("y");
+    else if (is("time", argv))
+        return time(NULL) > 1700000000 ? 0 : 1;
+    else
+        return 8;
+    return 0;
+}
