@@ -66,8 +66,10 @@ pub(crate) struct Decoder<'a> {
     forms: &'a Forms,
     /// Bytes of text from the instruction's first on.
     room: usize,
-    /// Bytes not yet taken, the next one lowest; zero beyond the end of the text. Instructions have at most 15.
-    rest: u128,
+    /// The first 16 of them in memory order, zero beyond the end of the text. Instructions have at most 15.
+    bytes: u128,
+    /// Bytes not yet taken, the next one lowest: at most eight follow 65 67 up to SIB.
+    rest: u64,
     /// Number of bytes taken.
     taken: usize,
     /// Behind 65 67.
@@ -108,7 +110,7 @@ impl<'a> Decoder<'a> {
     #[inline(always)]
     pub(crate) fn new(forms: &'a Forms, text: &[u8], at: usize) -> Decoder<'a> {
         let text = &text[at..];
-        let rest = match text.first_chunk() {
+        let bytes = match text.first_chunk() {
             Some(bytes) => u128::from_le_bytes(*bytes),
             None => text.iter().rev().fold(0, |rest, &byte| rest << 8 | u128::from(byte)),
         };
@@ -125,7 +127,8 @@ impl<'a> Decoder<'a> {
         Decoder {
             forms,
             room: text.len(),
-            rest,
+            bytes,
+            rest: bytes as u64,
             taken: 0,
             window: false,
             lock: false,
@@ -139,11 +142,10 @@ impl<'a> Decoder<'a> {
     #[inline(always)]
     pub(crate) fn run(&mut self) -> Result<(), Refusal> {
         if self.peek() == 0x65 {
-            self.take();
-            if self.take() != 0x67 {
+            if self.rest as u16 != 0x6765 {
                 return Err(PREFIXES);
             }
-            self.window = true;
+            (self.window, self.taken, self.rest) = (true, 2, (self.bytes >> 16) as u64);
         }
         match self.peek() {
             0xc4 | 0xc5 => self.vex()?,
@@ -170,12 +172,12 @@ impl<'a> Decoder<'a> {
         byte
     }
 
+    /// The displacement behind ModRM and SIB.
     #[inline(always)]
-    fn take_i32(&mut self) -> i32 {
-        let word = self.rest as u32;
-        self.rest >>= 32;
-        self.taken += 4;
-        word as i32
+    fn displacement(&mut self, size: usize) -> i32 {
+        let bytes = (self.bytes >> (8 * self.taken)) as i32;
+        self.taken += size;
+        if size == 1 { i32::from(bytes as i8) } else { bytes }
     }
 
     #[inline(always)]
@@ -419,8 +421,8 @@ impl<'a> Decoder<'a> {
         }
         let disp = match mode {
             0 if has_base => 0,
-            1 => i32::from(self.take() as i8) << shift,
-            _ => self.take_i32(),
+            1 => self.displacement(1) << shift,
+            _ => self.displacement(4),
         };
         self.instruction.disp = disp;
         self.instruction.memory = if !has_base && rm == 5 {
