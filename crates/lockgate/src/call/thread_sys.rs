@@ -186,8 +186,11 @@ impl ThreadState {
 /// # Errors
 /// Why the thread cannot enter any domain.
 pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
-    let known =
-        THREAD.try_with(|t| t.borrow().as_ref().map(|a| a.0.clone())).map_err(|_| CallError::ThreadEnding)?;
+    let known = match THREAD.try_with(|t| t.borrow().as_ref().map(|a| a.0.clone())) {
+        Ok(known) => known,
+        // The thread ends; until its state goes, the modules' own clean-up may still run.
+        Err(_) => Some(registered().ok_or(CallError::ThreadEnding)?),
+    };
     if on_alternate_stack() {
         return Err(CallError::SignalHandler);
     }
@@ -252,6 +255,12 @@ pub(crate) fn current() -> Option<&'static ThreadState> {
     // SAFETY: set by `publish`, reset before the state goes; only the thread itself sees the reference, and
     // no caller keeps it beyond a call.
     unsafe { (*block()).state.as_ref() }
+}
+
+/// The calling thread's state, from the list of all.
+fn registered() -> Option<Arc<ThreadState>> {
+    let own: *const ThreadState = current()?;
+    THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter().find(|t| Arc::as_ptr(t) == own).cloned()
 }
 
 /// True while the thread runs a host function that a domain called.

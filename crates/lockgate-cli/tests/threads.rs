@@ -1,0 +1,143 @@
+//! The C library inside a domain, used by several host threads at once (docs/sysroot.md, "Start code").
+
+use lockgate::{Domain, DomainOptions, Module};
+use lockgate_toolchain::{Link, Sysroot, silent};
+
+const SOURCE: &str = r#"
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local int counter = 100;
+static _Thread_local char zeros[64];
+static pthread_key_t key;
+static int destroyed;
+
+static void destructor(void *value) { __atomic_fetch_add(&destroyed, *(int *)value, __ATOMIC_SEQ_CST); free(value); }
+__attribute__((constructor)) static void make_key(void) { pthread_key_create(&key, destructor); }
+
+int bump(void) { return ++counter + zeros[13]; }
+int set_errno(int value) { return errno = value; }
+int get_errno(void) { return errno; }
+void set_specific(int value) {
+    int *place = malloc(sizeof *place);
+    *place = value;
+    pthread_setspecific(key, place);
+}
+int destroyed_sum(void) { return __atomic_load_n(&destroyed, __ATOMIC_SEQ_CST); }
+
+/* Allocates, fills, prints and checks; anything shared without a lock shows sooner or later. */
+int hammer(int seed, int rounds) {
+    char *blocks[64] = {0};
+    unsigned state = seed;
+    for (int i = 0; i < rounds; i++) {
+        state = state * 1103515245 + 12345;
+        int at = (state >> 8) % 64;
+        if (blocks[at]) {
+            char expected[32];
+            snprintf(expected, sizeof expected, "%d-%d", seed, at);
+            if (strcmp(blocks[at], expected)) return i + 1;
+            free(blocks[at]);
+            blocks[at] = NULL;
+        } else {
+            blocks[at] = malloc(32 + (state >> 16) % 2000);
+            sprintf(blocks[at], "%d-%d", seed, at);
+        }
+    }
+    for (int i = 0; i < 64; i++) free(blocks[i]);
+    return 0;
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static long total;
+long locked_add(int times) {
+    for (int i = 0; i < times; i++) {
+        pthread_mutex_lock(&mutex);
+        total++;
+        pthread_mutex_unlock(&mutex);
+    }
+    return total;
+}
+"#;
+
+fn domain() -> Domain {
+    let folder = tempfile::tempdir().unwrap();
+    let sysroot = Sysroot::ensure(&silent).unwrap();
+    let (source, object) = (folder.path().join("threads.c"), folder.path().join("threads.o"));
+    std::fs::write(&source, SOURCE).unwrap();
+    let mut gcc = sysroot.tools().compiler();
+    gcc.args(["-O2", "-fstack-protector-all", "-c"]).arg(&source).arg("-o").arg(&object);
+    assert!(gcc.status().unwrap().success());
+    let output = folder.path().join("threads.lg");
+    let mut link = Link::new(&output);
+    link.file(&object).unwrap().export_all(true);
+    link.run(&sysroot, &silent).unwrap();
+    Domain::new(&Module::open(&output).unwrap(), DomainOptions::new()).unwrap()
+}
+
+const THREADS: i32 = 6;
+
+/// Thread-local variables, errno and pthread keys belong to the thread; keys' destructors run when it ends.
+#[test]
+fn thread_local_state() {
+    let domain = domain();
+    let bump = domain.bind::<extern "C" fn() -> i32>("bump").unwrap();
+    let set_errno = domain.bind::<extern "C" fn(i32) -> i32>("set_errno").unwrap();
+    let get_errno = domain.bind::<extern "C" fn() -> i32>("get_errno").unwrap();
+    let set_specific = domain.bind::<extern "C" fn(i32)>("set_specific").unwrap();
+    assert_eq!(bump.call().unwrap(), 101);
+    std::thread::scope(|scope| {
+        let threads = (1..=THREADS).map(|thread| {
+            let (bump, set_errno, get_errno, set_specific) = (&bump, &set_errno, &get_errno, &set_specific);
+            scope.spawn(move || {
+                set_errno.call(thread).unwrap();
+                set_specific.call(thread).unwrap();
+                for round in 0..1000 {
+                    assert_eq!(bump.call().unwrap(), 101 + round);
+                    assert_eq!(get_errno.call().unwrap(), thread);
+                }
+            })
+        });
+        // A scope alone does not wait for what a thread does at its very end.
+        threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    assert_eq!(bump.call().unwrap(), 102);
+    let destroyed = domain.bind::<extern "C" fn() -> i32>("destroyed_sum").unwrap();
+    assert_eq!(destroyed.call().unwrap(), (1..=THREADS).sum(), "every thread's destructor ran once");
+}
+
+/// malloc, stdio and mutexes with every thread inside at once.
+#[test]
+fn shared_state() {
+    let domain = domain();
+    let hammer = domain.bind::<extern "C" fn(i32, i32) -> i32>("hammer").unwrap();
+    let locked_add = domain.bind::<extern "C" fn(i32) -> i64>("locked_add").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 1..=THREADS {
+            let (hammer, locked_add) = (&hammer, &locked_add);
+            scope.spawn(move || {
+                assert_eq!(hammer.call(thread, 50_000).unwrap(), 0);
+                locked_add.call(10_000).unwrap();
+            });
+        }
+    });
+    assert_eq!(locked_add.call(0).unwrap(), i64::from(THREADS) * 10_000);
+}
+
+/// More threads over time than there are stack slots: what a thread had is given back.
+#[test]
+fn threads_come_and_go() {
+    let domain = domain();
+    let bump = domain.bind::<extern "C" fn() -> i32>("bump").unwrap();
+    bump.call().unwrap();
+    let mut used = Vec::new();
+    for _ in 0..200 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(bump.call().unwrap(), 101)).join().unwrap();
+        });
+        used.push(domain.memory_used());
+    }
+    assert_eq!(used[10], used[199], "memory grows with every thread: {used:?}");
+}
