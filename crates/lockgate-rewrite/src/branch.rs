@@ -52,7 +52,7 @@ impl Rewriter<'_> {
             FlowControl::Interrupt | FlowControl::Exception => match code.mnemonic() {
                 Mnemonic::Int3 => Ok(self.out.put(&[0xcc])),
                 Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => {
-                    self.settle();
+                    self.settle(false);
                     Ok(self.out.put(&[0x0f, 0x0b]))
                 }
                 _ => Err(unknown_branch()),
@@ -150,7 +150,7 @@ impl Rewriter<'_> {
     fn jump(&mut self, index: usize) -> Result<(), Reason> {
         let ins = &self.text.code[index];
         let reloc = self.branch_reloc(index)?;
-        self.settle();
+        self.settle(false);
         let condition = condition(ins);
         if let Some(reloc) = reloc.filter(|_| ins.target == NONE) {
             let over = self.out.new_label();
@@ -216,7 +216,7 @@ impl Rewriter<'_> {
             return Err(unknown_branch());
         }
         if let Some(&switch) = self.switches.get(&(index as u32)) {
-            self.settle();
+            self.settle(true);
             self.keep_r11(index);
             return self.switch(switch);
         }
@@ -228,7 +228,7 @@ impl Rewriter<'_> {
             if is_call {
                 self.catch_up();
             } else {
-                self.settle();
+                self.settle(false);
             }
             self.refuse_thunk(reloc.symbol)?;
             self.out.put(&[if is_call { 0xe8 } else { 0xe9 }, 0, 0, 0, 0]);
@@ -260,7 +260,7 @@ impl Rewriter<'_> {
             }
             _ => return Err(unknown_branch()),
         };
-        self.settle();
+        self.settle(true);
         if !is_call {
             self.keep_r11(index);
         }
@@ -303,7 +303,7 @@ impl Rewriter<'_> {
 
     /// Unit U1: to the label at the address in `target`.
     pub(crate) fn checked(&mut self, target: Reg, is_call: bool) {
-        self.settle();
+        self.settle(true);
         let trap = self.trap();
         let (load, add) = encode::check_label(target);
         self.put(load);
@@ -319,7 +319,7 @@ impl Rewriter<'_> {
 
     /// Unit U4: through a table of known size.
     fn switch(&mut self, switch: Switch) -> Result<(), Reason> {
-        self.settle();
+        self.settle(true);
         let trap = self.trap();
         self.put(encode::compare_immediate(switch.index, switch.entries as i32 - 1));
         self.out.conditional(ABOVE, trap);

@@ -13,6 +13,12 @@ use crate::stack;
 /// Numbers of operations in the group of opcodes 81 and 83.
 const AND: u8 = 4;
 
+/// The stack that an address points into.
+enum Stack {
+    Data,
+    Control,
+}
+
 impl Rewriter<'_> {
     /// `push`: a store one slot below the original's rsp.
     pub(crate) fn push(&mut self, index: usize) -> Result<(), Reason> {
@@ -97,9 +103,9 @@ impl Rewriter<'_> {
 
     /// `leave`: rsp from rbp, then rbp from the stack.
     pub(crate) fn leave(&mut self, index: usize) -> Result<(), Reason> {
-        self.computed(index, false, |this| {
+        self.computed(index, |this| {
             this.put(encode::lea(R11, RBP, 8));
-            Ok(())
+            Ok(Stack::Data)
         })?;
         self.put(encode::load(RBP, -8 - DISTANCE as i32));
         Ok(())
@@ -158,34 +164,37 @@ impl Rewriter<'_> {
             }
             (Mnemonic::Mov, Some(OpKind::Register)) => {
                 let from = encode::number(code.op1_register());
-                self.computed(index, from == R11, |this| {
+                self.computed(index, |this| {
                     if from != R11 {
                         this.put(encode::copy(true, from, R11));
                     }
-                    Ok(())
+                    Ok(Stack::Data)
                 })
             }
-            (Mnemonic::Mov | Mnemonic::Lea, Some(OpKind::Memory)) => self.computed(index, true, |this| {
+            (Mnemonic::Mov | Mnemonic::Lea, Some(OpKind::Memory)) => self.computed(index, |this| {
                 let (code, encoded) = with_register(&code, 0, R11)?;
-                this.operation(index, &code, encoded.as_slice())
+                this.operation(index, &code, encoded.as_slice())?;
+                Ok(Stack::Data)
             }),
             (Mnemonic::Add | Mnemonic::Sub, Some(OpKind::Register))
                 if code.op1_register() == Register::R11 =>
             {
-                self.computed(index, true, |this| {
+                self.computed(index, |this| {
                     if code.mnemonic() == Mnemonic::Sub {
                         this.out.put(&[0x49, 0xf7, 0xdb]); // neg %r11
                     }
                     this.out.put(&[0x49, 0x01, 0xe3]); // add %rsp,%r11
-                    Ok(())
+                    Ok(Stack::Control)
                 })
             }
-            (Mnemonic::Add | Mnemonic::Sub | Mnemonic::And, Some(OpKind::Register | OpKind::Memory)) => {
-                let free = !self.reads_r11(index);
-                self.computed(index, !free, |this| {
+            (Mnemonic::Add | Mnemonic::Sub | Mnemonic::And, Some(OpKind::Register | OpKind::Memory))
+                if self.live.effect(self.text, index, R11) == Effect::None =>
+            {
+                self.computed(index, |this| {
                     this.put(encode::copy(true, encode::RSP, R11));
                     let (code, encoded) = with_register(&code, 0, R11)?;
-                    this.operation(index, &code, encoded.as_slice())
+                    this.operation(index, &code, encoded.as_slice())?;
+                    Ok(Stack::Control)
                 })
             }
             _ => Err(Reason::new(
@@ -193,10 +202,6 @@ impl Rewriter<'_> {
                 "set rsp with mov, lea, add, sub or and",
             )),
         }
-    }
-
-    fn reads_r11(&mut self, index: usize) -> bool {
-        self.live.effect(self.text, index, R11) == Effect::Reads
     }
 
     /// `and $mask,%rsp`.
@@ -214,24 +219,22 @@ impl Rewriter<'_> {
             self.put(encode::arithmetic_immediate(AND, mask as i32, encode::RSP));
             return Ok(());
         }
-        self.computed(index, false, |this| {
+        self.computed(index, |this| {
             this.put(encode::copy(true, encode::RSP, R11));
             this.put(encode::arithmetic_immediate(AND, mask as i32, R11));
-            Ok(())
+            Ok(Stack::Control)
         })
     }
 
-    /// Unit U2: `value` leaves rsp's new offset in r11. `reads`: instruction `index` itself reads r11.
+    /// Unit U2: `value` leaves rsp's new offset in r11 and says in which stack it counts.
     fn computed(
         &mut self,
         index: usize,
-        reads: bool,
-        value: impl FnOnce(&mut Self) -> Result<(), Reason>,
+        value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
     ) -> Result<(), Reason> {
-        self.settle();
+        self.settle(false);
         let text = self.text;
-        let from = if reads { index + 1 } else { index };
-        let is_free = from < text.code.len() && self.live.r11_free(text, from);
+        let is_free = index + 1 < text.code.len() && self.live.r11_free(text, index + 1);
         if index + 1 < text.code.len() && !self.live.flags_free(text, index + 1) {
             return Err(Reason::new(
                 "the flags are used across a computed change of rsp",
@@ -254,13 +257,16 @@ impl Rewriter<'_> {
     }
 
     /// Unit U2 when no register is free: r11 goes by memory, below the red zone of the old rsp and then of the new one.
-    fn carry_r11(&mut self, value: impl FnOnce(&mut Self) -> Result<(), Reason>) -> Result<(), Reason> {
+    fn carry_r11(&mut self, value: impl FnOnce(&mut Self) -> Result<Stack, Reason>) -> Result<(), Reason> {
         let (r11_slot, rax_slot) = (self.spill_disp(), self.spill_disp() - 8);
         self.put(encode::store(R11, r11_slot));
-        value(self)?;
+        let to_data = match value(self)? {
+            Stack::Data => DISTANCE as i32,
+            Stack::Control => 0,
+        };
         self.put(encode::store(RAX, rax_slot));
         self.put(encode::load(RAX, r11_slot));
-        self.put(encode::store_at(RAX, R11, self.spill_disp() + DISTANCE as i32));
+        self.put(encode::store_at(RAX, R11, self.spill_disp() + to_data));
         self.put(encode::load(RAX, rax_slot));
         self.put(encode::set_rsp());
         self.put(encode::load(R11, self.spill_disp()));

@@ -94,7 +94,7 @@ impl<'a> Rewriter<'a> {
             self.pad(index);
             self.label(index);
             if index == self.plan.at && self.plan.by != 0 {
-                self.move_rsp(self.plan.by, self.sets_flags_by_moving(ins));
+                self.merged_move(index);
             }
             if !ins.has(mark::ABSORBED) && !self.is_padding(index) {
                 self.instruction(index)
@@ -321,9 +321,13 @@ impl<'a> Rewriter<'a> {
         (i64::from(disp) + DISTANCE).abs() <= i64::from(MAX_MOVE)
     }
 
-    /// Whether the arithmetic flags are free at `ins` because it is a move of rsp that overwrites them.
-    fn sets_flags_by_moving(&self, ins: &Ins) -> bool {
-        matches!(ins.code.mnemonic(), Mnemonic::Add | Mnemonic::Sub) && stack::constant_move(ins).is_some()
+    /// The one move of the present run, before instruction `index`.
+    fn merged_move(&mut self, index: usize) {
+        let flags_free = self.live.flags_free(self.text, index);
+        self.move_rsp(self.plan.by, flags_free);
+        if flags_free && !self.plan.touched {
+            self.touch(true);
+        }
     }
 
     /// Moves rsp.
@@ -332,7 +336,7 @@ impl<'a> Rewriter<'a> {
             return;
         }
         if self.moved + by.unsigned_abs() > MAX_MOVE {
-            self.touch();
+            self.touch(false);
         }
         self.put(encode::move_rsp(by, flags_free));
         self.lag += by;
@@ -350,11 +354,11 @@ impl<'a> Rewriter<'a> {
         self.move_rsp(-self.lag, false);
     }
 
-    /// Before a branch: rsp is the original's, and touched.
-    pub(crate) fn settle(&mut self) {
+    /// Before a branch: rsp is the original's, and touched. `flags_free`: nobody needs the flags here.
+    pub(crate) fn settle(&mut self, flags_free: bool) {
         self.catch_up();
         if self.moved != 0 {
-            self.touch();
+            self.touch(flags_free);
         }
     }
 
@@ -366,14 +370,19 @@ impl<'a> Rewriter<'a> {
     /// Counts a move of unknown size, up to `by`.
     pub(crate) fn moved_up_to(&mut self, by: u32) {
         if self.moved + by > MAX_MOVE {
-            self.touch();
+            self.touch(false);
         }
         self.moved += by;
     }
 
-    /// Touches the stack below the red zone, where nothing lives.
-    pub(crate) fn touch(&mut self) {
-        self.put(encode::touch(self.spill_disp()));
+    /// Touches the stack: reads the word at rsp if the flags are free, else writes below the red zone, where
+    /// nothing lives.
+    fn touch(&mut self, flags_free: bool) {
+        if flags_free {
+            self.out.put(&[0xf6, 0x04, 0x24, 0x00]); // testb $0,(%rsp)
+        } else {
+            self.put(encode::touch(self.spill_disp()));
+        }
         self.stats.probes += 1;
         self.moved = 0;
     }

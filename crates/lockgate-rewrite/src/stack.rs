@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) at: usize,
     /// By how much, bytes; 0 for no move.
     pub(crate) by: i32,
+    /// Whether an access of the run, or the call or return that ends it, touches the stack after the move.
+    pub(crate) touched: bool,
     /// One past the run's last instruction.
     pub(crate) end: usize,
 }
@@ -156,7 +158,7 @@ pub(crate) fn is_touch(ins: &Ins) -> bool {
 }
 
 impl Plan {
-    /// Plans the run that starts at instruction `start`. `moved`: an untouched move reaches it.
+    /// Plans the run that starts at instruction `start`.
     pub(crate) fn run(text: &Text, start: usize) -> Plan {
         let (mut sum, mut lowest, mut highest) = (0i32, 0i32, 0i32);
         let (mut first_move, mut last_touch) = (None, None);
@@ -186,8 +188,8 @@ impl Plan {
                 break;
             }
         }
-        let Some(first) = first_move else { return Plan { at: end, by: 0, end } };
+        let Some(first) = first_move else { return Plan { at: end, by: 0, touched: true, end } };
         let at = if touched_at_end { first } else { last_touch.map_or(first, |touch| touch.min(first)) };
-        Plan { at, by: sum, end }
+        Plan { at, by: sum, touched: touched_at_end || last_touch.is_some(), end }
     }
 }

@@ -48,7 +48,7 @@ impl Rewriter<'_> {
         let repeats = code.has_rep_prefix() || code.has_repne_prefix();
         if compares && repeats && !self.live.flags_free(text, index) {
             // Zero repetitions leave the flags as they were.
-            self.settle();
+            self.settle(false);
             let over = self.out.new_label();
             self.out.counted(None, JRCXZ, Target::Made(over));
             self.unit(index, &kinds, true);

@@ -92,7 +92,7 @@ fn match_switch(
     number: usize,
     jump: usize,
     liveness: &mut Liveness,
-) -> Option<(Switch, [usize; 2])> {
+) -> Option<(Switch, Vec<usize>)> {
     let text = &code.texts[number];
     let branch = &text.code[jump].code;
     if branch.op0_kind() != OpKind::Register {
@@ -139,7 +139,11 @@ fn match_switch(
     let table = code.tables.get(&(section, offset));
     let table = table.filter(|table| table.read_only && table.text == number)?;
     let entries = table.targets.len() as u32;
-    Some((Switch { index, base: base_reg, target, entries, table_from }, [load, add]))
+    let mut absorbed = vec![load, add];
+    if only_for(text, table_from as usize, jump, &absorbed, base_reg, liveness) {
+        absorbed.push(table_from as usize);
+    }
+    Some((Switch { index, base: base_reg, target, entries, table_from }, absorbed))
 }
 
 fn number_of(register: Register) -> Option<Reg> {
@@ -164,6 +168,25 @@ fn back_to_write(text: &Text, from: usize, register: Register, liveness: &mut Li
         }
     }
     None
+}
+
+/// Whether the `lea` at `from` serves the switch at `jump` alone: a straight run leads from one to the other, in which
+/// nothing but `parts` of the switch uses register `reg`.
+fn only_for(
+    text: &Text,
+    from: usize,
+    jump: usize,
+    parts: &[usize],
+    reg: Reg,
+    liveness: &mut Liveness,
+) -> bool {
+    from < jump
+        && jump - from <= REACH
+        && (from + 1..=jump).all(|at| {
+            !text.code[at].has(mark::LABEL)
+                && (at == jump || text.code[at].code.flow_control() == FlowControl::Next)
+                && (parts.contains(&at) || liveness.effect(text, at, reg) == Effect::None)
+        })
 }
 
 /// The table whose address `base` holds at instruction `from` on every path: section, offset, and an
