@@ -74,8 +74,10 @@ hidden int __init_tp(void *pthread);
 hidden void __tl_lock(void);
 hidden void __tl_unlock(void);
 hidden void __pthread_tsd_run_dtors(void);
-hidden void __do_orphaned_stdio_locks(void);
-hidden void __dl_thread_cleanup(void);
+/* Weak: pthread_create's member has empty ones, so that a module without stdio or dlerror links neither (nor, through
+   them, printf and its x87 code, which every call into the module would pay for). */
+hidden __attribute__((weak)) void __do_orphaned_stdio_locks(void);
+hidden __attribute__((weak)) void __dl_thread_cleanup(void);
 extern hidden volatile size_t __pthread_tsd_size;
 extern hidden FILE *volatile __stdin_used, *volatile __stdout_used, *volatile __stderr_used;
 
