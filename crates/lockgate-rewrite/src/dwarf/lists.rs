@@ -4,6 +4,7 @@
 //! Only lists that an entry refers to are read. What lies between them is copied: gcc puts the view numbers
 //! of a location list right before it, without any header.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::bytes::{Cursor, push_uleb};
@@ -42,6 +43,7 @@ pub(super) fn rewrite_v5(section: &Section<'_>, tools: &mut Tools<'_>) -> Result
     let lists = tools.lists;
     let mut heads = lists.heads_in(section.index).peekable();
     let mut splice = Splice::new(section);
+    let mut tails = HashSet::new();
     while splice.pos() < section.data.len() {
         let start = splice.pos();
         let new_start = splice.new_pos();
@@ -55,9 +57,12 @@ pub(super) fn rewrite_v5(section: &Section<'_>, tools: &mut Tools<'_>) -> Result
         let offsets = Cursor::new(section.data, table, end)?.take(count.saturating_mul(4))?;
         splice.copy_to(table + offsets.len())?;
         while let Some((head, unit)) = heads.next_if(|&(head, _)| head < end) {
+            if tails.contains(&head) {
+                continue;
+            }
             splice.copy_to(head)?;
             let cursor = Cursor::new(section.data, head, end)?;
-            let mut list = List { section, kind, tools, unit, base: unit.base };
+            let mut list = List { section, kind, tools, unit, base: unit.base, tails: &mut tails };
             list.rewrite_v5(cursor, &mut splice)?;
         }
         splice.copy_to(end)?;
@@ -77,10 +82,14 @@ pub(super) fn rewrite_v4(section: &Section<'_>, tools: &mut Tools<'_>) -> Result
     let kind = Kind::of(section);
     let lists = tools.lists;
     let mut splice = Splice::new(section);
+    let mut tails = HashSet::new();
     for (head, unit) in lists.heads_in(section.index) {
+        if tails.contains(&head) {
+            continue;
+        }
         splice.copy_to(head)?;
         let cursor = Cursor::new(section.data, head, section.data.len())?;
-        let mut list = List { section, kind, tools, unit, base: unit.base };
+        let mut list = List { section, kind, tools, unit, base: unit.base, tails: &mut tails };
         list.rewrite_v4(cursor, &mut splice)?;
     }
     splice.finish()
@@ -94,6 +103,8 @@ struct List<'a, 'b> {
     unit: &'a Unit,
     /// What offset pairs count from.
     base: Option<(usize, u64)>,
+    /// Offsets of entries at which a list may start that ends like this one: gcc shares such ends.
+    tails: &'a mut HashSet<usize>,
 }
 
 /// Part of a list entry's range of code, new offsets, and the bias of rsp there.
@@ -113,6 +124,7 @@ impl List<'_, '_> {
                 Kind::Ranges if code >= 5 => code + 1,
                 Kind::Ranges => code,
             };
+            self.entry(at, matches!(operation, 1 | 6));
             match operation {
                 0 => return splice.copy_to(cursor.pos()),
                 // base_addressx
@@ -163,7 +175,9 @@ impl List<'_, '_> {
             let start = self.address(&mut cursor)?;
             let end = self.address(&mut cursor)?;
             let mut raw = Cursor::new(self.section.data, at, cursor.pos())?;
-            match (raw.uint(8)?, raw.uint(8)?) {
+            let words = (raw.uint(8)?, raw.uint(8)?);
+            self.entry(at, words.0 == u64::MAX);
+            match words {
                 (u64::MAX, _) => self.base = end,
                 (0, 0) if !relocated => return splice.copy_to(cursor.pos()),
                 _ if relocated => {
@@ -179,6 +193,13 @@ impl List<'_, '_> {
                 }
             }
             splice.copy_to(cursor.pos())?;
+        }
+    }
+
+    /// Notes the entry at `at`: another list may start there if what follows means the same in it.
+    fn entry(&mut self, at: usize, sets_base: bool) {
+        if sets_base || self.base == self.unit.base {
+            self.tails.insert(at);
         }
     }
 

@@ -368,7 +368,8 @@ impl<'a> Entries<'a> {
             let new_unit = self.new.unit(new_units.next().unwrap().unwrap()).unwrap();
             let (old_entries, new_entries) = (entries(&old_unit), entries(&new_unit));
             assert_eq!(old_entries.len(), new_entries.len());
-            let ordinal = |entries: &[Entry<'_>], offset| entries.iter().position(|entry| entry.0 == offset);
+            let ordinal =
+                |entries: &[Entry<'_>], offset| entries.binary_search_by_key(&offset, |entry| entry.0).ok();
             for (old, new) in old_entries.iter().zip(&new_entries) {
                 assert_eq!((old.1, old.2.len()), (new.1, new.2.len()));
                 seen.entries += 1;
@@ -416,11 +417,12 @@ impl<'a> Entries<'a> {
             {
                 let low = entry.2.iter().find(|attribute| attribute.name() == dw::DW_AT_low_pc).unwrap();
                 let AttributeValue::Addr(low) = low.value() else { panic!("{place}") };
-                assert_eq!(moved.start(low) + len, moved.end(low + old_len), "{place}");
+                let end = if old_len == 0 { moved.start(low) } else { moved.end(low + old_len) };
+                assert_eq!(moved.start(low) + len, end, "{place}");
                 seen.lengths += 1;
             }
             (AttributeValue::Exprloc(old), AttributeValue::Exprloc(new)) => {
-                assert_eq!(shifted(&old, old_unit, 0), shifted(&new, new_unit, i64::MIN), "{place}");
+                assert_eq!(text(&old, old_unit, Some((moved, 0))), text(&new, new_unit, None), "{place}");
             }
             (AttributeValue::RangeListsRef(_), AttributeValue::RangeListsRef(_)) => {
                 let ranges = |dwarf: &Dwarf<Slice<'a>>, unit, attribute: &gimli::Attribute<Slice<'a>>| {
@@ -483,10 +485,10 @@ impl<'a> Entries<'a> {
                     continue;
                 }
                 let address = self.moved.start(instruction.ip());
-                let wanted = shifted(&entry.data, old_unit, self.moved.bias(address));
+                let wanted = text(&entry.data, old_unit, Some((self.moved, self.moved.bias(address))));
                 let found =
                     new.iter().filter(|entry| (entry.range.begin..entry.range.end).contains(&address));
-                let found: Vec<_> = found.map(|entry| shifted(&entry.data, new_unit, i64::MIN)).collect();
+                let found: Vec<_> = found.map(|entry| text(&entry.data, new_unit, None)).collect();
                 let lost = self.moved.stats.lost_locations > 0 && found == [""];
                 assert!(found.contains(&wanted) || lost, "{place} at {address:#x}: {found:?}, not {wanted}");
                 seen.locations += 1;
@@ -504,16 +506,22 @@ fn entries<'a>(unit: &gimli::Unit<Slice<'a>>) -> Vec<Entry<'a>> {
     found
 }
 
-/// The operations of an expression as text; those of rsp as they must read after a move with `bias`, or as
-/// they are if `bias` is `i64::MIN`.
-fn shifted(expression: &Expression<Slice<'_>>, unit: &gimli::Unit<Slice<'_>>, bias: i64) -> String {
+/// The operations of an expression as text: as they are, or as they must read after a move, where rsp has a bias.
+fn text(
+    expression: &Expression<Slice<'_>>,
+    unit: &gimli::Unit<Slice<'_>>,
+    after: Option<(&Moved, i64)>,
+) -> String {
     let mut text = String::new();
     let mut operations = expression.operations(unit.encoding());
     while let Some(operation) = operations.next().unwrap() {
-        let shift = if bias == i64::MIN { 0 } else { bias + i64::from(OFF) };
         text += &match operation {
             gimli::Operation::RegisterOffset { register: Register(7), offset, .. } => {
-                format!("rsp{:+} ", offset - shift)
+                format!("rsp{:+} ", offset - after.map_or(0, |(_, bias)| bias + i64::from(OFF)))
+            }
+            gimli::Operation::Address { address } => {
+                let code = after.filter(|(moved, _)| moved.map.section((address >> 24) as usize).is_some());
+                format!("address {:#x} ", code.map_or(address, |(moved, _)| moved.start(address)))
             }
             operation => format!("{operation:?} "),
         };
@@ -530,7 +538,7 @@ fn expressions_of_rsp_are_met() {
     let unit = dwarf.unit(dwarf.units().next().unwrap().unwrap()).unwrap();
     let expressions = entries(&unit).into_iter().flat_map(|entry| entry.2).filter_map(|attribute| {
         let AttributeValue::Exprloc(expression) = attribute.value() else { return None };
-        Some(shifted(&expression, &unit, i64::MIN))
+        Some(text(&expression, &unit, None))
     });
     assert!(expressions.filter(|text| text.contains("rsp-107")).count() > 3);
     let old = &moved.old.sections[index_of(&moved.old, ".debug_info").unwrap()];
