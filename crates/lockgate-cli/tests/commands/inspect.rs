@@ -49,7 +49,8 @@ fn every_dangerous_instruction_has_a_unit() {
     let all = lockgate(&["inspect", program(), "--json", "--disassemble"]).json();
     for line in all["disassembly"].as_array().unwrap() {
         let text = line["text"].as_str().unwrap();
-        let memory = text.replace("st(", "").contains('(') && !text.starts_with("lea") && !text.starts_with("nop");
+        let memory =
+            text.replace("st(", "").contains('(') && !text.starts_with("lea") && !text.starts_with("nop");
         let indirect = text.contains("*%");
         assert!(!(memory || indirect) || line["unit"] != "", "{line}");
     }

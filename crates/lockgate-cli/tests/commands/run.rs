@@ -57,6 +57,19 @@ fn a_reader_that_leaves_ends_the_program() {
     assert_eq!(child.wait().unwrap().code(), Some(128 + 13), "as by SIGPIPE");
 }
 
+/// Beyond the host's own limit of file sizes the kernel sends SIGXFSZ, which would kill the host.
+#[test]
+fn the_hosts_limit_of_file_sizes_is_an_error_of_the_write() {
+    let host = tempfile::tempdir().unwrap();
+    let granted = format!("/data={}", host.path().display());
+    let lockgate = env!("CARGO_BIN_EXE_lockgate");
+    // Large enough for lockgate's own memory files, in blocks of 512 or 1024 bytes.
+    let script = "ulimit -f 2000; exec \"$0\" run --dir \"$1\" \"$2\" fill /data/large";
+    let status =
+        std::process::Command::new("sh").args(["-c", script, lockgate, &granted, program()]).status();
+    assert_eq!(status.unwrap().code(), Some(0), "the program saw EFBIG");
+}
+
 #[test]
 fn directories_are_granted() {
     let host = tempfile::tempdir().unwrap();

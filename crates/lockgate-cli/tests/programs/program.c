@@ -55,7 +55,14 @@ int main(int argc, char **argv)
         return file(argv[2], "r", NULL);
     else if (is("store", argv))
         return file(argv[2], "w", argv[3]);
-    else if (is("where", argv))
+    else if (is("fill", argv)) {
+        int fd = open(argv[2], O_WRONLY | O_CREAT, 0666);
+        static char block[4096];
+        while (write(fd, block, sizeof block) > 0)
+            ;
+        perror("fill");
+        return errno == EFBIG ? 0 : 1;
+    } else if (is("where", argv))
         puts(getcwd(NULL, 0));
     else if (is("memory", argv))
         for (size_t total = 0;; total += 1 << 20) {

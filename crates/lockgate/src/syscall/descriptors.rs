@@ -122,23 +122,27 @@ struct Slot {
 }
 
 /// The table: lowest free number first, as POSIX wants.
-#[derive(Debug, Default)]
-pub(super) struct Descriptors(BTreeMap<i32, Slot>);
+#[derive(Debug)]
+pub(super) struct Descriptors {
+    slots: BTreeMap<i32, Slot>,
+    /// Numbers are below this.
+    limit: i32,
+}
 
 /// Descriptors that one domain may hold: a share of the host's own limit.
 pub(super) const LIMIT: i32 = 256;
 
 impl Descriptors {
-    /// A table whose first numbers are `streams`.
-    pub(super) fn new(streams: &[Option<Arc<Description>>; 3]) -> Self {
+    /// A table whose first numbers are `streams`, with numbers below `limit`.
+    pub(super) fn new(streams: &[Option<Arc<Description>>; 3], limit: i32) -> Self {
         let slots = (0..).zip(streams).filter_map(|(number, stream)| {
             Some((number, Slot { description: Arc::clone(stream.as_ref()?), close_on_exec: false }))
         });
-        Descriptors(slots.collect())
+        Descriptors { slots: slots.collect(), limit }
     }
 
     pub(super) fn get(&self, number: i32) -> Result<Arc<Description>, Errno> {
-        self.0.get(&number).map(|slot| Arc::clone(&slot.description)).ok_or(Errno::BADF)
+        self.slots.get(&number).map(|slot| Arc::clone(&slot.description)).ok_or(Errno::BADF)
     }
 
     /// Gives `description` the lowest free number that is at least `from`.
@@ -151,8 +155,9 @@ impl Descriptors {
         if !(0..LIMIT).contains(&from) {
             return Err(Errno::INVAL);
         }
-        let number = (from..LIMIT).find(|number| !self.0.contains_key(number)).ok_or(Errno::MFILE)?;
-        self.0.insert(number, Slot { description, close_on_exec });
+        let number =
+            (from..self.limit).find(|number| !self.slots.contains_key(number)).ok_or(Errno::MFILE)?;
+        self.slots.insert(number, Slot { description, close_on_exec });
         Ok(number)
     }
 
@@ -163,17 +168,17 @@ impl Descriptors {
         description: Arc<Description>,
         close_on_exec: bool,
     ) -> Result<Option<Arc<Description>>, Errno> {
-        if !(0..LIMIT).contains(&number) {
+        if !(0..self.limit).contains(&number) {
             return Err(Errno::BADF);
         }
-        Ok(self.0.insert(number, Slot { description, close_on_exec }).map(|slot| slot.description))
+        Ok(self.slots.insert(number, Slot { description, close_on_exec }).map(|slot| slot.description))
     }
 
     pub(super) fn remove(&mut self, number: i32) -> Result<Arc<Description>, Errno> {
-        self.0.remove(&number).map(|slot| slot.description).ok_or(Errno::BADF)
+        self.slots.remove(&number).map(|slot| slot.description).ok_or(Errno::BADF)
     }
 
     pub(super) fn close_on_exec(&mut self, number: i32) -> Result<&mut bool, Errno> {
-        self.0.get_mut(&number).map(|slot| &mut slot.close_on_exec).ok_or(Errno::BADF)
+        self.slots.get_mut(&number).map(|slot| &mut slot.close_on_exec).ok_or(Errno::BADF)
     }
 }

@@ -123,6 +123,24 @@ impl SyscallContext<'_> {
     }
 }
 
+impl SyscallContext<'_> {
+    /// The first grant that `path` only leads to: `/` and `/a` lead to `/a/b`. There is nothing in such a
+    /// folder to open, but programs that walk a path from its root must find it.
+    pub(super) fn leads_to_a_grant(&self, dirfd: i32, path: &[u8]) -> Option<&Directory> {
+        let path = match path.first() {
+            Some(b'/') => path.to_vec(),
+            Some(_) if dirfd == libc::AT_FDCWD => {
+                [&**locked(&self.process.current), b"/".as_slice(), path].concat()
+            }
+            _ => return None,
+        };
+        let parts = without_climbs(&path);
+        self.process.grants.directories.iter().find(|directory| {
+            parts.len() < directory.guest.len() && parts.iter().zip(&directory.guest).all(|(a, b)| a == b)
+        })
+    }
+}
+
 impl Location {
     /// Opens what lies here, and looks at what was opened before anybody else can use it.
     pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {

@@ -1,5 +1,5 @@
 //! Policy: what the host grants a domain's system calls.
-use super::descriptors::Description;
+use super::descriptors::{self, Description};
 use super::directories::{self, Directory};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -163,6 +163,13 @@ impl Grants {
         let description = Description::new(fd, &stat, mode, false, Vec::new());
         self.streams[number] = Some(Arc::new(description));
         Ok(self)
+    }
+
+    /// Descriptors that a domain may hold. One that was granted nothing has no use for any: its pipes would
+    /// only use up the host's.
+    pub(super) fn descriptor_limit(&self) -> i32 {
+        let nothing = self.directories.is_empty() && self.streams.iter().all(Option::is_none);
+        if nothing { 0 } else { descriptors::LIMIT }
     }
 
     /// Where a new domain starts.

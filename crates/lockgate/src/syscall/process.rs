@@ -28,7 +28,7 @@ impl Process {
     /// A process that may reach what `grants` says.
     pub fn new(grants: Arc<Grants>) -> Self {
         Process {
-            descriptors: Mutex::new(Descriptors::new(&grants.streams)),
+            descriptors: Mutex::new(Descriptors::new(&grants.streams, grants.descriptor_limit())),
             current: Mutex::new(grants.start_directory()),
             signals: Mutex::default(),
             locks: Mutex::default(),

@@ -54,7 +54,7 @@ pub const TABLE: &[Entry] = table! {
     19  readv               Granted  read_write::readv;
     20  writev              Granted  read_write::writev;
     21  access              Granted  stat::access;
-    22  pipe                Own      pipe::pipe;
+    22  pipe                Granted      pipe::pipe;
     24  sched_yield         Own      thread::sched_yield;
     25  mremap              Own      mmap::mremap;
     28  madvise             Own      mmap::madvise;
@@ -133,7 +133,7 @@ pub const TABLE: &[Entry] = table! {
     280 utimensat           Granted  attributes::utimensat;
     285 fallocate           Granted  truncate::fallocate;
     292 dup3                Granted  dup::dup3;
-    293 pipe2               Own      pipe::pipe2;
+    293 pipe2               Granted      pipe::pipe2;
     295 preadv              Granted  read_write::preadv;
     296 pwritev             Granted  read_write::pwritev;
     302 prlimit64           Own      limits::prlimit64;

@@ -196,10 +196,10 @@ impl SyscallContext<'_> {
         self.process.waits.check(self.thread)
     }
 
-    /// Sleeps until `until`: the whole of `nanosleep`.
-    pub(super) fn sleep_until(&self, until: Instant) -> Result<(), Halt> {
+    /// Sleeps until `until`, or for ever: the whole of `nanosleep`.
+    pub(super) fn sleep_until(&self, until: Option<Instant>) -> Result<(), Halt> {
         // No futex lies at address 0, so nothing wakes this but time and death.
-        self.process.waits.sleep(self.thread, 0, Some(until), || Ok(())).map(|_| ())
+        self.process.waits.sleep(self.thread, 0, until, || Ok(())).map(|_| ())
     }
 
     /// Waits until `fd` is ready for `events`.

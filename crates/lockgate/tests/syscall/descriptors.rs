@@ -135,7 +135,8 @@ fn a_broken_pipe_does_not_kill_the_host() {
 
 #[test]
 fn pipes_and_poll() {
-    let guest = Guest::bare();
+    let host = tempfile::tempdir().unwrap();
+    let guest = Guest::with_data(host.path(), Access::ReadOnly);
     let at = guest.room(8);
     guest.ok(libc::SYS_pipe2, &[at, libc::O_CLOEXEC as u64]);
     assert_eq!(guest.word(at), 1 << 32, "descriptors 0 and 1");
@@ -152,6 +153,20 @@ fn pipes_and_poll() {
     assert_eq!(guest.err(libc::SYS_lseek, &[0, 0, 0]), Errno::SPIPE);
     assert_eq!(guest.err(libc::SYS_pread64, &[0, at, 1, 0]), Errno::SPIPE);
     assert_eq!(guest.err(libc::SYS_poll, &[polled, 257, 0]), Errno::INVAL);
+}
+
+/// Every pipe takes two of the host's descriptors: a domain that was granted nothing makes none.
+#[test]
+fn without_grants_there_are_no_descriptors() {
+    let guest = Guest::bare();
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let (before, at) = (open(), guest.room(8));
+    for _ in 0..300 {
+        assert_eq!(guest.err(libc::SYS_pipe2, &[at, 0]), Errno::MFILE);
+        assert_eq!(guest.ok(libc::SYS_poll, &[at, 0, 0]), 0);
+    }
+    // Other tests open and close descriptors at the same time, but not hundreds.
+    assert!(open() < before + 200);
 }
 
 #[test]

@@ -252,6 +252,27 @@ fn relative_to_a_descriptor() {
     assert_eq!(guest.err(libc::SYS_openat, &[99, guest.text("x"), 0, 0]), Errno::BADF);
 }
 
+/// Programs that walk a path from its root (`realpath`, `mkdir -p`) find the folders above a grant, empty.
+#[test]
+fn folders_above_a_grant_are_there() {
+    let host = tempfile::tempdir().unwrap();
+    let guest = Guest::new(Grants::default().directory("/a/b/c", host.path(), Access::ReadWrite).unwrap());
+    let at = guest.room(144);
+    for path in ["/", "/a", "/a/b", "/a/b/", "..", "../.."] {
+        let text = guest.text(path);
+        guest.ok(libc::SYS_lstat, &[text, at]);
+        let mode = u32::from_le_bytes(guest.get(at + 24, 4).try_into().unwrap());
+        assert_eq!(mode, libc::S_IFDIR | 0o555, "{path}");
+        assert_eq!(guest.err(libc::SYS_readlink, &[text, at, 100]), Errno::INVAL, "no symbolic link");
+        guest.ok(libc::SYS_access, &[text, libc::X_OK as u64]);
+        assert_eq!(guest.err(libc::SYS_access, &[text, libc::W_OK as u64]), Errno::ROFS);
+        assert_eq!(guest.err(libc::SYS_mkdir, &[text, 0o777]), Errno::EXIST);
+        assert_eq!(guest.open_err(path, libc::O_DIRECTORY), Errno::NOENT, "nothing to open");
+    }
+    assert_eq!(guest.err(libc::SYS_lstat, &[guest.text("/a/x"), at]), Errno::NOENT);
+    assert_eq!(guest.err(libc::SYS_mkdir, &[guest.text("/a/x"), 0o777]), Errno::NOENT);
+}
+
 /// The deepest grant wins, and `..` from one grant into another is found by its text.
 #[test]
 fn grants_nest() {

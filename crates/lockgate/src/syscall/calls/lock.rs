@@ -90,7 +90,7 @@ pub fn flock(ctx: &SyscallContext<'_>, [fd, operation, ..]: [u64; 6]) -> Reply {
 fn retry(ctx: &SyscallContext<'_>, wait: bool, mut attempt: impl FnMut() -> Result<(), Errno>) -> Reply {
     loop {
         match attempt() {
-            Err(Errno::AGAIN | Errno::ACCESS) if wait => ctx.sleep_until(Instant::now() + PAUSE)?,
+            Err(Errno::AGAIN | Errno::ACCESS) if wait => ctx.sleep_until(Some(Instant::now() + PAUSE))?,
             other => return Ok(other.map(|()| 0)?),
         }
     }

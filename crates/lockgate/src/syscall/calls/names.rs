@@ -44,8 +44,11 @@ pub fn mkdir(ctx: &SyscallContext<'_>, [path, mode, ..]: [u64; 6]) -> Reply {
 
 /// `mkdirat(fd, path, mode)`.
 pub fn mkdirat(ctx: &SyscallContext<'_>, [fd, path, mode, ..]: [u64; 6]) -> Reply {
-    let (folder, name) = match parent(ctx, fd, path) {
-        // `mkdir -p` makes the grant's own directory: it is there.
+    let path = ctx.path(path)?;
+    let parent = || ctx.locate(fd as i32, &path)?.parent();
+    // `mkdir -p` makes what leads to a grant, and the grant itself: they are there.
+    let (folder, name) = match parent() {
+        _ if ctx.leads_to_a_grant(fd as i32, &path).is_some() => return Err(Errno::EXIST.into()),
         Err(Errno::BUSY) => return Err(Errno::EXIST.into()),
         other => other?,
     };

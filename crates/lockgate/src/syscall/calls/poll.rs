@@ -44,7 +44,12 @@ fn wait(ctx: &SyscallContext<'_>, at: u64, count: u64, until: Option<Instant>) -
         .filter_map(|(i, entry)| Some((i, entry.file.clone()?, entry.asked)))
         .collect();
     let mut waiting: Vec<_> = files.iter().map(|(_, file, asked)| (file.fd(), *asked)).collect();
-    ctx.process.waits.poll(ctx.thread, &mut waiting, until)?;
+    if waiting.is_empty() {
+        // No host descriptor is needed to wait for nothing.
+        ctx.sleep_until(until)?;
+    } else {
+        ctx.process.waits.poll(ctx.thread, &mut waiting, until)?;
+    }
     let found: Vec<_> = waiting.iter().map(|(_, found)| *found).collect();
     for ((i, ..), found) in files.iter().zip(found) {
         entries[*i].found = found;

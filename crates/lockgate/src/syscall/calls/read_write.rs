@@ -1,6 +1,6 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
-use super::sigpipe_sys::without_sigpipe;
+use super::deadly_sys::without_signals;
 use crate::syscall::context::{Fault, Halt, Reply};
 use crate::syscall::descriptors::{Description, Kind};
 use crate::syscall::signal_state::DEFAULT;
@@ -208,12 +208,12 @@ fn write_some(
 ) -> Result<usize, Halt> {
     loop {
         let result = match (position, file.kind) {
-            (Some(position), _) => rustix::io::pwrite(file.fd(), bytes, position),
+            (Some(position), _) => without_signals(|| rustix::io::pwrite(file.fd(), bytes, position)),
             (None, Kind::Stream) => {
                 wait(ctx, file, PollFlags::OUT)?;
-                without_sigpipe(|| rustix::io::write(file.fd(), &bytes[..bytes.len().min(PIPE)]))
+                without_signals(|| rustix::io::write(file.fd(), &bytes[..bytes.len().min(PIPE)]))
             }
-            (None, _) => rustix::io::write(file.fd(), bytes),
+            (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
         };
         match result {
             Err(Errno::INTR) => ctx.check()?,

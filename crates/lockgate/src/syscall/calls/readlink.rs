@@ -11,6 +11,9 @@ pub fn readlink(ctx: &SyscallContext<'_>, [path, at, length, ..]: [u64; 6]) -> R
 /// `readlinkat(fd, path, buffer, length)`.
 pub fn readlinkat(ctx: &SyscallContext<'_>, [fd, path, at, length, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
+    if ctx.leads_to_a_grant(fd as i32, &path).is_some() {
+        return Err(Errno::INVAL.into());
+    }
     let (handle, stat) = ctx.locate(fd as i32, &path)?.handle(false)?;
     let is_link = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink();
     if length as i32 <= 0 || !is_link {

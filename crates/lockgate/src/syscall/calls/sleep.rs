@@ -5,9 +5,6 @@ use crate::syscall::context::Reply;
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
-/// Longer sleeps are cut to this: a hundred years.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86400);
-
 /// `nanosleep(duration, remaining)`. No signal interrupts it, so `remaining` is never written.
 pub fn nanosleep(ctx: &SyscallContext<'_>, [duration, ..]: [u64; 6]) -> Reply {
     sleep(ctx, ctx.timespec(duration)?)
@@ -28,6 +25,7 @@ pub fn clock_nanosleep(ctx: &SyscallContext<'_>, [number, flags, time, ..]: [u64
 }
 
 fn sleep(ctx: &SyscallContext<'_>, duration: Duration) -> Reply {
-    ctx.sleep_until(Instant::now() + duration.min(LONGEST))?;
+    // A time too far to express is for ever.
+    ctx.sleep_until(Instant::now().checked_add(duration))?;
     Ok(0)
 }

@@ -3,7 +3,7 @@ use super::access_sys::access_of_handle;
 use super::identity;
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
-use crate::syscall::directories::is_descriptor_itself;
+use crate::syscall::directories::{Directory, is_descriptor_itself};
 use crate::syscall::wire::Record;
 use rustix::fd::AsFd;
 use rustix::fs::{Access, AtFlags, Stat, major, minor};
@@ -58,6 +58,9 @@ pub fn faccessat(ctx: &SyscallContext<'_>, [fd, path, mode, ..]: [u64; 6]) -> Re
 pub fn faccessat2(ctx: &SyscallContext<'_>, [fd, path, mode, flags, ..]: [u64; 6]) -> Reply {
     let access = u32::try_from(mode).ok().and_then(Access::from_bits).ok_or(Errno::INVAL)?;
     let path = ctx.path(path)?;
+    if ctx.leads_to_a_grant(fd as i32, &path).is_some() {
+        return if access.contains(Access::WRITE_OK) { Err(Errno::ROFS.into()) } else { Ok(0) };
+    }
     let location = ctx.locate(fd as i32, &path)?;
     let (handle, _) = location.handle(flags & NOFOLLOW == 0)?;
     if access.contains(Access::WRITE_OK) {
@@ -74,7 +77,18 @@ fn look_up(ctx: &SyscallContext<'_>, fd: u64, path: u64, flags: u64) -> Result<S
         return rustix::fs::fstat(ctx.process.descriptor(fd as i32)?.fd());
     }
     let path = if is_descriptor_itself(&path, flags) { b".".to_vec() } else { path };
+    if let Some(grant) = ctx.leads_to_a_grant(fd as i32, &path) {
+        return bare_folder(grant);
+    }
     Ok(ctx.locate(fd as i32, &path)?.handle(!flags.contains(AtFlags::SYMLINK_NOFOLLOW))?.1)
+}
+
+/// A folder that only leads to a grant: nobody writes there, and no other folder is the same.
+fn bare_folder(grant: &Directory) -> Result<Stat, Errno> {
+    let mut stat = rustix::fs::fstat(grant.description.fd())?;
+    stat.st_mode = libc::S_IFDIR | 0o555;
+    stat.st_ino = !stat.st_ino;
+    Ok(stat)
 }
 
 /// The kernel's `struct stat`, 144 bytes. Everything belongs to the emulated user.

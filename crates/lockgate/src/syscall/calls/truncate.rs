@@ -1,4 +1,5 @@
 //! `truncate`, `ftruncate`, `fallocate`.
+use super::deadly_sys::without_signals;
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
 use crate::syscall::descriptors::Kind;
@@ -10,7 +11,8 @@ pub fn truncate(ctx: &SyscallContext<'_>, [path, length, ..]: [u64; 6]) -> Reply
     let path = ctx.path(path)?;
     let location = ctx.locate(libc::AT_FDCWD, &path)?;
     let file = location.open(&ctx.process.grants, OFlags::WRONLY, Mode::empty())?;
-    rustix::fs::ftruncate(file.fd(), size(length)?)?;
+    let length = size(length)?;
+    without_signals(|| rustix::fs::ftruncate(file.fd(), length))?;
     Ok(0)
 }
 
@@ -20,7 +22,8 @@ pub fn ftruncate(ctx: &SyscallContext<'_>, [fd, length, ..]: [u64; 6]) -> Reply 
     if file.kind != Kind::Regular || !file.writable {
         return Err(Errno::INVAL.into());
     }
-    rustix::fs::ftruncate(file.fd(), size(length)?)?;
+    let length = size(length)?;
+    without_signals(|| rustix::fs::ftruncate(file.fd(), length))?;
     Ok(0)
 }
 
@@ -31,7 +34,8 @@ pub fn fallocate(ctx: &SyscallContext<'_>, [fd, mode, offset, length, ..]: [u64;
     if !FallocateFlags::KEEP_SIZE.contains(mode) {
         return Err(Errno::OPNOTSUPP.into());
     }
-    rustix::fs::fallocate(file.fd(), mode, size(offset)?, size(length)?)?;
+    let (offset, length) = (size(offset)?, size(length)?);
+    without_signals(|| rustix::fs::fallocate(file.fd(), mode, offset, length))?;
     Ok(0)
 }
 
