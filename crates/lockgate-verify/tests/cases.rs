@@ -1,0 +1,141 @@
+//! The verdicts of `tests/cases/*.txt`: see the README there.
+
+mod support;
+
+use lockgate_verify::{Report, verify};
+use support::{Placement, module};
+
+/// One line of a case file.
+struct Case {
+    place: String,
+    /// The rule that it must break; `None`: it must be accepted.
+    rule: Option<&'static str>,
+    placement: Placement,
+    code: Vec<u8>,
+    /// What its report must show (`report` lines).
+    report: Option<String>,
+}
+
+const RULES: [&str; 6] = ["V0", "V1", "V2", "V3", "V4", "V5"];
+
+fn cases(name: &str, text: &str) -> Vec<Case> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let case = |(number, line): (usize, &str)| {
+        let place = format!("{name}:{number}: {line}");
+        let words: Vec<_> = line.split('|').next().unwrap().split_ascii_whitespace().collect();
+        let (verdict, last) = match words[0].strip_suffix("-last") {
+            Some(verdict) => (verdict, Placement::Last),
+            None => (words[0], Placement::Followed),
+        };
+        let rule =
+            (verdict == "reject").then(|| RULES.into_iter().find(|rule| *rule == words[1]).expect(&place));
+        assert!(["accept", "reject", "report"].contains(&verdict), "{place}");
+        let report = (verdict == "report").then(|| words[1].to_owned());
+        let code = support::bytes(words.last().unwrap());
+        Case { place, rule, placement: last, code, report }
+    };
+    lines.map(case).collect()
+}
+
+macro_rules! files {
+    ($($name:literal),*) => { [$(($name, include_str!(concat!("cases/", $name)))),*] };
+}
+
+const FILES: [(&str, &str); 6] = files!(
+    "v1-encoding.txt",
+    "v2-memory.txt",
+    "v3-rsp.txt",
+    "v4-labels.txt",
+    "v5-units.txt",
+    "v6-report.txt"
+);
+
+#[test]
+fn every_case_has_its_verdict() {
+    let mut wrong = Vec::new();
+    for case in FILES.iter().flat_map(|(name, text)| cases(name, text)) {
+        let verdict = verify(&module(&case.code, case.placement));
+        let found = match &verdict {
+            Ok(report) => case.report.as_ref().map(|_| summary(report)).unwrap_or("accept".to_owned()),
+            Err(rejection) => rejection.rule.to_owned(),
+        };
+        let wanted = case.report.clone().unwrap_or(case.rule.unwrap_or("accept").to_owned());
+        if found != wanted {
+            wrong.push(format!("{}\n    found {found}: {verdict:?}", case.place));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong verdicts:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_reject_case_is_a_minimal_change_of_the_accepted_one_above_it() {
+    let mut rejects = 0;
+    for (name, text) in FILES {
+        let mut accepted: Option<Case> = None;
+        for case in cases(name, text) {
+            if case.rule.is_none() {
+                accepted = Some(case);
+                continue;
+            }
+            rejects += 1;
+            let accepted =
+                &accepted.as_ref().unwrap_or_else(|| panic!("{}: no accepted case above", case.place)).code;
+            let distance = distance(accepted, &case.code);
+            // A few bytes, or one instruction of several.
+            let minimal = distance <= 4 || distance <= 11 && distance < accepted.len().max(case.code.len());
+            assert!(minimal, "{} edits: {}", distance, case.place);
+        }
+    }
+    assert!(rejects >= 400, "{rejects} reject cases");
+}
+
+#[test]
+fn the_seed_cases_have_their_verdicts() {
+    for line in include_str!("cases/seed.txt").lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<_> = line.split('|').map(str::trim).collect();
+        let verdict = verify(&module(&support::bytes(fields[1]), Placement::Followed));
+        assert_eq!(verdict.is_ok(), fields[0] == "ACCEPT", "{line}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_rejection_names_rule_address_bytes_and_instruction() {
+    let rejection = verify(&module(&support::bytes("9050"), Placement::Followed)).unwrap_err();
+    assert_eq!((rejection.rule, rejection.address), ("V1", 0x1001));
+    assert_eq!((rejection.bytes.as_str(), rejection.instruction.as_str()), ("50", "push %rax"));
+    assert!(rejection.to_string().starts_with("V1: "), "{rejection}");
+    let json = serde_json::to_value(&*rejection).unwrap();
+    assert_eq!(json["rule"], "V1");
+    assert_eq!(json["address"], 0x1001);
+}
+
+/// The report's facts that hold, joined by commas; "-" if none does.
+fn summary(report: &Report) -> String {
+    let facts = [
+        (report.x87, "x87"),
+        (report.x87_environment, "environment"),
+        (report.mxcsr_read, "mxcsr-read"),
+        (report.mxcsr_write, "mxcsr-write"),
+        (report.evex, "evex"),
+        (report.mask, "mask"),
+        (report.ymm, "ymm"),
+    ];
+    let mut names: Vec<_> =
+        facts.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();
+    names.extend((0..16).filter(|i| report.callee_saved_written >> i & 1 != 0).map(|i| format!("r{i}")));
+    names.extend(report.gates.iter().map(|slot| format!("gate{slot}")));
+    if names.is_empty() { "-".to_owned() } else { names.join(",") }
+}
+
+/// Levenshtein distance.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let best = (row[j] + 1).min(row[j + 1] + 1).min(diagonal + usize::from(x != y));
+            diagonal = std::mem::replace(&mut row[j + 1], best);
+        }
+    }
+    row[b.len()]
+}

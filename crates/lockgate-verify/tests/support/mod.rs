@@ -1,0 +1,72 @@
+//! Modules around a few bytes of code.
+
+use lockgate_verify::{Module, Segment, SegmentKind};
+
+/// Where a case's bytes lie in the page of code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// At 0x1000, followed by `trap: ud2; f: nop; ud2` and padding.
+    Followed,
+    /// Behind padding, at the end of the page.
+    Last,
+}
+
+const PAGE: usize = 4096;
+const INT3: u8 = 0xcc;
+
+/// Parses hexadecimal digits.
+pub fn bytes(hexadecimal: &str) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_else(|| panic!("'{hexadecimal}'")) as u8;
+    hexadecimal.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+}
+
+/// An image with `code` in a page at 0x1000, [`constants`] at 0x2000, and data from 0x3000 to 0x101000.
+pub fn module(code: &[u8], placement: Placement) -> Module {
+    let mut page = Vec::new();
+    match placement {
+        Placement::Followed => {
+            page.extend_from_slice(code);
+            page.extend([0x0f, 0x0b, 0x90, 0x0f, 0x0b]);
+            page.resize(PAGE, INT3);
+        }
+        Placement::Last => {
+            page.resize(PAGE - code.len(), INT3);
+            page.extend_from_slice(code);
+        }
+    }
+    Module {
+        segments: vec![
+            Segment { kind: SegmentKind::Code, address: 0x1000, size: PAGE as u64, bytes: page },
+            Segment { kind: SegmentKind::Constants, address: 0x2000, size: PAGE as u64, bytes: constants() },
+            Segment { kind: SegmentKind::Data, address: 0x3000, size: 0xfe000, bytes: vec![0; 64] },
+        ],
+        relocations: vec![],
+        exports: vec![],
+        data_symbols: vec![],
+        imports: vec![],
+        sources: vec![],
+        image_size: 0x101000,
+        program_headers: (0x2000, 0),
+        tls: None,
+        pinpoint: false,
+        symbols: vec![],
+    }
+}
+
+/// The page of constants: switch tables (displacements from the table's own address) at
+/// 0x2000: four entries to 0x1000; 0x2020: the third entry to 0x1001; 0x2040: the third behind the code;
+/// 0x2ff8: two entries to 0x1000, up to the page's end.
+fn constants() -> Vec<u8> {
+    let mut page = vec![0; PAGE];
+    let mut table = |at: usize, targets: &[i32]| {
+        for (i, target) in targets.iter().enumerate() {
+            let entry = target - (0x2000 + at as i32);
+            page[at + 4 * i..][..4].copy_from_slice(&entry.to_le_bytes());
+        }
+    };
+    table(0, &[0x1000; 4]);
+    table(0x20, &[0x1000, 0x1000, 0x1001, 0x1000]);
+    table(0x40, &[0x1000, 0x1000, 0x2000, 0x1000]);
+    table(0xff8, &[0x1000; 2]);
+    page
+}
