@@ -3,7 +3,7 @@
 //! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
 //! thread's innermost record alone (rule R14). All handlers of the process must run on the alternate stack
 //! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
-use super::layout::{ENTRY, EntryRecord, GATE, GateRecord, IDLE, RECORD, Record};
+use super::layout::{ENTRY, EntryRecord, GATE, IDLE, RECORD, Record};
 use super::thread_sys::{self, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
@@ -187,7 +187,9 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
         let block = thread_sys::block();
-        let Some(state) = (*block).state.as_ref() else { return };
+        if (*block).state.is_null() {
+            return;
+        }
         (*block).alternate_size = u64::MAX; // the next entry asks whether its domain was killed
         if (*(*block).top).kind == GATE {
             (*block).pending = 1; // the gate looks again when the host's function returns

@@ -17,7 +17,8 @@ use std::sync::Arc;
 ///
 /// Bindings keep the domain alive; when the last of them and this handle are gone, its memory goes back.
 pub struct Domain {
-    core: Arc<Core>,
+    /// Only [`Domain::reset`] takes it out, for a moment.
+    core: Option<Arc<Core>>,
 }
 
 /// How a whole program ended.
@@ -37,7 +38,7 @@ impl Domain {
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Domain, CreateError> {
         let core = Core::new(module, options)?;
         core.start()?;
-        Ok(Domain { core })
+        Ok(Domain::from_core(core))
     }
 
     /// Runs a whole program, whose module exports `_lg_main`, to its end on the calling thread.
@@ -62,32 +63,32 @@ impl Domain {
 
     /// The handle of a domain that exists.
     pub(crate) fn from_core(core: Arc<Core>) -> Domain {
-        Domain { core }
+        Domain { core: Some(core) }
     }
 
     /// Name in reports.
     pub fn name(&self) -> &str {
-        self.core.name()
+        self.core().name()
     }
 
     /// The module.
     pub fn module(&self) -> &Arc<Module> {
-        self.core.module()
+        self.core().module()
     }
 
     /// Address of the window: what the module's pointers start from.
     pub fn base(&self) -> u64 {
-        self.core.base()
+        self.core().base()
     }
 
     /// Memory in use, bytes: image, stacks, heap, mappings.
     pub fn memory_used(&self) -> u64 {
-        self.core.usage().used
+        self.core().usage().used
     }
 
     /// System calls that the module tried and that do not exist for it: number and how often.
     pub fn refused_syscalls(&self) -> Vec<(u64, u64)> {
-        self.core.process().refused()
+        self.core().process().refused()
     }
 
     /// Binds the export `name` as a function of type `F`:
@@ -96,7 +97,7 @@ impl Domain {
     /// # Errors
     /// [`BindError`]: no such export, or the module's note says another signature.
     pub fn bind<F: FunctionType>(&self, name: &str) -> Result<Function<F>, BindError> {
-        Binding::new(&self.core, F::signature(name)).map(|binding| Function::new(Arc::new(binding)))
+        Binding::new(self.core(), F::signature(name)).map(|binding| Function::new(Arc::new(binding)))
     }
 
     /// Binds by a C prototype (`double cbrt(double)`), for signatures known at run time only. The name alone is
@@ -106,9 +107,9 @@ impl Domain {
     /// As [`bind`](Domain::bind), and for prototypes that cannot be understood.
     pub fn bind_dynamic(&self, prototype: &str) -> Result<Dynamic, BindError> {
         let bare = prototype.trim();
-        let noted = self.core.module().export(bare).and_then(|export| export.signature.as_deref());
+        let noted = self.core().module().export(bare).and_then(|export| export.signature.as_deref());
         let signature: Signature = noted.unwrap_or(prototype).parse()?;
-        Binding::new(&self.core, signature).map(|binding| Dynamic::new(Arc::new(binding)))
+        Binding::new(self.core(), signature).map(|binding| Dynamic::new(Arc::new(binding)))
     }
 
     /// Makes a host function callable by the module through a function pointer, as long as the result lives.
@@ -116,7 +117,7 @@ impl Domain {
     /// # Errors
     /// `None` if all of the domain's callbacks are in use.
     pub fn callback(&self, function: impl Into<HostFunction>) -> Option<Callback> {
-        Callback::new(&self.core, function.into())
+        Callback::new(self.core(), function.into())
     }
 
     /// Allocates room for `count` values with the module's own allocator.
@@ -126,7 +127,7 @@ impl Domain {
     pub fn alloc<T: Plain>(&self, count: usize) -> Result<Pointer<T>, AllocError> {
         let module = || self.module().name().to_owned();
         let size = count.saturating_mul(size_of::<T>());
-        let Some(allocator) = Binding::internal(&self.core, symbol::ALLOC) else {
+        let Some(allocator) = Binding::internal(self.core(), symbol::ALLOC) else {
             return Err(AllocError::NoAllocator(module()));
         };
         let results = allocator.map_err(CallError::Memory)?.invoke(&[size as u64])?;
@@ -142,7 +143,7 @@ impl Domain {
     /// # Errors
     /// [`AllocError`], if the module's allocator is missing or faults.
     pub fn free<T: Plain>(&self, pointer: Pointer<T>) -> Result<(), AllocError> {
-        let Some(free) = Binding::internal(&self.core, symbol::FREE) else {
+        let Some(free) = Binding::internal(self.core(), symbol::FREE) else {
             return Err(AllocError::NoAllocator(self.module().name().to_owned()));
         };
         free.map_err(CallError::Memory)?.invoke(&[pointer.address()])?;
@@ -207,7 +208,7 @@ impl Domain {
     /// As [`write`](Domain::write); a prefix may have been written.
     pub fn write_slice<T: Plain>(&self, at: Pointer<T>, values: &[T]) -> Result<(), MemoryError> {
         let bytes = T::bytes(values);
-        let written = self.core.stride().write(at.offset(), bytes);
+        let written = self.core().stride().write(at.offset(), bytes);
         written.map_err(|_| self.inaccessible(at.offset(), bytes.len(), "writable"))
     }
 
@@ -236,7 +237,7 @@ impl Domain {
 
     /// Ends all calls in progress in the domain, on any thread, and refuses new ones.
     pub fn kill(&self) {
-        self.core.kill();
+        self.core().kill();
     }
 
     /// Returns the domain to its pristine image and starts it again. Every binding and callback must be gone, so
@@ -245,15 +246,21 @@ impl Domain {
     /// # Errors
     /// [`ResetError`].
     pub fn reset(&mut self) -> Result<(), ResetError> {
-        if Arc::get_mut(&mut self.core).is_none() {
-            return Err(ResetError::InUse(self.name().to_owned()));
+        let core = self.core.take().expect("present between calls");
+        // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.
+        match Arc::try_unwrap(core) {
+            Ok(core) => Ok(Core::reset(core, |core| self.core = Some(core))?),
+            Err(core) => Err(ResetError::InUse(self.core.insert(core).name().to_owned())),
         }
-        Ok(Core::reset(&mut self.core)?)
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.core.as_ref().expect("present between calls")
     }
 
     fn read_bytes(&self, offset: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let length = into.len();
-        self.core.stride().read(offset, into).map_err(|_| self.inaccessible(offset, length, "readable"))
+        self.core().stride().read(offset, into).map_err(|_| self.inaccessible(offset, length, "readable"))
     }
 
     fn inaccessible(&self, offset: u64, length: usize, access: &'static str) -> MemoryError {

@@ -309,12 +309,16 @@ impl Core {
         Ok(self.base() + at)
     }
 
-    /// Back to the pristine image, then started again. Only with no other owner: nobody is inside.
-    pub fn reset(core: &mut Arc<Core>) -> Result<(), CreateError> {
-        let Some(this) = Arc::get_mut(core) else {
-            unreachable!("the caller checked that it is the only owner")
-        };
-        this.empty().map_err(|error| CreateError::Space { name: this.name.clone(), source: error.into() })?;
+    /// Back to the pristine image, then started again: `self` has no other owner, so nobody is inside. The domain
+    /// goes to `keep` in any case.
+    ///
+    /// # Errors
+    /// As for a new domain. It is not to be used then.
+    pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<(), CreateError> {
+        let emptied = self.empty();
+        let core = Arc::new(self);
+        keep(core.clone());
+        emptied.map_err(|error| CreateError::Space { name: core.name.clone(), source: error.into() })?;
         core.start()
     }
 

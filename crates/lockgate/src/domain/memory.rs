@@ -1,6 +1,7 @@
 //! A domain's memory as its emulated system calls see it: [`crate::syscall::Memory`].
-use crate::space::{Services, Stride};
+use crate::space::{Backing, Services, Stride};
 use crate::syscall::{self, Placement, Protection};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 /// Addresses are the module's pointers: the window is 4 GiB-aligned, so their low half is the offset, exactly
@@ -32,7 +33,21 @@ impl syscall::Memory for Memory<'_> {
     }
 
     fn map(&self, at: u64, length: u64, placement: Placement, protection: Protection) -> Result<u64, Errno> {
-        let start = self.services.map(self.stride, offset(at), length, placement, protection)?;
+        let backing = Backing::Anonymous;
+        let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
+        Ok(self.stride.base() + start)
+    }
+
+    fn map_shared(
+        &self,
+        at: u64,
+        length: u64,
+        placement: Placement,
+        protection: Protection,
+        (file, from): (BorrowedFd<'_>, u64),
+    ) -> Result<u64, Errno> {
+        let backing = Backing::Shared(file, from);
+        let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
         Ok(self.stride.base() + start)
     }
 

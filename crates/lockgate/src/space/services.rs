@@ -27,6 +27,8 @@ pub(crate) struct Services {
 #[derive(Debug)]
 struct Books {
     ranges: Ranges,
+    /// Those of them that a file backs.
+    shared: Ranges,
     /// End of the brk heap, any byte.
     brk: u64,
     /// Bytes that count against the limit: image, stacks, heap, mappings.
@@ -47,7 +49,13 @@ pub(crate) struct Usage {
 impl Services {
     /// Books of a domain whose image ends at window offset `image_end`.
     pub fn new(image_end: u64, image_size: u64, limit: u64) -> Self {
-        let books = Books { ranges: Ranges::default(), brk: image_end, used: image_size, refused: 0 };
+        let books = Books {
+            ranges: Ranges::default(),
+            shared: Ranges::default(),
+            brk: image_end,
+            used: image_size,
+            refused: 0,
+        };
         Services { area: image_end..window::SHARED, limit, books: Mutex::new(books) }
     }
 
@@ -86,6 +94,7 @@ impl Services {
             books.used -= range.end - range.start;
             books.ranges.remove(range);
         }
+        books.shared = Ranges::default();
         books.brk = self.area.start;
         books.refused = 0;
         Ok(())
@@ -101,7 +110,7 @@ impl Services {
         let done = if new > old {
             let clear = books.ranges.mapped(old..new) == 0;
             if clear {
-                self.place(&mut books, stride, old..new, Protection::ReadWrite)
+                self.place(&mut books, stride, old..new, Protection::ReadWrite, Backing::Anonymous)
             } else {
                 Err(Errno::NOMEM)
             }
@@ -114,7 +123,8 @@ impl Services {
         books.brk
     }
 
-    /// Maps zeros; returns the window offset. See [`crate::syscall::Memory::map`] for the errors.
+    /// Maps zeros or a file, shared; returns the window offset. See [`crate::syscall::Memory::map`] for the
+    /// errors.
     pub fn map(
         &self,
         stride: &Stride,
@@ -122,6 +132,7 @@ impl Services {
         length: u64,
         placement: Placement,
         rights: Protection,
+        backing: Backing<'_>,
     ) -> Result<u64, Errno> {
         let mut books = self.books();
         let length = self.whole_pages(length)?;
@@ -145,7 +156,7 @@ impl Services {
             }
         };
         let range = self.range(start, length)?;
-        self.place(&mut books, stride, range, rights)?;
+        self.place(&mut books, stride, range, rights, backing)?;
         Ok(start)
     }
 
@@ -200,6 +211,10 @@ impl Services {
             [(whole, rights)] if *whole == range => *rights,
             _ => return Err(Errno::FAULT),
         };
+        if new > length && books.shared.mapped(range.clone()) > 0 {
+            // What follows is more of the file, not zeros: the module maps it again.
+            return Err(Errno::NOMEM);
+        }
         if new <= length {
             self.take_away(&mut books, stride, range.start + new..range.end)?;
             return Ok(at);
@@ -207,7 +222,7 @@ impl Services {
         if let Ok(tail) = self.range(range.end, new - length)
             && books.ranges.mapped(tail.clone()) == 0
         {
-            self.place(&mut books, stride, tail, rights)?;
+            self.place(&mut books, stride, tail, rights, Backing::Anonymous)?;
             return Ok(at);
         }
         if !may_move {
@@ -215,7 +230,7 @@ impl Services {
         }
         let area = self.brk_reserve(&books)..self.area.end;
         let to = books.ranges.highest_gap(area, new).ok_or(Errno::NOMEM)?;
-        self.place(&mut books, stride, to..to + new, rights)?;
+        self.place(&mut books, stride, to..to + new, rights, Backing::Anonymous)?;
         stride.relocate(range.start, to, length)?;
         self.take_away(&mut books, stride, range)?;
         Ok(to)
@@ -233,6 +248,7 @@ impl Services {
         stride: &Stride,
         range: Range<u64>,
         rights: Protection,
+        backing: Backing<'_>,
     ) -> Result<(), Errno> {
         let length = range.end - range.start;
         let replaced = books.ranges.mapped(range.clone());
@@ -242,11 +258,15 @@ impl Services {
             Protection::Read => ProtFlags::READ,
             Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
         };
-        let mapped = books
-            .within_mappings()
-            .and_then(|()| stride.map(range.start, length, access, Backing::Anonymous));
+        let mapped = books.within_mappings().and_then(|()| stride.map(range.start, length, access, backing));
         match mapped {
-            Ok(()) => books.ranges.insert(range, rights),
+            Ok(()) => {
+                match backing {
+                    Backing::Shared(..) => books.shared.insert(range.clone(), rights),
+                    _ => books.shared.remove(range.clone()),
+                }
+                books.ranges.insert(range, rights);
+            }
             Err(_) => books.used -= length - replaced,
         }
         mapped
@@ -258,6 +278,7 @@ impl Services {
         }
         stride.clear(range.start, range.end - range.start)?;
         books.used -= books.ranges.mapped(range.clone());
+        books.shared.remove(range.clone());
         books.ranges.remove(range);
         Ok(())
     }

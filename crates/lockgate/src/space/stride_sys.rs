@@ -29,11 +29,14 @@ pub(crate) struct Stride {
 }
 
 /// What backs a mapping.
+#[derive(Clone, Copy)]
 pub(crate) enum Backing<'a> {
     /// Zeros.
     Anonymous,
     /// A sealed file from an offset, private.
     File(BorrowedFd<'a>, u64),
+    /// A file of the module's own from an offset, shared with whoever else has it open.
+    Shared(BorrowedFd<'a>, u64),
 }
 
 impl Stride {
@@ -72,12 +75,18 @@ impl Stride {
         backing: Backing<'_>,
     ) -> Result<(), Errno> {
         let at = self.address(offset, length);
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        let sharing = match backing {
+            Backing::Shared(..) => MapFlags::SHARED,
+            _ => MapFlags::PRIVATE,
+        };
+        let flags = sharing | MapFlags::FIXED | MapFlags::NORESERVE;
         // SAFETY: the range lies in this stride, which is ours alone; no Rust object lives there.
         unsafe {
             match backing {
                 Backing::Anonymous => mm::mmap_anonymous(at, length as usize, access, flags)?,
-                Backing::File(file, from) => mm::mmap(at, length as usize, access, flags, file, from)?,
+                Backing::File(file, from) | Backing::Shared(file, from) => {
+                    mm::mmap(at, length as usize, access, flags, file, from)?
+                }
             };
         }
         Ok(())

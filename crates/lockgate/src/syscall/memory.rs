@@ -1,4 +1,5 @@
 //! What the emulated calls need of a domain's window. The runtime implements it; tests use a plain buffer.
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 /// Rights of module memory. Nothing that a module asks for is ever executable (rule R4).
@@ -56,6 +57,20 @@ pub trait Memory {
     /// `ENOMEM` over the quota or out of space, `EINVAL` for bad ranges, `EPERM` for ranges that are not the
     /// module's to map, `EEXIST` for [`Placement::FixedNoReplace`].
     fn map(&self, at: u64, length: u64, placement: Placement, protection: Protection) -> Result<u64, Errno>;
+
+    /// Maps `length` bytes of a file from an offset, a multiple of the page size, shared with whoever else has it
+    /// open.
+    ///
+    /// # Errors
+    /// As for [`map`](Memory::map), and `EACCES` for rights that the descriptor does not have.
+    fn map_shared(
+        &self,
+        at: u64,
+        length: u64,
+        placement: Placement,
+        protection: Protection,
+        file: (BorrowedFd<'_>, u64),
+    ) -> Result<u64, Errno>;
 
     /// Takes `[at, at + length)` away.
     ///

@@ -1,6 +1,8 @@
 //! Modules for tests: from C through the whole toolchain, or from assembly that is in the code model already.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod host_sys;
+
 use lockgate::{Domain, DomainOptions, Module};
 use lockgate_toolchain::{Link, Sysroot, silent};
 use std::path::Path;
@@ -102,3 +104,54 @@ const MACROS: &str = "
 .endm
 .text
 ";
+
+/// One line of /proc/self/maps.
+#[derive(Debug, Clone)]
+pub struct Mapping {
+    pub start: u64,
+    pub end: u64,
+    /// `r`, `w`, `x`, `p` or dashes.
+    pub rights: String,
+    pub path: String,
+}
+
+impl Mapping {
+    pub fn accessible(&self) -> bool {
+        !self.rights.starts_with("---")
+    }
+}
+
+/// The mappings of this process that overlap `[start, end)`, in order.
+pub fn mappings(start: u64, end: u64) -> Vec<Mapping> {
+    let text = std::fs::read_to_string("/proc/self/maps").expect("/proc is mounted");
+    let parse = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (from, to) = words.next()?.split_once('-')?;
+        let hex = |text| u64::from_str_radix(text, 16).ok();
+        let rights = words.next()?.to_owned();
+        Some(Mapping {
+            start: hex(from)?,
+            end: hex(to)?,
+            rights,
+            path: words.nth(3).unwrap_or_default().to_owned(),
+        })
+    };
+    text.lines().filter_map(parse).filter(|m| m.end > start && m.start < end).collect()
+}
+
+/// Words of this process's memory, whatever its rights; `None` where nothing is mapped.
+pub fn peek(at: u64, words: usize) -> Option<Vec<u64>> {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::open("/proc/self/mem").expect("/proc is mounted");
+    let mut bytes = vec![0; words * 8];
+    file.read_exact_at(&mut bytes, at).ok()?;
+    Some(bytes.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes"))).collect())
+}
+
+/// Runs the test `name` of this test program, which is ignored in ordinary runs, in a process of its own.
+pub fn in_child(name: &str) -> std::process::Output {
+    let program = std::env::current_exe().expect("the test program's path");
+    let mut command = std::process::Command::new(program);
+    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads", "1"]);
+    command.output().expect("the test program runs")
+}

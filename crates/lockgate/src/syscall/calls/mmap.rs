@@ -27,10 +27,10 @@ fn pages(length: u64) -> Result<u64, Errno> {
     }
 }
 
-/// `mmap(address, length, protection, flags, fd, offset)`: anonymous memory, or a private copy of a file.
+/// `mmap(address, length, protection, flags, fd, offset)`: anonymous memory, a file that the module opened
+/// (shared), or a copy of one (private).
 ///
-/// A copy does not follow later writes to the file; POSIX leaves that open for `MAP_PRIVATE`. Shared
-/// mappings of files are refused with `ENODEV`, as on file systems that have none.
+/// A copy does not follow later writes to the file; POSIX leaves that open for `MAP_PRIVATE`.
 pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u64; 6]) -> Reply {
     let flags = flags as i32;
     let protection = protection(prot)?;
@@ -50,7 +50,7 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         return Ok(ctx.memory.map(at, length, placement, protection)?);
     }
     let file = ctx.process.descriptor(fd as i32)?;
-    if file.kind != Kind::Regular || flags & libc::MAP_TYPE != libc::MAP_PRIVATE {
+    if file.kind != Kind::Regular {
         return Err(Errno::NODEV.into());
     }
     if !file.readable {
@@ -58,6 +58,14 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
     }
     if offset % PAGE != 0 || offset.checked_add(length).is_none_or(|end| end > i64::MAX as u64) {
         return Err(Errno::INVAL.into());
+    }
+    match flags & libc::MAP_TYPE {
+        libc::MAP_PRIVATE => {}
+        // A granted stream's host descriptor may have more rights than were granted, and mprotect would find them.
+        libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE if !file.path.is_empty() => {
+            return Ok(ctx.memory.map_shared(at, length, placement, protection, (file.fd(), offset))?);
+        }
+        _ => return Err(Errno::NODEV.into()),
     }
     let base = ctx.memory.map(at, length, placement, Protection::ReadWrite)?;
     let filled = (|| {

@@ -1,0 +1,306 @@
+//! Rules R1–R6: what a domain's memory services can and cannot do. Each test says which protection it attacks.
+mod common;
+
+use common::{Guest, host_sys, in_child, mappings, peek};
+use lockgate::syscall::{Access, Grants};
+use lockgate::{
+    CallError, Domain, DomainOptions, FaultKind, HostError, LoadError, Module, Pointer, ResetError,
+};
+use lockgate_abi::{PAGE, code, stack, window};
+
+/// Raw system calls, so that the guest asks for exactly what the attack needs.
+const SERVICES: &str = r#"
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <errno.h>
+#define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
+long map(long at, long n, int prot, int flags) { void *p = mmap((void *)at, n, prot, flags | ANON, -1, 0); return p == MAP_FAILED ? -errno : (long)p; }
+long unmap(long at, long n) { return munmap((void *)at, n) ? -errno : 0; }
+long rights(long at, long n, int prot) { return mprotect((void *)at, n, prot) ? -errno : 0; }
+long forget(long at, long n) { return madvise((void *)at, n, MADV_DONTNEED) ? -errno : 0; }
+long move(long at, long n, long to) { void *p = mremap((void *)at, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)to); return p == MAP_FAILED ? -errno : (long)p; }
+long grow(long at, long n, long m) { void *p = mremap((void *)at, n, m, MREMAP_MAYMOVE); return p == MAP_FAILED ? -errno : (long)p; }
+long heap(long to) { return syscall(SYS_brk, to); }
+long touch(long at) { return ++*(volatile long *)at; }
+"#;
+
+const RW: i32 = 3;
+const RX: i32 = 5;
+const FIXED: i32 = 0x10;
+
+struct Services(Domain);
+
+impl Services {
+    fn new() -> Services {
+        Services(Guest::c(SERVICES).domain_with(DomainOptions::new().memory_limit(1 << 30)))
+    }
+
+    fn call(&self, name: &str, arguments: [i64; 4]) -> i64 {
+        type Four = extern "C" fn(i64, i64, i64, i64) -> i64;
+        self.0
+            .bind::<Four>(name)
+            .unwrap()
+            .call(arguments[0], arguments[1], arguments[2], arguments[3])
+            .unwrap()
+    }
+
+    fn at(&self, offset: u64) -> i64 {
+        (self.0.base() + offset) as i64
+    }
+}
+
+/// R1. Red if `Stride::clear` unmaps, or `relocate` moves without DONTUNMAP.
+#[test]
+fn r1_the_stride_never_has_a_hole() {
+    let guest = Services::new();
+    for round in 1..20_i64 {
+        let size = round * 3 * PAGE as i64;
+        let a = guest.call("map", [0, size, RW.into(), 0]);
+        let b = guest.call("map", [0, size, RW.into(), 0]);
+        assert!(a > 0 && b > 0);
+        guest.call("touch", [a, 0, 0, 0]);
+        let grown = guest.call("grow", [a, size, size * 4, 0]);
+        assert!(grown > 0);
+        assert_eq!(guest.call("touch", [grown, 0, 0, 0]), 2, "mremap keeps the contents");
+        assert_eq!(guest.call("unmap", [b, PAGE as i64, 0, 0]), 0);
+        guest.call("heap", [guest.call("heap", [0; 4]) + 5 * PAGE as i64, 0, 0, 0]);
+        guest.call("heap", [guest.call("heap", [0; 4]) - 3 * PAGE as i64, 0, 0, 0]);
+        let (start, end) = (guest.0.base(), guest.0.base() + window::STRIDE);
+        let mut covered = start;
+        for mapping in mappings(start, end) {
+            assert!(mapping.start <= covered, "a hole at {covered:#x}, before {mapping:x?}");
+            covered = mapping.end;
+        }
+        assert!(covered >= end, "a hole at {covered:#x}");
+    }
+}
+
+/// R2, the mirror rule: every accessible page of the data stacks has its control page, with guards around both.
+/// Red if `Core::map_stacks` maps more data than control, or a service reaches beyond its area.
+#[test]
+fn r2_data_stacks_mirror_control_stacks() {
+    let guest = Services::new();
+    // The attack: memory right below the data stack, so that touches succeed while rsp leaves its slot.
+    for offset in
+        [window::STACKS, window::STACKS + stack::TOP - (1 << 20) - PAGE, window::STACKS + stack::TOP]
+    {
+        for flags in [FIXED, 0x10_0000] {
+            assert_eq!(
+                guest.call("map", [guest.at(offset), PAGE as i64, RW.into(), flags.into()]),
+                -1,
+                "EPERM"
+            );
+        }
+        assert_eq!(guest.call("rights", [guest.at(offset), PAGE as i64, RW.into(), 0]), -1);
+    }
+    let area = guest.0.base() + window::STACKS..guest.0.base() + window::SIZE;
+    let accessible: Vec<_> = mappings(area.start, area.end)
+        .into_iter()
+        .filter(|m| m.accessible() && m.start >= area.start)
+        .collect();
+    assert!(!accessible.is_empty());
+    for data in accessible {
+        let control = mappings(data.start + u64::from(code::OFF), data.end + u64::from(code::OFF));
+        assert!(
+            control.iter().all(|m| m.rights.starts_with("rw-")),
+            "{data:x?} has no control page: {control:x?}"
+        );
+        let slot = (data.start - area.start) / stack::SLOT * stack::SLOT + area.start;
+        assert!(
+            data.start >= slot + stack::GUARD && data.end <= slot + stack::SLOT - stack::GUARD,
+            "{data:x?}"
+        );
+    }
+}
+
+/// R2: attack C1 of review.md with nothing mapped below: the walk ends at the guard.
+#[test]
+fn r2_walking_down_the_stack_ends_at_the_guard() {
+    let domain = Guest::assembly(
+        "function walk
+         1: lea -0x1000(%rsp),%rsp
+            mov -OFF(%rsp),%rax
+            jmp 1b",
+    )
+    .domain();
+    let error = domain.bind::<extern "C" fn()>("walk").unwrap().call().unwrap_err();
+    assert_eq!(error.fault().unwrap().kind(), FaultKind::StackOverflow, "{error}");
+}
+
+/// R3: no service changes the header, the gate table, stubs, code or constants. Red if `Services::area` starts
+/// below the image's end.
+#[test]
+fn r3_sealed_ranges_cannot_be_changed() {
+    let guest = Services::new();
+    let image_end = window::IMAGE + guest.0.module().report().text_bytes;
+    let before = peek(guest.0.base() + window::HEADER, (image_end - window::HEADER) as usize / 8).unwrap();
+    let free = guest.call("map", [0, PAGE as i64, RW.into(), 0]);
+    for offset in [window::HEADER, window::GATE_TABLE, window::STUBS, window::IMAGE, window::IMAGE + 0x1000] {
+        let (at, page) = (guest.at(offset), PAGE as i64);
+        for (name, arguments) in [
+            ("map", [at, page, RW.into(), FIXED.into()]),
+            ("unmap", [at, page, 0, 0]),
+            ("rights", [at, page, RW.into(), 0]),
+            ("forget", [at, page, 0, 0]),
+            ("move", [free, page, at, 0]),
+            ("grow", [at, page, 2 * page, 0]),
+        ] {
+            let result = guest.call(name, arguments);
+            assert!((-4095..0).contains(&result), "{name} of {offset:#x} gave {result:#x}");
+        }
+    }
+    let low = guest.call("heap", [guest.at(window::IMAGE), 0, 0, 0]);
+    assert!(low as u64 > guest.0.base() + image_end, "brk below the image");
+    let after = peek(guest.0.base() + window::HEADER, before.len()).unwrap();
+    assert!(before == after, "sealed bytes changed");
+}
+
+/// R3: with `seal`, the kernel itself refuses changes by anybody (Linux 6.10). Red if `write_header` does not seal.
+#[test]
+fn r3_sealed_domains_resist_the_host_itself() {
+    let domain = Guest::c(SERVICES).domain_with(DomainOptions::new().seal(true));
+    for offset in [window::HEADER, window::GATE_TABLE, window::STUBS, window::IMAGE] {
+        let flags = vm_flags(domain.base() + offset);
+        assert!(flags.contains("sl") || !kernel_seals(), "{offset:#x} is not sealed: {flags}");
+    }
+}
+
+/// The VmFlags of the mapping at `address`.
+fn vm_flags(address: u64) -> String {
+    let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut inside = false;
+    for line in text.lines() {
+        if let Some((start, rest)) = line.split_once('-')
+            && let (Ok(start), Some(end)) = (u64::from_str_radix(start, 16), rest.split(' ').next())
+            && let Ok(end) = u64::from_str_radix(end, 16)
+        {
+            inside = (start..end).contains(&address);
+        }
+        if inside && let Some(flags) = line.strip_prefix("VmFlags:") {
+            return flags.to_owned();
+        }
+    }
+    String::new()
+}
+
+fn kernel_seals() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map_while(|n| n.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(10))
+}
+
+/// R3: the memory file behind code and constants takes no writes. Red without F_SEAL_WRITE in `Image::new`.
+#[test]
+fn r3_the_module_file_is_sealed() {
+    let _module = Guest::c(SERVICES).module();
+    let mut found = 0;
+    for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
+        let target = std::fs::read_link(entry.path()).unwrap_or_default();
+        if target.to_string_lossy().contains("lockgate-module") {
+            found += 1;
+            let file = std::fs::OpenOptions::new().write(true).open(entry.path()).unwrap();
+            use std::os::unix::fs::FileExt;
+            assert!(file.write_at(b"attack", 0x2000).is_err(), "the image can be written");
+            assert!(file.set_len(0).is_err(), "the image can be cut");
+        }
+    }
+    assert!(found > 0);
+}
+
+/// R4: nothing but stubs and verified code is executable, whatever the module asks for. Red if a service passes
+/// PROT_EXEC on, or data is mapped executable.
+#[test]
+fn r4_nothing_else_is_executable() {
+    let guest = Services::new();
+    for prot in [RX, 7] {
+        assert!(guest.call("map", [0, PAGE as i64, prot.into(), 0]) < 0);
+    }
+    let page = guest.call("map", [0, PAGE as i64, RW.into(), 0]);
+    assert!(guest.call("rights", [page, PAGE as i64, RX.into(), 0]) < 0);
+    let start = guest.0.base();
+    let text_end = start + window::IMAGE + guest.0.module().report().text_bytes;
+    for mapping in mappings(start, start + window::STRIDE).into_iter().filter(|m| m.rights.contains('x')) {
+        assert!(
+            mapping.start >= start + window::STUBS && mapping.end <= text_end.next_multiple_of(PAGE),
+            "{mapping:x?}"
+        );
+        assert!(!mapping.rights.contains('w'), "{mapping:x?}");
+    }
+}
+
+/// R4: a process in which data is executable is refused. Red without the check in `host::prepare`.
+#[test]
+fn r4_read_implies_exec_is_refused() {
+    let output = in_child("child_opens_a_module");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("refused: ReadImpliesExec"), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r4_read_implies_exec_is_refused"]
+fn child_opens_a_module() {
+    host_sys::make_data_executable();
+    match Module::from_bytes(b"") {
+        Err(LoadError::Host(error @ HostError::ReadImpliesExec)) => println!("refused: {error:?}"),
+        other => println!("not refused: {other:?}"),
+    }
+}
+
+/// R5, R10: address space that another module gets holds nothing of the first: no return address, no code. Red
+/// if `Stride::drop` keeps pages.
+#[test]
+fn r5_r10_strides_are_empty_when_used_again() {
+    let first =
+        Guest::c("int deep(int n) { volatile int v[16]; v[0] = n; return n ? deep(n - 1) + v[0] : 0; }")
+            .domain();
+    first.bind::<extern "C" fn(i32) -> i32>("deep").unwrap().call(100).unwrap();
+    let base = first.base();
+    let used = |base: u64| {
+        let top = base + window::CONTROL + stack::TOP;
+        peek(top - 0x8000, 0x1000).map(|words| words.iter().filter(|w| **w != 0).count())
+    };
+    let left = used(base).unwrap();
+    let module = Guest::c("int other(void) { return 1; }").module();
+    drop(first);
+    // Other tests take strides, too: look for ours among a few.
+    let domains: Vec<_> = (0..64).map(|_| Domain::new(&module, DomainOptions::new()).unwrap()).collect();
+    let fresh = domains.iter().map(|d| used(d.base()).unwrap()).max().unwrap();
+    assert!(left > fresh, "the first module left return addresses: {left} words");
+    let second = domains.iter().find(|d| d.base() == base).expect("the stride is used again");
+    assert_eq!(used(second.base()).unwrap(), fresh, "words of the first module are left");
+}
+
+/// R5: a domain cannot be reset while anybody could be inside. Red without the check in `Domain::reset`.
+#[test]
+fn r5_reset_needs_all_bindings_gone() {
+    let mut domain = Guest::c(SERVICES).domain();
+    let touch = domain.bind::<extern "C" fn(i64) -> i64>("touch").unwrap();
+    assert!(matches!(domain.reset(), Err(ResetError::InUse(_))));
+    drop(touch);
+    domain.reset().unwrap();
+}
+
+/// R6: the kernel's own file systems are not granted. Red without the check in `Grants::directory`.
+#[test]
+fn r6_procfs_is_never_granted() {
+    for path in ["/proc", "/proc/self", "/sys"] {
+        assert!(Grants::default().directory("/x", path, Access::ReadOnly).is_err(), "{path} was granted");
+    }
+}
+
+/// The memory limit holds, and what it refuses is an error inside, not a fault.
+#[test]
+fn the_memory_limit_holds() {
+    let domain = Guest::c(SERVICES).domain_with(DomainOptions::new().memory_limit(8 << 20));
+    let map = domain.bind::<extern "C" fn(i64, i64, i32, i32) -> i64>("map").unwrap();
+    let mut got = 0;
+    while map.call(0, 1 << 20, RW, 0).unwrap() > 0 {
+        got += 1;
+        assert!(got < 8, "more than the limit was given");
+    }
+    assert!(got >= 4 && domain.memory_used() <= 8 << 20);
+    let error: CallError =
+        domain.bind::<extern "C" fn(Pointer<u8>) -> i64>("touch").unwrap().call(Pointer::NULL).unwrap_err();
+    assert!(error.fault().is_some());
+}
