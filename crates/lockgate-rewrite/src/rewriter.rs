@@ -38,6 +38,8 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) stats: &'a mut Stats,
     /// Where rsp is, minus where the original's would be.
     pub(crate) lag: i32,
+    /// By how much the original's rsp moved in the current instruction.
+    original_moved: i32,
     /// Sum of the moves of rsp since the last touch, bytes.
     moved: u32,
     plan: Plan,
@@ -71,6 +73,7 @@ impl<'a> Rewriter<'a> {
             switches,
             stats,
             lag: 0,
+            original_moved: 0,
             moved: 0,
             plan: Plan::default(),
             wanted_trap: None,
@@ -104,6 +107,8 @@ impl<'a> Rewriter<'a> {
                 self.catch_up();
             }
             self.out.end();
+            self.original_moved = 0;
+            self.out.set_bias(self.lag);
             if ins.ends_flow() {
                 self.place_trap();
             }
@@ -341,12 +346,13 @@ impl<'a> Rewriter<'a> {
         self.put(encode::move_rsp(by, flags_free));
         self.lag += by;
         self.moved += by.unsigned_abs();
-        self.out.set_bias(self.lag);
+        self.out.set_bias(self.lag + self.original_moved);
     }
 
     /// Records that the original's rsp moves here.
     pub(crate) fn original_moves(&mut self, by: i32) {
         self.lag -= by;
+        self.original_moved += by;
     }
 
     /// Brings rsp to where the original's is.

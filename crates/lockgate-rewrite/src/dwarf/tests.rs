@@ -7,7 +7,7 @@ use gimli::{
     AttributeValue, BaseAddresses, CfaRule, Dwarf, EhFrame, EndianSlice, Expression, LittleEndian, Register,
     RegisterRule, UnwindContext, UnwindSection, UnwindTableRow,
 };
-use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use lockgate_abi::code::OFF;
 
 use super::*;
@@ -86,6 +86,8 @@ fn stretch(object: &mut Object) -> AddressMap {
 struct Moved {
     old: Object,
     new: Object,
+    /// The object whose code is the rewriter's; as `new` with other movers.
+    code: Object,
     map: AddressMap,
     stats: Stats,
 }
@@ -104,20 +106,22 @@ const MOVERS: [Mover; 2] = [Mover::Stretch, Mover::Rewriter];
 fn moved(mover: Mover, language: &str, source: &str, flags: &[&str]) -> Moved {
     let old = compile(language, source, flags);
     let mut new = old.clone();
+    let mut code = None;
     let map = match mover {
         Mover::Stretch => stretch(&mut new),
         Mover::Rewriter => {
             let (object, map, _) =
                 crate::transform::transform("a.o", &old.clone().write(), &crate::Options::default())
                     .unwrap_or_else(|error| panic!("{flags:?}: {error}"));
-            new.symbols = object.symbols;
+            new.symbols.clone_from(&object.symbols);
+            code = Some(object);
             map
         }
     };
     let stats =
         rewrite("a.o", &mut new, &old.symbols, &map).unwrap_or_else(|error| panic!("{flags:?}: {error}"));
     assert_eq!(stats.dropped, None, "{flags:?}");
-    Moved { old, new, map, stats }
+    Moved { old, code: code.unwrap_or_else(|| new.clone()), new, map, stats }
 }
 
 /// Every compilation of [`SOURCE`], moved in both ways.
@@ -670,5 +674,78 @@ fn damage_is_an_error() {
                 let _ = rewrite("a.o", &mut damaged, &old.symbols, &map);
             }
         }
+    }
+}
+
+/// The rewriter's account of rsp is that of its code: from the start of each run of instructions on, old and new
+/// moves of rsp are added up.
+#[test]
+fn the_bias_is_that_of_the_code() {
+    let mut compared = 0;
+    for flags in FLAGS {
+        let moved = moved(Mover::Rewriter, "c", SOURCE, flags);
+        for (index, section) in moved.old.sections.iter().enumerate().filter(|(_, section)| section.is_code())
+        {
+            let map = moved.map.section(index).unwrap();
+            let new_code = &moved.code.sections[index].data;
+            let instructions: Vec<_> =
+                Decoder::new(64, &section.data, DecoderOptions::NONE).into_iter().collect();
+            let targets: Vec<u64> = instructions.iter().map(Instruction::near_branch_target).collect();
+            let mut rsp = None;
+            for instruction in &instructions {
+                if targets.contains(&instruction.ip()) {
+                    rsp = None;
+                }
+                let start = map.start(instruction.ip()).unwrap();
+                let end = map.start(instruction.next_ip()).unwrap();
+                let (old, new) = rsp.get_or_insert((0, 0));
+                // Of several instructions merged at one place, the last counts.
+                if start != end {
+                    let bias = i64::from(map.bias_at(start));
+                    assert_eq!(bias, *new - *old, "{flags:?} {instruction} at {:#x}", instruction.ip());
+                    compared += 1;
+                }
+                let moves = Decoder::with_ip(
+                    64,
+                    &new_code[start as usize..end as usize],
+                    start,
+                    DecoderOptions::NONE,
+                )
+                .into_iter()
+                .map(|instruction| rsp_move(&instruction))
+                .try_fold(0, |sum, by| Some(sum + by?));
+                match (rsp_move(instruction), moves) {
+                    (Some(old_move), Some(new_move)) => (*old, *new) = (*old + old_move, *new + new_move),
+                    _ => rsp = None,
+                }
+            }
+        }
+    }
+    assert!(compared > 2000, "{compared}");
+}
+
+/// By how much an instruction moves rsp; `None` if that is not a constant, or if control does not just go on.
+fn rsp_move(instruction: &Instruction) -> Option<i64> {
+    let rsp = iced_x86::Register::RSP;
+    let writes_rsp = instruction.op_count() > 0
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register() == rsp;
+    match instruction.mnemonic() {
+        Mnemonic::Push => Some(-8),
+        Mnemonic::Pop => Some(8),
+        Mnemonic::Call => Some(0),
+        Mnemonic::Cmp | Mnemonic::Test => Some(0),
+        Mnemonic::Sub if writes_rsp => Some(-(instruction.try_immediate(1).ok()? as i64)),
+        Mnemonic::Add if writes_rsp => Some(instruction.try_immediate(1).ok()? as i64),
+        Mnemonic::Lea
+            if writes_rsp
+                && instruction.memory_base() == rsp
+                && instruction.memory_index() == iced_x86::Register::None =>
+        {
+            Some(instruction.memory_displacement64() as i64)
+        }
+        Mnemonic::Leave => None,
+        _ if writes_rsp || instruction.flow_control() != FlowControl::Next => None,
+        _ => Some(0),
     }
 }
