@@ -28,7 +28,7 @@ fn the_list_is_what_iced_knows_about_the_allowed_mnemonics() {
 
 #[test]
 fn every_allowed_mnemonic_exists() {
-    let used: BTreeSet<String> = Code::values().filter(|&code| usable(code)).map(|code| name(code)).collect();
+    let used: BTreeSet<String> = Code::values().filter(|&code| usable(code)).map(name).collect();
     let unused: Vec<_> = allowed().into_keys().filter(|mnemonic| !used.contains(mnemonic)).collect();
     assert!(unused.is_empty(), "forms.txt names what no encoding has: {unused:?}");
 }

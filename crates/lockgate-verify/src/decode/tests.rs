@@ -124,7 +124,7 @@ impl Listed {
             if self.operands != "--" {
                 let rm = if self.line.contains(" vsib") { 4 } else { random.byte() & 7 };
                 let modrm = reg << 3 | rm;
-                bytes.push(if memory { modrm | random.byte() % 3 << 6 } else { modrm | 0xc0 });
+                bytes.push(if memory { modrm | (random.byte() % 3) << 6 } else { modrm | 0xc0 });
             }
         }
         bytes.extend((0..16).map(|_| random.byte()));

@@ -1,5 +1,9 @@
 //! Modules around a few bytes of code.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
+pub mod elf;
+
 use lockgate_verify::{Module, Segment, SegmentKind};
 
 /// Where a case's bytes lie in the page of code.

@@ -1,0 +1,95 @@
+//! The verifier against modules that no parser made, random code, and mutated code.
+
+mod support;
+
+use lockgate_verify::{Module, Relocation, SegmentKind, verify};
+use proptest::prelude::*;
+use support::{Placement, module};
+
+/// A change of a legal module that rule V0 forbids. [`Module`]'s fields are public: the verdict must not rest on
+/// how a module was made.
+type Change = (&'static str, fn(&mut Module));
+
+const CHANGES: &[Change] = &[
+    ("no code", |m| m.segments.clear()),
+    ("code is not first", |m| m.segments[0].kind = SegmentKind::Constants),
+    ("two code segments", |m| m.segments[1].kind = SegmentKind::Code),
+    ("code behind data", |m| m.segments[2].kind = SegmentKind::Code),
+    ("not page-aligned", |m| m.segments[0].address = 0x800),
+    ("overlap", |m| m.segments[1].address = 0),
+    ("overlap", |m| m.segments[2].address = 0x2000),
+    ("not in order", |m| m.segments.swap(1, 2)),
+    ("not whole pages", |m| m.segments[2].size -= 1),
+    ("empty", |m| m.segments[2].size = 0),
+    ("fewer bytes of code than are mapped", |m| m.segments[0].bytes.truncate(4095)),
+    ("fewer bytes of constants than are mapped", |m| m.segments[1].bytes.truncate(4095)),
+    ("more bytes of data than are mapped", |m| m.segments[2].bytes.resize(0xfe001, 0)),
+    ("beyond IMAGE_MAX", |m| m.segments[2].size = 0x4000_0000),
+    ("beyond the address space", |m| m.segments[2].size = u64::MAX - 0xfff),
+    ("a larger image than its segments", |m| m.image_size += 0x1000),
+    ("a smaller image than its segments", |m| m.image_size -= 0x1000),
+    ("relocation of code", |m| m.relocations.push(Relocation { at: 0x1000, addend: 0 })),
+    ("relocation of constants", |m| m.relocations.push(Relocation { at: 0x2ff8, addend: 0 })),
+    ("relocation across constants and data", |m| m.relocations.push(Relocation { at: 0x2ffc, addend: 0 })),
+    ("relocation of zeros", |m| m.relocations.push(Relocation { at: 0x3039, addend: 0 })),
+    ("relocation nowhere", |m| m.relocations.push(Relocation { at: u64::MAX - 3, addend: 0 })),
+];
+
+#[test]
+fn v0_holds_however_a_module_was_made() {
+    let legal = module(&[0xc3], Placement::Followed);
+    verify(&legal).unwrap();
+    for (what, change) in CHANGES {
+        let mut module = legal.clone();
+        change(&mut module);
+        assert_eq!(verify(&module).map_err(|rejection| rejection.rule), Err("V0"), "{what}");
+    }
+    let mut module = legal;
+    module.relocations.push(Relocation { at: 0x3038, addend: u64::MAX });
+    verify(&module).unwrap();
+}
+
+#[test]
+fn the_report_is_serialised_for_json() {
+    let report = verify(&module(&support::bytes("65ff14250010010090"), Placement::Followed)).unwrap();
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["gates"], serde_json::json!([0]));
+    assert_eq!(json["x87"], false);
+}
+
+/// Code of all accepted cases, one after another.
+fn accepted() -> Vec<Vec<u8>> {
+    let files = [
+        include_str!("cases/v1-encoding.txt"),
+        include_str!("cases/v2-memory.txt"),
+        include_str!("cases/v3-rsp.txt"),
+        include_str!("cases/v5-units.txt"),
+    ];
+    let lines = files.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("accept "));
+    lines.map(|line| support::bytes(line.split(' ').next().unwrap())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn random_code_gets_a_verdict(code in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = verify(&module(&code, Placement::Followed));
+        let _ = verify(&module(&code, Placement::Last));
+    }
+
+    #[test]
+    fn mutated_code_gets_a_verdict(
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 1..20),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        last in any::<bool>(),
+    ) {
+        let accepted = accepted();
+        let mut code: Vec<u8> = picks.iter().flat_map(|pick| pick.get(&accepted).clone()).collect();
+        for (place, byte) in changes {
+            let place = place.index(code.len());
+            code[place] = byte;
+        }
+        let _ = verify(&module(&code, if last { Placement::Last } else { Placement::Followed }));
+    }
+}

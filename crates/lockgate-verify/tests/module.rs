@@ -1,0 +1,265 @@
+//! The parser: legal modules, and files that are damaged or hostile.
+
+mod support;
+
+use lockgate_abi::{gate, window};
+use lockgate_verify::{Module, ParseError, SegmentKind, verify};
+use support::elf::{CONSTANTS, DATA, FileBuilder, at};
+
+#[test]
+fn a_module_is_read_completely() {
+    for gnu_hash in [false, true] {
+        let module = Module::parse(&FileBuilder { gnu_hash, ..FileBuilder::default() }.build()).unwrap();
+        let shape: Vec<_> =
+            module.segments.iter().map(|s| (s.kind, s.address, s.bytes.len(), s.size)).collect();
+        let expected = [
+            (SegmentKind::Code, 0, 0x1000, 0x1000),
+            (SegmentKind::Constants, CONSTANTS, 0x1000, 0x1000),
+            (SegmentKind::Data, DATA, 0x800, 0x5000),
+        ];
+        assert_eq!(shape, expected);
+        assert_eq!(module.image_size, 0x8000);
+        assert_eq!(module.program_headers, (CONSTANTS + at::HEADERS as u64, 7));
+        assert_eq!(module.tls, Some((DATA + 0x400, 0x10, 0x20, 16)));
+        let relocations: Vec<_> = module.relocations.iter().map(|r| (r.at, r.addend)).collect();
+        assert_eq!(relocations, [(DATA + 0x200, 0x1000), (DATA + 0x208, 0)]);
+        let export = &module.exports[0];
+        assert_eq!((export.name.as_str(), export.address), ("f", 0));
+        assert_eq!(export.signature.as_deref(), Some("double f(double, int)"));
+        assert_eq!(module.data_symbols, [("d".to_owned(), DATA + 0x200, 8)]);
+        let imports: Vec<_> =
+            module.imports.iter().map(|i| (i.slot, i.name.as_str(), i.signature.is_some())).collect();
+        assert_eq!(imports, [(16, "host_log", true), (17, "host_tick", false)]);
+        assert_eq!(module.sources, [("ab".repeat(32), "f.c".to_owned())]);
+        assert!(!module.pinpoint && module.symbols.is_empty());
+        verify(&module).unwrap();
+    }
+}
+
+#[test]
+fn short_segments_are_filled_up_to_whole_pages() {
+    let mut builder = FileBuilder::default();
+    (builder.headers[0][4], builder.headers[0][5]) = (12, 12);
+    (builder.headers[1][4], builder.headers[1][5]) = (0xf00, 0xf00);
+    let module = Module::parse(&builder.build()).unwrap();
+    assert_eq!(module.segments[0].bytes[11..14], [0xc3, 0xcc, 0xcc]);
+    assert!(module.segments[0].bytes[12..].iter().all(|&byte| byte == 0xcc));
+    assert_eq!((module.segments[0].bytes.len(), module.segments[1].bytes.len()), (0x1000, 0x1000));
+    verify(&module).unwrap();
+}
+
+/// A change of the legal file, and a part of the message that it must cause.
+type Damage = (&'static str, fn(&mut FileBuilder));
+
+const DAMAGES: &[Damage] = &[
+    ("more than one code segment", |b| b.headers[1][1] = 5),
+    ("both writable and executable", |b| b.headers[0][1] = 7),
+    ("both writable and executable", |b| b.headers[2][1] = 7),
+    ("first segment is not code", |b| b.headers[0][1] = 4),
+    ("first segment is not code", |b| b.headers.clear()),
+    ("not page-aligned", |b| b.headers[1][3] = 0x1800),
+    ("not page-aligned", |b| b.headers[1][3] = 0),
+    ("not page-aligned", |b| b.headers[2][3] = 0x1000),
+    ("overlap in the file", |b| b.headers[2] = [1, 6, 0, DATA, 0x2000, 0x5000, 0x1000]),
+    ("does not fit its size in memory", |b| b.headers[0][5] = 0x2000),
+    ("does not fit its size in memory", |b| b.headers[1][5] = 0x1001),
+    ("does not fit its size in memory", |b| b.headers[2][4] = 0x5001),
+    ("image is larger", |b| b.headers[2][5] = window::IMAGE_MAX),
+    ("image is larger", |b| b.headers[2][5] = u64::MAX),
+    ("image is larger", |b| b.headers[2][3] = u64::MAX - 0xfff),
+    ("bytes are needed", |b| b.headers[2][2] = 0x2001),
+    ("bytes are needed", |b| b.headers[2][2] = u64::MAX),
+    ("program interpreter", |b| b.headers[6][0] = 3),
+    ("PT_GNU_RELRO", |b| b.headers[6][0] = 0x6474_e552),
+    ("exactly one PT_DYNAMIC", |b| b.headers[3][0] = 0),
+    ("exactly one PT_DYNAMIC", |b| b.headers[6] = b.headers[3]),
+    ("thread-local template", |b| b.headers[5][3] = 0x9000),
+    ("thread-local template", |b| b.headers[5][5] = 8),
+    ("thread-local template", |b| b.headers[5][6] = 24),
+    ("thread-local template", |b| b.headers[5][6] = 1 << 20),
+    ("dynamic table has no end", |b| b.headers[3][4] = 16),
+    ("needs shared libraries", |b| b.dynamic.push((1, 1))),
+    ("relocations in code", |b| b.dynamic.push((22, 0))),
+    ("not of the RELA form", |b| b.dynamic.push((17, 0))),
+    ("not of the RELA form", |b| b.dynamic.push((36, 0))),
+    ("procedure linkage", |b| b.dynamic.push((2, 24))),
+    ("relocation table", |b| b.relocations = vec![[DATA + 0x200, 8, 0]; 150]),
+    ("relocation of type 6 with symbol 1", |b| b.relocations[0][1] = 1 << 32 | 6),
+    ("relocation of type 37", |b| b.relocations[0][1] = 37),
+    ("relocation of type 0", |b| b.relocations[0][1] = 0),
+    ("relocation at 0x0 is not in initialised data", |b| b.relocations[0][0] = 0),
+    ("relocation at 0x1000 is not in initialised data", |b| b.relocations[0][0] = CONSTANTS),
+    ("relocation at 0x37f9 is not in initialised data", |b| b.relocations[0][0] = DATA + 0x7f9),
+    ("is not in initialised data", |b| b.relocations[0][0] = DATA + 0x1000),
+    ("is not in initialised data", |b| b.relocations[0][0] = DATA - 4),
+    ("is not in initialised data", |b| b.relocations[0][0] = u64::MAX),
+    ("relocations overlap at 0x3208", |b| b.relocations[0][0] = DATA + 0x207),
+    ("does not start with the entry label", |b| b.symbols[0].3 = 4),
+    ("does not start with the entry label", |b| b.symbols[0].3 = CONSTANTS),
+    ("does not start with the entry label", |b| b.symbols[0].3 = 0xffd),
+    ("does not start with the entry label", |b| b.symbols[0].3 = u64::MAX),
+    ("'d' is undefined", |b| b.symbols[1].2 = 0),
+    ("'f' is exported twice", |b| b.symbols[1] = b.symbols[0]),
+    ("a name lies outside", |b| b.symbols[0].0 = 100),
+    ("empty or holds control characters", |b| b.symbols[0].0 = 0),
+    ("empty or holds control characters", |b| b.symbols[0].0 = 7),
+    ("export 'f' is noted but", |b| b.symbols[0].1 = 0x10),
+    ("no Lockgate note", |b| b.notes.clear()),
+    ("no Lockgate note", |b| b.headers[4][0] = 0),
+    ("bytes are needed", |b| b.headers[4][2] = 0x27f0),
+    ("version 2 of the code model", |b| b.notes[0].1[0] = 2),
+    ("unknown flags", |b| b.notes[0].1[4] = 2),
+    ("not one note of 8 bytes", |b| b.notes[0].1.truncate(4)),
+    ("not one note of 8 bytes", |b| b.notes.push(b.notes[0].clone())),
+    ("note type 9", |b| b.notes[3].0 = 9),
+    ("not UTF-8", |b| b.notes[1].1[0] = 0xff),
+    ("control characters", |b| b.notes[1].1[3] = 0x1b),
+    ("no name in", |b| b.notes[1].1 = b"(double)".to_vec()),
+    ("no name in", |b| b.notes[1].1 = b"double f".to_vec()),
+    ("noted twice", |b| b.notes[1].1 = b"f\nint f(int)".to_vec()),
+    ("not an import", |b| b.notes[2].1 = b"host_log".to_vec()),
+    ("not an import", |b| b.notes[2].1 = format!("{} f", gate::FIRST_IMPORT - 1).into_bytes()),
+    ("not an import", |b| b.notes[2].1 = format!("{} f", gate::SLOTS).into_bytes()),
+    ("not an import", |b| b.notes[2].1 = b"99999999999 f".to_vec()),
+    ("two imports use gate slot 16", |b| b.notes[2].1 = b"16 f\n16 g".to_vec()),
+    ("not an input hash", |b| b.notes[3].1 = b"00  f.c".to_vec()),
+];
+
+#[test]
+fn damaged_modules_are_refused_with_place_and_remedy() {
+    for (wanted, damage) in DAMAGES {
+        let mut builder = FileBuilder::default();
+        damage(&mut builder);
+        let error = refused(&builder.build());
+        assert!(error.to_string().contains(wanted), "'{error}' does not say '{wanted}'");
+        assert!(!error.remedy.is_empty(), "{error}");
+    }
+}
+
+#[test]
+fn files_that_are_no_modules_are_refused() {
+    let mut other = FileBuilder::default().build();
+    for (at, byte, wanted) in [
+        (0, b'?', "not an ELF file"),
+        (4, 1, "64-bit"),
+        (5, 2, "little-endian"),
+        (6, 2, "version 1"),
+        (16, 2, "position-independent"),
+        (16, 1, "position-independent"),
+        (18, 183, "machine 183"),
+        (54, 55, "program headers of 55 bytes"),
+        (56, 255, "255 program headers"),
+        (39, 0x80, "bytes are needed"),
+    ] {
+        let legal = std::mem::replace(&mut other[at], byte);
+        assert!(refused(&other).what.contains(wanted), "{:?} does not say '{wanted}'", refused(&other));
+        other[at] = legal;
+    }
+    assert!(refused(b"").what.contains("not an ELF file"));
+    assert!(refused(b"int main() {}").what.contains("not an ELF file"));
+}
+
+#[test]
+fn program_headers_that_are_not_mapped_are_refused() {
+    let mut file = FileBuilder::default().build();
+    let headers = file[at::HEADERS..at::HEADERS + 56 * 7].to_vec();
+    let place = file.len() as u64;
+    file.extend(headers);
+    file[32..40].copy_from_slice(&place.to_le_bytes());
+    assert!(refused(&file).what.contains("program headers are not part of the constants"));
+}
+
+/// `.symtab` gives names for reports; a damaged one is no reason to refuse the module.
+#[test]
+fn symbols_for_reports_are_read_if_they_can_be() {
+    let mut file = FileBuilder::default().build();
+    let sections = file.len() as u64;
+    let section = |kind: u32, offset: usize, size: u64, link: u32| {
+        let mut header = [0; 64];
+        header[4..8].copy_from_slice(&kind.to_le_bytes());
+        header[24..32].copy_from_slice(&(offset as u64).to_le_bytes());
+        header[32..40].copy_from_slice(&size.to_le_bytes());
+        header[40..44].copy_from_slice(&link.to_le_bytes());
+        header
+    };
+    let names = support::elf::NAMES.len() as u64;
+    file.extend(section(2, at::SYMBOLS, 72, 1));
+    file.extend(section(3, at::STRINGS, names, 0));
+    file[40..48].copy_from_slice(&sections.to_le_bytes());
+    file[60] = 2;
+    let symbols = Module::parse(&file).unwrap().symbols;
+    let symbols: Vec<_> =
+        symbols.iter().map(|symbol| (symbol.name.as_str(), symbol.address, symbol.size)).collect();
+    assert_eq!(symbols, [("f", 0, 12)]);
+    file[sections as usize + 32..][..8].fill(0xff);
+    assert!(Module::parse(&file).unwrap().symbols.is_empty());
+}
+
+#[test]
+fn a_truncated_module_is_refused() {
+    let file = FileBuilder::default().build();
+    for length in (0..file.len()).step_by(7) {
+        refused(&file[..length]);
+    }
+}
+
+/// Every bit of a module file flipped: refused, or still a module that obeys the rules; never a panic.
+#[test]
+fn flipped_bits_are_harmless() {
+    let file = FileBuilder::default().build();
+    let (mut refused, mut rejected) = (0, 0);
+    for bit in 0..file.len() * 8 {
+        let mut file = file.clone();
+        file[bit / 8] ^= 1 << (bit % 8);
+        match Module::parse(&file).map(|module| verify(&module)) {
+            Err(_) => refused += 1,
+            Ok(Err(_)) => rejected += 1,
+            Ok(Ok(_)) => (),
+        }
+    }
+    assert!(refused > 1000 && rejected > 4000, "{refused} refused, {rejected} rejected");
+}
+
+/// Hostile tables whose names overlap must not multiply memory or time.
+#[test]
+fn overlapping_names_are_refused() {
+    let mut builder = FileBuilder::default();
+    builder.notes.truncate(1);
+    let mut file = builder.build();
+    // 3,000 functions with one and the same name of 4,000 bytes, in a larger page of constants.
+    let (symbols, strings) = (0x3000, 0x3000 + 24 * 3001);
+    file.resize(strings + 4096, 0);
+    file.copy_within(0..0x1000, 0x2800);
+    for i in 1..=3000 {
+        let at = symbols + 24 * i;
+        file[at..at + 8].copy_from_slice(&[1, 0, 0, 0, 0x12, 0, 1, 0]);
+    }
+    file[strings + 1..strings + 4000].fill(b'n');
+    let size = (file.len() - 0x2800) as u64;
+    let mut header = |i: usize, field: usize, value: u64| {
+        let at = at::HEADERS + 56 * i + field;
+        file[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    for (field, value) in [(8, 0x2800), (32, size), (40, size)] {
+        header(1, field, value);
+    }
+    let data = size.next_multiple_of(0x1000) + CONSTANTS;
+    header(2, 16, data);
+    header(3, 16, data);
+    header(4, 8, 0x2800 + at::NOTES as u64);
+    header(5, 16, data + 0x400);
+    let headers = file[at::HEADERS..at::HEADERS + 56 * 7].to_vec();
+    file[0x2800 + at::HEADERS..][..headers.len()].copy_from_slice(&headers);
+    file[32..40].copy_from_slice(&(0x2800 + at::HEADERS as u64).to_le_bytes());
+    file[0x2800 + at::HASH + 4..][..4].copy_from_slice(&3001_u32.to_le_bytes());
+    let image = |offset: usize| CONSTANTS + (offset - 0x2800) as u64;
+    for (entry, value) in [(1, image(strings)), (2, 4096), (3, image(symbols)), (5, 0)] {
+        file[at::DATA + 16 * entry + 8..][..8].copy_from_slice(&value.to_le_bytes());
+    }
+    let error = refused(&file);
+    assert!(error.what.contains("longer than the file"), "{error}");
+}
+
+fn refused(file: &[u8]) -> ParseError {
+    Module::parse(file).map(|_| ()).expect_err("this file must be refused")
+}
