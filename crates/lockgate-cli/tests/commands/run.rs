@@ -57,6 +57,20 @@ fn a_reader_that_leaves_ends_the_program() {
     assert_eq!(child.wait().unwrap().code(), Some(128 + 13), "as by SIGPIPE");
 }
 
+#[test]
+fn files_are_mapped_shared() {
+    let host = tempfile::tempdir().unwrap();
+    let file = host.path().join("f");
+    let granted = format!("/data={}", host.path().display());
+    let read_only = format!("{granted}:ro");
+    std::fs::write(&file, "text").unwrap();
+    run(&["--dir", &read_only], &["map", "/data/f"]).gives(2, "").fails(2, &["mprotect: Permission denied"]);
+    assert_eq!(std::fs::read(&file).unwrap(), b"text");
+    run(&["--dir", &granted], &["map", "/data/f"]).gives(0, "");
+    assert_eq!(std::fs::read(&file).unwrap(), b"Xext");
+    run(&["--dir", &granted], &["map", "/data/f", "shrink"]).fails(135, &["without backing", "program.c"]);
+}
+
 /// Beyond the host's own limit of file sizes the kernel sends SIGXFSZ, which would kill the host.
 #[test]
 fn the_hosts_limit_of_file_sizes_is_an_error_of_the_write() {

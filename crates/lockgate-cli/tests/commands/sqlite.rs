@@ -15,6 +15,14 @@ const QUERIES: &[(&str, &str)] = &[
     ("begin; delete from t; rollback; select count(*) from t", "5000"),
     ("create index i on t (b); delete from t where a % 3 = 0; vacuum; select count(*) from t", "3334"),
     ("pragma integrity_check", "ok"),
+    // Write-ahead logging shares memory through a mapped file.
+    ("pragma journal_mode = wal; insert into t values (10000, 'logged')", "wal"),
+    ("pragma journal_mode; select b from t where a = 10000; pragma wal_checkpoint", "wal\nlogged\n0|0|0"),
+    (
+        "pragma mmap_size = 1000000; update t set b = b || '!'; select count(*) from t where b like '%!'",
+        "1000000\n3335",
+    ),
+    ("pragma journal_mode = delete; pragma integrity_check", "delete\nok"),
 ];
 
 #[test]

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,7 +56,29 @@ int main(int argc, char **argv)
         return file(argv[2], "r", NULL);
     else if (is("store", argv))
         return file(argv[2], "w", argv[3]);
-    else if (is("fill", argv)) {
+    else if (is("map", argv)) {
+        /* Writes through a shared mapping; where that is refused, tries to get the right afterwards. */
+        int fd = open(argv[2], O_RDWR);
+        int rights = PROT_READ | PROT_WRITE;
+        if (fd < 0) {
+            fd = open(argv[2], O_RDONLY);
+            rights = PROT_READ;
+        }
+        char *text = mmap(NULL, 4096, rights, MAP_SHARED, fd, 0);
+        if (text == MAP_FAILED)
+            return 1;
+        if (rights == PROT_READ && mprotect(text, 4096, PROT_READ | PROT_WRITE)) {
+            perror("mprotect");
+            return 2;
+        }
+        text[0] = 'X';
+        if (argc > 3) { /* The page is gone: the domain gets a fault, and so does the system call. */
+            ftruncate(fd, 0);
+            if (write(1, text, 1) != -1 || errno != EFAULT)
+                return 3;
+            return text[0];
+        }
+    } else if (is("fill", argv)) {
         int fd = open(argv[2], O_WRONLY | O_CREAT, 0666);
         static char block[4096];
         while (write(fd, block, sizeof block) > 0)

@@ -2,6 +2,8 @@
 mod ranges;
 mod services;
 mod stride_sys;
+mod written;
 
-pub(crate) use services::{Services, Usage};
+pub(crate) use services::{Memo, Services, Usage};
 pub(crate) use stride_sys::{Backing, MAX_STRIDES, Stride};
+pub(crate) use written::written;

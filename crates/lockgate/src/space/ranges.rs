@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Disjoint mapped ranges of page-aligned window offsets.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Ranges {
     /// Start → (end, rights). Neighbours with equal rights are merged, as the kernel does.
     map: BTreeMap<u64, (u64, Protection)>,
@@ -59,6 +59,22 @@ impl Ranges {
         self.within(&range)
             .map(|(start, end, rights)| (start.max(range.start)..end.min(range.end), rights))
             .collect()
+    }
+
+    /// The pieces of `range` that are not mapped.
+    pub fn gaps(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        let mut gaps = Vec::new();
+        let mut at = range.start;
+        for (start, end, _) in self.within(&range) {
+            if start > at {
+                gaps.push(at..start);
+            }
+            at = at.max(end);
+        }
+        if at < range.end {
+            gaps.push(at..range.end);
+        }
+        gaps
     }
 
     /// The highest free range of `length` bytes inside `area`.
@@ -118,6 +134,8 @@ mod tests {
             assert_eq!(ranges.mapped(0..64), mapped);
             let runs = pages.chunk_by(|a, b| a == b).filter(|run| run[0].is_some()).count();
             assert_eq!(ranges.len(), runs, "{ranges:?}");
+            let free: u64 = ranges.gaps(0..64).iter().map(|gap| gap.end - gap.start).sum();
+            assert_eq!(free, 64 - mapped);
             let length = 1 + (random >> 30) % 8;
             let gap = (0..=64 - length as usize)
                 .rev()

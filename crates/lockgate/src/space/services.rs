@@ -37,6 +37,21 @@ struct Books {
     refused: u64,
 }
 
+/// What [`Services::memo`] remembers.
+pub(crate) struct Memo {
+    ranges: Ranges,
+    brk: u64,
+    used: u64,
+}
+
+impl Memo {
+    /// The ranges that the module could write.
+    pub fn writable(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        let pieces = self.ranges.all().flat_map(|range| self.ranges.pieces(range));
+        pieces.filter(|(_, rights)| *rights == Protection::ReadWrite).map(|(range, _)| range)
+    }
+}
+
 /// What a domain's memory comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
@@ -97,6 +112,36 @@ impl Services {
         books.shared = Ranges::default();
         books.brk = self.area.start;
         books.refused = 0;
+        Ok(())
+    }
+
+    /// The books as they are, to come back to.
+    pub fn memo(&self) -> Memo {
+        let books = self.books();
+        Memo { ranges: books.ranges.clone(), brk: books.brk, used: books.used }
+    }
+
+    /// Gives back what the domain mapped since `memo` was made.
+    ///
+    /// # Errors
+    /// `EINVAL` if it gave back, or changed the rights of, what it had then; else the kernel's.
+    pub fn restore(&self, stride: &Stride, memo: &Memo) -> Result<(), Errno> {
+        let mut books = self.books();
+        let kept = memo.ranges.all().all(|range| {
+            let now = books.ranges.pieces(range.clone());
+            now == memo.ranges.pieces(range)
+        });
+        if !kept {
+            return Err(Errno::INVAL);
+        }
+        let ranges: Vec<_> = books.ranges.all().collect();
+        for range in ranges {
+            for gap in memo.ranges.gaps(range) {
+                stride.clear(gap.start, gap.end - gap.start)?;
+                books.ranges.remove(gap);
+            }
+        }
+        (books.brk, books.used, books.refused) = (memo.brk, memo.used, 0);
         Ok(())
     }
 

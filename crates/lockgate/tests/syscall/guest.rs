@@ -2,6 +2,7 @@
 use lockgate::syscall::{
     Access, Grants, Memory, Outcome, Placement, Process, Protection, SyscallContext, Thread, dispatch,
 };
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::ops::Range;
 use std::path::Path;
@@ -106,6 +107,22 @@ impl Memory for Window {
         };
         state.set(at, length, None)?;
         state.set(at, length, Some(rights))?;
+        Ok(at)
+    }
+
+    fn map_shared(
+        &self,
+        at: u64,
+        length: u64,
+        placement: Placement,
+        rights: Protection,
+        (file, from): (BorrowedFd<'_>, u64),
+    ) -> Result<u64, Errno> {
+        // A plain buffer shares nothing: the contents are what they are at the moment.
+        let at = self.map(at, length, placement, rights)?;
+        let mut state = self.state.lock().unwrap();
+        let range = state.range(at, length)?;
+        rustix::io::pread(file, &mut state.bytes[range], from)?;
         Ok(at)
     }
 

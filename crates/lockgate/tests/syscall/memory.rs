@@ -60,19 +60,38 @@ fn private_file_mapping_is_a_copy() {
 }
 
 #[test]
-fn shared_and_unreadable_file_mappings_are_refused() {
+fn shared_mappings_are_of_opened_files_only() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "text").unwrap();
+    let stream = std::fs::File::options().read(true).write(true).open(host.path().join("f")).unwrap();
+    let grants = Grants::default()
+        .directory("/data", host.path(), Access::ReadWrite)
+        .and_then(|grants| grants.stdin(stream.into()))
+        .unwrap();
+    let guest = Guest::new(grants);
+    let shared = libc::MAP_SHARED as u64;
+    let fd = guest.open("/data/f", libc::O_RDWR);
+    let at = guest.ok(libc::SYS_mmap, &[0, PAGE, RW, shared, fd, 0]);
+    assert_eq!(guest.get(at, 5), b"text\0");
+    // Its host descriptor can write, but only reading was granted.
+    assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, shared, 0, 0]), Errno::NODEV);
+    assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, 0, fd, 0]), Errno::NODEV, "no kind of sharing");
+}
+
+#[test]
+fn unreadable_files_and_bad_offsets_are_refused() {
     let host = tempfile::tempdir().unwrap();
     std::fs::write(host.path().join("f"), "text").unwrap();
     let guest = Guest::with_data(host.path(), Access::ReadWrite);
     let fd = guest.open("/data/f", libc::O_RDWR);
-    let shared = libc::MAP_SHARED as u64;
-    assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, shared, fd, 0]), Errno::NODEV);
     let write_only = guest.open("/data/f", libc::O_WRONLY);
-    assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, PRIVATE, write_only, 0]), Errno::ACCESS);
-    assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, PRIVATE, fd, 1]), Errno::INVAL);
-    assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, PRIVATE, fd, !(PAGE - 1)]), Errno::INVAL);
     let folder = guest.open("/data", libc::O_RDONLY);
-    assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, PRIVATE, folder, 0]), Errno::NODEV);
+    for flags in [PRIVATE, libc::MAP_SHARED as u64] {
+        assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, flags, write_only, 0]), Errno::ACCESS);
+        assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, flags, fd, 1]), Errno::INVAL);
+        assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, flags, fd, !(PAGE - 1)]), Errno::INVAL);
+        assert_eq!(guest.err(libc::SYS_mmap, &[0, PAGE, READ, flags, folder, 0]), Errno::NODEV);
+    }
 }
 
 /// The same number is a descriptor of the host's: the domain's table knows nothing of it.
