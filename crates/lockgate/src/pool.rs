@@ -27,7 +27,7 @@ impl Pool {
         let ready = self.ready.lock().unwrap_or_else(|e| e.into_inner()).pop();
         let domain = match ready {
             Some(domain) => domain,
-            None => Domain::new(&self.module, self.options.clone())?,
+            None => Domain::for_pool(&self.module, self.options.clone())?,
         };
         Ok(PooledDomain { pool: self, domain: Some(domain) })
     }

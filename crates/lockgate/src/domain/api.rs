@@ -41,6 +41,20 @@ impl Domain {
         Ok(Domain::from_core(core))
     }
 
+    /// A new domain that remembers what it was after its start, for quick resets.
+    pub(crate) fn for_pool(module: &Arc<Module>, options: DomainOptions) -> Result<Domain, CreateError> {
+        let mut domain = Domain::new(module, options)?;
+        if let Some(core) = domain.core.take() {
+            let core = Arc::try_unwrap(core).map(|mut core| {
+                core.take_snapshot();
+                Arc::new(core)
+            });
+            domain = Domain::from_core(core.unwrap_or_else(|shared| shared));
+            domain.core().remember();
+        }
+        Ok(domain)
+    }
+
     /// Runs a whole program, whose module exports `_lg_main`, to its end on the calling thread.
     ///
     /// # Errors

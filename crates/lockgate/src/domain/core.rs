@@ -2,10 +2,11 @@
 use super::gates_sys::GateTables;
 use super::memory::Memory;
 use super::options::DomainOptions;
+use super::snapshot::Snapshot;
 use super::start;
 use crate::binding::Binding;
 use crate::call::layout::{EXTRA_LIMIT, EXTRA_MXCSR, EXTRA_VECTORS, EXTRA_X87, EXTRA_X87_ENVIRONMENT};
-use crate::call::thread_sys::{THREADS, ThreadState};
+use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
 use crate::error::{CallError, CreateError};
 use crate::host;
@@ -34,6 +35,8 @@ pub(crate) struct Core {
     options: DomainOptions,
     killed: AtomicBool,
     slots: Mutex<Slots>,
+    /// The memory after the start, for domains of a pool.
+    snapshot: Option<Snapshot>,
     /// Parks the watcher again when the last domain with a time limit goes.
     _watch: Option<watch::Interest>,
 }
@@ -73,6 +76,7 @@ impl Core {
             _watch: options.time_limit.map(|_| watch::Interest::new()).transpose().map_err(no_watcher)?,
             killed: AtomicBool::new(false),
             slots: Mutex::default(),
+            snapshot: None,
             module: module.clone(),
             name,
             stride,
@@ -309,17 +313,46 @@ impl Core {
         Ok(self.base() + at)
     }
 
-    /// Back to the pristine image, then started again: `self` has no other owner, so nobody is inside. The domain
-    /// goes to `keep` in any case.
+    /// Back to what the domain was after its start: `self` has no other owner, so nobody is inside. The domain goes
+    /// to `keep` in any case.
     ///
     /// # Errors
     /// As for a new domain. It is not to be used then.
     pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<(), CreateError> {
-        let emptied = self.empty();
+        self.process = Process::new(self.options.grants.clone());
+        self.gates.forget_callbacks();
+        let restored = self.restore();
+        let emptied = if restored { Ok(()) } else { self.empty() };
         let core = Arc::new(self);
         keep(core.clone());
         emptied.map_err(|error| CreateError::Space { name: core.name.clone(), source: error.into() })?;
-        core.start()
+        if !restored {
+            return core.start();
+        }
+        core.remember();
+        Ok(())
+    }
+
+    /// Has the calling thread, which is attached, leave this domain when it ends.
+    pub fn remember(self: &Arc<Core>) {
+        if let Some(thread) = thread_sys::current() {
+            thread.remember(self);
+        }
+    }
+
+    /// Remembers the memory as it is, for quick resets; without it they run the module's start again.
+    pub fn take_snapshot(&mut self) {
+        let (start, length) = self.stack_range(0);
+        self.snapshot =
+            Snapshot::take(&self.module, &self.stride, &self.services, start..start + length).ok();
+    }
+
+    /// The quick reset: possible if there is a snapshot and only the calling thread has entered.
+    fn restore(&mut self) -> bool {
+        let own = thread_sys::current().map(|thread| thread.tid);
+        let alone = matches!(self.slots().owners.as_slice(), [owner] if owner.is_some() && *owner == own);
+        let snapshot = self.snapshot.as_ref().filter(|_| alone && !self.is_killed());
+        snapshot.is_some_and(|s| s.restore(&self.module, &self.stride, &self.services).is_ok())
     }
 
     fn empty(&mut self) -> Result<(), Errno> {
@@ -331,7 +364,6 @@ impl Core {
             self.unmap_stacks(slot)?;
             self.services.refund(2 * self.options.stack_size);
         }
-        self.process = Process::new(self.options.grants.clone());
         self.killed = AtomicBool::new(false);
         Ok(())
     }

@@ -11,8 +11,10 @@ pub(crate) struct GateTables {
     gates: Box<Gates>,
     /// By slot of the gate table.
     _imports: Box<[GateEntry]>,
+    /// Keeps the imports' closures alive.
+    _functions: Vec<HostFunction>,
     callbacks: Mutex<Callbacks>,
-    /// Keeps closures alive as long as a thread may be in them: as long as the domain.
+    /// Keeps callbacks' closures alive as long as a thread may be in them: as long as the domain.
     functions: Mutex<Vec<HostFunction>>,
 }
 
@@ -44,7 +46,13 @@ impl GateTables {
             callback_count: AtomicU64::new(0),
             xsave_mask,
         });
-        GateTables { gates, _imports: table, callbacks: Mutex::default(), functions: Mutex::new(functions) }
+        GateTables {
+            gates,
+            _imports: table,
+            _functions: functions,
+            callbacks: Mutex::default(),
+            functions: Mutex::default(),
+        }
     }
 
     /// What gates read.
@@ -75,6 +83,11 @@ impl GateTables {
         let mut callbacks = self.callbacks.lock().unwrap_or_else(|e| e.into_inner());
         self.write(&mut callbacks, number, GateEntry::none());
         callbacks.free.push(number);
+    }
+
+    /// Lets go of what removed callbacks captured. Nobody may run in the domain.
+    pub fn forget_callbacks(&mut self) {
+        self.functions.get_mut().unwrap_or_else(|e| e.into_inner()).clear();
     }
 
     fn write(&self, callbacks: &mut Callbacks, number: u64, entry: GateEntry) {

@@ -4,6 +4,7 @@ mod core;
 mod gates_sys;
 mod memory;
 mod options;
+mod snapshot;
 mod start;
 
 pub use api::{Domain, ProgramEnd};

@@ -5,6 +5,7 @@ use lockgate_verify::SegmentKind;
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Length of the stubs at the start of the file, bytes.
@@ -84,6 +85,14 @@ impl Image {
             }
         }
         self.relocate(stride)
+    }
+
+    /// Data: window offsets of what the module can write.
+    pub fn data(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.pieces
+            .iter()
+            .filter(|(_, _, kind)| *kind == SegmentKind::Data)
+            .map(|&(at, length, _)| at..at + length)
     }
 
     /// Code and constants: what may be sealed for good.
