@@ -244,7 +244,7 @@ impl Rewriter<'_> {
             }
             OpKind::Register if code.op0_register() == Register::R11 => {
                 let target = self.target_register(index)?;
-                self.put(encode::copy(false, R11, target));
+                self.put(encode::copy(self.options.pinpoint, R11, target));
                 target
             }
             OpKind::Memory => {
@@ -255,7 +255,7 @@ impl Rewriter<'_> {
                         "load the pointer first",
                     ));
                 }
-                self.load_operand(index, target, false)?;
+                self.load_operand(index, target, self.options.pinpoint)?;
                 target
             }
             _ => return Err(unknown_branch()),
@@ -304,6 +304,7 @@ impl Rewriter<'_> {
     /// Unit U1: to the label at the address in `target`.
     pub(crate) fn checked(&mut self, target: Reg, is_call: bool) {
         self.settle(true);
+        self.check_target(target, R11);
         let trap = self.trap();
         let (load, add) = encode::check_label(target);
         self.put(load);

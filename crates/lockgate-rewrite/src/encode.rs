@@ -318,6 +318,25 @@ pub(crate) fn arithmetic_immediate(operation: u8, value: i32, reg: Reg) -> Bytes
     out
 }
 
+/// `shr $32, %reg`.
+pub(crate) fn shift_upper_half(reg: Reg) -> Bytes {
+    let mut out = Bytes::new();
+    out.extend(&[rex(true, 0, 0, reg), 0xc1, 0xe8 | reg & 7, 32]);
+    out
+}
+
+/// `cmp %gs:W_HIGH, %reg`, 32 bits.
+pub(crate) fn compare_window_high(reg: Reg) -> Bytes {
+    let mut out = Bytes::new();
+    out.extend(&[0x65, 0x67]);
+    if reg >= 8 {
+        out.push(rex(false, reg, 0, 0));
+    }
+    out.extend(&[0x3b, 0x04 | (reg & 7) << 3, 0x25]);
+    out.extend(&(header::W_HIGH as u32).to_le_bytes());
+    out
+}
+
 /// `cmp $value, %reg`, 64 bits: the bound of unit U4.
 pub(crate) fn compare_immediate(reg: Reg, value: i32) -> Bytes {
     arithmetic_immediate(7, value, reg)

@@ -19,6 +19,7 @@ mod landing;
 mod liveness;
 mod map;
 mod operand;
+mod pinpoint;
 mod pointer;
 mod r11;
 mod refs;
@@ -77,6 +78,8 @@ pub struct Stats {
     pub strings: u64,
     /// Computations of the thread pointer.
     pub thread_pointers: u64,
+    /// Addresses checked in pinpoint mode.
+    pub pointer_checks: u64,
     /// Objects whose debug information could not follow the code and was dropped: name and reason.
     pub debug_dropped: Vec<String>,
 }
@@ -96,6 +99,7 @@ impl Stats {
         self.switches += other.switches;
         self.strings += other.strings;
         self.thread_pointers += other.thread_pointers;
+        self.pointer_checks += other.pointer_checks;
         self.debug_dropped.extend_from_slice(&other.debug_dropped);
     }
 }

@@ -27,6 +27,24 @@ impl Rewriter<'_> {
         code: &Instruction,
         encoded: &[u8],
     ) -> Result<(), Reason> {
+        let is_access =
+            memory_operand(code).is_some() && !matches!(code.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
+        if is_access && self.options.pinpoint && code.memory_base() != Register::RIP {
+            let displacement = code.memory_displacement64() as i64;
+            let stack_disp =
+                if is_rsp(code.memory_base()) { Some(self.stack_disp(displacement)?) } else { None };
+            self.check_operand(index, code, stack_disp)?;
+        }
+        self.confined(index, code, encoded)
+    }
+
+    /// The same without pinpoint mode's check.
+    pub(crate) fn confined(
+        &mut self,
+        index: usize,
+        code: &Instruction,
+        encoded: &[u8],
+    ) -> Result<(), Reason> {
         let parts = Parts::of(encoded);
         if matches!(parts.rest[0], 0xa0..=0xa3) && memory_operand(code).is_some() {
             return Err(Reason::new(

@@ -7,7 +7,7 @@ use crate::decode::{is_rsp, memory_operand};
 use crate::encode::{self, Bytes, DISTANCE, Parts, R11, RAX, RBP, Reg};
 use crate::error::Reason;
 use crate::liveness::{Effect, REGISTERS};
-use crate::rewriter::Rewriter;
+use crate::rewriter::{Rewriter, Slot};
 use crate::stack;
 
 /// Numbers of operations in the group of opcodes 81 and 83.
@@ -193,7 +193,7 @@ impl Rewriter<'_> {
                 self.computed(index, |this| {
                     this.put(encode::copy(true, encode::RSP, R11));
                     let (code, encoded) = with_register(&code, 0, R11)?;
-                    this.operation(index, &code, encoded.as_slice())?;
+                    this.busy_with(R11, |this, _| this.operation(index, &code, encoded.as_slice()))?;
                     Ok(Stack::Control)
                 })
             }
@@ -258,7 +258,7 @@ impl Rewriter<'_> {
 
     /// Unit U2 when no register is free: r11 goes by memory, below the red zone of the old rsp and then of the new one.
     fn carry_r11(&mut self, value: impl FnOnce(&mut Self) -> Result<Stack, Reason>) -> Result<(), Reason> {
-        let (r11_slot, rax_slot) = (self.spill_disp(), self.spill_disp() - 8);
+        let (r11_slot, rax_slot) = (self.slot(Slot::Carried), self.slot(Slot::Carrier));
         self.put(encode::store(R11, r11_slot));
         let to_data = match value(self)? {
             Stack::Data => DISTANCE as i32,
@@ -266,10 +266,10 @@ impl Rewriter<'_> {
         };
         self.put(encode::store(RAX, rax_slot));
         self.put(encode::load(RAX, r11_slot));
-        self.put(encode::store_at(RAX, R11, self.spill_disp() + to_data));
+        self.put(encode::store_at(RAX, R11, r11_slot + to_data));
         self.put(encode::load(RAX, rax_slot));
         self.put(encode::set_rsp());
-        self.put(encode::load(R11, self.spill_disp()));
+        self.put(encode::load(R11, r11_slot));
         Ok(())
     }
 

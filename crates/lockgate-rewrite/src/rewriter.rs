@@ -18,10 +18,28 @@ use crate::{Options, Stats};
 
 /// Bytes below the original's rsp that its red zone takes.
 const RED_ZONE: i32 = 128;
-/// Place below the original's rsp that touches write and that one spilled register occupies, bytes.
+/// Place below the original's rsp that touches write, bytes.
 const SPILL: i32 = RED_ZONE + 8;
-/// Displacement of the slot that keeps r11 on the way of an indirect jump inside a function.
-const KEPT_R11: i32 = -SPILL - 8 - DISTANCE as i32;
+
+/// The rewriter's own places below the red zone, each 8 bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Slot {
+    /// What touches write.
+    Touch = 0,
+    /// The scratch register's value.
+    Scratch = 1,
+    /// The value of a second one, taken while the first is in use.
+    InnerScratch = 2,
+    /// rax while flags are kept.
+    Accumulator = 3,
+    /// The flags.
+    Flags = 4,
+    /// r11 across a computed change of rsp, and rax meanwhile.
+    Carried = 5,
+    Carrier = 6,
+    /// r11 on the way of an indirect jump inside a function.
+    Kept = 7,
+}
 /// How near a trap must be to be jumped to with a short jump, bytes of code of fixed size.
 const NEAR: usize = 100;
 
@@ -47,6 +65,8 @@ pub(crate) struct Rewriter<'a> {
     wanted_trap: Option<u32>,
     /// The last trap placed and how much code had been emitted then.
     last_trap: Option<(u32, usize)>,
+    /// Registers that hold something of the rewriter's own at the moment, by number.
+    busy: u16,
     /// Instructions to leave out because an earlier one took them along.
     pub(crate) skip: usize,
 }
@@ -78,6 +98,7 @@ impl<'a> Rewriter<'a> {
             plan: Plan::default(),
             wanted_trap: None,
             last_trap: None,
+            busy: 0,
             skip: 0,
         }
     }
@@ -214,7 +235,7 @@ impl<'a> Rewriter<'a> {
             self.stats.labels += 1;
         }
         if restores {
-            self.put(encode::load(R11, KEPT_R11));
+            self.put(encode::load(R11, self.slot(Slot::Kept)));
         }
         self.out.place(over);
         self.out.start_body();
@@ -232,7 +253,7 @@ impl<'a> Rewriter<'a> {
     pub(crate) fn keep_r11(&mut self, index: usize) {
         let (start, end) = self.text.function_around(index);
         if (start..end).any(|at| self.is_inside_with_r11(at)) {
-            self.put(encode::store(R11, KEPT_R11));
+            self.put(encode::store(R11, self.slot(Slot::Kept)));
         }
     }
 
@@ -387,7 +408,7 @@ impl<'a> Rewriter<'a> {
         if flags_free {
             self.out.put(&[0xf6, 0x04, 0x24, 0x00]); // testb $0,(%rsp)
         } else {
-            self.put(encode::touch(self.spill_disp()));
+            self.put(encode::touch(self.slot(Slot::Touch)));
         }
         self.stats.probes += 1;
         self.moved = 0;
@@ -399,9 +420,16 @@ impl<'a> Rewriter<'a> {
         self.moved = 0;
     }
 
-    /// Displacement of the place that [`SPILL`] names.
-    pub(crate) fn spill_disp(&self) -> i32 {
-        -SPILL - self.lag - DISTANCE as i32
+    /// Displacement from rsp of one of the rewriter's own places.
+    pub(crate) fn slot(&self, slot: Slot) -> i32 {
+        -SPILL - 8 * slot as i32 - self.lag - DISTANCE as i32
+    }
+
+    /// Touches the stack if rsp moved since the last touch; rsp stays where it is.
+    pub(crate) fn touch_if_moved(&mut self, flags_free: bool) {
+        if self.moved != 0 {
+            self.touch(flags_free);
+        }
     }
 
     /// Appends bytes.
@@ -418,16 +446,16 @@ impl<'a> Rewriter<'a> {
         body: impl FnOnce(&mut Self, Reg) -> Result<(), Reason>,
     ) -> Result<(), Reason> {
         if let Some(reg) = self.free_register(index) {
-            return body(self, reg);
+            return self.busy_with(reg, body);
         }
         let text = self.text;
-        let unused = [RAX, 1, 2, 3, 6, 7, 8, 9, 10, R11]
-            .into_iter()
-            .find(|&reg| self.live.effect(text, index, reg) == crate::liveness::Effect::None);
+        let unused = [RAX, 1, 2, 3, 6, 7, 8, 9, 10, R11].into_iter().find(|&reg| {
+            !self.is_busy(reg) && self.live.effect(text, index, reg) == crate::liveness::Effect::None
+        });
         let reg = unused.ok_or_else(no_register)?;
-        let slot = self.spill_disp();
+        let slot = self.slot(if self.busy == 0 { Slot::Scratch } else { Slot::InnerScratch });
         self.put(encode::store(reg, slot));
-        body(self, reg)?;
+        self.busy_with(reg, body)?;
         self.put(encode::load(reg, slot));
         Ok(())
     }
@@ -435,7 +463,21 @@ impl<'a> Rewriter<'a> {
     /// A register that is free before instruction `index`, r11 if possible.
     pub(crate) fn free_register(&mut self, index: usize) -> Option<Reg> {
         let text = self.text;
-        [R11, RAX, 1, 2, 6, 7, 8, 9, 10].into_iter().find(|&reg| self.live.free(text, index, reg))
+        [R11, RAX, 1, 2, 6, 7, 8, 9, 10]
+            .into_iter()
+            .find(|&reg| !self.is_busy(reg) && self.live.free(text, index, reg))
+    }
+
+    /// Runs `body` with `reg` reserved: nothing that it emits takes the register for itself.
+    pub(crate) fn busy_with<T>(&mut self, reg: Reg, body: impl FnOnce(&mut Self, Reg) -> T) -> T {
+        self.busy |= 1 << reg;
+        let result = body(self, reg);
+        self.busy &= !(1 << reg);
+        result
+    }
+
+    fn is_busy(&self, reg: Reg) -> bool {
+        self.busy >> reg & 1 != 0
     }
 
     /// Runs `body`, whose code changes the arithmetic flags, so that they survive.
@@ -443,7 +485,7 @@ impl<'a> Rewriter<'a> {
         &mut self,
         body: impl FnOnce(&mut Self) -> Result<(), Reason>,
     ) -> Result<(), Reason> {
-        let (rax_slot, flags_slot) = (self.spill_disp(), self.spill_disp() - 8);
+        let (rax_slot, flags_slot) = (self.slot(Slot::Accumulator), self.slot(Slot::Flags));
         self.put(encode::store(RAX, rax_slot));
         self.out.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto %al
         self.put(encode::store(RAX, flags_slot));

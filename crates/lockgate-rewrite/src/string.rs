@@ -34,6 +34,11 @@ impl Rewriter<'_> {
             ));
         }
         self.catch_up();
+        let pointers = [(OpKind::MemoryESRDI, RDI), (OpKind::MemorySegRSI, RSI)];
+        let pointers: Vec<Reg> =
+            pointers.into_iter().filter(|(kind, _)| kinds.contains(kind)).map(|(_, reg)| reg).collect();
+        let repeats = code.has_rep_prefix() || code.has_repne_prefix();
+        self.check_string(index, &pointers, repeats)?;
         let compares = matches!(
             code.mnemonic(),
             Mnemonic::Cmpsb
@@ -45,7 +50,6 @@ impl Rewriter<'_> {
                 | Mnemonic::Scasd
                 | Mnemonic::Scasq
         );
-        let repeats = code.has_rep_prefix() || code.has_repne_prefix();
         if compares && repeats && !self.live.flags_free(text, index) {
             // Zero repetitions leave the flags as they were.
             self.settle(false);

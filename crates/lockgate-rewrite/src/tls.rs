@@ -108,7 +108,7 @@ impl Rewriter<'_> {
         encoded.extend(&parts.rest[disp_at + disp_len..]);
         code.set_memory_base(crate::liveness::REGISTERS[usize::from(reg)]);
         code.set_memory_index(Register::None);
-        self.operation(index, &code, encoded.as_slice())
+        self.confined(index, &code, encoded.as_slice())
     }
 
     /// The same for VEX and EVEX encodings, by encoding anew; they carry no relocation but of the displacement.
@@ -124,7 +124,7 @@ impl Rewriter<'_> {
             .encode(&code, 0)
             .map_err(|error| Reason::new(format!("no encoding: {error}"), "rewrite this line"))?;
         let encoded = encoder.take_buffer();
-        self.operation(index, &code, &encoded)
+        self.confined(index, &code, &encoded)
     }
 
     /// Puts the thread pointer into `reg`.

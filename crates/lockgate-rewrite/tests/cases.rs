@@ -82,6 +82,11 @@ macro_rules! tables {
     )* };
 }
 
+#[test]
+fn pinpoint() {
+    check("pinpoint.txt", &Options { pinpoint: true, ..Options::default() });
+}
+
 tables!(memory stack pointer branch switch string tls);
 
 #[test]
