@@ -9,7 +9,11 @@ pub fn make_data_executable() {
 
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
+static FRAME: AtomicU64 = AtomicU64::new(0);
+
 extern "C" fn count(_: libc::c_int) {
+    let frame = 0_u8;
+    FRAME.store(&raw const frame as u64, Ordering::Relaxed);
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -66,4 +70,265 @@ pub fn callee_saved_survive(work: impl FnOnce()) -> bool {
         );
     }
     kept == 1
+}
+
+#[repr(C)]
+struct KernelAction {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: u64,
+}
+
+fn kernel_action(signal: i32, new: Option<&KernelAction>) -> KernelAction {
+    let mut old = KernelAction { handler: 0, flags: 0, restorer: 0, mask: 0 };
+    let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: kernel-layout actions, 8 bytes of mask.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, &mut old, 8) };
+    old
+}
+
+/// Installs a handler by a raw system call.
+pub fn install_raw_handler(signal: i32, on_stack: bool) {
+    // The restorer is that of a handler that libc installed.
+    install_handler(libc::SIGUSR2);
+    let like = kernel_action(libc::SIGUSR2, None);
+    let flags = like.flags & !(libc::SA_ONSTACK as u64) | if on_stack { libc::SA_ONSTACK as u64 } else { 0 };
+    kernel_action(signal, Some(&KernelAction { flags, ..like }));
+}
+
+/// Installs a handler through libc, without SA_ONSTACK.
+pub fn install_handler(signal: i32) {
+    // SAFETY: zeroed is a valid sigaction; the handler counts.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = count as extern "C" fn(libc::c_int) as *const () as usize;
+        libc::sigaction(signal, &action, std::ptr::null_mut());
+    }
+}
+
+/// What the kernel has for `signal`.
+pub fn runs_on_alternate_stack(signal: i32) -> bool {
+    let action = kernel_action(signal, None);
+    action.handler > 1 && action.flags & libc::SA_ONSTACK as u64 != 0
+}
+
+/// Starts and cancels a thread.
+pub fn cancel_a_thread() {
+    unsafe extern "C" {
+        fn pthread_cancel(thread: libc::pthread_t) -> libc::c_int;
+    }
+    extern "C" fn wait(_: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: waits for the cancellation.
+        unsafe {
+            loop {
+                libc::pause();
+            }
+        }
+    }
+    // SAFETY: the thread only waits.
+    unsafe {
+        let mut thread = 0;
+        assert_eq!(libc::pthread_create(&mut thread, std::ptr::null(), wait, std::ptr::null_mut()), 0);
+        pthread_cancel(thread);
+        libc::pthread_join(thread, std::ptr::null_mut());
+    }
+}
+
+/// Where the last counting handler's frame was.
+pub fn last_handler_frame() -> u64 {
+    FRAME.load(Ordering::Relaxed)
+}
+
+fn set_alternate_stack(flags: i32, size: usize) {
+    let memory = Box::leak(vec![0_u8; size.max(1)].into_boxed_slice());
+    let stack = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: flags, ss_size: size };
+    // SAFETY: the memory is never freed.
+    unsafe { libc::sigaltstack(&stack, std::ptr::null_mut()) };
+}
+
+/// What Rust's thread teardown does.
+pub fn disable_alternate_stack() {
+    set_alternate_stack(libc::SS_DISABLE, 0);
+}
+
+/// The smallest that `sigaltstack` accepts.
+pub fn use_a_small_alternate_stack() {
+    set_alternate_stack(0, libc::MINSIGSTKSZ);
+}
+
+/// Size of the thread's alternate stack, if it has one.
+pub fn alternate_stack_size() -> Option<usize> {
+    let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+    // SAFETY: a query.
+    unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
+    (now.ss_flags & libc::SS_DISABLE == 0).then_some(now.ss_size)
+}
+
+/// What the kernel needs for one signal frame.
+pub fn signal_frame_size() -> usize {
+    // SAFETY: a query.
+    unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) as usize }
+}
+
+static WORK: std::sync::Mutex<Option<fn()>> = std::sync::Mutex::new(None);
+
+extern "C" fn do_work(_: libc::c_int) {
+    let work = *WORK.lock().expect("not held while raising");
+    if let Some(work) = work {
+        work();
+    }
+}
+
+/// Runs `work` in a handler of `signal`, now, on this thread.
+pub fn raise_with(signal: i32, work: fn()) {
+    *WORK.lock().expect("not poisoned") = Some(work);
+    // SAFETY: the handler runs synchronously, between these two calls.
+    unsafe {
+        libc::signal(signal, do_work as extern "C" fn(libc::c_int) as *const () as usize);
+        libc::raise(signal);
+    }
+}
+
+/// Loads from address 16.
+pub fn read_address_16() {
+    // SAFETY: meant to fault: what follows depends on the process's handler, which may skip the two bytes.
+    unsafe { core::arch::asm!("mov rax, 16", "mov eax, [rax]", out("rax") _) };
+}
+
+static SKIPPED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn skip(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    SKIPPED.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the kernel's context; `mov eax,[rax]` is two bytes long.
+    unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] += 2 };
+}
+
+/// Installs the host's own SIGSEGV handler: it skips the load of [`read_address_16`].
+pub fn skip_faulting_loads() {
+    // SAFETY: zeroed is a valid sigaction.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = skip as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut());
+    }
+}
+
+/// How many loads were skipped.
+pub fn skipped_loads() -> u64 {
+    SKIPPED.load(Ordering::Relaxed)
+}
+
+/// MXCSR's control bits, the x87 control word, and DF, AC, TF and NT.
+pub fn cpu_state() -> (u32, u16, u64) {
+    let (mut mxcsr, mut control, flags): (u32, u16, u64);
+    (mxcsr, control) = (0, 0);
+    // SAFETY: stores to locals.
+    unsafe {
+        core::arch::asm!(
+            "stmxcsr [{m}]", "fnstcw [{c}]", "pushfq", "pop {f}",
+            m = in(reg) &mut mxcsr, c = in(reg) &mut control, f = out(reg) flags,
+        );
+    }
+    (mxcsr & !0x3f, control, flags & (1 << 10 | 1 << 18 | 1 << 8 | 1 << 14))
+}
+
+/// 1 + … + 8 on the x87, with all eight registers in use; NaN if the register stack was not empty.
+pub fn x87_sum() -> f64 {
+    let mut sum = 0.0_f64;
+    let numbers: [f64; 8] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+    // SAFETY: loads eight numbers, adds them, pops all.
+    unsafe {
+        core::arch::asm!(
+            "fld qword ptr [{n}]", "fld qword ptr [{n} + 8]", "fld qword ptr [{n} + 16]", "fld qword ptr [{n} + 24]",
+            "fld qword ptr [{n} + 32]", "fld qword ptr [{n} + 40]", "fld qword ptr [{n} + 48]", "fld qword ptr [{n} + 56]",
+            "faddp", "faddp", "faddp", "faddp", "faddp", "faddp", "faddp",
+            "fstp qword ptr [{s}]",
+            n = in(reg) &numbers, s = in(reg) &mut sum,
+            out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+        );
+    }
+    sum
+}
+
+core::arch::global_asm!(
+    "
+    .globl test_set_jump
+test_set_jump: # rdi buffer, rsi function, rdx argument: 0 if the function returned, 1 if it jumped out
+    push rbx
+    push rbp
+    push r12
+    push r13
+    push r14
+    push r15
+    push rdi
+    mov [rdi], rsp
+    mov rdi, rdx
+    call rsi
+    xor eax, eax
+    jmp 2f
+    .globl test_jump_out
+test_jump_out: # rdi buffer
+    mov rsp, [rdi]
+    mov eax, 1
+2:  pop rdi
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbp
+    pop rbx
+    ret
+    "
+);
+
+unsafe extern "C" {
+    fn test_set_jump(buffer: *mut u64, function: extern "C" fn(*mut libc::c_void), argument: *mut libc::c_void) -> i32;
+    fn test_jump_out(buffer: *const u64) -> !;
+}
+
+thread_local! {
+    static JUMPS: std::cell::RefCell<Vec<Box<u64>>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Runs `work`; true if it ended with [`jump_out`]. What it skips must not need dropping.
+pub fn jumped_out<F: FnOnce()>(work: F) -> bool {
+    extern "C" fn run<F: FnOnce()>(work: *mut libc::c_void) {
+        // SAFETY: the caller's own option.
+        if let Some(work) = unsafe { (*work.cast::<Option<F>>()).take() } {
+            work();
+        }
+    }
+    let mut work = Some(work);
+    let mut buffer = Box::new(0_u64);
+    let at: *mut u64 = &mut *buffer;
+    JUMPS.with(|jumps| jumps.borrow_mut().push(buffer));
+    // SAFETY: as C's setjmp: the frame of `jumped_out` lives while the work runs.
+    let jumped = unsafe { test_set_jump(at, run::<F>, (&raw mut work).cast()) };
+    JUMPS.with(|jumps| jumps.borrow_mut().pop());
+    jumped != 0
+}
+
+/// Jumps to the innermost [`jumped_out`], over whatever lies between.
+pub fn jump_out() {
+    let at: *const u64 = JUMPS.with(|jumps| &raw const **jumps.borrow().last().expect("inside jumped_out"));
+    // SAFETY: the buffer's frame is live.
+    unsafe { test_jump_out(at) }
+}
+
+/// Puts `value` into gs, as a host that uses gs itself might.
+pub fn set_gs(value: u64) {
+    // SAFETY: neither Rust nor libc uses gs on x86-64.
+    unsafe { core::arch::asm!("wrgsbase {}", in(reg) value) };
+}
+
+/// True if the C++ and Rust unwinder of this process has a frame description for `address`.
+pub fn unwinder_knows(address: u64) -> bool {
+    unsafe extern "C" {
+        fn _Unwind_Find_FDE(address: *const u8, bases: *mut [usize; 3]) -> *const u8;
+    }
+    let mut bases = [0; 3];
+    // SAFETY: looks an address up.
+    unsafe { !_Unwind_Find_FDE(address as *const u8, &mut bases).is_null() }
 }

@@ -1,0 +1,256 @@
+//! Rules R11–R16: signals, faults, and what a host's handlers may do around domains.
+mod common;
+
+use common::{Guest, host_sys, in_child};
+use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
+use std::sync::{Arc, Mutex, OnceLock};
+
+const SOURCE: &str = r#"
+extern void host(void);
+volatile long sink;
+long spin(long n) { long s = 0; for (long i = 0; i < n; i++) s += sink++; return s; }
+void crash(void) { *(volatile int *)8 = 1; }
+int fine(void) { return 7; }
+void call_host(void) { host(); }
+int call_host_then(int x) { host(); sink = x; return sink + 1; }
+"#;
+
+fn guest() -> Guest {
+    Guest::c_with(SOURCE, &["-O1"]).gate("void host(void)")
+}
+
+/// R11: a handler installed behind the library's back, by a raw system call and without SA_ONSTACK, runs on the
+/// alternate stack by the time a thread enters. Red without `check_handlers` in `attach`.
+#[test]
+fn r11_raw_handlers_are_mended_before_a_thread_enters() {
+    let domain = guest().domain();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    let signal = libc::SIGRTMIN() + 3;
+    host_sys::install_raw_handler(signal, false);
+    assert!(!host_sys::runs_on_alternate_stack(signal));
+    std::thread::scope(|scope| {
+        scope.spawn(|| fine.call().unwrap());
+    });
+    assert!(host_sys::runs_on_alternate_stack(signal));
+}
+
+/// R11: handlers installed through libc get SA_ONSTACK at once. Red without the interposed `sigaction`.
+#[test]
+fn r11_handlers_installed_through_libc_run_on_the_alternate_stack() {
+    let _module = guest().module();
+    for signal in [libc::SIGUSR2, libc::SIGWINCH] {
+        host_sys::install_handler(signal);
+        assert!(host_sys::runs_on_alternate_stack(signal));
+    }
+}
+
+/// R11: glibc installs SIGCANCEL's handler at the first pthread_cancel, without SA_ONSTACK. Red without
+/// `settle_libc`: the handler is not there yet when handlers are checked.
+#[test]
+fn r11_cancellation_runs_on_the_alternate_stack() {
+    let domain = guest().domain();
+    domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
+    const SIGCANCEL: i32 = 32;
+    assert!(host_sys::runs_on_alternate_stack(SIGCANCEL));
+    host_sys::cancel_a_thread();
+    assert!(host_sys::runs_on_alternate_stack(SIGCANCEL));
+}
+
+/// R11, R12: a signal that interrupts a domain is handled on the alternate stack.
+#[test]
+fn r12_signals_in_domains_are_handled_on_the_alternate_stack() {
+    let domain = guest().domain();
+    let spin = domain.bind::<extern "C" fn(i64) -> i64>("spin").unwrap();
+    let handled = host_sys::signal_storm(|| drop(spin.call(50_000_000).unwrap()));
+    assert!(handled > 3);
+    let at = host_sys::last_handler_frame();
+    let stride = domain.base()..domain.base() + lockgate_abi::window::STRIDE;
+    assert!(!stride.contains(&at), "a handler ran at {at:#x}, inside the domain");
+}
+
+/// R12: a thread whose alternate stack was switched off, as Rust's own thread teardown does, gets it back before it
+/// enters. Red without the interposed `sigaltstack`.
+#[test]
+fn r12_a_disabled_alternate_stack_is_restored() {
+    let domain = guest().domain();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    fine.call().unwrap();
+    for disable in [host_sys::disable_alternate_stack as fn(), host_sys::use_a_small_alternate_stack] {
+        disable();
+        fine.call().unwrap();
+        let size = host_sys::alternate_stack_size().expect("switched on again");
+        assert!(size >= host_sys::signal_frame_size() + 16_384, "{size} bytes are too few");
+    }
+}
+
+/// R12: while a domain waits for a host function, its thread's alternate stack cannot be taken away.
+#[test]
+fn r12_the_alternate_stack_stays_while_a_domain_is_active() {
+    let host = HostFunction::new(|_: &Domain| host_sys::disable_alternate_stack());
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    domain.bind::<extern "C" fn()>("call_host").unwrap().call().unwrap();
+    assert!(host_sys::alternate_stack_size().is_some());
+}
+
+static FROM_HANDLER: OnceLock<Function<extern "C" fn() -> i32>> = OnceLock::new();
+static HANDLER_SAW: Mutex<Option<String>> = Mutex::new(None);
+
+fn call_from_handler() {
+    let result = FROM_HANDLER.get().expect("set by the test").call();
+    let text = match result {
+        Ok(_) => "entered".to_owned(),
+        Err(CallError::SignalHandler) => "refused".to_owned(),
+        Err(other) => other.to_string(),
+    };
+    *HANDLER_SAW.lock().unwrap() = Some(text);
+}
+
+/// R13: no entry from a signal handler, whether it interrupted a domain or not. Red without the comparison with the
+/// alternate stack in the proxy.
+#[test]
+fn r13_calls_from_signal_handlers_are_refused() {
+    let host = HostFunction::new(|_: &Domain| host_sys::raise_with(libc::SIGUSR1, call_from_handler));
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    FROM_HANDLER.set(domain.bind::<extern "C" fn() -> i32>("fine").unwrap()).unwrap();
+    let saw = || HANDLER_SAW.lock().unwrap().take();
+    host_sys::raise_with(libc::SIGUSR1, call_from_handler);
+    assert_eq!(saw().as_deref(), Some("refused"), "outside");
+    domain.bind::<extern "C" fn()>("call_host").unwrap().call().unwrap();
+    assert_eq!(saw().as_deref(), Some("refused"), "inside a gate");
+    assert_eq!(FROM_HANDLER.get().unwrap().call().unwrap(), 7, "the thread goes on");
+}
+
+/// R14: wherever the processor was when it noticed, the fault is the domain's whose entry is innermost. Red if
+/// attribution goes by rip or si_addr.
+#[test]
+fn r14_faults_belong_to_the_innermost_entry() {
+    let module = Guest::assembly(
+        "# A return through a zero word: rip and si_addr are 0, rsp is 8 further.
+         function return_to_zero
+            lea 8(%rsp),%rsp
+            mov -OFF(%rsp),%rax
+            ret
+         # An access that no address describes.
+         function general_protection
+            mov $8,%eax
+            movaps %gs:1(%eax),%xmm0
+            ret
+         # A call on the guard: the call itself faults, rsp unmoved.
+         function call_on_the_guard
+         1: lea -0x1000(%rsp),%rsp
+            call 2f
+         2: jmp 1b
+         function past_the_end
+            mov $0x7fffff,%eax
+            mov %gs:-4(%eax),%eax
+            ret",
+    )
+    .module();
+    for name in ["return_to_zero", "general_protection", "call_on_the_guard", "past_the_end"] {
+        let domain = Domain::new(&module, DomainOptions::new().name(name)).unwrap();
+        let error = domain.bind::<extern "C" fn()>(name).unwrap().call().unwrap_err();
+        let fault: &Fault = error.fault().unwrap();
+        assert_eq!((fault.domain(), fault.entry_point()), (name, name), "{fault}");
+    }
+}
+
+/// R14: a fault of host code is the host's, even while a domain waits for it: the process's own handler gets it.
+#[test]
+fn r14_host_faults_stay_the_hosts() {
+    use std::os::unix::process::ExitStatusExt;
+    let output = in_child("child_faults_in_a_gate");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("about to fault") && !text.contains("survived"), "{output:?}");
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r14_host_faults_stay_the_hosts"]
+fn child_faults_in_a_gate() {
+    let host = HostFunction::new(|_: &Domain| {
+        println!("about to fault");
+        host_sys::read_address_16();
+    });
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    println!("survived: {:?}", domain.bind::<extern "C" fn()>("call_host").unwrap().call());
+}
+
+/// The host's own SIGSEGV handler is chained: it sees the host's faults and not the domains'.
+#[test]
+fn host_handlers_are_chained() {
+    let output = in_child("child_handles_its_own_faults");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("domain fault: Segv") && text.contains("handled 1"), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by host_handlers_are_chained"]
+fn child_handles_its_own_faults() {
+    host_sys::skip_faulting_loads();
+    let domain = guest().domain();
+    let crash = domain.bind::<extern "C" fn()>("crash").unwrap();
+    println!("domain fault: {:?}", crash.call().unwrap_err().fault().unwrap().kind());
+    host_sys::read_address_16();
+    println!("handled {}", host_sys::skipped_loads());
+}
+
+/// R15: after a fault, the host has its own MXCSR, x87 and flags again, whatever the module had set. Red if the frame
+/// keeps the domain's state and the proxy's way out leaves it.
+#[test]
+fn r15_faults_resume_with_the_hosts_state() {
+    let domain = Guest::assembly(
+        "function dirty_then_crash
+            movl $0x9fc0,-8-OFF(%rsp)
+            ldmxcsr -8-OFF(%rsp)
+            movw $0x0040,-8-OFF(%rsp)
+            fldcw -8-OFF(%rsp)
+            fldz
+            fldz
+            fld1
+            cmp %eax,%eax
+            xor %eax,%eax
+            mov %gs:8(%eax),%eax
+            ret",
+    )
+    .domain();
+    let crash = domain.bind::<extern "C" fn()>("dirty_then_crash").unwrap();
+    let before = host_sys::cpu_state();
+    for _ in 0..3 {
+        assert_eq!(crash.call().unwrap_err().fault().unwrap().kind(), FaultKind::Segv);
+        assert_eq!(host_sys::cpu_state(), before);
+        assert_eq!(host_sys::x87_sum(), 36.0, "the register stack is empty");
+    }
+}
+
+/// R16: a host function that longjmps over domains leaves records, slots and gs behind; the next calls repair them. Red
+/// without `repair`: the second round nests below the first's dead frames, until calls are refused.
+#[test]
+fn r16_longjmp_over_domains_is_repaired() {
+    let host = HostFunction::new(|_: &Domain| host_sys::jump_out());
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    let call_host = domain.bind::<extern "C" fn()>("call_host").unwrap();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    for _ in 0..5_000 {
+        assert!(host_sys::jumped_out(|| drop(call_host.call())), "the host function jumps");
+    }
+    assert_eq!(fine.call().unwrap(), 7);
+}
+
+/// R16, R19: jumping out of a nested domain into the host function of an outer one leaves the inner window's gs: the
+/// gate restores the outer's. Red without the comparison in the gate.
+#[test]
+fn r16_r19_gs_is_the_outer_domains_after_a_jump_out_of_an_inner_one() {
+    let jump = HostFunction::new(|_: &Domain| host_sys::jump_out());
+    let inner = Arc::new(guest().domain_with(DomainOptions::new().gate("host", jump)));
+    let other = inner.clone();
+    let host = HostFunction::new(move |_: &Domain| {
+        let call_host = other.bind::<extern "C" fn()>("call_host").unwrap();
+        assert!(host_sys::jumped_out(|| drop(call_host.call())));
+    });
+    let outer = guest().domain_with(DomainOptions::new().gate("host", host));
+    let then = outer.bind::<extern "C" fn(i32) -> i32>("call_host_then").unwrap();
+    for x in 0..100 {
+        assert_eq!(then.call(x).unwrap(), x + 1);
+    }
+    assert_eq!(inner.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap(), 7);
+}
