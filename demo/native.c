@@ -1,6 +1,7 @@
 /* The demo's yardstick: the same SQLite, built natively, runs the same queries and prints every row. */
 #include <sqlite3.h>
 #include <stdio.h>
+#include <string.h>
 
 static int print_row(void *unused, int count, char **values, char **names)
 {
@@ -29,9 +30,13 @@ int main(int argc, char **argv)
     if (sqlite3_prepare_v2(db, "SELECT id, rise * 2, canal FROM lock WHERE built = ?1 ORDER BY id", -1, &statement, NULL))
         return 1;
     sqlite3_bind_int64(statement, 1, 1777);
-    while (sqlite3_step(statement) == SQLITE_ROW)
-        printf("%lld|%a|%s\n", (long long)sqlite3_column_int64(statement, 0), sqlite3_column_double(statement, 1),
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        double rise = sqlite3_column_double(statement, 1);
+        unsigned long bits;
+        memcpy(&bits, &rise, sizeof bits);
+        printf("%lld|%#lx|%s\n", (long long)sqlite3_column_int64(statement, 0), bits,
                (const char *)sqlite3_column_text(statement, 2));
+    }
     sqlite3_finalize(statement);
     return sqlite3_close(db);
 }

@@ -1,0 +1,320 @@
+//! A module that attacks its host in every way that we could think of, and what becomes of each attempt.
+
+use crate::cpu_state_sys::{CpuState, keeps_registers};
+use crate::modules::Builder;
+use crate::screen::{Cell, Paint, Screen};
+use anyhow::{Context as _, bail, ensure};
+use lockgate::{CallError, Domain, DomainOptions, Fault, Module};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const FLAGS: &[&str] = &["-O1", "-g", "-w", "-fno-optimize-sibling-calls"];
+const TIME_LIMIT: Duration = Duration::from_millis(100);
+const MEMORY_LIMIT: u64 = 32 << 20;
+const SECRET: u64 = 0x5ec2_e75e_c2e7_5ec2;
+
+/// What an attack is given to aim at.
+#[derive(Clone, Copy)]
+enum Target {
+    /// Nothing.
+    None,
+    /// The address of the host's secret.
+    Secret,
+    /// The address of a function of the host.
+    Code,
+}
+
+/// How an attack has to end. In any case the host must be unharmed.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    /// By a fault of the domain.
+    Stopped,
+    /// By a system call's error number.
+    Refused,
+    /// By a return: what it did, it did to itself.
+    Harmless,
+}
+
+struct Attack {
+    what: &'static str,
+    function: &'static str,
+    target: Target,
+    end: End,
+}
+
+const fn attack(what: &'static str, function: &'static str, target: Target, end: End) -> Attack {
+    Attack { what, function, target, end }
+}
+
+/// Attacks on the ordinary build. Its addresses are truncated, so that a wild one leads to some place in the module's own
+/// window: mostly unmapped (a fault), else its own memory.
+const ATTACKS: &[Attack] = &[
+    attack("call the host's code", "jump_to_host", Target::Code, End::Stopped),
+    attack("call into the middle of a function", "corrupted_pointer", Target::None, End::Stopped),
+    attack("run code from the heap", "run_data", Target::None, End::Stopped),
+    attack("overwrite the return address", "smash_stack", Target::Code, End::Harmless),
+    attack("longjmp with a forged buffer", "forged_longjmp", Target::Code, End::Stopped),
+    attack("overwrite its own code", "write_own_code", Target::None, End::Stopped),
+    attack("overwrite the gate table", "write_gate_table", Target::None, End::Stopped),
+    attack("write through a null pointer", "null_write", Target::None, End::Stopped),
+    attack("recurse for ever", "infinite_recursion", Target::None, End::Stopped),
+    attack("recurse with large frames", "big_frames", Target::None, End::Stopped),
+    attack("loop for ever", "infinite_loop", Target::None, End::Stopped),
+    attack("take all memory", "memory_bomb", Target::None, End::Harmless),
+    attack("divide by zero", "divide_by_zero", Target::None, End::Stopped),
+    attack("illegal instruction", "illegal_instruction", Target::None, End::Stopped),
+    attack("junk in preserved registers", "trash_registers", Target::None, End::Harmless),
+    attack("x87 full, exceptions unmasked", "trash_x87", Target::None, End::Harmless),
+    attack("SSE rounding and masks changed", "trash_mxcsr", Target::None, End::Harmless),
+    attack("open /etc/shadow", "open_shadow", Target::None, End::Refused),
+    attack("execve /bin/sh", "run_shell", Target::None, End::Refused),
+    attack("ptrace by a raw system call", "raw_syscall", Target::None, End::Refused),
+    attack("map executable memory", "executable_memory", Target::None, End::Refused),
+    attack("exit", "leave_process", Target::None, End::Stopped),
+    attack("abort", "abort_process", Target::None, End::Stopped),
+];
+
+/// Attacks on memory, shown in both builds: what the ordinary one confines, `--pinpoint` reports at the very instruction.
+const WILD: &[&str] = &["wild_write", "wild_read", "copy_out", "bogus_pointer"];
+
+/// Instructions that no module may contain.
+const FORBIDDEN: &[(&str, &str)] = &[
+    ("change the window base", "wrgsbase %rax"),
+    ("reverse string operations", "std"),
+    ("system call, the old way", "int $0x80"),
+    ("change protection keys", "wrpkru"),
+];
+
+/// What the module must not touch. The canary is read as bytes after each attack.
+struct Host {
+    secret: Box<[u64; 64]>,
+    state: CpuState,
+}
+
+/// Set if a module ever manages to call it.
+static REACHED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn out_of_reach() -> i64 {
+    REACHED.store(true, Ordering::SeqCst);
+    0
+}
+
+impl Host {
+    fn new() -> Self {
+        Self { secret: Box::new([SECRET; 64]), state: CpuState::now() }
+    }
+
+    fn aim(&self, target: Target) -> u64 {
+        match target {
+            Target::None => 0,
+            Target::Secret => self.secret.as_ptr() as u64,
+            Target::Code => out_of_reach as extern "C" fn() -> i64 as u64,
+        }
+    }
+
+    /// An error names what an attack has damaged.
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(
+            std::hint::black_box(&self.secret).iter().all(|word| *word == SECRET),
+            "the host's memory was changed"
+        );
+        ensure!(!REACHED.load(Ordering::SeqCst), "the host's code was called");
+        let now = CpuState::now();
+        ensure!(now == self.state, "the processor's state was changed: {now:?}, not {:?}", self.state);
+        Ok(())
+    }
+}
+
+/// Builds the hostile module and lets it try; an error if any attempt gets through.
+pub fn show(screen: Screen, builder: &Builder, folder: &Path) -> anyhow::Result<()> {
+    let host = Host::new();
+    let flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
+    let object = builder.compile(&folder.join("hostile.c"), &flags, "hostile")?;
+    let exports: Vec<&str> =
+        ATTACKS.iter().map(|attack| attack.function).chain(WILD.iter().copied()).collect();
+    let (plain_path, _) = builder.link(&object, &exports, false)?;
+    let (pinpoint_path, _) = builder.link(&object, &exports, true)?;
+    let (plain, pinpoint) = (Module::open(&plain_path)?, Module::open(&pinpoint_path)?);
+
+    let mut rows = Vec::new();
+    for attack in ATTACKS {
+        rows.push(attempt(&plain, attack, &host).with_context(|| attack.what.to_owned())?);
+    }
+    screen.table(&rows);
+
+    screen.line(
+        Paint::Plain,
+        "\n  The same wild pointers twice: the ordinary build cuts every address down to the module's own window, so that the\n  \
+         host is out of reach; --pinpoint compares first and stops at the very instruction.\n",
+    );
+    let mut rows = Vec::new();
+    for (module, build) in [(&plain, "ordinary"), (&pinpoint, "pinpoint")] {
+        for function in WILD {
+            let mut row = wild(module, function, &host).with_context(|| format!("{function}, {build}"))?;
+            row.insert(0, Cell::new(Paint::Faint, build));
+            rows.push(row);
+        }
+    }
+    screen.table(&rows);
+
+    screen.line(Paint::Plain, "\n  Code that never gets as far as running:\n");
+    let mut rows = Vec::new();
+    for (what, instruction) in FORBIDDEN {
+        rows.push(forbidden(builder, what, instruction)?);
+    }
+    rows.extend(tampered(&plain_path)?);
+    screen.table(&rows);
+
+    host.check()?;
+    let count = ATTACKS.len() + 2 * WILD.len();
+    let verdict = format!(
+        "\n  {count} attacks, and the host's memory, code, registers and processor state are as they were."
+    );
+    screen.line(Paint::Good, &verdict);
+    Ok(())
+}
+
+fn new_domain(module: &Arc<Module>) -> anyhow::Result<Domain> {
+    let options = DomainOptions::new().name("hostile").memory_limit(MEMORY_LIMIT).time_limit(TIME_LIMIT);
+    Ok(Domain::new(module, options)?)
+}
+
+/// One attack in a domain of its own: a row of the table, or an error if it harmed the host or ended otherwise than it has to.
+fn attempt(module: &Arc<Module>, attack: &Attack, host: &Host) -> anyhow::Result<Vec<Cell>> {
+    let domain = new_domain(module)?;
+    let function = domain.bind::<extern "C" fn(u64) -> i64>(attack.function)?;
+    let result = function.call(host.aim(attack.target));
+    host.check()?;
+    if attack.function == "trash_registers" {
+        ensure!(keeps_registers(&function), "preserved registers were changed");
+    }
+    let (end, place, reason) = match result {
+        Ok(value) if (-4095..0).contains(&value) => {
+            (End::Refused, String::new(), std::io::Error::from_raw_os_error(-value as i32).to_string())
+        }
+        Ok(value) => (End::Harmless, String::new(), harmless(attack.function, value)),
+        Err(CallError::Fault(fault)) => (End::Stopped, place(&fault), fault.reason().to_owned()),
+        Err(error) => bail!("the call could not be made: {error}"),
+    };
+    ensure!(end == attack.end, "it ended otherwise than it has to: {place} {reason}");
+    let outcome = match end {
+        End::Stopped => "stopped",
+        End::Refused => "refused",
+        End::Harmless => "harmless",
+    };
+    Ok(row(attack.what, outcome, &domain, place, reason))
+}
+
+fn row(what: &str, outcome: &str, domain: &Domain, place: String, reason: String) -> Vec<Cell> {
+    vec![
+        Cell::new(Paint::Plain, what),
+        Cell::new(Paint::Good, outcome),
+        Cell::new(Paint::Faint, domain.name()),
+        Cell::new(Paint::Plain, place),
+        Cell::new(Paint::Faint, reason),
+    ]
+}
+
+/// Function, source file and line of a fault.
+fn place(fault: &Fault) -> String {
+    let Some(place) = fault.location() else { return "(outside the module's code)".to_owned() };
+    let function = place.function.unwrap_or_else(|| "?".to_owned());
+    match (place.file, place.line) {
+        (Some(file), Some(line)) => {
+            let file = Path::new(&file).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            format!("{function} {file}:{line}")
+        }
+        _ => format!("{function} (C library)"),
+    }
+}
+
+/// Why a return is no success of the attacker.
+fn harmless(function: &str, value: i64) -> String {
+    match function {
+        "memory_bomb" => {
+            format!("{value} MiB, then malloc had no more: the limit is {} MiB", MEMORY_LIMIT >> 20)
+        }
+        "smash_stack" => {
+            "it returned as if nothing had happened: return addresses are not on its stack".to_owned()
+        }
+        "trash_registers" => "the proxy gave the host its own registers back".to_owned(),
+        _ => "the host's own state is back after the call".to_owned(),
+    }
+}
+
+/// One wild access, at the host's secret.
+fn wild(module: &Arc<Module>, function: &'static str, host: &Host) -> anyhow::Result<Vec<Cell>> {
+    const SIZE: usize = 64;
+    let domain = new_domain(module)?;
+    let buffer = domain.alloc::<u8>(SIZE + 1)?;
+    let call = domain.bind::<extern "C" fn(u64, u64, u64) -> i64>(function)?;
+    let result = call.call(host.aim(Target::Secret), buffer.address(), SIZE as u64);
+    host.check()?;
+    let stolen = domain.read_slice(buffer, SIZE)?.trust("compared only");
+    ensure!(!stolen.windows(8).any(|word| word == SECRET.to_ne_bytes()), "the host's secret was read");
+    let (outcome, place, reason) = match result {
+        Ok(value) if value as u64 == SECRET => bail!("the host's secret was read"),
+        Ok(value) if (-4095..0).contains(&value) => {
+            ("refused", String::new(), std::io::Error::from_raw_os_error(-value as i32).to_string())
+        }
+        Ok(_) => ("confined", String::new(), "it reached its own memory, not the host's".to_owned()),
+        Err(CallError::Fault(fault)) => ("stopped", place(&fault), fault.reason().to_owned()),
+        Err(error) => bail!("the call could not be made: {error}"),
+    };
+    Ok(row(function, outcome, &domain, place, reason))
+}
+
+/// A module with one forbidden instruction must not link.
+fn forbidden(builder: &Builder, what: &str, instruction: &str) -> anyhow::Result<Vec<Cell>> {
+    let source = builder.folder().join("forbidden.c");
+    std::fs::write(&source, format!("void forbidden(void) {{ __asm__ volatile(\"{instruction}\"); }}\n"))?;
+    let object = builder.compile(&source, &["-O1".to_owned()], "forbidden")?;
+    let Err(error) = builder.link(&object, &["forbidden"], false) else {
+        bail!("a module with `{instruction}` was linked");
+    };
+    let reason = format!("{error:#}")
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .replace(&format!("{}/", builder.folder().display()), "");
+    Ok(vec![
+        Cell::new(Paint::Plain, what),
+        Cell::new(Paint::Good, "not linked"),
+        Cell::new(Paint::Faint, reason),
+    ])
+}
+
+/// Changes of two bytes in a finished module, each of which the loader must refuse.
+fn tampered(path: &Path) -> anyhow::Result<Vec<Vec<Cell>>> {
+    const CONFINED: &[u8] = &[0x65, 0x67];
+    let file = std::fs::read(path)?;
+    let parsed = lockgate_verify::Module::parse(&file)?;
+    let code = &parsed.segments.first().context("a module has code")?.bytes;
+    let export =
+        parsed.exports.iter().find(|export| export.name == "wild_write").context("wild_write is exported")?;
+    // The code segment in the file, then the first confined access of wild_write.
+    let start = file
+        .windows(code.len().min(4096))
+        .position(|bytes| bytes == &code[..bytes.len()])
+        .context("code in the file")?;
+    let store = start + export.address as usize;
+    let store =
+        store + file[store..].windows(2).position(|bytes| bytes == CONFINED).context("a confined store")?;
+    let mut rows = Vec::new();
+    for (what, bytes) in
+        [("take the confinement off a store", [0x90, 0x90]), ("patch in a system call", [0x0f, 0x05])]
+    {
+        let mut file = file.clone();
+        file[store..store + 2].copy_from_slice(&bytes);
+        let Err(error) = Module::from_bytes(&file) else { bail!("a tampered module was loaded: {what}") };
+        let reason = error.to_string();
+        rows.push(vec![
+            Cell::new(Paint::Plain, what),
+            Cell::new(Paint::Good, "not loaded"),
+            Cell::new(Paint::Faint, reason),
+        ]);
+    }
+    Ok(rows)
+}

@@ -1,0 +1,36 @@
+//! The demo: real code in a domain, hostile code in a domain, and what a call costs.
+
+mod cpu_state_sys;
+mod hostile;
+mod modules;
+mod screen;
+mod sqlite;
+
+use lockgate_bench::{Options, Report, calls};
+use lockgate_corpus::Corpus;
+use modules::Builder;
+use screen::{Paint, Screen};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let screen = Screen::of_stdout();
+    match show(screen) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            screen.line(Paint::Bad, &format!("\nThe demo failed: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show(screen: Screen) -> anyhow::Result<()> {
+    let corpus = Corpus::locate()?;
+    let builder = Builder::new()?;
+    screen.heading(1, "SQLite in a protection domain of this process");
+    sqlite::show(screen, &builder, &corpus)?;
+    screen.heading(2, "A hostile module attacks this process");
+    hostile::show(screen, &builder, &corpus.root().join("demo"))?;
+    screen.heading(3, "What a call into a domain costs");
+    print!("{}", Report::new(calls::measure(&Options { quick: true })?).table());
+    Ok(())
+}
