@@ -11,8 +11,8 @@ use std::process::ExitCode;
 /// Arguments of `lockgate call`.
 #[derive(clap::Args)]
 #[command(after_help = format!("\
-Arguments follow the signature: integers in decimal or 0x hexadecimal, floating-point numbers, and for `char *` a
-text, which is copied into the domain (NULL is the null pointer). Any other pointer takes a number, NULL or a text.
+Arguments follow the signature: integers in decimal or 0x hexadecimal, floating-point numbers, and for `char *` a \
+text, which is copied into the domain (NULL is the null pointer). Any other pointer takes a number, NULL or a text. \
 The result is printed; a `char *` as its text, no line for void.
 
 Exit status: 0 the function returned; the module's own if it called exit; 2 the function could not be called; {}.

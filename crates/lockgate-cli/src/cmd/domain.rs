@@ -103,7 +103,8 @@ pub fn status_of(fault: &Fault) -> ExitCode {
 pub fn report_refused(module: &str, refused: &[(u64, u64)]) {
     for (number, count) in refused {
         let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
-        eprintln!("lockgate: {module}: system call {number} does not exist for modules; tried {times}");
+        let name = lockgate::syscall::name(*number).map_or(String::new(), |name| format!(" ({name})"));
+        eprintln!("lockgate: {module}: system call {number}{name} does not exist for modules; tried {times}");
     }
 }
 

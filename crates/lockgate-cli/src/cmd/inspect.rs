@@ -15,8 +15,8 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Without a selection: everything but the disassembly.
 
-The margin of the disassembly names what lets an instruction be there (docs/rules.md): label; M1 confined by
-gs and 32-bit registers, M2 inside the image, M3 the data stack; M4 a gate call; V3 a change of the stack
+The margin of the disassembly names what lets an instruction be there (docs/rules.md): label; M1 confined by \
+gs and 32-bit registers, M2 inside the image, M3 the data stack; M4 a gate call; V3 a change of the stack \
 pointer; U1 checked indirect branch, U2 stack pointer kept in its slot, U3 string operation, U4 switch.
 
 Exit status: 0 shown; 2 unreadable, not a module, or no such function.

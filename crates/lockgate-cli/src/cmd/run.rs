@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// Arguments of `lockgate run`.
 #[derive(clap::Args)]
 #[command(after_help = format!("\
-The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's.
+The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's. \
 System calls that do not exist for it (docs/system-calls.md) answer ENOSYS and are listed at the end.
 
 Exit status: the program's own; 125 it could not be started; {}.

@@ -66,7 +66,7 @@ fn streams_are_granted_on_request() {
 fn refused_system_calls_are_reported() {
     call("open_socket", &[])
         .gives(0, "-1\n")
-        .fails(0, &["system call 41 does not exist for modules; tried once"]);
+        .fails(0, &["system call 41 (socket) does not exist for modules; tried once"]);
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn memory_is_limited() {
 fn refused_system_calls_are_listed() {
     run(&[], &["socket"])
         .gives(0, "")
-        .fails(0, &["system call 41 does not exist for modules; tried 3 times"]);
+        .fails(0, &["system call 41 (socket) does not exist for modules; tried 3 times"]);
     assert_eq!(run(&["--quiet"], &["socket"]).err, "");
 }
 
