@@ -55,6 +55,9 @@ pub(crate) fn is_relative(kind: u32) -> bool {
     )
 }
 
+/// Compilers make no table for a switch with fewer cases.
+const MIN_TABLE: usize = 4;
+
 impl Code {
     /// Decodes the code of `object` and marks what refers to it.
     pub(crate) fn read(file: &str, object: &Object) -> Result<Code, Error> {
@@ -126,18 +129,49 @@ impl Code {
         Ok(())
     }
 
-    /// Base of the table that relocation `number` of `relocs`, the relocations of data section `section`, is an entry of: the last address taken
-    /// at or before it with 32-bit relative entries all the way between.
-    pub(crate) fn table_base(&self, section: usize, relocs: &[Reloc], number: usize) -> Option<u64> {
+    /// Base of the table that relocation `number` of `relocs`, the relocations of data section `section`, is an entry of: the last
+    /// address taken at or before it with 32-bit relative entries all the way between.
+    ///
+    /// An address that few entries follow may be no base but that of the constants behind a table, minus an offset: then the
+    /// entries fit the base before it.
+    pub(crate) fn table_base(
+        &self,
+        object: &Object,
+        section: usize,
+        relocs: &[Reloc],
+        number: usize,
+    ) -> Option<u64> {
         let entry = &relocs[number];
         if entry.kind != reloc::PC32 {
             return None;
         }
-        let base = *self.bases.get(&section)?.range(..=entry.offset).next_back()?;
-        let back = usize::try_from((entry.offset - base) / 4).ok()?;
-        let first = number.checked_sub(back)?;
-        let unbroken = relocs[first].offset == base && relocs[first].kind == reloc::PC32;
-        (unbroken && (entry.offset - base).is_multiple_of(4)).then_some(base)
+        let run = |base: u64, first: usize| {
+            let follows = move |(i, reloc): &(usize, &Reloc)| {
+                reloc.kind == reloc::PC32 && reloc.offset == base + 4 * *i as u64
+            };
+            relocs[first..].iter().enumerate().take(MIN_TABLE).take_while(follows).map(|(_, reloc)| reloc)
+        };
+        let fits = |base: u64, reloc: &Reloc| {
+            let target = object.resolve(reloc.symbol, reloc.addend - (reloc.offset - base) as i64);
+            target.is_some_and(|(text, offset)| matches!(self.place(text, offset), Ok(Some(_))))
+        };
+        let mut short = None;
+        for &base in self.bases.get(&section)?.range(..=entry.offset).rev() {
+            let back = usize::try_from((entry.offset - base) / 4).ok()?;
+            let Some(first) = number.checked_sub(back) else { break };
+            let unbroken = relocs[first].offset == base && relocs[first].kind == reloc::PC32;
+            if !unbroken || !(entry.offset - base).is_multiple_of(4) {
+                break;
+            }
+            match short {
+                None if run(base, first).count() == MIN_TABLE => return Some(base),
+                None => short = Some((base, first)),
+                Some((near, first)) => {
+                    return Some(if run(near, first).all(|reloc| fits(base, reloc)) { base } else { near });
+                }
+            }
+        }
+        short.map(|(base, _)| base)
     }
 
     fn mark_symbols(&mut self, file: &str, object: &Object) -> Result<(), Error> {
@@ -237,7 +271,7 @@ impl Code {
                 continue;
             }
             for (number, reloc) in section.relocs.iter().enumerate() {
-                let base = self.table_base(index, &section.relocs, number);
+                let base = self.table_base(object, index, &section.relocs, number);
                 let from_base = base.map_or(0, |base| (reloc.offset - base) as i64);
                 let Some((target, offset)) = object.resolve(reloc.symbol, reloc.addend - from_base) else {
                     continue;

@@ -101,7 +101,7 @@ fn move_data_references(file: &str, object: &mut Object, code: &Code, map: &Addr
             if map.section(target).is_none() {
                 continue;
             }
-            let base = code.table_base(index, &section.relocs, number);
+            let base = code.table_base(object, index, &section.relocs, number);
             let from_base = base.map_or(0, |base| (entry.offset - base) as i64);
             let old = object.symbols[entry.symbol as usize].value as i64 + entry.addend - from_base;
             let addend = new_addend(object, map, entry.symbol, old).ok_or_else(|| {

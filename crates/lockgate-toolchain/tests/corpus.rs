@@ -53,8 +53,10 @@ fn a_part_of_the_matrix() {
     for flags in FLAGS {
         build(&shop, &corpus, "zlib", flags, &shop.sysroot);
     }
-    for name in ["bzip2", "expat", "lua", "png"] {
-        build(&shop, &corpus, name, "-O2", &shop.sysroot);
+    for (name, flags) in
+        [("bzip2", "-O2 -flto"), ("expat", "-O2"), ("lua", "-O3 -march=x86-64-v4"), ("png", "-O2")]
+    {
+        build(&shop, &corpus, name, flags, &shop.sysroot);
     }
 }
 
