@@ -41,6 +41,9 @@ pub(crate) struct Core {
     _watch: Option<watch::Interest>,
 }
 
+/// Owner of a slot that the kernel would not unmap: no thread has this id.
+const LOST: i32 = 0;
+
 /// Stack slots of a domain.
 #[derive(Default)]
 struct Slots {
@@ -259,7 +262,7 @@ impl Core {
             // If the kernel refuses, the slot is lost: never handed out with old contents.
             match self.unmap_stacks(slot) {
                 Ok(()) => self.services.refund(2 * self.options.stack_size),
-                Err(_) => slots.owners[slot] = Some(0),
+                Err(_) => slots.owners[slot] = Some(LOST),
             }
         }
     }
@@ -360,9 +363,12 @@ impl Core {
         self.services.reset(&self.stride)?;
         self.module.image().reset(&self.stride)?;
         let slots = std::mem::take(self.slots.get_mut().unwrap_or_else(|e| e.into_inner()));
-        for slot in 0..slots.owners.len() {
-            self.unmap_stacks(slot)?;
-            self.services.refund(2 * self.options.stack_size);
+        for (slot, owner) in slots.owners.iter().enumerate() {
+            // Slots of threads that ended are unmapped already, but for the first.
+            if owner.is_some() || (slot == 0 && slots.first_parked) {
+                self.unmap_stacks(slot)?;
+                self.services.refund(2 * self.options.stack_size);
+            }
         }
         self.killed = AtomicBool::new(false);
         Ok(())

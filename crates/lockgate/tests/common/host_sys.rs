@@ -284,7 +284,11 @@ test_jump_out: # rdi buffer
 );
 
 unsafe extern "C" {
-    fn test_set_jump(buffer: *mut u64, function: extern "C" fn(*mut libc::c_void), argument: *mut libc::c_void) -> i32;
+    fn test_set_jump(
+        buffer: *mut u64,
+        function: extern "C" fn(*mut libc::c_void),
+        argument: *mut libc::c_void,
+    ) -> i32;
     fn test_jump_out(buffer: *const u64) -> !;
 }
 
@@ -331,4 +335,18 @@ pub fn unwinder_knows(address: u64) -> bool {
     let mut bases = [0; 3];
     // SAFETY: looks an address up.
     unsafe { !_Unwind_Find_FDE(address as *const u8, &mut bases).is_null() }
+}
+
+/// Runs `work` in a forked child; what it returned.
+pub fn in_fork(work: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child runs the work, which takes no lock that another thread may hold, and ends at once.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::_exit(i32::from(work()));
+        }
+        let mut status = 0;
+        libc::waitpid(child, &mut status, 0);
+        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 1
+    }
 }

@@ -1,0 +1,139 @@
+//! Rules R17–R19: processor state that a domain leaves, shows or needs.
+mod common;
+
+use common::{Guest, host_sys};
+use lockgate::{Domain, DomainOptions, HostFunction};
+
+const X87: &str = "
+# Eight values on the register stack, an unmasked division by zero pending, another control word.
+function dirty
+    fninit
+    movw $0x0040,-8-OFF(%rsp)
+    fldz
+    fld1
+    fdiv %st(1),%st
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fldcw -8-OFF(%rsp)
+    ret
+function dirty_then_host
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call dirty
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    ret
+# The control word that the domain set is its own when the host's function has returned.
+function control_survives
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    fninit
+    movw $0x0c7f,-OFF(%rsp)
+    fldcw -OFF(%rsp)
+    call *%gs:0x11080
+    fnstcw -OFF(%rsp)
+    movzwl -OFF(%rsp),%eax
+    fninit
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+# Low half of the last x87 instruction's address, and of its data.
+function environment
+    fnstenv -64-OFF(%rsp)
+    mov -64+12-OFF(%rsp),%eax
+    mov -64+20-OFF(%rsp),%ecx
+    or %ecx,%eax
+    ret
+function mxcsr
+    movl $0xffc0,-8-OFF(%rsp)
+    ldmxcsr -8-OFF(%rsp)
+    ret
+function mxcsr_then_host
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call mxcsr
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    ret
+";
+
+fn guest() -> Guest {
+    Guest::assembly(X87).gate("void host(void)")
+}
+
+fn use_x87(_: &Domain) {
+    assert_eq!(host_sys::x87_sum(), 36.0);
+}
+
+/// R17: whatever the module left in the x87, the host's next instruction finds it clean. Red without `.Lreset_x87`
+/// (the control word stays) or without `emms` (the register stack stays).
+#[test]
+fn r17_the_x87_is_clean_after_a_call() {
+    let domain = guest().domain();
+    let dirty = domain.bind::<extern "C" fn()>("dirty").unwrap();
+    let before = host_sys::cpu_state();
+    for _ in 0..3 {
+        dirty.call().unwrap();
+        assert_eq!(host_sys::x87_sum(), 36.0, "no exception, and the register stack is empty");
+        assert_eq!(host_sys::cpu_state(), before);
+    }
+}
+
+/// R17 at gates. Red without `.Lgate_cpu`.
+#[test]
+fn r17_the_x87_is_clean_in_host_functions() {
+    let before = host_sys::cpu_state();
+    let host = HostFunction::new(move |domain: &Domain| {
+        use_x87(domain);
+        assert_eq!(host_sys::cpu_state(), before);
+    });
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    domain.bind::<extern "C" fn()>("dirty_then_host").unwrap().call().unwrap();
+    let control = domain.bind::<extern "C" fn() -> i32>("control_survives").unwrap();
+    assert_eq!(control.call().unwrap(), 0x0c7f);
+}
+
+/// R17 for MXCSR: the host's, in host functions and after the call. Red without `ldmxcsr` in proxy or gate.
+#[test]
+fn r17_mxcsr_is_the_hosts() {
+    let before = host_sys::cpu_state();
+    let host = HostFunction::new(move |_: &Domain| assert_eq!(host_sys::cpu_state(), before));
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    for name in ["mxcsr", "mxcsr_then_host"] {
+        domain.bind::<extern "C" fn()>(name).unwrap().call().unwrap();
+        assert_eq!(host_sys::cpu_state(), before, "{name}");
+    }
+}
+
+/// R18: fnstenv does not show where the host's last x87 instruction or its data was. Red without `fninit` on the way
+/// in.
+#[test]
+fn r18_the_x87_environment_shows_nothing_of_the_host() {
+    let domain = guest().domain();
+    let environment = domain.bind::<extern "C" fn() -> u32>("environment").unwrap();
+    for _ in 0..3 {
+        assert_eq!(host_sys::x87_sum(), 36.0);
+        assert_eq!(environment.call().unwrap(), 0, "an address of the host's shows");
+    }
+}
+
+/// R19: gs is compared with the hardware: host code that changed it, between calls or in a host function, does no
+/// harm. Red if the proxy or the gate trusts a remembered value.
+#[test]
+fn r19_gs_is_compared_with_the_hardware() {
+    let meddle = HostFunction::new(|_: &Domain| host_sys::set_gs(0x1234_5000));
+    let domain = Guest::c("extern void host(void); static int n; int count(void) { return ++n; } int meddle(void) { n++; host(); return ++n; }")
+        .gate("void host(void)")
+        .domain_with(DomainOptions::new().gate("host", meddle));
+    let count = domain.bind::<extern "C" fn() -> i32>("count").unwrap();
+    assert_eq!(count.call().unwrap(), 1);
+    host_sys::set_gs(0);
+    assert_eq!(count.call().unwrap(), 2);
+    assert_eq!(domain.bind::<extern "C" fn() -> i32>("meddle").unwrap().call().unwrap(), 4);
+}

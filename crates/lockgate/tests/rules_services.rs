@@ -1,0 +1,221 @@
+//! Rules R20–R24: longjmp, unwinding, lifetimes, arguments, and what addresses show.
+mod common;
+
+use common::{Guest, host_sys, mappings, peek};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use lockgate_abi::{gate, stack, window};
+use std::sync::Arc;
+
+const JUMPS: &str = r#"
+#include <setjmp.h>
+#include <string.h>
+static jmp_buf place;
+static void leave(int n) { if (n) leave(n - 1); else longjmp(place, 42); __asm__ volatile(""); }
+int jump(int depth) { int r = setjmp(place); if (!r) leave(depth); return r; }
+int forged(long word, long value) { if (setjmp(place)) return 1; ((long *)place)[word] = value; longjmp(place, 1); }
+"#;
+
+/// R20: longjmp is the module's own verified code, no service of the runtime: it works, and a forged buffer reaches
+/// nothing but the domain.
+#[test]
+fn r20_longjmp_needs_no_service() {
+    let module = Guest::c_with(JUMPS, &["-O1", "-fno-optimize-sibling-calls"]).module();
+    let domain = Domain::new(&module, DomainOptions::new()).unwrap();
+    assert_eq!(domain.bind::<extern "C" fn(i32) -> i32>("jump").unwrap().call(50).unwrap(), 42);
+    let host = host_sys::read_address_16 as fn() as usize as i64;
+    for word in 0..8 {
+        for value in [0, host, domain.base() as i64 + window::HEADER as i64, i64::MIN, -8] {
+            let options = DomainOptions::new().time_limit(std::time::Duration::from_millis(100));
+            let domain = Domain::new(&module, options).unwrap();
+            let forged = domain.bind::<extern "C" fn(i64, i64) -> i32>("forged").unwrap();
+            let mut result = Ok(0);
+            assert!(host_sys::callee_saved_survive(|| result = forged.call(word, value)));
+            if let Err(error) = result {
+                assert!(error.fault().is_some(), "{error}");
+            }
+        }
+    }
+}
+
+/// R21: the host's unwinder knows no frame of a module, so it cannot interpret what a module says about its frames;
+/// panics stop at the gate. Red if the loader registers a module's `.eh_frame`.
+#[test]
+fn r21_the_hosts_unwinder_does_not_know_modules() {
+    let host = HostFunction::new(|_: &Domain| -> () { panic!("through the gate?") });
+    let domain = Guest::c("extern void host(void); int call_host(void) { host(); return 1; }")
+        .gate("void host(void)")
+        .domain_with(DomainOptions::new().gate("host", host));
+    let text = domain.base() + window::IMAGE;
+    for at in (text..text + domain.module().report().text_bytes).step_by(64) {
+        assert!(!host_sys::unwinder_knows(at), "{at:#x} has unwind information in the host");
+    }
+    let error = domain.bind::<extern "C" fn() -> i32>("call_host").unwrap().call().unwrap_err();
+    assert!(matches!(error, CallError::Panic(_)), "{error}");
+}
+
+/// R22: a domain whose handle is dropped while a thread is inside lives until the thread has left.
+#[test]
+fn r22_memory_stays_while_a_thread_is_inside() {
+    let barrier = Arc::new(std::sync::Barrier::new(2));
+    let inside = barrier.clone();
+    let host = HostFunction::new(move |_: &Domain| {
+        inside.wait(); // the thread is inside
+        inside.wait(); // the handle is gone
+    });
+    let domain = Guest::c("extern void host(void); static int n = 5; int wait(void) { host(); return ++n; }")
+        .gate("void host(void)")
+        .domain_with(DomainOptions::new().gate("host", host));
+    let wait = domain.bind::<extern "C" fn() -> i32>("wait").unwrap();
+    let thread = std::thread::spawn(move || wait.call());
+    barrier.wait();
+    drop(domain);
+    barrier.wait();
+    assert_eq!(thread.join().unwrap().unwrap(), 6);
+}
+
+/// R22: what a thread's stacks held is gone when the thread is. Red if `Core::release` keeps the pages.
+#[test]
+fn r22_stacks_of_ended_threads_are_gone() {
+    let domain =
+        Guest::c("int deep(int n) { volatile int v[64]; v[0] = n; return n ? deep(n - 1) + v[0] : 0; }")
+            .domain();
+    let deep = domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap();
+    let accessible = || {
+        let area = domain.base() + window::STACKS..domain.base() + window::CONTROL_END;
+        mappings(area.start, area.end).into_iter().filter(|m| m.accessible()).count()
+    };
+    deep.call(1).unwrap();
+    let alone = accessible();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            deep.call(100).unwrap();
+            assert_eq!(accessible(), alone + 2);
+        });
+    });
+    // The scope ends when the closure has; the thread's own clean-up may be a moment behind.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while accessible() != alone && std::time::Instant::now() < end {
+        std::thread::yield_now();
+    }
+    assert_eq!(accessible(), alone);
+}
+
+/// R22: thread slots are used again, and thread-local storage of the module follows the thread.
+#[test]
+fn r22_slots_are_used_again() {
+    let domain = Guest::c(
+        "static _Thread_local int n = 10; int *place(void) { return &n; } int count(void) { return ++n; }",
+    )
+    .domain();
+    let count = domain.bind::<extern "C" fn() -> i32>("count").unwrap();
+    assert_eq!(count.call().unwrap(), 11);
+    for _ in 0..3 * stack::SLOTS {
+        std::thread::scope(|scope| {
+            scope.spawn(|| (11..14).for_each(|n| assert_eq!(count.call().unwrap(), n)));
+        });
+    }
+    assert_eq!(count.call().unwrap(), 12);
+}
+
+/// R23: stack arguments of a host function are copied once; where they cannot be read, the call ends with a report. Red
+/// if the gate copies without a guard: the host faults.
+#[test]
+fn r23_unreadable_arguments_end_the_call() {
+    type Host = extern "C" fn(i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64) -> i64;
+    extern "C" fn host(
+        _: i64,
+        _: i64,
+        _: i64,
+        _: i64,
+        _: i64,
+        _: i64,
+        g: i64,
+        _: i64,
+        _: i64,
+        _: i64,
+        _: i64,
+        l: i64,
+    ) -> i64 {
+        g + l
+    }
+    let domain = Guest::assembly(
+        "# Moves rsp up to the last page of its slot, so that the arguments lie in the guard.
+         function ask
+            mov $0xfbfff8,%r11d
+            xor %rsp,%r11
+            and $0xfffff8,%r11d
+            xor %r11,%rsp
+            mov -OFF(%rsp),%r11
+            call *%gs:0x11080
+            ret",
+    )
+    .gate("long host(long, long, long, long, long, long, long, long, long, long, long, long)")
+    .domain_with(DomainOptions::new().gate("host", host as Host));
+    let error = domain.bind::<extern "C" fn() -> i64>("ask").unwrap().call().unwrap_err();
+    let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
+    assert_eq!(fault.kind(), FaultKind::Gate);
+    assert!(fault.reason().contains("arguments"), "{fault}");
+}
+
+/// R23: typed reads of memory that is not there are errors.
+#[test]
+fn r23_reads_and_writes_of_unmapped_memory_are_errors() {
+    use lockgate::Pointer;
+    let domain = Guest::c("int f(void) { return 1; }").domain();
+    for offset in [0, 8, window::HEADER - 8, 0x7000_0000, window::SIZE - 4, window::STACKS] {
+        let pointer = Pointer::<u64>::from_address(domain.base() + offset);
+        assert!(domain.read(pointer).is_err(), "{offset:#x}");
+        assert!(domain.write(pointer, 1).is_err(), "{offset:#x}");
+    }
+    for offset in [window::HEADER, window::STUBS, window::IMAGE] {
+        let pointer = Pointer::<u64>::from_address(domain.base() + offset);
+        assert!(domain.read(pointer).is_ok() && domain.write(pointer, 1).is_err(), "{offset:#x}");
+    }
+}
+
+/// R24: nothing that the runtime puts into a window is an address of the host: header, gate table, stubs, constants and
+/// data hold addresses of the window at most. (What callers leave in registers is another matter: the `integrity` policy
+/// does not hide it.) Red if stubs or the gate table hold code addresses of the library.
+#[test]
+fn r24_readable_memory_shows_no_host_address() {
+    let domain = Guest::c("int f(void) { return 1; }").domain();
+    domain.bind::<extern "C" fn() -> i32>("f").unwrap().call().unwrap();
+    let (start, end) = (domain.base(), domain.base() + window::STACKS);
+    let host = mappings(0x1_0000, 1 << 47);
+    let is_host = |word: u64| {
+        !(start..start + window::STRIDE).contains(&word)
+            && host.iter().any(|m| m.accessible() && (m.start..m.end).contains(&word))
+    };
+    let mut words = 0;
+    for mapping in mappings(start, end).into_iter().filter(|m| m.rights.starts_with('r')) {
+        let from = mapping.start.max(start);
+        // Unaligned places, too: stubs are code.
+        for shift in 0..8 {
+            let count = (mapping.end - from) as usize / 8 - 1;
+            for (index, word) in peek(from + shift, count).unwrap().into_iter().enumerate() {
+                words += 1;
+                assert!(!is_host(word), "{word:#x} at {:#x}", from + shift - start + 8 * index as u64);
+            }
+        }
+    }
+    assert!(words > 50_000);
+    let table = peek(start + window::GATE_TABLE, gate::SLOTS as usize).unwrap();
+    assert!(table.iter().all(|word| (start + window::STUBS..start + window::IMAGE).contains(word)));
+}
+
+/// Every byte of a small module flipped: refused, or harmless. Never a crash of the host.
+#[test]
+fn flipped_modules_are_refused_or_harmless() {
+    let bytes = Guest::c("int f(void) { return 1; }").build();
+    let step = bytes.len() / 400 + 1;
+    for at in (0..bytes.len()).step_by(step) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0xff;
+        let Ok(module) = Module::from_bytes(&flipped) else { continue };
+        let options = DomainOptions::new().time_limit(std::time::Duration::from_millis(50));
+        let Ok(domain) = Domain::new(&module, options) else { continue };
+        if let Ok(f) = domain.bind::<extern "C" fn() -> i32>("f") {
+            drop(f.call());
+        }
+    }
+}
