@@ -60,7 +60,8 @@ fn indirect(modrm: u8, extension: u8) -> Control {
     Control::Indirect { register: modrm & 7 | extension, call: modrm < 0xe0 }
 }
 
-/// `[66] [f2|f3] [48] movs|cmps|stos|lods|scas`. 66 and 48 only with the word forms and not both.
+/// `[66] [f2|f3] [48] movs|cmps|stos|lods|scas`. 66 and 48 only with the word forms and not both; f2 only with the
+/// two that compare.
 fn string(bytes: &[u8]) -> Option<(usize, Control)> {
     let mut at = 0;
     let mut take_if = |wanted: &[u8]| {
@@ -69,10 +70,12 @@ fn string(bytes: &[u8]) -> Option<(usize, Control)> {
         found
     };
     let word = take_if(&[0x66]);
-    take_if(&[0xf2, 0xf3]);
+    let not_equal = take_if(&[0xf2]);
+    let _repeat = !not_equal && take_if(&[0xf3]);
     let quad = take_if(&[0x48]);
     let opcode = *bytes.get(at)?;
-    if word && quad || (word || quad) && opcode & 1 == 0 {
+    let compares = matches!(opcode, 0xa6 | 0xa7 | 0xae | 0xaf);
+    if word && quad || (word || quad) && opcode & 1 == 0 || not_equal && !compares {
         return None;
     }
     let (source, destination) = match opcode {
