@@ -148,7 +148,7 @@ struct Pass<'a> {
 const RSP: u16 = 4;
 /// rbx, rbp, r12–r15 (System V ABI, figure 3.4).
 const CALLEE_SAVED: u16 = 1 << 3 | 1 << 5 | 0xf000;
-/// `testb $0,(%rsp)`: a touch that reads the control stack and keeps nothing of it (docs/decisions).
+/// `testb $0,(%rsp)`: a touch that reads the control stack and keeps nothing of it (docs/decisions/0008-test-touch.md).
 const TEST_TOUCH: [u8; 4] = [0xf6, 0x04, 0x24, 0x00];
 
 impl<'a> Pass<'a> {
