@@ -220,23 +220,10 @@ impl Rewriter<'_> {
             self.keep_r11(index);
             return self.switch(switch);
         }
-        if let [reloc] = self.text.relocs(self.object, index)
+        if let &[reloc] = self.text.relocs(self.object, index)
             && matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX)
-            && !self.is_weak_undefined(reloc.symbol)
         {
-            // The linker would make this direct where it can; here it always can.
-            if is_call {
-                self.catch_up();
-            } else {
-                self.settle(false);
-            }
-            self.refuse_thunk(reloc.symbol)?;
-            self.out.put(&[if is_call { 0xe8 } else { 0xe9 }, 0, 0, 0, 0]);
-            self.out.reloc(4, reloc.symbol, reloc::PLT32, reloc.addend, 4);
-            if is_call {
-                self.touched();
-            }
-            return Ok(());
+            return self.through_got(reloc.symbol, is_call);
         }
         let target = match code.op0_kind() {
             OpKind::Register if !is_reserved_target(encode::number(code.op0_register())) => {
@@ -266,6 +253,28 @@ impl Rewriter<'_> {
         }
         self.checked(target, is_call);
         self.stats.checked_branches += 1;
+        Ok(())
+    }
+
+    /// A branch through the global offset table. The linker would make it direct where it can; here it
+    /// always can, but for weak functions that may be missing.
+    fn through_got(&mut self, symbol: u32, is_call: bool) -> Result<(), Reason> {
+        self.refuse_thunk(symbol)?;
+        if self.is_weak_undefined(symbol) {
+            self.load_got(symbol);
+            self.checked(R10, is_call);
+            return Ok(());
+        }
+        if is_call {
+            self.catch_up();
+        } else {
+            self.settle(false);
+        }
+        self.out.put(&[if is_call { 0xe8 } else { 0xe9 }, 0, 0, 0, 0]);
+        self.out.reloc(4, symbol, reloc::PLT32, -4, 4);
+        if is_call {
+            self.touched();
+        }
         Ok(())
     }
 

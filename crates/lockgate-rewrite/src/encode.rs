@@ -16,6 +16,11 @@ pub(crate) const RDI: Reg = 7;
 pub(crate) const R10: Reg = 10;
 pub(crate) const R11: Reg = 11;
 
+/// `lahf; seto %al`: the arithmetic flags, in ax.
+pub(crate) const FLAGS_TO_RAX: [u8; 4] = [0x9f, 0x0f, 0x90, 0xc0];
+/// `add $0x7f,%al; sahf`: the flags again (the addition overflows if al was 1).
+pub(crate) const FLAGS_FROM_RAX: [u8; 3] = [0x04, 0x7f, 0x9e];
+
 /// Distance of the stacks, as a displacement.
 pub(crate) const DISTANCE: i64 = OFF as i64;
 

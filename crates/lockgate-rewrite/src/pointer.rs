@@ -236,15 +236,17 @@ impl Rewriter<'_> {
         let text = self.text;
         let is_free = index + 1 < text.code.len() && self.live.r11_free(text, index + 1);
         if index + 1 < text.code.len() && !self.live.flags_free(text, index + 1) {
-            return Err(Reason::new(
-                "the flags are used across a computed change of rsp",
-                "test again after it",
-            ));
+            if !is_free {
+                return Err(flags_in_the_way());
+            }
+            self.computed_keeping_flags(index, value)?;
+            self.stats.computed_rsp += 1;
+            return Ok(());
         }
         if is_free {
             value(self)?;
             self.put(encode::set_rsp());
-        } else if let Some(other) = self.register_free_across(index) {
+        } else if let Some(other) = self.register_free_across(index, &SCRATCH) {
             self.put(encode::copy(true, R11, other));
             value(self)?;
             self.put(encode::set_rsp());
@@ -253,6 +255,24 @@ impl Rewriter<'_> {
             self.carry_r11(value)?;
         }
         self.stats.computed_rsp += 1;
+        Ok(())
+    }
+
+    /// Unit U2 where the arithmetic flags must survive: they wait in rax, and rax in a free register.
+    fn computed_keeping_flags(
+        &mut self,
+        index: usize,
+        value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
+    ) -> Result<(), Reason> {
+        let uses_rax = self.live.effect(self.text, index, RAX) != Effect::None;
+        let spare = self.register_free_across(index, &SCRATCH[1..]);
+        let spare = spare.filter(|_| !uses_rax).ok_or_else(flags_in_the_way)?;
+        self.put(encode::copy(true, RAX, spare));
+        self.out.put(&encode::FLAGS_TO_RAX);
+        value(self)?;
+        self.put(encode::set_rsp());
+        self.out.put(&encode::FLAGS_FROM_RAX);
+        self.put(encode::copy(true, spare, RAX));
         Ok(())
     }
 
@@ -273,13 +293,13 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// A register but r11 that instruction `index` does not use and that is free after it.
-    fn register_free_across(&mut self, index: usize) -> Option<Reg> {
+    /// The first of `candidates` that instruction `index` does not use and that is free after it.
+    fn register_free_across(&mut self, index: usize, candidates: &[Reg]) -> Option<Reg> {
         let text = self.text;
         if index + 1 >= text.code.len() {
             return None;
         }
-        [0, 1, 2, 6, 7, 8, 9, 10].into_iter().find(|&reg| {
+        candidates.iter().copied().find(|&reg| {
             self.live.effect(text, index, reg) == Effect::None && self.live.free(text, index + 1, reg)
         })
     }
@@ -313,6 +333,13 @@ impl Rewriter<'_> {
         })
     }
 }
+
+fn flags_in_the_way() -> Reason {
+    Reason::new("the flags are used across a computed change of rsp", "test again after it")
+}
+
+/// Registers that a callee may change, but r11; rax first.
+const SCRATCH: [Reg; 8] = [RAX, 1, 2, 6, 7, 8, 9, 10];
 
 /// `code` with register `reg` as operand `operand`, in the size that the operand had, and its encoding.
 pub(crate) fn with_register(

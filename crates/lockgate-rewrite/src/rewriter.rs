@@ -21,7 +21,8 @@ const RED_ZONE: i32 = 128;
 /// Place below the original's rsp that touches write, bytes.
 const SPILL: i32 = RED_ZONE + 8;
 
-/// The rewriter's own places below the red zone, each 8 bytes.
+/// The rewriter's own places below the red zone: 8 bytes each, 16 apart, because a `pop` that fills memory moves the
+/// original's rsp by 8 between the use of two of them.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot {
     /// What touches write.
@@ -422,7 +423,7 @@ impl<'a> Rewriter<'a> {
 
     /// Displacement from rsp of one of the rewriter's own places.
     pub(crate) fn slot(&self, slot: Slot) -> i32 {
-        -SPILL - 8 * slot as i32 - self.lag - DISTANCE as i32
+        -SPILL - 16 * slot as i32 - self.lag - DISTANCE as i32
     }
 
     /// Touches the stack if rsp moved since the last touch; rsp stays where it is.
@@ -487,13 +488,13 @@ impl<'a> Rewriter<'a> {
     ) -> Result<(), Reason> {
         let (rax_slot, flags_slot) = (self.slot(Slot::Accumulator), self.slot(Slot::Flags));
         self.put(encode::store(RAX, rax_slot));
-        self.out.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto %al
+        self.out.put(&encode::FLAGS_TO_RAX);
         self.put(encode::store(RAX, flags_slot));
         self.put(encode::load(RAX, rax_slot));
         body(self)?;
         self.put(encode::store(RAX, rax_slot));
         self.put(encode::load(RAX, flags_slot));
-        self.out.put(&[0x04, 0x7f, 0x9e]); // add $0x7f,%al (overflows if it was 1); sahf
+        self.out.put(&encode::FLAGS_FROM_RAX);
         self.put(encode::load(RAX, rax_slot));
         Ok(())
     }
