@@ -201,10 +201,12 @@ impl<'a> Pass<'a> {
     fn data(&mut self, at: usize, instruction: &Instruction) -> Judged<Next> {
         let end = at + instruction.len;
         let mut next = on(end);
-        if instruction.memory == Memory::Other && instruction.flags & flag::ADDRESS_ONLY == 0 {
-            next = self.unconfined(at)?;
-        } else if instruction.memory != Memory::None {
-            self.memory(at, end, instruction)?;
+        match instruction.memory {
+            _ if instruction.flags & flag::ADDRESS_ONLY != 0 => (),
+            Memory::None | Memory::Window => (),
+            Memory::Rip => self.in_image(at, end, instruction)?,
+            Memory::Stack => self.on_stack(at, end, instruction)?,
+            Memory::Other => next = self.unconfined(at)?,
         }
         if instruction.written >> RSP & 1 != 0 {
             next = self.rsp_written(at, end)?;
@@ -215,49 +217,33 @@ impl<'a> Pass<'a> {
         Ok(next)
     }
 
-    /// V2, and the touch of V3.
+    /// V2, M2.
     #[inline(always)]
-    fn memory(&mut self, at: usize, end: usize, instruction: &Instruction) -> Judged {
-        if instruction.flags & flag::ADDRESS_ONLY != 0 {
-            return Ok(());
+    fn in_image(&self, at: usize, end: usize, instruction: &Instruction) -> Judged {
+        let (size, image) = (instruction.access, self.module.image_size);
+        let target = self.address as i64 + end as i64 + i64::from(instruction.disp);
+        match u64::try_from(target) {
+            Ok(target) if target + u64::from(size) <= image => Ok(()),
+            _ => broken("V2", at, format!("its {size} bytes at {target:#x} are not inside the image")),
         }
-        match instruction.memory {
-            Memory::None | Memory::Window => Ok(()),
-            Memory::Rip => {
-                let target = self.address as i64 + end as i64 + i64::from(instruction.disp);
-                let inside =
-                    target >= 0 && target as u64 + u64::from(instruction.access) <= self.module.image_size;
-                if inside {
-                    return Ok(());
-                }
-                broken(
-                    "V2",
-                    at,
-                    format!("its {} bytes at {target:#x} are not inside the image", instruction.access),
-                )
-            }
-            Memory::Stack => {
-                // The operand's place relative to rsp's image on the data stack.
-                let place = i64::from(instruction.disp) + i64::from(code::OFF);
-                if place.unsigned_abs() > u64::from(code::MAX_MOVE) {
-                    if self.text[at..end] == TEST_TOUCH {
-                        self.moved = 0;
-                        return Ok(());
-                    }
-                    return broken(
-                        "V2",
-                        at,
-                        "its rsp-based address is not on the data stack (disp-OFF(%rsp))",
-                    );
-                }
-                let touches = instruction.flags & flag::TOUCH != 0 && instruction.mask == 0;
-                if touches && place.unsigned_abs() <= u64::from(code::MAX_TOUCH) {
-                    self.moved = 0;
-                }
-                Ok(())
-            }
-            Memory::Other => Ok(()),
+    }
+
+    /// V2, M3, and the touch of V3.
+    #[inline(always)]
+    fn on_stack(&mut self, at: usize, end: usize, instruction: &Instruction) -> Judged {
+        // Distance of the operand from rsp's image on the data stack.
+        let distance = (i64::from(instruction.disp) + i64::from(code::OFF)).unsigned_abs();
+        if self.text[at..end] == TEST_TOUCH {
+            self.moved = 0;
+        } else if distance > u64::from(code::MAX_MOVE) {
+            return broken("V2", at, "its rsp-based address is not on the data stack (disp-OFF(%rsp))");
+        } else if instruction.flags & flag::TOUCH != 0
+            && instruction.mask == 0
+            && distance <= u64::from(code::MAX_TOUCH)
+        {
+            self.moved = 0;
         }
+        Ok(())
     }
 
     /// V2 for addresses that nothing confines: M5, the load of U4.
@@ -397,8 +383,18 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// V4: every occurrence of the label's bytes is a unit.
+    /// V4: every occurrence of the label's bytes is a unit; and exports, where the host enters, are labels.
     fn labels(&self) -> Judged {
+        for export in &self.module.exports {
+            let at = export.address.wrapping_sub(self.address) as usize;
+            if !self.text.get(at..).is_some_and(|text| text.starts_with(&code::LABEL)) {
+                return broken(
+                    "V4",
+                    0,
+                    format!("export '{}' does not start with the entry label", export.name),
+                );
+            }
+        }
         const WORD: usize = size_of::<u64>();
         let last = code::LABEL[code::LABEL.len() - 1];
         for (i, word) in self.text.chunks(WORD).enumerate() {

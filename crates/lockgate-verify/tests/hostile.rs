@@ -2,7 +2,7 @@
 
 mod support;
 
-use lockgate_verify::{Module, Relocation, SegmentKind, verify};
+use lockgate_verify::{Export, Module, Relocation, SegmentKind, verify};
 use proptest::prelude::*;
 use support::{Placement, module};
 
@@ -47,6 +47,19 @@ fn v0_holds_however_a_module_was_made() {
     let mut module = legal;
     module.relocations.push(Relocation { at: 0x3038, addend: u64::MAX });
     verify(&module).unwrap();
+}
+
+#[test]
+fn v4_exports_are_labels() {
+    let mut module = module(&support::bytes("f30f1efac3"), Placement::Followed);
+    let mut verdict = |address| {
+        module.exports = vec![Export { name: "f".to_owned(), signature: None, address }];
+        verify(&module).map(|_| ()).map_err(|rejection| rejection.rule)
+    };
+    assert_eq!(verdict(0x1000), Ok(()));
+    for address in [0x1004, 0x1001, 0xfff, 0x2000, 0x1ffd, 0, u64::MAX] {
+        assert_eq!(verdict(address), Err("V4"), "{address:#x}");
+    }
 }
 
 #[test]
