@@ -77,7 +77,7 @@ pub enum CreateError {
         /// The import.
         import: String,
         /// The difference.
-        mismatch: crate::signature::Mismatch,
+        mismatch: Box<crate::signature::Mismatch>,
     },
     /// The module's initialisation failed.
     #[error("domain {name}: initialisation failed: {source}")]
@@ -111,7 +111,7 @@ pub enum BindError {
         /// The entry point.
         name: String,
         /// The difference.
-        mismatch: crate::signature::Mismatch,
+        mismatch: Box<crate::signature::Mismatch>,
     },
     /// A prototype could not be understood.
     #[error(transparent)]

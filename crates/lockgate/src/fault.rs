@@ -338,7 +338,7 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
         at if at < domain.module().image_end() => {
             format!("{verb} read-only or non-executable image memory (offset {at:#x})")
         }
-        0..window::SIZE => format!("{verb} unmapped memory (offset {offset:#x})"),
+        window::IMAGE..window::SIZE => format!("{verb} unmapped memory (offset {offset:#x})"),
         _ => format!("{verb} memory outside the window (address {:#x})", raw.address),
     };
     judgement(FaultKind::Segv, reason, Some(offset))
@@ -376,4 +376,4 @@ impl fmt::Debug for Fault {
 
 impl std::error::Error for Fault {}
 
-const _: () = assert!(code::OFF as u64 % stack::SLOT == 0);
+const _: () = assert!((code::OFF as u64).is_multiple_of(stack::SLOT));

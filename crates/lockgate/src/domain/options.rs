@@ -103,7 +103,7 @@ impl DomainOptions {
     pub(super) fn check(&self, name: &str) -> Result<(), CreateError> {
         let option = |what: String| CreateError::Option { name: name.to_owned(), what };
         let size = self.stack_size;
-        if size == 0 || size % PAGE != 0 || size > stack::MAX_SIZE {
+        if size == 0 || !size.is_multiple_of(PAGE) || size > stack::MAX_SIZE {
             let max = stack::MAX_SIZE;
             return Err(option(format!(
                 "stack size {size} is not a multiple of {PAGE} between {PAGE} and {max}"

@@ -42,13 +42,13 @@ impl fmt::Display for Mismatch {
 }
 
 /// Compares what the module says with what the host asks for; names do not count.
-pub(crate) fn agree(module: &Signature, host: &Signature) -> Result<(), Mismatch> {
+pub(crate) fn agree(module: &Signature, host: &Signature) -> Result<(), Box<Mismatch>> {
     if module.result == host.result && module.parameters == host.parameters {
         Ok(())
     } else {
-        Err(Mismatch {
+        Err(Box::new(Mismatch {
             module: module.clone(),
             host: Signature { name: module.name.clone(), ..host.clone() },
-        })
+        }))
     }
 }

@@ -338,7 +338,7 @@ impl Services {
 
     /// `[at, at + length)` if that is the module's to map.
     fn range(&self, at: u64, length: u64) -> Result<Range<u64>, Errno> {
-        if at % PAGE != 0 {
+        if !at.is_multiple_of(PAGE) {
             return Err(Errno::INVAL);
         }
         match at.checked_add(length) {

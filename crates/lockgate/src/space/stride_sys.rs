@@ -174,7 +174,7 @@ impl Stride {
     /// `EINVAL` if it is not aligned, `EFAULT` if it cannot be read.
     pub fn load_u32(&self, offset: u64) -> Result<u32, Errno> {
         let at = self.window_address(offset, 4)?;
-        if offset % 4 != 0 {
+        if !offset.is_multiple_of(4) {
             return Err(Errno::INVAL);
         }
         // SAFETY: the load is aligned, and a fault comes back as `ok == 0`.
@@ -185,7 +185,7 @@ impl Stride {
     fn address(&self, offset: u64, length: u64) -> *mut c_void {
         let end = offset.checked_add(length).expect("a range of the stride");
         assert!(
-            end <= window::STRIDE && offset % PAGE == 0,
+            end <= window::STRIDE && offset.is_multiple_of(PAGE),
             "a range of the stride: {offset:#x}+{length:#x}"
         );
         (self.base + offset) as *mut c_void

@@ -293,7 +293,7 @@ unsafe extern "C" {
 }
 
 thread_local! {
-    static JUMPS: std::cell::RefCell<Vec<Box<u64>>> = const { std::cell::RefCell::new(Vec::new()) };
+    static JUMPS: std::cell::RefCell<Vec<*mut u64>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 /// Runs `work`; true if it ended with [`jump_out`]. What it skips must not need dropping.
@@ -305,9 +305,9 @@ pub fn jumped_out<F: FnOnce()>(work: F) -> bool {
         }
     }
     let mut work = Some(work);
-    let mut buffer = Box::new(0_u64);
-    let at: *mut u64 = &mut *buffer;
-    JUMPS.with(|jumps| jumps.borrow_mut().push(buffer));
+    let mut buffer = 0_u64;
+    let at = &raw mut buffer;
+    JUMPS.with(|jumps| jumps.borrow_mut().push(at));
     // SAFETY: as C's setjmp: the frame of `jumped_out` lives while the work runs.
     let jumped = unsafe { test_set_jump(at, run::<F>, (&raw mut work).cast()) };
     JUMPS.with(|jumps| jumps.borrow_mut().pop());
@@ -316,7 +316,7 @@ pub fn jumped_out<F: FnOnce()>(work: F) -> bool {
 
 /// Jumps to the innermost [`jumped_out`], over whatever lies between.
 pub fn jump_out() {
-    let at: *const u64 = JUMPS.with(|jumps| &raw const **jumps.borrow().last().expect("inside jumped_out"));
+    let at = JUMPS.with(|jumps| *jumps.borrow().last().expect("inside jumped_out"));
     // SAFETY: the buffer's frame is live.
     unsafe { test_jump_out(at) }
 }
