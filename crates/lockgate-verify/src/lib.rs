@@ -2,6 +2,15 @@
 //!
 //! It trusts nobody, least of all the rewriter: it shares only the constants of `lockgate-abi` with it.
 //! Rules V0–V6 are stated in `docs/rules.md`.
+//!
+//! | to read, in this order | about |
+//! |---|---|
+//! | `verify.rs` | the rules: one pass over the text, then labels, branch targets and switch tables |
+//! | `units.rs`, `control.rs` | macros (U1–U4) and control transfers, by exact bytes |
+//! | `decode.rs` | prefixes, ModRM, SIB: what an instruction reads and writes |
+//! | `forms.rs`, `encodings.txt` | the allow-list, made from `forms.txt` |
+//! | `module.rs`, `notes.rs`, `elf.rs` | the one parse of a module file |
+//! | `reject.rs` | a rejection in words |
 #![forbid(unsafe_code)]
 
 mod control;
@@ -24,15 +33,16 @@ pub struct Report {
     pub x87: bool,
     /// Reads the x87 environment (fnstenv): shows the host's last x87 instruction.
     pub x87_environment: bool,
-    /// Writes MXCSR.
+    /// Writes MXCSR as a whole (ldmxcsr). Its status flags, which any SSE operation may set, are not counted: they
+    /// do not survive a call in the System V ABI either.
     pub mxcsr_write: bool,
-    /// Reads MXCSR.
+    /// Reads MXCSR (stmxcsr), the host's status flags included.
     pub mxcsr_read: bool,
     /// Names an EVEX instruction: can read or write zmm0–31.
     pub evex: bool,
     /// Names a mask register (VEX-coded kmov included).
     pub mask: bool,
-    /// Names a ymm register or a VEX instruction.
+    /// Names a ymm or zmm register, or is a VEX- or EVEX-coded vector instruction, which clears upper halves.
     pub ymm: bool,
     /// Callee-saved general registers written anywhere, bit i = register number i (rbx 3, rbp 5, r12–r15).
     pub callee_saved_written: u16,
