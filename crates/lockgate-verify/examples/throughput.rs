@@ -1,4 +1,5 @@
-//! `throughput MODULE`: parses and verifies a module again and again; prints the median MiB of text per second.
+//! `throughput MODULE`: parses and verifies a module again and again; prints MiB of text per second, the median run's and
+//! the best one's (on a busy machine only the best one says something).
 
 use lockgate_verify::{Module, verify};
 use std::time::Instant;
@@ -17,10 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect::<Result<_, _>>()?;
     seconds.sort_by(f64::total_cmp);
     let megabytes = report.text_bytes as f64 / (1 << 20) as f64;
-    println!(
-        "{:.0} MiB/s (median of {RUNS}; {megabytes:.2} MiB of text, {} instructions)",
-        megabytes / seconds[RUNS / 2],
-        report.instructions
-    );
+    let (median, best) = (megabytes / seconds[RUNS / 2], megabytes / seconds[0]);
+    println!("{median:.0} MiB/s median, {best:.0} best of {RUNS} runs");
+    println!("{megabytes:.2} MiB of text, {} instructions", report.instructions);
     Ok(())
 }

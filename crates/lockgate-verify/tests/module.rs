@@ -220,6 +220,28 @@ fn flipped_bits_are_harmless() {
     assert!(refused > 1000 && rejected > 4000, "{refused} refused, {rejected} rejected");
 }
 
+/// Every 4-byte word of the tables replaced by numbers at the edges of arithmetic, alone and together with the next one.
+#[test]
+fn extreme_numbers_are_harmless() {
+    for gnu_hash in [false, true] {
+        let file = FileBuilder { gnu_hash, ..FileBuilder::default() }.build();
+        let tables = (0..0x800).chain(at::DATA..at::DATA + 0x100);
+        for place in tables.step_by(4) {
+            for value in
+                [1, 1 << 31, 1 << 32, 1 << 63, u64::MAX, u64::MAX - 7, file.len() as u64, 0xffff_f000]
+            {
+                for size in [4, 8] {
+                    let mut file = file.clone();
+                    file[place..place + size].copy_from_slice(&value.to_le_bytes()[..size]);
+                    if let Ok(module) = Module::parse(&file) {
+                        let _ = verify(&module);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Hostile tables whose names overlap must not multiply memory or time.
 #[test]
 fn overlapping_names_are_refused() {
