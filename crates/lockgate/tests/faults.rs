@@ -139,11 +139,40 @@ fn a_killed_domain_stops_and_stays_stopped() {
     });
     started.wait();
     // Whether the kill comes before or after the entry, the call ends.
-    while !thread.is_finished() {
-        killer.kill();
-        std::thread::yield_now();
-    }
+    killer.kill();
     assert_eq!(thread.join().unwrap(), FaultKind::Killed);
     let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
     assert!(matches!(fine.call(), Err(CallError::Killed(_))));
+}
+
+/// A limited domain inside one without a limit; and the limit of the outer one when the inner one loops.
+#[test]
+fn limits_hold_in_nested_calls() {
+    let limit = Duration::from_millis(30);
+    let outer_source =
+        "extern int host(void); int ask(void) { return host(); } int loop_after(void) { host(); for (;;) ; }";
+    for (inner_limit, outer_limit) in [(Some(limit), None), (None, Some(limit)), (Some(limit), Some(limit))] {
+        let options = |limit: Option<Duration>| match limit {
+            Some(limit) => DomainOptions::new().time_limit(limit),
+            None => DomainOptions::new(),
+        };
+        let inner = Guest::c(SOURCE).domain_with(options(inner_limit));
+        let forever = inner.bind::<extern "C" fn()>("forever").unwrap();
+        let host = lockgate::HostFunction::new(move |_: &Domain| -> i32 {
+            let kind = forever.call().unwrap_err().fault().unwrap().kind();
+            assert_eq!(kind, FaultKind::TimeOut);
+            7
+        });
+        let outer = Guest::c(outer_source)
+            .gate("int host(void)")
+            .domain_with(options(outer_limit).gate("host", host));
+        let ask = outer.bind::<extern "C" fn() -> i32>("ask").unwrap();
+        match ask.call() {
+            Ok(value) => assert!(value == 7 && outer_limit.is_none()),
+            Err(error) => {
+                assert!(outer_limit.is_some(), "{error}");
+                assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut);
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What gates do in Rust: system calls, closures, and ending the call in progress.
-use super::layout::{ENTRY, EntryRecord, GATE, GateRecord, IDLE, RECORD, Record, SyscallFrame};
-use super::signals_sys::why_stop;
+use super::layout::{ENTRY, EntryRecord, GATE, GateRecord, RECORD, SyscallFrame};
+use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
@@ -97,15 +97,13 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord) -> u32 {
     unsafe {
         let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
         let block = state.block;
-        let stop = why_stop(state, entry(gate));
-        if let Some(cause) = stop
+        if let Some(cause) = why_stop(state, entry(gate))
             && (*state.fault.get()).is_none()
         {
             record_fault(state, gate, cause);
         }
         let ends = (*state.fault.get()).is_some();
-        let outermost = (*entry(gate).cast::<Record>().byte_sub(RECORD as usize)).kind == IDLE;
-        (*block).pending = u64::from(ends && stop == Some(Cause::TimeLimit) && !outermost);
+        (*block).pending = u64::from(outer_must_stop(state, entry(gate).cast()));
         if ends {
             (*block).status = STATUS_FAULT;
         }
@@ -133,7 +131,6 @@ pub(super) unsafe extern "C" fn lockgate_argument_fault(gate: *mut GateRecord) {
         let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
         record_fault(state, gate, Cause::Arguments);
         (*state.block).status = STATUS_FAULT;
-        (*state.block).pending = 0;
     }
 }
 

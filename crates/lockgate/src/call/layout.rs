@@ -25,9 +25,9 @@ pub(crate) struct ThreadBlock {
     pub records_end: u64,
     /// Not 0: something ends the call at the next return from a gate.
     pub pending: u64,
-    /// Number of outermost calls under a time limit so far.
+    /// Number of calls so far that put the thread under a time limit.
     pub sequence: u64,
-    /// Limit of the outermost call in progress, milliseconds; 0 if it has none.
+    /// The limit in force, milliseconds, of the outermost call in progress that has one; 0 if none has.
     pub limit: u64,
     /// Not 0 after a call that did not return: see [`super::thread_sys::take_error`].
     pub status: u64,
@@ -80,6 +80,8 @@ pub(crate) struct EntryRecord {
     pub result_inside: u64,
     /// Room for the control word on the way out.
     pub x87_now: u32,
+    /// 1 if the time limit in force is this call's.
+    pub limited: u32,
 }
 
 /// Bytes of the proxy's frame: padding, six callee-saved registers, return address. Keeps the stack

@@ -194,6 +194,7 @@ lockgate_exit:
     mov {EXTRAS}(%r11),%r14d
     lea .Lreturn_extras(%rip),%rax
     mov %rax,{CONTINUATION}(%r10)
+    movl $0,{LIMITED}(%r10)
 
     test ${RESULT},%r14d # result in memory: make room on the data stack
     jz 1f
@@ -230,8 +231,9 @@ lockgate_exit:
 5:
     test ${LIMIT_BIT},%r14d
     jz .Lwindow
-    cmpl ${IDLE},{KIND}-{RECORD}(%r10) # nested calls are within the outermost call's limit
+    cmpq $0,%fs:{BLOCK_LIMIT}(%rbx) # a nested call is within the limit in force
     jne .Lwindow
+    movl $1,{LIMITED}(%r10)
     incq %fs:{SEQUENCE}(%rbx)
     mov {LIMIT}(%r11),%rax
     mov %rax,%fs:{BLOCK_LIMIT}(%rbx)
@@ -273,8 +275,8 @@ lockgate_exit:
 3:
     test ${LIMIT_BIT},%r14d
     jz 4f
-    cmpl ${IDLE},{KIND}-{RECORD}(%r10)
-    jne 4f
+    cmpl $0,{LIMITED}(%r10)
+    je 4f
     movq $0,%fs:{BLOCK_LIMIT}(%rbx)
 4:
     test ${RESULT},%r14d
@@ -382,6 +384,7 @@ lockgate_invoke:
     MXCSR = const offset_of!(EntryRecord, mxcsr),
     X87_CONTROL = const offset_of!(EntryRecord, x87_control),
     X87_NOW = const offset_of!(EntryRecord, x87_now),
+    LIMITED = const offset_of!(EntryRecord, limited),
     X87_MASKS = const X87_MASKS,
     X87_ENVIRONMENT = const EXTRA_X87_ENVIRONMENT,
     RESULT_HOST = const offset_of!(EntryRecord, result),

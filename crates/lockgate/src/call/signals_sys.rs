@@ -3,7 +3,7 @@
 //! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
 //! thread's innermost record alone (rule R14). All handlers of the process must run on the alternate stack
 //! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
-use super::layout::{ENTRY, EntryRecord, GATE, IDLE, RECORD, Record};
+use super::layout::{ENTRY, EXTRA_LIMIT, EntryRecord, IDLE, RECORD, Record};
 use super::thread_sys::{self, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
@@ -148,6 +148,19 @@ pub(crate) fn nudge(tid: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, NUDGE.load(Ordering::Acquire)) };
 }
 
+/// Lets the signals through that the library lives by: a fault while its signal is blocked would end the process.
+pub(super) fn unblock() {
+    // SAFETY: changes the calling thread's mask only.
+    unsafe {
+        let mut ours = std::mem::zeroed();
+        libc::sigemptyset(&mut ours);
+        for signal in FAULTS.into_iter().chain([NUDGE.load(Ordering::Acquire)]) {
+            libc::sigaddset(&mut ours, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, ptr::null_mut());
+    }
+}
+
 /// Keeps the process's signals away from the calling thread: they are for the host's threads.
 pub(crate) fn block_all() {
     // SAFETY: changes the calling thread's mask only.
@@ -191,16 +204,13 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
             return;
         }
         (*block).alternate_size = u64::MAX; // the next entry asks whether its domain was killed
-        if (*(*block).top).kind == GATE {
-            (*block).pending = 1; // the gate looks again when the host's function returns
-            return;
-        }
+        (*block).pending = 1; // the next return from a gate looks again
         let Some((state, record)) = inside(frame) else { return };
         let Some(cause) = why_stop(state, record) else { return };
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
         let base = (*(*record).binding).window;
         if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
-            return; // in the proxy: the next nudge finds it inside or outside
+            return; // in the proxy or a gate: nudges come until one finds it inside or outside
         }
         let raw = RawFault { cause, address: 0, registers: Registers::of(frame) };
         leave(state, record, raw, frame);
@@ -214,12 +224,47 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
 pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
     // SAFETY: live records have live bindings; the block is our own.
     unsafe {
-        if (*(*(*record).binding).domain).is_killed() {
+        let binding = (*record).binding;
+        if (*(*binding).domain).is_killed() {
             return Some(Cause::Killed);
         }
         let block = state.block;
         let overdue = state.overdue.load(Ordering::Acquire);
-        (overdue != 0 && overdue == (*block).sequence && (*block).limit != 0).then_some(Cause::TimeLimit)
+        let passed = overdue != 0 && overdue == (*block).sequence && (*block).limit != 0;
+        (passed && within_limited(record.cast())).then_some(Cause::TimeLimit)
+    }
+}
+
+/// True if `record` is the call whose limit is in force, or nested in it.
+unsafe fn within_limited(mut record: *const Record) -> bool {
+    // SAFETY: records down to the first are valid.
+    unsafe {
+        while (*record).kind != IDLE {
+            let entry = record.cast::<EntryRecord>();
+            let extras = if (*record).kind == ENTRY { (*(*entry).binding).extras } else { 0 };
+            if extras & EXTRA_LIMIT != 0 && (*entry).limited != 0 {
+                return true;
+            }
+            record = record.byte_sub(RECORD as usize);
+        }
+        false
+    }
+}
+
+/// True if an entry that `record` is nested in must end, too.
+///
+/// # Safety
+/// `record` is a live record of the calling thread.
+pub(super) unsafe fn outer_must_stop(state: &ThreadState, mut record: *const Record) -> bool {
+    // SAFETY: records down to the first are valid.
+    unsafe {
+        while (*record).kind != IDLE {
+            record = record.byte_sub(RECORD as usize);
+            if (*record).kind == ENTRY && why_stop(state, record.cast()).is_some() {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -244,9 +289,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         *state.fault.get() = Some(raw);
         let block = state.block;
         (*block).status = STATUS_FAULT;
-        // An overdue outermost call goes on to end at its gate, if this entry is nested in it.
-        let below = (*record.cast::<Record>().byte_sub(RECORD as usize)).kind;
-        (*block).pending = u64::from(raw.cause == Cause::TimeLimit && below != IDLE);
+        (*block).pending = u64::from(outer_must_stop(state, record.cast()));
         let registers = &mut frame.uc_mcontext.gregs;
         registers[..libc::REG_RIP as usize].fill(0);
         registers[libc::REG_RSP as usize] = (*record).host as i64;

@@ -1,5 +1,5 @@
 //! The runtime's side of a host thread: its block, records, slot table and alternate stack.
-use super::layout::{GATE, GateRecord, IDLE, RECORD, Record, ThreadBlock};
+use super::layout::{ENTRY, EXTRA_LIMIT, GATE, GateRecord, RECORD, Record, ThreadBlock};
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::RawFault;
@@ -205,6 +205,7 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
         }
     };
     state.use_alternate_stack().map_err(CallError::memory)?;
+    super::signals_sys::unblock();
     let block = block();
     // SAFETY: our own thread's block; its size is published last.
     unsafe {
@@ -313,11 +314,11 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
                 let gate = top.cast::<GateRecord>();
                 ptr::write_volatile(state.slot((*(*entry).binding).id), (*gate).slot);
             }
-            (*block).top = top.byte_sub(RECORD as usize);
-            if (*(*block).top).kind == IDLE {
+            let limits = (*(*entry).binding).extras & EXTRA_LIMIT != 0 && (*entry).limited != 0;
+            if (*top).kind == ENTRY && limits {
                 (*block).limit = 0;
-                (*block).pending = 0;
             }
+            (*block).top = top.byte_sub(RECORD as usize);
         }
         (*block).top
     }

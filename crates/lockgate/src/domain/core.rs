@@ -175,7 +175,7 @@ impl Core {
     pub fn kill(&self) {
         self.killed.store(true, Ordering::Release);
         self.process.kill();
-        watch::nudge_all();
+        watch::tell_of_kill();
     }
 
     /// Gives the thread a stack slot and thread-local storage, and lets it in.

@@ -1,7 +1,7 @@
 //! Emulated system calls: the mechanism, apart from policy.
 //!
 //! A module cannot execute `syscall`; gate slot 0 brings its calls here with Linux's numbers and
-//! registers. [`table`] lists every call that exists, one line each; everything else answers `ENOSYS` and
+//! registers. [`TABLE`] lists every call that exists, one line each; everything else answers `ENOSYS` and
 //! is counted ([`Process::refused`]). What a call may reach is decided by [`Grants`]: nothing granted,
 //! nothing reachable but memory, clocks, random numbers and exit.
 //!
