@@ -1,6 +1,6 @@
 //! Instructions that read or set rsp itself: pushes and pops, frames, computed stack pointers (rule V3).
 
-use iced_x86::{Encoder, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Encoder, Instruction, Mnemonic, OpKind, Register, RflagsBits};
 use lockgate_abi::code::MAX_MOVE;
 
 use crate::decode::{is_rsp, memory_operand};
@@ -246,7 +246,7 @@ impl Rewriter<'_> {
         if is_free {
             value(self)?;
             self.put(encode::set_rsp());
-        } else if let Some(other) = self.register_free_across(index, &SCRATCH) {
+        } else if let Some(other) = self.register_free_across(index) {
             self.put(encode::copy(true, R11, other));
             value(self)?;
             self.put(encode::set_rsp());
@@ -258,21 +258,26 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Unit U2 where the arithmetic flags must survive: they wait in rax, and rax in a free register.
+    /// Unit U2 where the arithmetic flags must survive: they wait in rax, and rax below the red zone of the new rsp.
     fn computed_keeping_flags(
         &mut self,
         index: usize,
         value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
     ) -> Result<(), Reason> {
-        let uses_rax = self.live.effect(self.text, index, RAX) != Effect::None;
-        let spare = self.register_free_across(index, &SCRATCH[1..]);
-        let spare = spare.filter(|_| !uses_rax).ok_or_else(flags_in_the_way)?;
-        self.put(encode::copy(true, RAX, spare));
+        // The flags of the change itself are another matter.
+        if self.text.code[index].code.rflags_modified() != RflagsBits::NONE {
+            return Err(flags_in_the_way());
+        }
+        let slot = self.slot(Slot::Accumulator);
+        let to_data = match value(self)? {
+            Stack::Data => DISTANCE as i32,
+            Stack::Control => 0,
+        };
+        self.put(encode::store_at(RAX, R11, slot + to_data));
         self.out.put(&encode::FLAGS_TO_RAX);
-        value(self)?;
         self.put(encode::set_rsp());
         self.out.put(&encode::FLAGS_FROM_RAX);
-        self.put(encode::copy(true, spare, RAX));
+        self.put(encode::load(RAX, slot));
         Ok(())
     }
 
@@ -293,13 +298,13 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// The first of `candidates` that instruction `index` does not use and that is free after it.
-    fn register_free_across(&mut self, index: usize, candidates: &[Reg]) -> Option<Reg> {
+    /// A register but r11 that instruction `index` does not use and that is free after it.
+    fn register_free_across(&mut self, index: usize) -> Option<Reg> {
         let text = self.text;
         if index + 1 >= text.code.len() {
             return None;
         }
-        candidates.iter().copied().find(|&reg| {
+        [RAX, 1, 2, 6, 7, 8, 9, 10].into_iter().find(|&reg| {
             self.live.effect(text, index, reg) == Effect::None && self.live.free(text, index + 1, reg)
         })
     }
@@ -337,9 +342,6 @@ impl Rewriter<'_> {
 fn flags_in_the_way() -> Reason {
     Reason::new("the flags are used across a computed change of rsp", "test again after it")
 }
-
-/// Registers that a callee may change, but r11; rax first.
-const SCRATCH: [Reg; 8] = [RAX, 1, 2, 6, 7, 8, 9, 10];
 
 /// `code` with register `reg` as operand `operand`, in the size that the operand had, and its encoding.
 pub(crate) fn with_register(
