@@ -8,7 +8,9 @@ const WORTH_A_BAR: u64 = 1 << 20;
 /// Calls `work` with a [`lockgate_toolchain::Progress`] that draws a bar.
 pub fn with_bar<T>(work: impl FnOnce(lockgate_toolchain::Progress<'_>) -> T) -> T {
     let bar = ProgressBar::no_length();
-    bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {percent}%").expect("the template is constant"));
+    bar.set_style(
+        ProgressStyle::with_template("{msg} {wide_bar} {percent}%").expect("the template is constant"),
+    );
     let result = work(&|what: &str, done: u64, total: u64| {
         if total >= WORTH_A_BAR {
             bar.set_message(what.to_owned());

@@ -24,7 +24,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let bytes = std::fs::read(&args.input).with_context(|| format!("cannot read {}", args.input.display()))?;
+    let bytes =
+        std::fs::read(&args.input).with_context(|| format!("cannot read {}", args.input.display()))?;
     let name = args.input.to_string_lossy();
     let options = Options { pinpoint: args.pinpoint, ..Options::default() };
     let rewritten = match lockgate_rewrite::is_archive(&bytes) {
@@ -34,7 +35,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         })?,
         false => lockgate_rewrite::rewrite_object(&name, &bytes, &options)?,
     };
-    std::fs::write(&args.output, &rewritten.bytes).with_context(|| format!("cannot write {}", args.output.display()))?;
+    std::fs::write(&args.output, &rewritten.bytes)
+        .with_context(|| format!("cannot write {}", args.output.display()))?;
     if args.verbose {
         println!("{:#?}", rewritten.stats);
     }
