@@ -50,10 +50,14 @@ impl Rewriter<'_> {
             }
             FlowControl::IndirectCall | FlowControl::IndirectBranch => self.indirect(index),
             FlowControl::Interrupt | FlowControl::Exception => match code.mnemonic() {
-                Mnemonic::Int3 => Ok(self.out.put(&[0xcc])),
+                Mnemonic::Int3 => {
+                    self.out.put(&[0xcc]);
+                    Ok(())
+                }
                 Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => {
                     self.settle(false);
-                    Ok(self.out.put(&[0x0f, 0x0b]))
+                    self.out.put(&[0x0f, 0x0b]);
+                    Ok(())
                 }
                 _ => Err(unknown_branch()),
             },

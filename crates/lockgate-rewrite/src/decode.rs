@@ -162,7 +162,7 @@ impl Text {
         GasFormatter::new().format(&ins.code, &mut text);
         let section = object.sections[self.section].name.clone();
         let place = Place { section, offset: ins.code.ip(), instruction: Some(text) };
-        Error { file: file.into(), place: Some(place), reason }
+        Error { file: file.into(), place: Some(Box::new(place)), reason }
     }
 }
 

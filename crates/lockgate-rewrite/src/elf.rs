@@ -9,7 +9,6 @@ pub mod sht {
     pub const NULL: u32 = 0;
     pub const PROGBITS: u32 = 1;
     pub const SYMTAB: u32 = 2;
-    pub const STRTAB: u32 = 3;
     pub const RELA: u32 = 4;
     pub const NOBITS: u32 = 8;
     pub const REL: u32 = 9;
@@ -29,21 +28,20 @@ pub mod shf {
 
 /// Relocation types of x86-64 (`R_X86_64_*`).
 pub mod reloc {
-    #![allow(missing_docs)]
+    // Some of these are only expected, never made.
+    #![allow(missing_docs, dead_code)]
     pub const NONE: u32 = 0;
     pub const ABS64: u32 = 1;
     pub const PC32: u32 = 2;
-    pub const GOT32: u32 = 3;
     pub const PLT32: u32 = 4;
     pub const GOTPCREL: u32 = 9;
     pub const ABS32: u32 = 10;
     pub const ABS32S: u32 = 11;
     pub const PC16: u32 = 13;
     pub const PC8: u32 = 15;
-    pub const DTPOFF64: u32 = 17;
-    pub const TPOFF64: u32 = 18;
     pub const TLSGD: u32 = 19;
     pub const TLSLD: u32 = 20;
+    pub const DTPOFF64: u32 = 17;
     pub const DTPOFF32: u32 = 21;
     pub const GOTTPOFF: u32 = 22;
     pub const TPOFF32: u32 = 23;
@@ -51,7 +49,6 @@ pub mod reloc {
     pub const GOTOFF64: u32 = 25;
     pub const GOTPC32: u32 = 26;
     pub const SIZE32: u32 = 32;
-    pub const SIZE64: u32 = 33;
     pub const GOTPC32_TLSDESC: u32 = 34;
     pub const TLSDESC_CALL: u32 = 35;
     pub const GOTPCRELX: u32 = 41;
@@ -61,14 +58,11 @@ pub mod reloc {
 /// Symbol types (`STT_*`) and bindings (`STB_*`).
 pub mod sym {
     #![allow(missing_docs)]
-    pub const NOTYPE: u8 = 0;
-    pub const OBJECT: u8 = 1;
     pub const FUNC: u8 = 2;
     pub const SECTION: u8 = 3;
     pub const FILE: u8 = 4;
     pub const IFUNC: u8 = 10;
     pub const LOCAL: u8 = 0;
-    pub const GLOBAL: u8 = 1;
     pub const WEAK: u8 = 2;
 }
 

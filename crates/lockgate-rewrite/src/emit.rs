@@ -287,6 +287,9 @@ impl Emitter {
         for code in &self.code {
             let (Some(start), Some(&end)) = (starts.next(), starts.peek()) else { break };
             map.insert(start, end, address(code.entry), address(code.end));
+            if code.body != code.entry {
+                map.push_body(start, address(code.body));
+            }
         }
         for &(pos, bias) in &self.biases {
             map.push_bias(address(pos), bias);

@@ -44,22 +44,13 @@ pub(crate) struct Parts<'a> {
     pub(crate) rex: u8,
     /// Opcode (or VEX/EVEX prefix) to end.
     pub(crate) rest: &'a [u8],
-    /// Offset of `rest` in the instruction.
-    pub(crate) rest_at: usize,
 }
 
 impl<'a> Parts<'a> {
     /// Takes the bytes of one instruction apart.
     pub(crate) fn of(bytes: &'a [u8]) -> Parts<'a> {
-        let mut parts = Parts {
-            operand_size: false,
-            address_size: false,
-            lock: false,
-            repeat: 0,
-            rex: 0,
-            rest: bytes,
-            rest_at: 0,
-        };
+        let mut parts =
+            Parts { operand_size: false, address_size: false, lock: false, repeat: 0, rex: 0, rest: bytes };
         let mut at = 0;
         loop {
             match bytes[at] {
@@ -76,7 +67,7 @@ impl<'a> Parts<'a> {
             parts.rex = bytes[at];
             at += 1;
         }
-        Parts { rest: &bytes[at..], rest_at: at, ..parts }
+        Parts { rest: &bytes[at..], ..parts }
     }
 
     /// Offset in `rest` of the ModRM byte, for instructions that have one.

@@ -40,7 +40,7 @@ pub struct Error {
     /// The object's name; for members of archives `archive(member)`.
     pub file: String,
     /// Where in the object, unless the object as a whole is meant.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// Why, and what to do.
     pub reason: Reason,
 }
@@ -67,6 +67,6 @@ impl Error {
     /// A refusal at `section` + `offset`.
     pub fn at(file: impl Into<String>, section: impl Into<String>, offset: u64, reason: Reason) -> Self {
         let place = Place { section: section.into(), offset, instruction: None };
-        Error { file: file.into(), place: Some(place), reason }
+        Error { file: file.into(), place: Some(Box::new(place)), reason }
     }
 }

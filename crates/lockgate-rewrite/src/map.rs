@@ -13,6 +13,8 @@ pub struct SectionMap {
     /// By old offset: new offset one past the code of the instruction that *ends* there, before any
     /// alignment padding.
     ends: Vec<u32>,
+    /// Ordered by old offset: instructions with an entry label, `(old offset, new offset after the label)`.
+    bodies: Vec<(u32, u32)>,
     /// Ordered by offset: `(new offset, bias)`; a bias holds up to the next event.
     biases: Vec<(u32, i32)>,
 }
@@ -20,13 +22,23 @@ pub struct SectionMap {
 impl SectionMap {
     /// An empty map of a section of `old_size` bytes.
     pub(crate) fn new(old_size: usize) -> Self {
-        SectionMap { starts: vec![NONE; old_size + 1], ends: vec![NONE; old_size + 1], biases: Vec::new() }
+        SectionMap {
+            starts: vec![NONE; old_size + 1],
+            ends: vec![NONE; old_size + 1],
+            bodies: Vec::new(),
+            biases: Vec::new(),
+        }
     }
 
     /// Records that the instruction at `[old_start, old_end)` became `[new_start, new_end)`.
     pub(crate) fn insert(&mut self, old_start: u32, old_end: u32, new_start: u32, new_end: u32) {
         self.starts[old_start as usize] = new_start;
         self.ends[old_end as usize] = new_end;
+    }
+
+    /// Records that the instruction at `old` got an entry label, which ends at `new`. Called in ascending order.
+    pub(crate) fn push_body(&mut self, old: u32, new: u32) {
+        self.bodies.push((old, new));
     }
 
     /// Closes the map: `new_size` is the size of the new section.
@@ -52,20 +64,17 @@ impl SectionMap {
         }
     }
 
-    /// Size of the original section, bytes.
-    pub fn old_size(&self) -> u64 {
-        self.starts.len() as u64 - 1
-    }
-
-    /// Size of the rewritten section, bytes.
-    pub fn new_size(&self) -> u64 {
-        u64::from(*self.starts.last().expect("a map has at least one entry"))
-    }
-
     /// New offset of the instruction (or the section's end) at `old`; `None` if `old` is inside one.
     /// Use it for places that control reaches: functions, targets, line rows, starts of ranges.
     pub fn start(&self, old: u64) -> Option<u64> {
         lookup(&self.starts, old)
+    }
+
+    /// As [`start`](Self::start), but after the entry label if there is one: where direct branches go, so that
+    /// every way to the instruction passes there.
+    pub fn body(&self, old: u64) -> Option<u64> {
+        let labelled = self.bodies.binary_search_by_key(&old, |&(old, _)| old.into());
+        labelled.map_or_else(|_| self.start(old), |index| Some(self.bodies[index].1.into()))
     }
 
     /// New offset one past the code of the instruction that ends at `old`; `None` if none ends there.

@@ -186,7 +186,10 @@ impl<'a> Rewriter<'a> {
                 self.nop(ins);
                 return Ok(());
             }
-            Mnemonic::Endbr64 => return Ok(self.out.put(&LABEL)),
+            Mnemonic::Endbr64 => {
+                self.out.put(&LABEL);
+                return Ok(());
+            }
             _ => (),
         }
         if stack::writes_rsp(ins) {
