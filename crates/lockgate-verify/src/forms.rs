@@ -160,7 +160,7 @@ const ROWS: usize = 128 + 256;
 /// The allow-list, indexed.
 pub(crate) struct Forms {
     /// Per row and opcode, an index into `forms`; 0 is the refusal.
-    index: Vec<u16>,
+    index: Box<[u16; ROWS << 8]>,
     forms: Vec<Form>,
 }
 
@@ -195,7 +195,7 @@ impl Forms {
         for line in lines {
             by_opcode.entry(line.index).or_default().push(line);
         }
-        let mut this = Forms { index: vec![0; ROWS << 8], forms: vec![Form::default()] };
+        let mut this = Forms { index: Box::new([0; ROWS << 8]), forms: vec![Form::default()] };
         for (index, lines) in by_opcode {
             let entry = this.forms.len() as u16;
             if let [Line { digit: None, form, .. }] = lines[..] {
