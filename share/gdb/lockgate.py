@@ -15,6 +15,7 @@ import struct
 import tempfile
 
 import gdb
+from gdb.FrameDecorator import FrameDecorator
 from gdb.unwinder import Unwinder, register_unwinder
 
 # crates/lockgate/src/debug/registry_sys.rs
@@ -141,6 +142,29 @@ def is_thunk(pc):
         return False
 
 
+class Gate(FrameDecorator):
+    """A gate's frame under its own name: it is a signal frame only so that the stack may change there."""
+
+    def function(self):
+        return self.inferior_frame().name()
+
+
+class Gates:
+    """Filter of backtraces."""
+
+    name = "lockgate"
+    priority = 100
+    enabled = True
+
+    def filter(self, frames):
+        return map(self.decorate, frames)
+
+    @staticmethod
+    def decorate(frame):
+        name = frame.inferior_frame().name()
+        return Gate(frame) if name and name.startswith("lockgate_gate_") else frame
+
+
 class Lockgate(gdb.Command):
     """Commands for programs that use Lockgate."""
 
@@ -172,6 +196,7 @@ class LoadSymbols(gdb.Command):
 
 SYMBOLS = Symbols()
 register_unwinder(None, RuntimeCode(), replace=True)
+gdb.frame_filters[Gates.name] = Gates()
 Changed()
 # A process that gdb attaches to has its modules already.
 gdb.events.stop.connect(lambda event: SYMBOLS.sync())

@@ -2,7 +2,7 @@
 
 use super::bytes::Cursor;
 use super::splice::{Splice, Spliced};
-use super::{Context, Malformed, Section};
+use super::{Context, Edge, Malformed, Section};
 
 /// Re-emits a section of address ranges.
 pub(super) fn rewrite(section: &Section<'_>, context: &Context<'_>) -> Result<Spliced, Malformed> {
@@ -22,7 +22,7 @@ pub(super) fn rewrite(section: &Section<'_>, context: &Context<'_>) -> Result<Sp
             let at = cursor.pos();
             let (_, len) = (cursor.uint(8)?, cursor.uint(8)?);
             let Some(target) = section.reloc_at(at).and_then(|reloc| context.target(reloc)) else { continue };
-            if let Some((start, end)) = context.range(at, target, len)? {
+            if let Some((start, end)) = context.range(at, target, len, Edge::Entry)? {
                 splice.copy_to(at + 8)?;
                 splice.replace_to(at + 16, &(end - start).to_le_bytes())?;
             }

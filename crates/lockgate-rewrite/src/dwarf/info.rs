@@ -13,7 +13,7 @@ use gimli::{
 use super::bytes::{push_sleb, push_uleb};
 use super::expr::{self, EntryRef, Role};
 use super::splice::{Splice, Spliced};
-use super::{Context, Malformed, Section, Sections, Stats, sections};
+use super::{Context, Edge, Malformed, Section, Sections, Stats, sections};
 use crate::elf::{Object, reloc};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -37,8 +37,8 @@ pub(super) struct Unit {
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     units: Vec<Unit>,
-    /// Starts of lists and the index of their unit.
-    heads: BTreeMap<Place, usize>,
+    /// Starts of lists, the index of their unit, and what the starts of their ranges stand for.
+    heads: BTreeMap<Place, (usize, Edge)>,
     /// What the fields of `.debug_addr` sections point at.
     addresses: BTreeMap<Place, Place>,
 }
@@ -56,10 +56,10 @@ impl Lists {
         lists
     }
 
-    /// The lists that start in section `index`: offset and unit, by offset.
-    pub(super) fn heads_in(&self, index: usize) -> impl Iterator<Item = (usize, &Unit)> {
+    /// The lists that start in section `index`, by offset: offset, unit, and what starts of ranges stand for.
+    pub(super) fn heads_in(&self, index: usize) -> impl Iterator<Item = (usize, &Unit, Edge)> {
         let heads = self.heads.range((index, 0)..=(index, u64::MAX));
-        heads.map(|(&(_, offset), &unit)| (offset as usize, &self.units[unit]))
+        heads.map(|(&(_, offset), &(unit, edge))| (offset as usize, &self.units[unit], edge))
     }
 
     /// The place that address number `index` of `unit` is.
@@ -211,7 +211,9 @@ impl<'a> Walk<'a> {
                 let (name, form) = (attribute.name(), attribute.form());
                 attributes.push(Attribute { name, form, value: attribute.value(), range });
             }
-            // The first entry is the unit's own: it says what the others' lists count from.
+            // The first entry is the unit's own: it says what the others' lists count from, and its ranges are
+            // all of the code.
+            let edge = if unit_index.is_none() { Edge::Entry } else { Edge::Body };
             let unit_index = *match unit_index {
                 Some(ref index) => index,
                 None => {
@@ -221,7 +223,7 @@ impl<'a> Walk<'a> {
                 }
             };
             self.stats.entries += 1;
-            self.entry(&unit, unit_index, entry.tag(), &attributes)?;
+            self.entry(&unit, (unit_index, edge), entry.tag(), &attributes)?;
         }
         self.splice.copy_to(end)?;
         self.splice.patch_length(new_start);
@@ -247,7 +249,7 @@ impl<'a> Walk<'a> {
     fn entry(
         &mut self,
         unit: &Unit,
-        unit_index: usize,
+        lists_of: (usize, Edge),
         tag: DwTag,
         attributes: &[Attribute<'_>],
     ) -> Result<(), Malformed> {
@@ -256,20 +258,18 @@ impl<'a> Walk<'a> {
         for attribute in attributes {
             match &attribute.value {
                 AttributeValue::Addr(_) => {
-                    let range_end = match attribute.name {
-                        dw::DW_AT_high_pc | dw::DW_AT_call_return_pc => true,
+                    let edge = match attribute.name {
+                        dw::DW_AT_high_pc | dw::DW_AT_call_return_pc => Edge::End,
                         // Before DWARF 5 a call site's address is its return address.
-                        dw::DW_AT_low_pc => tag == dw::DW_TAG_GNU_call_site,
-                        _ => false,
+                        dw::DW_AT_low_pc if tag == dw::DW_TAG_GNU_call_site => Edge::End,
+                        _ => lists_of.1,
                     };
-                    if range_end {
-                        self.splice.mark_range_end(attribute.range.start);
-                    }
+                    self.splice.mark(attribute.range.start, edge);
                 }
                 AttributeValue::Udata(_) | AttributeValue::Sdata(_)
                     if matches!(attribute.name, dw::DW_AT_high_pc | dw::DW_AT_entry_pc) =>
                 {
-                    self.length(attribute, low)?;
+                    self.length(attribute, low, lists_of.1)?;
                 }
                 AttributeValue::UnitRef(UnitOffset(entry)) => {
                     if attribute.form == dw::DW_FORM_ref_udata {
@@ -287,11 +287,12 @@ impl<'a> Walk<'a> {
                 AttributeValue::LocationListsRef(_) | AttributeValue::RangeListsRef(_)
                     if attribute.name != dw::DW_AT_GNU_locviews =>
                 {
-                    let head = self.target(attribute);
-                    self.lists.heads.extend(head.map(|head| (head, unit_index)));
+                    if let Some(head) = self.target(attribute) {
+                        self.lists.heads.entry(head).or_insert(lists_of);
+                    }
                 }
                 AttributeValue::DebugLocListsBase(_) | AttributeValue::DebugRngListsBase(_) => {
-                    self.indexed_lists(attribute, unit_index);
+                    self.indexed_lists(attribute, lists_of.0);
                 }
                 _ => {}
             }
@@ -313,14 +314,14 @@ impl<'a> Walk<'a> {
     }
 
     /// An offset from the entry's first address, in bytes of code.
-    fn length(&mut self, attribute: &Attribute<'_>, low: Option<Place>) -> Result<(), Malformed> {
+    fn length(&mut self, attribute: &Attribute<'_>, low: Option<Place>, edge: Edge) -> Result<(), Malformed> {
         let at = attribute.range.start;
         let (Some(low), Some(len)) = (low, attribute.value.udata_value()) else { return Ok(()) };
         let new = if attribute.name == dw::DW_AT_entry_pc {
-            let start = self.context.start(at, low)?;
-            start.zip(self.context.start(at, (low.0, low.1.wrapping_add(len)))?)
+            let start = self.context.locate(at, low, edge)?;
+            start.zip(self.context.locate(at, (low.0, low.1.wrapping_add(len)), edge)?)
         } else {
-            self.context.range(at, low, len)?
+            self.context.range(at, low, len, edge)?
         };
         let Some((start, end)) = new else { return Ok(()) };
         let len = end.wrapping_sub(start);
@@ -408,7 +409,8 @@ impl<'a> Walk<'a> {
         let table = table as usize;
         let count = table.checked_sub(4).and_then(word).unwrap_or(0);
         for entry in 0..count.min(data.len() / 4) {
-            let head = word(table + 4 * entry).map(|offset| ((index, (table + offset) as u64), unit_index));
+            let head = word(table + 4 * entry).map(|offset| (index, (table + offset) as u64));
+            let head = head.map(|head| (head, (unit_index, Edge::Body)));
             self.lists.heads.extend(head);
         }
     }

@@ -1,17 +1,25 @@
 //! `.debug_line` (DWARF 2 to 5): line programs with their address advances re-emitted. Every row stays, with
-//! its file, line and flags; only its address moves.
+//! its file, line and flags; only its address moves. Where an instruction got an entry label, its row is after
+//! the label, so that a breakpoint there stops direct branches, too; the label gets a row of the same line that
+//! is no statement.
 
-use super::bytes::{Cursor, push_uleb};
+use super::bytes::{Cursor, push_sleb, push_uleb};
 use super::splice::{Splice, Spliced};
-use super::{Context, Malformed, Section, Stats};
+use super::{Context, Edge, Malformed, Section, Stats};
 
 /// Numbers of the standard opcodes (DWARF 5 §6.2.5.2) and of the extended ones (§6.2.5.3).
 const COPY: u8 = 1;
 const ADVANCE_PC: u8 = 2;
+const ADVANCE_LINE: u8 = 3;
+const NEGATE_STMT: u8 = 6;
+const SET_BASIC_BLOCK: u8 = 7;
 const CONST_ADD_PC: u8 = 8;
 const FIXED_ADVANCE_PC: u8 = 9;
+const SET_PROLOGUE_END: u8 = 10;
+const SET_EPILOGUE_BEGIN: u8 = 11;
 const END_SEQUENCE: u8 = 1;
 const SET_ADDRESS: u8 = 2;
+const SET_DISCRIMINATOR: u8 = 4;
 
 /// Re-emits a section of line programs.
 pub(super) fn rewrite(
@@ -24,7 +32,18 @@ pub(super) fn rewrite(
         let length_at = splice.new_pos();
         let (header, mut program) = read_header(section, splice.pos())?;
         splice.copy_to(program.pos())?;
-        let mut machine = Machine { header, section, context, place: None, new: 0, rows: 0 };
+        let is_stmt = header.default_is_stmt;
+        let mut machine = Machine {
+            header,
+            section,
+            context,
+            place: None,
+            new: 0,
+            last_row: None,
+            is_stmt,
+            flags: Vec::new(),
+            rows: 0,
+        };
         while !program.at_end() {
             machine.step(&mut program, &mut splice)?;
         }
@@ -36,6 +55,8 @@ pub(super) fn rewrite(
 
 /// What decoding a program needs of its header.
 struct Header {
+    default_is_stmt: bool,
+    line_base: i8,
     line_range: u8,
     opcode_base: u8,
     /// Number of operands of each standard opcode, from opcode 1 on.
@@ -61,15 +82,18 @@ fn read_header<'a>(section: &Section<'a>, start: usize) -> Result<(Header, Curso
     if (min_instruction, max_operations) != (1, 1) {
         return Err(refused("counts addresses in units other than bytes"));
     }
-    let _default_is_stmt = cursor.u8()?;
-    let _line_base = cursor.u8()?;
+    let default_is_stmt = cursor.u8()? != 0;
+    let line_base = cursor.u8()? as i8;
     let line_range = cursor.u8()?;
     let opcode_base = cursor.u8()?;
     if line_range == 0 || opcode_base < 10 {
         return Err(refused("has no room for special opcodes"));
     }
     let operands = cursor.take(usize::from(opcode_base) - 1)?.to_vec();
-    Ok((Header { line_range, opcode_base, operands }, Cursor::new(section.data, program, end)?))
+    Ok((
+        Header { default_is_stmt, line_base, line_range, opcode_base, operands },
+        Cursor::new(section.data, program, end)?,
+    ))
 }
 
 /// The address register of the old program, and that of the new one.
@@ -81,6 +105,11 @@ struct Machine<'a> {
     place: Option<(usize, u64)>,
     /// New offset that the new program's address register holds.
     new: u64,
+    /// Old offset of the last row of the sequence.
+    last_row: Option<u64>,
+    is_stmt: bool,
+    /// The instructions since the last row whose effect ends with the next.
+    flags: Vec<u8>,
     rows: usize,
 }
 
@@ -89,25 +118,13 @@ impl Machine<'_> {
         let at = program.pos();
         let opcode = program.u8()?;
         if opcode >= self.header.opcode_base {
-            self.rows += 1;
-            if self.place.is_none() {
-                return splice.copy_to(program.pos());
-            }
             let adjusted = opcode - self.header.opcode_base;
             self.advance(u64::from(adjusted / self.header.line_range));
-            let delta = self.delta(at, false)?;
-            let mut code = Vec::new();
-            self.special(adjusted % self.header.line_range, delta, &mut code);
-            return splice.replace_to(program.pos(), &code);
+            return self.row(at, program.pos(), Some(adjusted % self.header.line_range), splice);
         }
         match opcode {
             0 => return self.extended(at, program, splice),
-            COPY => {
-                let delta = self.delta(at, false)?;
-                self.rows += 1;
-                splice.replace_to(at, &advance(delta))?;
-                return splice.copy_to(program.pos());
-            }
+            COPY => return self.row(at, program.pos(), None, splice),
             ADVANCE_PC => {
                 let delta = program.uleb()?;
                 self.advance(delta);
@@ -123,6 +140,11 @@ impl Machine<'_> {
             _ => {
                 for _ in 0..self.header.operands[usize::from(opcode) - 1] {
                     program.uleb()?;
+                }
+                match opcode {
+                    NEGATE_STMT => self.is_stmt = !self.is_stmt,
+                    SET_BASIC_BLOCK | SET_PROLOGUE_END | SET_EPILOGUE_BEGIN => self.flags.push(opcode),
+                    _ => {}
                 }
                 return splice.copy_to(program.pos());
             }
@@ -144,12 +166,23 @@ impl Machine<'_> {
         let code = program.take(usize::try_from(len).unwrap_or(usize::MAX))?;
         match code.first() {
             Some(&END_SEQUENCE) => {
-                let delta = self.delta(at, true)?;
-                splice.replace_to(at, &advance(delta))?;
+                if let Some((section, old)) = self.place {
+                    // An empty last line may end before the label of what follows it.
+                    let end = self.translate(at, section, old, Edge::End)?.max(self.new);
+                    splice.replace_to(at, &advance(end - self.new))?;
+                }
                 self.place = None;
+                self.last_row = None;
+                self.is_stmt = self.header.default_is_stmt;
+                self.flags.clear();
                 self.rows += 1;
             }
             Some(&SET_ADDRESS) => self.set_address(at, body + 1)?,
+            Some(&SET_DISCRIMINATOR) => {
+                self.flags.push(0);
+                push_uleb(&mut self.flags, len);
+                self.flags.extend_from_slice(code);
+            }
             _ => {}
         }
         splice.copy_to(program.pos())
@@ -159,7 +192,7 @@ impl Machine<'_> {
         let target = self.section.reloc_at(field).and_then(|reloc| self.context.target(reloc));
         self.place = target.filter(|&(section, _)| self.context.code(section).is_some());
         if let Some((section, old)) = self.place {
-            self.new = self.translate(at, section, old, false)?;
+            self.new = self.translate(at, section, old, Edge::Entry)?;
         }
         Ok(())
     }
@@ -170,21 +203,62 @@ impl Machine<'_> {
         }
     }
 
-    /// By how much the new address register must advance before a row is appended.
-    fn delta(&mut self, at: usize, range_end: bool) -> Result<u64, Malformed> {
-        let Some((section, old)) = self.place else { return Ok(0) };
-        let new = self.translate(at, section, old, range_end)?;
-        let delta = new.checked_sub(self.new);
-        self.new = new;
-        delta.ok_or_else(|| Malformed::at(at, "has a line program whose addresses go down"))
-    }
-
-    fn translate(&self, at: usize, section: usize, old: u64, range_end: bool) -> Result<u64, Malformed> {
+    fn translate(&self, at: usize, section: usize, old: u64, edge: Edge) -> Result<u64, Malformed> {
         let map = self.context.code(section).expect("the place is in rewritten code");
-        let new = if range_end { map.end(old) } else { map.start(old) };
+        let new = match edge {
+            Edge::Entry => map.start(old),
+            Edge::Body => map.body(old),
+            Edge::End => map.end(old),
+        };
         new.ok_or_else(|| {
             Malformed::at(at, format!("has a row inside the instruction at {old:#x} of its code"))
         })
+    }
+
+    /// The row that the instruction between `at` and `end` appends: a special opcode with line part `line` (the
+    /// line advance minus `line_base`), or DW_LNS_copy.
+    fn row(
+        &mut self,
+        at: usize,
+        end: usize,
+        line: Option<u8>,
+        splice: &mut Splice<'_>,
+    ) -> Result<(), Malformed> {
+        self.rows += 1;
+        let flags = std::mem::take(&mut self.flags);
+        let Some((section, old)) = self.place else { return splice.copy_to(end) };
+        let entry = self.translate(at, section, old, Edge::Entry)?;
+        let body = self.translate(at, section, old, Edge::Body)?;
+        let is_first = self.last_row.replace(old) != Some(old);
+        let delta = |from: u64, to: u64| {
+            to.checked_sub(from)
+                .ok_or_else(|| Malformed::at(at, "has a line program whose addresses go down"))
+        };
+        let mut code = Vec::new();
+        let mut line = line;
+        if entry != body && is_first {
+            code.extend(advance(delta(self.new, entry)?));
+            if let Some(line) = line.take() {
+                code.push(ADVANCE_LINE);
+                push_sleb(&mut code, i64::from(self.header.line_base) + i64::from(line));
+            }
+            let negate: &[u8] = if self.is_stmt { &[NEGATE_STMT] } else { &[] };
+            code.extend_from_slice(negate);
+            code.push(COPY);
+            code.extend_from_slice(negate);
+            code.extend_from_slice(&flags);
+            self.new = entry;
+        }
+        let delta = delta(self.new, body)?;
+        self.new = body;
+        match line {
+            Some(line) => self.special(line, delta, &mut code),
+            None => {
+                code.extend(advance(delta));
+                code.push(COPY);
+            }
+        }
+        splice.replace_to(end, &code)
     }
 
     /// Appends the row of a special opcode whose line part is `line` (the line advance minus `line_base`).

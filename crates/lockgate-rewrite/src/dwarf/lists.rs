@@ -11,7 +11,7 @@ use super::bytes::{Cursor, push_uleb};
 use super::expr::{self, Analysis, Role};
 use super::info::{FixedRefs, Lists, Unit};
 use super::splice::{Splice, Spliced};
-use super::{Context, Malformed, Section, Stats};
+use super::{Context, Edge, Malformed, Section, Stats};
 
 /// What lists of one section hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +56,13 @@ pub(super) fn rewrite_v5(section: &Section<'_>, tools: &mut Tools<'_>) -> Result
         let table = header.pos();
         let offsets = Cursor::new(section.data, table, end)?.take(count.saturating_mul(4))?;
         splice.copy_to(table + offsets.len())?;
-        while let Some((head, unit)) = heads.next_if(|&(head, _)| head < end) {
+        while let Some((head, unit, edge)) = heads.next_if(|&(head, ..)| head < end) {
             if tails.contains(&head) {
                 continue;
             }
             splice.copy_to(head)?;
             let cursor = Cursor::new(section.data, head, end)?;
-            let mut list = List { section, kind, tools, unit, base: unit.base, tails: &mut tails };
+            let mut list = List { section, kind, tools, unit, edge, base: unit.base, tails: &mut tails };
             list.rewrite_v5(cursor, &mut splice)?;
         }
         splice.copy_to(end)?;
@@ -83,13 +83,13 @@ pub(super) fn rewrite_v4(section: &Section<'_>, tools: &mut Tools<'_>) -> Result
     let lists = tools.lists;
     let mut splice = Splice::new(section);
     let mut tails = HashSet::new();
-    for (head, unit) in lists.heads_in(section.index) {
+    for (head, unit, edge) in lists.heads_in(section.index) {
         if tails.contains(&head) {
             continue;
         }
         splice.copy_to(head)?;
         let cursor = Cursor::new(section.data, head, section.data.len())?;
-        let mut list = List { section, kind, tools, unit, base: unit.base, tails: &mut tails };
+        let mut list = List { section, kind, tools, unit, edge, base: unit.base, tails: &mut tails };
         list.rewrite_v4(cursor, &mut splice)?;
     }
     splice.finish()
@@ -101,6 +101,8 @@ struct List<'a, 'b> {
     kind: Kind,
     tools: &'a mut Tools<'b>,
     unit: &'a Unit,
+    /// What starts of ranges stand for.
+    edge: Edge,
     /// What offset pairs count from.
     base: Option<(usize, u64)>,
     /// Offsets of entries at which a list may start that ends like this one: gcc shares such ends.
@@ -149,14 +151,16 @@ impl List<'_, '_> {
                 6 => self.base = self.address(&mut cursor)?,
                 // start_end
                 7 => {
+                    splice.mark(cursor.pos(), self.edge);
                     let start = self.address(&mut cursor)?;
-                    splice.mark_range_end(cursor.pos());
+                    splice.mark(cursor.pos(), Edge::End);
                     let end = self.address(&mut cursor)?;
                     let parts = self.parts(at, start, end)?;
                     self.location(&mut cursor, &parts, splice)?;
                 }
                 // start_length
                 8 => {
+                    splice.mark(cursor.pos(), self.edge);
                     let start = self.address(&mut cursor)?;
                     self.length(at, &mut cursor, start, splice)?;
                 }
@@ -181,7 +185,8 @@ impl List<'_, '_> {
                 (u64::MAX, _) => self.base = end,
                 (0, 0) if !relocated => return splice.copy_to(cursor.pos()),
                 _ if relocated => {
-                    splice.mark_range_end(at + 8);
+                    splice.mark(at, self.edge);
+                    splice.mark(at + 8, Edge::End);
                     let parts = self.parts(at, start, end)?;
                     self.location(&mut cursor, &parts, splice)?;
                 }
@@ -368,7 +373,9 @@ impl List<'_, '_> {
     /// rewritten code.
     fn pair(&self, at: usize, low: u64, high: u64) -> Result<Option<(u64, Vec<Part>)>, Malformed> {
         let Some((section, base)) = self.base else { return Ok(None) };
-        let Some(new_base) = self.tools.context.start(at, (section, base))? else { return Ok(None) };
+        let Some(new_base) = self.tools.context.locate(at, (section, base), Edge::Entry)? else {
+            return Ok(None);
+        };
         let place = |offset: u64| Some((section, base.wrapping_add(offset)));
         let parts = self.parts(at, place(low), place(high))?;
         if parts.first().is_none_or(|part| part.range.start < new_base) {
@@ -387,7 +394,7 @@ impl List<'_, '_> {
     ) -> Result<Vec<Part>, Malformed> {
         let (Some(start), Some(end)) = (start, end) else { return Ok(Vec::new()) };
         let len = end.1.wrapping_sub(start.1);
-        let Some((new_start, new_end)) = self.tools.context.range(at, start, len)? else {
+        let Some((new_start, new_end)) = self.tools.context.range(at, start, len, self.edge)? else {
             return Ok(Vec::new());
         };
         let map = self.tools.context.code(start.0).expect("a range that has a counterpart is code");

@@ -171,32 +171,47 @@ impl Context<'_> {
         self.map.section(section)
     }
 
-    /// New offset of the code at `place`; `None` if the section is not rewritten code.
-    fn start(&self, at: usize, (section, old): (usize, u64)) -> Result<Option<u64>, Malformed> {
+    /// New offset of `edge` of the code at `place`; `None` if the section is not rewritten code.
+    fn locate(&self, at: usize, (section, old): (usize, u64), edge: Edge) -> Result<Option<u64>, Malformed> {
         let Some(map) = self.code(section) else { return Ok(None) };
-        let new = map.start(old).or_else(|| last_byte(map, old));
-        Ok(Some(new.ok_or_else(|| inside(at, old))?))
+        let new = match edge {
+            Edge::Entry => map.start(old),
+            Edge::Body => map.body(old),
+            Edge::End => map.end(old),
+        };
+        Ok(Some(new.or_else(|| last_byte(map, old)).ok_or_else(|| inside(at, old))?))
     }
 
-    /// New offset of one past the code that ends at `place`; `None` if the section is not rewritten code.
-    fn end(&self, at: usize, (section, old): (usize, u64)) -> Result<Option<u64>, Malformed> {
-        let Some(map) = self.code(section) else { return Ok(None) };
-        let new = map.end(old).or_else(|| last_byte(map, old));
-        Ok(Some(new.ok_or_else(|| inside(at, old))?))
-    }
-
-    /// New offsets of the first byte, and of one past the last, of `len` bytes of code at `place`; `None` if
-    /// the section is not rewritten code.
-    fn range(&self, at: usize, place: (usize, u64), len: u64) -> Result<Option<(u64, u64)>, Malformed> {
-        let Some(start) = self.start(at, place)? else { return Ok(None) };
+    /// New offsets of `edge` of the code at `place`, and of one past the last of `len` bytes of code from there;
+    /// `None` if the section is not rewritten code.
+    fn range(
+        &self,
+        at: usize,
+        place: (usize, u64),
+        len: u64,
+        edge: Edge,
+    ) -> Result<Option<(u64, u64)>, Malformed> {
+        let Some(start) = self.locate(at, place, edge)? else { return Ok(None) };
         if len == 0 {
             return Ok(Some((start, start)));
         }
         let old_end = place.1.wrapping_add(len);
-        let end = self.end(at, (place.0, old_end))?.filter(|&end| end >= start);
+        let end = self.locate(at, (place.0, old_end), Edge::End)?.filter(|&end| end >= start);
         let end = end.ok_or_else(|| Malformed::at(at, "has a range of code that ends before it starts"))?;
         Ok(Some((start, end)))
     }
+}
+
+/// What an address of code stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edge {
+    /// The first byte that belongs to the instruction, its entry label included.
+    Entry,
+    /// The instruction itself. Functions, variables and breakpoints count from here: direct branches do not
+    /// pass the label.
+    Body,
+    /// One past the instruction that ends there.
+    End,
 }
 
 /// New offset of the last byte of the instruction whose last byte is at `old`. gcc ends the range of a
@@ -314,13 +329,10 @@ impl Finished {
             moved.unwrap_or_else(|| object.symbols[symbol as usize].value)
         };
         let retarget = |carried: &Carried| -> Result<Reloc, Malformed> {
-            let Carried { reloc, range_end } = carried;
+            let Carried { reloc, edge } = carried;
             let Some((section, old)) = context.target(reloc) else { return Ok(*reloc) };
             let at = reloc.offset as usize;
-            let code = match range_end {
-                true => context.end(at, (section, old))?,
-                false => context.start(at, (section, old))?,
-            };
+            let code = context.locate(at, (section, old), *edge)?;
             let Some(new) = code.or_else(|| Some(moved.get(&section)?.offset(old))) else {
                 return Ok(*reloc);
             };

@@ -1,9 +1,9 @@
 //! A section re-emitted piece by piece: what is copied keeps its relocations, what is replaced may change
 //! its size, and every old offset stays translatable, so that references into the section can follow.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use super::{Malformed, Section};
+use super::{Edge, Malformed, Section};
 use crate::elf::Reloc;
 
 /// Where the bytes of a re-emitted section went: old section offset to new section offset.
@@ -44,8 +44,8 @@ pub(super) struct Splice<'a> {
     out: Vec<u8>,
     relocs: Vec<Carried>,
     moved: Moved,
-    /// Old offsets of addresses that end a range.
-    range_ends: BTreeSet<u64>,
+    /// Old offsets of addresses that stand for more than [`Edge::Entry`].
+    edges: BTreeMap<u64, Edge>,
 }
 
 impl<'a> Splice<'a> {
@@ -59,13 +59,13 @@ impl<'a> Splice<'a> {
             out,
             relocs: Vec::new(),
             moved: Moved::default(),
-            range_ends: BTreeSet::new(),
+            edges: BTreeMap::new(),
         }
     }
 
-    /// Says that the relocated address at old offset `at`, not copied yet, is the end of a range of code.
-    pub(super) fn mark_range_end(&mut self, at: usize) {
-        self.range_ends.insert(at as u64);
+    /// Says what the relocated address at old offset `at`, not copied yet, stands for.
+    pub(super) fn mark(&mut self, at: usize, edge: Edge) {
+        self.edges.insert(at as u64, edge);
     }
 
     /// Offset in the old section of the next byte to copy or replace.
@@ -87,8 +87,8 @@ impl<'a> Splice<'a> {
         while let Some(reloc) = self.old.relocs.get(self.next_reloc).filter(|r| r.offset < end as u64) {
             if reloc.offset >= self.pos as u64 {
                 let offset = reloc.offset - self.pos as u64 + self.out.len() as u64;
-                let range_end = self.range_ends.remove(&reloc.offset);
-                self.relocs.push(Carried { reloc: Reloc { offset, ..*reloc }, range_end });
+                let edge = self.edges.remove(&reloc.offset).unwrap_or(Edge::Entry);
+                self.relocs.push(Carried { reloc: Reloc { offset, ..*reloc }, edge });
             }
             self.next_reloc += 1;
         }
@@ -143,8 +143,8 @@ impl<'a> Splice<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) reloc: Reloc,
-    /// Its target is the end of a range of code, not a place that control reaches.
-    pub(super) range_end: bool,
+    /// What it stands for if its target is code.
+    pub(super) edge: Edge,
 }
 
 /// A section as [`Splice`] wrote it.

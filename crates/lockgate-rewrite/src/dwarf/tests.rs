@@ -53,7 +53,7 @@ fn compile(language: &str, source: &str, flags: &[&str]) -> Object {
     Object::read("a.o", &std::fs::read(&output).unwrap()).unwrap()
 }
 
-/// A made-up rewriting: every instruction grows by two bytes, after every call comes a gap that belongs to no
+/// A made-up rewriting: every instruction grows by two bytes, functions get a label of four, after every call comes a gap that belongs to no
 /// instruction, and after every `push` rsp lags by 8 bytes up to the end of the next instruction.
 fn stretch(object: &mut Object) -> AddressMap {
     let mut map = AddressMap::new(object.sections.len());
@@ -66,7 +66,13 @@ fn stretch(object: &mut Object) -> AddressMap {
         let mut new = 0;
         for instruction in Decoder::new(64, &code, DecoderOptions::NONE) {
             let (start, end) = (instruction.ip() as u32, instruction.next_ip() as u32);
-            let new_end = new + instruction.len() as u32 + 2;
+            let label = 4 * u32::from(object.symbols.iter().any(|symbol| {
+                (symbol.kind, symbol.section(), symbol.value) == (sym::FUNC, Some(index), start.into())
+            }));
+            if label != 0 {
+                section.push_body(start, new + label);
+            }
+            let new_end = new + label + instruction.len() as u32 + 2;
             section.insert(start, end, new, new_end);
             section.push_bias(new_end, if instruction.mnemonic() == Mnemonic::Push { 8 } else { 0 });
             new = new_end + u32::from(instruction.mnemonic() == Mnemonic::Call);
@@ -182,6 +188,12 @@ impl Moved {
         base(index) + self.map.section(index).unwrap().start(offset).unwrap()
     }
 
+    /// The same after the entry label, if there is one.
+    fn body(&self, address: u64) -> u64 {
+        let (index, offset) = ((address >> 24) as usize, address & 0xff_ffff);
+        base(index) + self.map.section(index).unwrap().body(offset).unwrap()
+    }
+
     /// Where the code that ends at old address `address` ends now.
     fn end(&self, address: u64) -> u64 {
         let (index, offset) = ((address >> 24) as usize, address & 0xff_ffff);
@@ -213,23 +225,29 @@ fn every_line_row_is_at_its_instruction() {
         let (old, new) = (line_rows(&borrow(&old)), line_rows(&borrow(&new)));
         assert!(old.len() > 40, "{flags:?}: {} rows", old.len());
         assert_eq!(moved.stats.line_rows, old.len(), "{flags:?}");
-        assert_eq!(old.len(), new.len(), "{flags:?}");
-        for (old, new) in old.iter().zip(&new) {
-            let place =
-                if old.end_sequence() { moved.end(old.address()) } else { moved.start(old.address()) };
-            assert_eq!(new.address(), place, "{flags:?} {old:x?}");
-            let what = |row: &gimli::LineRow| {
-                (
-                    row.file_index(),
-                    row.line(),
-                    row.column(),
-                    row.is_stmt(),
-                    row.end_sequence(),
-                    row.discriminator(),
-                )
-            };
-            assert_eq!(what(old), what(new), "{flags:?}");
+        let what = |row: &gimli::LineRow, address: u64, is_stmt: bool| {
+            let flags = (is_stmt, row.end_sequence(), row.discriminator(), row.prologue_end());
+            (address, row.file_index(), row.line(), row.column(), flags)
+        };
+        let mut wanted = Vec::new();
+        let mut last = None;
+        for row in &old {
+            let old = row.address();
+            if row.end_sequence() {
+                wanted.push(what(row, moved.end(old), row.is_stmt()));
+                last = None;
+                continue;
+            }
+            if moved.start(old) != moved.body(old) && last != Some(old) {
+                wanted.push(what(row, moved.start(old), false));
+            }
+            wanted.push(what(row, moved.body(old), row.is_stmt()));
+            last = Some(old);
         }
+        let new: Vec<_> = new.iter().map(|row| what(row, row.address(), row.is_stmt())).collect();
+        assert_eq!(new, wanted, "{flags:?}");
+        let has_labels_already = flags.contains(&"-fcf-protection=full");
+        assert!(wanted.len() > old.len() || has_labels_already, "{flags:?}");
     }
 }
 
@@ -406,6 +424,9 @@ impl<'a> Entries<'a> {
     ) {
         use gimli::constants as dw;
         let moved = self.moved;
+        // A unit is all of its code; everything in it counts from after labels.
+        let unit = entry.1 == dw::DW_TAG_compile_unit;
+        let start = |address| if unit { moved.start(address) } else { moved.body(address) };
         let is_code = |address: u64| moved.map.section((address >> 24) as usize).is_some();
         let place = format!("{} {} at {:#x}", entry.1, old.name(), entry.0);
         match (old.value(), new.value()) {
@@ -413,7 +434,7 @@ impl<'a> Entries<'a> {
                 let return_address = old.name() == dw::DW_AT_call_return_pc
                     || (old.name() == dw::DW_AT_low_pc && entry.1 == dw::DW_TAG_GNU_call_site);
                 let end = return_address || old.name() == dw::DW_AT_high_pc;
-                let wanted = if end { moved.end(old_address) } else { moved.start(old_address) };
+                let wanted = if end { moved.end(old_address) } else { start(old_address) };
                 assert_eq!(address, wanted, "{place}");
             }
             (AttributeValue::Udata(old_len), AttributeValue::Udata(len))
@@ -421,8 +442,8 @@ impl<'a> Entries<'a> {
             {
                 let low = entry.2.iter().find(|attribute| attribute.name() == dw::DW_AT_low_pc).unwrap();
                 let AttributeValue::Addr(low) = low.value() else { panic!("{place}") };
-                let end = if old_len == 0 { moved.start(low) } else { moved.end(low + old_len) };
-                assert_eq!(moved.start(low) + len, end, "{place}");
+                let end = if old_len == 0 { start(low) } else { moved.end(low + old_len) };
+                assert_eq!(start(low) + len, end, "{place}");
                 seen.lengths += 1;
             }
             (AttributeValue::Exprloc(old), AttributeValue::Exprloc(new)) => {
@@ -435,7 +456,7 @@ impl<'a> Entries<'a> {
                 };
                 let old: Vec<_> = ranges(self.old, old_unit, old)
                     .into_iter()
-                    .map(|range| (moved.start(range.begin), moved.end(range.end)))
+                    .map(|range| (start(range.begin), moved.end(range.end)))
                     .collect();
                 let new: Vec<_> = ranges(self.new, new_unit, new)
                     .into_iter()
@@ -488,7 +509,7 @@ impl<'a> Entries<'a> {
                 if self.moved.start(instruction.ip()) == self.moved.end(instruction.next_ip()) {
                     continue;
                 }
-                let address = self.moved.start(instruction.ip());
+                let address = self.moved.body(instruction.ip());
                 let wanted = text(&entry.data, old_unit, Some((self.moved, self.moved.bias(address))));
                 let found =
                     new.iter().filter(|entry| (entry.range.begin..entry.range.end).contains(&address));

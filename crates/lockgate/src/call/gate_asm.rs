@@ -17,7 +17,8 @@ const RED_ZONE: u64 = 256;
 
 core::arch::global_asm!(
     r#"
-    # What debuggers need: the caller's frame is on the control stack, rbx and r12 are in the record.
+    # What debuggers need: the caller's frame is on the control stack, rbx and r12 are in the record. As a
+    # signal frame it may continue on a stack that lies lower (gdb takes it for a corrupt stack otherwise).
     # CFA = *(rbx + CONTROL) + 8; rbx at rbx + RBX; r12 at rbx + R12.
     .macro lockgate_gate_frame
     .cfi_escape 0x0f,0x05,0x73,{CONTROL},0x06,0x23,0x08
@@ -32,6 +33,7 @@ core::arch::global_asm!(
     .type lockgate_gate_import,@function
 lockgate_gate_import: # r11d slot of the gate table; arguments in place, as in any call
     .cfi_startproc
+    .cfi_signal_frame
     mov lockgate_thread@gottpoff(%rip),%r10
     mov %fs:{TOP}(%r10),%rax # the entry's record
     mov %rsp,{RECORD}+{CONTROL}(%rax)
@@ -235,6 +237,7 @@ lockgate_gate_callback: # r11d number of the callback
     .type lockgate_gate_syscall,@function
 lockgate_gate_syscall:
     .cfi_startproc
+    .cfi_signal_frame
     mov lockgate_thread@gottpoff(%rip),%r11
     mov %fs:{TOP}(%r11),%rcx
     mov %rsp,{RECORD}+{CONTROL}(%rcx)
