@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use lockgate::{CallError, Domain, DomainOptions, Fault, Module};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 const FLAGS: &[&str] = &["-O1", "-g", "-w", "-fno-optimize-sibling-calls"];
@@ -16,12 +16,14 @@ const MEMORY_LIMIT: u64 = 32 << 20;
 const SECRET: u64 = 0x5ec2_e75e_c2e7_5ec2;
 
 /// What an attack is given to aim at.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Target {
     /// Nothing.
     None,
     /// The address of the host's secret.
     Secret,
+    /// An address near the secret whose lower half is that of memory that the module has.
+    Lucky,
     /// The address of a function of the host.
     Code,
 }
@@ -77,7 +79,13 @@ const ATTACKS: &[Attack] = &[
 ];
 
 /// Attacks on memory, shown in both builds: what the ordinary one confines, `--pinpoint` reports at the very instruction.
-const WILD: &[&str] = &["wild_write", "wild_read", "copy_out", "bogus_pointer"];
+const WILD: &[(&str, &str, Target)] = &[
+    ("write to the host", "wild_write", Target::Secret),
+    ("write to the host, at a lucky address", "wild_write", Target::Lucky),
+    ("read from the host", "wild_read", Target::Secret),
+    ("memcpy from the host", "copy_out", Target::Secret),
+    ("have the kernel write to the host", "bogus_pointer", Target::Secret),
+];
 
 /// Instructions that no module may contain.
 const FORBIDDEN: &[(&str, &str)] = &[
@@ -106,11 +114,14 @@ impl Host {
         Self { secret: Box::new([SECRET; 64]), state: CpuState::now() }
     }
 
-    fn aim(&self, target: Target) -> u64 {
+    /// `own` is memory of the module.
+    fn aim(&self, target: Target, own: u64) -> u64 {
+        let secret = self.secret.as_ptr() as u64;
         match target {
             Target::None => 0,
-            Target::Secret => self.secret.as_ptr() as u64,
-            Target::Code => out_of_reach as extern "C" fn() -> i64 as u64,
+            Target::Secret => secret,
+            Target::Lucky => secret & !0xffff_ffff | own & 0xffff_ffff,
+            Target::Code => out_of_reach as extern "C" fn() -> i64 as usize as u64,
         }
     }
 
@@ -132,8 +143,9 @@ pub fn show(screen: Screen, builder: &Builder, folder: &Path) -> anyhow::Result<
     let host = Host::new();
     let flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
     let object = builder.compile(&folder.join("hostile.c"), &flags, "hostile")?;
-    let exports: Vec<&str> =
-        ATTACKS.iter().map(|attack| attack.function).chain(WILD.iter().copied()).collect();
+    let wild_functions =
+        WILD.iter().filter(|(_, _, target)| *target == Target::Secret).map(|(_, function, _)| *function);
+    let exports: Vec<&str> = ATTACKS.iter().map(|attack| attack.function).chain(wild_functions).collect();
     let (plain_path, _) = builder.link(&object, &exports, false)?;
     let (pinpoint_path, _) = builder.link(&object, &exports, true)?;
     let (plain, pinpoint) = (Module::open(&plain_path)?, Module::open(&pinpoint_path)?);
@@ -151,8 +163,9 @@ pub fn show(screen: Screen, builder: &Builder, folder: &Path) -> anyhow::Result<
     );
     let mut rows = Vec::new();
     for (module, build) in [(&plain, "ordinary"), (&pinpoint, "pinpoint")] {
-        for function in WILD {
-            let mut row = wild(module, function, &host).with_context(|| format!("{function}, {build}"))?;
+        for (what, function, target) in WILD {
+            let mut row =
+                wild(module, what, function, *target, &host).with_context(|| format!("{what}, {build}"))?;
             row.insert(0, Cell::new(Paint::Faint, build));
             rows.push(row);
         }
@@ -177,7 +190,9 @@ pub fn show(screen: Screen, builder: &Builder, folder: &Path) -> anyhow::Result<
 }
 
 fn new_domain(module: &Arc<Module>) -> anyhow::Result<Domain> {
-    let options = DomainOptions::new().name("hostile").memory_limit(MEMORY_LIMIT).time_limit(TIME_LIMIT);
+    static COUNT: AtomicUsize = AtomicUsize::new(1);
+    let name = format!("hostile-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let options = DomainOptions::new().name(name).memory_limit(MEMORY_LIMIT).time_limit(TIME_LIMIT);
     Ok(Domain::new(module, options)?)
 }
 
@@ -185,7 +200,7 @@ fn new_domain(module: &Arc<Module>) -> anyhow::Result<Domain> {
 fn attempt(module: &Arc<Module>, attack: &Attack, host: &Host) -> anyhow::Result<Vec<Cell>> {
     let domain = new_domain(module)?;
     let function = domain.bind::<extern "C" fn(u64) -> i64>(attack.function)?;
-    let result = function.call(host.aim(attack.target));
+    let result = function.call(host.aim(attack.target, 0));
     host.check()?;
     if attack.function == "trash_registers" {
         ensure!(keeps_registers(&function), "preserved registers were changed");
@@ -220,13 +235,14 @@ fn row(what: &str, outcome: &str, domain: &Domain, place: String, reason: String
 /// Function, source file and line of a fault.
 fn place(fault: &Fault) -> String {
     let Some(place) = fault.location() else { return "(outside the module's code)".to_owned() };
-    let function = place.function.unwrap_or_else(|| "?".to_owned());
-    match (place.file, place.line) {
-        (Some(file), Some(line)) => {
+    match (place.function, place.file, place.line) {
+        (Some(function), Some(file), Some(line)) => {
             let file = Path::new(&file).file_name().unwrap_or_default().to_string_lossy().into_owned();
             format!("{function} {file}:{line}")
         }
-        _ => format!("{function} (C library)"),
+        (Some(function), ..) => format!("{function} (C library)"),
+        // Failed checks of the code model share traps between functions.
+        (None, ..) => format!("{} (a check)", fault.entry_point()),
     }
 }
 
@@ -245,12 +261,18 @@ fn harmless(function: &str, value: i64) -> String {
 }
 
 /// One wild access, at the host's secret.
-fn wild(module: &Arc<Module>, function: &'static str, host: &Host) -> anyhow::Result<Vec<Cell>> {
+fn wild(
+    module: &Arc<Module>,
+    what: &str,
+    function: &str,
+    target: Target,
+    host: &Host,
+) -> anyhow::Result<Vec<Cell>> {
     const SIZE: usize = 64;
     let domain = new_domain(module)?;
     let buffer = domain.alloc::<u8>(SIZE + 1)?;
     let call = domain.bind::<extern "C" fn(u64, u64, u64) -> i64>(function)?;
-    let result = call.call(host.aim(Target::Secret), buffer.address(), SIZE as u64);
+    let result = call.call(host.aim(target, buffer.address()), buffer.address(), SIZE as u64);
     host.check()?;
     let stolen = domain.read_slice(buffer, SIZE)?.trust("compared only");
     ensure!(!stolen.windows(8).any(|word| word == SECRET.to_ne_bytes()), "the host's secret was read");
@@ -263,7 +285,7 @@ fn wild(module: &Arc<Module>, function: &'static str, host: &Host) -> anyhow::Re
         Err(CallError::Fault(fault)) => ("stopped", place(&fault), fault.reason().to_owned()),
         Err(error) => bail!("the call could not be made: {error}"),
     };
-    Ok(row(function, outcome, &domain, place, reason))
+    Ok(row(what, outcome, &domain, place, reason))
 }
 
 /// A module with one forbidden instruction must not link.

@@ -16,7 +16,9 @@ use std::process::Command;
 /// Rounds of a full run, and of a quick one.
 const ROUNDS: (usize, usize) = (7, 3);
 /// A quick run does this fraction of the work.
-const QUICK: u32 = 20;
+const QUICK: u32 = 4;
+/// The warm-up does this fraction.
+const WARM_UP: u32 = 20;
 
 /// Measures all programs; `lockgate` is the program to build and run modules with.
 pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>> {
@@ -37,7 +39,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
             bar.set_message(program.name);
             let pair = &pairs[program.driver];
             // The first round warms up: a little work, not counted.
-            let scale = if round == 0 { program.scale.div_ceil(QUICK) } else { scale(program) };
+            let scale = if round == 0 { program.scale.div_ceil(WARM_UP) } else { scale(program) };
             let (first, second) = both(pair, lockgate, program, scale, round % 2 == 0)?;
             if round > 0 {
                 native.push(first.seconds);

@@ -256,7 +256,10 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         ),
         Cause::Signal { number: libc::SIGILL, .. } => plain(
             FaultKind::Ill,
-            "illegal instruction: a trap of the compiler, or a jump to something that is not a function",
+            match domain.module().parsed().pinpoint {
+                true => "a check failed: a pointer out of the domain's window, a jump to something that is not a function, or a trap of the compiler",
+                false => "illegal instruction: a trap of the compiler, or a jump to something that is not a function",
+            },
         ),
         Cause::Signal { number: libc::SIGTRAP, .. } => {
             plain(FaultKind::Trap, "breakpoint: code ran into padding")
