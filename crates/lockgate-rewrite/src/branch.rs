@@ -156,6 +156,12 @@ impl Rewriter<'_> {
         let reloc = self.branch_reloc(index)?;
         self.settle(false);
         let condition = condition(ins);
+        if reloc.is_some_and(|reloc| self.returns_twice(reloc.symbol)) {
+            return Err(Reason::new(
+                "a jump to a function that returns twice",
+                "call it: its caller has to hand over a landing",
+            ));
+        }
         if let Some(reloc) = reloc.filter(|_| ins.target == NONE) {
             let over = self.out.new_label();
             let Some(condition) = condition else {

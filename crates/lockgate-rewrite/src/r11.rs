@@ -77,13 +77,20 @@ impl Graph {
             FlowControl::Call | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
                 if ins.is_near_branch() =>
             {
+                let text = &code.texts[number];
+                let is_call = ins.code.flow_control() == FlowControl::Call;
                 match code.branch_place(object, number, index) {
+                    Some((other, target))
+                        if !is_call && other == number && text.is_inside(caller.1, target) =>
+                    {
+                        false
+                    }
                     Some((other, target)) => {
                         let callee = (other, code.texts[other].function_of(target));
                         if callee != caller {
                             self.edges.insert((caller, callee));
                         }
-                        if ins.code.flow_control() == FlowControl::Call {
+                        if is_call {
                             self.calls.push((number, index, callee));
                         }
                         false
@@ -135,6 +142,12 @@ impl Text {
     /// Number of the function that instruction `index` lies in.
     pub(crate) fn function_of(&self, index: usize) -> usize {
         self.functions.partition_point(|&start| start as usize <= index).saturating_sub(1)
+    }
+
+    /// Whether instruction `index` lies in function `function`.
+    fn is_inside(&self, function: usize, index: usize) -> bool {
+        let end = self.functions.get(function + 1).map_or(self.code.len(), |&next| next as usize);
+        (self.functions[function] as usize..end).contains(&index)
     }
 
     /// First instruction of the function that `index` lies in, and one past its last.

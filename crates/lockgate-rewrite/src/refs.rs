@@ -190,6 +190,15 @@ impl Code {
                 )
             })?;
             let Some(place) = place else { continue };
+            if symbol.kind == sym::OBJECT {
+                let what = format!("symbol {} is data", symbol.display_name());
+                return Err(Error::at(
+                    file,
+                    &object.sections[section].name,
+                    symbol.value,
+                    data_in_text(&what),
+                ));
+            }
             let global = symbol.binding != sym::LOCAL;
             let function = matches!(symbol.kind, sym::FUNC | sym::IFUNC);
             let is_cold_part = !global && symbol.name.windows(5).any(|part| part == b".cold");

@@ -182,7 +182,8 @@ impl<'a> Rewriter<'a> {
                 self.out.put(&[0x0f, 0x0b]);
                 return Ok(());
             }
-            Mnemonic::Nop => {
+            // endbr32 means nothing in 64-bit code.
+            Mnemonic::Nop | Mnemonic::Endbr32 => {
                 self.nop(ins);
                 return Ok(());
             }
@@ -276,6 +277,9 @@ impl<'a> Rewriter<'a> {
             let to = if at.is_multiple_of(32) && at - text.code[index].start() >= 16 { 32 } else { 16 };
             let to = if at.is_multiple_of(16) { to } else { 8 };
             self.out.align(to.min(alignment.max(1) as u32), if reached { 10 } else { to });
+            if text.code[index].has(mark::LABEL) {
+                self.out.restart();
+            }
         } else if text.code[index].has(mark::FUNCTION)
             && index > 0
             && !self.is_padding(index - 1)
