@@ -214,6 +214,7 @@ impl Liveness {
                         _ if strict || reg != R11 => return true,
                         _ => break,
                     },
+                    FlowControl::Call if reg == R11 && ins.has(mark::SPARES_R11) => index += 1,
                     FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return
                         if reg == R11 && !strict =>
                     {

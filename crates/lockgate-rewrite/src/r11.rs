@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 
-use crate::decode::{Ins, Text};
+use crate::decode::{Ins, Text, mark};
 use crate::elf::Object;
 use crate::encode::R11;
 use crate::liveness::Liveness;
@@ -16,10 +16,16 @@ use crate::refs::Code;
 /// A function: its text and its number there.
 type Function = (usize, usize);
 
-/// By text: the functions (their first instructions) whose callers keep a value in r11 across the call.
-pub(crate) fn keepers(code: &Code, object: &Object) -> Vec<HashSet<usize>> {
+/// By text: the functions (their first instructions) whose callers keep a value in r11 across the call. Marks
+/// the calls that could be such.
+pub(crate) fn keepers(code: &mut Code, object: &Object) -> Vec<HashSet<usize>> {
     let mut graph = Graph::of(code, object);
     graph.spread_clobbers();
+    for &(number, call, callee) in &graph.calls {
+        if graph.is_quiet(callee) {
+            code.texts[number].code[call].marks |= mark::SPARES_R11;
+        }
+    }
     let mut liveness = Liveness::new(HashSet::new());
     let mut keeps: Vec<HashSet<usize>> = vec![HashSet::new(); code.texts.len()];
     let mut work = Vec::new();

@@ -27,7 +27,7 @@ pub(crate) fn transform(
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;
     code.mark_entries(file, &object, &landing::pads(&object))?;
-    let keeps = r11::keepers(&code, &object);
+    let keeps = r11::keepers(&mut code, &object);
     let mut switches = Vec::with_capacity(code.texts.len());
     for (number, keeps) in keeps.iter().enumerate() {
         let mut liveness = Liveness::new(keeps.clone());
