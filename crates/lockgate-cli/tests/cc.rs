@@ -105,6 +105,25 @@ fn nothing_installed() {
     }
 }
 
+/// A musl whose inside may differ from what the sysroot's members expect is refused, not tried.
+#[test]
+fn another_musl() {
+    let shop = Shop::new();
+    for folder in ["musl/include", "musl/lib"] {
+        std::fs::create_dir_all(shop.path(folder)).unwrap();
+    }
+    shop.write("musl/include/features.h", "");
+    shop.write("version.c", "const char __libc_version[] = \"1.3.0\";\n");
+    shop.write("main.c", HELLO);
+    assert!(shop.command("gcc").args(["-c", "version.c"]).status().unwrap().success());
+    assert!(shop.command("ar").args(["rc", "musl/lib/libc.a", "version.o"]).status().unwrap().success());
+    let message =
+        shop.lockgate("cc").args(["-c", "version.c", "-o", "x.o"]).env("LOCKGATE_MUSL", "musl").output();
+    assert!(message.status.success(), "compiling needs headers only");
+    let message = shop.lockgate("cc").arg("version.o").env("LOCKGATE_MUSL", "musl").fail();
+    assert!(message.contains("musl 1.2.0 to 1.2.5 (this one is 1.3.0)"), "{message}");
+}
+
 #[test]
 fn rewrite_one_object() {
     let shop = Shop::new();

@@ -59,3 +59,31 @@ fn unsupported_calls() {
     assert!(output.status.success());
     assert!(text(&output.stderr).contains("system call 57"), "fork is reported: {}", text(&output.stderr));
 }
+
+/// A jmp_buf is the module's own data; whatever it holds, longjmp stays inside and the host goes on.
+#[test]
+fn forged_jump_buffers() {
+    let shop = Shop::new();
+    shop.lockgate("cc").arg("-O2").arg(Shop::program("forged")).args(["-o", "program.lg"]).run_quietly();
+    for attack in [
+        "honest",
+        "landing-data",
+        "landing-code",
+        "landing-null",
+        "landing-host",
+        "rsp-null",
+        "rsp-top",
+        "rsp-odd",
+    ] {
+        let output = shop.lockgate("run").args(["program.lg", attack]).output();
+        let (code, message) = (output.status.code(), text(&output.stderr));
+        // The unit that sets rsp aligns it, too.
+        if attack == "honest" || attack == "rsp-odd" {
+            assert_eq!(code, Some(7), "{message}");
+        } else {
+            // Stopped by a fault that Lockgate reports: no status of the program's, no signal to `lockgate` itself.
+            assert!(code.is_some_and(|code| code > 128), "{attack}: {code:?} {message}");
+            assert!(message.contains("program.lg"), "{attack}: {message}");
+        }
+    }
+}

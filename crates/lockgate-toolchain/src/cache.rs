@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A folder of results: `$LOCKGATE_CACHE`, else `$XDG_CACHE_HOME/lockgate`, else `~/.cache/lockgate`.
 ///
-/// An entry is a folder named by its [`Key`]; it appears by one rename, complete, and is never changed afterwards, so
+/// An entry is a folder named by its key; it appears by one rename, complete, and is never changed afterwards, so
 /// any number of processes may use and fill the cache at once. It may be deleted at any time between builds.
 #[derive(Debug, Clone)]
 pub struct Cache {

@@ -44,7 +44,10 @@ impl Notes<'_> {
         let imports = self.imports.iter().zip(gate::FIRST_IMPORT..);
         let imports = imports.map(|(import, slot)| format!("{slot} {}", import.text())).collect();
         append(&mut notes, note::IMPORTS, lines(imports).as_bytes());
-        let sources = self.sources.iter().map(|(hash, name)| format!("{}  {name}", hash.to_hex())).collect();
+        // One line each, whatever the file's name is.
+        let name = |name: &str| name.replace(char::is_control, "?");
+        let sources =
+            self.sources.iter().map(|(hash, file)| format!("{}  {}", hash.to_hex(), name(file))).collect();
         append(&mut notes, note::SOURCES, lines(sources).as_bytes());
         notes
     }

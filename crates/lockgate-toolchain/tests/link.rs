@@ -109,7 +109,7 @@ fn inputs_that_are_no_objects() {
         (object[..32].to_vec(), "neither a 64-bit ELF object"),
     ] {
         let path = shop.write("input.o", &bytes);
-        let message = shop.link().file(&path).err().expect(expected).to_string();
+        let message = shop.link().file(&path).expect_err(expected).to_string();
         assert!(message.contains(expected) && message.contains("input.o"), "{message}");
     }
 }
