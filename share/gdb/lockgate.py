@@ -8,6 +8,7 @@ the first ones; `lockgate modules` lists all, `lockgate symbols` loads the rest.
 """
 
 import atexit
+import bisect
 import os
 import re
 import shutil
@@ -22,11 +23,13 @@ from gdb.unwinder import Unwinder, register_unwinder
 VERSION = 1
 HEAD = struct.Struct("<QQ")
 ENTRY = struct.Struct("<QQQQQQQ")
-# crates/lockgate-abi/src/lib.rs, window
-STUBS, IMAGE, STRIDE = 0x12000, 0x20000, 8 << 30
+# crates/lockgate-abi/src/lib.rs, window and code
+STUBS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x40000000
 # crates/lockgate/src/call/thunks_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
 THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63", re.DOTALL)
 THUNK_SIZE = 16
+# How far up the control stack a return address is looked for, bytes.
+SEARCH = 64 << 10
 # Modules whose symbols are loaded unasked: gdb needs time and memory for each.
 EAGER = 32
 
@@ -37,6 +40,7 @@ class Symbols:
     def __init__(self):
         self.loaded = {}
         self.files = {}
+        self.frames = {}
         self.folder = None
 
     def sync(self, limit=EAGER):
@@ -59,9 +63,11 @@ class Symbols:
                 atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
             base = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:80]
             path = os.path.join(self.folder, f"{len(self.files)}-{base}")
+            contents = read(file, size)
             with open(path, "wb") as copy:
-                copy.write(read(file, size))
+                copy.write(contents)
             self.files[file, size] = path
+            self.frames[path] = frame_ranges(contents)
         return self.files[file, size]
 
     def forget(self):
@@ -70,6 +76,38 @@ class Symbols:
             gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
         self.loaded.clear()
         self.files.clear()
+
+    def lacks_frames(self, pc):
+        """Whether `pc` is code of a module that has no frame information: assembly, or a C library without."""
+        image = pc - pc % STRIDE + IMAGE
+        path = self.loaded.get(image)
+        if path is None or pc < image:
+            return False
+        ranges = self.frames[path]
+        below = bisect.bisect_right(ranges, (pc - image, 1 << 64)) - 1
+        return below < 0 or pc - image >= ranges[below][1]
+
+
+def frame_ranges(elf):
+    """Sorted (start, end) of the code that the .eh_frame section of a file describes."""
+    ranges = []
+    names = struct.unpack_from("<H", elf, 62)[0]
+    table, count = struct.unpack_from("<Q", elf, 40)[0], struct.unpack_from("<H", elf, 60)[0]
+    headers = [struct.unpack_from("<IIQQQQ", elf, table + 64 * index) for index in range(count)]
+    for name, _, _, address, offset, size in headers:
+        start = headers[names][4] + name
+        if elf[start : start + 10] != b".eh_frame\0":
+            continue
+        at = offset
+        while at < offset + size:
+            length, cie = struct.unpack_from("<II", elf, at)
+            if length and cie:
+                # The rewriter and gcc both write 32-bit distances.
+                begin, span = struct.unpack_from("<iI", elf, at + 8)
+                begin += address + at + 8 - offset
+                ranges.append((begin, begin + span))
+            at += 4 + length
+    return sorted(ranges)
 
 
 def read(address, size):
@@ -104,29 +142,60 @@ class Changed(gdb.Breakpoint):
         return False
 
 
-class Leaf:
-    """Identity of a frame that owns nothing but its return address."""
+class Identity:
+    """Identity of a frame."""
 
     def __init__(self, sp, pc):
         self.sp = sp
         self.pc = pc
 
 
-class RuntimeCode(Unwinder):
-    """Stubs in windows and thunks of bindings: code of a few instructions, none of which moves rsp."""
+class BareCode(Unwinder):
+    """Code without frame information: stubs in windows, thunks of bindings, and functions of modules."""
 
     def __init__(self):
         super().__init__("lockgate")
 
     def __call__(self, pending):
-        pc = pending.read_register("rip")
-        if not is_stub(int(pc)) and not is_thunk(int(pc)):
+        pc, sp = pending.read_register("rip"), pending.read_register("rsp")
+        if is_stub(int(pc)) or is_thunk(int(pc)):
+            at = int(sp)
+        elif SYMBOLS.lacks_frames(int(pc)):
+            at = return_slot(int(pc), int(sp))
+        else:
             return None
-        sp = pending.read_register("rsp")
-        caller = pending.create_unwind_info(Leaf(sp + 8, pc))
-        caller.add_saved_register("rip", gdb.Value(read(int(sp), 8), pc.type))
-        caller.add_saved_register("rsp", sp + 8)
+        if at is None:
+            return None
+        # Frames of modules are known by their address on the data stack.
+        frame = at + 8 - (0 if is_thunk(int(pc)) else OFF)
+        caller = pending.create_unwind_info(Identity(gdb.Value(frame).cast(sp.type), pc))
+        caller.add_saved_register("rip", gdb.Value(read(at, 8), pc.type))
+        caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp.type))
         return caller
+
+
+def return_slot(pc, sp):
+    """Where the function at `pc` finds its return address: a guess. Nothing but return addresses, stale ones included, and
+    zeros are on a control stack: most likely it is the first after a call of this very function, else (it was called
+    through a pointer or a jump) the first of all."""
+    match = re.match(r"\S+(?: \+ (\d+))? in section", gdb.execute(f"info symbol {pc:#x}", to_string=True))
+    if match is None:
+        return None
+    start = pc - int(match[1] or 0)
+    first = None
+    for at in range(sp, sp + SEARCH, 8):
+        try:
+            (address,) = struct.unpack("<Q", read(at, 8))
+            if address - address % STRIDE != pc - pc % STRIDE:
+                continue
+            call = read(address - 5, 5)
+        except gdb.MemoryError:
+            break
+        if call[0] == 0xE8 and address + struct.unpack_from("<i", call, 1)[0] in (start, start + 4):
+            return at
+        if first is None and (call[0] == 0xE8 or call[2:] == b"\x41\xff\xd3"):
+            first = at
+    return first
 
 
 def is_stub(pc):
@@ -142,14 +211,16 @@ def is_thunk(pc):
         return False
 
 
-class Gate(FrameDecorator):
-    """A gate's frame under its own name: it is a signal frame only so that the stack may change there."""
+class RuntimeFrame(FrameDecorator):
+    """A frame of the runtime's own code under its own name. (Gates are signal frames to gdb, so that it lets the stack
+    change there; stubs and thunks have no symbols.)"""
 
     def function(self):
-        return self.inferior_frame().name()
+        frame = self.inferior_frame()
+        return frame.name() or ("lockgate stub" if is_stub(frame.pc()) else "lockgate thunk")
 
 
-class Gates:
+class RuntimeFrames:
     """Filter of backtraces."""
 
     name = "lockgate"
@@ -160,9 +231,12 @@ class Gates:
         return map(self.decorate, frames)
 
     @staticmethod
-    def decorate(frame):
-        name = frame.inferior_frame().name()
-        return Gate(frame) if name and name.startswith("lockgate_gate_") else frame
+    def decorate(decorated):
+        frame = decorated.inferior_frame()
+        name = frame.name()
+        is_gate = name is not None and name.startswith("lockgate_gate_")
+        is_bare = name is None and (is_stub(frame.pc()) or is_thunk(frame.pc()))
+        return RuntimeFrame(decorated) if is_gate or is_bare else decorated
 
 
 class Lockgate(gdb.Command):
@@ -195,8 +269,8 @@ class LoadSymbols(gdb.Command):
 
 
 SYMBOLS = Symbols()
-register_unwinder(None, RuntimeCode(), replace=True)
-gdb.frame_filters[Gates.name] = Gates()
+register_unwinder(None, BareCode(), replace=True)
+gdb.frame_filters[RuntimeFrames.name] = RuntimeFrames()
 Changed()
 # A process that gdb attaches to has its modules already.
 gdb.events.stop.connect(lambda event: SYMBOLS.sync())

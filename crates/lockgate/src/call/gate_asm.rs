@@ -20,6 +20,15 @@ core::arch::global_asm!(
     # What debuggers need: the caller's frame is on the control stack, rbx and r12 are in the record. As a
     # signal frame it may continue on a stack that lies lower (gdb takes it for a corrupt stack otherwise).
     # CFA = *(rbx + CONTROL) + 8; rbx at rbx + RBX; r12 at rbx + R12.
+    # Before rbx is the record, the entry's record is in rax (DWARF register 0) or rcx (2).
+    .macro lockgate_gate_switched register
+    .cfi_escape 0x0f,0x06,0x70+\register,({RECORD}+{CONTROL})|0x80,0x00,0x06,0x23,0x08
+    .endm
+    .macro lockgate_gate_outside
+    .cfi_def_cfa rsp,8
+    .cfi_restore rbx
+    .cfi_restore r12
+    .endm
     .macro lockgate_gate_frame
     .cfi_escape 0x0f,0x05,0x73,{CONTROL},0x06,0x23,0x08
     .cfi_escape 0x10,0x03,0x02,0x73,{RBX}
@@ -38,6 +47,7 @@ lockgate_gate_import: # r11d slot of the gate table; arguments in place, as in a
     mov %fs:{TOP}(%r10),%rax # the entry's record
     mov %rsp,{RECORD}+{CONTROL}(%rax)
     mov {HOST}(%rax),%rsp # the host's stack
+    lockgate_gate_switched 0
     mov %rbx,{RECORD}+{RBX}(%rax)
     lea {RECORD}(%rax),%rbx
     lockgate_gate_frame
@@ -54,12 +64,15 @@ lockgate_gate_import: # r11d slot of the gate table; arguments in place, as in a
     .globl lockgate_gate_callback
     .hidden lockgate_gate_callback
 lockgate_gate_callback: # r11d number of the callback
+    lockgate_gate_outside
     mov lockgate_thread@gottpoff(%rip),%r10
     mov %fs:{TOP}(%r10),%rax
     mov %rsp,{RECORD}+{CONTROL}(%rax)
     mov {HOST}(%rax),%rsp
+    lockgate_gate_switched 0
     mov %rbx,{RECORD}+{RBX}(%rax)
     lea {RECORD}(%rax),%rbx
+    lockgate_gate_frame
     mov %r12,{R12}(%rbx)
     mov {BINDING}(%rax),%rax
     mov {GATES}(%rax),%rax
@@ -111,7 +124,10 @@ lockgate_gate_callback: # r11d number of the callback
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
     mov {RBX}(%rbx),%rbx
+    .cfi_remember_state
+    lockgate_gate_outside
     ret
+    .cfi_restore_state
 
     # Out of line.
 
@@ -242,6 +258,7 @@ lockgate_gate_syscall:
     mov %fs:{TOP}(%r11),%rcx
     mov %rsp,{RECORD}+{CONTROL}(%rcx)
     mov {HOST}(%rcx),%rsp
+    lockgate_gate_switched 2
     mov %rbx,{RECORD}+{RBX}(%rcx)
     lea {RECORD}(%rcx),%rbx
     lockgate_gate_frame
@@ -322,7 +339,10 @@ lockgate_gate_syscall:
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
     mov {RBX}(%rbx),%rbx
+    .cfi_remember_state
+    lockgate_gate_outside
     ret
+    .cfi_restore_state
 
 .Lsyscall_gs:
     mov {WINDOW}(%r11),%rax
@@ -395,8 +415,9 @@ lockgate_no_function:
     options(att_syntax)
 );
 
-// One-byte LEB128 offsets for the debugger.
+// One-byte and two-byte LEB128 offsets for the debugger.
 const _: () = {
     assert!(offset_of!(GateRecord, r12) < 64);
+    assert!(RECORD + (offset_of!(GateRecord, control) as u64) < 128);
     assert!(offset_of!(GateEntry, function) == 0);
 };
