@@ -42,15 +42,26 @@ fn files(extensions: &[&str]) -> Vec<PathBuf> {
 #[test]
 fn every_dependency_has_a_licence_we_can_ship() {
     const ALLOWED: [&str; 11] = [
-        "MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0",
-        "ISC", "MIT-0", "Unicode-3.0", "Zlib",
+        "MIT",
+        "Apache-2.0",
+        "Apache-2.0 WITH LLVM-exception",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSL-1.0",
+        "CC0-1.0",
+        "ISC",
+        "MIT-0",
+        "Unicode-3.0",
+        "Zlib",
     ];
     for package in metadata()["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().unwrap_or_default();
         let licence = package["license"].as_str().unwrap_or_default();
         // One acceptable alternative of each OR, every part of each AND.
         let fine = licence.replace('/', " OR ").split(" AND ").all(|all| {
-            all.split(" OR ").any(|one| ALLOWED.contains(&one.trim_matches(|c: char| " ()".contains(c))) || one.trim() == "Unlicense")
+            all.split(" OR ").any(|one| {
+                ALLOWED.contains(&one.trim_matches(|c: char| " ()".contains(c))) || one.trim() == "Unlicense"
+            })
         });
         assert!(fine, "{name}: licence {licence:?} is not on the list");
     }
@@ -73,7 +84,10 @@ fn dependencies_come_from_the_registry_and_are_justified() {
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let name = dependency["name"].as_str().unwrap_or_default();
             if dependency["path"].is_null() {
-                assert!(justified.contains(&format!("`{name}`")), "docs/dependencies.md does not name `{name}`");
+                assert!(
+                    justified.contains(&format!("`{name}`")),
+                    "docs/dependencies.md does not name `{name}`"
+                );
                 assert_ne!(dependency["req"], "*", "{name}: a dependency needs a version");
             }
         }
@@ -93,7 +107,9 @@ fn unsafe_code_lives_in_named_files() {
         let code = text.lines().map(|l| l.split("//").next().unwrap_or_default());
         // `extern "C" fn` types and the `#![forbid(unsafe_code)]` attribute are not unsafe code.
         if code.into_iter().any(|l| {
-            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "asm!("].iter().any(|word| l.contains(word))
+            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "asm!("]
+                .iter()
+                .any(|word| l.contains(word))
         }) {
             offenders.insert(path.strip_prefix(root()).expect("inside the tree").display().to_string());
         }
