@@ -27,8 +27,12 @@ pub(crate) enum Kind {
 impl Input {
     /// Reads an object or an archive.
     pub(crate) fn read(path: &Path) -> Result<Input, Error> {
+        Input::read_as(path, path.to_string_lossy().into_owned())
+    }
+
+    /// The same, under another name.
+    pub(crate) fn read_as(path: &Path, name: String) -> Result<Input, Error> {
         let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
-        let name = path.to_string_lossy().into_owned();
         let kind = kind(&name, &bytes)?;
         Ok(Input { name, kind, hash: blake3::hash(&bytes), bytes, verbatim: false })
     }
@@ -107,6 +111,9 @@ fn kind(name: &str, bytes: &[u8]) -> Result<Kind, Error> {
     }
     if bytes.starts_with(b"BC\xc0\xde") {
         return Err(Error::input(name, "LLVM intermediate code; compile without -flto"));
+    }
+    if bytes.starts_with(b"\x7fELF\x01") {
+        return Err(Error::input(name, "a 32-bit object; compile it for x86-64, without -m32 and -mx32"));
     }
     let header = elf::FileHeader64::<LittleEndian>::parse(bytes).map_err(|_| {
         Error::input(name, "neither a 64-bit ELF object nor an archive; give objects (.o) and archives (.a)")

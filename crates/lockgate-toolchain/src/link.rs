@@ -85,7 +85,7 @@ impl Link {
     pub fn compiled(&mut self, object: &Path, source: &Path) -> Result<&mut Self, Error> {
         let hash = blake3::hash(&std::fs::read(source).map_err(Error::io("read", source))?);
         let name = source.to_string_lossy().into_owned();
-        self.push(Input { name, hash, ..Input::read(object)? });
+        self.push(Input { hash, ..Input::read_as(object, name)? });
         Ok(self)
     }
 

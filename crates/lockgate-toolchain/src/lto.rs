@@ -29,5 +29,5 @@ pub(crate) fn compile<'a>(
         command.arg(path);
     }
     process::run(command.arg("-o").arg(&object))?;
-    Ok(Input { name: "(link-time optimisation)".to_owned(), ..Input::read(&object)? })
+    Input::read_as(&object, "(link-time optimisation)".to_owned())
 }

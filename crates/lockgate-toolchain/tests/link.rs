@@ -102,7 +102,7 @@ fn inputs_that_are_no_objects() {
         (Vec::new(), "neither a 64-bit ELF object nor an archive"),
         (b"!<thin>\nx".to_vec(), "thin archive"),
         (b"BC\xc0\xdexxxx".to_vec(), "LLVM intermediate code"),
-        (patched(4, 1), "neither a 64-bit ELF object"),
+        (patched(4, 1), "a 32-bit object"),
         (patched(18, 183), "made for ELF machine 183"),
         (patched(16, 3), "shared library or program"),
         (patched(16, 2), "not a relocatable object"),
