@@ -119,6 +119,26 @@ fn optimised_code() {
     }
 }
 
+/// The backtrace is whole at every single instruction of a call, in prologues and epilogues, too.
+#[test]
+fn every_instruction() {
+    let flags: [&[&str]; 4] = [
+        &["-O0"],
+        &["-O2", "-fno-optimize-sibling-calls"],
+        &["-Os", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"],
+        &["-O1", "-fstack-protector-all", "-fstack-clash-protection"],
+    ];
+    let script = Shop::program("steps").with_extension("py");
+    for flags in flags {
+        let shop = Shop::new();
+        module(&shop, &[&["-g"], flags].concat());
+        let commands = format!("source {}\n", script.display());
+        let said = gdb(&shop, &commands, &["call", "debugged.lg", "int measure(int)", "1"]);
+        let steps = said.lines().find_map(|line| line.strip_prefix("STEPS ")?.parse::<u32>().ok());
+        assert!(steps.is_some_and(|steps| steps > 80) && !said.contains("LOST"), "{flags:?}:\n{said}");
+    }
+}
+
 /// A fault of the module, seen by gdb before the runtime.
 #[test]
 fn faults() {

@@ -26,6 +26,21 @@ __attribute__((noinline)) int descend(int depth, const char *name)
     return area(points, 3, name); // LAST
 }
 
+// Frames of many kinds: of a size that is known when it runs, large, with arguments on the stack. (Not aligned ones: gcc's
+// own tables lose rbp in their epilogues.)
+__attribute__((noinline)) long many(long a, long b, long c, long d, long e, long f, long g, char *text)
+{
+    text[0] = (char)a;
+    return a + b + c + d + e + f + g;
+}
+
+__attribute__((noinline)) long varied(int n)
+{
+    char sized[n + 1], large[100000];
+    long values[4] = {n, n, n, n};
+    return many(1, 2, 3, 4, 5, values[n & 3], n, sized) + many(n, 0, 0, 0, 0, 0, 0, large);
+}
+
 __attribute__((noinline)) int tell(const char *text, int length)
 {
     return (int)write(1, text, (size_t)length); // GATE
@@ -33,7 +48,7 @@ __attribute__((noinline)) int tell(const char *text, int length)
 
 int measure(int depth)
 {
-    return descend(depth, "shape") + 1000;
+    return descend(depth, "shape") + (int)varied(depth) + 1000;
 }
 
 int crash(int depth)

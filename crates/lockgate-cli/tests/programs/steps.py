@@ -1,0 +1,28 @@
+# For tests/gdb.rs: goes through a call of measure() instruction by instruction. At each, the frames must lead from the
+# module's function over measure() to the proxy.
+import gdb
+
+
+def names():
+    found = []
+    frame = gdb.newest_frame()
+    while frame is not None and (not found or found[-1] != "lockgate_proxy"):
+        found.append(frame.name())
+        frame = frame.older()
+    return found
+
+
+gdb.execute("break lockgate_proxy")
+gdb.execute("run")
+gdb.execute("set language c")
+gdb.execute("delete")
+gdb.execute("tbreak *measure")
+gdb.execute("continue")
+steps = 0
+while gdb.newest_frame().name() != "lockgate_proxy":
+    frames = names()
+    if frames[-2:] != ["measure", "lockgate_proxy"]:
+        print("LOST", frames, gdb.execute("x/i $pc", to_string=True))
+    gdb.execute("stepi", to_string=True)
+    steps += 1
+print("STEPS", steps)
