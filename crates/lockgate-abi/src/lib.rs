@@ -171,8 +171,14 @@ const _: () = {
     assert!((OFF as u64).is_multiple_of(SLOT));
     assert!((OFF as u64) + (MAX_MOVE as u64) + (MAX_TOUCH as u64) < 1 << 31);
     assert!(STACKS + SLOTS * SLOT == SIZE, "data stacks end with the window");
-    assert!(CONTROL == SIZE && CONTROL_END <= STRIDE, "control stacks lie outside the window, inside the stride");
-    assert!(GUARD >= MAX_ACCESS as u64, "an access at the window's last byte ends in the first control guard");
+    assert!(
+        CONTROL == SIZE && CONTROL_END <= STRIDE,
+        "control stacks lie outside the window, inside the stride"
+    );
+    assert!(
+        GUARD >= MAX_ACCESS as u64,
+        "an access at the window's last byte ends in the first control guard"
+    );
     assert!(STUBS + gate::CALLBACK_STUBS + gate::CALLBACKS * gate::STUB_SIZE <= IMAGE);
     assert!(gate::SLOTS == 512 && GATE_TABLE.is_multiple_of(PAGE) && GATE_TABLE_END == STUBS);
     assert!(IMAGE_MAX <= SHARED && SHARED_END <= STACKS);
