@@ -1,6 +1,7 @@
 //! Sides of a comparison measured in turns.
 
 use crate::{Options, progress};
+use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -29,6 +30,21 @@ impl<'a> Side<'a> {
 
     /// A side that times itself: `sample` returns one sample in the metric's unit.
     pub fn timed(name: &'static str, sample: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
+        Self { name, sample: Box::new(sample) }
+    }
+
+    /// A side that works through an amount of something: `work` says how much it did, one sample is that amount per second
+    /// of this thread's CPU time (not wall-clock time, so that other load on the machine counts as little as possible).
+    pub fn throughput(name: &'static str, mut work: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
+        let now = || {
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+        };
+        let sample = move || {
+            let start = now();
+            let amount = work()?;
+            Ok(amount / (now() - start))
+        };
         Self { name, sample: Box::new(sample) }
     }
 

@@ -5,7 +5,6 @@ use crate::{Metric, Options, Pinned, objects, progress};
 use lockgate_corpus::{Corpus, LIBRARIES};
 use lockgate_rewrite::rewrite_object;
 use lockgate_toolchain::Tools;
-use std::time::Instant;
 
 /// Samples of a full run.
 const ROUNDS: usize = 30;
@@ -25,13 +24,12 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     bar.finish_and_clear();
 
     let _pinned = Pinned::here()?;
-    let side = Side::timed("rewrite", || {
-        let start = Instant::now();
+    let side = Side::throughput("rewrite.throughput", || {
         let mut text = 0;
         for (name, bytes) in &inputs {
             text += rewrite_object(name, bytes, &lockgate_rewrite::Options::default())?.stats.text_in;
         }
-        Ok(text as f64 / 1e6 / start.elapsed().as_secs_f64())
+        Ok(text as f64 / 1e6)
     });
     let mut samples = interleave("rewrite", options, ROUNDS, vec![side])?;
     Ok(vec![Metric::new("rewrite.throughput", "MB/s", samples.remove(0))])

@@ -5,7 +5,6 @@ use crate::{Metric, Options, Pinned, programs};
 use lockgate_corpus::Corpus;
 use lockgate_verify::{Module, verify};
 use std::path::Path;
-use std::time::Instant;
 
 /// Samples of a full run.
 const ROUNDS: usize = 60;
@@ -20,17 +19,17 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
     let text = verify(&module)?.text_bytes as f64 / f64::from(1 << 20);
 
     let _pinned = Pinned::here()?;
-    let whole = Side::timed("parse and verify", || {
-        let start = Instant::now();
-        verify(&Module::parse(&file)?)?;
-        Ok(text / start.elapsed().as_secs_f64())
-    });
-    let rules = Side::timed("verify", || {
-        let start = Instant::now();
-        verify(&module)?;
-        Ok(text / start.elapsed().as_secs_f64())
-    });
-    let samples = interleave("verify", options, ROUNDS, vec![whole, rules])?;
-    let names = ["verify.throughput", "verify.rules"];
+    let sides = vec![
+        Side::throughput("verify.throughput", || {
+            verify(&Module::parse(&file)?)?;
+            Ok(text)
+        }),
+        Side::throughput("verify.rules", || {
+            verify(&module)?;
+            Ok(text)
+        }),
+    ];
+    let names: Vec<&str> = sides.iter().map(Side::name).collect();
+    let samples = interleave("verify", options, ROUNDS, sides)?;
     Ok(names.into_iter().zip(samples).map(|(name, samples)| Metric::new(name, "MiB/s", samples)).collect())
 }

@@ -257,8 +257,12 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Signal { number: libc::SIGILL, .. } => plain(
             FaultKind::Ill,
             match domain.module().parsed().pinpoint {
-                true => "a check failed: a pointer out of the domain's window, a jump to something that is not a function, or a trap of the compiler",
-                false => "illegal instruction: a trap of the compiler, or a jump to something that is not a function",
+                true => {
+                    "a check failed: a pointer out of the domain's window, a jump to something that is not a function, or a trap of the compiler"
+                }
+                false => {
+                    "illegal instruction: a trap of the compiler, or a jump to something that is not a function"
+                }
             },
         ),
         Cause::Signal { number: libc::SIGTRAP, .. } => {
