@@ -1,12 +1,12 @@
 //! Who refers to which instruction: targets of branches, functions, labels whose address is taken, and the
 //! tables of switches.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use iced_x86::{FlowControl, Mnemonic};
 
 use crate::decode::{Text, data_in_text, mark};
-use crate::elf::{Object, Reloc, reloc, shf, sym};
+use crate::elf::{Object, Reloc, Symbol, reloc, shf, sym};
 use crate::error::{Error, Reason};
 
 /// The code sections of an object.
@@ -16,7 +16,7 @@ pub(crate) struct Code {
     /// By section index: index in `texts`.
     by_section: HashMap<usize, usize>,
     /// By section: the places in data whose address code takes.
-    bases: BTreeMap<usize, BTreeSet<u64>>,
+    bases: BTreeMap<usize, Bases>,
     /// Switch tables by section and offset of their first entry.
     pub(crate) tables: BTreeMap<(usize, u64), Table>,
 }
@@ -24,13 +24,25 @@ pub(crate) struct Code {
 /// A table of 32-bit distances from the table to code.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Index in [`Code::texts`] of the section that all entries point into.
-    pub(crate) text: usize,
-    /// Target instruction of each entry.
-    pub(crate) targets: Vec<u32>,
+    /// Target of each entry.
+    pub(crate) targets: Vec<CodePlace>,
+    /// Instructions that take the table's address.
+    pub(crate) owners: Vec<CodePlace>,
     /// Whether the table lies in memory that the module cannot write.
     pub(crate) read_only: bool,
 }
+
+impl Table {
+    /// Whether all that belongs to the switch is in one code section.
+    pub(crate) fn is_in_one_text(&self) -> bool {
+        let mut texts = self.targets.iter().chain(&self.owners).map(|place| place.0);
+        let first = texts.next();
+        texts.all(|text| Some(text) == first)
+    }
+}
+
+/// By offset in a section of data: the instructions that take its address.
+type Bases = BTreeMap<u64, Vec<CodePlace>>;
 
 /// A place in the code: index in [`Code::texts`] and of the instruction.
 pub(crate) type CodePlace = (usize, usize);
@@ -69,6 +81,7 @@ impl Code {
         code.mark_symbols(file, object)?;
         code.bases = code.mark_code_references(file, object)?;
         code.mark_data_references(file, object)?;
+        code.mark_scattered_switches();
         for text in &mut code.texts {
             let starts =
                 (1..text.code.len() as u32).filter(|&index| text.code[index as usize].has(mark::FUNCTION));
@@ -88,7 +101,7 @@ impl Code {
     }
 
     /// Adds marks to an instruction; the end of a section has none.
-    fn mark(&mut self, (number, index): CodePlace, marks: u8) {
+    pub(crate) fn mark(&mut self, (number, index): CodePlace, marks: u8) {
         if let Some(ins) = self.texts[number].code.get_mut(index) {
             ins.marks |= marks;
         }
@@ -156,7 +169,7 @@ impl Code {
             target.is_some_and(|(text, offset)| matches!(self.place(text, offset), Ok(Some(_))))
         };
         let mut short = None;
-        for &base in self.bases.get(&section)?.range(..=entry.offset).rev() {
+        for (&base, _) in self.bases.get(&section)?.range(..=entry.offset).rev() {
             let back = usize::try_from((entry.offset - base) / 4).ok()?;
             let Some(first) = number.checked_sub(back) else { break };
             let unbroken = relocs[first].offset == base && relocs[first].kind == reloc::PC32;
@@ -215,12 +228,8 @@ impl Code {
     }
 
     /// Marks what instructions refer to. Returns the places in data whose address code takes: table bases.
-    fn mark_code_references(
-        &mut self,
-        file: &str,
-        object: &Object,
-    ) -> Result<BTreeMap<usize, BTreeSet<u64>>, Error> {
-        let mut bases: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    fn mark_code_references(&mut self, file: &str, object: &Object) -> Result<BTreeMap<usize, Bases>, Error> {
+        let mut bases: BTreeMap<usize, Bases> = BTreeMap::new();
         for number in 0..self.texts.len() {
             for index in 0..self.texts[number].code.len() {
                 let text = &self.texts[number];
@@ -241,14 +250,22 @@ impl Code {
                 let refuse = |reason| text.refuse(file, object, index, reason);
                 let Some(place) = self.place(section, offset).map_err(refuse)? else {
                     if matches!(ins.code.mnemonic(), Mnemonic::Lea) && offset >= 0 {
-                        bases.entry(section).or_default().insert(offset as u64);
+                        let places = bases.entry(section).or_default().entry(offset as u64).or_default();
+                        places.push((number, index));
                     }
                     continue;
                 };
                 if near {
                     let stays = place.0 == number && place.1 < text.code.len() && stays_here(object, relocs);
                     let is_call = flow == FlowControl::Call;
-                    if is_call && place == (number, index + 1) {
+                    // A function that never returns may be called by the one right before it.
+                    let is_function = |symbol: &Symbol| {
+                        symbol.kind == sym::FUNC
+                            && symbol.section() == Some(section)
+                            && symbol.value as i64 == offset
+                    };
+                    let to_next = is_call && place == (number, index + 1);
+                    if to_next && !object.symbols.iter().any(is_function) {
                         return Err(refuse(Reason::new(
                             "a call of the next instruction reads its own return address",
                             "compile for 64-bit code, which needs no such call to find its own address",
@@ -274,6 +291,15 @@ impl Code {
         Ok(bases)
     }
 
+    /// Cases of switches whose parts are in several code sections, as of functions with cold parts.
+    fn mark_scattered_switches(&mut self) {
+        let scattered = self.tables.values().filter(|table| !table.is_in_one_text());
+        let cases: Vec<CodePlace> = scattered.flat_map(|table| table.targets.iter().copied()).collect();
+        for place in cases {
+            self.mark(place, mark::OUTSIDE);
+        }
+    }
+
     fn mark_data_references(&mut self, file: &str, object: &Object) -> Result<(), Error> {
         for (index, section) in object.sections.iter().enumerate() {
             if !section.is_loaded() || section.is_code() || crate::dwarf::owns(section) {
@@ -293,10 +319,15 @@ impl Code {
                         self.mark(place, mark::LABEL | mark::CASE);
                         let read_only = section.flags & shf::WRITE == 0;
                         let table = self.tables.entry((index, base));
-                        let table = table.or_insert(Table { text: place.0, targets: Vec::new(), read_only });
-                        // A table with entries in two sections is no bounded switch.
-                        table.read_only &= table.text == place.0;
-                        table.targets.push(place.1 as u32);
+                        let table = table.or_insert_with(|| {
+                            let owners = self.bases.get(&index).and_then(|bases| bases.get(&base));
+                            Table {
+                                targets: Vec::new(),
+                                owners: owners.cloned().unwrap_or_default(),
+                                read_only,
+                            }
+                        });
+                        table.targets.push(place);
                     }
                     (reloc::ABS64 | reloc::PC32 | reloc::PC64, _) => {
                         self.mark(place, mark::LABEL | mark::ENTRY)

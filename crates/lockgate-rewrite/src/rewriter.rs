@@ -66,6 +66,8 @@ pub(crate) struct Rewriter<'a> {
     wanted_trap: Option<u32>,
     /// The last trap placed and how much code had been emitted then.
     last_trap: Option<(u32, usize)>,
+    /// Whether indirect jumps may go into functions of other code sections.
+    pub(crate) scattered: bool,
     /// Registers that hold something of the rewriter's own at the moment, by number.
     busy: u16,
     /// Instructions to leave out because an earlier one took them along.
@@ -99,6 +101,7 @@ impl<'a> Rewriter<'a> {
             plan: Plan::default(),
             wanted_trap: None,
             last_trap: None,
+            scattered: false,
             busy: 0,
             skip: 0,
         }
@@ -257,7 +260,7 @@ impl<'a> Rewriter<'a> {
     /// Before an indirect jump: keeps r11 for the places inside the function that restore it.
     pub(crate) fn keep_r11(&mut self, index: usize) {
         let (start, end) = self.text.function_around(index);
-        if (start..end).any(|at| self.is_inside_with_r11(at)) {
+        if self.scattered || (start..end).any(|at| self.is_inside_with_r11(at)) {
             self.put(encode::store(R11, self.slot(Slot::Kept)));
         }
     }

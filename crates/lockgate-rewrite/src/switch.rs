@@ -8,7 +8,7 @@ use crate::decode::{NONE, Text, mark, memory_operand};
 use crate::elf::Object;
 use crate::encode::{RSP, Reg, number};
 use crate::liveness::{Effect, Liveness};
-use crate::refs::{Code, is_relative};
+use crate::refs::{Code, CodePlace, is_relative};
 
 /// An indirect jump that becomes unit U4.
 #[derive(Debug, Clone, Copy)]
@@ -28,61 +28,71 @@ pub(crate) struct Switch {
 /// How far back the parts of a switch may lie from its jump.
 const REACH: usize = 32;
 
-/// Finds the switches of text `number`, by the index of their jump; marks the instructions that the units absorb
-/// and the targets of all tables that stay open to other jumps.
-pub(crate) fn recover(
-    code: &mut Code,
-    object: &Object,
-    number: usize,
-    liveness: &mut Liveness,
-) -> HashMap<u32, Switch> {
-    let mut found = HashMap::new();
-    let jumps: Vec<usize> = {
-        let text = &code.texts[number];
-        let is_jump = |index: &usize| text.code[*index].code.flow_control() == FlowControl::IndirectBranch;
-        (0..text.code.len()).filter(is_jump).collect()
-    };
-    if jumps.is_empty() {
-        open_tables(code, number, None);
-        return found;
-    }
-    let mut open = HashSet::new();
-    for jump in jumps {
-        match match_switch(code, object, number, jump, liveness) {
-            Some((switch, absorbed)) => {
-                for index in absorbed {
-                    code.texts[number].code[index].marks |= mark::ABSORBED;
-                }
-                found.insert(jump as u32, switch);
-            }
-            None if !is_plain_pointer(&code.texts[number], jump, liveness) => {
-                open.insert(code.texts[number].function_around(jump).0);
-            }
-            None => (),
-        }
-    }
-    open_tables(code, number, Some(&open));
-    found
+/// The switches of an object.
+pub(crate) struct Switches {
+    /// By text: switches by the index of their jump.
+    pub(crate) by_text: Vec<HashMap<u32, Switch>>,
+    /// Whether some jump that is no unit U4 may go from one code section into a function of another.
+    pub(crate) scattered: bool,
 }
 
-/// Gives entry labels to the cases of tables that some jump other than a unit U4 may use: all those with a case in one of the
-/// functions `open`, or in any function if that is `None`.
-fn open_tables(code: &mut Code, number: usize, open: Option<&HashSet<usize>>) {
-    let Code { tables, texts, .. } = code;
-    for table in tables.values().filter(|table| table.text == number) {
-        let text = &mut texts[number];
-        let is_open = |target: &u32| {
-            let index = *target as usize;
-            index < text.code.len() && open.is_none_or(|open| open.contains(&text.function_around(index).0))
-        };
-        if !table.read_only || table.targets.iter().any(is_open) {
-            for &target in &table.targets {
-                if let Some(ins) = text.code.get_mut(target as usize) {
-                    ins.marks |= mark::ENTRY;
+/// Finds the switches; marks the instructions that the units absorb and the cases that other indirect jumps may reach.
+/// `keeps_r11`: see [`crate::r11::keepers`].
+pub(crate) fn recover(code: &mut Code, object: &Object, keeps_r11: &[HashSet<usize>]) -> Switches {
+    let mut by_text = Vec::with_capacity(code.texts.len());
+    let mut used = HashSet::new();
+    // Functions with an indirect jump through what may be a table.
+    let mut open: HashSet<CodePlace> = HashSet::new();
+    for (number, keeps) in keeps_r11.iter().enumerate() {
+        let mut liveness = Liveness::new(keeps.clone());
+        let mut found = HashMap::new();
+        for jump in 0..code.texts[number].code.len() {
+            if code.texts[number].code[jump].code.flow_control() != FlowControl::IndirectBranch {
+                continue;
+            }
+            match match_switch(code, object, number, jump, &mut liveness) {
+                Some((switch, table, absorbed)) => {
+                    used.insert(table);
+                    for index in absorbed {
+                        code.mark((number, index), mark::ABSORBED);
+                    }
+                    found.insert(jump as u32, switch);
                 }
+                None if !is_plain_pointer(&code.texts[number], jump, &mut liveness) => {
+                    open.insert((number, code.texts[number].function_around(jump).0));
+                }
+                None => (),
             }
         }
+        by_text.push(found);
     }
+    let scattered = open_tables(code, &used, &open);
+    Switches { by_text, scattered }
+}
+
+/// Gives entry labels to the cases of tables that something else than a unit U4 may use: no unit uses them, or a
+/// function in `open` takes their address or has one of their cases, or is a part of another function. Says whether
+/// one of these tables has its parts in several code sections.
+fn open_tables(code: &mut Code, used: &HashSet<(usize, u64)>, open: &HashSet<CodePlace>) -> bool {
+    let is_part = |&(number, start): &CodePlace| !code.texts[number].code[start].has(mark::FUNCTION);
+    let some_part = open.iter().any(is_part);
+    let is_open = |&(number, index): &CodePlace| {
+        let text = &code.texts[number];
+        index < text.code.len() && open.contains(&(number, text.function_around(index).0))
+    };
+    let mut scattered = some_part;
+    let mut cases = Vec::new();
+    for (place, table) in &code.tables {
+        let closed = table.read_only && used.contains(place) && !some_part;
+        if !closed || table.targets.iter().chain(&table.owners).any(is_open) {
+            scattered |= !table.is_in_one_text();
+            cases.extend_from_slice(&table.targets);
+        }
+    }
+    for case in cases {
+        code.mark(case, mark::ENTRY);
+    }
+    scattered
 }
 
 /// Matches `movslq (B,I,4),X; add B,X; jmp *X` (the sum may be in either register), B holding a table's address.
@@ -92,7 +102,7 @@ fn match_switch(
     number: usize,
     jump: usize,
     liveness: &mut Liveness,
-) -> Option<(Switch, Vec<usize>)> {
+) -> Option<(Switch, (usize, u64), Vec<usize>)> {
     let text = &code.texts[number];
     let branch = &text.code[jump].code;
     if branch.op0_kind() != OpKind::Register {
@@ -137,13 +147,13 @@ fn match_switch(
     }
     let (section, offset, table_from) = table_address(code, object, number, load, base, liveness)?;
     let table = code.tables.get(&(section, offset));
-    let table = table.filter(|table| table.read_only && table.text == number)?;
+    let table = table.filter(|table| table.read_only)?;
     let entries = table.targets.len() as u32;
     let mut absorbed = vec![load, add];
     if only_for(text, table_from as usize, jump, &absorbed, base_reg, liveness) {
         absorbed.push(table_from as usize);
     }
-    Some((Switch { index, base: base_reg, target, entries, table_from }, absorbed))
+    Some((Switch { index, base: base_reg, target, entries, table_from }, (section, offset), absorbed))
 }
 
 fn number_of(register: Register) -> Option<Reg> {

@@ -28,17 +28,14 @@ pub(crate) fn transform(
     let mut code = Code::read(file, &object)?;
     code.mark_entries(file, &object, &landing::pads(&object))?;
     let keeps = r11::keepers(&mut code, &object);
-    let mut switches = Vec::with_capacity(code.texts.len());
-    for (number, keeps) in keeps.iter().enumerate() {
-        let mut liveness = Liveness::new(keeps.clone());
-        switches.push(switch::recover(&mut code, &object, number, &mut liveness));
-    }
+    let switches = switch::recover(&mut code, &object, &keeps);
     let mut layouts = Vec::with_capacity(code.texts.len());
     let mut map = AddressMap::new(object.sections.len());
-    for (number, (switches, keeps)) in switches.into_iter().zip(keeps).enumerate() {
+    for (number, (found, keeps)) in switches.by_text.into_iter().zip(keeps).enumerate() {
         let text = &code.texts[number];
         let live = Liveness::new(keeps);
-        let rewriter = Rewriter::new(file, &object, text, switches, live, options, &mut stats);
+        let mut rewriter = Rewriter::new(file, &object, text, found, live, options, &mut stats);
+        rewriter.scattered = switches.scattered;
         let layout = rewriter.run()?;
         stats.text_in += text.index.len() as u64 - 1;
         stats.text_out += layout.bytes.len() as u64;
