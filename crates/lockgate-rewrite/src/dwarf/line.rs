@@ -161,6 +161,7 @@ impl Machine<'_> {
         program: &mut Cursor<'_>,
         splice: &mut Splice<'_>,
     ) -> Result<(), Malformed> {
+        let new = self.new;
         let len = program.uleb()?;
         let body = program.pos();
         let code = program.take(usize::try_from(len).unwrap_or(usize::MAX))?;
@@ -177,7 +178,19 @@ impl Machine<'_> {
                 self.flags.clear();
                 self.rows += 1;
             }
-            Some(&SET_ADDRESS) => self.set_address(at, body + 1)?,
+            Some(&SET_ADDRESS) => {
+                let before = self.place;
+                self.set_address(at, body + 1)?;
+                if let (Some((section, old)), Some((here, there))) = (before, self.place)
+                    && section == here
+                    && old <= there
+                {
+                    // In the middle of a sequence it is an advance like others: set anew, it would go back to
+                    // the label that the last row is behind of.
+                    self.new = new;
+                    return splice.replace_to(program.pos(), &[]);
+                }
+            }
             Some(&SET_DISCRIMINATOR) => {
                 self.flags.push(0);
                 push_uleb(&mut self.flags, len);
