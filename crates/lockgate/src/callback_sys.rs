@@ -13,6 +13,18 @@ use std::sync::Arc;
 ///
 /// Made from a closure by [`HostFunction::new`], or from an `extern "C" fn` by `into()`, which is the quicker one to
 /// call. Arguments come from the domain: any value of their type is possible.
+///
+/// ```compile_fail,E0080
+/// lockgate::structure! { struct Big { a: u64, b: u64, c: u64 } }
+/// // A result in memory would be written where the domain says.
+/// lockgate::HostFunction::new(|_: &lockgate::Domain| Big { a: 1, b: 2, c: 3 });
+/// ```
+///
+/// ```compile_fail,E0277
+/// let count = std::cell::Cell::new(0);
+/// // Any thread may call it, for as long as the domain lives.
+/// lockgate::HostFunction::new(move |_: &lockgate::Domain| count.set(count.get() + 1));
+/// ```
 #[derive(Clone)]
 pub struct HostFunction {
     function: usize,

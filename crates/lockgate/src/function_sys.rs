@@ -11,6 +11,12 @@ use std::sync::Arc;
 
 /// The type of a procedure: `extern "C" fn(A, B) -> R` of up to twelve [`Argument`]s, with a [`Returned`] result.
 ///
+/// ```compile_fail,E0277
+/// # fn f(domain: &lockgate::Domain) {
+/// domain.bind::<fn(i32) -> i32>("f"); // only functions of C can be bound
+/// # }
+/// ```
+///
 /// # Safety
 /// Implemented by this crate only: [`signature`](FunctionType::signature) must be the type's own.
 pub unsafe trait FunctionType: Copy + 'static {
@@ -22,6 +28,18 @@ pub unsafe trait FunctionType: Copy + 'static {
 ///
 /// Calling it costs a few nanoseconds more than a function pointer. It can be shared between threads; the first
 /// call on a thread gives the thread stacks in the domain.
+///
+/// ```compile_fail,E0061
+/// # fn f(f: lockgate::Function<extern "C" fn(i32) -> i32>) {
+/// f.call(1, 2); // one argument too many
+/// # }
+/// ```
+///
+/// ```compile_fail,E0308
+/// # fn f(f: lockgate::Function<extern "C" fn(f64) -> f64>) {
+/// f.call(1_i64); // not a double
+/// # }
+/// ```
 pub struct Function<F> {
     code: usize,
     binding: Arc<Binding>,

@@ -40,6 +40,12 @@ impl Pool {
 
 /// A domain that goes back to its pool, reset, when it is dropped. Bindings that outlive it keep it from that: it is
 /// given up then.
+///
+/// ```compile_fail,E0596
+/// # fn f(pool: &lockgate::Pool) {
+/// pool.take().unwrap().reset(); // that is the pool's to do
+/// # }
+/// ```
 pub struct PooledDomain<'a> {
     pool: &'a Pool,
     domain: Option<Domain>,

@@ -235,6 +235,26 @@ fn five_thousand_domains_live_at_once() {
     assert!(common::mappings(0, u64::MAX).len() < 10 * domains.len() + 1000);
 }
 
+/// A process without address space gets an error that says so, and goes on.
+#[test]
+fn no_address_space_is_an_error() {
+    let output = common::in_child("child_runs_out_of_address_space");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("no address space or kernel mappings left"), "{output:?}");
+    assert!(text.contains("still alive"), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by no_address_space_is_an_error"]
+fn child_runs_out_of_address_space() {
+    let module = module();
+    common::host_sys::limit_address_space(4 << 30);
+    println!("{}", Domain::new(&module, DomainOptions::new()).unwrap_err());
+    common::host_sys::limit_address_space(u64::MAX);
+    Domain::new(&module, DomainOptions::new()).unwrap();
+    println!("still alive");
+}
+
 /// Calls in a forked child are refused: the watcher and other threads are gone there.
 #[test]
 fn forked_children_are_refused() {

@@ -6,6 +6,12 @@ use crate::signature::Type;
 ///
 /// Not `bool`, `char`, references or enumerations: a domain can put any bits there.
 ///
+/// ```compile_fail,E0277
+/// # fn f(domain: &lockgate::Domain) {
+/// domain.bind::<extern "C" fn(&'static u8)>("f"); // host memory means nothing in a domain
+/// # }
+/// ```
+///
 /// # Safety
 /// The type is plain data laid out as [`c_type`](Argument::c_type) says: `repr(C)`, `repr(transparent)` or a number.
 #[diagnostic::on_unimplemented(
@@ -18,6 +24,12 @@ pub unsafe trait Argument: Copy + 'static {
 }
 
 /// A type that a procedure can return: an [`Argument`], the same [`Tainted`], or `()`.
+///
+/// ```compile_fail,E0277
+/// # fn f(domain: &lockgate::Domain) {
+/// domain.bind::<extern "C" fn() -> bool>("f"); // a bool must be 0 or 1
+/// # }
+/// ```
 ///
 /// # Safety
 /// As for [`Argument`].
@@ -113,7 +125,7 @@ impl<T: Argument + Plain> Member for T {
 /// Fields are numbers, pointers and other such structures. Structures with padding are refused: the host's
 /// memory would show through it.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0080
 /// lockgate::structure! { pub struct Padded { a: u8, b: u64 } }
 /// ```
 #[macro_export]

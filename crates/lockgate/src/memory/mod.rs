@@ -13,6 +13,12 @@ use std::marker::PhantomData;
 
 /// A pointer of a domain: an address in its window, for the module to use. The host goes through
 /// [`Domain::read`](crate::Domain::read) and [`Domain::write`](crate::Domain::write).
+///
+/// ```compile_fail,E0614
+/// # fn f(pointer: lockgate::Pointer<u32>) -> u32 {
+/// *pointer // a domain's pointer is no pointer of the host
+/// # }
+/// ```
 #[repr(transparent)]
 pub struct Pointer<T> {
     address: u64,

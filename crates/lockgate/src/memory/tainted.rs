@@ -4,9 +4,19 @@ use std::fmt;
 /// A value from a domain. It may be anything of its type; [`check`](Tainted::check) or
 /// [`trust`](Tainted::trust) takes it out.
 ///
-/// ```compile_fail
-/// let length: lockgate::Tainted<usize> = todo!();
-/// let buffer = vec![0_u8; length]; // not before it was checked
+/// ```
+/// # fn f(domain: &lockgate::Domain, at: lockgate::Pointer<usize>) -> Option<i32> {
+/// let table = [1, 2, 3];
+/// let index = domain.read(at).ok()?.check(|index| *index < table.len())?;
+/// Some(table[index])
+/// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # fn f(domain: &lockgate::Domain, at: lockgate::Pointer<usize>) -> i32 {
+/// let table = [1, 2, 3];
+/// table[domain.read(at).unwrap()] // not before it was checked
+/// # }
 /// ```
 #[repr(transparent)]
 #[derive(Clone, Copy)]

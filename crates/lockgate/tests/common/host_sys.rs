@@ -350,3 +350,10 @@ pub fn in_fork(work: impl FnOnce() -> bool) -> bool {
         libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 1
     }
 }
+
+/// Limits the address space of this process, bytes; `u64::MAX` lifts the limit.
+pub fn limit_address_space(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: u64::MAX };
+    // SAFETY: sets a limit.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+}
