@@ -179,5 +179,8 @@ mod tests {
         let code = [0x71, 0, 0xa8, 0x2d, 0x9f];
         let refs = analyse(&code, ENCODING, Role::Location, 0).unwrap().refs;
         assert_eq!(refs, [EntryRef { entry: 0x2d, field: None }]);
+        let parameter = [0xfa, 0x10, 0x32, 0, 0, 0x9f];
+        let refs = analyse(&parameter, ENCODING, Role::Location, 0).unwrap().refs;
+        assert_eq!(refs, [EntryRef { entry: 0x3210, field: Some(1..5) }]);
     }
 }

@@ -11,7 +11,7 @@ use gimli::{
 };
 
 use super::bytes::{push_sleb, push_uleb};
-use super::expr::{self, EntryRef, Role};
+use super::expr::{self, Edit, EntryRef, Role};
 use super::splice::{Splice, Spliced};
 use super::{Context, Edge, Malformed, Section, Sections, Stats, sections};
 use crate::elf::{Object, reloc};
@@ -41,6 +41,13 @@ pub(super) struct Lists {
     heads: BTreeMap<Place, (usize, Edge)>,
     /// What the fields of `.debug_addr` sections point at.
     addresses: BTreeMap<Place, Place>,
+}
+
+impl Unit {
+    /// New offset of the entry at old offset `entry` of this unit, once `sections` hold the entries.
+    pub(super) fn entry_offset(&self, sections: &Sections, entry: usize) -> usize {
+        entry_offset(sections, self.at, entry)
+    }
 }
 
 impl Lists {
@@ -75,22 +82,30 @@ impl Lists {
 pub(super) struct FixedRefs(Vec<((usize, usize), usize)>);
 
 impl FixedRefs {
-    pub(super) fn extend(&mut self, unit: &Unit, refs: &[EntryRef]) {
-        self.0.extend(refs.iter().map(|reference| (unit.at, reference.entry)));
+    /// Notes a reference to the entry at offset `entry` of `unit`.
+    pub(super) fn push(&mut self, unit: &Unit, entry: usize) {
+        self.0.push((unit.at, entry));
     }
 
     /// Refuses references whose entry moved within its unit, naming the section. (gcc and clang put the
     /// types that expressions use first in a unit, before anything that grows.)
     pub(super) fn check(&self, sections: &Sections) -> Result<(), (usize, Malformed)> {
         for &((section, start), entry) in &self.0 {
-            let Some((_, new)) = sections.iter().find(|(index, _)| *index == section) else { continue };
-            if new.moved.offset((start + entry) as u64) - new.moved.offset(start as u64) != entry as u64 {
+            if entry_offset(sections, (section, start), entry) != entry {
                 let reason = "is referred to by an expression of fixed size, and moved";
                 return Err((section, Malformed::at(start + entry, reason)));
             }
         }
         Ok(())
     }
+}
+
+/// New offset in its unit of the entry at old offset `entry` of the unit at `(section, start)`.
+fn entry_offset(sections: &Sections, (section, start): (usize, usize), entry: usize) -> usize {
+    let new = sections.iter().find(|(index, _)| *index == section);
+    let offset =
+        new.map(|(_, new)| new.moved.offset((start + entry) as u64) - new.moved.offset(start as u64));
+    offset.map_or(entry, |offset| offset as usize)
 }
 
 /// Re-emits a section of entries, notes the lists they refer to in `lists` and the references that must not
@@ -273,9 +288,7 @@ impl<'a> Walk<'a> {
                 }
                 AttributeValue::UnitRef(UnitOffset(entry)) => {
                     if attribute.form == dw::DW_FORM_ref_udata {
-                        let at = attribute.range.start - unit.at.1;
-                        let reference = EntryRef { entry: *entry, field: Some(at..at) };
-                        self.fixed.extend(unit, &[reference]);
+                        self.fixed.push(unit, *entry);
                     } else {
                         self.splice.copy_to(attribute.range.start)?;
                         self.push_ref(attribute.range.clone(), unit.at.1, *entry);
@@ -358,28 +371,31 @@ impl<'a> Walk<'a> {
                 return self.splice.replace_to(end, &none);
             }
         };
-        if analysis.edits.is_empty() {
-            for reference in &analysis.refs {
-                match &reference.field {
-                    Some(field) => {
-                        self.splice.copy_to(start + field.start)?;
-                        self.push_ref(start + field.start..start + field.end, unit.at.1, reference.entry);
-                    }
-                    None => self.fixed.extend(unit, std::slice::from_ref(reference)),
-                }
+        if !analysis.edits.is_empty() {
+            let len = expr::apply(code, &analysis.edits).len();
+            self.splice.copy_to(at)?;
+            let len = self.expression_length(attribute, len)?;
+            self.splice.replace_to(start, &len)?;
+        }
+        let mut edits = analysis.edits.iter().peekable();
+        for EntryRef { entry, field } in &analysis.refs {
+            let Some(field) = field else {
+                self.fixed.push(unit, *entry);
+                continue;
+            };
+            while let Some(edit) = edits.next_if(|edit| edit.range.start < field.start) {
+                self.edit(start, edit)?;
             }
-            return Ok(());
+            self.splice.copy_to(start + field.start)?;
+            self.push_ref(start + field.start..start + field.end, unit.at.1, *entry);
         }
-        self.fixed.extend(unit, &analysis.refs);
-        let len = expr::apply(code, &analysis.edits).len();
-        self.splice.copy_to(at)?;
-        let len = self.expression_length(attribute, len)?;
-        self.splice.replace_to(start, &len)?;
-        for edit in &analysis.edits {
-            self.splice.copy_to(start + edit.range.start)?;
-            self.splice.replace_to(start + edit.range.end, &edit.bytes)?;
-        }
-        Ok(())
+        edits.try_for_each(|edit| self.edit(start, edit))
+    }
+
+    /// Makes an edit of the expression at `start`.
+    fn edit(&mut self, start: usize, edit: &Edit) -> Result<(), Malformed> {
+        self.splice.copy_to(start + edit.range.start)?;
+        self.splice.replace_to(start + edit.range.end, &edit.bytes)
     }
 
     /// The length field of an expression of `len` bytes.

@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::bytes::{Cursor, push_uleb};
-use super::expr::{self, Analysis, Role};
+use super::expr::{self, Analysis, Edit, EntryRef, Role};
 use super::info::{FixedRefs, Lists, Unit};
 use super::splice::{Splice, Spliced};
-use super::{Context, Edge, Malformed, Section, Stats};
+use super::{Context, Edge, Malformed, Section, Sections, Stats};
 
 /// What lists of one section hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ impl Kind {
 pub(super) struct Tools<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) lists: &'a Lists,
+    /// The new `.debug_info`.
+    pub(super) entries: &'a Sections,
     pub(super) fixed: &'a mut FixedRefs,
     pub(super) stats: &'a mut Stats,
 }
@@ -270,7 +272,7 @@ impl List<'_, '_> {
         let mut bytes = Vec::new();
         for part in parts {
             let Ok(analysis) = self.analyse(code, part.bias) else { continue };
-            self.tools.fixed.extend(self.unit, &analysis.refs);
+            self.fix(&analysis.refs);
             let code = expr::apply(code, &analysis.edits);
             bytes.extend(range(&part.range));
             bytes.extend(self.expression_length(at, code.len())?);
@@ -326,7 +328,7 @@ impl List<'_, '_> {
                 return splice.replace_to(cursor.pos(), &self.expression_length(at, 0)?);
             }
         };
-        self.tools.fixed.extend(self.unit, &analysis.refs);
+        self.fix(&analysis.refs);
         if analysis.edits.is_empty() {
             return Ok(());
         }
@@ -341,7 +343,24 @@ impl List<'_, '_> {
     }
 
     fn analyse(&self, code: &[u8], bias: i64) -> Result<Analysis, String> {
-        expr::analyse(code, self.unit.encoding, Role::Location, bias)
+        let mut analysis = expr::analyse(code, self.unit.encoding, Role::Location, bias)?;
+        let Analysis { edits, refs } = &mut analysis;
+        refs.retain(|EntryRef { entry, field }| {
+            let Some(range) = field else { return true };
+            let new = self.unit.entry_offset(self.tools.entries, *entry);
+            if new != *entry {
+                let bytes = (new as u64).to_le_bytes()[..range.len()].to_vec();
+                edits.push(Edit { range: range.clone(), bytes });
+            }
+            false
+        });
+        analysis.edits.sort_by_key(|edit| edit.range.start);
+        Ok(analysis)
+    }
+
+    /// Notes references that cannot be changed in place.
+    fn fix(&mut self, refs: &[EntryRef]) {
+        refs.iter().for_each(|reference| self.tools.fixed.push(self.unit, reference.entry));
     }
 
     fn read_expression(&self, cursor: &mut Cursor<'_>) -> Result<Range<usize>, Malformed> {

@@ -270,8 +270,10 @@ fn rewrite_debug(object: &Object, context: &Context<'_>, stats: &mut Stats) -> R
         info_grew |= new.data.len() != section.data.len();
         done.push((section.index, new));
     }
+    let mut others = Sections::new();
     for section in sections(object, |name| is_debug(name) && name != ".debug_info") {
-        let mut tools = lists::Tools { context, lists: &lists, fixed: &mut fixed, stats: &mut *stats };
+        let mut tools =
+            lists::Tools { context, lists: &lists, entries: &done, fixed: &mut fixed, stats: &mut *stats };
         let new = match section.name {
             ".debug_line" => line::rewrite(&section, context, stats),
             ".debug_frame" => frame::rewrite(&section, frame::Format::Debug, context, stats),
@@ -291,11 +293,12 @@ fn rewrite_debug(object: &Object, context: &Context<'_>, stats: &mut Stats) -> R
             }
             _ => splice::Splice::new(&section).finish(),
         };
-        done.push((section.index, new.map_err(|fault| fault.of(&section))?));
+        others.push((section.index, new.map_err(|fault| fault.of(&section))?));
     }
     fixed
         .check(&done)
         .map_err(|(index, malformed)| Fault { section: object.sections[index].name.clone(), malformed })?;
+    done.append(&mut others);
     Ok(done)
 }
 
