@@ -74,6 +74,9 @@ const SHDR: usize = 64;
 const SYM: usize = 24;
 const RELA: usize = 24;
 
+/// Largest addend: sums with it do not overflow.
+const MAX_ADDEND: u64 = 1 << 62;
+
 /// A relocation with addend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reloc {
@@ -451,6 +454,9 @@ fn read_relocs(sections: &mut [Section], symbols: usize) -> Result<(), Reason> {
                 return Err(Reason::malformed("a relocation names a symbol that does not exist"));
             }
             let addend = u64_at(entry, 16)? as i64;
+            if addend.unsigned_abs() > MAX_ADDEND {
+                return Err(Reason::malformed("a relocation's addend is out of all proportion"));
+            }
             relocs.push(Reloc { offset: u64_at(entry, 0)?, symbol, kind: info as u32, addend });
         }
         relocs.sort_by_key(|reloc| reloc.offset);
