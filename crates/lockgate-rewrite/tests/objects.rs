@@ -1,0 +1,122 @@
+//! What belongs to an object besides its instructions: groups, fragments, symbols, references between sections.
+
+mod support;
+
+use lockgate_rewrite::{Options, rewrite_object};
+use object::{Object, ObjectComdat, ObjectSection, ObjectSymbol};
+
+fn rewrite(source: &str) -> Vec<u8> {
+    let rewritten = rewrite_object("object.o", &support::assemble(source), &Options::default());
+    rewritten.unwrap_or_else(|error| panic!("{error}")).bytes
+}
+
+#[test]
+fn comdat_groups_are_kept() {
+    let bytes = rewrite(
+        "
+    .section .text.inline,\"axG\",@progbits,inline,comdat
+    .weak inline
+    .type inline,@function
+inline:
+    call other
+    jmp inline
+",
+    );
+    let file = object::File::parse(&*bytes).expect("a readable object");
+    let group = file.comdats().next().expect("the group");
+    assert_eq!(group.name(), Ok("inline"));
+    let names: Vec<_> = group
+        .sections()
+        .map(|index| file.section_by_index(index).expect("a member").name().expect("its name").to_owned())
+        .collect();
+    assert_eq!(names, [".text.inline", ".rela.text.inline"]);
+    let listing = support::listing(&bytes, ".text.inline");
+    // A weak function may be replaced: calls of it stay the linker's.
+    assert_eq!(listing[0], "endbr64");
+    assert!(listing[1].ends_with("# other-4") && listing[2].ends_with("# inline-4"), "{listing:?}");
+}
+
+/// The linker joins `.init` sections: control falls from one into the next.
+#[test]
+fn fragments_fall_through() {
+    let bytes = rewrite(
+        "
+    .section .init,\"ax\",@progbits
+    .weak hook
+    call *hook@GOTPCREL(%rip)
+",
+    );
+    let listing = support::listing(&bytes, ".init");
+    let trap = listing.iter().position(|line| line == "ud2").expect("the check's trap");
+    assert!(listing[trap - 1].starts_with("jmp "), "the end is reached past the trap: {listing:?}");
+    assert_eq!(trap, listing.len() - 1);
+}
+
+#[test]
+fn symbols_and_references_move_with_the_code() {
+    let bytes = rewrite(
+        "
+    .globl first, second
+    .type first,@function
+    .type second,@function
+first:
+    push %rbx
+    pop %rbx
+    ret
+    .size first,.-first
+second:
+    mov (%rdi),%rax
+    ret
+    .size second,.-second
+    .type inner,@function
+inner:
+    ret
+    .data
+    .quad second
+    .quad inner
+    .quad .text+6
+",
+    );
+    let file = object::File::parse(&*bytes).expect("a readable object");
+    let place = |name: &str| {
+        let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect(name);
+        (symbol.address(), symbol.size())
+    };
+    let (first, second, inner) = (place("first"), place("second"), place("inner"));
+    assert_eq!((first.0, first.1), (0, second.0));
+    assert_eq!(second.1, inner.0 - second.0);
+    let text = file.section_by_name(".text").expect("code").data().expect("its bytes");
+    for (address, _) in [first, second, inner] {
+        assert_eq!(text[address as usize..][..4], lockgate_abi::code::LABEL);
+    }
+    let data = file.section_by_name(".data").expect("data");
+    let targets: Vec<u64> = data
+        .relocations()
+        .map(|(_, reloc)| {
+            let object::RelocationTarget::Symbol(symbol) = reloc.target() else { panic!("a symbol") };
+            file.symbol_by_index(symbol).expect("a symbol").address().wrapping_add_signed(reloc.addend())
+        })
+        .collect();
+    // `.text+6` is the `ret` of `second`, which as a target of pointers has a label of its own.
+    assert_eq!(targets[..2], [second.0, inner.0]);
+    assert_eq!(text[targets[2] as usize..][..4], lockgate_abi::code::LABEL);
+    assert_eq!(text[targets[2] as usize + 4], 0xc3);
+}
+
+#[test]
+fn landing_pads_are_labels() {
+    let source = "
+int may_throw(int);
+void done(int *);
+int f(int a) { int kept __attribute__((cleanup(done))) = a; return may_throw(a) + kept; }
+";
+    let object = support::compile(source, &["-O2", "-fexceptions"]);
+    let rewritten = rewrite_object("f.o", &object, &Options::default()).expect("C with clean-ups");
+    let labels: usize = [".text", ".text.unlikely", ".text.cold"]
+        .iter()
+        .map(|section| {
+            support::listing(&rewritten.bytes, section).iter().filter(|line| *line == "endbr64").count()
+        })
+        .sum();
+    assert!(labels >= 2, "the function and its landing pad");
+}
