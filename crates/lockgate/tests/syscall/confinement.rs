@@ -268,6 +268,15 @@ fn a_forbidden_file_is_refused_by_identity() {
     assert_eq!(std::fs::read(&module).unwrap(), b"verified bytes", "not even truncated");
 }
 
+/// Tells another thread to stop when it goes.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A directory changes into a symbolic link and back, and is moved about, while the domain opens through it.
 #[test]
 fn races_with_renames_do_not_open_a_way_out() {
@@ -280,6 +289,8 @@ fn races_with_renames_do_not_open_a_way_out() {
     symlink("../outside", granted.join("evil")).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Also when an assertion below fails: the scope waits for the other thread.
+        let _stopped = StopAtEnd(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 let exchange = rustix::fs::RenameFlags::EXCHANGE;
@@ -306,7 +317,6 @@ fn races_with_renames_do_not_open_a_way_out() {
                 opened += 1;
             }
         }
-        stop.store(true, Ordering::Relaxed);
         assert!(opened >= 500 && refused >= 500, "the race was on: {opened} opened, {refused} refused");
     });
 }
