@@ -7,13 +7,18 @@ use std::process::ExitCode;
 
 /// Fast, safe calls between native modules that do not trust each other.
 #[derive(Parser)]
-#[command(name = "lockgate", version, propagate_version = true, after_help = "\
+#[command(
+    name = "lockgate",
+    version,
+    propagate_version = true,
+    after_help = "\
 Exit status: 2 for a mistake or a file that cannot be used, with one line on standard error; else each command's own.
 
 Examples:
   lockgate cc -O2 cube.c -lm -o cube.lg --export 'double cube_root(double)'
   lockgate call cube.lg cube_root 27
-  lockgate cc hello.c -o hello.lg && lockgate run hello.lg")]
+  lockgate cc hello.c -o hello.lg && lockgate run hello.lg"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
