@@ -340,3 +340,15 @@ fn tampered(path: &Path) -> anyhow::Result<Vec<Vec<Cell>>> {
     }
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every attack fails, and ends as the demo says.
+    #[test]
+    fn no_attack_gets_through() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        show(Screen::of_stdout(), &Builder::new().unwrap(), folder).unwrap();
+    }
+}
