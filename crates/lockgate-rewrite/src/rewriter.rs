@@ -279,7 +279,11 @@ impl<'a> Rewriter<'a> {
             let at = text.code.get(end).map_or(self.data.len() as u32, Ins::start);
             let to = if at.is_multiple_of(32) && at - text.code[index].start() >= 16 { 32 } else { 16 };
             let to = if at.is_multiple_of(16) { to } else { 8 };
-            self.out.align(to.min(alignment.max(1) as u32), if reached { 10 } else { to });
+            // Functions are aligned fully, what control falls into (loops, mostly) as compilers do. Other targets of
+            // jumps gain nothing that their padding would not cost in code.
+            let function = text.code.get(end).is_none_or(|ins| ins.has(mark::FUNCTION));
+            let limit = if function { to } else if reached { 10 } else { 0 };
+            self.out.align(to.min(alignment.max(1) as u32), limit);
             if text.code[index].has(mark::LABEL) {
                 self.out.restart();
             }
