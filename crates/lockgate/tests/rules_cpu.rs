@@ -20,6 +20,28 @@ function dirty
     fld1
     fldcw -8-OFF(%rsp)
     ret
+# The register stack full, the control word untouched.
+function full
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    ret
+# Another rounding, every exception masked.
+function rounding
+    movw $0x0c7f,-8-OFF(%rsp)
+    fldcw -8-OFF(%rsp)
+    ret
+# A division by zero, under whatever control word there is.
+function divide
+    fldz
+    fld1
+    fdiv %st(1),%st
+    ret
 function dirty_then_host
     lea -8(%rsp),%rsp
     mov %rax,-OFF(%rsp)
@@ -72,17 +94,30 @@ fn use_x87(_: &Domain) {
 }
 
 /// R17: whatever the module left in the x87, the host's next instruction finds it clean. Red without `.Lreset_x87`
-/// (the control word stays) or without `emms` (the register stack stays).
+/// (the control word stays), or without `emms` (the register stack stays).
 #[test]
 fn r17_the_x87_is_clean_after_a_call() {
     let domain = guest().domain();
-    let dirty = domain.bind::<extern "C" fn()>("dirty").unwrap();
     let before = host_sys::cpu_state();
-    for _ in 0..3 {
-        dirty.call().unwrap();
-        assert_eq!(host_sys::x87_sum(), 36.0, "no exception, and the register stack is empty");
-        assert_eq!(host_sys::cpu_state(), before);
+    for name in ["dirty", "full", "rounding", "divide"] {
+        domain.bind::<extern "C" fn()>(name).unwrap().call().unwrap();
+        assert_eq!(host_sys::x87_sum(), 36.0, "{name}: no exception, and the register stack is empty");
+        assert_eq!(host_sys::cpu_state(), before, "{name}");
     }
+}
+
+/// R17 for a host that unmasks exceptions itself: one that the module left pending does not fire in the proxy. Red
+/// without the test of the masks before `emms`.
+#[test]
+fn r17_pending_exceptions_do_not_fire_under_an_unmasked_control_word() {
+    let domain = guest().domain();
+    let divide = domain.bind::<extern "C" fn()>("divide").unwrap();
+    const DIVISION_UNMASKED: u16 = 0x037b;
+    host_sys::with_x87_control(DIVISION_UNMASKED, || {
+        divide.call().unwrap();
+        assert_eq!(host_sys::x87_sum(), 36.0);
+        assert_eq!(host_sys::cpu_state().1, DIVISION_UNMASKED);
+    });
 }
 
 /// R17 at gates. Red without `.Lgate_cpu`.
@@ -128,7 +163,7 @@ fn r18_the_x87_environment_shows_nothing_of_the_host() {
 #[test]
 fn r19_gs_is_compared_with_the_hardware() {
     let meddle = HostFunction::new(|_: &Domain| host_sys::set_gs(0x1234_5000));
-    let domain = Guest::c("extern void host(void); static int n; int count(void) { return ++n; } int meddle(void) { n++; host(); return ++n; }")
+    let domain = Guest::c("extern void host(void); static int n; static int *volatile at = &n; int count(void) { return ++*at; } int meddle(void) { ++*at; host(); return ++*at; }")
         .gate("void host(void)")
         .domain_with(DomainOptions::new().gate("host", meddle));
     let count = domain.bind::<extern "C" fn() -> i32>("count").unwrap();

@@ -12,7 +12,9 @@ long spin(long n) { long s = 0; for (long i = 0; i < n; i++) s += sink++; return
 void crash(void) { *(volatile int *)8 = 1; }
 int fine(void) { return 7; }
 void call_host(void) { host(); }
-int call_host_then(int x) { host(); sink = x; return sink + 1; }
+static int kept;
+static int *volatile at = &kept;
+int call_host_then(int x) { host(); *at = x; return kept + 1; }
 "#;
 
 fn guest() -> Guest {

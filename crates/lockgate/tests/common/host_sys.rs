@@ -357,3 +357,14 @@ pub fn limit_address_space(bytes: u64) {
     // SAFETY: sets a limit.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
 }
+
+/// Runs `work` under another x87 control word.
+pub fn with_x87_control(control: u16, work: impl FnOnce()) {
+    let mut own = 0_u16;
+    // SAFETY: nothing of Rust uses the x87 but `x87_sum`; the word is restored.
+    unsafe {
+        core::arch::asm!("fnstcw [{o}]", "fldcw [{c}]", o = in(reg) &mut own, c = in(reg) &control);
+        work();
+        core::arch::asm!("fldcw [{o}]", o = in(reg) &own);
+    }
+}
