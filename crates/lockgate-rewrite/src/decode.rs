@@ -107,7 +107,10 @@ impl Text {
         let mut code: Vec<Ins> = Vec::with_capacity(data.len() / 4);
         let mut reloc = 0;
         while decoder.can_decode() {
-            let mut ins = Ins { code: Instruction::default(), reloc: reloc as u32, target: NONE, marks: 0 };
+            index[decoder.position()] = code.len() as u32;
+            code.push(Ins { code: Instruction::default(), reloc: reloc as u32, target: NONE, marks: 0 });
+            let ins = code.last_mut().expect("just pushed");
+            // Decoded in place: instructions are large.
             decoder.decode_out(&mut ins.code);
             if ins.code.is_invalid() {
                 return Err(Error::at(
@@ -131,8 +134,6 @@ impl Text {
                     reloc += 1;
                 }
             }
-            index[ins.code.ip() as usize] = code.len() as u32;
-            code.push(ins);
         }
         index[data.len()] = code.len() as u32;
         Ok(Text { section, code, index, functions: Vec::new() })

@@ -117,8 +117,8 @@ impl Rewriter<'_> {
         if out.len() + rest.len() > MAX_LENGTH {
             return Err(Reason::new("the instruction would become longer than 15 bytes", "split it in two"));
         }
-        out.extend(rest);
         self.put(out);
+        self.out.put(rest);
         self.relocations(index)
     }
 

@@ -1,7 +1,7 @@
 //! Who refers to which instruction: targets of branches, functions, labels whose address is taken, and the
 //! tables of switches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use iced_x86::{FlowControl, Mnemonic};
 
@@ -13,8 +13,8 @@ use crate::error::{Error, Reason};
 pub(crate) struct Code {
     /// In the order of the sections.
     pub(crate) texts: Vec<Text>,
-    /// By section index: index in `texts`.
-    by_section: HashMap<usize, usize>,
+    /// By section index: index in `texts` of code sections.
+    by_section: Vec<Option<usize>>,
     /// By section: the places in data whose address code takes.
     bases: BTreeMap<usize, Bases>,
     /// Switch tables by section and offset of their first entry.
@@ -76,7 +76,10 @@ impl Code {
         let sections = (0..object.sections.len()).filter(|&index| object.sections[index].is_code());
         let texts: Vec<Text> =
             sections.map(|index| Text::decode(file, object, index)).collect::<Result<_, _>>()?;
-        let by_section = texts.iter().enumerate().map(|(number, text)| (text.section, number)).collect();
+        let mut by_section = vec![None; object.sections.len()];
+        for (number, text) in texts.iter().enumerate() {
+            by_section[text.section] = Some(number);
+        }
         let mut code = Code { texts, by_section, bases: BTreeMap::new(), tables: BTreeMap::new() };
         code.mark_symbols(file, object)?;
         code.bases = code.mark_code_references(file, object)?;
@@ -93,7 +96,7 @@ impl Code {
     /// The instruction at `offset` of section `section`; `Ok(None)` if that is no code section, `Err` if the
     /// offset is inside an instruction. The section's end counts as an instruction.
     pub(crate) fn place(&self, section: usize, offset: i64) -> Result<Option<CodePlace>, Reason> {
-        let Some(&number) = self.by_section.get(&section) else { return Ok(None) };
+        let Some(number) = self.by_section.get(section).copied().flatten() else { return Ok(None) };
         match self.texts[number].at(offset) {
             Some(index) => Ok(Some((number, index))),
             None => Err(data_in_text("a reference points into the middle of an instruction")),

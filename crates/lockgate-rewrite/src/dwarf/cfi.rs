@@ -75,10 +75,10 @@ pub(super) fn rows(
     let mut rows: Vec<Located> = Vec::new();
     while !code.at_end() {
         let before = machine.at;
-        let row = machine.row.clone();
         machine.step(code)?;
+        // A step moves on or changes the row, never both.
         if machine.at != before {
-            rows.push((before, row));
+            rows.push((before, machine.row.clone()));
         }
     }
     rows.push((machine.at, machine.row));
