@@ -282,7 +282,13 @@ impl<'a> Rewriter<'a> {
             // Functions are aligned fully, what control falls into (loops, mostly) as compilers do. Other targets of
             // jumps gain nothing that their padding would not cost in code.
             let function = text.code.get(end).is_none_or(|ins| ins.has(mark::FUNCTION));
-            let limit = if function { to } else if reached { 10 } else { 0 };
+            let limit = if function {
+                to
+            } else if reached {
+                10
+            } else {
+                0
+            };
             self.out.align(to.min(alignment.max(1) as u32), limit);
             if text.code[index].has(mark::LABEL) {
                 self.out.restart();
