@@ -227,7 +227,7 @@ fn r15_faults_resume_with_the_hosts_state() {
 }
 
 /// R16: a host function that longjmps over domains leaves records, slots and gs behind; the next calls repair them. Red
-/// without `repair`: the second round nests below the first's dead frames, until calls are refused.
+/// without `repair`: the next call asks to be admitted for ever.
 #[test]
 fn r16_longjmp_over_domains_is_repaired() {
     let host = HostFunction::new(|_: &Domain| host_sys::jump_out());
