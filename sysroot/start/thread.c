@@ -8,9 +8,8 @@
 
 #include "../libc/musl.h"
 
-/* The member of libc.a that holds the real thread list lock; others hold weak empty ones. */
-extern __typeof(pthread_create) pthread_create;
-static __typeof(pthread_create) *const volatile thread_list __attribute__((used)) = pthread_create;
+/* Its member of libc.a holds the real lock of the thread list; others hold weak empty ones, which ld would do with. */
+__attribute__((used)) static __typeof(pthread_create) *const thread_list = pthread_create;
 
 static struct lg_pthread *first;
 
