@@ -210,7 +210,7 @@ fn attempt(module: &Arc<Module>, attack: &Attack, host: &Host) -> anyhow::Result
             (End::Refused, String::new(), std::io::Error::from_raw_os_error(-value as i32).to_string())
         }
         Ok(value) => (End::Harmless, String::new(), harmless(attack.function, value)),
-        Err(CallError::Fault(fault)) => (End::Stopped, place(&fault), fault.reason().to_owned()),
+        Err(CallError::Fault(fault)) => (End::Stopped, place(&fault)?, fault.reason().to_owned()),
         Err(error) => bail!("the call could not be made: {error}"),
     };
     ensure!(end == attack.end, "it ended otherwise than it has to: {place} {reason}");
@@ -232,18 +232,21 @@ fn row(what: &str, outcome: &str, domain: &Domain, place: String, reason: String
     ]
 }
 
-/// Function, source file and line of a fault.
-fn place(fault: &Fault) -> String {
-    let Some(place) = fault.location() else { return "(outside the module's code)".to_owned() };
-    match (place.function, place.file, place.line) {
+/// Function, source file and line of a fault; an error if the report of one in our own code lacks the line.
+fn place(fault: &Fault) -> anyhow::Result<String> {
+    let Some(place) = fault.location() else { return Ok("(outside the module's code)".to_owned()) };
+    Ok(match (place.function, place.file, place.line) {
         (Some(function), Some(file), Some(line)) => {
             let file = Path::new(&file).file_name().unwrap_or_default().to_string_lossy().into_owned();
             format!("{function} {file}:{line}")
         }
-        (Some(function), ..) => format!("{function} (C library)"),
+        (Some(function), ..) => {
+            ensure!(function != fault.entry_point(), "the report names no source line in {function}");
+            format!("{function} (C library)")
+        }
         // Failed checks of the code model share traps between functions.
         (None, ..) => format!("{} (a check)", fault.entry_point()),
-    }
+    })
 }
 
 /// Why a return is no success of the attacker.
@@ -282,7 +285,7 @@ fn wild(
             ("refused", String::new(), std::io::Error::from_raw_os_error(-value as i32).to_string())
         }
         Ok(_) => ("confined", String::new(), "it reached its own memory, not the host's".to_owned()),
-        Err(CallError::Fault(fault)) => ("stopped", place(&fault), fault.reason().to_owned()),
+        Err(CallError::Fault(fault)) => ("stopped", place(&fault)?, fault.reason().to_owned()),
         Err(error) => bail!("the call could not be made: {error}"),
     };
     Ok(row(what, outcome, &domain, place, reason))

@@ -51,7 +51,9 @@ pub fn show(screen: Screen, builder: &Builder, corpus: &Corpus) -> anyhow::Resul
     let module = Module::open(&path)?;
     let verified = start.elapsed();
     let report = module.report();
-    let fact = |what: &str, text: String| vec![Cell::new(Paint::Faint, what), Cell::new(Paint::Plain, text)];
+    // Two tables, printed as the work goes on, that look like one.
+    let label = |what: &str| Cell::new(Paint::Faint, format!("{what:9}"));
+    let fact = |what: &str, text: String| vec![label(what), Cell::new(Paint::Plain, text)];
     screen.table(&[
         fact(
             "source",
@@ -109,7 +111,7 @@ pub fn show(screen: Screen, builder: &Builder, corpus: &Corpus) -> anyhow::Resul
             ),
         ),
         vec![
-            Cell::new(Paint::Faint, "result"),
+            label("result"),
             Cell::new(
                 Paint::Good,
                 format!(

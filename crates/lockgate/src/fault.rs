@@ -258,7 +258,7 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
             FaultKind::Ill,
             match domain.module().parsed().pinpoint {
                 true => {
-                    "a check failed: a pointer out of the domain's window, a jump to something that is not a function, or a trap of the compiler"
+                    "a check failed: a pointer out of the window, a jump to something that is not a function, or a trap of the compiler"
                 }
                 false => {
                     "illegal instruction: a trap of the compiler, or a jump to something that is not a function"
