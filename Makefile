@@ -27,8 +27,9 @@ bench: build ## all benchmarks, JSON in build/bench/
 	for b in calls verify rewrite create overhead; do \
 		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
 
-evidence: build bench ## the long evidence: full flag matrix, long fuzzing, all benchmarks
-	cargo test --workspace --release --locked -- --include-ignored
+evidence: build bench ## the long evidence: full flag matrix, real build systems, all benchmarks
+	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
+	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man
