@@ -1,5 +1,5 @@
 //! Where arguments and results travel: System V ABI for x86-64, section 3.2.3.
-use super::types::{Signature, Type};
+use super::{Signature, Type};
 
 /// Largest structure by value, bytes: it is copied at every call.
 const MAX_STRUCT: usize = 64 << 10;

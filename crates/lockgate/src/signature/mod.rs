@@ -1,11 +1,8 @@
-//! C signatures: parsed from prototypes, compared, and laid out by the System V ABI for x86-64.
+//! C signatures: parsed from prototypes (`lockgate-signature`), compared, and laid out by the System V ABI for x86-64.
 mod abi;
-mod parse;
-mod types;
 
 pub(crate) use abi::{Place, Plan, Register};
-pub use parse::PrototypeError;
-pub use types::{Field, Signature, Type};
+pub use lockgate_signature::{Field, PrototypeError, Signature, Type};
 
 use std::fmt;
 

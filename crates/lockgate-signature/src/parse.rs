@@ -1,5 +1,5 @@
 //! A parser for C prototypes, as far as they matter for calls.
-use super::types::{Field, Signature, Type};
+use crate::types::{Field, Signature, Type};
 use std::str::FromStr;
 
 /// Nesting of structures and parentheses, at most.
