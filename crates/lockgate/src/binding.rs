@@ -1,30 +1,85 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
 mod invoke_sys;
 
-use crate::call::layout::{BindingHeader, EXTRA_RESULT, EXTRA_STACK};
-use crate::call::{Thunk, proxy};
+use crate::call::layout::{BindingHeader, GateEntry, Traffic};
+use crate::call::shape::{Caller, Facts, Proxy, Shape};
+use crate::call::thread_sys::SLOT_SIZE;
+use crate::call::{Thunk, flags};
 use crate::domain::Core;
 use crate::error::{BindError, CallError};
+use crate::policy::Policy;
 use crate::signature::{self, Place, Plan, PrototypeError, Register, Signature, Type};
 use lockgate_abi::window;
 use std::sync::Arc;
 
-/// The result of binding: what proxies read, the thunk that leads there, and the domain, kept alive.
+/// An entry point of a domain, bound for one caller.
 pub(crate) struct Binding {
     thunk: Thunk,
-    /// What the thunk points to: it must live as long.
-    _header: Box<BindingHeader>,
-    signature: Signature,
-    plan: Plan,
-    core: Arc<Core>,
+    /// What thunk and gates point to: it must not move.
+    header: Box<BindingHeader>,
+    info: Box<Info>,
+    proxy: Arc<Proxy>,
+}
+
+/// What Rust knows of a binding.
+pub(crate) struct Info {
+    pub signature: Signature,
+    pub plan: Plan,
+    /// The callee, kept alive.
+    pub core: Arc<Core>,
+    pub policy: Policy,
+    /// For calls from a domain.
+    pub on_failure: OnFailure,
+    pub traffic: Traffic,
+}
+
+/// What a domain gets when its call of another domain fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The call returns this value, in every register that can hold a result.
+    Return(u64),
+    /// The domain's own call ends, too, with [`CallError::Callee`].
+    Propagate,
+}
+
+impl Default for OnFailure {
+    /// All bits set: -1, not a number, or a pointer to nothing.
+    fn default() -> OnFailure {
+        OnFailure::Return(u64::MAX)
+    }
 }
 
 impl Binding {
-    /// Binds `signature.name`, if the module's own note agrees with `signature`.
+    /// Binds `signature.name` for the host, if the module's own note agrees with `signature`.
     ///
     /// # Errors
     /// [`BindError`].
-    pub fn new(core: &Arc<Core>, signature: Signature) -> Result<Binding, BindError> {
+    pub fn new(core: &Arc<Core>, signature: Signature, policy: Policy) -> Result<Binding, BindError> {
+        Binding::of_export(core, signature, Caller::Host, policy, OnFailure::default())
+    }
+
+    /// Binds it for calls from `caller`.
+    ///
+    /// # Errors
+    /// [`BindError`].
+    pub fn for_domain(
+        core: &Arc<Core>,
+        signature: Signature,
+        caller: &Core,
+        policy: Policy,
+        on_failure: OnFailure,
+    ) -> Result<Binding, BindError> {
+        let facts = Facts::of(caller.module().report());
+        Binding::of_export(core, signature, Caller::Domain(facts), policy, on_failure)
+    }
+
+    fn of_export(
+        core: &Arc<Core>,
+        signature: Signature,
+        caller: Caller,
+        policy: Policy,
+        on_failure: OnFailure,
+    ) -> Result<Binding, BindError> {
         let module = core.module();
         let Some(export) = module.export(&signature.name) else {
             return Err(BindError::Missing {
@@ -45,7 +100,9 @@ impl Binding {
             what,
             at: 1,
         })?;
-        Binding::make(core, export.address, signature, plan).map_err(BindError::Memory)
+        let policy = policy.union(core.policy());
+        let made = Binding::make(core, export.address, signature, plan, caller, policy, on_failure);
+        made.map_err(BindError::Memory)
     }
 
     /// Binds one of the module's own procedures for the runtime (`lockgate_abi::symbol`), integers in and
@@ -55,47 +112,77 @@ impl Binding {
         let word = Type::Integer { bytes: 8, signed: false };
         let signature = Signature { name: name.to_owned(), result: word.clone(), parameters: vec![word] };
         let plan = Plan::new(&signature).expect("one word fits in registers");
-        Some(Binding::make(core, export.address, signature, plan))
+        let (policy, on_failure) = (Policy::default().union(core.policy()), OnFailure::default());
+        Some(Binding::make(core, export.address, signature, plan, Caller::Host, policy, on_failure))
     }
 
-    fn make(core: &Arc<Core>, address: u64, signature: Signature, plan: Plan) -> std::io::Result<Binding> {
-        let mut extras = core.extras();
-        if plan.stack_words > 0 {
-            extras |= EXTRA_STACK;
-        }
-        if plan.result_size > 0 {
-            extras |= EXTRA_RESULT;
-        }
-        let limit = core.time_limit().map_or(0, |limit| limit.as_millis() as u64);
+    fn make(
+        core: &Arc<Core>,
+        address: u64,
+        signature: Signature,
+        plan: Plan,
+        caller: Caller,
+        policy: Policy,
+        on_failure: OnFailure,
+    ) -> std::io::Result<Binding> {
+        let callee = Facts::of(core.module().report());
+        let limit = core.time_limit().map_or(0, |limit| limit.as_millis() as u32);
+        let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
+        shape.limited = limit != 0;
+        shape.exclusive = core.exclusive().is_some();
+        let proxy = Proxy::of(shape)?;
+        let traffic = Traffic::default();
+        let info = Box::new(Info { signature, plan, core: core.clone(), policy, on_failure, traffic });
         let header = Box::new(BindingHeader {
-            proxy: proxy(),
+            proxy: proxy.enter,
+            leave: proxy.leave,
             window: core.base(),
             target: core.base() + window::IMAGE + address,
-            id: core.id(),
-            extras,
-            stack_words: plan.stack_words,
-            result_size: plan.result_size,
-            result_room: plan.result_size.next_multiple_of(16),
+            slot: core.id() * SLOT_SIZE,
+            stack_words: info.plan.stack_words,
+            result_size: info.plan.result_size,
+            result_room: info.plan.result_size.next_multiple_of(16),
             limit,
+            flags: flags(&shape),
             gates: core.gates().gates(),
             domain: Arc::as_ptr(core),
+            info: &raw const *info,
+            owner: if shape.exclusive { core.owner() } else { std::ptr::null() },
+            traffic: &raw const info.traffic,
         });
         let thunk = Thunk::new(&raw const *header)?;
-        Ok(Binding { thunk, _header: header, signature, plan, core: core.clone() })
+        Ok(Binding { thunk, header, info, proxy })
     }
 
     pub fn name(&self) -> &str {
-        &self.signature.name
+        &self.info.signature.name
+    }
+
+    pub fn signature(&self) -> &Signature {
+        &self.info.signature
     }
 
     pub fn domain(&self) -> &Arc<Core> {
-        &self.core
+        &self.info.core
+    }
+
+    pub fn info(&self) -> &Info {
+        &self.info
+    }
+
+    pub fn proxy(&self) -> &Proxy {
+        &self.proxy
     }
 
     /// The thunk: a C function with the bound signature.
     #[inline(always)]
     pub fn code(&self) -> *const () {
         self.thunk.code()
+    }
+
+    /// The entry of gates through which a domain calls this binding, made for it.
+    pub fn gate_entry(&self) -> GateEntry {
+        GateEntry::crossing(self.proxy.enter, &raw const *self.header)
     }
 }
 
@@ -156,7 +243,7 @@ impl Dynamic {
 
     /// Name, result and parameters.
     pub fn signature(&self) -> &Signature {
-        &self.binding.signature
+        self.binding.signature()
     }
 
     /// Calls the function.
@@ -164,14 +251,14 @@ impl Dynamic {
     /// # Errors
     /// [`CallError::Arguments`] if the values do not fit the signature, else what happened in the domain.
     pub fn call(&self, arguments: &[Value]) -> Result<Value, CallError> {
-        let signature = &self.binding.signature;
+        let signature = self.binding.signature();
         if arguments.len() != signature.parameters.len() {
             let (given, wanted) = (arguments.len(), signature.parameters.len());
             return Err(CallError::Arguments(format!(
                 "{signature} takes {wanted} arguments, {given} were given"
             )));
         }
-        let plan = &self.binding.plan;
+        let plan = &self.binding.info().plan;
         let mut registers = invoke_sys::Registers::default();
         let mut stack = vec![0_u64; plan.stack_words as usize];
         for (number, (value, kind)) in arguments.iter().zip(&signature.parameters).enumerate() {

@@ -1,9 +1,10 @@
 //! Host functions that domains call: imports and function pointers.
-use crate::call::{self, layout::GateEntry, stubs};
-use crate::domain::{Core, Domain};
+use crate::call::layout::{GateEntry, RESULT_RAX, RESULT_RDX, RESULT_XMM0, RESULT_XMM1};
+use crate::call::{self, stubs};
+use crate::domain::{Core, Domain, Gate};
 use crate::function::FunctionType;
 use crate::memory::{Argument, Pointer, Returned};
-use crate::signature::{Plan, Signature};
+use crate::signature::{Place, Plan, Register, Signature};
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,6 +32,7 @@ pub struct HostFunction {
     captured: Option<Arc<dyn Any + Send + Sync>>,
     context: usize,
     stack_words: u32,
+    results: u64,
     signature: Signature,
 }
 
@@ -48,7 +50,7 @@ impl HostFunction {
     }
 
     pub(crate) fn entry(&self) -> GateEntry {
-        GateEntry { function: self.function, context: self.context, stack_words: u64::from(self.stack_words) }
+        GateEntry::host(self.function as *const (), self.context, self.stack_words, self.results)
     }
 
     fn make(
@@ -58,8 +60,21 @@ impl HostFunction {
     ) -> HostFunction {
         let plan = Plan::new(&signature).expect("small structures only: checked when compiled");
         let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
-        HostFunction { function, captured, context, stack_words: plan.stack_words, signature }
+        let results = results(&plan);
+        HostFunction { function, captured, context, stack_words: plan.stack_words, results, signature }
     }
+}
+
+/// Registers of the result, for gates that hide all others.
+fn results(plan: &Plan) -> u64 {
+    let Place::Registers(registers) = &plan.result else { return RESULT_RAX };
+    let bit = |register: &Register| match register {
+        Register::Integer(0) => RESULT_RAX,
+        Register::Integer(_) => RESULT_RDX,
+        Register::Vector(0) => RESULT_XMM0,
+        Register::Vector(_) => RESULT_XMM1,
+    };
+    registers.iter().map(bit).sum()
 }
 
 impl std::fmt::Debug for HostFunction {
@@ -140,7 +155,7 @@ arity!(A a B b C c D d E e G g H h I i J j K k);
 arity!(A a B b C c D d E e G g H h I i J j K k L l);
 arity!(A a B b C c D d E e G g H h I i J j K k L l M m);
 
-/// A host function that the module can call through a function pointer, until this is dropped. After that, a call
+/// A host function, or another domain's, that the module can call through a function pointer, until this is dropped. After that, a call
 /// through the pointer ends the domain's call with [`FaultKind::Gate`](crate::FaultKind::Gate).
 ///
 /// What a closure captured stays until the domain is gone or reset: a thread may still be in it.
@@ -150,8 +165,8 @@ pub struct Callback {
 }
 
 impl Callback {
-    pub(crate) fn new(core: &Arc<Core>, function: HostFunction) -> Option<Callback> {
-        let number = core.gates().add_callback(function)?;
+    pub(crate) fn new(core: &Arc<Core>, gate: Gate) -> Option<Callback> {
+        let number = core.gates().add_callback(gate)?;
         Some(Callback { core: core.clone(), number })
     }
 

@@ -121,6 +121,33 @@ pub enum BindError {
     Memory(std::io::Error),
 }
 
+/// Why one domain was not given a function of another.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// The module imports no such function.
+    #[error("domain {domain}: the module imports no function {import:?}; it imports: {known}")]
+    Import {
+        /// The caller.
+        domain: String,
+        /// The import asked for.
+        import: String,
+        /// What there is.
+        known: String,
+    },
+    /// Neither module says the signature.
+    #[error(
+        "neither the note of import {0} nor that of export {1} has a signature: link with a prototype (`--export`, `--gate`), or compile with -g"
+    )]
+    NoSignature(String, String),
+    /// All of the domain's function pointers are in use.
+    #[error("domain {0} has no function pointers left; drop those that it no longer needs")]
+    Pointers(String),
+    /// The export could not be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+}
+
 /// Why a call did not return a value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -159,6 +186,24 @@ pub enum CallError {
     /// No memory for the thread's stacks.
     #[error("no memory for this thread's stacks: {0}; raise the domain's memory limit or vm.max_map_count")]
     Memory(std::io::Error),
+    /// The domain takes one caller at a time, and others had it for too long.
+    #[error("domain {0} takes one caller at a time and was busy for longer than callers wait")]
+    Busy(String),
+    /// The domain takes one caller at a time, and this thread, or one that waits for it, is in it.
+    #[error(
+        "domain {0} takes one caller at a time: this call would wait for itself; do not call back into it, or do not make it exclusive"
+    )]
+    Deadlock(String),
+    /// A domain's call of another failed, and its binding says that it ends then, too.
+    #[error("domain {domain}, called at {entry_point}, ended with a domain that it called: {source}")]
+    Callee {
+        /// The domain called by the host.
+        domain: String,
+        /// Its entry point.
+        entry_point: String,
+        /// What happened in the other one.
+        source: Box<CallError>,
+    },
     /// Thread-local storage of the module could not be made.
     #[error("domain {domain}: its thread initialisation failed with {status}")]
     ThreadInit {
@@ -181,6 +226,7 @@ impl CallError {
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             CallError::Fault(fault) => Some(fault),
+            CallError::Callee { source, .. } => source.fault(),
             _ => None,
         }
     }

@@ -1,5 +1,5 @@
 //! What went wrong in a domain: raw facts at the fault, a report when somebody asks.
-use crate::binding::Binding;
+use crate::binding::Info;
 use crate::debug::SourcePlace;
 use crate::domain::Core;
 use crate::module::Module;
@@ -7,6 +7,7 @@ use crate::syscall;
 use lockgate_abi::{PAGE, code, stack, window};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Facts that a signal handler can collect.
 #[derive(Clone, Copy)]
@@ -32,8 +33,11 @@ pub(crate) enum Cause {
     Arguments,
     /// A host function panicked.
     Panic,
-    TimeLimit,
+    /// The limit, milliseconds.
+    TimeLimit(u32),
     Killed,
+    /// A call of another domain failed, and ends the caller's call, too.
+    Callee,
 }
 
 /// Registers at the fault. General registers are zero where a gate, not an instruction, ended the call.
@@ -150,14 +154,14 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(raw: RawFault, binding: &Binding) -> Box<Fault> {
-        let domain = binding.domain();
+    pub(crate) fn new(raw: RawFault, binding: &Info) -> Box<Fault> {
+        let domain = &binding.core;
         let Judgement { kind, reason, address, access } = judge(&raw, domain);
         Box::new(Fault {
             kind,
             reason,
             domain: domain.name().to_owned(),
-            entry_point: binding.name().to_owned(),
+            entry_point: binding.signature.name.clone(),
             module: domain.module().clone(),
             window: domain.base(),
             address,
@@ -276,9 +280,12 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Syscall(syscall::Fault::Signal(number)) => {
             plain(FaultKind::Signal(number), &format!("the module sent itself signal {number}"))
         }
-        Cause::TimeLimit | Cause::Syscall(syscall::Fault::TimeLimit) => {
-            let limit = domain.time_limit().unwrap_or_default();
-            plain(FaultKind::TimeOut, &format!("the call exceeded its time limit of {limit:?}"))
+        Cause::TimeLimit(limit) => plain(
+            FaultKind::TimeOut,
+            &format!("the call exceeded its time limit of {:?}", Duration::from_millis(limit.into())),
+        ),
+        Cause::Syscall(syscall::Fault::TimeLimit) => {
+            plain(FaultKind::TimeOut, "the call exceeded its time limit in a system call")
         }
         Cause::Killed | Cause::Syscall(syscall::Fault::Killed) => {
             plain(FaultKind::Killed, "the host killed the domain")
@@ -288,6 +295,7 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Arguments => {
             plain(FaultKind::Gate, "the stack arguments of a host function could not be read")
         }
+        Cause::Callee => plain(FaultKind::Gate, "a call of another domain failed"),
         Cause::Panic => plain(FaultKind::Gate, "a host function panicked"),
     }
 }

@@ -66,7 +66,7 @@ impl<F: FunctionType> Function<F> {
 
     /// The error of the last call through [`as_ptr`](Function::as_ptr) on this thread, if it had one.
     pub fn take_error(&self) -> Option<CallError> {
-        thread_sys::failed().then(|| thread_sys::take_error(&self.binding))
+        thread_sys::failed().then(|| thread_sys::take_error(self.binding.info()))
     }
 }
 
@@ -104,7 +104,7 @@ macro_rules! arity {
                 let code: extern "C" fn($($A),*) -> MaybeUninit<R> = unsafe { transmute(self.code) };
                 let result = code($($a),*);
                 if thread_sys::failed() {
-                    return Err(thread_sys::take_error(&self.binding));
+                    return Err(thread_sys::take_error(self.binding.info()));
                 }
                 // SAFETY: the call returned: registers and result memory hold a value of R, whatever its bits.
                 Ok(unsafe { result.assume_init() })

@@ -27,6 +27,7 @@ mod function_sys;
 mod host;
 mod memory;
 mod module;
+mod policy;
 mod pool;
 pub mod signature;
 mod space;
@@ -35,12 +36,15 @@ pub mod syscall;
 use callback_sys as callback;
 use function_sys as function;
 
-pub use binding::{Dynamic, Value};
+pub use binding::{Dynamic, OnFailure, Value};
 pub use callback::{Callback, HostClosure, HostFunction};
 pub use domain::{Domain, DomainOptions, ProgramEnd};
-pub use error::{AllocError, BindError, CallError, CreateError, HostError, MemoryError, Panic, ResetError};
+pub use error::{
+    AllocError, BindError, CallError, CreateError, HostError, LinkError, MemoryError, Panic, ResetError,
+};
 pub use fault::{Access, Fault, FaultKind, Registers};
 pub use function::{Function, FunctionType};
 pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted};
 pub use module::{LoadError, Module};
+pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};

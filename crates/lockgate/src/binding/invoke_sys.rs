@@ -45,12 +45,12 @@ impl Binding {
 
     /// Calls with all registers and the words of stack arguments that the plan asks for.
     pub(super) fn invoke_all(&self, registers: &mut Registers, stack: &[u64]) -> Result<Results, CallError> {
-        assert_eq!(stack.len(), self.plan.stack_words as usize);
+        assert_eq!(stack.len(), self.info.plan.stack_words as usize);
         // SAFETY: the proxy copies as many stack words as the plan says and follows the System V ABI; a result in memory
         // goes where the first register points, which `Dynamic::call` made large enough.
         unsafe { lockgate_invoke(self.code(), registers, stack.as_ptr(), stack.len() as u64) };
         if thread_sys::failed() {
-            return Err(thread_sys::take_error(self));
+            return Err(thread_sys::take_error(&self.info));
         }
         let [rax, rdx, xmm0, xmm1, ..] = registers.integers;
         Ok(Results { integers: [rax, rdx], vectors: [xmm0, xmm1] })

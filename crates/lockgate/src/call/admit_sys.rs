@@ -1,6 +1,9 @@
 //! The slow way into a domain: what the proxy asks when its checks do not pass at once.
-use super::layout::{BindingHeader, ENTRY, IDLE};
+use super::exclusive_sys;
+use super::gate_sys::lockgate_pending;
+use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::thread_sys::{self, ThreadState};
+use crate::domain::Core;
 use crate::error::CallError;
 use crate::host;
 use std::sync::Arc;
@@ -13,7 +16,29 @@ use std::sync::Arc;
 pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rsp: u64) -> u32 {
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
-    match admit(binding, rsp) {
+    answer(admit(binding, rsp))
+}
+
+/// The same for a call from a domain, with its gate's record on top. 1 stands for the end of the caller's own call,
+/// too.
+///
+/// # Safety
+/// Only crossings call it.
+pub(super) unsafe extern "C" fn lockgate_admit_crossing(
+    binding: *const BindingHeader,
+    gate: *mut GateRecord,
+    rsp: u64,
+) -> u32 {
+    // SAFETY: the gate's entry keeps the binding while its domain may call it; the record is on top.
+    let (binding, ends) = unsafe { (&*binding, lockgate_pending(gate)) };
+    if ends != 0 {
+        return ends;
+    }
+    answer(admit_crossing(binding, rsp))
+}
+
+fn answer(admitted: Result<(), CallError>) -> u32 {
+    match admitted {
         Ok(()) => 0,
         Err(error) => {
             thread_sys::refuse(error);
@@ -30,28 +55,39 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     thread_sys::publish(&state);
     let top = thread_sys::repair(&state, rsp);
     // SAFETY: the top record is always valid.
-    let kind = unsafe { (*top).kind };
-    if kind == ENTRY {
+    let top = unsafe { &*top };
+    if top.is_entry() {
         return Err(CallError::SignalHandler);
     }
-    if kind != IDLE && thread_sys::too_deep(&state, rsp) {
+    if top.kind != IDLE && thread_sys::too_deep(&state, rsp) {
         return Err(CallError::TooDeep);
     }
+    take_place(&state, binding)
+}
+
+fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
+    let state = thread_sys::attach()?;
+    if thread_sys::too_deep(&state, rsp) {
+        return Err(CallError::TooDeep);
+    }
+    take_place(&state, binding)
+}
+
+/// A place on the domain's stacks; its turn, if the domain is exclusive.
+fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallError> {
     // SAFETY: the binding keeps its domain alive; cores are always inside an Arc.
-    let domain = unsafe {
+    let domain: Arc<Core> = unsafe {
         Arc::increment_strong_count(binding.domain);
         Arc::from_raw(binding.domain)
     };
     if domain.is_killed() {
-        state.set_slot(binding.id, 0);
+        state.set_slot(domain.id(), 0);
     }
-    if slot(&state, binding) == 0 {
-        domain.attach(&state)?;
+    if state.place(domain.id()) == 0 {
+        domain.attach(state)?;
     }
-    Ok(())
-}
-
-fn slot(state: &ThreadState, binding: &BindingHeader) -> u64 {
-    // SAFETY: inside the thread's own table.
-    unsafe { (*state.block).slots.add(binding.id as usize).read_volatile() }
+    match domain.exclusive() {
+        Some(patience) => exclusive_sys::wait(state, &domain, patience),
+        None => Ok(()),
+    }
 }

@@ -8,19 +8,14 @@
 //! Registers: rbx the gate record, r12 the address of the slot-table entry; both restored at the end.
 
 use super::layout::*;
-use lockgate_abi::gate::IMPORT_DEPTH;
 use std::mem::offset_of;
-
-/// Bytes that an entry made from a gate keeps clear below the module's rsp: the data stack's red zone,
-/// which a system call must not change, and what the rewriter saves below it.
-const RED_ZONE: u64 = 256;
 
 core::arch::global_asm!(
     r#"
     # What debuggers need: the caller's frame is on the control stack, rbx and r12 are in the record. As a
     # signal frame it may continue on a stack that lies lower (gdb takes it for a corrupt stack otherwise).
     # CFA = *(rbx + CONTROL) + 8; rbx at rbx + RBX; r12 at rbx + R12.
-    # Before rbx is the record, the entry's record is in rax (DWARF register 0) or rcx (2).
+    # Before rbx is the record, the entry's record is in r10 (DWARF register 10) or rcx (2).
     .macro lockgate_gate_switched register
     .cfi_escape 0x0f,0x06,0x70+\register,({RECORD}+{CONTROL})|0x80,0x00,0x06,0x23,0x08
     .endm
@@ -35,6 +30,36 @@ core::arch::global_asm!(
     .cfi_escape 0x10,0x0c,0x02,0x73,{R12}
     .endm
 
+    # The entry of function number r11 in a table of the calling domain, in r11; the domain's entry record in r10. The
+    # domain's stack is left by what the entry leads to (rule R7).
+    .macro lockgate_gate_find table,count
+    mov lockgate_thread@gottpoff(%rip),%r10
+    mov %fs:{TOP}(%r10),%r10
+    mov {BINDING}(%r10),%rax
+    mov {GATES}(%rax),%rax
+    cmp \count(%rax),%r11
+    jae .Lgate_missing
+    mov \table(%rax),%rax
+    mov (%rax,%r11,8),%r11
+    jmp *{CODE}(%r11)
+    .endm
+
+    # \record = the entry below the gate's rbx that holds the host's own control words: the outermost one that keeps any, of
+    # those that lead here from the host. `flag` is X87 or MXCSR. Changes rax and rcx.
+    .macro lockgate_gate_host_words record,flag
+    lea -{RECORD}(%rbx),%rax
+    mov %rax,\record
+1:
+    mov {BINDING}(%rax),%rcx
+    testl $\flag,{FLAGS}(%rcx)
+    cmovnz %rax,\record
+    testl ${FROM_DOMAIN},{FLAGS}(%rcx)
+    jz 2f
+    sub $2*{RECORD},%rax
+    jmp 1b
+2:
+    .endm
+
     .text
     .p2align 6
     .globl lockgate_gate_import
@@ -43,53 +68,33 @@ core::arch::global_asm!(
 lockgate_gate_import: # r11d slot of the gate table; arguments in place, as in any call
     .cfi_startproc
     .cfi_signal_frame
-    mov lockgate_thread@gottpoff(%rip),%r10
-    mov %fs:{TOP}(%r10),%rax # the entry's record
-    mov %rsp,{RECORD}+{CONTROL}(%rax)
-    mov {HOST}(%rax),%rsp # the host's stack
-    lockgate_gate_switched 0
-    mov %rbx,{RECORD}+{RBX}(%rax)
-    lea {RECORD}(%rax),%rbx
-    lockgate_gate_frame
-    mov %r12,{R12}(%rbx)
-    mov {BINDING}(%rax),%rax
-    mov {GATES}(%rax),%rax
-    cmp {IMPORT_COUNT}(%rax),%r11
-    jae .Lgate_missing
-    imul ${GATE_ENTRY_SIZE},%r11,%r11
-    add {IMPORTS}(%rax),%r11
-    jmp .Lgate_call
+    lockgate_gate_find {IMPORTS},{IMPORT_COUNT}
 
     .p2align 6
     .globl lockgate_gate_callback
     .hidden lockgate_gate_callback
 lockgate_gate_callback: # r11d number of the callback
-    lockgate_gate_outside
-    mov lockgate_thread@gottpoff(%rip),%r10
-    mov %fs:{TOP}(%r10),%rax
-    mov %rsp,{RECORD}+{CONTROL}(%rax)
-    mov {HOST}(%rax),%rsp
-    lockgate_gate_switched 0
-    mov %rbx,{RECORD}+{RBX}(%rax)
-    lea {RECORD}(%rax),%rbx
+    lockgate_gate_find {CALLBACKS},{CALLBACK_COUNT}
+
+    .p2align 6
+    .globl lockgate_gate_host
+    .hidden lockgate_gate_host
+lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's entry record
+    mov %rsp,{RECORD}+{CONTROL}(%r10)
+    mov {HOST}(%r10),%rsp # the host's stack
+    lockgate_gate_switched 10
+    mov %rbx,{RECORD}+{RBX}(%r10)
+    lea {RECORD}(%r10),%rbx
     lockgate_gate_frame
     mov %r12,{R12}(%rbx)
-    mov {BINDING}(%rax),%rax
-    mov {GATES}(%rax),%rax
-    cmp {CALLBACK_COUNT}(%rax),%r11
-    jae .Lgate_missing
-    imul ${GATE_ENTRY_SIZE},%r11,%r11
-    add {CALLBACKS}(%rax),%r11
-
-.Lgate_call: # r11 the entry; r10 the thread-block offset
+    mov lockgate_thread@gottpoff(%rip),%r10
     movq ${GATE},{KIND}(%rbx)
     mov %r11,{GATE_ENTRY}(%rbx)
     mov {BINDING}-{RECORD}(%rbx),%r12
-    testl ${X87}|{MXCSR_BIT},{EXTRAS}(%r12)
+    testl ${X87}|{MXCSR_BIT},{FLAGS}(%r12)
     jnz .Lgate_cpu
 .Lgate_slot:
-    mov {ID}(%r12),%r12d
-    shl $3,%r12
+    mov {SLOT_OFFSET}(%r12),%r12d
     add %fs:{SLOTS}(%r10),%r12
     mov (%r12),%rax
     mov %rax,{SLOT}(%rbx)
@@ -109,7 +114,7 @@ lockgate_gate_callback: # r11d number of the callback
     jne .Lgate_pending
 .Lgate_back:
     mov {BINDING}-{RECORD}(%rbx),%rcx
-    testl ${X87}|{MXCSR_BIT},{EXTRAS}(%rcx)
+    testl ${X87}|{MXCSR_BIT}|{HIDES},{FLAGS}(%rcx)
     jnz .Lgate_cpu_back
 .Lgate_window: # a nested call may have left another window's gs (R15, R19)
     mov {WINDOW}(%rcx),%rcx
@@ -121,6 +126,7 @@ lockgate_gate_callback: # r11d number of the callback
     mov %rcx,(%r12)
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
+    xor %ecx,%ecx # the host's addresses stay its own (R24)
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
     mov {RBX}(%rbx),%rbx
@@ -132,29 +138,36 @@ lockgate_gate_callback: # r11d number of the callback
     # Out of line.
 
 .Lgate_missing:
-    lea lockgate_no_function(%rip),%r11
-    jmp .Lgate_call
+    lea {no_function}(%rip),%r11
+    jmp lockgate_gate_host
 
 .Lgate_cpu: # the host's control words for the host's code (R17); r12 the binding
-    testl ${X87},{EXTRAS}(%r12)
-    jz 1f
+    push %rcx
+    push %rdx
+    testl ${X87},{FLAGS}(%r12)
+    jz 4f
+    lockgate_gate_host_words %rdx,{X87}
     fnstcw {X87_CONTROL}(%rbx) # as in the proxy: emms where nothing can be pending
     movzwl {X87_CONTROL}(%rbx),%eax
-    cmp {ENTRY_X87}-{RECORD}(%rbx),%ax
-    jne 2f
+    cmp {ENTRY_X87}(%rdx),%ax
+    jne 3f
     not %eax
     test ${X87_MASKS},%eax
-    jnz 2f
+    jnz 3f
     emms
-    jmp 1f
-2:
+    jmp 4f
+3:
     fninit
-    fldcw {ENTRY_X87}-{RECORD}(%rbx)
-1:
-    testl ${MXCSR_BIT},{EXTRAS}(%r12)
-    jz .Lgate_slot
+    fldcw {ENTRY_X87}(%rdx)
+4:
+    testl ${MXCSR_BIT},{FLAGS}(%r12)
+    jz 5f
+    lockgate_gate_host_words %rdx,{MXCSR_BIT}
     stmxcsr {GATE_MXCSR}(%rbx)
-    ldmxcsr {ENTRY_MXCSR}-{RECORD}(%rbx)
+    ldmxcsr {ENTRY_MXCSR}(%rdx)
+5:
+    pop %rdx
+    pop %rcx
     jmp .Lgate_slot
 
 .Lgate_stack: # stack arguments, copied once; a fault while copying ends the call (R23)
@@ -173,19 +186,8 @@ lockgate_gate_callback: # r11d number of the callback
     mov %rax,%rdx
     shl $3,%rdx
     mov {CONTROL}(%rbx),%rsi
-    sub ${OFF}-8,%rsi
-    mov {BINDING}-{RECORD}(%rbx),%rcx
-    mov {GATES}(%rcx),%rcx
-    mov {IMPORTS}(%rcx),%rax
-    cmp %rax,%r11
-    jb 1f
-    mov {IMPORT_COUNT}(%rcx),%rcx
-    imul ${GATE_ENTRY_SIZE},%rcx,%rcx
-    add %rcx,%rax
-    cmp %rax,%r11
-    jae 1f
-    add ${IMPORT_DEPTH},%rsi # an import is called through a thunk of the module
-1:
+    sub ${OFF},%rsi
+    add {STACK_DISTANCE}(%r11),%rsi
     call {copy}
     pop %r11
     pop %rsi
@@ -227,16 +229,54 @@ lockgate_gate_callback: # r11d number of the callback
     mov %rcx,(%r12)
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
-    jmp lockgate_exit
+    mov %rcx,%r10
+    jmp lockgate_unwind
 
 .Lgate_cpu_back: # the module's control words; rcx its binding
-    testl ${X87},{EXTRAS}(%rcx)
+    testl ${X87},{FLAGS}(%rcx)
     jz 1f
     fldcw {X87_CONTROL}(%rbx)
 1:
-    testl ${MXCSR_BIT},{EXTRAS}(%rcx)
-    jz .Lgate_window
+    testl ${MXCSR_BIT},{FLAGS}(%rcx)
+    jz 1f
     ldmxcsr {GATE_MXCSR}(%rbx)
+1:
+    testl ${HIDES},{FLAGS}(%rcx)
+    jz .Lgate_window
+    # What the host's function left in registers, but for its result, is nothing for the module. rcx, rsi and r10 are
+    # overwritten later.
+    mov {GATE_ENTRY}(%rbx),%rsi
+    mov {RESULTS}(%rsi),%esi
+    xor %edi,%edi
+    test ${RESULT_RAX},%esi
+    cmovz %rdi,%rax
+    test ${RESULT_RDX},%esi
+    cmovz %rdi,%rdx
+    xor %r8d,%r8d
+    xor %r9d,%r9d
+    xor %r11d,%r11d
+    test ${RESULT_XMM0},%esi
+    jnz 1f
+    vpxor %xmm0,%xmm0,%xmm0
+1:
+    vmovq %xmm0,%xmm0
+    test ${RESULT_XMM1},%esi
+    jnz 1f
+    vpxor %xmm1,%xmm1,%xmm1
+1:
+    vmovq %xmm1,%xmm1
+    .irp number,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vpxor %xmm\number,%xmm\number,%xmm\number
+    .endr
+    mov {GATES}(%rcx),%rsi
+    testl ${AVX512},{XSAVE_MASK}(%rsi)
+    jz .Lgate_window
+    .irp number,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    vpxord %xmm\number,%xmm\number,%xmm\number
+    .endr
+    .irp number,0,1,2,3,4,5,6,7
+    kxorw %k\number,%k\number,%k\number
+    .endr
     jmp .Lgate_window
 
 .Lgate_gs:
@@ -244,6 +284,61 @@ lockgate_gate_callback: # r11d number of the callback
     jmp .Lgate_leave
     .cfi_endproc
     .size lockgate_gate_import,.-lockgate_gate_import
+
+    # An import that is bound at its first call: r11 its entry, r10 the domain's entry record. Afterwards the entry leads
+    # elsewhere.
+    .p2align 4
+    .globl lockgate_gate_resolve
+    .hidden lockgate_gate_resolve
+    .type lockgate_gate_resolve,@function
+lockgate_gate_resolve:
+    .cfi_startproc
+    .cfi_signal_frame
+    mov %rsp,{RECORD}+{CONTROL}(%r10)
+    mov {HOST}(%r10),%rsp
+    lockgate_gate_switched 10
+    mov %rbx,{RECORD}+{RBX}(%r10)
+    lea {RECORD}(%r10),%rbx
+    lockgate_gate_frame
+    mov %r12,{R12}(%rbx)
+    movq ${GATE},{KIND}(%rbx)
+    mov %r11,{GATE_ENTRY}(%rbx)
+    mov lockgate_thread@gottpoff(%rip),%rax
+    mov %rbx,%fs:{TOP}(%rax) # what goes wrong here is the host's
+    push %rdi
+    push %rsi
+    push %rdx
+    push %rcx
+    push %r8
+    push %r9
+    sub $144,%rsp
+    .irp number,0,1,2,3,4,5,6,7
+    movups %xmm\number,16*\number(%rsp)
+    .endr
+    mov %rbx,%rdi
+    call {resolve}
+    mov %rax,128(%rsp)
+    .irp number,0,1,2,3,4,5,6,7
+    movups 16*\number(%rsp),%xmm\number
+    .endr
+    mov 128(%rsp),%r11
+    add $144,%rsp
+    pop %r9
+    pop %r8
+    pop %rcx
+    pop %rdx
+    pop %rsi
+    pop %rdi
+    mov lockgate_thread@gottpoff(%rip),%rax
+    lea -{RECORD}(%rbx),%r10
+    mov %r10,%fs:{TOP}(%rax)
+    mov {R12}(%rbx),%r12
+    mov {CONTROL}(%rbx),%rsp
+    mov {RBX}(%rbx),%rbx
+    lockgate_gate_outside
+    jmp *{CODE}(%r11)
+    .cfi_endproc
+    .size lockgate_gate_resolve,.-lockgate_gate_resolve
 
     # System calls: Linux's registers; all but rax, rcx and r11 are the module's afterwards, vectors
     # included.
@@ -273,8 +368,7 @@ lockgate_gate_syscall:
     push %rdi
     push %rax
     mov {BINDING}(%rcx),%rcx
-    mov {ID}(%rcx),%r12d
-    shl $3,%r12
+    mov {SLOT_OFFSET}(%rcx),%r12d
     add %fs:{SLOTS}(%r11),%r12
     mov (%r12),%rax
     mov %rax,{SLOT}(%rbx)
@@ -297,15 +391,18 @@ lockgate_gate_syscall:
     movq $0,512+48(%rsp)
     movq $0,512+56(%rsp)
     xsavec (%rsp)
-    testl ${X87},{EXTRAS}(%rcx)
-    jz 1f
+    mov %rcx,%r8
+    testl ${X87},{FLAGS}(%r8)
+    jz 3f
     fninit
-    fldcw {ENTRY_X87}-{RECORD}(%rbx)
-1:
-    testl ${MXCSR_BIT},{EXTRAS}(%rcx)
-    jz 2f
-    ldmxcsr {ENTRY_MXCSR}-{RECORD}(%rbx)
-2:
+    lockgate_gate_host_words %rdx,{X87}
+    fldcw {ENTRY_X87}(%rdx)
+3:
+    testl ${MXCSR_BIT},{FLAGS}(%r8)
+    jz 4f
+    lockgate_gate_host_words %rdx,{MXCSR_BIT}
+    ldmxcsr {ENTRY_MXCSR}(%rdx)
+4:
     mov %rbx,%rdi
     call {syscall}
     mov %rax,%rcx
@@ -360,14 +457,6 @@ lockgate_gate_syscall:
     jmp .Lsyscall_restore
     .cfi_endproc
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
-
-    # What an unknown slot or callback number reaches.
-    .section .data.rel.ro.lockgate,"aw",@progbits
-    .p2align 3
-lockgate_no_function:
-    .quad {missing}
-    .fill ({GATE_ENTRY_SIZE}-8)/8,8,0
-    .text
     "#,
     TOP = const offset_of!(ThreadBlock, top),
     SLOTS = const offset_of!(ThreadBlock, slots),
@@ -387,30 +476,39 @@ lockgate_no_function:
     GATE_MXCSR = const offset_of!(GateRecord, mxcsr),
     X87_CONTROL = const offset_of!(GateRecord, x87_control),
     WINDOW = const offset_of!(BindingHeader, window),
-    ID = const offset_of!(BindingHeader, id),
-    EXTRAS = const offset_of!(BindingHeader, extras),
+    FLAGS = const offset_of!(BindingHeader, flags),
+    SLOT_OFFSET = const offset_of!(BindingHeader, slot),
     GATES = const offset_of!(BindingHeader, gates),
     IMPORTS = const offset_of!(Gates, imports),
     IMPORT_COUNT = const offset_of!(Gates, import_count),
     CALLBACKS = const offset_of!(Gates, callbacks),
     CALLBACK_COUNT = const offset_of!(Gates, callback_count),
     XSAVE_MASK = const offset_of!(Gates, xsave_mask),
-    GATE_ENTRY_SIZE = const size_of::<GateEntry>(),
     FUNCTION = const offset_of!(GateEntry, function),
     STACK_WORDS = const offset_of!(GateEntry, stack_words),
     FRAME_SIZE = const size_of::<SyscallFrame>(),
     ARGUMENTS = const offset_of!(SyscallFrame, arguments),
-    X87 = const EXTRA_X87,
-    MXCSR_BIT = const EXTRA_MXCSR,
+    X87 = const X87,
+    MXCSR_BIT = const MXCSR,
     X87_MASKS = const X87_MASKS,
     OFF = const lockgate_abi::code::OFF,
     RED_ZONE = const RED_ZONE,
-    IMPORT_DEPTH = const IMPORT_DEPTH,
+    CODE = const offset_of!(GateEntry, code),
+    STACK_DISTANCE = const offset_of!(GateEntry, stack_distance),
+    RESULTS = const offset_of!(GateEntry, results),
+    RESULT_RAX = const RESULT_RAX,
+    RESULT_RDX = const RESULT_RDX,
+    RESULT_XMM0 = const RESULT_XMM0,
+    RESULT_XMM1 = const RESULT_XMM1,
+    FROM_DOMAIN = const FROM_DOMAIN,
+    HIDES = const HIDES,
+    AVX512 = const super::gate_sys::component::AVX512,
     XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
     copy = sym crate::copy_asm::lockgate_copy,
     syscall = sym super::gate_sys::lockgate_syscall,
     pending = sym super::gate_sys::lockgate_pending,
-    missing = sym super::gate_sys::lockgate_missing,
+    no_function = sym super::gate_sys::NO_FUNCTION,
+    resolve = sym super::gate_sys::lockgate_resolve,
     argument_fault = sym super::gate_sys::lockgate_argument_fault,
     options(att_syntax)
 );
@@ -419,5 +517,5 @@ lockgate_no_function:
 const _: () = {
     assert!(offset_of!(GateRecord, r12) < 64);
     assert!(RECORD + (offset_of!(GateRecord, control) as u64) < 128);
-    assert!(offset_of!(GateEntry, function) == 0);
+    assert!(offset_of!(GateEntry, code) == 0 && offset_of!(GateEntry, function) == 8);
 };

@@ -1,5 +1,5 @@
 //! What gates do in Rust: system calls, closures, and ending the call in progress.
-use super::layout::{ENTRY, EntryRecord, GATE, GateRecord, RECORD, SyscallFrame};
+use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, SyscallFrame};
 use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
@@ -77,7 +77,7 @@ pub(crate) fn end_with_panic(payload: Box<dyn Any + Send>) {
     }
 }
 
-unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, cause: Cause) {
+pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, cause: Cause) {
     // SAFETY: live records; the return address is on the control stack, where the module's call put it.
     unsafe {
         let control = (*gate).control;
@@ -116,9 +116,62 @@ pub(super) extern "C" fn lockgate_missing() {
     end_call(Cause::NoFunction);
 }
 
-/// Code address of [`lockgate_missing`].
-pub(crate) fn missing() -> usize {
-    lockgate_missing as *const () as usize
+/// Called by the gate of an import that has not been bound yet: finds what it is. Returns the entry to go on with.
+///
+/// # Safety
+/// Only that gate calls it, with its record on top.
+pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *const GateEntry {
+    // SAFETY: a live entry's binding keeps its domain, which is always inside an Arc.
+    let (domain, slot) = unsafe {
+        let domain = (*(*entry(gate)).binding).domain;
+        Arc::increment_strong_count(domain);
+        (Arc::from_raw(domain), (*(*gate).entry).context as u16)
+    };
+    let find = || domain.gates().resolve(&domain, slot);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(find)).unwrap_or_else(|payload| {
+        end_with_panic(payload);
+        &NO_FUNCTION
+    })
+}
+
+unsafe extern "C" {
+    fn lockgate_gate_host();
+    fn lockgate_gate_resolve();
+}
+
+/// What unknown slots and callback numbers lead to: calling it ends the domain's call.
+pub(super) static NO_FUNCTION: GateEntry = GateEntry {
+    code: lockgate_gate_host as *const (),
+    function: lockgate_missing as *const (),
+    context: 0,
+    stack_words: 0,
+    stack_distance: 8,
+    results: 0,
+};
+
+impl GateEntry {
+    /// A host function's.
+    pub fn host(function: *const (), context: usize, stack_words: u32, results: u64) -> GateEntry {
+        GateEntry { function, context, stack_words: stack_words.into(), results, ..NO_FUNCTION }
+    }
+
+    /// That of a binding made for the domain: the proxy's code, and its header.
+    pub fn crossing(code: usize, header: *const BindingHeader) -> GateEntry {
+        // SAFETY: the caller's header.
+        let stack_words = unsafe { (*header).stack_words }.into();
+        GateEntry { code: code as *const (), context: header as usize, stack_words, ..NO_FUNCTION }
+    }
+
+    /// That of an import that is bound at its first call.
+    pub fn lazy(slot: u16) -> GateEntry {
+        let code = lockgate_gate_resolve as *const ();
+        GateEntry { code, context: slot.into(), ..NO_FUNCTION }
+    }
+
+    /// No function.
+    pub fn none() -> &'static GateEntry {
+        &NO_FUNCTION
+    }
 }
 
 /// Called when a host function's stack arguments could not be copied (rule R23).
@@ -142,10 +195,10 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
     // SAFETY: live records, the gate's frame on the host's stack.
     let (domain, frame, control, limit) = unsafe {
         let domain = &*(*(*entry(gate)).binding).domain;
-        (domain, &*frame, (*gate).control, (*thread_sys::block()).limit)
+        (domain, &*frame, (*gate).control, thread_sys::shortest_limit())
     };
     let emulate = || {
-        let deadline = (limit != 0).then(|| Instant::now() + Duration::from_millis(limit));
+        let deadline = limit.map(|limit| Instant::now() + Duration::from_millis(limit.into()));
         let thread = Thread { slot: domain.slot_of(control), deadline };
         let memory = domain.services();
         let mut context = SyscallContext { memory: &memory, process: domain.process(), thread };
@@ -176,10 +229,8 @@ pub(crate) fn enter_early(domain: &Arc<Core>) -> Result<(), CallError> {
     let state = thread_sys::attach()?;
     thread_sys::publish(&state);
     // SAFETY: the top record is always valid.
-    if unsafe { (*(*state.block).top).kind } == ENTRY {
+    if unsafe { (*(*state.block).top).is_entry() } {
         return Err(CallError::SignalHandler);
     }
     domain.attach(&state)
 }
-
-const _: () = assert!(GATE != ENTRY);

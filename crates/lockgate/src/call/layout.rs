@@ -1,7 +1,7 @@
 //! Structures that the assembly of the call path and Rust both know.
 //!
 //! Field offsets reach the assembly through `offset_of!`; nothing repeats them.
-use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 /// The thread's control block: the one static thread-local object of the library, reached through `fs`.
 ///
@@ -25,18 +25,30 @@ pub(crate) struct ThreadBlock {
     pub records_end: u64,
     /// Not 0: something ends the call at the next return from a gate.
     pub pending: u64,
-    /// Number of calls so far that put the thread under a time limit.
-    pub sequence: u64,
-    /// The limit in force, milliseconds, of the outermost call in progress that has one; 0 if none has.
-    pub limit: u64,
+    /// Number of calls so far that had a time limit; wraps around.
+    pub sequence: u32,
+    /// The thread's kernel id.
+    pub tid: u32,
     /// Not 0 after a call that did not return: see [`super::thread_sys::take_error`].
     pub status: u64,
-    /// Entry of system-call gates.
+    /// Entry of system-call gates. (This and the other code pointers are the same in every thread, from its start.)
     pub gate_syscall: usize,
     /// Entry of import gates.
     pub gate_import: usize,
     /// Entry of callback gates.
     pub gate_callback: usize,
+    /// Where proxies, which cannot reach the library's text by a direct jump, enter domains.
+    pub enter: usize,
+    /// The slow way into a domain from the host.
+    pub slow: usize,
+    /// The slow way into a domain from another.
+    pub cross_slow: usize,
+    /// Ends a crossing whose callee did not return, or whose caller must not go on.
+    pub cross_failed: usize,
+    /// Wakes a thread that waits for an exclusive domain.
+    pub wake: usize,
+    /// A copy that survives a fault.
+    pub copy: usize,
     /// The thread's Rust side; null before the thread first attaches.
     pub state: *const super::thread_sys::ThreadState,
 }
@@ -45,10 +57,10 @@ pub(crate) struct ThreadBlock {
 ///
 /// A thread's records form an array, outermost first, in memory of its own: the trusted control structure
 /// of rule R8. (Not on the host's stack: a host that longjmps over a domain would let them be overwritten,
-/// and rule R16 needs them.) Its first element is an [`IDLE`] record.
+/// and rule R16 needs them.) Its first element is an [`IDLE`] record. The watcher reads them from its own thread.
 #[repr(C, align(64))]
 pub(crate) struct Record {
-    /// [`IDLE`], [`ENTRY`] or [`GATE`].
+    /// [`IDLE`], [`ENTRY`], [`LIMITED_ENTRY`] or [`GATE`].
     pub kind: u64,
 }
 
@@ -56,9 +68,18 @@ pub(crate) struct Record {
 pub(crate) const IDLE: u64 = 0;
 /// Kind of a record made by a proxy: the thread runs the domain's code.
 pub(crate) const ENTRY: u64 = 1;
-/// Kind of a record made by a gate: the thread runs host code on the domain's behalf. The record below
-/// it is that domain's entry.
+/// Kind of a record made by a gate: the thread runs host code, or another domain, on the domain's behalf. The
+/// record below it is that domain's entry.
 pub(crate) const GATE: u64 = 2;
+/// An [`ENTRY`] that has a time limit of its own.
+pub(crate) const LIMITED_ENTRY: u64 = 3;
+
+impl Record {
+    /// True for both kinds of entry.
+    pub fn is_entry(&self) -> bool {
+        self.kind == ENTRY || self.kind == LIMITED_ENTRY
+    }
+}
 
 /// One entry into a domain.
 #[repr(C, align(64))]
@@ -66,29 +87,28 @@ pub(crate) struct EntryRecord {
     pub kind: u64,
     /// The binding called.
     pub binding: *const BindingHeader,
-    /// Where the exit stub goes.
-    pub continuation: usize,
+    /// rsp in the domain at its first instruction, before the call that leads there. For debuggers.
+    pub control: u64,
     /// The host's rsp in the proxy: [`FRAME`] bytes of padding, callee-saved registers and return address lie
     /// there.
     pub host: u64,
-    /// The host's MXCSR and x87 control word, where the module's report demands to keep them.
+    /// The caller's MXCSR and x87 control word, where they have to be kept.
     pub mxcsr: u32,
     pub x87_control: u32,
-    /// Host address of a result that the callee returns in memory.
+    /// Address of a result that the callee returns in memory, as the caller gave it.
     pub result: u64,
-    /// The same result's place on the data stack.
-    pub result_inside: u64,
-    /// Room for the control word on the way out.
-    pub x87_now: u32,
-    /// 1 if the time limit in force is this call's.
-    pub limited: u32,
+    /// For a [`LIMITED_ENTRY`]: its sequence number, and its limit in milliseconds.
+    pub sequence: u32,
+    pub limit: u32,
+    /// Time-stamp counter at the entry, where calls are timed.
+    pub started: u64,
 }
 
 /// Bytes of the proxy's frame: padding, six callee-saved registers, return address. Keeps the stack
 /// 16-aligned for what gates call.
 pub(crate) const FRAME: u64 = 8 + 6 * 8 + 8;
 
-/// One call from a domain to the host.
+/// One call from a domain to the host, or through it to another domain.
 #[repr(C, align(64))]
 pub(crate) struct GateRecord {
     pub kind: u64,
@@ -112,79 +132,109 @@ const _: () = assert!(
     RECORD == 64 && size_of::<EntryRecord>() as u64 == RECORD && size_of::<GateRecord>() as u64 == RECORD
 );
 
-/// One host function that a domain may call.
+/// Bytes that an entry made from a gate keeps clear below the module's rsp: the data stack's red zone,
+/// which a system call must not change, and what the rewriter saves below it.
+pub(crate) const RED_ZONE: u64 = 256;
+
+/// One function that a domain may call: a host function, or a binding to another domain.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct GateEntry {
-    /// Code address, System V calling convention.
-    pub function: usize,
-    /// For the function's own use: a closure's address.
+    /// Where the gate goes on: the part for host functions, the one that finds lazy imports, or a crossing's proxy.
+    pub code: *const (),
+    /// Code address of a host function, System V calling convention.
+    pub function: *const (),
+    /// For the function's own use, a closure's address; for a crossing, its [`BindingHeader`]; for a lazy import, its
+    /// slot.
     pub context: usize,
     /// 8-byte words of stack arguments.
     pub stack_words: u64,
+    /// Distance from the domain's rsp at the gate up to the stack arguments, bytes.
+    pub stack_distance: u64,
+    /// Where a host function's result is: `RESULT_*`.
+    pub results: u64,
 }
 
-impl GateEntry {
-    /// No function: calling it ends the domain's call.
-    pub fn none() -> GateEntry {
-        GateEntry { function: super::missing(), context: 0, stack_words: 0 }
-    }
-}
+// SAFETY: addresses of code.
+unsafe impl Sync for GateEntry {}
+// SAFETY: as above.
+unsafe impl Send for GateEntry {}
+
+/// Bits of [`GateEntry::results`].
+pub(crate) const RESULT_RAX: u64 = 1;
+pub(crate) const RESULT_RDX: u64 = 2;
+pub(crate) const RESULT_XMM0: u64 = 4;
+pub(crate) const RESULT_XMM1: u64 = 8;
 
 /// What gates need of a domain. Lives as long as the domain.
 #[repr(C)]
 pub(crate) struct Gates {
-    pub imports: *const GateEntry,
+    pub imports: *const *const GateEntry,
     pub import_count: u64,
     /// Null until the first callback.
-    pub callbacks: AtomicPtr<GateEntry>,
+    pub callbacks: AtomicPtr<*const GateEntry>,
     pub callback_count: AtomicU64,
     /// State components that system calls keep for the module (XSAVE mask).
     pub xsave_mask: u64,
 }
 
-/// The part of a binding that the proxy reads.
+/// Bit of [`BindingHeader::flags`]: the module can change x87 state (rule R17), and the entry's record has the
+/// caller's control word.
+pub(crate) const X87: u32 = 1;
+/// The same of MXCSR.
+pub(crate) const MXCSR: u32 = 2;
+/// The caller is a domain.
+pub(crate) const FROM_DOMAIN: u32 = 4;
+/// The caller's registers are secret: the host's, where it answers the domain's own calls, too.
+pub(crate) const HIDES: u32 = 8;
+/// The exception masks of an x87 control word.
+pub(crate) const X87_MASKS: u32 = 0x3f;
+
+/// The part of a binding that thunk, proxy and gates read.
 #[repr(C)]
 pub(crate) struct BindingHeader {
-    /// The proxy's code: thunks jump through it.
+    /// The proxy's code: thunks and gates jump through it.
     pub proxy: usize,
+    /// The proxy's other half: the exit stub jumps through it.
+    pub leave: usize,
     /// `W`.
     pub window: u64,
     /// The procedure, an address in the window.
     pub target: u64,
-    /// Index of the domain in slot tables.
-    pub id: u32,
-    /// What this binding needs beyond the common path: `EXTRA_*`.
-    pub extras: u32,
+    /// Offset of the domain's entry in slot tables.
+    pub slot: u32,
     /// 8-byte words of stack arguments.
     pub stack_words: u32,
     /// Bytes of a result returned in memory.
     pub result_size: u32,
     /// The same, rounded up to 16.
     pub result_room: u32,
-    /// Time limit, milliseconds.
-    pub limit: u64,
+    /// Time limit, milliseconds; 0 if none.
+    pub limit: u32,
+    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`].
+    pub flags: u32,
     pub gates: *const Gates,
     /// The domain, for Rust.
     pub domain: *const crate::domain::Core,
+    /// The rest of the binding, for Rust.
+    pub info: *const crate::binding::Info,
+    /// Owner of an exclusive domain: its kernel id, and bit 31 if somebody waits; 0 if nobody has it.
+    pub owner: *const AtomicU32,
+    /// Where calls are counted and timed.
+    pub traffic: *const Traffic,
 }
 
-/// The procedure has arguments on the stack.
-pub(crate) const EXTRA_STACK: u32 = 1;
-/// The procedure returns its result in memory.
-pub(crate) const EXTRA_RESULT: u32 = 2;
-/// The module can change x87 state (rule R17).
-pub(crate) const EXTRA_X87: u32 = 4;
-/// The exception masks of an x87 control word.
-pub(crate) const X87_MASKS: u32 = 0x3f;
-/// The module can read the x87 environment (rule R18).
-pub(crate) const EXTRA_X87_ENVIRONMENT: u32 = 64;
-/// The module can change MXCSR.
-pub(crate) const EXTRA_MXCSR: u32 = 8;
-/// The module can leave upper halves of vector registers dirty.
-pub(crate) const EXTRA_VECTORS: u32 = 16;
-/// The domain's calls have a time limit.
-pub(crate) const EXTRA_LIMIT: u32 = 32;
+/// Counts of a binding, where its policy asks for them.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    /// Calls begun.
+    pub calls: AtomicU64,
+    /// Calls that returned.
+    pub returned: AtomicU64,
+    /// Sum of their durations, cycles of the time-stamp counter.
+    pub cycles: AtomicU64,
+}
 
 /// Registers of a system call, as the gate stores them.
 #[repr(C)]

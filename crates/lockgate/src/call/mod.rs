@@ -1,23 +1,24 @@
-//! The life of a call, in execution order: [`thunks_sys`] → [`proxy_asm`] → the module → back to
-//! [`proxy_asm`]; from the module to the host and back: [`stubs`] → [`gate_asm`] → [`gate_sys`]. What
-//! interrupts it: [`signals_sys`] (faults), [`watch`] (time limits). [`admit_sys`] is the slow way in.
+//! The life of a call, in execution order: thunk ([`code_sys`]) → proxy ([`emit`], of a [`shape`]) → [`proxy_asm`] → the
+//! module → back to [`proxy_asm`] and the proxy; from the module to the host and back: [`stubs`] → [`gate_asm`] →
+//! [`gate_sys`]; to another domain: [`stubs`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
+//! What interrupts it: [`signals_sys`] (faults), [`watch`] (time limits, kills). [`admit_sys`] is the slow way in.
 mod admit_sys;
+mod code_sys;
+mod crossing_sys;
+mod emit;
+pub(crate) mod exclusive_sys;
 mod gate_asm;
 mod gate_sys;
 pub(crate) mod layout;
 mod proxy_asm;
+pub(crate) mod shape;
 pub(crate) mod signals_sys;
 pub(crate) mod stubs;
 pub(crate) mod thread_sys;
-mod thunks_sys;
 pub(crate) mod watch;
 
+pub(crate) use code_sys::Thunk;
+pub(crate) use emit::flags;
 pub(crate) use gate_sys::{
-    caller, component, context, end_with_panic, enter_early, missing, prepare as prepare_gates,
+    caller, component, context, end_with_panic, enter_early, prepare as prepare_gates,
 };
-pub(crate) use thunks_sys::Thunk;
-
-/// Code address of the proxy: every thunk leads there.
-pub(crate) fn proxy() -> usize {
-    proxy_asm::address()
-}

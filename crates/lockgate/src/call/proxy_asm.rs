@@ -1,13 +1,10 @@
-//! A call from the host into a domain, in execution order: thunk, proxy, enter, exit, return.
+//! The fixed parts of a call into a domain: the thread's block, the way in and the one way out (rule R8), and the slow
+//! ways. What depends on signature and policy is made by [`super::emit`].
 //!
-//! Every binding has a 16-byte *thunk* ([`super::thunks`]) that loads the binding's address into r11 and
-//! jumps to the one proxy below. The proxy keeps what the callee may destroy on the host's stack, makes
-//! a record, publishes it in the thread's block and enters; the callee returns to the one exit stub
-//! (rule R8), which takes everything from that record. Faults, time-outs and kills resume at the exit
-//! stub, too, with the thread's status set.
+//! The callee returns to the exit stub, which takes everything from the thread's innermost record. Faults, time-outs
+//! and kills resume there, too, with the thread's status set.
 //!
-//! Registers on the way in: r11 binding, rbx thread-block offset from fs, rbp control rsp of the entry,
-//! r10 the record; rax, r12–r15 scratch. Argument registers are never touched but by `RESULT`.
+//! Registers: r11 binding, r10 record, rsp the frame that [`super::emit`] made on the host's stack.
 
 use super::layout::*;
 use std::mem::offset_of;
@@ -23,139 +20,67 @@ core::arch::global_asm!(
 lockgate_thread:
     .fill {ALT_SIZE}/8,8,0
     .quad -1
-    .fill ({BLOCK}-{ALT_SIZE}-8)/8,8,0
+    .fill ({CODE}-{ALT_SIZE}-8)/8,8,0
+    .quad lockgate_gate_syscall,lockgate_gate_import,lockgate_gate_callback
+    .quad lockgate_enter,lockgate_slow,lockgate_cross_slow,lockgate_cross_failed,lockgate_wake,{copy}
+    .fill ({BLOCK}-{CODE}-9*8)/8,8,0
     .size lockgate_thread,.-lockgate_thread
 
     .text
     .p2align 6
-    .globl lockgate_proxy
-    .hidden lockgate_proxy
-    .type lockgate_proxy,@function
-lockgate_proxy:
+    .globl lockgate_enter
+    .hidden lockgate_enter
+    .type lockgate_enter,@function
+lockgate_enter: # r11 the procedure, rsp the control stack
     .cfi_startproc
-    push %rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset rbp,-16
-    push %rbx
-    .cfi_def_cfa_offset 24
-    .cfi_offset rbx,-24
-    push %r12
-    .cfi_def_cfa_offset 32
-    .cfi_offset r12,-32
-    push %r13
-    .cfi_def_cfa_offset 40
-    .cfi_offset r13,-40
-    push %r14
-    .cfi_def_cfa_offset 48
-    .cfi_offset r14,-48
-    push %r15
-    .cfi_def_cfa_offset 56
-    .cfi_offset r15,-56
-    sub $8,%rsp
-    .cfi_def_cfa_offset {FRAME}
-    mov lockgate_thread@gottpoff(%rip),%rbx
-
-.Ladmit: # only threads with a live block, and not on their alternate stack (R12, R13)
-    mov %rsp,%rax
-    sub %fs:{ALT_LOW}(%rbx),%rax
-    cmp %fs:{ALT_SIZE}(%rbx),%rax
-    jb .Lslow
-    mov %fs:{TOP}(%rbx),%r10
-    cmpl ${IDLE},{KIND}(%r10)
-    jne .Lnested
-
-.Lslot: # the thread's place on the domain's stacks
-    mov {ID}(%r11),%eax
-    mov %fs:{SLOTS}(%rbx),%rbp
-    mov (%rbp,%rax,8),%rbp
-    test %rbp,%rbp
-    jz .Lslow
-
-    # the record
-    add ${RECORD},%r10
-    lea .Lreturn(%rip),%rax
-    movq ${ENTRY},{KIND}(%r10)
-    mov %r11,{BINDING}(%r10)
-    mov %rax,{CONTINUATION}(%r10)
-    mov %rsp,{HOST}(%r10)
-    mov %r10,%fs:{TOP}(%rbx) # from here on a fault is the domain's
-    cmpl $0,{EXTRAS}(%r11)
-    jne .Lenter_extras
-
-.Lwindow: # gs is compared with the hardware (R19), and written only if another window's
-    mov {WINDOW}(%r11),%rax
-    rdgsbase %r12
-    cmp %rax,%r12
-    jne .Lset_gs
-
-.Lenter:
-    mov %rsp,%r12
-    mov %rbp,%rsp
-    mov %r12,%rbp # so that debuggers find the host's frame through the callee's saved rbp
-    .cfi_def_cfa rbp,{FRAME}
-    mov {TARGET}(%r11),%r11
-    xor %eax,%eax
-    xor %ebx,%ebx
-    xor %r10d,%r10d
-    xor %r12d,%r12d
+    .cfi_undefined rip
     call *%r11
 
     # The one exit: any register may hold anything here.
     .globl lockgate_exit
     .hidden lockgate_exit
 lockgate_exit:
-    mov lockgate_thread@gottpoff(%rip),%rbx
-    mov %fs:{TOP}(%rbx),%r10
+    mov lockgate_thread@gottpoff(%rip),%r10
+    mov %fs:{TOP}(%r10),%r10
+    mov {HOST}(%r10),%rsp
+    mov {BINDING}(%r10),%r11
+    jmp *{LEAVE}(%r11)
+    .cfi_endproc
+    .size lockgate_enter,.-lockgate_enter
+
+    # The same for an entry that ends in the middle: r10 its record. The caller's registers are those of the frame, whether
+    # or not the policy restores them after a return.
+    .p2align 4
+    .globl lockgate_unwind
+    .hidden lockgate_unwind
+    .type lockgate_unwind,@function
+lockgate_unwind:
+    .cfi_startproc
     mov {HOST}(%r10),%rsp
     .cfi_def_cfa rsp,{FRAME}
-    jmp *{CONTINUATION}(%r10)
+    mov 8(%rsp),%r15
+    mov 16(%rsp),%r14
+    mov 24(%rsp),%r13
+    mov 32(%rsp),%r12
+    mov 40(%rsp),%rbx
+    mov 48(%rsp),%rbp
+    mov {BINDING}(%r10),%r11
+    jmp *{LEAVE}(%r11)
+    .cfi_endproc
+    .size lockgate_unwind,.-lockgate_unwind
 
-.Lreturn:
-    sub ${RECORD},%r10
-    mov %r10,%fs:{TOP}(%rbx)
-.Lleave:
-    add $8,%rsp
-    .cfi_def_cfa_offset 56
-    pop %r15
-    .cfi_def_cfa_offset 48
-    pop %r14
-    .cfi_def_cfa_offset 40
-    pop %r13
-    .cfi_def_cfa_offset 32
-    pop %r12
-    .cfi_def_cfa_offset 24
-    pop %rbx
-    .cfi_def_cfa_offset 16
-    pop %rbp
-    .cfi_def_cfa_offset 8
-    ret
-
-    # Out of line from here on, in the order in which the path above branches here.
-
-.Lnested: # in a gate of a live entry (R13, R16), with room for more records and host frames
-    .cfi_def_cfa_offset {FRAME}
-    cmpl ${GATE},{KIND}(%r10)
-    jne .Lslow
-    cmp {HOST}-{RECORD}(%r10),%rsp
-    jae .Lslow
-    cmp %fs:{STACK_FLOOR}(%rbx),%rsp
-    jb .Lslow
-    lea 3*{RECORD}(%r10),%rax # the entry, its gate, and one more entry from there
-    cmp %fs:{RECORDS_END}(%rbx),%rax
-    jbe .Lslot
-
-.Lslow: # attach the thread, repair after a host longjmp, or refuse
-    .cfi_def_cfa_offset {FRAME}
+    .macro lockgate_save_arguments
     push %rdi
     push %rsi
     push %rdx
     push %rcx
     push %r8
     push %r9
+    push %r10
     push %r11
-    .cfi_def_cfa_offset {FRAME}+56
-    sub $136,%rsp
-    .cfi_def_cfa_offset {FRAME}+56+136
+    .cfi_adjust_cfa_offset 64
+    sub $128,%rsp
+    .cfi_adjust_cfa_offset 128
     movups %xmm0,(%rsp)
     movups %xmm1,16(%rsp)
     movups %xmm2,32(%rsp)
@@ -164,9 +89,8 @@ lockgate_exit:
     movups %xmm5,80(%rsp)
     movups %xmm6,96(%rsp)
     movups %xmm7,112(%rsp)
-    mov %r11,%rdi
-    lea 136+56(%rsp),%rsi
-    call {admit}
+    .endm
+    .macro lockgate_restore_arguments
     movups (%rsp),%xmm0
     movups 16(%rsp),%xmm1
     movups 32(%rsp),%xmm2
@@ -175,122 +99,149 @@ lockgate_exit:
     movups 80(%rsp),%xmm5
     movups 96(%rsp),%xmm6
     movups 112(%rsp),%xmm7
-    add $136,%rsp
-    .cfi_def_cfa_offset {FRAME}+56
+    add $128,%rsp
+    .cfi_adjust_cfa_offset -128
     pop %r11
+    pop %r10
     pop %r9
     pop %r8
     pop %rcx
     pop %rdx
     pop %rsi
     pop %rdi
-    .cfi_def_cfa_offset {FRAME}
+    .cfi_adjust_cfa_offset -64
+    .endm
+
+    # From the host: attach the thread, repair after a host longjmp, wait, or refuse. Nothing is on the stack but the
+    # return address.
+    .p2align 4
+    .globl lockgate_slow
+    .hidden lockgate_slow
+    .type lockgate_slow,@function
+lockgate_slow:
+    .cfi_startproc
+    lockgate_save_arguments
+    sub $8,%rsp
+    .cfi_adjust_cfa_offset 8
+    mov %r11,%rdi
+    lea 8+128+64(%rsp),%rsi
+    call {admit}
+    add $8,%rsp
+    .cfi_adjust_cfa_offset -8
+    lockgate_restore_arguments
     test %eax,%eax
-    jz .Ladmit
-    jmp .Lleave
-
-.Lenter_extras:
-    .cfi_def_cfa_offset {FRAME}
-    mov {EXTRAS}(%r11),%r14d
-    lea .Lreturn_extras(%rip),%rax
-    mov %rax,{CONTINUATION}(%r10)
-    movl $0,{LIMITED}(%r10)
-
-    test ${RESULT},%r14d # result in memory: make room on the data stack
-    jz 1f
-    mov {RESULT_ROOM}(%r11),%eax
-    sub %rax,%rbp
-    mov %rdi,{RESULT_HOST}(%r10)
-    lea -{OFF}(%rbp),%rdi
-    mov %rdi,{RESULT_INSIDE}(%r10)
+    jnz 1f
+    jmp *{PROXY}(%r11)
 1:
-    test ${STACK},%r14d # stack arguments: copy them to the data stack
-    jz 3f
-    mov {STACK_WORDS}(%r11),%r12d
-    lea 1(%r12),%eax
-    and $-2,%eax
-    shl $3,%rax
-    sub %rax,%rbp
-2:
-    mov {FRAME}-8(%rsp,%r12,8),%rax
-    mov %rax,-{OFF}-8(%rbp,%r12,8)
-    dec %r12
-    jnz 2b
-3:
-    test ${X87},%r14d
-    jz 4f
-    fnstcw {X87_CONTROL}(%r10)
-    test ${X87_ENVIRONMENT},%r14d # fninit forgets the host's last instruction's address (R18)
-    jz 4f
-    fninit
-    fldcw {X87_CONTROL}(%r10)
-4:
-    test ${MXCSR_BIT},%r14d
-    jz 5f
-    stmxcsr {MXCSR}(%r10)
-5:
-    test ${LIMIT_BIT},%r14d
-    jz .Lwindow
-    cmpq $0,%fs:{BLOCK_LIMIT}(%rbx) # a nested call is within the limit in force
-    jne .Lwindow
-    movl $1,{LIMITED}(%r10)
-    incq %fs:{SEQUENCE}(%rbx)
-    mov {LIMIT}(%r11),%rax
-    mov %rax,%fs:{BLOCK_LIMIT}(%rbx)
-    jmp .Lwindow
-
-.Lset_gs:
-    wrgsbase %rax
-    jmp .Lenter
-
-.Lreset_x87:
-    fninit
-    fldcw {X87_CONTROL}(%r10)
-    jmp .Lreturn_mxcsr
-
-.Lreturn_extras:
-    mov {BINDING}(%r10),%r12
-    mov {EXTRAS}(%r12),%r14d
-    test ${X87},%r14d
-    jz 1f
-    # With the host's control word and every exception masked, none can be pending, and emms, which empties
-    # the register stack, is nearly free. Else start afresh, without a wait for what is pending (R17).
-    fnstcw {X87_NOW}(%r10)
-    movzwl {X87_NOW}(%r10),%ecx
-    cmp {X87_CONTROL}(%r10),%cx
-    jne .Lreset_x87
-    not %ecx
-    test ${X87_MASKS},%ecx
-    jnz .Lreset_x87
-    emms
-.Lreturn_mxcsr:
-1:
-    test ${MXCSR_BIT},%r14d
-    jz 2f
-    ldmxcsr {MXCSR}(%r10)
-2:
-    test ${VECTORS},%r14d
-    jz 3f
-    vzeroupper
-3:
-    test ${LIMIT_BIT},%r14d
-    jz 4f
-    cmpl $0,{LIMITED}(%r10)
-    je 4f
-    movq $0,%fs:{BLOCK_LIMIT}(%rbx)
-4:
-    test ${RESULT},%r14d
-    jz .Lreturn
-    cmpq $0,%fs:{STATUS}(%rbx)
-    jne .Lreturn
-    mov {RESULT_HOST}(%r10),%rdi
-    mov {RESULT_INSIDE}(%r10),%rsi
-    mov {RESULT_BYTES}(%r12),%edx
-    call {copy}
-    mov {RESULT_HOST}(%r10),%rax
-    jmp .Lreturn
+    ret
     .cfi_endproc
-    .size lockgate_proxy,.-lockgate_proxy
+    .size lockgate_slow,.-lockgate_slow
+
+    # From a domain: r10 the caller's entry, with its gate's record after it; rbx where to try again, rbp where to resume
+    # the caller. The frame is made.
+    .p2align 4
+    .globl lockgate_cross_slow
+    .hidden lockgate_cross_slow
+    .type lockgate_cross_slow,@function
+lockgate_cross_slow:
+    .cfi_startproc
+    .cfi_def_cfa rsp,{FRAME}
+    lea {RECORD}(%r10),%rsi
+    mov lockgate_thread@gottpoff(%rip),%rax
+    mov %rsi,%fs:{TOP}(%rax) # what goes wrong here is the host's
+    lockgate_save_arguments
+    mov %r11,%rdi
+    lea {RECORD}(%r10),%rsi
+    lea 128+64(%rsp),%rdx
+    call {admit_crossing}
+    lockgate_restore_arguments
+    test %eax,%eax
+    jnz 1f
+    mov lockgate_thread@gottpoff(%rip),%rax
+    mov %r10,%fs:{TOP}(%rax)
+    jmp *%rbx
+1:
+    add $2*{RECORD},%r10
+    mov %rbp,%r9
+    jmp lockgate_cross_failed
+    .cfi_endproc
+    .size lockgate_cross_slow,.-lockgate_cross_slow
+
+    # A crossing that ends otherwise than by a return: r10 the callee's record, made or about to be, r9 where to resume the
+    # caller.
+    .p2align 4
+    .globl lockgate_cross_failed
+    .hidden lockgate_cross_failed
+    .type lockgate_cross_failed,@function
+lockgate_cross_failed:
+    .cfi_startproc
+    .cfi_def_cfa rsp,{FRAME}
+    push %r9
+    push %r10
+    push %rax
+    push %rdx
+    .cfi_adjust_cfa_offset 32
+    sub $16,%rsp
+    .cfi_adjust_cfa_offset 16
+    movsd %xmm0,(%rsp)
+    movsd %xmm1,8(%rsp)
+    mov %r10,%rdi
+    mov %rsp,%rsi
+    call {crossing_failed}
+    mov %eax,%ecx
+    movsd (%rsp),%xmm0
+    movsd 8(%rsp),%xmm1
+    add $16,%rsp
+    .cfi_adjust_cfa_offset -16
+    pop %rdx
+    pop %rax
+    pop %r10
+    pop %r9
+    .cfi_adjust_cfa_offset -32
+    test %ecx,%ecx
+    jnz 1f
+    mov 8(%rsp),%r15
+    mov 16(%rsp),%r14
+    mov 24(%rsp),%r13
+    mov 32(%rsp),%r12
+    mov 40(%rsp),%rbx
+    mov 48(%rsp),%rbp
+    jmp *%r9
+1: # the caller's call ends, too
+    sub $2*{RECORD},%r10
+    jmp lockgate_unwind
+    .cfi_endproc
+    .size lockgate_cross_failed,.-lockgate_cross_failed
+
+    # Called by proxies of exclusive domains; keeps results and proxies' registers. rdi the owner word.
+    .p2align 4
+    .globl lockgate_wake
+    .hidden lockgate_wake
+    .type lockgate_wake,@function
+lockgate_wake:
+    .cfi_startproc
+    push %rax
+    push %rdx
+    push %r10
+    push %r11
+    .cfi_adjust_cfa_offset 32
+    sub $24,%rsp
+    .cfi_adjust_cfa_offset 24
+    movsd %xmm0,(%rsp)
+    movsd %xmm1,8(%rsp)
+    call {wake}
+    movsd (%rsp),%xmm0
+    movsd 8(%rsp),%xmm1
+    add $24,%rsp
+    .cfi_adjust_cfa_offset -24
+    pop %r11
+    pop %r10
+    pop %rdx
+    pop %rax
+    .cfi_adjust_cfa_offset -32
+    ret
+    .cfi_endproc
+    .size lockgate_wake,.-lockgate_wake
 
     # The thread's block, for Rust.
     .p2align 4
@@ -363,59 +314,35 @@ lockgate_invoke:
     .size lockgate_invoke,.-lockgate_invoke
     "#,
     BLOCK = const size_of::<ThreadBlock>(),
-    TOP = const offset_of!(ThreadBlock, top),
-    SLOTS = const offset_of!(ThreadBlock, slots),
-    ALT_LOW = const offset_of!(ThreadBlock, alternate_low),
     ALT_SIZE = const offset_of!(ThreadBlock, alternate_size),
-    STACK_FLOOR = const offset_of!(ThreadBlock, stack_floor),
-    SEQUENCE = const offset_of!(ThreadBlock, sequence),
-    BLOCK_LIMIT = const offset_of!(ThreadBlock, limit),
-    STATUS = const offset_of!(ThreadBlock, status),
-    RECORDS_END = const offset_of!(ThreadBlock, records_end),
-    IDLE = const IDLE,
-    ENTRY = const ENTRY,
-    GATE = const GATE,
+    CODE = const offset_of!(ThreadBlock, gate_syscall),
+    TOP = const offset_of!(ThreadBlock, top),
     RECORD = const RECORD,
     FRAME = const FRAME,
-    KIND = const offset_of!(EntryRecord, kind),
     BINDING = const offset_of!(EntryRecord, binding),
-    CONTINUATION = const offset_of!(EntryRecord, continuation),
     HOST = const offset_of!(EntryRecord, host),
-    MXCSR = const offset_of!(EntryRecord, mxcsr),
-    X87_CONTROL = const offset_of!(EntryRecord, x87_control),
-    X87_NOW = const offset_of!(EntryRecord, x87_now),
-    LIMITED = const offset_of!(EntryRecord, limited),
-    X87_MASKS = const X87_MASKS,
-    X87_ENVIRONMENT = const EXTRA_X87_ENVIRONMENT,
-    RESULT_HOST = const offset_of!(EntryRecord, result),
-    RESULT_INSIDE = const offset_of!(EntryRecord, result_inside),
-    ID = const offset_of!(BindingHeader, id),
-    EXTRAS = const offset_of!(BindingHeader, extras),
-    WINDOW = const offset_of!(BindingHeader, window),
-    TARGET = const offset_of!(BindingHeader, target),
-    STACK_WORDS = const offset_of!(BindingHeader, stack_words),
-    RESULT_ROOM = const offset_of!(BindingHeader, result_room),
-    RESULT_BYTES = const offset_of!(BindingHeader, result_size),
-    LIMIT = const offset_of!(BindingHeader, limit),
-    STACK = const EXTRA_STACK,
-    RESULT = const EXTRA_RESULT,
-    X87 = const EXTRA_X87,
-    MXCSR_BIT = const EXTRA_MXCSR,
-    VECTORS = const EXTRA_VECTORS,
-    LIMIT_BIT = const EXTRA_LIMIT,
-    OFF = const lockgate_abi::code::OFF,
+    PROXY = const offset_of!(BindingHeader, proxy),
+    LEAVE = const offset_of!(BindingHeader, leave),
     copy = sym crate::copy_asm::lockgate_copy,
     admit = sym super::admit_sys::lockgate_admit,
+    admit_crossing = sym super::admit_sys::lockgate_admit_crossing,
+    crossing_failed = sym super::crossing_sys::lockgate_crossing_failed,
+    wake = sym super::exclusive_sys::lockgate_wake_next,
     options(att_syntax)
 );
 
-const _: () = assert!(FRAME.is_multiple_of(16));
-
-unsafe extern "C" {
-    fn lockgate_proxy();
-}
-
-/// Address of the proxy.
-pub(super) fn address() -> usize {
-    lockgate_proxy as *const () as usize
-}
+const _: () = {
+    assert!(FRAME.is_multiple_of(16));
+    // The order of the code pointers in the block's first image.
+    let first = offset_of!(ThreadBlock, gate_syscall);
+    assert!(
+        offset_of!(ThreadBlock, gate_import) == first + 8
+            && offset_of!(ThreadBlock, gate_callback) == first + 16
+    );
+    assert!(offset_of!(ThreadBlock, enter) == first + 24 && offset_of!(ThreadBlock, slow) == first + 32);
+    assert!(
+        offset_of!(ThreadBlock, cross_slow) == first + 40
+            && offset_of!(ThreadBlock, cross_failed) == first + 48
+    );
+    assert!(offset_of!(ThreadBlock, wake) == first + 56 && offset_of!(ThreadBlock, copy) == first + 64);
+};

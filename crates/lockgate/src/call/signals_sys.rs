@@ -3,8 +3,8 @@
 //! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
 //! thread's innermost record alone (rule R14). All handlers of the process must run on the alternate stack
 //! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
-use super::layout::{ENTRY, EXTRA_LIMIT, EntryRecord, IDLE, RECORD, Record};
-use super::thread_sys::{self, STATUS_FAULT, ThreadState};
+use super::layout::{EntryRecord, IDLE, LIMITED_ENTRY, RECORD, Record};
+use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -224,30 +224,29 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
 pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
     // SAFETY: live records have live bindings; the block is our own.
     unsafe {
-        let binding = (*record).binding;
-        if (*(*binding).domain).is_killed() {
+        if (*(*(*record).binding).domain).is_killed() {
             return Some(Cause::Killed);
         }
-        let block = state.block;
-        let overdue = state.overdue.load(Ordering::Acquire);
-        let passed = overdue != 0 && overdue == (*block).sequence && (*block).limit != 0;
-        (passed && within_limited(record.cast())).then_some(Cause::TimeLimit)
+        overdue_limit(state, record.cast()).map(Cause::TimeLimit)
     }
 }
 
-/// True if `record` is the call whose limit is in force, or nested in it.
-unsafe fn within_limited(mut record: *const Record) -> bool {
+/// The limit, milliseconds, that has passed of `record` or an entry that it is nested in.
+unsafe fn overdue_limit(state: &ThreadState, mut record: *const Record) -> Option<u32> {
+    let overdue = state.overdue.load(Ordering::Acquire);
+    if overdue & OVERDUE == 0 {
+        return None;
+    }
     // SAFETY: records down to the first are valid.
     unsafe {
         while (*record).kind != IDLE {
             let entry = record.cast::<EntryRecord>();
-            let extras = if (*record).kind == ENTRY { (*(*entry).binding).extras } else { 0 };
-            if extras & EXTRA_LIMIT != 0 && (*entry).limited != 0 {
-                return true;
+            if (*record).kind == LIMITED_ENTRY && (*entry).sequence == overdue as u32 {
+                return Some((*entry).limit);
             }
             record = record.byte_sub(RECORD as usize);
         }
-        false
+        None
     }
 }
 
@@ -260,7 +259,7 @@ pub(super) unsafe fn outer_must_stop(state: &ThreadState, mut record: *const Rec
     unsafe {
         while (*record).kind != IDLE {
             record = record.byte_sub(RECORD as usize);
-            if (*record).kind == ENTRY && why_stop(state, record.cast()).is_some() {
+            if (*record).is_entry() && why_stop(state, record.cast()).is_some() {
                 return true;
             }
         }
@@ -276,13 +275,12 @@ unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut Entry
         let block = thread_sys::block();
         let state = (*block).state.as_ref()?;
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
-        ((*(*block).top).kind == ENTRY && !state.on_alternate_stack(rsp))
-            .then_some((state, (*block).top.cast()))
+        ((*(*block).top).is_entry() && !state.on_alternate_stack(rsp)).then_some((state, (*block).top.cast()))
     }
 }
 
 /// Makes the interrupted thread resume at the exit stub with the fault as the call's status. The frame's
-/// state is the host's in every respect (rule R15); general registers are restored by the proxy.
+/// state is the host's in every respect (rule R15).
 unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, frame: &mut ucontext_t) {
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
@@ -292,6 +290,15 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         (*block).pending = u64::from(outer_must_stop(state, record.cast()));
         let registers = &mut frame.uc_mcontext.gregs;
         registers[..libc::REG_RIP as usize].fill(0);
+        // The caller's registers, which proxies need not restore: padding, r15, r14, r13, r12, rbx, rbp.
+        let frame_at = (*record).host as *const i64;
+        for (place, register) in
+            [libc::REG_R15, libc::REG_R14, libc::REG_R13, libc::REG_R12, libc::REG_RBX, libc::REG_RBP]
+                .into_iter()
+                .enumerate()
+        {
+            registers[register as usize] = *frame_at.add(place + 1);
+        }
         registers[libc::REG_RSP as usize] = (*record).host as i64;
         registers[libc::REG_RIP as usize] = lockgate_exit as *const () as usize as i64;
         registers[libc::REG_EFL as usize] = CLEAN_FLAGS;

@@ -1,16 +1,18 @@
 //! The runtime's side of a host thread: its block, records, slot table and alternate stack.
-use super::layout::{ENTRY, EXTRA_LIMIT, GATE, GateRecord, RECORD, Record, ThreadBlock};
+use super::layout::{ENTRY, EntryRecord, GATE, GateRecord, LIMITED_ENTRY, RECORD, Record, ThreadBlock};
+use crate::binding::Info;
 use crate::domain::Core;
 use crate::error::CallError;
-use crate::fault::RawFault;
+use crate::fault::{Cause, RawFault};
 use crate::space::MAX_STRIDES;
-use lockgate_abi::PAGE;
+use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32};
 use std::sync::{Arc, Mutex, Weak};
 
 /// Bytes of records: nesting ends there.
@@ -22,9 +24,6 @@ const STACK_RESERVE: u64 = 128 << 10;
 
 unsafe extern "C" {
     fn lockgate_thread_block() -> *mut c_void;
-    fn lockgate_gate_syscall();
-    fn lockgate_gate_import();
-    fn lockgate_gate_callback();
 }
 
 /// The calling thread's block.
@@ -52,8 +51,12 @@ pub(crate) struct ThreadState {
     pub fault: UnsafeCell<Option<RawFault>>,
     /// Payload of a panic in a host function that a domain called.
     pub panic: Cell<Option<Box<dyn Any + Send>>>,
-    /// Sequence number of the call to stop for its time limit, or 0.
+    /// The call to stop for its time limit: [`OVERDUE`] and its sequence number; or 0.
     pub overdue: std::sync::atomic::AtomicU64,
+    /// Why the innermost domain's last call of another domain failed, or ends it.
+    pub failure: Cell<Option<CallError>>,
+    /// The word of the exclusive domain that the thread waits for.
+    pub waits_for: AtomicPtr<AtomicU32>,
     records: Mapping,
     slots: Mapping,
     alternate: Mapping,
@@ -138,6 +141,12 @@ impl ThreadState {
     fn slot(&self, id: u32) -> *mut u64 {
         assert!((id as usize) < MAX_STRIDES);
         self.slots.start().cast::<u64>().wrapping_add(id as usize)
+    }
+
+    /// The thread's control rsp for its next entry into domain `id`, or 0.
+    pub fn place(&self, id: u32) -> u64 {
+        // SAFETY: inside the table.
+        unsafe { ptr::read_volatile(self.slot(id)) }
     }
 
     /// Lets the thread enter domain `id` at control address `rsp`, or, with 0, not any more.
@@ -225,6 +234,8 @@ fn new_state() -> Result<ThreadState, Errno> {
         fault: UnsafeCell::new(None),
         panic: Cell::new(None),
         overdue: 0.into(),
+        failure: Cell::new(None),
+        waits_for: AtomicPtr::default(),
         records: Mapping::new(RECORDS)?,
         slots: Mapping::new(MAX_STRIDES * size_of::<u64>())?,
         alternate: Mapping::new(alternate)?,
@@ -238,9 +249,7 @@ fn new_state() -> Result<ThreadState, Errno> {
         (*block).records_end = records as u64 + state.records.size() as u64;
         (*block).slots = state.slots.start().cast();
         (*block).stack_floor = stack_low() + STACK_RESERVE;
-        (*block).gate_syscall = lockgate_gate_syscall as *const () as usize;
-        (*block).gate_import = lockgate_gate_import as *const () as usize;
-        (*block).gate_callback = lockgate_gate_callback as *const () as usize;
+        (*block).tid = state.tid as u32;
     }
     Ok(state)
 }
@@ -302,21 +311,16 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
         let first = state.records.start().cast::<Record>();
         while (*block).top != first {
             let top = (*block).top;
-            let entry = match (*top).kind {
-                GATE => top.byte_sub(RECORD as usize),
-                _ => top,
-            }
-            .cast::<super::layout::EntryRecord>();
+            let entry =
+                if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
             if rsp < (*entry).host {
                 break;
             }
+            let binding = (*entry).binding;
             if (*top).kind == GATE {
-                let gate = top.cast::<GateRecord>();
-                ptr::write_volatile(state.slot((*(*entry).binding).id), (*gate).slot);
-            }
-            let limits = (*(*entry).binding).extras & EXTRA_LIMIT != 0 && (*entry).limited != 0;
-            if (*top).kind == ENTRY && limits {
-                (*block).limit = 0;
+                state.set_slot((*binding).slot / SLOT_SIZE, (*top.cast::<GateRecord>()).slot);
+            } else if let Some(word) = (*binding).owner.as_ref() {
+                super::exclusive_sys::release(word, state.tid as u32);
             }
             (*block).top = top.byte_sub(RECORD as usize);
         }
@@ -364,36 +368,81 @@ pub(crate) fn failed() -> bool {
 
 /// Why the last call through a thunk failed, given that [`failed`].
 #[cold]
-pub(crate) fn take_error(binding: &crate::binding::Binding) -> CallError {
+pub(crate) fn take_error(binding: &Info) -> CallError {
     let block = block();
     // SAFETY: our own block and, while attached, our own state; the binding is alive, so is the domain.
-    let raw = unsafe {
+    let (raw, state) = unsafe {
         (*block).status = 0;
-        (*block)
-            .state
-            .as_ref()
-            .and_then(|state| (*state.fault.get()).take().map(|raw| (raw, state.panic.take())))
+        let state = (*block).state.as_ref();
+        (state.and_then(|state| (*state.fault.get()).take()), state)
     };
     if let Some(refused) = REFUSED.with(Cell::take) {
         return refused;
     }
-    match raw {
-        Some((_, Some(payload))) => CallError::Panic(crate::error::Panic::new(payload)),
-        Some((raw, None)) => crate::fault::Fault::new(raw, binding).into(),
-        None => CallError::ThreadEnding,
+    let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
+    if raw.cause == Cause::Callee
+        && let Some(error) = state.failure.take()
+    {
+        return error;
+    }
+    match state.panic.take() {
+        Some(payload) => CallError::Panic(crate::error::Panic::new(payload)),
+        None => crate::fault::Fault::new(raw, binding).into(),
     }
 }
 
+/// Bit of [`ThreadState::overdue`]: there is such a call.
+pub(crate) const OVERDUE: u64 = 1 << 32;
+
+/// An entry of a thread, as another thread sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SeenEntry {
+    /// Control rsp at its start: an address of the domain's stride.
+    pub control: u64,
+    /// Sequence number and limit, milliseconds, of an entry with a limit of its own.
+    pub limit: Option<(u32, u32)>,
+}
+
 impl ThreadState {
-    /// Sequence number and limit of the outermost call in progress, from any thread; limit 0 if there is none.
-    pub fn limited_call(&self) -> (u64, u64) {
-        // SAFETY: the caller holds the lock of THREADS, so the thread and its block live. Aligned words.
+    /// The entries in progress, outermost first, from the thread itself or any other that holds the lock of [`THREADS`]. One that began or ended meanwhile may be missing or
+    /// show another's values: only what is seen twice is true.
+    pub fn entries(&self) -> Vec<SeenEntry> {
+        // SAFETY: the thread, its block and its records live; aligned words.
         unsafe {
-            let sequence = ptr::read_volatile(&raw const (*self.block).sequence);
-            let limit = ptr::read_volatile(&raw const (*self.block).limit);
-            // A call that began in between has another number: its limit is looked at next time.
-            let again = ptr::read_volatile(&raw const (*self.block).sequence);
-            (sequence, if sequence == again { limit } else { 0 })
+            let first = self.records.start().cast::<Record>();
+            let top = ptr::read_volatile(&raw const (*self.block).top);
+            let count = (top as usize).saturating_sub(first as usize) / RECORD as usize;
+            (1..=count.min(self.records.size() / RECORD as usize - 1))
+                .filter_map(|index| {
+                    let record = first.byte_add(index * RECORD as usize).cast::<EntryRecord>();
+                    let kind = ptr::read_volatile(&raw const (*record).kind);
+                    let limit = || {
+                        let sequence = ptr::read_volatile(&raw const (*record).sequence);
+                        (sequence, ptr::read_volatile(&raw const (*record).limit))
+                    };
+                    let control = ptr::read_volatile(&raw const (*record).control);
+                    match kind {
+                        ENTRY => Some(SeenEntry { control, limit: None }),
+                        LIMITED_ENTRY => Some(SeenEntry { control, limit: Some(limit()) }),
+                        _ => None,
+                    }
+                })
+                .collect()
         }
     }
 }
+
+/// Number of entries in progress in the domain at `base`, on all threads.
+pub(crate) fn calls_in(base: u64) -> usize {
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let inside = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE == base;
+    threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
+}
+
+/// The shortest limit of the calling thread's entries in progress, milliseconds.
+pub(crate) fn shortest_limit() -> Option<u32> {
+    current()?.entries().into_iter().filter_map(|entry| Some(entry.limit?.1)).min()
+}
+
+/// Bytes of an entry of slot tables.
+pub(crate) const SLOT_SIZE: u32 = size_of::<u64>() as u32;

@@ -1,10 +1,11 @@
-//! Time limits: a watcher that reads each thread's block from time to time, so that calls pay nothing.
+//! Time limits and kills: a watcher that reads each thread's records from time to time, so that calls pay nothing.
 //!
-//! It runs while a domain with a time limit exists, and for a moment after a kill. A call under a limit shows its sequence number and limit in
-//! the thread's block; one that shows the same number for longer than its limit is nudged with a signal
-//! until it has ended.
+//! It runs while a domain with a time limit exists, and after a kill until no thread is in the killed domain. An entry under
+//! a limit shows its sequence number and limit in its record; one that shows the same number for longer than its limit is
+//! nudged with a signal until it has ended.
 use super::signals_sys;
-use super::thread_sys::THREADS;
+use super::thread_sys::{OVERDUE, THREADS};
+use lockgate_abi::window;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -14,18 +15,16 @@ use std::time::{Duration, Instant};
 const POLL: Duration = Duration::from_millis(3);
 /// Interval of nudges to a call that is overdue.
 const INSIST: Duration = Duration::from_millis(1);
-/// How long threads are nudged after a kill.
-const KILLS: Duration = Duration::from_millis(100);
 
 static INTERESTED: Mutex<Interested> =
-    Mutex::new(Interested { domains: 0, kills_until: None, started: false });
+    Mutex::new(Interested { domains: 0, killed: Vec::new(), started: false });
 static WAKE: Condvar = Condvar::new();
 
 struct Interested {
     /// Domains with a time limit.
     domains: usize,
-    /// A domain was killed: nudge all threads until then.
-    kills_until: Option<Instant>,
+    /// Strides of killed domains that threads may still be in.
+    killed: Vec<u64>,
     started: bool,
 }
 
@@ -66,67 +65,70 @@ impl Drop for Interest {
     }
 }
 
-/// Asks every attached thread to look at its state: a domain was killed. One look may find a thread in the middle of
-/// a proxy, where it cannot be stopped, so the watcher asks some more times.
-pub(crate) fn tell_of_kill() {
+/// Asks every attached thread to look at its state: the domain at `base` was killed. One look may find a thread in the
+/// middle of a proxy, where it cannot be stopped, so the watcher asks again until the domain is empty.
+pub(crate) fn tell_of_kill(base: u64) {
     let mut interested = interested();
-    interested.kills_until = Some(Instant::now() + KILLS);
+    interested.killed.push(base);
     // Without a watcher, the one nudge below must do.
     let _ = interested.wake();
     drop(interested);
-    nudge_all();
-}
-
-fn nudge_all() {
     for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
         signals_sys::nudge(thread.tid);
     }
 }
 
+/// A limited entry: thread and sequence number, and when it was first seen.
+type Seen = HashMap<(i32, u32), Instant>;
+
 fn watch() {
     signals_sys::block_all();
-    // Thread → sequence number of the call seen, and when it was first seen.
-    let mut calls: HashMap<i32, (u64, Instant)> = HashMap::new();
+    let mut seen = Seen::new();
     loop {
         let mut interested = interested();
-        while interested.domains == 0 && interested.kills_until.is_none() {
+        while interested.domains == 0 && interested.killed.is_empty() {
             interested = WAKE.wait(interested).unwrap_or_else(|e| e.into_inner());
         }
-        let killing = interested.kills_until;
-        interested.kills_until = killing.filter(|until| *until > Instant::now());
+        let killed = interested.killed.clone();
         drop(interested);
-        let mut pause = look(&mut calls);
-        if killing.is_some() {
-            nudge_all();
-            pause = INSIST;
+        let (pause, inhabited) = look(&mut seen, &killed);
+        if !killed.is_empty() {
+            let mut interested = self::interested();
+            // Those that were killed meanwhile stay for the next look.
+            interested.killed.retain(|base| inhabited.contains(base) || !killed.contains(base));
         }
         std::thread::sleep(pause);
     }
 }
 
-/// Looks at every thread once; returns when to look again.
-fn look(calls: &mut HashMap<i32, (u64, Instant)>) -> Duration {
+/// Looks at every thread once. Returns when to look again, and the killed domains that threads are in.
+fn look(seen: &mut Seen, killed: &[u64]) -> (Duration, Vec<u64>) {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let now = Instant::now();
     let mut pause = POLL;
-    calls.retain(|tid, _| threads.iter().any(|t| t.tid == *tid));
+    let mut inhabited = Vec::new();
+    let mut present = Seen::new();
     for thread in threads.iter() {
-        let (sequence, limit) = thread.limited_call();
-        if limit == 0 {
-            calls.remove(&thread.tid);
-            continue;
+        let entries = thread.entries();
+        let in_killed =
+            entries.iter().map(|e| e.control - e.control % window::STRIDE).filter(|b| killed.contains(b));
+        let before = inhabited.len();
+        inhabited.extend(in_killed);
+        let overdue = entries.iter().filter_map(|entry| entry.limit).find_map(|(sequence, limit)| {
+            let since = *seen.get(&(thread.tid, sequence)).unwrap_or(&now);
+            present.insert((thread.tid, sequence), since);
+            let left = Duration::from_millis(limit.into()).saturating_sub(now - since);
+            pause = pause.min(left.max(INSIST));
+            left.is_zero().then_some(sequence)
+        });
+        if let Some(sequence) = overdue {
+            thread.overdue.store(OVERDUE | u64::from(sequence), Ordering::Release);
         }
-        let (seen, since) = calls.entry(thread.tid).or_insert((sequence, now));
-        if *seen != sequence {
-            (*seen, *since) = (sequence, now);
-        }
-        let left = Duration::from_millis(limit).saturating_sub(now - *since);
-        if left.is_zero() {
-            thread.overdue.store(sequence, Ordering::Release);
+        if overdue.is_some() || inhabited.len() > before {
             signals_sys::nudge(thread.tid);
             pause = INSIST;
         }
-        pause = pause.min(left.max(INSIST));
     }
-    pause
+    *seen = present;
+    (pause, inhabited)
 }

@@ -1,13 +1,15 @@
 //! The handle of a domain.
 use super::core::Core;
+use super::gates_sys::Gate;
 use super::options::DomainOptions;
 use super::start;
-use crate::binding::{Binding, Dynamic};
+use crate::binding::{Binding, Dynamic, OnFailure};
 use crate::callback::{Callback, HostFunction};
-use crate::error::{AllocError, BindError, CallError, CreateError, MemoryError, ResetError};
+use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
 use crate::memory::{Plain, Pointer, Tainted};
 use crate::module::Module;
+use crate::policy::Policy;
 use crate::signature::{self, Signature};
 use lockgate_abi::symbol;
 use std::ffi::CString;
@@ -100,6 +102,11 @@ impl Domain {
         self.core().usage().used
     }
 
+    /// Number of calls in progress in the domain, on all threads; those that wait for the host or another domain count.
+    pub fn threads_inside(&self) -> usize {
+        crate::call::thread_sys::calls_in(self.base())
+    }
+
     /// System calls that the module tried and that do not exist for it: number and how often.
     pub fn refused_syscalls(&self) -> Vec<(u64, u64)> {
         self.core().process().refused()
@@ -111,7 +118,16 @@ impl Domain {
     /// # Errors
     /// [`BindError`]: no such export, or the module's note says another signature.
     pub fn bind<F: FunctionType>(&self, name: &str) -> Result<Function<F>, BindError> {
-        Binding::new(self.core(), F::signature(name)).map(|binding| Function::new(Arc::new(binding)))
+        self.bind_with(name, Policy::default())
+    }
+
+    /// The same, with a policy of the caller's choice; what the domain asks for is added.
+    ///
+    /// # Errors
+    /// As [`bind`](Domain::bind).
+    pub fn bind_with<F: FunctionType>(&self, name: &str, policy: Policy) -> Result<Function<F>, BindError> {
+        let binding = Binding::new(self.core(), F::signature(name), policy)?;
+        Ok(Function::new(Arc::new(binding)))
     }
 
     /// Binds by a C prototype (`double cbrt(double)`), for signatures known at run time only. The name alone is
@@ -120,10 +136,73 @@ impl Domain {
     /// # Errors
     /// As [`bind`](Domain::bind), and for prototypes that cannot be understood.
     pub fn bind_dynamic(&self, prototype: &str) -> Result<Dynamic, BindError> {
-        let bare = prototype.trim();
-        let noted = self.core().module().export(bare).and_then(|export| export.signature.as_deref());
-        let signature: Signature = noted.unwrap_or(prototype).parse()?;
-        Binding::new(self.core(), signature).map(|binding| Dynamic::new(Arc::new(binding)))
+        self.bind_signature(self.noted_or(prototype)?, Policy::default())
+    }
+
+    /// Binds by a parsed signature and a policy.
+    ///
+    /// # Errors
+    /// As [`bind`](Domain::bind).
+    pub fn bind_signature(&self, signature: Signature, policy: Policy) -> Result<Dynamic, BindError> {
+        Binding::new(self.core(), signature, policy).map(|binding| Dynamic::new(Arc::new(binding)))
+    }
+
+    /// Answers the import `import` of this domain's module with `server`'s export `name`: from then on the domain calls the
+    /// other one directly, on the caller's thread. What either side asks for is enforced.
+    ///
+    /// The signature is the one in the import's note, which the export must have, too.
+    ///
+    /// The other domain stays as long as this one does.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub fn link(
+        &self,
+        import: &str,
+        server: &Domain,
+        name: &str,
+        policy: Policy,
+        on_failure: OnFailure,
+    ) -> Result<(), LinkError> {
+        let module = self.module();
+        let missing = || LinkError::Import {
+            domain: self.name().to_owned(),
+            import: import.to_owned(),
+            known: module.imports().map(|(name, _)| name).collect::<Vec<_>>().join(", "),
+        };
+        let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(missing)?;
+        let export = server.module().export(name).and_then(|export| export.signature.as_deref());
+        let noted = found.signature.as_deref().or(export);
+        let text = noted.ok_or_else(|| LinkError::NoSignature(import.to_owned(), name.to_owned()))?;
+        let signature = Signature { name: name.to_owned(), ..text.parse().map_err(BindError::from)? };
+        let binding = Binding::for_domain(server.core(), signature, self.core(), policy, on_failure)?;
+        self.core().gates().set_import(found.slot, Gate::Binding(Arc::new(binding)));
+        Ok(())
+    }
+
+    /// Makes `server`'s export `name` callable by this domain through a function pointer, as long as the result lives.
+    /// Without a prototype, the export's note has to have one.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub fn function_pointer(
+        &self,
+        server: &Domain,
+        prototype: &str,
+        policy: Policy,
+        on_failure: OnFailure,
+    ) -> Result<Callback, LinkError> {
+        let signature = server.noted_or(prototype)?;
+        let binding = Binding::for_domain(server.core(), signature, self.core(), policy, on_failure)?;
+        let full = || LinkError::Pointers(self.name().to_owned());
+        Callback::new(self.core(), Gate::Binding(Arc::new(binding))).ok_or_else(full)
+    }
+
+    /// The signature that `prototype` gives, or, if it is a name alone, the export's note.
+    fn noted_or(&self, prototype: &str) -> Result<Signature, BindError> {
+        let noted =
+            self.core().module().export(prototype.trim()).and_then(|export| export.signature.as_deref());
+        Ok(noted.unwrap_or(prototype).parse()?)
     }
 
     /// Makes a host function callable by the module through a function pointer, as long as the result lives.
@@ -131,7 +210,7 @@ impl Domain {
     /// # Errors
     /// `None` if all of the domain's callbacks are in use.
     pub fn callback(&self, function: impl Into<HostFunction>) -> Option<Callback> {
-        Callback::new(self.core(), function.into())
+        Callback::new(self.core(), Gate::Host(function.into()))
     }
 
     /// Allocates room for `count` values with the module's own allocator.

@@ -5,18 +5,18 @@ use super::options::DomainOptions;
 use super::snapshot::Snapshot;
 use super::start;
 use crate::binding::Binding;
-use crate::call::layout::{EXTRA_LIMIT, EXTRA_MXCSR, EXTRA_VECTORS, EXTRA_X87, EXTRA_X87_ENVIRONMENT};
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
 use crate::error::{CallError, CreateError};
 use crate::host;
 use crate::module::Module;
+use crate::policy::Policy;
 use crate::space::{Backing, Services, Stride, Usage};
 use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(crate) struct Core {
     gates: GateTables,
     options: DomainOptions,
     killed: AtomicBool,
+    /// Of an exclusive domain: see `call/exclusive_sys.rs`.
+    owner: AtomicU32,
     slots: Mutex<Slots>,
     /// The memory after the start, for domains of a pool.
     snapshot: Option<Snapshot>,
@@ -61,6 +63,8 @@ impl Core {
         let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;
         let imports = super::api::imports(&name, module, &options.gates)?;
+        let import_count = module.parsed().imports.iter().map(|import| usize::from(import.slot) + 1).max();
+        let import_count = import_count.unwrap_or_default();
         let image = module.parsed().image_size;
         let needed = image + 2 * options.stack_size;
         if needed > options.memory_limit {
@@ -75,9 +79,10 @@ impl Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE),
             services: Services::new(module.image_end(), image, options.memory_limit),
             process: Process::new(options.grants.clone()),
-            gates: GateTables::new(imports, saved_components(module)),
+            gates: GateTables::new(imports, import_count, None, saved_components(module)),
             _watch: options.time_limit.map(|_| watch::Interest::new()).transpose().map_err(no_watcher)?,
             killed: AtomicBool::new(false),
+            owner: AtomicU32::new(0),
             slots: Mutex::default(),
             snapshot: None,
             module: module.clone(),
@@ -144,22 +149,19 @@ impl Core {
         self.options.time_limit
     }
 
-    /// `EXTRA_*` that every binding of the domain has.
-    pub fn extras(&self) -> u32 {
-        let report = self.module.report();
-        let mut extras = 0;
-        for (needed, extra) in [
-            (report.x87 || report.x87_environment, EXTRA_X87),
-            (report.x87_environment, EXTRA_X87_ENVIRONMENT),
-            (report.mxcsr_write, EXTRA_MXCSR),
-            (report.ymm || report.evex, EXTRA_VECTORS),
-            (self.options.time_limit.is_some(), EXTRA_LIMIT),
-        ] {
-            if needed {
-                extras |= extra;
-            }
-        }
-        extras
+    /// What the domain asks for in calls of it.
+    pub fn policy(&self) -> Policy {
+        self.options.policy
+    }
+
+    /// For an exclusive domain, how long callers wait for their turn; without end if that is `None`.
+    pub fn exclusive(&self) -> Option<Option<Duration>> {
+        self.options.exclusive
+    }
+
+    /// The lock word of an exclusive domain.
+    pub fn owner(&self) -> &AtomicU32 {
+        &self.owner
     }
 
     /// Index of the stack slot that a control address lies in.
@@ -175,7 +177,7 @@ impl Core {
     pub fn kill(&self) {
         self.killed.store(true, Ordering::Release);
         self.process.kill();
-        watch::tell_of_kill();
+        watch::tell_of_kill(self.base());
     }
 
     /// Gives the thread a stack slot and thread-local storage, and lets it in.

@@ -1,58 +1,95 @@
-//! The tables of host functions that gates call from.
+//! The tables of functions that gates call.
+use super::core::Core;
+use crate::binding::Binding;
 use crate::call::layout::{GateEntry, Gates};
 use crate::callback::HostFunction;
 use lockgate_abi::gate;
+use std::collections::{HashMap, HashSet};
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// Host functions of one domain.
+/// What a domain calls through a gate.
+#[derive(Clone)]
+pub(crate) enum Gate {
+    /// A function of the host.
+    Host(HostFunction),
+    /// An entry point of a domain, bound for this one.
+    Binding(Arc<Binding>),
+}
+
+impl Gate {
+    fn entry(&self) -> GateEntry {
+        match self {
+            Gate::Host(function) => function.entry(),
+            Gate::Binding(binding) => binding.gate_entry(),
+        }
+    }
+}
+
+/// Finds what an import of a domain is, at the domain's first call of it: by its number in the gate table.
+pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Option<Gate> + Send + Sync;
+
+/// Functions that one domain may call.
+///
+/// Entries never change: a thread in a gate may hold one at any moment. Tables change by one store of a pointer, and
+/// entries live as long as the domain.
 pub(crate) struct GateTables {
     gates: Box<Gates>,
     /// By slot of the gate table.
-    _imports: Box<[GateEntry]>,
-    /// Keeps the imports' closures alive.
-    _functions: Vec<HostFunction>,
-    callbacks: Mutex<Callbacks>,
-    /// Keeps callbacks' closures alive as long as a thread may be in them: as long as the domain.
-    functions: Mutex<Vec<HostFunction>>,
+    imports: Box<[AtomicPtr<GateEntry>]>,
+    /// Entries of imports that are bound at their first call, by slot.
+    _lazy: Box<[GateEntry]>,
+    resolver: Option<Box<Resolver>>,
+    /// By number of the callback; made when the first one is.
+    callbacks: OnceLock<Box<[AtomicPtr<GateEntry>]>>,
+    free: Mutex<Vec<u64>>,
+    kept: Mutex<HashMap<GateEntry, Kept>>,
 }
 
-#[derive(Default)]
-struct Callbacks {
-    entries: Vec<GateEntry>,
-    free: Vec<u64>,
+/// An entry, and what keeps its function alive.
+struct Kept {
+    entry: Box<GateEntry>,
+    _gate: Gate,
 }
 
-// SAFETY: the raw pointers lead to the tables of this very struct, which change only as `add_callback` says.
+// SAFETY: the raw pointers lead to the tables and entries of this very struct, which outlive their users.
 unsafe impl Send for GateTables {}
 // SAFETY: as above.
 unsafe impl Sync for GateTables {}
 
 impl GateTables {
-    /// Tables with `imports` at their slots; other slots have no function.
-    pub fn new(imports: Vec<(u16, HostFunction)>, xsave_mask: u64) -> GateTables {
-        let count = imports.iter().map(|(slot, _)| usize::from(*slot) + 1).max().unwrap_or(0);
-        let mut table = vec![GateEntry::none(); count].into_boxed_slice();
-        let mut functions = Vec::new();
-        for (slot, function) in imports {
-            table[usize::from(slot)] = function.entry();
-            functions.push(function);
-        }
+    /// Tables with `imports` at their slots. Other slots below `count` have what `resolver` finds, or nothing.
+    pub fn new(
+        imports: Vec<(u16, HostFunction)>,
+        count: usize,
+        resolver: Option<Box<Resolver>>,
+        xsave_mask: u64,
+    ) -> GateTables {
+        let lazy: Box<[GateEntry]> = (0..count as u16).map(GateEntry::lazy).collect();
+        let first = |slot: usize| if resolver.is_some() { &lazy[slot] } else { GateEntry::none() };
+        let table: Box<[_]> =
+            (0..count).map(|slot| AtomicPtr::new(ptr::from_ref(first(slot)).cast_mut())).collect();
         let gates = Box::new(Gates {
-            imports: table.as_ptr(),
+            imports: table.as_ptr().cast(),
             import_count: table.len() as u64,
             callbacks: AtomicPtr::new(ptr::null_mut()),
             callback_count: AtomicU64::new(0),
             xsave_mask,
         });
-        GateTables {
+        let tables = GateTables {
             gates,
-            _imports: table,
-            _functions: functions,
-            callbacks: Mutex::default(),
-            functions: Mutex::default(),
+            imports: table,
+            _lazy: lazy,
+            resolver,
+            callbacks: OnceLock::new(),
+            free: Mutex::default(),
+            kept: Mutex::default(),
+        };
+        for (slot, function) in imports {
+            tables.set_import(slot, Gate::Host(function));
         }
+        tables
     }
 
     /// What gates read.
@@ -60,45 +97,66 @@ impl GateTables {
         &raw const *self.gates
     }
 
-    /// Gives `function` a callback number; `None` if all are taken.
-    pub fn add_callback(&self, function: HostFunction) -> Option<u64> {
-        let mut callbacks = self.callbacks.lock().unwrap_or_else(|e| e.into_inner());
-        if callbacks.entries.is_empty() {
-            // All of it at once: threads in gates may read the table while it is filled, so it never moves.
-            callbacks.entries = vec![GateEntry::none(); gate::CALLBACKS as usize];
-            callbacks.free = (0..gate::CALLBACKS).rev().collect();
-            self.gates.callbacks.store(callbacks.entries.as_mut_ptr(), Ordering::Release);
-            self.gates.callback_count.store(gate::CALLBACKS, Ordering::Release);
+    /// Binds import `slot`, which the domain has just called. Returns its entry.
+    pub fn resolve(&self, domain: &Arc<Core>, slot: u16) -> *const GateEntry {
+        match self.resolver.as_ref().and_then(|resolver| resolver(domain, slot)) {
+            Some(gate) => self.set_import(slot, gate),
+            None => GateEntry::none(),
         }
-        let number = callbacks.free.pop()?;
-        self.write(&mut callbacks, number, function.entry());
-        if function.entry().context != 0 {
-            self.functions.lock().unwrap_or_else(|e| e.into_inner()).push(function);
-        }
+    }
+
+    /// From now on the domain's calls of import `slot` go to `gate`.
+    pub fn set_import(&self, slot: u16, gate: Gate) -> *const GateEntry {
+        // An import is called through a thunk of the module, whose return address lies below the stack arguments.
+        let entry = gate.entry();
+        let stack_distance = entry.stack_distance + gate::IMPORT_DEPTH;
+        let entry = self.keep(GateEntry { stack_distance, ..entry }, gate);
+        self.imports[usize::from(slot)].store(entry.cast_mut(), Ordering::Release);
+        entry
+    }
+
+    /// Gives `gate` a callback number; `None` if all are taken.
+    pub fn add_callback(&self, gate: Gate) -> Option<u64> {
+        let table = self.callbacks.get_or_init(|| self.start_callbacks());
+        let number = self.free().pop()?;
+        let entry = self.keep(gate.entry(), gate);
+        table[number as usize].store(entry.cast_mut(), Ordering::Release);
         Some(number)
+    }
+
+    fn start_callbacks(&self) -> Box<[AtomicPtr<GateEntry>]> {
+        let none = || AtomicPtr::new(ptr::from_ref(GateEntry::none()).cast_mut());
+        let table: Box<[_]> = (0..gate::CALLBACKS).map(|_| none()).collect();
+        *self.free() = (0..gate::CALLBACKS).rev().collect();
+        self.gates.callbacks.store(table.as_ptr().cast_mut().cast(), Ordering::Release);
+        self.gates.callback_count.store(gate::CALLBACKS, Ordering::Release);
+        table
     }
 
     /// Takes a callback's function away: a later call through the old pointer ends that call of the domain.
     pub fn remove_callback(&self, number: u64) {
-        let mut callbacks = self.callbacks.lock().unwrap_or_else(|e| e.into_inner());
-        self.write(&mut callbacks, number, GateEntry::none());
-        callbacks.free.push(number);
-    }
-
-    /// Lets go of what removed callbacks captured. Nobody may run in the domain.
-    pub fn forget_callbacks(&mut self) {
-        self.functions.get_mut().unwrap_or_else(|e| e.into_inner()).clear();
-    }
-
-    fn write(&self, callbacks: &mut Callbacks, number: u64, entry: GateEntry) {
-        // SAFETY: inside the table. A module that guesses the number early may see half of it: a function with
-        // no context, which `HostFunction`s survive because the context is written first.
-        unsafe {
-            let place = callbacks.entries.as_mut_ptr().add(number as usize);
-            ptr::write_volatile(&raw mut (*place).function, GateEntry::none().function);
-            ptr::write_volatile(&raw mut (*place).context, entry.context);
-            ptr::write_volatile(&raw mut (*place).stack_words, entry.stack_words);
-            ptr::write_volatile(&raw mut (*place).function, entry.function);
+        if let Some(table) = self.callbacks.get() {
+            table[number as usize].store(ptr::from_ref(GateEntry::none()).cast_mut(), Ordering::Release);
+            self.free().push(number);
         }
+    }
+
+    /// Lets go of what only removed callbacks led to. Nobody may run in the domain.
+    pub fn forget_callbacks(&mut self) {
+        let callbacks = self.callbacks.get_mut().into_iter().flatten();
+        let used: HashSet<_> =
+            self.imports.iter_mut().chain(callbacks).map(|entry| *entry.get_mut()).collect();
+        let kept = self.kept.get_mut().unwrap_or_else(|e| e.into_inner());
+        kept.retain(|_, kept| used.contains(&(&raw mut *kept.entry)));
+    }
+
+    /// The one entry with these contents, which lives as long as the domain.
+    fn keep(&self, entry: GateEntry, gate: Gate) -> *const GateEntry {
+        let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+        &raw const *kept.entry(entry).or_insert_with(|| Kept { entry: Box::new(entry), _gate: gate }).entry
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
 }

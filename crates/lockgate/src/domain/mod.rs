@@ -9,4 +9,5 @@ mod start;
 
 pub use api::{Domain, ProgramEnd};
 pub(crate) use core::Core;
+pub(crate) use gates_sys::Gate;
 pub use options::DomainOptions;

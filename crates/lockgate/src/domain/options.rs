@@ -1,6 +1,7 @@
 //! What a domain may have.
 use crate::callback::HostFunction;
 use crate::error::CreateError;
+use crate::policy::Policy;
 use crate::syscall::Grants;
 use lockgate_abi::{PAGE, stack};
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct DomainOptions {
     pub(super) environment: Vec<String>,
     pub(super) gates: Vec<(String, HostFunction)>,
     pub(super) seal: bool,
+    pub(super) policy: Policy,
+    pub(super) exclusive: Option<Option<Duration>>,
 }
 
 impl Default for DomainOptions {
@@ -33,6 +36,8 @@ impl Default for DomainOptions {
             environment: Vec::new(),
             gates: Vec::new(),
             seal: false,
+            policy: Policy::MUTUAL_TRUST,
+            exclusive: None,
         }
     }
 }
@@ -97,6 +102,19 @@ impl DomainOptions {
     /// not used again.
     pub fn seal(mut self, seal: bool) -> Self {
         self.seal = seal;
+        self
+    }
+
+    /// What the domain asks for in every call of it, beyond what the caller asks for. Nothing by default.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Lets one thread at a time into the domain; others queue, at most for `patience`
+    /// ([`CallError::Busy`](crate::CallError::Busy) then), or without end.
+    pub fn exclusive(mut self, patience: impl Into<Option<Duration>>) -> Self {
+        self.exclusive = Some(patience.into());
         self
     }
 

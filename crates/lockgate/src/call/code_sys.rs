@@ -1,0 +1,123 @@
+//! Memory for code made at run time: thunks and proxies.
+//!
+//! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
+use super::layout::BindingHeader;
+use rustix::fs::{self, MemfdFlags};
+use rustix::io::Errno;
+use rustix::mm::{self, MapFlags, ProtFlags};
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+use std::sync::Mutex;
+
+/// Code begins at multiples of this, bytes.
+const ALIGN: usize = 16;
+/// Bytes of one memory file.
+const CHUNK: usize = 256 << 10;
+const TRAP: u8 = 0xcc;
+
+/// A place for code: where to write it, where to run it.
+#[derive(Clone, Copy)]
+struct Place {
+    write: usize,
+    run: usize,
+}
+
+/// Places that code left, by length in bytes.
+static FREE: Mutex<BTreeMap<usize, Vec<Place>>> = Mutex::new(BTreeMap::new());
+
+/// Code that can be run; its place is used again after the drop.
+pub(crate) struct Code {
+    place: Place,
+    length: usize,
+}
+
+impl Code {
+    /// Makes `bytes`, which must not depend on where they lie, executable.
+    ///
+    /// # Errors
+    /// The kernel's, if there is no memory for code.
+    pub fn new(bytes: &[u8]) -> Result<Code, Errno> {
+        let length = bytes.len().next_multiple_of(ALIGN);
+        let code = Code { place: take(length)?, length };
+        let mut padded = bytes.to_vec();
+        padded.resize(length, TRAP);
+        code.write(&padded);
+        Ok(code)
+    }
+
+    /// Address of the first byte.
+    pub fn address(&self) -> usize {
+        self.place.run
+    }
+
+    /// The code.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: readable, `length` bytes, written only before anybody has the value and after its drop.
+        unsafe { std::slice::from_raw_parts(self.place.run as *const u8, self.length) }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        assert_eq!(bytes.len(), self.length);
+        // SAFETY: the place is ours, writable, of this length; nobody runs it.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.place.write as *mut u8, self.length) };
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // A stale call traps.
+        self.write(&vec![TRAP; self.length]);
+        FREE.lock().unwrap_or_else(|e| e.into_inner()).entry(self.length).or_default().push(self.place);
+    }
+}
+
+/// A free place of `length` bytes: one of that very length, or a piece of the shortest longer one.
+fn take(length: usize) -> Result<Place, Errno> {
+    let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+    let fitting = free.range(length..).find(|(_, places)| !places.is_empty()).map(|(fitting, _)| *fitting);
+    let (found, place) = match fitting {
+        Some(found) => (found, free.get_mut(&found).and_then(Vec::pop).ok_or(Errno::NOMEM)?),
+        None => (CHUNK, map()?),
+    };
+    if found > length {
+        let rest = Place { write: place.write + length, run: place.run + length };
+        free.entry(found - length).or_default().push(rest);
+    }
+    Ok(place)
+}
+
+fn map() -> Result<Place, Errno> {
+    let file = fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC | MemfdFlags::EXEC)
+        .or_else(|_| fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC))?;
+    fs::ftruncate(&file, CHUNK as u64)?;
+    let map = |access| {
+        // SAFETY: new mappings where the kernel likes; they live as long as the process.
+        unsafe { mm::mmap(std::ptr::null_mut(), CHUNK, access, MapFlags::SHARED, &file, 0) }
+    };
+    let write = map(ProtFlags::READ | ProtFlags::WRITE)? as usize;
+    Ok(Place { write, run: map(ProtFlags::READ | ProtFlags::EXEC)? as usize })
+}
+
+/// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`.
+pub(crate) struct Thunk(Code);
+
+impl Thunk {
+    /// Makes the thunk of `binding`, which must not move while the thunk can be called.
+    ///
+    /// # Errors
+    /// As [`Code::new`].
+    pub fn new(binding: *const BindingHeader) -> Result<Thunk, Errno> {
+        let mut code = [TRAP; 16];
+        code[..2].copy_from_slice(&[0x49, 0xbb]);
+        code[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
+        code[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);
+        Code::new(&code).map(Thunk)
+    }
+
+    /// The code: a C function with the bound procedure's signature.
+    pub fn code(&self) -> *const () {
+        self.0.address() as *const ()
+    }
+}
+
+const _: () = assert!(offset_of!(BindingHeader, proxy) < 128);

@@ -1,0 +1,66 @@
+//! Calls from domain to domain that do not return normally: the error goes to the nearest living caller.
+use super::gate_sys::{lockgate_pending, record_fault};
+use super::layout::{EntryRecord, GateRecord, RECORD, Record};
+use super::thread_sys::{self, STATUS_FAULT};
+use crate::binding::{Info, OnFailure};
+use crate::error::CallError;
+use crate::fault::Cause;
+
+/// What a calling domain finds in xmm0, xmm1, rdx, rax.
+type Results = [u64; 4];
+
+/// Called by a crossing with the callee's record, made or about to be, when the callee did not return, or something ends
+/// the caller's call. Returns 1 if the caller's call ends, 0 if it goes on with `results`.
+///
+/// # Safety
+/// Only proxies call it.
+pub(super) unsafe extern "C" fn lockgate_crossing_failed(
+    record: *mut EntryRecord,
+    results: *mut Results,
+) -> u32 {
+    // SAFETY: the records are the thread's own; below a crossing's are its caller's gate and entry.
+    unsafe {
+        let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
+        let block = state.block;
+        let gate = record.byte_sub(RECORD as usize).cast::<GateRecord>();
+        let entered = (*block).top == record.cast::<Record>();
+        (*block).top = gate.cast();
+        if !entered && (*block).status == STATUS_FAULT {
+            return 1; // the caller was told to end before it called
+        }
+        if (*block).status != 0 {
+            let binding = (*(*gate).entry).context as *const super::layout::BindingHeader;
+            let info = &*(*binding).info;
+            let error = thread_sys::take_error(info);
+            match info.on_failure {
+                OnFailure::Return(value) => {
+                    *results = [value; 4];
+                    state.failure.replace(Some(error));
+                }
+                OnFailure::Propagate => {
+                    record_fault(state, gate, Cause::Callee);
+                    state.failure.replace(Some(callee_error(gate, error)));
+                }
+            }
+        } else if !entered || (*block).pending == 0 {
+            // Stack arguments or a result in memory, which lie where the caller says.
+            record_fault(state, gate, Cause::Arguments);
+        }
+        lockgate_pending(gate)
+    }
+}
+
+/// The error of a call that ends because one that it made failed.
+unsafe fn callee_error(gate: *const GateRecord, source: CallError) -> CallError {
+    // SAFETY: below the gate is the caller's entry, whose binding is alive.
+    let caller = unsafe {
+        let entry = gate.byte_sub(RECORD as usize).cast::<EntryRecord>();
+        let info: &Info = &*(*(*entry).binding).info;
+        info
+    };
+    CallError::Callee {
+        domain: caller.core.name().to_owned(),
+        entry_point: caller.signature.name.clone(),
+        source: Box::new(source),
+    }
+}

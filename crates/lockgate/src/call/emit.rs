@@ -1,0 +1,905 @@
+//! The code of proxies, in execution order: admission, frame, record, arguments, processor state, window, registers, entry;
+//! after the procedure's return processor state, result, record, registers, and back.
+//!
+//! Every piece is there because the mechanism, a property of the policy or the signature demands it, and is listed
+//! under its name: `lockgate inspect --proxy` shows them.
+//!
+//! Registers on the way in: r11 the binding; r10 the innermost record, then the new one; rax control rsp of the entry; rbx,
+//! rbp, r12–r15 free once the frame holds them. Arguments stay where they are. On the way out: r10 the record, r11 the
+//! binding, rsp the frame; results stay in rax, rdx, xmm0, xmm1.
+use super::layout::*;
+use super::shape::{Caller, Facts, Fill, Shape};
+use super::thread_sys;
+use crate::policy::Properties;
+use dynasmrt::x64::X64Relocation;
+use dynasmrt::{DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
+use std::mem::offset_of;
+
+/// A proxy's bytes, which may lie anywhere.
+pub(super) struct Emitted {
+    pub bytes: Vec<u8>,
+    /// Offset of the first instruction of a call.
+    pub enter: usize,
+    /// Offset of the first instruction after the exit stub.
+    pub leave: usize,
+    /// What the bytes from each offset on are for.
+    pub parts: Vec<(usize, &'static str)>,
+}
+
+/// MXCSR and x87 control word of a new thread.
+const CLEAN_MXCSR: i32 = 0x1f80;
+const CLEAN_X87: i16 = 0x37f;
+/// Status flags of MXCSR.
+const MXCSR_FLAGS: i32 = 0x3f;
+
+const OFF: i32 = lockgate_abi::code::OFF as i32;
+const STEP: i32 = RECORD as i32;
+const FRAME_SIZE: i32 = FRAME as i32;
+
+macro_rules! offsets {
+    ($($name:ident = $type:ident . $field:ident;)*) => { $(const $name: i32 = offset_of!($type, $field) as i32;)* };
+}
+
+offsets! {
+    KIND = EntryRecord.kind;
+    BINDING = EntryRecord.binding;
+    CONTROL = EntryRecord.control;
+    HOST = EntryRecord.host;
+    SAVED_MXCSR = EntryRecord.mxcsr;
+    SAVED_X87 = EntryRecord.x87_control;
+    RESULT = EntryRecord.result;
+    RECORD_SEQUENCE = EntryRecord.sequence;
+    RECORD_LIMIT = EntryRecord.limit;
+    STARTED = EntryRecord.started;
+    GATE_CONTROL = GateRecord.control;
+    GATE_SLOT = GateRecord.slot;
+    GATE_ENTRY = GateRecord.entry;
+    CONTEXT = GateEntry.context;
+    STACK_DISTANCE = GateEntry.stack_distance;
+    WINDOW = BindingHeader.window;
+    TARGET = BindingHeader.target;
+    SLOT = BindingHeader.slot;
+    STACK_WORDS = BindingHeader.stack_words;
+    RESULT_SIZE = BindingHeader.result_size;
+    RESULT_ROOM = BindingHeader.result_room;
+    LIMIT = BindingHeader.limit;
+    OWNER = BindingHeader.owner;
+    TRAFFIC = BindingHeader.traffic;
+    CALLS = Traffic.calls;
+    CYCLES = Traffic.cycles;
+}
+
+/// General registers by number in instructions: rdi rsi rdx rcx r8 r9.
+const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
+const RBX: u8 = 3;
+const RBP: u8 = 5;
+const R12: u8 = 12;
+/// Callee-saved registers and their places in the frame.
+const SAVED: [(u8, i32); 6] = [(15, 8), (14, 16), (13, 24), (R12, 32), (RBX, 40), (RBP, 48)];
+/// rax rdx.
+const RESULTS: [u8; 2] = [0, 2];
+
+/// What a proxy does about processor state and registers.
+struct Duties {
+    /// On return, x87 state is as the caller had it.
+    x87_guard: bool,
+    /// The callee starts with fresh x87 state.
+    x87_fresh: bool,
+    x87_hide_environment: bool,
+    mxcsr_guard: bool,
+    mxcsr_fresh: bool,
+    mxcsr_hide_flags: bool,
+    upper_guard: bool,
+    /// Classes of state that are cleared before the callee runs, and before the caller runs again.
+    hide_in: Facts,
+    hide_out: Facts,
+    /// Registers in use by the convention are cleared, too.
+    hide_in_all: bool,
+    hide_out_all: bool,
+    restore: bool,
+}
+
+impl Duties {
+    fn of(shape: &Shape) -> Duties {
+        let callee = shape.callee;
+        let client = |property| shape.policy.client.contains(property);
+        let server = |property| shape.policy.server.contains(property);
+        // The host can touch everything, and is trusted to keep the calling convention.
+        let (caller, from_domain) = match shape.caller {
+            Caller::Host => (callee, false),
+            Caller::Domain(facts) => (facts, true),
+        };
+        // State that the caller's own module cannot touch stays as the caller's caller knows it, whatever the policy says:
+        // what the reports say of windows must hold for chains of calls, too.
+        let forced = callee.beyond(caller);
+        let guarded = callee.only_if(client(Properties::CPU_STATE)).or(forced);
+        let fresh = server(Properties::CPU_STATE);
+        let secret = client(Properties::REGISTER_CONFIDENTIALITY);
+        Duties {
+            x87_guard: guarded.x87,
+            x87_fresh: from_domain && caller.x87 && (fresh || !callee.x87),
+            x87_hide_environment: callee.x87_environment && (secret || guarded.x87_environment),
+            mxcsr_guard: guarded.mxcsr_write,
+            mxcsr_fresh: from_domain && caller.mxcsr_write && (fresh || !callee.mxcsr_write),
+            mxcsr_hide_flags: callee.mxcsr_read && (secret || forced.mxcsr_read),
+            upper_guard: guarded.upper,
+            hide_in: callee.only_if(secret).or(forced),
+            hide_out: callee.only_if(server(Properties::REGISTER_CONFIDENTIALITY)).or(forced),
+            hide_in_all: secret,
+            hide_out_all: server(Properties::REGISTER_CONFIDENTIALITY),
+            // What is cleared on the way in, or left by the callee on the way out, has to be put back, too.
+            restore: client(Properties::REGISTER_INTEGRITY)
+                || secret
+                || server(Properties::REGISTER_CONFIDENTIALITY),
+        }
+    }
+
+    fn saves_x87(&self) -> bool {
+        self.x87_guard || self.x87_fresh || self.x87_hide_environment
+    }
+
+    fn saves_mxcsr(&self) -> bool {
+        self.mxcsr_guard || self.mxcsr_fresh || self.mxcsr_hide_flags
+    }
+}
+
+/// What gates need to know of bindings of this shape: [`BindingHeader::flags`].
+pub(crate) fn flags(shape: &Shape) -> u32 {
+    let duties = Duties::of(shape);
+    let mut flags = 0;
+    for (set, flag) in [
+        (duties.saves_x87() && shape.callee.x87, X87),
+        (duties.saves_mxcsr() && shape.callee.mxcsr_write, MXCSR),
+        (matches!(shape.caller, Caller::Domain(_)), FROM_DOMAIN),
+        (duties.hide_in_all, HIDES),
+    ] {
+        if set {
+            flags |= flag;
+        }
+    }
+    flags
+}
+
+/// The proxy of `shape`.
+pub(super) fn proxy(shape: &Shape) -> Emitted {
+    let mut e = Emitter {
+        ops: VecAssembler::new(0),
+        parts: Vec::new(),
+        duties: Duties::of(shape),
+        shape,
+        block: thread_sys::block_offset(),
+        used: Vec::new(),
+    };
+    match shape.caller {
+        Caller::Host => e.admit_host(),
+        Caller::Domain(_) => e.admit_domain(),
+    }
+    e.result_room();
+    e.stack_arguments();
+    e.fill_record();
+    e.save_cpu_state();
+    e.enter();
+    let leave = e.ops.offset().0;
+    e.restore_cpu_state();
+    e.leave_exclusive();
+    e.count_return();
+    match shape.caller {
+        Caller::Host => e.return_to_host(),
+        Caller::Domain(_) => e.return_to_domain(),
+    }
+    e.out_of_line();
+    let parts = e.parts;
+    Emitted { bytes: e.ops.finalize().expect("all labels are placed"), enter: 0, leave, parts }
+}
+
+struct Emitter<'a> {
+    ops: VecAssembler<X64Relocation>,
+    parts: Vec<(usize, &'static str)>,
+    duties: Duties,
+    shape: &'a Shape,
+    /// Offset of threads' blocks from fs.
+    block: i32,
+    /// Callee-saved registers that the way in has changed.
+    used: Vec<u8>,
+}
+
+/// Assembles with `e`'s assembler.
+macro_rules! asm {
+    ($e:ident $($t:tt)*) => {{ let ops = &mut $e.ops; dynasm!(ops ; .arch x64 $($t)*); }};
+}
+
+impl Emitter<'_> {
+    /// What follows is for `name`.
+    fn part(&mut self, name: &'static str) {
+        self.parts.push((self.ops.offset().0, name));
+    }
+
+    /// Offset from fs of a field of the thread's block.
+    fn field(&self, offset: usize) -> i32 {
+        self.block + offset as i32
+    }
+
+    /// Only threads with a live block, and not on their alternate stack (R12, R13); with a place on the domain's
+    /// stacks.
+    fn admit_host(&mut self) {
+        let top = self.field(offset_of!(ThreadBlock, top));
+        let low = self.field(offset_of!(ThreadBlock, alternate_low));
+        let size = self.field(offset_of!(ThreadBlock, alternate_size));
+        self.part("admission");
+        asm!(self
+            ; fs mov r10, [top]
+            ; mov rax, rsp
+            ; fs sub rax, [low]
+            ; fs cmp rax, [size]
+            ; jb ->slow
+            ; cmp DWORD [r10 + KIND], IDLE as i32
+            ; jne ->nested
+            ; ->place:
+        );
+        self.place();
+        self.take_exclusive();
+        self.frame();
+        asm!(self ; add r10, STEP);
+    }
+
+    /// From the gate: r10 the caller's entry, r11 the gate's entry, rsp the caller's control stack, which is left at once
+    /// (R7). The caller's place on its stacks moves below its live frames (R9).
+    fn admit_domain(&mut self) {
+        let slots = self.field(offset_of!(ThreadBlock, slots));
+        let pending = self.field(offset_of!(ThreadBlock, pending));
+        let floor = self.field(offset_of!(ThreadBlock, stack_floor));
+        let end = self.field(offset_of!(ThreadBlock, records_end));
+        self.part("caller's gate");
+        asm!(self
+            ; mov [r10 + STEP + GATE_CONTROL], rsp
+            ; mov rsp, [r10 + HOST]
+            ; mov QWORD [r10 + STEP + KIND], GATE as i32
+            ; mov [r10 + STEP + GATE_ENTRY], r11
+            ; mov r11, [r11 + CONTEXT]
+            ; sub rsp, 8
+        );
+        self.frame();
+        self.part("caller's gate");
+        self.uses(&[RBX]);
+        asm!(self
+            ; mov rbx, [r10 + BINDING]
+            ; mov ebx, [rbx + SLOT]
+            ; fs add rbx, [slots]
+            ; mov rax, [rbx]
+            ; mov [r10 + STEP + GATE_SLOT], rax
+            ; mov rax, [r10 + STEP + GATE_CONTROL]
+            ; sub rax, RED_ZONE as i32
+            ; and rax, -16
+            ; mov [rbx], rax
+        );
+        self.part("admission");
+        asm!(self
+            ; ->again:
+            ; fs cmp QWORD [pending], 0
+            ; jne ->slow
+            ; fs cmp rsp, [floor]
+            ; jb ->slow
+            ; lea rax, [r10 + 5 * STEP]
+            ; fs cmp rax, [end]
+            ; ja ->slow
+        );
+        self.place();
+        self.take_exclusive();
+        asm!(self ; add r10, 2 * STEP);
+    }
+
+    /// rax = the thread's place on the callee's control stack.
+    fn place(&mut self) {
+        let slots = self.field(offset_of!(ThreadBlock, slots));
+        asm!(self
+            ; mov eax, [r11 + SLOT]
+            ; fs add rax, [slots]
+            ; mov rax, [rax]
+            ; test rax, rax
+            ; jz ->slow
+        );
+    }
+
+    /// Takes an exclusive domain, or waits for it on the slow way.
+    fn take_exclusive(&mut self) {
+        if !self.shape.exclusive {
+            return;
+        }
+        let (tid, top) = (self.field(offset_of!(ThreadBlock, tid)), self.field(offset_of!(ThreadBlock, top)));
+        self.part("exclusive domain");
+        asm!(self
+            ; push rbx
+            ; push rax
+            ; xor eax, eax
+            ; mov rbx, [r11 + OWNER]
+            ; fs mov r10d, [tid]
+            ; lock cmpxchg [rbx], r10d
+            ; pop rax
+            ; pop rbx
+            ; fs mov r10, [top]
+            ; jne ->slow
+        );
+    }
+
+    /// Callee-saved registers: the caller's, restored by the proxy where that is asked for, and after a fault in any case.
+    fn frame(&mut self) {
+        self.part("frame");
+        asm!(self
+            ; push rbp
+            ; push rbx
+            ; push r12
+            ; push r13
+            ; push r14
+            ; push r15
+            ; sub rsp, 8
+        );
+    }
+
+    /// A callee that is trusted to keep callee-saved registers finds the caller's in them: those that the proxy itself
+    /// has used come back from the frame.
+    fn keep_registers(&mut self) {
+        self.part("frame");
+        for (register, place) in SAVED {
+            if self.used.contains(&register) {
+                asm!(self ; mov Rq(register), [rsp + place]);
+            }
+        }
+    }
+
+    /// Callee-saved registers that what follows changes.
+    fn uses(&mut self, registers: &[u8]) {
+        self.used.extend(registers);
+    }
+
+    /// A result in memory: room on the callee's data stack.
+    fn result_room(&mut self) {
+        if !self.shape.memory {
+            return;
+        }
+        self.part("result in memory");
+        self.uses(&[RBX]);
+        asm!(self
+            ; mov ebx, [r11 + RESULT_ROOM]
+            ; sub rax, rbx
+            ; mov [r10 + RESULT], rdi
+            ; lea rdi, [rax - OFF]
+        );
+    }
+
+    /// Stack arguments: the callee's own copy, made once.
+    fn stack_arguments(&mut self) {
+        if !self.shape.stack {
+            return;
+        }
+        self.part("stack arguments");
+        self.uses(&[RBX, RBP, R12]);
+        asm!(self
+            ; mov r12d, [r11 + STACK_WORDS]
+            ; lea ebx, [r12 + 1]
+            ; and ebx, -2
+            ; shl rbx, 3
+            ; sub rax, rbx
+        );
+        match self.shape.caller {
+            Caller::Host => asm!(self
+                ; ->word:
+                ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
+                ; mov [rax + r12 * 8 - OFF - 8], rbx
+                ; dec r12
+                ; jnz ->word
+            ),
+            // The caller's memory may go at any moment: a guarded copy, while a fault is the host's (R23).
+            Caller::Domain(_) => {
+                let copy = self.field(offset_of!(ThreadBlock, copy));
+                let top = self.field(offset_of!(ThreadBlock, top));
+                asm!(self
+                    ; lea rbx, [r10 - STEP]
+                    ; fs mov [top], rbx
+                    ; mov rbp, rax
+                    ; push rdi
+                    ; push rsi
+                    ; push rdx
+                    ; push rcx
+                    ; lea rdi, [rax - OFF]
+                    ; mov rsi, [rbx + GATE_ENTRY]
+                    ; mov rsi, [rsi + STACK_DISTANCE]
+                    ; add rsi, [rbx + GATE_CONTROL]
+                    ; sub rsi, OFF
+                    ; lea rdx, [r12 * 8]
+                    ; fs call QWORD [copy]
+                    ; pop rcx
+                    ; pop rdx
+                    ; pop rsi
+                    ; pop rdi
+                    ; test rax, rax
+                    ; mov rax, rbp
+                    ; jnz ->failed
+                );
+            }
+        }
+    }
+
+    fn fill_record(&mut self) {
+        self.part("record");
+        let kind = if self.shape.limited { LIMITED_ENTRY } else { ENTRY };
+        asm!(self
+            ; mov QWORD [r10 + KIND], kind as i32
+            ; mov [r10 + BINDING], r11
+            ; mov [r10 + CONTROL], rax
+            ; mov [r10 + HOST], rsp
+        );
+        if self.shape.limited {
+            let sequence = self.field(offset_of!(ThreadBlock, sequence));
+            self.part("time limit");
+            self.uses(&[RBX]);
+            asm!(self
+                ; fs mov ebx, [sequence]
+                ; inc ebx
+                ; fs mov [sequence], ebx
+                ; mov [r10 + RECORD_SEQUENCE], ebx
+                ; mov ebx, [r11 + LIMIT]
+                ; mov [r10 + RECORD_LIMIT], ebx
+            );
+        }
+        if self.shape.policy.counted {
+            self.part("count");
+            self.uses(&[RBX]);
+            asm!(self
+                ; mov rbx, [r11 + TRAFFIC]
+                ; lock inc QWORD [rbx + CALLS]
+            );
+        }
+        if self.shape.policy.timed {
+            self.part("time");
+            self.uses(&[RBX, R12]);
+            asm!(self
+                ; mov rbx, rax
+                ; mov r12, rdx
+                ; rdtsc
+                ; shl rdx, 32
+                ; or rax, rdx
+                ; mov [r10 + STARTED], rax
+                ; mov rdx, r12
+                ; mov rax, rbx
+            );
+        }
+    }
+
+    /// Keeps the caller's control words, and gives the callee the state that it may expect, or may see.
+    fn save_cpu_state(&mut self) {
+        if self.duties.saves_x87() {
+            self.part("x87");
+            asm!(self ; fnstcw [r10 + SAVED_X87]);
+        }
+        if self.duties.x87_fresh {
+            // With the usual control word every exception is masked, so that none can be pending, and emms, which
+            // empties the register stack, is nearly free.
+            asm!(self
+                ; cmp WORD [r10 + SAVED_X87], CLEAN_X87
+                ; je >clean
+                ; fninit
+                ; clean:
+                ; emms
+            );
+        }
+        if self.duties.x87_hide_environment {
+            // fninit forgets the address of the caller's last instruction (R18).
+            asm!(self ; fninit);
+            if !self.duties.x87_fresh {
+                asm!(self ; fldcw [r10 + SAVED_X87]);
+            }
+        }
+        if self.duties.saves_mxcsr() {
+            self.part("mxcsr");
+            asm!(self ; stmxcsr [r10 + SAVED_MXCSR]);
+        }
+        if self.duties.mxcsr_fresh {
+            asm!(self
+                ; mov DWORD [rsp], CLEAN_MXCSR
+                ; ldmxcsr [rsp]
+            );
+        } else if self.duties.mxcsr_hide_flags {
+            self.uses(&[RBX]);
+            asm!(self
+                ; mov ebx, [r10 + SAVED_MXCSR]
+                ; and ebx, !MXCSR_FLAGS
+                ; mov [rsp], ebx
+                ; ldmxcsr [rsp]
+            );
+        }
+        if self.duties.hide_in.x87 {
+            self.part("x87 registers");
+            self.clear_x87();
+        }
+    }
+
+    /// Publishes the record: from here on a fault is the callee's. gs is compared with the hardware (R19), and written
+    /// only if it is another window's.
+    fn enter(&mut self) {
+        let (top, enter) =
+            (self.field(offset_of!(ThreadBlock, top)), self.field(offset_of!(ThreadBlock, enter)));
+        self.part("entry");
+        asm!(self
+            ; fs mov [top], r10
+        );
+        match self.shape.caller {
+            Caller::Host => asm!(self
+                ; rdgsbase r10
+                ; cmp r10, [r11 + WINDOW]
+                ; jne ->window
+                ; ->entered:
+            ),
+            Caller::Domain(_) => asm!(self
+                ; mov r10, [r11 + WINDOW]
+                ; wrgsbase r10
+            ),
+        }
+        if !self.duties.restore {
+            self.keep_registers();
+        }
+        self.hide_vectors(self.duties.hide_in, self.duties.hide_in_all, self.shape.arguments.vectors);
+        if self.duties.hide_in_all {
+            self.part("general registers");
+            for (number, fill) in ARGUMENTS.into_iter().zip(self.shape.arguments.integers) {
+                self.trim(number, fill);
+            }
+            for (number, _) in SAVED {
+                self.trim(number, Fill::Nothing);
+            }
+        }
+        self.part("entry");
+        asm!(self
+            ; mov r11, [r11 + TARGET]
+            ; mov rsp, rax
+            ; xor eax, eax
+            ; xor r10d, r10d // the host's addresses stay its own (R24)
+            ; fs jmp QWORD [enter]
+        );
+    }
+
+    /// The caller's processor state, as it had it (R17).
+    fn restore_cpu_state(&mut self) {
+        if self.duties.x87_guard || self.duties.x87_fresh {
+            self.part("x87");
+            // As on the way in: with the caller's control word, and every exception masked, none can be pending. Else
+            // start afresh, without a wait for what is pending.
+            asm!(self
+                ; fnstcw [rsp]
+                ; movzx ecx, WORD [rsp]
+                ; cmp cx, [r10 + SAVED_X87]
+                ; jne ->reset_x87
+                ; not ecx
+                ; test ecx, X87_MASKS as i32
+                ; jnz ->reset_x87
+                ; emms
+                ; ->x87_is_clean:
+            );
+        }
+        if self.duties.hide_out.x87 {
+            self.part("x87 registers");
+            if !self.duties.x87_guard {
+                asm!(self ; fnclex);
+            }
+            self.clear_x87();
+        }
+        if self.duties.saves_mxcsr() {
+            self.part("mxcsr");
+            asm!(self ; ldmxcsr [r10 + SAVED_MXCSR]);
+        }
+        self.hide_vectors(self.duties.hide_out, self.duties.hide_out_all, self.shape.results.vectors);
+        if self.duties.upper_guard {
+            self.part("upper halves");
+            asm!(self ; vzeroupper);
+        }
+    }
+
+    fn leave_exclusive(&mut self) {
+        if !self.shape.exclusive {
+            return;
+        }
+        let wake = self.field(offset_of!(ThreadBlock, wake));
+        self.part("exclusive domain");
+        asm!(self
+            ; mov rdi, [r11 + OWNER]
+            ; xor ecx, ecx
+            ; xchg [rdi], ecx
+            ; test ecx, ecx
+            ; jns >alone
+            ; fs call QWORD [wake]
+            ; alone:
+        );
+    }
+
+    fn count_return(&mut self) {
+        if !self.shape.policy.timed {
+            return;
+        }
+        self.part("time");
+        asm!(self
+            ; mov rcx, [r11 + TRAFFIC]
+            ; mov r8, rax
+            ; mov r9, rdx
+            ; rdtsc
+            ; shl rdx, 32
+            ; or rax, rdx
+            ; sub rax, [r10 + STARTED]
+            ; lock add [rcx + CYCLES], rax
+            ; mov rax, r8
+            ; mov rdx, r9
+        );
+    }
+
+    /// Where the callee's result lies on its data stack, in rsi; its length, in rdx.
+    fn find_result(&mut self) {
+        let slots = self.field(offset_of!(ThreadBlock, slots));
+        asm!(self
+            ; mov esi, [r11 + SLOT]
+            ; fs add rsi, [slots]
+            ; mov rsi, [rsi]
+            ; mov ecx, [r11 + RESULT_ROOM]
+            ; sub rsi, rcx
+            ; sub rsi, OFF
+            ; mov edx, [r11 + RESULT_SIZE]
+        );
+    }
+
+    fn return_to_host(&mut self) {
+        let top = self.field(offset_of!(ThreadBlock, top));
+        let status = self.field(offset_of!(ThreadBlock, status));
+        let copy = self.field(offset_of!(ThreadBlock, copy));
+        if self.shape.memory {
+            self.part("result in memory");
+            asm!(self
+                ; fs cmp QWORD [status], 0
+                ; jne >failed
+                ; mov rdi, [r10 + RESULT]
+            );
+            self.find_result();
+            asm!(self
+                ; fs call QWORD [copy]
+                ; failed:
+                ; mov rax, [r10 + RESULT]
+                ; xor edx, edx
+            );
+        }
+        self.part("record");
+        asm!(self
+            ; sub r10, STEP
+            ; fs mov [top], r10
+        );
+        self.restore_registers();
+        self.hide_general();
+        self.part("return");
+        asm!(self ; ret);
+    }
+
+    fn return_to_domain(&mut self) {
+        let top = self.field(offset_of!(ThreadBlock, top));
+        let slots = self.field(offset_of!(ThreadBlock, slots));
+        let status = self.field(offset_of!(ThreadBlock, status));
+        let pending = self.field(offset_of!(ThreadBlock, pending));
+        let copy = self.field(offset_of!(ThreadBlock, copy));
+        self.part("admission back");
+        asm!(self
+            ; fs cmp QWORD [status], 0
+            ; jne ->failed
+            ; fs cmp QWORD [pending], 0
+            ; jne ->failed
+        );
+        if self.shape.memory {
+            // The caller says where, within its own window; it may be anything (R23).
+            self.part("result in memory");
+            asm!(self
+                ; mov edi, [r10 + RESULT]
+                ; mov rcx, [r10 - 2 * STEP + BINDING]
+                ; add rdi, [rcx + WINDOW]
+            );
+            self.find_result();
+            asm!(self
+                ; fs call QWORD [copy]
+                ; test rax, rax
+                ; jnz ->failed
+                ; mov rax, [r10 + RESULT]
+                ; xor edx, edx
+            );
+        }
+        self.part("caller's gate");
+        asm!(self
+            ; ->resume:
+            ; mov rcx, [r10 - 2 * STEP + BINDING]
+            ; mov esi, [rcx + SLOT]
+            ; fs add rsi, [slots]
+            ; mov rdi, [r10 - STEP + GATE_SLOT]
+            ; mov [rsi], rdi
+            ; mov rcx, [rcx + WINDOW]
+            ; wrgsbase rcx
+        );
+        self.restore_registers();
+        self.part("caller's gate");
+        asm!(self
+            ; mov rsp, [r10 - STEP + GATE_CONTROL]
+            ; sub r10, 2 * STEP
+            ; fs mov [top], r10
+        );
+        self.hide_general();
+        self.part("return");
+        asm!(self
+            ; xor r10d, r10d // the host's addresses stay its own (R24)
+            ; xor r11d, r11d
+            ; ret
+        );
+    }
+
+    fn restore_registers(&mut self) {
+        if self.duties.restore {
+            self.part("callee-saved registers");
+            asm!(self
+                ; add rsp, 8
+                ; pop r15
+                ; pop r14
+                ; pop r13
+                ; pop r12
+                ; pop rbx
+                ; pop rbp
+            );
+        } else {
+            self.part("frame");
+            asm!(self ; add rsp, FRAME_SIZE - 8);
+        }
+    }
+
+    /// The callee's values in general registers, but for results.
+    fn hide_general(&mut self) {
+        if !self.duties.hide_out_all {
+            return;
+        }
+        self.part("general registers");
+        for (number, fill) in RESULTS.into_iter().zip(self.shape.results.integers) {
+            self.trim(number, fill);
+        }
+        for number in [1, 6, 7, 8, 9, 10, 11] {
+            self.trim(number, Fill::Nothing);
+        }
+    }
+
+    /// Clears what the value in a general register leaves unused.
+    fn trim(&mut self, number: u8, fill: Fill) {
+        match fill {
+            Fill::Nothing => asm!(self ; xor Rd(number), Rd(number)),
+            Fill::Unsigned8 => asm!(self ; movzx Rd(number), Rb(number)),
+            Fill::Signed8 => asm!(self ; movsx Rd(number), Rb(number)),
+            Fill::Unsigned16 => asm!(self ; movzx Rd(number), Rw(number)),
+            Fill::Signed16 => asm!(self ; movsx Rd(number), Rw(number)),
+            Fill::Low32 => asm!(self ; mov Rd(number), Rd(number)),
+            Fill::Low64 => {}
+        }
+    }
+
+    /// Clears vector and mask registers: all that carry no value with `all`, and the classes in `facts`.
+    fn hide_vectors(&mut self, facts: Facts, all: bool, values: [Fill; 8]) {
+        let avx = std::arch::is_x86_feature_detected!("avx");
+        if all {
+            self.part("vector registers");
+            for number in 0..16_u8 {
+                // VEX forms clear upper halves, too, and cost old code after them less.
+                match (values.get(usize::from(number)).copied().unwrap_or_default(), avx) {
+                    (Fill::Nothing, true) => asm!(self ; vpxor Rx(number), Rx(number), Rx(number)),
+                    (Fill::Nothing, false) => asm!(self ; pxor Rx(number), Rx(number)),
+                    (Fill::Low32, true) => asm!(self ; vinsertps Rx(number), Rx(number), Rx(number), 0b1110),
+                    (Fill::Low32, false) => asm!(self ; insertps Rx(number), Rx(number), 0b1110),
+                    (_, true) => asm!(self ; vmovq Rx(number), Rx(number)),
+                    (_, false) => asm!(self ; movq Rx(number), Rx(number)),
+                }
+            }
+        } else if facts.upper {
+            self.part("upper halves");
+            asm!(self ; vzeroupper);
+        }
+        if facts.evex && std::arch::is_x86_feature_detected!("avx512f") {
+            self.part("zmm16-31");
+            for low in 0..16_u8 {
+                self.ops.extend(&clear_high_vector(low));
+            }
+        }
+        if facts.mask && std::arch::is_x86_feature_detected!("avx512f") {
+            self.part("mask registers");
+            for number in 0..8 {
+                self.ops.extend(&clear_mask(number));
+            }
+        }
+    }
+
+    /// MMX's name for x87 registers clears what is secret in them; emms empties the stack again.
+    fn clear_x87(&mut self) {
+        asm!(self
+            ; pxor mm0, mm0
+            ; pxor mm1, mm1
+            ; pxor mm2, mm2
+            ; pxor mm3, mm3
+            ; pxor mm4, mm4
+            ; pxor mm5, mm5
+            ; pxor mm6, mm6
+            ; pxor mm7, mm7
+            ; emms
+        );
+    }
+
+    /// Cold code.
+    fn out_of_line(&mut self) {
+        if self.duties.x87_guard || self.duties.x87_fresh {
+            self.part("x87, when it was changed");
+            asm!(self
+                ; ->reset_x87:
+                ; fninit
+                ; fldcw [r10 + SAVED_X87]
+                ; jmp ->x87_is_clean
+            );
+        }
+        match self.shape.caller {
+            Caller::Host => self.host_out_of_line(),
+            Caller::Domain(_) => {
+                let slow = self.field(offset_of!(ThreadBlock, cross_slow));
+                let failed = self.field(offset_of!(ThreadBlock, cross_failed));
+                self.part("admission, the slow way");
+                asm!(self
+                    ; ->slow:
+                    ; lea rbx, [->again]
+                    ; lea rbp, [->resume]
+                    ; fs jmp QWORD [slow]
+                );
+                self.part("no return");
+                asm!(self
+                    ; ->failed:
+                    ; lea r9, [->resume]
+                    ; fs jmp QWORD [failed]
+                );
+            }
+        }
+    }
+
+    fn host_out_of_line(&mut self) {
+        let slow = self.field(offset_of!(ThreadBlock, slow));
+        let floor = self.field(offset_of!(ThreadBlock, stack_floor));
+        let end = self.field(offset_of!(ThreadBlock, records_end));
+        self.part("another window");
+        asm!(self
+            ; ->window:
+            ; mov r10, [r11 + WINDOW]
+            ; wrgsbase r10
+            ; jmp ->entered
+        );
+        // In a gate of a live entry (R13, R16), with room for more records and host frames.
+        self.part("admission of nested calls");
+        asm!(self
+            ; ->nested:
+            ; cmp DWORD [r10 + KIND], GATE as i32
+            ; jne ->slow
+            ; cmp rsp, [r10 - STEP + HOST]
+            ; jae ->slow
+            ; fs cmp rsp, [floor]
+            ; jb ->slow
+            ; lea rax, [r10 + 4 * STEP] // the entry, its gate, and one more entry from there
+            ; fs cmp rax, [end]
+            ; jbe ->place
+        );
+        self.part("admission, the slow way");
+        asm!(self
+            ; ->slow:
+            ; fs jmp QWORD [slow]
+        );
+    }
+}
+
+/// `vpxord %xmmN,%xmmN,%xmmN` with N = 16 + `low`: clears all of zmmN.
+fn clear_high_vector(low: u8) -> [u8; 6] {
+    let inverted = !low;
+    // EVEX.R and B extend ModRM's register fields by their fourth bit, X and R' by their fifth; all are stored inverted.
+    let extension = if low & 8 == 0 { 0b1010_0001 } else { 0b0000_0001 };
+    let v = 0b0000_0101 | (inverted & 0xf) << 3;
+    [0x62, extension, v, 0b0000_0000, 0xef, 0b1100_0000 | (low & 7) << 3 | (low & 7)]
+}
+
+/// `kxorw %kN,%kN,%kN`: clears all of kN.
+fn clear_mask(number: u8) -> [u8; 4] {
+    [0xc5, 0b1000_0100 | (!number & 0xf) << 3, 0x47, 0b1100_0000 | number << 3 | number]
+}

@@ -1,0 +1,111 @@
+//! Domains that take one caller at a time: a lock word per domain, and who waits for which.
+//!
+//! A free word is taken by the proxy itself; everything else happens here. A thread that waits says so in its
+//! state, so that a circle of owners and waiters is found before it closes.
+use super::thread_sys::{THREADS, ThreadState};
+use crate::domain::Core;
+use crate::error::CallError;
+use rustix::thread::futex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bit of the word: somebody waits.
+const WAITED_FOR: u32 = 1 << 31;
+
+/// Called by proxies that found the bit in the word they set free.
+///
+/// # Safety
+/// Only proxies call it, with the word of a domain that their binding keeps alive.
+pub(super) unsafe extern "C" fn lockgate_wake_next(word: *const AtomicU32) {
+    // SAFETY: as above.
+    wake(unsafe { &*word });
+}
+
+fn wake(word: &AtomicU32) {
+    // One waiter: it sets the bit again when it takes the word, for those after it. A word that is not mapped
+    // cannot be: the call would have no binding.
+    let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
+}
+
+/// Sets the word free after a call that the host jumped out of.
+pub(super) fn release(word: &AtomicU32, tid: u32) {
+    if word.load(Ordering::Relaxed) & !WAITED_FOR == tid && word.swap(0, Ordering::Release) & WAITED_FOR != 0
+    {
+        wake(word);
+    }
+}
+
+/// Waits until `domain` may be free. The proxy then tries again.
+///
+/// # Errors
+/// [`CallError::Deadlock`] if the thread would wait for itself, [`CallError::Busy`] after `patience`.
+pub(super) fn wait(
+    state: &ThreadState,
+    domain: &Arc<Core>,
+    patience: Option<Duration>,
+) -> Result<(), CallError> {
+    let word = domain.owner();
+    let end = patience.map(|patience| Instant::now() + patience);
+    loop {
+        let seen = word.load(Ordering::Acquire);
+        if seen & !WAITED_FOR == 0 {
+            return Ok(());
+        }
+        state.waits_for.store(std::ptr::from_ref(word).cast_mut(), Ordering::SeqCst);
+        let waited = wait_once(state, domain, word, seen, end);
+        {
+            // Nobody looks at the word any more when the lock is free again.
+            let _threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+            state.waits_for.store(std::ptr::null_mut(), Ordering::SeqCst);
+        }
+        waited?;
+        if domain.is_killed() {
+            return Err(CallError::Killed(domain.name().to_owned()));
+        }
+    }
+}
+
+fn wait_once(
+    state: &ThreadState,
+    domain: &Arc<Core>,
+    word: &AtomicU32,
+    seen: u32,
+    end: Option<Instant>,
+) -> Result<(), CallError> {
+    if is_circle(state.tid as u32, word) {
+        return Err(CallError::Deadlock(domain.name().to_owned()));
+    }
+    let busy = || CallError::Busy(domain.name().to_owned());
+    let left = match end {
+        Some(end) => Some(end.checked_duration_since(Instant::now()).ok_or_else(busy)?),
+        None => None,
+    };
+    let marked = seen | WAITED_FOR;
+    if seen != marked && word.compare_exchange(seen, marked, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        return Ok(());
+    }
+    let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
+    // Woken, changed, timed out, interrupted by a nudge: the loop looks again in any case.
+    let _ = futex::wait(word, futex::Flags::PRIVATE, marked, left.as_ref());
+    Ok(())
+}
+
+/// True if the owner of `word` waits, perhaps through others, for `tid`.
+fn is_circle(tid: u32, mut word: *const AtomicU32) -> bool {
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    for _ in 0..=threads.len() {
+        // SAFETY: a thread that waits for a word keeps its domain alive, and says that it has stopped under the lock
+        // that we hold.
+        let owner = unsafe { (*word).load(Ordering::SeqCst) } & !WAITED_FOR;
+        if owner == tid {
+            return true;
+        }
+        let Some(thread) = threads.iter().find(|thread| thread.tid as u32 == owner) else { return false };
+        word = thread.waits_for.load(Ordering::SeqCst);
+        if word.is_null() {
+            return false;
+        }
+    }
+    false
+}

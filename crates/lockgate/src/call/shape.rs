@@ -1,0 +1,216 @@
+//! What a proxy's code depends on. Bindings of the same shape share their code.
+use super::code_sys::Code;
+use super::emit;
+use crate::policy::Policy;
+use crate::signature::{Place, Plan, Register, Signature, Type};
+use lockgate_verify::Report;
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole
+/// window: a proxy does nothing for state that no code of the domain can touch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Facts {
+    pub x87: bool,
+    /// Reads the x87 environment (rule R18).
+    pub x87_environment: bool,
+    pub mxcsr_write: bool,
+    pub mxcsr_read: bool,
+    /// Upper halves of ymm0–15.
+    pub upper: bool,
+    /// zmm16–31.
+    pub evex: bool,
+    /// k0–k7.
+    pub mask: bool,
+}
+
+impl Facts {
+    pub fn of(report: &Report) -> Facts {
+        Facts {
+            x87: report.x87 || report.x87_environment,
+            x87_environment: report.x87_environment,
+            mxcsr_write: report.mxcsr_write,
+            mxcsr_read: report.mxcsr_read,
+            upper: report.ymm || report.evex,
+            evex: report.evex,
+            mask: report.mask || report.evex,
+        }
+    }
+
+    /// What `self` can touch and `other` cannot.
+    pub fn beyond(self, other: Facts) -> Facts {
+        Facts {
+            x87: self.x87 && !other.x87,
+            x87_environment: self.x87_environment && !other.x87_environment,
+            mxcsr_write: self.mxcsr_write && !other.mxcsr_write,
+            mxcsr_read: self.mxcsr_read && !other.mxcsr_read,
+            upper: self.upper && !other.upper,
+            evex: self.evex && !other.evex,
+            mask: self.mask && !other.mask,
+        }
+    }
+
+    /// The facts, if `wanted`, else none.
+    pub fn only_if(self, wanted: bool) -> Facts {
+        if wanted { self } else { Facts::default() }
+    }
+
+    /// What either can touch.
+    pub fn or(self, other: Facts) -> Facts {
+        Facts {
+            x87: self.x87 || other.x87,
+            x87_environment: self.x87_environment || other.x87_environment,
+            mxcsr_write: self.mxcsr_write || other.mxcsr_write,
+            mxcsr_read: self.mxcsr_read || other.mxcsr_read,
+            upper: self.upper || other.upper,
+            evex: self.evex || other.evex,
+            mask: self.mask || other.mask,
+        }
+    }
+}
+
+/// How much of a register a value fills.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Fill {
+    /// No value is in it.
+    #[default]
+    Nothing,
+    /// The low byte, zero- or sign-extended.
+    Unsigned8,
+    Signed8,
+    Unsigned16,
+    Signed16,
+    /// The low half of a general register or the low quarter of a vector register.
+    Low32,
+    /// All of a general register, or the low half of a vector register.
+    Low64,
+}
+
+/// Registers that hold values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Values {
+    /// Arguments: rdi rsi rdx rcx r8 r9. Results: rax rdx.
+    pub integers: [Fill; 6],
+    /// From xmm0 on.
+    pub vectors: [Fill; 8],
+}
+
+impl Values {
+    fn place(&mut self, kind: &Type, place: &Place) {
+        let Place::Registers(registers) = place else { return };
+        for register in registers {
+            match register {
+                Register::Integer(n) => self.integers[usize::from(*n)] = integer_fill(kind),
+                Register::Vector(n) => self.vectors[usize::from(*n)] = vector_fill(kind),
+            }
+        }
+    }
+}
+
+fn integer_fill(kind: &Type) -> Fill {
+    match kind {
+        Type::Integer { bytes: 1, signed: false } => Fill::Unsigned8,
+        Type::Integer { bytes: 1, signed: true } => Fill::Signed8,
+        Type::Integer { bytes: 2, signed: false } => Fill::Unsigned16,
+        Type::Integer { bytes: 2, signed: true } => Fill::Signed16,
+        Type::Integer { bytes: 4, .. } => Fill::Low32,
+        _ => Fill::Low64,
+    }
+}
+
+fn vector_fill(kind: &Type) -> Fill {
+    if *kind == Type::Float { Fill::Low32 } else { Fill::Low64 }
+}
+
+/// Who calls through a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Caller {
+    Host,
+    /// A domain whose module has these facts.
+    Domain(Facts),
+}
+
+/// Everything that a proxy's code depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    pub caller: Caller,
+    /// Of the callee's module.
+    pub callee: Facts,
+    pub policy: Policy,
+    pub arguments: Values,
+    pub results: Values,
+    /// There are stack arguments.
+    pub stack: bool,
+    /// The result is returned in memory.
+    pub memory: bool,
+    /// The calls have a time limit.
+    pub limited: bool,
+    /// The domain takes one caller at a time.
+    pub exclusive: bool,
+}
+
+impl Shape {
+    pub fn new(caller: Caller, callee: Facts, policy: Policy, signature: &Signature, plan: &Plan) -> Shape {
+        let (mut arguments, mut results) = (Values::default(), Values::default());
+        if plan.result == Place::Memory {
+            arguments.integers[0] = Fill::Low64;
+            results.integers[0] = Fill::Low64;
+        }
+        results.place(&signature.result, &plan.result);
+        for (kind, place) in signature.parameters.iter().zip(&plan.parameters) {
+            arguments.place(kind, place);
+        }
+        Shape {
+            caller,
+            callee,
+            policy,
+            arguments,
+            results,
+            stack: plan.stack_words > 0,
+            memory: plan.result == Place::Memory,
+            limited: false,
+            exclusive: false,
+        }
+    }
+}
+
+/// The code of a proxy, in the process's memory.
+pub(crate) struct Proxy {
+    /// Where calls begin.
+    pub enter: usize,
+    /// Where they go on after the procedure's return.
+    pub leave: usize,
+    code: Code,
+    parts: Vec<(usize, &'static str)>,
+}
+
+impl Proxy {
+    /// The proxy of `shape`: made when the shape is first asked for, and kept for good.
+    ///
+    /// # Errors
+    /// The kernel's, if there is no memory for code.
+    pub fn of(shape: Shape) -> Result<Arc<Proxy>, Errno> {
+        static PROXIES: Mutex<Option<HashMap<Shape, Arc<Proxy>>>> = Mutex::new(None);
+        let mut proxies = PROXIES.lock().unwrap_or_else(|e| e.into_inner());
+        let proxies = proxies.get_or_insert_default();
+        if let Some(known) = proxies.get(&shape) {
+            return Ok(known.clone());
+        }
+        let emitted = emit::proxy(&shape);
+        let code = Code::new(&emitted.bytes)?;
+        let proxy = Arc::new(Proxy {
+            enter: code.address() + emitted.enter,
+            leave: code.address() + emitted.leave,
+            code,
+            parts: emitted.parts,
+        });
+        proxies.insert(shape, proxy.clone());
+        Ok(proxy)
+    }
+
+    /// Bytes of the code, and what its parts are for: offset of each part's first byte, and a name.
+    pub fn listing(&self) -> (&[u8], &[(usize, &'static str)]) {
+        (self.code.bytes(), &self.parts)
+    }
+}

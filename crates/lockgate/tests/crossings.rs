@@ -1,0 +1,264 @@
+//! Domains call each other: arguments, recursion, function pointers, failures.
+mod common;
+
+use common::Guest;
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, OnFailure, Pointer, Policy};
+use std::time::{Duration, Instant};
+
+const PRESETS: [Policy; 4] =
+    [Policy::INTEGRITY, Policy::MUTUAL_DISTRUST, Policy::SERVER_TRUSTED, Policy::MUTUAL_TRUST];
+
+const SERVER: &str = r#"
+struct pair { double x; long n; };
+struct big { long v[5]; };
+long add(long a, long b) { return a + b; }
+float third(float x) { return x / 3; }
+signed char negate(signed char c) { return -c; }
+long many(long a, long b, long c, long d, long e, long f, long g, int h, double i, char j) {
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + (long)(9 * i) + 10 * j;
+}
+struct pair swap(struct pair p) { return (struct pair){p.n, p.x}; }
+struct big make(long seed) { struct big b; for (int i = 0; i < 5; i++) b.v[i] = seed * i; return b; }
+long sum(struct big b, long more) { long s = more; for (int i = 0; i < 5; i++) s += b.v[i]; return s; }
+long poke(long *p) { *p = 1; return 0; }
+long forever(void) { for (;;) __asm__ volatile(""); }
+long even(long n) { extern long odd(long); return n == 0 ? 1 : odd(n - 1); }
+long twice(long (*f)(long), long x) { return f(f(x)); }
+"#;
+
+const CLIENT: &str = r#"
+struct pair { double x; long n; };
+struct big { long v[5]; };
+long add(long, long); float third(float); signed char negate(signed char);
+long many(long, long, long, long, long, long, long, int, double, char);
+struct pair swap(struct pair); struct big make(long); long sum(struct big, long);
+long poke(long *); long forever(void); long even(long);
+long use_add(long a, long b) { long keep[8]; for (int i = 0; i < 8; i++) keep[i] = a + i; long r = add(a, b); for (int i = 0; i < 8; i++) r += keep[i] - a - i; return r; }
+double use_third(double x) { return third((float)x) + x; }
+long use_negate(long c) { return negate((signed char)c); }
+long use_many(void) { return many(1, 2, 3, 4, 5, 6, 7, 8, 9.5, 10); }
+double use_swap(double x, long n) { struct pair p = swap((struct pair){x, n}); return p.x * 1000 + p.n; }
+long use_make(long seed) { struct big b = make(seed), c = make(seed + 1); return sum(b, 7) * 1000 + sum(c, 1); }
+long use_poke(long at) { return poke((long *)at); }
+long use_forever(void) { return forever(); }
+long odd(long n) { return n == 0 ? 0 : even(n - 1); }
+long call(long (*f)(long), long x) { return f(x) + 1; }
+long increment(long x) { return x + 1; }
+"#;
+
+const IMPORTS: [(&str, &str); 10] = [
+    ("add", "long add(long, long)"),
+    ("third", "float third(float)"),
+    ("negate", "signed char negate(signed char)"),
+    ("many", "long many(long, long, long, long, long, long, long, int, double, char)"),
+    ("swap", "struct { double x; long n; } swap(struct { double x; long n; })"),
+    ("make", "struct { long v[5]; } make(long)"),
+    ("sum", "long sum(struct { long v[5]; }, long)"),
+    ("poke", "long poke(long *)"),
+    ("forever", "long forever(void)"),
+    ("even", "long even(long)"),
+];
+
+fn server(options: DomainOptions) -> Domain {
+    Domain::new(&Guest::c(SERVER).gate("long odd(long)").module(), options).expect("a domain")
+}
+
+fn client(server: &Domain, policy: Policy, on_failure: OnFailure) -> Domain {
+    let guest = IMPORTS.iter().fold(Guest::c(CLIENT), |guest, (_, prototype)| guest.gate(prototype));
+    let client = Domain::new(&guest.module(), DomainOptions::new().name("client")).expect("a domain");
+    for (name, _) in IMPORTS {
+        client.link(name, server, name, policy, on_failure).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    server.link("odd", &client, "odd", policy, on_failure).expect("odd is linked");
+    client
+}
+
+#[test]
+fn values_cross_in_every_shape_and_policy() {
+    for policy in PRESETS.into_iter().chain([Policy::MUTUAL_DISTRUST.timed()]) {
+        let server = server(DomainOptions::new().name("server"));
+        let client = client(&server, policy, OnFailure::default());
+        let long = |name: &str, x: i64| {
+            let f = client.bind_with::<extern "C" fn(i64) -> i64>(name, policy).expect(name);
+            f.call(x).unwrap_or_else(|error| panic!("{policy}: {name}: {error}"))
+        };
+        let add = client.bind::<extern "C" fn(i64, i64) -> i64>("use_add").unwrap();
+        for i in 0..100 {
+            assert_eq!(add.call(i, -40).unwrap(), i - 40, "{policy}");
+        }
+        let third = client.bind::<extern "C" fn(f64) -> f64>("use_third").unwrap();
+        assert_eq!(third.call(3.0).unwrap(), 4.0, "{policy}");
+        assert_eq!(long("use_negate", 100), -100, "{policy}");
+        assert_eq!(long("use_many", 0), 1 + 4 + 9 + 16 + 25 + 36 + 49 + 64 + 85 + 100, "{policy}");
+        let swap = client.bind::<extern "C" fn(f64, i64) -> f64>("use_swap").unwrap();
+        assert_eq!(swap.call(3.0, 2).unwrap(), 2003.0, "{policy}");
+        assert_eq!(long("use_make", 3), 37_041, "{policy}");
+        // From one to the other and back, as deep as that.
+        assert_eq!((long("odd", 100), long("odd", 101)), (0, 1), "{policy}");
+    }
+}
+
+#[test]
+fn function_pointers_lead_into_other_domains() {
+    let server = server(DomainOptions::new().name("server"));
+    let client = client(&server, Policy::MUTUAL_DISTRUST, OnFailure::default());
+    let third = Guest::c("long triple(long x) { return 3 * x; }").export("long triple(long)").domain();
+    let twice = server.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("twice").unwrap();
+    let triple = server.function_pointer(&third, "triple", Policy::default(), OnFailure::default()).unwrap();
+    assert_eq!(twice.call(triple.pointer(), 5).unwrap(), 45);
+    // The client calls the server, which calls the client back, which calls the third domain.
+    let increment = server
+        .function_pointer(&client, "long increment(long)", Policy::default(), OnFailure::default())
+        .unwrap();
+    assert_eq!(twice.call(increment.pointer(), 5).unwrap(), 7);
+    let call = client.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call").unwrap();
+    let to_server =
+        client.function_pointer(&server, "long even(long)", Policy::default(), OnFailure::default());
+    assert_eq!(call.call(to_server.unwrap().pointer(), 8).unwrap(), 2);
+    let stale = triple.pointer::<u8>();
+    drop(triple);
+    let fault = twice.call(stale, 5).unwrap_err();
+    assert_eq!(fault.fault().map(lockgate::Fault::kind), Some(FaultKind::Gate), "{fault}");
+}
+
+#[test]
+fn a_failure_is_the_callers_to_handle() {
+    for policy in PRESETS {
+        let server = server(DomainOptions::new().name("server").time_limit(Duration::from_millis(20)));
+        let client = client(&server, policy, OnFailure::Return(77));
+        let poke = client.bind_with::<extern "C" fn(i64) -> i64>("use_poke", policy).unwrap();
+        let add = client.bind_with::<extern "C" fn(i64, i64) -> i64>("use_add", policy).unwrap();
+        for _ in 0..50 {
+            assert_eq!(poke.call(0).unwrap(), 77, "{policy}");
+            assert_eq!(add.call(1, 2).unwrap(), 3, "{policy}");
+        }
+        let forever = client.bind_with::<extern "C" fn() -> i64>("use_forever", policy).unwrap();
+        let begun = Instant::now();
+        assert_eq!(forever.call().unwrap(), 77, "{policy}");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert_eq!(add.call(3, 4).unwrap(), 7, "{policy}");
+    }
+}
+
+#[test]
+fn a_failure_ends_the_caller_too_if_the_link_says_so() {
+    let server = server(DomainOptions::new().name("server"));
+    let client = client(&server, Policy::MUTUAL_TRUST, OnFailure::Propagate);
+    let poke = client.bind_with::<extern "C" fn(i64) -> i64>("use_poke", Policy::MUTUAL_TRUST).unwrap();
+    let error = poke.call(0).unwrap_err();
+    let CallError::Callee { domain, source, .. } = &error else { panic!("{error}") };
+    assert_eq!(domain, "client");
+    let fault = source.fault().expect("a fault");
+    assert_eq!((fault.domain(), fault.entry_point(), fault.kind()), ("server", "poke", FaultKind::Segv));
+    let add = client.bind::<extern "C" fn(i64, i64) -> i64>("use_add").unwrap();
+    assert_eq!(add.call(1, 2).unwrap(), 3);
+}
+
+#[test]
+fn the_callers_limit_bounds_all_it_calls() {
+    let server = server(DomainOptions::new().name("server").time_limit(Duration::from_secs(60)));
+    let guest = IMPORTS.iter().fold(Guest::c(CLIENT), |guest, (_, prototype)| guest.gate(prototype));
+    let options = DomainOptions::new().name("client").time_limit(Duration::from_millis(30));
+    let client = Domain::new(&guest.module(), options).expect("a domain");
+    client.link("forever", &server, "forever", Policy::default(), OnFailure::Return(5)).unwrap();
+    let error = client.bind::<extern "C" fn() -> i64>("use_forever").unwrap().call().unwrap_err();
+    let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
+    assert_eq!((fault.domain(), fault.kind()), ("client", FaultKind::TimeOut));
+}
+
+#[test]
+fn a_killed_server_fails_fast_and_a_killed_client_leaves() {
+    let server = server(DomainOptions::new().name("server"));
+    let client = client(&server, Policy::MUTUAL_DISTRUST, OnFailure::Return(77));
+    let forever = client.bind::<extern "C" fn() -> i64>("use_forever").unwrap();
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| forever.call());
+        while server.threads_inside() == 0 {
+            std::thread::yield_now();
+        }
+        server.kill();
+        assert_eq!(inside.join().expect("no panic").unwrap(), 77);
+    });
+    let add = client.bind::<extern "C" fn(i64, i64) -> i64>("use_add").unwrap();
+    assert_eq!(add.call(1, 2).unwrap(), 77);
+    client.kill();
+    assert!(matches!(add.call(1, 2).unwrap_err(), CallError::Killed(name) if name == "client"));
+}
+
+#[test]
+fn an_exclusive_domain_takes_turns() {
+    let options = DomainOptions::new().name("server").exclusive(None);
+    let server = Guest::c(
+        "static volatile long inside; long visit(long n) { if (inside) return -1; inside = 1; for (long i = 0; i < n; i++) __asm__ volatile(\"\"); inside = 0; return n; } long (*again)(long); long nest(long (*f)(long)) { return f(1); } void crash(void) { *(volatile char *)0 = 1; }",
+    )
+    .domain_with(options);
+    let visit = server.bind::<extern "C" fn(i64) -> i64>("visit").unwrap();
+    let crash = server.bind::<extern "C" fn()>("crash").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for round in 0..200 {
+                    assert_eq!(visit.call(2000).unwrap(), 2000);
+                    if round % 50 == 0 {
+                        crash.call().unwrap_err();
+                    }
+                }
+            });
+        }
+    });
+    let visit_again = visit.clone();
+    let again = HostFunction::new(move |_: &Domain, n: i64| match visit_again.call(n) {
+        Err(CallError::Deadlock(_)) => 99_i64,
+        _ => 0,
+    });
+    let again = server.callback(again).unwrap();
+    let nest = server.bind::<extern "C" fn(Pointer<u8>) -> i64>("nest").unwrap();
+    assert_eq!(nest.call(again.pointer()).unwrap(), 99);
+}
+
+#[test]
+fn an_exclusive_domain_that_stays_busy_refuses() {
+    let options = DomainOptions::new().exclusive(Duration::from_millis(10));
+    let server =
+        Guest::c("long forever(void) { for (;;) __asm__ volatile(\"\"); } long one(void) { return 1; }")
+            .domain_with(options);
+    let forever = server.bind::<extern "C" fn() -> i64>("forever").unwrap();
+    let one = server.bind::<extern "C" fn() -> i64>("one").unwrap();
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| forever.call());
+        while server.threads_inside() == 0 {
+            std::thread::yield_now();
+        }
+        assert!(matches!(one.call().unwrap_err(), CallError::Busy(_)));
+        server.kill();
+        assert!(inside.join().expect("no panic").is_err());
+    });
+}
+
+#[test]
+fn two_exclusive_domains_do_not_lock_each_other_up() {
+    let source = "long wait(long (*f)(void)) { return f(); } long leaf(void) { return 1; }";
+    let one = Guest::c(source).domain_with(DomainOptions::new().name("one").exclusive(None));
+    let two = Guest::c(source).domain_with(DomainOptions::new().name("two").exclusive(None));
+    let barrier = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let refusals = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for (own, other) in [(&one, &two), (&two, &one)] {
+            let (barrier, refusals) = (barrier.clone(), &refusals);
+            scope.spawn(move || {
+                let leaf = other.bind::<extern "C" fn() -> i64>("leaf").unwrap();
+                let meet = HostFunction::new(move |_: &Domain| {
+                    barrier.wait();
+                    i64::from(matches!(leaf.call(), Err(CallError::Deadlock(_))))
+                });
+                let meet = own.callback(meet).unwrap();
+                let wait = own.bind::<extern "C" fn(Pointer<u8>) -> i64>("wait").unwrap();
+                refusals.fetch_add(
+                    wait.call(meet.pointer()).unwrap() as usize,
+                    std::sync::atomic::Ordering::SeqCst,
+                );
+            });
+        }
+    });
+    assert_eq!(refusals.into_inner(), 1, "one gives way, the other goes on");
+}
