@@ -232,6 +232,10 @@ lockgate_gate_callback: # r11d number of the callback
 .Lgate_cpu_back: # the module's control words; rcx its binding
     testl ${X87},{EXTRAS}(%rcx)
     jz 1f
+    testl ${X87_ENVIRONMENT},{EXTRAS}(%rcx) # as in the proxy (R18)
+    jz 2f
+    fninit
+2:
     fldcw {X87_CONTROL}(%rbx)
 1:
     testl ${MXCSR_BIT},{EXTRAS}(%rcx)
@@ -403,6 +407,7 @@ lockgate_no_function:
     X87 = const EXTRA_X87,
     MXCSR_BIT = const EXTRA_MXCSR,
     X87_MASKS = const X87_MASKS,
+    X87_ENVIRONMENT = const EXTRA_X87_ENVIRONMENT,
     OFF = const lockgate_abi::code::OFF,
     RED_ZONE = const RED_ZONE,
     IMPORT_DEPTH = const IMPORT_DEPTH,

@@ -252,12 +252,15 @@ impl Core {
         slots.owners[slot] = None;
         let (data, length) = self.stack_range(slot);
         if slot == 0 {
-            let kept = (stack::SLOT - stack::THREAD_HEADER)
-                .max(stack::TOP - stack::THREAD_HEADER + slots.start_block);
-            let used = length - kept.next_multiple_of(PAGE).min(length);
+            // Whole pages go back; what lies on the storage's own page, below it, is overwritten.
+            let storage = data + length - (stack::TOP - stack::THREAD_HEADER + slots.start_block);
+            let page = storage / PAGE * PAGE;
             let control = data - window::STACKS + window::CONTROL;
-            slots.first_parked =
-                self.stride.discard(data, used).and_then(|()| self.stride.discard(control, length)).is_ok();
+            let emptied = self.stride.discard(data, page - data).and_then(|()| {
+                self.stride.write(page, &vec![0; (storage - page) as usize])?;
+                self.stride.discard(control, length)
+            });
+            slots.first_parked = emptied.is_ok();
         } else {
             // If the kernel refuses, the slot is lost: never handed out with old contents.
             match self.unmap_stacks(slot) {
