@@ -3,7 +3,7 @@
 use crate::cache::Key;
 use crate::glue::{self, Notes};
 use crate::input::{self, Input, Kind};
-use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto};
+use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto, signatures};
 use lockgate_abi::symbol;
 use lockgate_verify::{Module, Report};
 use std::ffi::OsString;
@@ -122,7 +122,8 @@ impl Link {
         self
     }
 
-    /// Makes a function callable from the host: its C prototype, or its name alone.
+    /// Makes a function callable from the host: its C prototype, or its name alone. [`Link::run`] completes a name
+    /// from the object's debug information, if there is any.
     ///
     /// # Errors
     /// [`Error::Prototype`].
@@ -180,6 +181,7 @@ impl Link {
                         name the functions that the host may call with --export 'PROTOTYPE'";
             return Err(Error::Usage(what.to_owned()));
         }
+        signatures::complete(&mut exports, inputs(&parts))?;
         let notes = Notes {
             exports: &exports,
             imports: &self.imports,
