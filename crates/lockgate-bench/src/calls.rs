@@ -55,9 +55,8 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
             other => bail!("a null-pointer write was no fault: {other:?}"),
         }),
     ];
-    let names: Vec<&str> = sides.iter().map(Side::name).collect();
     let samples = interleave("calls", options, ROUNDS, sides)?;
-    let mut metrics = names.into_iter().zip(samples).map(|(name, samples)| Metric::new(name, "ns", samples));
+    let mut metrics = samples.iter().map(|samples| samples.metric("ns"));
     let native = metrics.next().context("the first side")?;
     let others: Vec<Metric> = metrics.map(|metric| metric.against(&native)).collect();
     Ok([native].into_iter().chain(others).collect())

@@ -77,9 +77,8 @@ fn creation(options: &Options, module: &Arc<Module>) -> anyhow::Result<Vec<Metri
             Ok(micros(start))
         }),
     ];
-    let names: Vec<&str> = sides.iter().map(Side::name).collect();
     let samples = interleave("create", options, ROUNDS, sides)?;
-    Ok(names.into_iter().zip(samples).map(|(name, samples)| Metric::new(name, "µs", samples)).collect())
+    Ok(samples.iter().map(|samples| samples.metric("µs")).collect())
 }
 
 /// Creates domains and calls each until there are [`ENOUGH`] or the machine refuses one more; then calls all of them

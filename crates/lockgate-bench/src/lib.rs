@@ -6,6 +6,7 @@
 
 pub mod calls;
 pub mod create;
+pub mod ipc;
 pub mod overhead;
 pub mod rewrite;
 pub mod verify;
@@ -18,6 +19,7 @@ mod metric;
 mod objects;
 mod pin;
 mod plot;
+mod preset;
 mod programs;
 mod progress;
 mod promise;
