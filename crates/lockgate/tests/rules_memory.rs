@@ -26,6 +26,11 @@ long heap(long to) { return syscall(SYS_brk, to); }
 long touch(long at) { return ++*(volatile long *)at; }
 "#;
 
+/// Without debug information, and so without signatures: attacks pass what they like.
+fn services() -> Guest {
+    Guest::c_with(SERVICES, &["-O2"])
+}
+
 const RW: i32 = 3;
 const RX: i32 = 5;
 const FIXED: i32 = 0x10;
@@ -34,7 +39,7 @@ struct Services(Domain);
 
 impl Services {
     fn new() -> Services {
-        Services(Guest::c(SERVICES).domain_with(DomainOptions::new().memory_limit(1 << 30)))
+        Services(services().domain_with(DomainOptions::new().memory_limit(1 << 30)))
     }
 
     fn call(&self, name: &str, arguments: [i64; 4]) -> i64 {
@@ -198,7 +203,7 @@ fn r3_the_module_cannot_write_sealed_ranges() {
 /// R3: with `seal`, the kernel itself refuses changes by anybody (Linux 6.10). Red if `write_header` does not seal.
 #[test]
 fn r3_sealed_domains_resist_the_host_itself() {
-    let domain = Guest::c(SERVICES).domain_with(DomainOptions::new().seal(true));
+    let domain = services().domain_with(DomainOptions::new().seal(true));
     for offset in [window::HEADER, window::GATE_TABLE, window::STUBS, window::IMAGE] {
         let flags = vm_flags(domain.base() + offset);
         assert!(flags.contains("sl") || !kernel_seals(), "{offset:#x} is not sealed: {flags}");
@@ -232,7 +237,7 @@ fn kernel_seals() -> bool {
 /// R3: the memory file behind code and constants takes no writes. Red without F_SEAL_WRITE in `Image::new`.
 #[test]
 fn r3_the_module_file_is_sealed() {
-    let _module = Guest::c(SERVICES).module();
+    let _module = services().module();
     let mut found = 0;
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         let target = std::fs::read_link(entry.path()).unwrap_or_default();
@@ -340,7 +345,7 @@ fn r5_r10_strides_are_empty_when_used_again() {
 /// R5: a domain cannot be reset while anybody could be inside. Red without the check in `Domain::reset`.
 #[test]
 fn r5_reset_needs_all_bindings_gone() {
-    let mut domain = Guest::c(SERVICES).domain();
+    let mut domain = services().domain();
     let touch = domain.bind::<extern "C" fn(i64) -> i64>("touch").unwrap();
     assert!(matches!(domain.reset(), Err(ResetError::InUse(_))));
     drop(touch);
@@ -374,7 +379,7 @@ fn r6_procfs_is_never_granted() {
 /// The memory limit holds, and what it refuses is an error inside, not a fault.
 #[test]
 fn the_memory_limit_holds() {
-    let domain = Guest::c(SERVICES).domain_with(DomainOptions::new().memory_limit(8 << 20));
+    let domain = services().domain_with(DomainOptions::new().memory_limit(8 << 20));
     let map = domain.bind::<extern "C" fn(i64, i64, i32, i32) -> i64>("map").unwrap();
     let mut got = 0;
     while map.call(0, 1 << 20, RW, 0).unwrap() > 0 {
