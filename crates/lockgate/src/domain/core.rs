@@ -9,6 +9,7 @@ use crate::call::layout::{EXTRA_LIMIT, EXTRA_MXCSR, EXTRA_VECTORS, EXTRA_X87, EX
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
 use crate::error::{CallError, CreateError};
+use crate::grant;
 use crate::host;
 use crate::module::Module;
 use crate::space::{Backing, Services, Stride, Usage};
@@ -28,7 +29,8 @@ pub(crate) struct Core {
     _listing: crate::debug::Registration,
     name: String,
     module: Arc<Module>,
-    stride: Stride,
+    /// Shared with the grants of the domain, which end before it.
+    stride: Arc<Stride>,
     services: Services,
     process: Process,
     gates: GateTables,
@@ -82,7 +84,7 @@ impl Core {
             snapshot: None,
             module: module.clone(),
             name,
-            stride,
+            stride: Arc::new(stride),
             options,
         }))
     }
@@ -111,7 +113,7 @@ impl Core {
         self.stride.index()
     }
 
-    pub fn stride(&self) -> &Stride {
+    pub fn stride(&self) -> &Arc<Stride> {
         &self.stride
     }
 
@@ -325,6 +327,7 @@ impl Core {
     /// # Errors
     /// As for a new domain. It is not to be used then.
     pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<(), CreateError> {
+        grant::end_domain(self.id());
         self.process = Process::new(self.options.grants.clone());
         self.gates.forget_callbacks();
         let restored = self.restore();
@@ -393,6 +396,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         self.leave_all();
+        grant::end_domain(self.id());
     }
 }
 
