@@ -31,9 +31,14 @@ bench: build ## all benchmarks, JSON in build/bench/
 peers: setup ## Wasmtime for `lockgate bench ipc`, once (minutes): it has a compiler of its own inside
 	cargo build --release --locked --manifest-path bench/peers/wasmtime/Cargo.toml --target-dir bench/peers/wasmtime/target
 
-evidence: build bench ## the long evidence: full flag matrix, real build systems, all benchmarks
+mutants: setup ## takes every protection away, one at a time: its test must go red; build/mutants.json
+	mkdir -p build
+	cargo run --release --locked --quiet -p mutants -- --json build/mutants.json
+
+evidence: build bench mutants ## the long evidence: mutants, full flag matrix, real build systems, all benchmarks
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
+	target/release/lockgate bench soak --json build/bench/soak.json
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man

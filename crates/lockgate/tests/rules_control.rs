@@ -1,7 +1,7 @@
 //! Rules R7–R10: what lies on control stacks, and where returns lead.
 mod common;
 
-use common::{Guest, host_sys, mappings, peek};
+use common::{Guest, host_sys, mappings, patience, peek};
 use lockgate::{Domain, DomainOptions, FaultKind, HostFunction, Pointer};
 use lockgate_abi::{PAGE, stack, window};
 use std::sync::Arc;
@@ -115,6 +115,7 @@ fn r7_only_return_addresses_and_one_exit_word() {
 /// the continuation is taken from anywhere but the record.
 #[test]
 fn r8_stale_exit_words_return_properly() {
+    let _patience = patience("returns through stale exit words");
     let nested = HostFunction::new(|domain: &Domain| {
         // Leaves an exit word in the middle of the outer call's stack.
         domain.bind::<extern "C" fn(i32)>("dig").expect("an export").call(3).expect("it returns");
@@ -139,6 +140,7 @@ fn r8_stale_exit_words_return_properly() {
 /// R8 for every word of the stack: whatever is returned to, the call ends as a return or a fault.
 #[test]
 fn r8_every_word_is_harmless() {
+    let _patience = patience("returns through every word of the stack");
     let domain = guest().domain_with(DomainOptions::new().time_limit(std::time::Duration::from_millis(50)));
     let dig = domain.bind::<extern "C" fn(i32)>("dig").unwrap();
     dig.call(30).unwrap();

@@ -7,6 +7,7 @@ use lockgate::{
     CallError, Domain, DomainOptions, FaultKind, HostError, LoadError, Module, Pointer, ResetError,
 };
 use lockgate_abi::{PAGE, code, stack, window};
+use std::sync::mpsc::channel;
 
 /// Raw system calls, so that the guest asks for exactly what the attack needs.
 const SERVICES: &str = r#"
@@ -352,20 +353,38 @@ fn r5_reset_needs_all_bindings_gone() {
     domain.reset().unwrap();
 }
 
-/// R5: a reset leaves no return address on a control stack. Red if `Core::empty` keeps the stacks.
+/// R5: a reset leaves no return address on any control stack, of threads that are elsewhere now as well. Red if
+/// `Core::empty` keeps the stacks.
 #[test]
 fn r5_a_reset_empties_the_control_stacks() {
     let source = "int deep(int n) { volatile int v[64]; v[0] = n; return n ? deep(n - 1) + v[0] : 0; }";
     let mut domain = Guest::c(source).domain();
     let used = |domain: &Domain| {
-        let top = domain.base() + window::CONTROL + stack::TOP;
-        peek(top - 0x8000, 0x1000).unwrap().into_iter().filter(|word| *word != 0).count()
+        [0, 1].map(|slot| {
+            let top = domain.base() + window::CONTROL + slot * stack::SLOT + stack::TOP;
+            peek(top - 0x8000, 0x1000).unwrap().into_iter().filter(|word| *word != 0).count()
+        })
     };
     let fresh = used(&domain);
-    domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap().call(500).unwrap();
-    assert!(used(&domain) > fresh + 20);
+    let call = |domain: &Domain| {
+        let deep = domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap();
+        move || assert!(deep.call(500).unwrap() > 0)
+    };
+    call(&domain)();
+    let second = call(&domain);
+    let ((called, wait), (leave, left)) = (channel(), channel::<()>());
+    let thread = std::thread::spawn(move || {
+        second();
+        drop(second);
+        called.send(()).unwrap();
+        left.recv().unwrap_err();
+    });
+    wait.recv().unwrap();
+    assert!(used(&domain).into_iter().zip(fresh).all(|(used, fresh)| used > fresh + 20));
     domain.reset().unwrap();
     assert_eq!(used(&domain), fresh, "return addresses of before the reset are left");
+    drop(leave);
+    thread.join().unwrap();
 }
 
 /// R6: the kernel's own file systems are not granted. Red without the check in `Grants::directory`.
