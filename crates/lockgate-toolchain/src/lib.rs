@@ -26,6 +26,7 @@ mod link;
 mod lto;
 mod process;
 mod prototype;
+mod rewritten;
 mod signatures;
 mod sysroot;
 mod tools;

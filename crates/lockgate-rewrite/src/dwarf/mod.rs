@@ -305,6 +305,7 @@ fn drop_debug(object: &mut Object) {
     for section in object.sections.iter_mut().filter(|section| is_debug(&section.name)) {
         section.data.clear();
         section.relocs.clear();
+        section.flags &= !elf::shf::COMPRESSED;
     }
 }
 
