@@ -9,6 +9,7 @@ pub mod create;
 pub mod ipc;
 pub mod overhead;
 pub mod rewrite;
+pub mod soak;
 pub mod verify;
 
 mod child_sys;

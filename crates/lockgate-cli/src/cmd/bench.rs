@@ -1,8 +1,8 @@
 //! `lockgate bench`.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use lockgate_bench::{Options, Report, calls, create, ipc, overhead, rewrite, verify};
+use lockgate_bench::{Options, Report, calls, create, ipc, overhead, rewrite, soak, verify};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,9 +20,12 @@ pub struct Args {
     /// Few samples: shows that everything works, proves no promise
     #[arg(long)]
     quick: bool,
+    /// How many calls to make (soak only)
+    #[arg(long, value_name = "N")]
+    calls: Option<u64>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Family {
     /// Calls between the host and a domain, and recovery from a fault
     Calls,
@@ -36,11 +39,14 @@ enum Family {
     Rewrite,
     /// Creation of domains, and how many there can be
     Create,
+    /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
+    Soak,
 }
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick };
+    ensure!(args.calls.is_none() || args.family == Family::Soak, "--calls goes with soak only");
     let lockgate = std::env::current_exe()?;
     let report = match args.family {
         Family::Calls => Report::new(calls::measure(&options)?),
@@ -49,6 +55,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
         Family::Create => Report::new(create::measure(&options)?),
+        Family::Soak => soak::measure(&options, args.calls)?,
     };
     let chart = match args.family {
         Family::Ipc => {
@@ -66,5 +73,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     };
     args.json.iter().try_for_each(|file| write(file, report.to_json()))?;
     args.plot.iter().try_for_each(|file| write(file, chart.clone()))?;
-    Ok(ExitCode::SUCCESS)
+    // Times depend on the machine; a wrong answer or a leak is a failure anywhere.
+    let failed = args.family == Family::Soak && !report.keeps_promises();
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
