@@ -8,5 +8,15 @@ use lockgate_bench::create;
 #[test]
 fn domains_are_created_cold_and_pooled_and_counted() {
     let metrics = create::measure(&QUICK).unwrap();
-    has(&metrics, &[("create.cold", "µs"), ("create.pooled", "µs"), ("domains.max", "count")]);
+    has(
+        &metrics,
+        &[
+            ("create.cold", "µs"),
+            ("create.pooled", "µs"),
+            ("domains.rss_per_idle", "KiB"),
+            ("domains.page_tables_per_idle", "KiB"),
+            ("domains.mappings_per_idle", "count"),
+            ("domains.max", "count"),
+        ],
+    );
 }
