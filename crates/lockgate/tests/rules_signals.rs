@@ -286,12 +286,17 @@ fn r15_faults_resume_with_the_hosts_state() {
     )
     .domain();
     let crash = domain.bind::<extern "C" fn()>("dirty_then_crash").unwrap();
-    let before = host_sys::cpu_state();
-    for _ in 0..3 {
-        assert_eq!(crash.call().unwrap_err().fault().unwrap().kind(), FaultKind::Segv);
-        assert_eq!(host_sys::cpu_state(), before);
-        assert_eq!(host_sys::x87_sum(), 36.0, "the register stack is empty");
-    }
+    let check = || {
+        let before = host_sys::cpu_state();
+        for _ in 0..3 {
+            assert_eq!(crash.call().unwrap_err().fault().unwrap().kind(), FaultKind::Segv);
+            assert_eq!(host_sys::cpu_state(), before);
+            assert_eq!(host_sys::x87_sum(), 36.0, "the register stack is empty");
+        }
+    };
+    check();
+    const ROUNDING_TO_ZERO: u16 = 0x0f7f;
+    host_sys::with_x87_control(ROUNDING_TO_ZERO, check);
 }
 
 /// R15: a fault in a nested domain leaves the inner window's gs: the gate restores the outer's. Red without the
