@@ -35,11 +35,12 @@ pub(crate) enum Slot {
     Accumulator = 3,
     /// The flags.
     Flags = 4,
-    /// r11 across a computed change of rsp, and rax meanwhile.
+    /// r11 across a computed change of rsp, and rax meanwhile, twice.
     Carried = 5,
     Carrier = 6,
+    SecondCarrier = 7,
     /// r11 on the way of an indirect jump inside a function.
-    Kept = 7,
+    Kept = 8,
 }
 /// `ud2`.
 const TRAP: [u8; 2] = [0x0f, 0x0b];
