@@ -39,7 +39,6 @@ evidence: build bench mutants ## the long evidence: mutants, full flag matrix, r
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
 	target/release/lockgate bench soak --json build/bench/soak.json
-	target/release/lockgate bench soak --json build/bench/soak.json
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man

@@ -1,6 +1,7 @@
 //! Times of calls as a picture: one line for each peer, time over the argument's size, both logarithmic; SVG.
 //!
-//! Peers of one kind share a colour; a dashed line has its server on another CPU. The names at the left, each next to its line where
+//! Peers of one kind share a colour; a dashed line has its server on another CPU, a dotted
+//! one its argument in granted memory. The names at the left, each next to its line where
 //! the lines are furthest apart, are the legend. Colours follow the reader's light or dark scheme.
 
 use super::grid::{bytes, duration};
@@ -8,15 +9,15 @@ use super::{SIZES, series};
 use crate::Report;
 use std::fmt::{self, Display};
 
-const WIDTH: f64 = 980.0;
+const WIDTH: f64 = 1060.0;
 const HEIGHT: f64 = 620.0;
 /// The axes' rectangle.
-const LEFT: f64 = 252.0;
-const RIGHT: f64 = 900.0;
+const LEFT: f64 = 336.0;
+const RIGHT: f64 = 984.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 556.0;
 /// Where names end, and how far apart they are at least.
-const NAMES: f64 = 200.0;
+const NAMES: f64 = 284.0;
 const NAME_HEIGHT: f64 = 19.0;
 
 /// Peers of one colour.
@@ -58,7 +59,7 @@ impl Display for Chart<'_> {
         text(
             out,
             "title",
-            LEFT,
+            24.0,
             30.0,
             "Time of one call, its argument written by the caller and read by the callee",
         )?;
@@ -153,11 +154,15 @@ fn line(
 ) -> fmt::Result {
     let class =
         KINDS.iter().map(|kind| kind.prefix).find(|prefix| peer.starts_with(prefix)).unwrap_or("other");
-    let dashed = if peer.ends_with("_other_cpu") { " dashed" } else { "" };
+    let dashes = match peer {
+        peer if peer.ends_with("_other_cpu") => " dashed",
+        peer if peer.ends_with("_by_grant") => " dotted",
+        _ => "",
+    };
     let points: Vec<(f64, f64)> =
         SIZES.iter().zip(times).map(|(size, time)| (x(*size), axis.y(*time))).collect();
     let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-    writeln!(out, r#"<g class="{class}{dashed}">"#)?;
+    writeln!(out, r#"<g class="{class}{dashes}">"#)?;
     writeln!(out, r#"<path class="line" d="M{}"/>"#, path.join("L"))?;
     let (near, far) = (LEFT - 6.0, NAMES + 6.0);
     writeln!(out, r#"<path class="leader" d="M{far} {name_y:.1}H{:.1}L{near} {start:.1}"/>"#, far + 16.0)?;
@@ -175,7 +180,12 @@ fn line(
 fn name(peer: &str) -> String {
     let kind = KINDS.iter().find_map(|kind| Some((kind.name, peer.strip_prefix(kind.prefix)?)));
     let (kind, variant) = kind.unwrap_or((peer, ""));
-    kind.to_owned() + &variant.replacen('_', ", ", 1).replace('_', " ").replace("cpu", "CPU")
+    kind.to_owned()
+        + &variant
+            .replacen('_', ", ", 1)
+            .replace("_by_grant", ", by grant")
+            .replace('_', " ")
+            .replace("cpu", "CPU")
 }
 
 fn text(out: &mut fmt::Formatter<'_>, class: &str, x: f64, y: f64, text: &str) -> fmt::Result {
@@ -195,7 +205,8 @@ fn style(out: &mut fmt::Formatter<'_>) -> fmt::Result {
          .end{{text-anchor:end}} .middle{{text-anchor:middle}} .tick{{fill:#4b5563}} .name{{fill:currentColor}}\n\
          .ground{{fill:#fff}} .grid{{stroke:#e5e7eb;fill:none}} .line{{stroke:currentColor;stroke-width:2;fill:none}}\n\
          .leader{{stroke:currentColor;opacity:.6;fill:none}} circle{{fill:currentColor}}\n\
-         .dashed .line,.dashed .leader{{stroke-dasharray:6 4}} .lockgate .line{{stroke-width:3.5}} .lockgate .name{{font-weight:600}}\n\
+         \n\
+         .dashed .line,.dashed .leader{{stroke-dasharray:6 4}} .dotted .line,.dotted .leader{{stroke-dasharray:2 4}} .lockgate .line{{stroke-width:3.5}} .lockgate .name{{font-weight:600}}\n\
          .other{{color:#1f2937}}{light}\n\
          @media(prefers-color-scheme:dark){{text{{fill:#e5e7eb}}.tick{{fill:#9ca3af}}.name{{fill:currentColor}}.ground{{fill:#111827}}\
          .grid{{stroke:#2b3648}}.other{{color:#e5e7eb}}{dark}}}\n\
@@ -213,6 +224,7 @@ mod tests {
     const PEERS: &[(&str, f64)] = &[
         ("function", 1.5),
         ("lockgate_integrity", 4.0),
+        ("lockgate_integrity_by_grant", 3.0),
         ("pipe_same_cpu", 900.0),
         ("pipe_other_cpu", 901.0),
     ];
@@ -242,10 +254,17 @@ mod tests {
         assert!(!is_well_formed(&svg.replacen("</g>", "", 1)));
         assert_eq!(svg.matches(r#"class="line""#).count(), PEERS.len());
         assert_eq!(svg.matches("<circle").count(), PEERS.len() * SIZES.len());
-        for name in ["function", "Lockgate, integrity", "pipe, same CPU", "pipe, other CPU"] {
+        for name in [
+            "function",
+            "Lockgate, integrity",
+            "Lockgate, integrity, by grant",
+            "pipe, same CPU",
+            "pipe, other CPU",
+        ] {
             assert_eq!(svg.matches(&format!(">{name}</text>")).count(), 1, "{name}");
         }
         assert_eq!(svg.matches(r#"class="pipe dashed""#).count(), 1);
+        assert_eq!(svg.matches(r#"class="lockgate dotted""#).count(), 1);
     }
 
     #[test]

@@ -1,15 +1,13 @@
 //! The sides of `lockgate bench ipc` that call into a domain of this process.
 
-use super::Caller;
+use super::{Caller, SIZES, fill_sys};
 use crate::objects;
 use crate::preset::Preset;
 use anyhow::ensure;
-use lockgate::{Domain, DomainOptions, Function, Module, Pointer};
+use lockgate::{Domain, DomainOptions, Function, Grant, Module, Pointer, Region, Rights};
 use lockgate_corpus::Corpus;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-use super::SIZES;
 
 /// The largest argument.
 const LARGEST: usize = SIZES[SIZES.len() - 1];
@@ -25,38 +23,60 @@ pub fn create(folder: &Path) -> anyhow::Result<Domain> {
     Ok(Domain::new(&module, DomainOptions::new())?)
 }
 
-/// Calls whose argument is copied into the domain: in a register if it is one byte, else into memory that the
-/// domain keeps for it.
+/// Calls into a domain, with the argument in memory there.
 pub struct InDomain<'a> {
-    domain: &'a Domain,
     byte: Function<extern "C" fn(u8) -> u64>,
     bytes: Function<extern "C" fn(Pointer<u8>, u64) -> u64>,
-    argument: Vec<u8>,
+    passing: Passing<'a>,
+    /// Where the domain has the argument.
     place: Pointer<u8>,
 }
 
+/// How the argument gets into the domain.
+enum Passing<'a> {
+    /// The caller fills its own buffer and copies that. An argument of one byte goes in a register.
+    Copy(&'a Domain, Vec<u8>),
+    /// The caller fills memory that the domain may read.
+    Grant(Grant),
+}
+
 impl<'a> InDomain<'a> {
-    /// Calls into `domain` under `preset`.
+    /// Calls under `preset` with a copy of the argument.
     pub fn by_copy(domain: &'a Domain, preset: Preset) -> anyhow::Result<Self> {
-        Ok(Self {
-            domain,
-            byte: preset.bind(domain, "byte")?,
-            bytes: preset.bind(domain, "bytes")?,
-            argument: vec![0; LARGEST],
-            place: domain.alloc(LARGEST)?,
-        })
+        Self::new(domain, preset, Passing::Copy(domain, vec![0; LARGEST]), domain.alloc(LARGEST)?)
+    }
+
+    /// Calls under `preset` with the argument in granted memory.
+    pub fn by_grant(domain: &'a Domain, preset: Preset) -> anyhow::Result<Self> {
+        let grant = domain.grant(&Region::new(LARGEST as u64)?, Rights::Read)?;
+        let place = grant.pointer(0)?;
+        Self::new(domain, preset, Passing::Grant(grant), place)
+    }
+
+    fn new(
+        domain: &Domain,
+        preset: Preset,
+        passing: Passing<'a>,
+        place: Pointer<u8>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self { byte: preset.bind(domain, "byte")?, bytes: preset.bind(domain, "bytes")?, passing, place })
     }
 
     fn calls(&mut self, size: usize, count: u64) -> anyhow::Result<()> {
         for call in 0..count {
             let value = call as u8;
-            let result = if size == 1 {
-                self.byte.call(value)?
-            } else {
-                let argument = &mut self.argument[..size];
-                argument.fill(value);
-                self.domain.write_slice(self.place, argument)?;
-                self.bytes.call(self.place, size as u64)?
+            let result = match &mut self.passing {
+                Passing::Copy(..) if size == 1 => self.byte.call(value)?,
+                Passing::Copy(domain, argument) => {
+                    let argument = &mut argument[..size];
+                    argument.fill(value);
+                    domain.write_slice(self.place, argument)?;
+                    self.bytes.call(self.place, size as u64)?
+                }
+                Passing::Grant(grant) => {
+                    fill_sys::fill(grant.region(), size, value);
+                    self.bytes.call(self.place, size as u64)?
+                }
             };
             ensure!(result == expected(size, value), "wrong result for {size} bytes of {value}");
         }

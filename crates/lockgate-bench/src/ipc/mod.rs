@@ -8,6 +8,7 @@
 mod build;
 mod chart;
 mod domain;
+mod fill_sys;
 mod grid;
 mod peer;
 
@@ -76,7 +77,9 @@ pub fn measure(options: &Options) -> anyhow::Result<Report> {
     let domain = domain::create(folder.path())?;
     let mut callers = Vec::new();
     for preset in PRESETS {
-        callers.push(Named::new(format!("lockgate_{}", preset.name), InDomain::by_copy(&domain, *preset)?));
+        let name = format!("lockgate_{}", preset.name);
+        callers.push(Named::new(&name, InDomain::by_copy(&domain, *preset)?));
+        callers.push(Named::new(name + "_by_grant", InDomain::by_grant(&domain, *preset)?));
     }
     for program in &programs.programs {
         for (name, argument) in program.variants(&pinned) {
