@@ -38,9 +38,10 @@ impl Guest {
         Guest { folder, link }
     }
 
-    /// From C; every global function is exported, by name alone unless [`Guest::export`] says more.
+    /// From C; every global function is exported, by name alone unless [`Guest::export`] says more: `-g1` knows lines, but
+    /// no types, so that a test may bind a function as it likes.
     pub fn c(source: &str) -> Guest {
-        Guest::c_with(source, &["-O2", "-g"])
+        Guest::c_with(source, &["-O2", "-g1"])
     }
 
     /// The same, with these flags of gcc.
