@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build demo test lint bench evidence man clean
+.PHONY: help setup build demo test lint bench peers evidence man clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -16,6 +16,7 @@ demo: build ## SQLite in a domain, a hostile module that fails, a latency table
 
 lint: setup ## formatting, lints, documentation warnings
 	cargo fmt --all --check
+	cargo fmt --check --manifest-path bench/peers/wasmtime/Cargo.toml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
@@ -24,12 +25,20 @@ test: lint ## lints, then every test
 
 bench: build ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls verify rewrite create overhead; do \
+	for b in calls ipc verify rewrite create overhead; do \
 		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
 
-evidence: build bench ## the long evidence: full flag matrix, real build systems, all benchmarks
+peers: setup ## Wasmtime for `lockgate bench ipc`, once (minutes): it has a compiler of its own inside
+	cargo build --release --locked --manifest-path bench/peers/wasmtime/Cargo.toml --target-dir bench/peers/wasmtime/target
+
+mutants: setup ## takes every protection away, one at a time: its test must go red; build/mutants.json
+	mkdir -p build
+	cargo run --release --locked --quiet -p mutants -- --json build/mutants.json
+
+evidence: build bench mutants ## the long evidence: mutants, full flag matrix, real build systems, all benchmarks
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
+	target/release/lockgate bench soak --json build/bench/soak.json
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man

@@ -6,6 +6,22 @@ long null_call(long x)
     return x;
 }
 
+/* The last of its arguments: beyond the sixth, on the stack. */
+#define A(n) long a##n
+long arguments_0(void) { return 0; }
+long arguments_1(A(1)) { return a1; }
+long arguments_2(A(1), A(2)) { return a2; }
+long arguments_3(A(1), A(2), A(3)) { return a3; }
+long arguments_4(A(1), A(2), A(3), A(4)) { return a4; }
+long arguments_5(A(1), A(2), A(3), A(4), A(5)) { return a5; }
+long arguments_6(A(1), A(2), A(3), A(4), A(5), A(6)) { return a6; }
+long arguments_7(A(1), A(2), A(3), A(4), A(5), A(6), A(7)) { return a7; }
+long arguments_8(A(1), A(2), A(3), A(4), A(5), A(6), A(7), A(8)) { return a8; }
+long arguments_9(A(1), A(2), A(3), A(4), A(5), A(6), A(7), A(8), A(9)) { return a9; }
+long arguments_10(A(1), A(2), A(3), A(4), A(5), A(6), A(7), A(8), A(9), A(10)) { return a10; }
+long arguments_11(A(1), A(2), A(3), A(4), A(5), A(6), A(7), A(8), A(9), A(10), A(11)) { return a11; }
+long arguments_12(A(1), A(2), A(3), A(4), A(5), A(6), A(7), A(8), A(9), A(10), A(11), A(12)) { return a12; }
+
 /* Calls back once. */
 long call_back(long (*back)(long), long x)
 {

@@ -3,44 +3,60 @@
 # apt when root or sudo allows, else says exactly what to install. Does nothing when all is there.
 set -eu
 
-missing=""
-need() { # command-or-file package
-    case $1 in
-        /*) [ -e "$1" ] || missing="$missing $2" ;;
-        *) command -v "$1" >/dev/null 2>&1 || missing="$missing $2" ;;
-    esac
+fail() {
+    echo "setup: $*" >&2
+    exit 1
 }
 
-need gcc gcc
-need g++ g++
-need ld binutils
-need make make
-need gdb gdb
-need /usr/include/x86_64-linux-musl/stdio.h musl-dev
-need /usr/lib/x86_64-linux-musl/libc.a musl-dev
-need musl-gcc musl-tools
-need /usr/include/x86_64-linux-gnu/asm/unistd.h linux-libc-dev
+# The Debian packages that are missing, on one line.
+missing() {
+    while read -r thing package; do
+        case $thing in
+            /*) [ -e "$thing" ] || echo "$package" ;;
+            *) command -v "$thing" >/dev/null 2>&1 || echo "$package" ;;
+        esac
+    done <<-END | sort -u | tr '\n' ' '
+	gcc gcc
+	g++ g++
+	ld binutils
+	make make
+	gdb gdb
+	/usr/include/stdio.h libc6-dev
+	/usr/include/x86_64-linux-gnu/asm/unistd.h linux-libc-dev
+	/usr/include/x86_64-linux-musl/stdio.h musl-dev
+	/usr/lib/x86_64-linux-musl/libc.a musl-dev
+	musl-gcc musl-tools
+	END
+}
 
-if ! command -v cargo >/dev/null 2>&1; then
-    echo "setup: no Rust toolchain: install one (https://rustup.rs, or apt install rustup) and try again" >&2
-    exit 1
-fi
+# A Rust toolchain is not ours to install: distributions' are often too old, and people have theirs.
+wanted=$(sed -n 's/^rust-version = "1\.\([0-9]*\)"$/\1/p' "$(dirname "$0")/../Cargo.toml")
+rust="install Rust 1.$wanted or later (https://rustup.rs) and try again"
+command -v cargo >/dev/null 2>&1 || fail "no Rust toolchain: $rust"
+found=$(cargo --version 2>&1) || fail "cargo does not run: $rust; it says: $found"
+minor=$(echo "$found" | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p')
+[ -z "$minor" ] || [ "$minor" -ge "$wanted" ] || fail "$found is too old: $rust"
 
-[ -z "$missing" ] && exit 0
-packages=$(printf '%s\n' $missing | sort -u | tr '\n' ' ')
+packages=$(missing)
+[ -n "$packages" ] || exit 0
 
-if ! command -v apt-get >/dev/null 2>&1; then
-    echo "setup: missing, and no apt-get here; install the equivalents of these Debian packages: $packages" >&2
-    exit 1
-fi
+command -v apt-get >/dev/null 2>&1 ||
+    fail "missing, and no apt-get here; install the equivalents of these Debian packages: $packages"
 if [ "$(id -u)" = 0 ]; then
     as_root=""
 elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
     as_root="sudo"
 else
-    echo "setup: missing system packages; as root, run: apt-get install -y --no-install-recommends $packages" >&2
-    exit 1
+    fail "missing system packages; as root, run: apt-get update && apt-get install -y --no-install-recommends $packages"
 fi
 echo "setup: installing $packages"
-$as_root apt-get update -qq
-DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $packages
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { $as_root apt-get update -qq &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; } >"$log" 2>&1
+then
+    cat "$log" >&2
+    fail "apt-get could not install these (see above; is the network there?): $packages"
+fi
+packages=$(missing)
+[ -z "$packages" ] || fail "installed, but still not where they belong: $packages"

@@ -31,8 +31,10 @@ enum Target {
 /// How an attack has to end. In any case the host must be unharmed.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
-    /// By a fault of the domain.
+    /// By a fault in its own code: the report names function, file and line.
     Stopped,
+    /// By a fault in the C library, which has no debug information: the report names the function.
+    StoppedInLibrary,
     /// By a system call's error number.
     Refused,
     /// By a return: what it did, it did to itself.
@@ -57,7 +59,7 @@ const ATTACKS: &[Attack] = &[
     attack("call into the middle of a function", "corrupted_pointer", Target::None, End::Stopped),
     attack("run code from the heap", "run_data", Target::None, End::Stopped),
     attack("overwrite the return address", "smash_stack", Target::Code, End::Harmless),
-    attack("longjmp with a forged buffer", "forged_longjmp", Target::Code, End::Stopped),
+    attack("longjmp with a forged buffer", "forged_longjmp", Target::Code, End::StoppedInLibrary),
     attack("overwrite its own code", "write_own_code", Target::None, End::Stopped),
     attack("overwrite the gate table", "write_gate_table", Target::None, End::Stopped),
     attack("write through a null pointer", "null_write", Target::None, End::Stopped),
@@ -74,8 +76,8 @@ const ATTACKS: &[Attack] = &[
     attack("execve /bin/sh", "run_shell", Target::None, End::Refused),
     attack("ptrace by a raw system call", "raw_syscall", Target::None, End::Refused),
     attack("map executable memory", "executable_memory", Target::None, End::Refused),
-    attack("exit", "leave_process", Target::None, End::Stopped),
-    attack("abort", "abort_process", Target::None, End::Stopped),
+    attack("exit", "leave_process", Target::None, End::StoppedInLibrary),
+    attack("abort", "abort_process", Target::None, End::StoppedInLibrary),
 ];
 
 /// Attacks on memory, shown in both builds: what the ordinary one confines, `--pinpoint` reports at the very instruction.
@@ -210,12 +212,15 @@ fn attempt(module: &Arc<Module>, attack: &Attack, host: &Host) -> anyhow::Result
             (End::Refused, String::new(), std::io::Error::from_raw_os_error(-value as i32).to_string())
         }
         Ok(value) => (End::Harmless, String::new(), harmless(attack.function, value)),
-        Err(CallError::Fault(fault)) => (End::Stopped, place(&fault)?, fault.reason().to_owned()),
+        Err(CallError::Fault(fault)) => {
+            let (end, place) = place(&fault)?;
+            (end, place, fault.reason().to_owned())
+        }
         Err(error) => bail!("the call could not be made: {error}"),
     };
     ensure!(end == attack.end, "it ended otherwise than it has to: {place} {reason}");
     let outcome = match end {
-        End::Stopped => "stopped",
+        End::Stopped | End::StoppedInLibrary => "stopped",
         End::Refused => "refused",
         End::Harmless => "harmless",
     };
@@ -232,20 +237,16 @@ fn row(what: &str, outcome: &str, domain: &Domain, place: String, reason: String
     ]
 }
 
-/// Function, source file and line of a fault; an error if the report of one in our own code lacks the line.
-fn place(fault: &Fault) -> anyhow::Result<String> {
-    let Some(place) = fault.location() else { return Ok("(outside the module's code)".to_owned()) };
-    Ok(match (place.function, place.file, place.line) {
-        (Some(function), Some(file), Some(line)) => {
+/// Whose code a fault was in, and where; an error if the report does not say it.
+fn place(fault: &Fault) -> anyhow::Result<(End, String)> {
+    let place = fault.location().context("the report names no place")?;
+    let function = place.function.context("the report names no function")?;
+    Ok(match (place.file, place.line) {
+        (Some(file), Some(line)) => {
             let file = Path::new(&file).file_name().unwrap_or_default().to_string_lossy().into_owned();
-            format!("{function} {file}:{line}")
+            (End::Stopped, format!("{function} {file}:{line}"))
         }
-        (Some(function), ..) => {
-            ensure!(function != fault.entry_point(), "the report names no source line in {function}");
-            format!("{function} (C library)")
-        }
-        // Failed checks of the code model share traps between functions.
-        (None, ..) => format!("{} (a check)", fault.entry_point()),
+        _ => (End::StoppedInLibrary, format!("{function} (C library)")),
     })
 }
 
@@ -285,7 +286,14 @@ fn wild(
             ("refused", String::new(), std::io::Error::from_raw_os_error(-value as i32).to_string())
         }
         Ok(_) => ("confined", String::new(), "it reached its own memory, not the host's".to_owned()),
-        Err(CallError::Fault(fault)) => ("stopped", place(&fault)?, fault.reason().to_owned()),
+        Err(CallError::Fault(fault)) => {
+            let (end, place) = place(&fault)?;
+            ensure!(
+                end == End::Stopped || function == "copy_out",
+                "the report names no source line: {place}"
+            );
+            ("stopped", place, fault.reason().to_owned())
+        }
         Err(error) => bail!("the call could not be made: {error}"),
     };
     Ok(row(what, outcome, &domain, place, reason))

@@ -1,15 +1,18 @@
 //! `calls.*`: what it costs to cross into a domain and back.
 //!
-//! All sides are called by the same loop with one integer argument. The module of `calls.host_to_domain.*` uses
-//! general registers only, as most modules' entry points do; that of `calls.host_to_domain.every_state` contains x87, MXCSR and
-//! AVX-512 instructions, so that its proxies keep and clear all state there is.
+//! All sides are called by the same loop with one integer argument, but for `calls.arguments.<number>`. The module of most sides
+//! uses general registers only, as most modules' entry points do; that of `calls.host_to_domain.every_state` contains x87, MXCSR and
+//! AVX-512 instructions, so that its proxies keep and clear all state there is. `calls.in_turn.<number>` goes through so many
+//! domains, one call each: every call changes the window, and many of them share the caches.
 
 use crate::interleave::{Side, interleave};
+use crate::preset::PRESETS;
 use crate::{Metric, Options, Pinned, objects};
 use anyhow::{Context as _, bail};
-use lockgate::{Domain, DomainOptions, Module, Pointer};
+use lockgate::{Domain, DomainOptions, Function, Module, Pointer};
 use lockgate_corpus::Corpus;
 use std::hint::black_box;
+use std::time::Instant;
 
 /// Samples of a full run.
 const ROUNDS: usize = 1000;
@@ -17,6 +20,8 @@ const ROUNDS: usize = 1000;
 const CALLS: u32 = 2000;
 /// Faults in one sample.
 const FAULTS: u32 = 20;
+/// Numbers of domains that are called in turn.
+const IN_TURN: [usize; 3] = [1, 16, 1000];
 
 type Number = extern "C" fn(i64) -> i64;
 
@@ -29,36 +34,99 @@ extern "C" fn native(x: i64) -> i64 {
 pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let folder = tempfile::tempdir()?;
     let source = Corpus::locate()?.root().join("bench/calls.c");
-    let exports = ["long null_call(long x)", "long call_back(void *back, long x)", "void null_write(void)"];
-    let domain = |name: &str, flags: &[&str]| -> anyhow::Result<Domain> {
-        let module = Module::open(objects::module(&source, name, flags, &exports, folder.path())?)?;
-        Ok(Domain::new(&module, DomainOptions::new())?)
+    let mut exports =
+        ["long null_call(long x)", "long call_back(void *back, long x)", "void null_write(void)"]
+            .map(str::to_owned)
+            .to_vec();
+    exports
+        .extend((0..=12).map(|count| format!("long arguments_{count}({})", vec!["long"; count].join(", "))));
+    let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
+    let module = |name: &str, flags: &[&str]| -> anyhow::Result<_> {
+        Ok(Module::open(objects::module(&source, name, flags, &exports, folder.path())?)?)
     };
-    let plain = domain("plain", &[])?;
-    let every_state = domain("every-state", &["-DEVERY_STATE"])?;
+    let (plain, every_state) = (module("plain", &[])?, module("every-state", &["-DEVERY_STATE"])?);
+    let domain = Domain::new(&plain, DomainOptions::new())?;
+    let every_state = Domain::new(&every_state, DomainOptions::new())?;
 
     let native = black_box(native as Number);
-    let null = plain.bind::<Number>("null_call")?;
     let null_every_state = every_state.bind::<Number>("null_call")?;
-    let call_back = plain.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_back")?;
-    let callback = plain.callback(self::native as Number).context("no callback is free")?;
-    let null_write = plain.bind::<extern "C" fn()>("null_write")?;
+    let call_back = domain.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_back")?;
+    let callback = domain.callback(self::native as Number).context("no callback is free")?;
+    let null_write = domain.bind::<extern "C" fn()>("null_write")?;
+    let in_turn = in_turn(&plain)?;
 
     let _pinned = Pinned::here()?;
-    let sides = vec![
-        Side::repeated("calls.native_indirect", CALLS, || Ok(native(1))),
-        Side::repeated("calls.host_to_domain.integrity", CALLS, || Ok(null.call(1)?)),
+    let mut sides = vec![Side::repeated("calls.native_indirect", CALLS, || Ok(native(1)))];
+    for preset in PRESETS {
+        let null = preset.bind::<Number>(&domain, "null_call")?;
+        let name = format!("calls.host_to_domain.{}", preset.name);
+        sides.push(Side::repeated(name, CALLS, move || Ok(null.call(1)?)));
+    }
+    sides.extend([
         Side::repeated("calls.host_to_domain.every_state", CALLS, || Ok(null_every_state.call(1)?)),
         Side::repeated("calls.host_to_domain.callback", CALLS, || Ok(call_back.call(callback.pointer(), 1)?)),
         Side::repeated("calls.fault_recovery", FAULTS, || match null_write.call() {
             Err(error) if error.fault().is_some() => Ok(()),
             other => bail!("a null-pointer write was no fault: {other:?}"),
         }),
-    ];
-    let names: Vec<&str> = sides.iter().map(Side::name).collect();
+    ]);
+    sides.extend(arguments(&domain)?);
+    for count in IN_TURN {
+        let functions = in_turn.get(..count).context("as many domains as are called in turn")?;
+        sides.push(Side::timed(format!("calls.in_turn.{count}"), move || one_by_one(functions)));
+    }
     let samples = interleave("calls", options, ROUNDS, sides)?;
-    let mut metrics = names.into_iter().zip(samples).map(|(name, samples)| Metric::new(name, "ns", samples));
+    let mut metrics = samples.iter().map(|samples| samples.metric("ns"));
     let native = metrics.next().context("the first side")?;
     let others: Vec<Metric> = metrics.map(|metric| metric.against(&native)).collect();
     Ok([native].into_iter().chain(others).collect())
+}
+
+/// A side for each number of arguments.
+fn arguments(domain: &Domain) -> anyhow::Result<Vec<Side<'static>>> {
+    macro_rules! side {
+        ($count:literal: $($argument:literal)*) => {{
+            let name = concat!("arguments_", $count);
+            let function = domain.bind::<extern "C" fn($(replace!($argument i64)),*) -> i64>(name)?;
+            Side::repeated(concat!("calls.arguments.", $count), CALLS, move || Ok(function.call($($argument),*)?))
+        }};
+    }
+    macro_rules! replace {
+        ($argument:literal $kind:ty) => {
+            $kind
+        };
+    }
+    Ok(vec![
+        side!(0:),
+        side!(1: 1),
+        side!(2: 1 2),
+        side!(3: 1 2 3),
+        side!(4: 1 2 3 4),
+        side!(5: 1 2 3 4 5),
+        side!(6: 1 2 3 4 5 6),
+        side!(7: 1 2 3 4 5 6 7),
+        side!(8: 1 2 3 4 5 6 7 8),
+        side!(9: 1 2 3 4 5 6 7 8 9),
+        side!(10: 1 2 3 4 5 6 7 8 9 10),
+        side!(11: 1 2 3 4 5 6 7 8 9 10 11),
+        side!(12: 1 2 3 4 5 6 7 8 9 10 11 12),
+    ])
+}
+
+/// The null call of as many domains as any side calls in turn.
+fn in_turn(module: &std::sync::Arc<Module>) -> anyhow::Result<Vec<Function<Number>>> {
+    let most = IN_TURN.into_iter().max().unwrap_or(0);
+    (0..most).map(|_| Ok(Domain::new(module, DomainOptions::new())?.bind("null_call")?)).collect()
+}
+
+/// Calls all `functions`, again and again; nanoseconds for one call.
+fn one_by_one(functions: &[Function<Number>]) -> anyhow::Result<f64> {
+    let rounds = (CALLS as usize).div_ceil(functions.len());
+    let start = Instant::now();
+    for _ in 0..rounds {
+        for function in functions {
+            black_box(function.call(1)?);
+        }
+    }
+    Ok(start.elapsed().as_nanos() as f64 / (rounds * functions.len()) as f64)
 }

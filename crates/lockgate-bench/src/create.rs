@@ -1,7 +1,8 @@
-//! `create.*` and `domains.max`: making domains.
+//! `create.*` and `domains.*`: making domains, and what they cost.
 //!
-//! A domain counts as created when its first call has returned; the clock stops there. The `_and_destroyed` metrics go on until it
-//! is gone, or reset and back in its pool.
+//! A domain counts as created when its first call has returned. `create.cold` stops the clock there, `create.cold_and_destroyed` when the
+//! domain is gone again. `create.pooled` is the whole life of a borrowed one: take it, bind, call, reset it and give it back;
+//! `create.pooled_first_call` stops when the call has returned.
 
 use crate::interleave::{Side, interleave};
 use crate::{Metric, Options, Pinned, objects, progress};
@@ -12,6 +13,8 @@ use std::time::Instant;
 
 /// Samples of a full run.
 const ROUNDS: usize = 1000;
+/// Idle domains that are weighed.
+const IDLE: usize = 1024;
 /// Nobody needs more domains than this at once; what fits in 47 bits of address space is not far beyond.
 const ENOUGH: usize = 16_000;
 
@@ -36,6 +39,7 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         let _pinned = Pinned::here()?;
         creation(options, &megabyte)?
     };
+    metrics.extend(idle(&small)?);
     metrics.extend(most(&small)?);
     Ok(metrics)
 }
@@ -63,13 +67,13 @@ fn creation(options: &Options, module: &Arc<Module>) -> anyhow::Result<Vec<Metri
             drop(cold()?);
             Ok(micros(start))
         }),
-        Side::timed("create.pooled", || {
+        Side::timed("create.pooled_first_call", || {
             let start = Instant::now();
             let domain = pool.take()?;
             domain.bind::<Number>("touch")?.call(1)?;
             Ok(micros(start))
         }),
-        Side::timed("create.pooled_and_returned", || {
+        Side::timed("create.pooled", || {
             let start = Instant::now();
             let domain = pool.take()?;
             domain.bind::<Number>("touch")?.call(1)?;
@@ -77,25 +81,43 @@ fn creation(options: &Options, module: &Arc<Module>) -> anyhow::Result<Vec<Metri
             Ok(micros(start))
         }),
     ];
-    let names: Vec<&str> = sides.iter().map(Side::name).collect();
     let samples = interleave("create", options, ROUNDS, sides)?;
-    Ok(names.into_iter().zip(samples).map(|(name, samples)| Metric::new(name, "µs", samples)).collect())
+    Ok(samples.iter().map(|samples| samples.metric("µs")).collect())
+}
+
+/// What an idle domain costs, each called once: resident memory, page tables, kernel mappings.
+///
+/// `domains.rss_per_idle` is the growth of the proportional set size: a page that domains share, such as code, counts once in all.
+/// `domains.rss_with_shared` is that of the resident set size, to which the kernel adds shared pages once for each domain.
+fn idle(module: &Arc<Module>) -> anyhow::Result<Vec<Metric>> {
+    let mut domains: Vec<(Domain, Function<Number>)> = Vec::with_capacity(IDLE);
+    // Some are there before the count begins, with all that the process needs for the first of them.
+    let mut grow = |count| -> anyhow::Result<()> {
+        while domains.len() < count {
+            domains.push(called(module)?);
+        }
+        Ok(())
+    };
+    grow(IDLE / 8)?;
+    let before = Cost::now();
+    grow(IDLE)?;
+    let after = Cost::now();
+    let each = |after: f64, before: f64| vec![(after - before) / (IDLE - IDLE / 8) as f64];
+    Ok(vec![
+        Metric::new("domains.rss_per_idle", "KiB", each(after.proportional, before.proportional)),
+        Metric::new("domains.rss_with_shared", "KiB", each(after.resident, before.resident)),
+        Metric::new("domains.page_tables_per_idle", "KiB", each(after.page_tables, before.page_tables)),
+        Metric::new("domains.mappings_per_idle", "count", each(after.mappings, before.mappings)),
+    ])
 }
 
 /// Creates domains and calls each until there are [`ENOUGH`] or the machine refuses one more; then calls all of them
-/// again. Also what each of them keeps resident.
+/// again.
 fn most(module: &Arc<Module>) -> anyhow::Result<Vec<Metric>> {
     let bar = progress::bar("domains", ENOUGH as u64);
-    let before = resident_kib();
     let mut domains: Vec<(Domain, Function<Number>)> = Vec::with_capacity(ENOUGH);
     while domains.len() < ENOUGH {
-        let one = || -> anyhow::Result<_> {
-            let domain = Domain::new(module, DomainOptions::new())?;
-            let call = domain.bind::<Number>("null_call")?;
-            call.call(1)?;
-            Ok((domain, call))
-        };
-        match one() {
+        match called(module) {
             Ok(domain) => domains.push(domain),
             Err(error) if domains.is_empty() => return Err(error),
             Err(_) => break,
@@ -106,17 +128,41 @@ fn most(module: &Arc<Module>) -> anyhow::Result<Vec<Metric>> {
     for (_, call) in &domains {
         call.call(1)?;
     }
-    let count = domains.len() as f64;
-    let resident = (resident_kib() - before) / count;
-    Ok(vec![
-        Metric::new("domains.max", "count", vec![count]),
-        Metric::new("domains.resident", "KiB", vec![resident]),
-    ])
+    Ok(vec![Metric::new("domains.max", "count", vec![domains.len() as f64])])
 }
 
-/// Resident memory of this process, KiB; 0 if the kernel does not say.
-fn resident_kib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
+/// A domain that has been called.
+fn called(module: &Arc<Module>) -> anyhow::Result<(Domain, Function<Number>)> {
+    let domain = Domain::new(module, DomainOptions::new())?;
+    let call = domain.bind::<Number>("null_call")?;
+    call.call(1)?;
+    Ok((domain, call))
+}
+
+/// What this process has of the machine, as the kernel says; zeros if it does not.
+struct Cost {
+    /// KiB; a page that n mappings share counts 1/n in each.
+    proportional: f64,
+    /// KiB; every mapped page counts.
+    resident: f64,
+    /// KiB.
+    page_tables: f64,
+    mappings: f64,
+}
+
+impl Cost {
+    fn now() -> Cost {
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
+        let kib = |text: &str, field: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(field));
+            line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
+        };
+        let status = read("status");
+        Cost {
+            proportional: kib(&read("smaps_rollup"), "Pss:"),
+            resident: kib(&status, "VmRSS:"),
+            page_tables: kib(&status, "VmPTE:"),
+            mappings: read("maps").lines().count() as f64,
+        }
+    }
 }

@@ -1,20 +1,20 @@
 //! Sides of a comparison measured in turns.
 
-use crate::{Options, progress};
+use crate::{Metric, Options, progress};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Instant;
 
 /// One thing to measure: does it once or many times and says what one took.
 pub struct Side<'a> {
-    name: &'static str,
+    name: String,
     sample: Box<dyn FnMut() -> anyhow::Result<f64> + 'a>,
 }
 
 impl<'a> Side<'a> {
     /// A side of short work: one sample is the mean, in nanoseconds, of `count` runs of `work`.
     pub fn repeated<T>(
-        name: &'static str,
+        name: impl Into<String>,
         count: u32,
         mut work: impl FnMut() -> anyhow::Result<T> + 'a,
     ) -> Self {
@@ -25,17 +25,17 @@ impl<'a> Side<'a> {
             }
             Ok(start.elapsed().as_nanos() as f64 / f64::from(count))
         };
-        Self { name, sample: Box::new(sample) }
+        Self { name: name.into(), sample: Box::new(sample) }
     }
 
     /// A side that times itself: `sample` returns one sample in the metric's unit.
-    pub fn timed(name: &'static str, sample: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
-        Self { name, sample: Box::new(sample) }
+    pub fn timed(name: impl Into<String>, sample: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
+        Self { name: name.into(), sample: Box::new(sample) }
     }
 
     /// A side that works through an amount of something: `work` says how much it did, one sample is that amount per second
     /// of this thread's CPU time (not wall-clock time, so that other load on the machine counts as little as possible).
-    pub fn throughput(name: &'static str, mut work: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
+    pub fn throughput(name: impl Into<String>, mut work: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
         let now = || {
             let time = clock_gettime(ClockId::ThreadCPUTime);
             time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
@@ -45,12 +45,23 @@ impl<'a> Side<'a> {
             let amount = work()?;
             Ok(amount / (now() - start))
         };
-        Self { name, sample: Box::new(sample) }
+        Self { name: name.into(), sample: Box::new(sample) }
     }
+}
 
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        self.name
+/// What was measured on one side, round by round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// Name of the side.
+    pub name: String,
+    /// One for each round.
+    pub values: Vec<f64>,
+}
+
+impl Samples {
+    /// The samples as a metric of the same name.
+    pub fn metric(&self, unit: &'static str) -> Metric {
+        Metric::new(&self.name, unit, self.values.clone())
     }
 }
 
@@ -61,19 +72,20 @@ pub fn interleave(
     options: &Options,
     rounds: usize,
     mut sides: Vec<Side<'_>>,
-) -> anyhow::Result<Vec<Vec<f64>>> {
+) -> anyhow::Result<Vec<Samples>> {
     let rounds = if options.quick { rounds.div_ceil(10) } else { rounds };
     let warm_up = rounds.div_ceil(10);
     let bar = progress::bar(title, (rounds + warm_up) as u64);
-    let mut samples: Vec<Vec<f64>> = sides.iter().map(|_| Vec::with_capacity(rounds)).collect();
+    let empty = |side: &Side<'_>| Samples { name: side.name.clone(), values: Vec::with_capacity(rounds) };
+    let mut samples: Vec<Samples> = sides.iter().map(empty).collect();
     let count = sides.len();
     for round in 0..warm_up + rounds {
         for turn in 0..count {
             let index = (round + turn) % count;
             let side = &mut sides[index];
-            let sample = (side.sample)().map_err(|error| error.context(side.name))?;
+            let sample = (side.sample)().map_err(|error| error.context(side.name.clone()))?;
             if round >= warm_up {
-                samples[index].push(sample);
+                samples[index].values.push(sample);
             }
         }
         bar.inc(1);
@@ -99,7 +111,8 @@ mod tests {
         };
         let samples =
             interleave("test", &Options::default(), 4, vec![side("a", 1.0), side("b", 2.0)]).unwrap();
-        assert_eq!(samples, [vec![1.0; 4], vec![2.0; 4]]);
+        let expected = |name: &str, value| Samples { name: name.to_owned(), values: vec![value; 4] };
+        assert_eq!(samples, [expected("a", 1.0), expected("b", 2.0)]);
         assert_eq!(*order.borrow(), "abbaabbaab");
     }
 

@@ -6,8 +6,10 @@
 
 pub mod calls;
 pub mod create;
+pub mod ipc;
 pub mod overhead;
 pub mod rewrite;
+pub mod soak;
 pub mod verify;
 
 mod child_sys;
@@ -18,6 +20,7 @@ mod metric;
 mod objects;
 mod pin;
 mod plot;
+mod preset;
 mod programs;
 mod progress;
 mod promise;

@@ -33,9 +33,9 @@ impl Metric {
         assert!(!samples.is_empty(), "{name}: no samples");
         samples.sort_by(f64::total_cmp);
         let count = samples.len();
-        let middle = (samples[(count - 1) / 2] + samples[count / 2]) / 2.0;
+        let median = (samples[(count - 1) / 2] + samples[count / 2]) / 2.0;
         let p99 = samples[(count * 99).div_ceil(100) - 1];
-        Self { name, unit, median: middle, min: samples[0], p99, samples: count, ratios: BTreeMap::new() }
+        Self { name, unit, median, min: samples[0], p99, samples: count, ratios: BTreeMap::new() }
     }
 
     /// The same metric with its ratio to `other`.
@@ -54,12 +54,15 @@ pub struct Report {
     pub machine: BTreeMap<&'static str, String>,
     /// In the order in which they were measured.
     pub metrics: Vec<Metric>,
+    /// What a reader must know beside the numbers: what was not measured, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Report {
     /// `metrics`, measured on this machine.
     pub fn new(metrics: Vec<Metric>) -> Self {
-        Self { schema: 1, machine: crate::machine::facts(), metrics }
+        Self { schema: 1, machine: crate::machine::facts(), metrics, notes: Vec::new() }
     }
 
     /// The metric `name`.

@@ -6,6 +6,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 /// Keeps the calling thread, and the processes that it starts, on one CPU until dropped.
 #[derive(Debug)]
 pub struct Pinned {
+    cpu: usize,
     before: CpuSet,
 }
 
@@ -13,10 +14,21 @@ impl Pinned {
     /// Pins the calling thread to the CPU on which it runs now.
     pub fn here() -> anyhow::Result<Self> {
         let before = sched_getaffinity(None).context("cannot read this thread's CPUs")?;
+        let cpu = sched_getcpu();
         let mut one = CpuSet::new();
-        one.set(sched_getcpu());
+        one.set(cpu);
         sched_setaffinity(None, &one).context("cannot pin this thread to one CPU")?;
-        Ok(Self { before })
+        Ok(Self { cpu, before })
+    }
+
+    /// The CPU.
+    pub fn cpu(&self) -> usize {
+        self.cpu
+    }
+
+    /// Another CPU that the thread could use before, if there was one.
+    pub fn other(&self) -> Option<usize> {
+        (0..CpuSet::MAX_CPU).find(|cpu| *cpu != self.cpu && self.before.is_set(*cpu))
     }
 }
 

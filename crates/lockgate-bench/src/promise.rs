@@ -1,6 +1,6 @@
 //! The promises of SPECIFICATION.md that are numbers.
 
-use crate::Metric;
+use crate::{Metric, Report};
 
 /// What a metric's median must satisfy.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,8 +21,17 @@ const PROMISES: &[(&str, Promise)] = &[
     ("verify.throughput", Promise::AtLeast(120.0)),
     ("rewrite.throughput", Promise::AtLeast(20.0)),
     ("create.cold", Promise::AtMost(100.0)),
-    ("create.pooled", Promise::AtMost(5.0)),
+    ("create.pooled", Promise::AtMost(3.0)),
+    ("domains.rss_per_idle", Promise::AtMost(24.0)),
     ("domains.max", Promise::AtLeast(5_000.0)),
+    ("ipc.ratio.rpcgen_unix", Promise::AtLeast(500.0)),
+    ("ipc.ratio.semaphore_same_cpu", Promise::AtLeast(100.0)),
+    ("ipc.ratio.pipe", Promise::AtLeast(300.0)),
+    ("soak.corruptions", Promise::AtMost(0.0)),
+    ("soak.leaked_descriptors", Promise::AtMost(0.0)),
+    ("soak.leaked_mappings", Promise::AtMost(0.0)),
+    ("soak.leaked_threads", Promise::AtMost(0.0)),
+    ("soak.resident_growth", Promise::AtMost(1024.0)),
 ];
 
 /// Every promise about a ratio between two metrics of one run, which is at most the number.
@@ -53,6 +62,13 @@ pub fn kept(metric: &Metric) -> Option<bool> {
     })
 }
 
+impl Report {
+    /// Whether every promise about the report's metrics is kept.
+    pub fn keeps_promises(&self) -> bool {
+        self.metrics.iter().all(|metric| kept(metric) != Some(false))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +81,8 @@ mod tests {
         assert_eq!(kept(&call(5.0)), Some(false), "five times a native call");
         assert_eq!(kept(&Metric::new("calls.host_to_domain.integrity", "ns", vec![6.1])), Some(false));
         assert_eq!(kept(&native), None);
+        assert!(Report::new(vec![native.clone(), call(3.9)]).keeps_promises());
+        assert!(!Report::new(vec![native.clone(), call(5.0)]).keeps_promises());
     }
 
     /// SPECIFICATION.md and this table name the same metrics.

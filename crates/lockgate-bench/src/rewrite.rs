@@ -31,6 +31,6 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         }
         Ok(text as f64 / 1e6)
     });
-    let mut samples = interleave("rewrite", options, ROUNDS, vec![side])?;
-    Ok(vec![Metric::new("rewrite.throughput", "MB/s", samples.remove(0))])
+    let samples = interleave("rewrite", options, ROUNDS, vec![side])?;
+    Ok(samples.iter().map(|samples| samples.metric("MB/s")).collect())
 }

@@ -10,6 +10,8 @@ use std::io::IsTerminal as _;
 pub struct Table<'a> {
     /// What to print.
     pub report: &'a Report,
+    /// Only metrics whose names begin so.
+    pub prefix: &'a str,
     /// Whether the output shows ANSI colours.
     pub colour: bool,
 }
@@ -17,21 +19,26 @@ pub struct Table<'a> {
 impl Report {
     /// The report as a table for standard output: in colour if that is a terminal and `NO_COLOR` is not set.
     pub fn table(&self) -> Table<'_> {
+        self.table_of("")
+    }
+
+    /// The metrics whose names begin with `prefix` as such a table.
+    pub fn table_of<'a>(&'a self, prefix: &'a str) -> Table<'a> {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Table { report: self, colour }
+        Table { report: self, prefix, colour }
     }
 }
 
 impl Display for Table<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let metrics = &self.report.metrics;
-        let width = metrics.iter().map(|metric| metric.name.len()).max().unwrap_or(0).max("metric".len());
+        let metrics = || self.report.metrics.iter().filter(|metric| metric.name.starts_with(self.prefix));
+        let width = metrics().map(|metric| metric.name.len()).max().unwrap_or(0).max("metric".len());
         writeln!(
             out,
             "{:width$}  {:>10} {:>10} {:>10}  {:5}  {:>7}  promise",
             "metric", "median", "min", "p99", "unit", "samples"
         )?;
-        for metric in metrics {
+        for metric in metrics() {
             let Metric { name, unit, median, min, p99, samples, .. } = metric;
             let (median, min, p99) = (figure(*median), figure(*min), figure(*p99));
             let line = format!("{name:width$}  {median:>10} {min:>10} {p99:>10}  {unit:5}  {samples:>7}  ");
@@ -85,11 +92,13 @@ mod tests {
         let native = Metric::new("calls.native_indirect", "ns", vec![1.25]);
         let call = Metric::new("calls.host_to_domain.integrity", "ns", vec![7.5]).against(&native);
         let report = Report::new(vec![native, call]);
-        let text = Table { report: &report, colour: false }.to_string();
+        let text = Table { report: &report, prefix: "", colour: false }.to_string();
         let line = text.lines().nth(2).unwrap();
         assert!(line.starts_with("calls.host_to_domain.integrity       7.500"), "{text}");
         assert!(line.ends_with("≤ 6 MISSED (6.00 × calls.native_indirect)"), "{text}");
         assert!(!text.contains('\x1b'));
-        assert!(Table { report: &report, colour: true }.to_string().contains("\x1b[31mMISSED"));
+        assert!(Table { report: &report, prefix: "", colour: true }.to_string().contains("\x1b[31mMISSED"));
+        let part = Table { report: &report, prefix: "calls.native", colour: false }.to_string();
+        assert_eq!(part.lines().count(), 2, "{part}");
     }
 }

@@ -29,7 +29,6 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
             Ok(text)
         }),
     ];
-    let names: Vec<&str> = sides.iter().map(Side::name).collect();
     let samples = interleave("verify", options, ROUNDS, sides)?;
-    Ok(names.into_iter().zip(samples).map(|(name, samples)| Metric::new(name, "MiB/s", samples)).collect())
+    Ok(samples.iter().map(|samples| samples.metric("MiB/s")).collect())
 }

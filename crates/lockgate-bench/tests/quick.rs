@@ -1,26 +1,12 @@
 //! The benchmarks that take seconds run, and yield the metrics that SPECIFICATION.md names. What they measure is not judged
 //! here: that depends on the machine and its load.
 
-use lockgate_bench::{Metric, Options, calls, create};
-use std::sync::{Mutex, PoisonError};
-
-const QUICK: Options = Options { quick: true };
-
-/// One at a time: counting domains takes all kernel mappings that the process may have.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn has(metrics: &[Metric], names: &[(&str, &str)]) {
-    for (name, unit) in names {
-        let metric =
-            metrics.iter().find(|metric| metric.name == *name).unwrap_or_else(|| panic!("no metric {name}"));
-        assert_eq!(metric.unit, *unit, "{name}");
-        assert!(metric.min > 0.0 && metric.min <= metric.median && metric.median <= metric.p99, "{metric:?}");
-    }
-}
+mod common;
+use common::{QUICK, has};
+use lockgate_bench::{calls, ipc};
 
 #[test]
 fn calls_are_compared_with_a_native_one() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let metrics = calls::measure(&QUICK).unwrap();
     has(
         &metrics,
@@ -29,6 +15,10 @@ fn calls_are_compared_with_a_native_one() {
             ("calls.host_to_domain.integrity", "ns"),
             ("calls.host_to_domain.callback", "ns"),
             ("calls.fault_recovery", "ns"),
+            ("calls.arguments.0", "ns"),
+            ("calls.arguments.12", "ns"),
+            ("calls.in_turn.1", "ns"),
+            ("calls.in_turn.1000", "ns"),
         ],
     );
     let call = metrics.iter().find(|metric| metric.name == "calls.host_to_domain.integrity").unwrap();
@@ -36,8 +26,25 @@ fn calls_are_compared_with_a_native_one() {
 }
 
 #[test]
-fn domains_are_created_cold_and_pooled_and_counted() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let metrics = create::measure(&QUICK).unwrap();
-    has(&metrics, &[("create.cold", "µs"), ("create.pooled", "µs"), ("domains.max", "count")]);
+fn other_kinds_of_calls_do_the_same_work() {
+    let report = ipc::measure(&QUICK).unwrap();
+    for peer in [
+        "function",
+        "system_call",
+        "lockgate_integrity",
+        "semaphore_same_cpu",
+        "pipe_same_cpu",
+        "unix_socket_same_cpu",
+    ] {
+        for size in ipc::SIZES {
+            has(&report.metrics, &[(&format!("ipc.{peer}.{size}"), "ns")]);
+        }
+    }
+    for ratio in ["semaphore_same_cpu", "pipe", "unix_socket", "system_call", "function"] {
+        has(&report.metrics, &[(&format!("ipc.ratio.{ratio}"), "ratio")]);
+    }
+    // What is not here is named, with what to install.
+    assert!(
+        report.get("ipc.ratio.rpcgen_unix").is_some() || report.notes.join("\n").contains("rpcsvc-proto")
+    );
 }

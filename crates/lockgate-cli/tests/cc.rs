@@ -89,6 +89,64 @@ fn exports_and_gates_from_files() {
     }
 }
 
+/// Debug information that cannot be kept is named, from objects and from archives, cached or not.
+#[test]
+fn dropped_debug_information() {
+    let shop = Shop::new();
+    // Large enough that compressing it pays.
+    let functions = (0..40).map(|i| format!("int f{i}(struct s{i} *p) {{ return p->a{i}; }}\n"));
+    let types = (0..40).map(|i| format!("struct s{i} {{ int a{i}; double b{i}; }};\n"));
+    shop.write("big.c", &types.chain(functions).collect::<String>());
+    shop.write("main.c", HELLO);
+    shop.lockgate("cc").args(["-g", "-c", "main.c"]).run_quietly();
+    for (flag, reason) in [("-gz", "is compressed"), ("-gsplit-dwarf", "is split")] {
+        shop.lockgate("cc").args(["-g", flag, "-c", "big.c"]).run_quietly();
+        let warning = |name: &str| format!("lockgate: warning: debug information dropped: {name}: ");
+        let output = shop.lockgate("cc").args(["main.o", "big.o", "-o", "m.lg"]).output();
+        let told = text(&output.stderr);
+        assert!(output.status.success() && output.stdout.is_empty(), "{told}");
+        assert!(told.starts_with(&warning("big.o")) && told.contains(reason), "{flag}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert_eq!(text(&shop.lockgate("run").arg("m.lg").output().stdout), "hello\n");
+        for archive in ["libone.a", "libtwo.a"] {
+            let ar = shop.command("ar").args(["rcD", archive, "big.o"]).status().unwrap();
+            assert!(ar.success());
+            let output = shop.lockgate("link").args(["main.o", archive, "-o", "m.lg", "--json"]).output();
+            let told = text(&output.stderr);
+            assert!(told.starts_with(&warning(&format!("{archive}(big.o)"))), "{flag}: {told}");
+            let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let dropped = json["debug_dropped"].as_array().unwrap();
+            assert!(dropped.len() == 1 && told.contains(dropped[0].as_str().unwrap()), "{json}");
+            assert!(json["report"]["text_bytes"].as_u64().unwrap() > json["text_out"].as_u64().unwrap());
+        }
+    }
+}
+
+/// Gathers are the one kind of access that `--pinpoint` does not check: it says how many there are.
+#[test]
+fn gathers_are_told() {
+    let shop = Shop::new();
+    let source = "#include <immintrin.h>\nvoid f(int *to, const int *from, __m256i at) {\n\
+                  _mm256_storeu_si256((void *)to, _mm256_i32gather_epi32(from, at, 4)); }\n";
+    shop.write("gather.c", source);
+    shop.lockgate("cc").args(["-O2", "-mavx2", "-c", "gather.c"]).run_quietly();
+    assert!(shop.command("ar").args(["rcD", "libg.a", "gather.o"]).status().unwrap().success());
+    shop.lockgate("link").args(["gather.o", "--export", "f", "-o", "m.lg"]).run_quietly();
+    for (input, times) in [("gather.o", 1), ("libg.a", 1), ("libg.a", 2)] {
+        let output = shop
+            .lockgate("link")
+            .args([input, "--pinpoint", "--export", "f", "-o", "m.lg", "--json"])
+            .output();
+        let told = text(&output.stderr);
+        assert!(
+            told.contains("warning: --pinpoint") && told.contains(" 1 gathers"),
+            "{input} {times}: {told}"
+        );
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["unchecked_vectors"], 1, "{json}");
+    }
+}
+
 /// A machine without gcc or musl: the message says what to install.
 #[test]
 fn nothing_installed() {

@@ -152,6 +152,28 @@ fn faults() {
     assert_in_order(&said, &wanted);
 }
 
+/// A failed check of the code model: its trap lies elsewhere, but has its check's line and frames. The program gets the
+/// signal when it goes on, and reports as ever.
+#[test]
+fn failed_checks() {
+    let source = std::fs::read_to_string(Shop::program("traps")).unwrap();
+    let shop = Shop::new();
+    shop.write("traps.c", &source);
+    shop.lockgate("cc")
+        .args(["traps.c", "-o", "traps.lg", "--export", "fail", "-w", "-g", "-O2"])
+        .args(["-fno-inline", "-fno-optimize-sibling-calls"])
+        .run_quietly();
+    for case in 0..6 {
+        let line = source.lines().position(|line| line.ends_with(&format!("// CASE {case}"))).unwrap() + 1;
+        let arguments = ["call", "traps.lg", "int fail(int)", &case.to_string()];
+        let said = gdb(&shop, "run\nbacktrace\ncontinue\n", &arguments);
+        let mut wanted = strings(&["received signal SIG", "fail (which="]);
+        wanted.push(format!(" at traps.c:{line}\n"));
+        wanted.extend(strings(&["in lockgate_proxy", " in main (", "lockgate: domain traps.lg"]));
+        assert_in_order(&said, &wanted);
+    }
+}
+
 /// Host code that a module called: the backtrace goes host, module, host. At every step through the stub and the gate,
 /// the module's frames are found.
 #[test]

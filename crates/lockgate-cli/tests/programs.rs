@@ -50,6 +50,11 @@ fn functions_that_return_twice() {
     same_as_native("setjmp", &[]);
 }
 
+#[test]
+fn computed_stack_pointers_spare_every_register() {
+    same_as_native("carried", &[]);
+}
+
 /// What a domain has none of fails with an error that the program sees, and Lockgate says so.
 #[test]
 fn unsupported_calls() {

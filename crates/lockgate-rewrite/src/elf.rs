@@ -24,6 +24,7 @@ pub mod shf {
     pub const EXECINSTR: u64 = 4;
     pub const INFO_LINK: u64 = 0x40;
     pub const GROUP: u64 = 0x200;
+    pub const COMPRESSED: u64 = 0x800;
 }
 
 /// Relocation types of x86-64 (`R_X86_64_*`).
@@ -464,7 +465,11 @@ fn read_relocs(sections: &mut [Section], symbols: usize) -> Result<(), Reason> {
         if target.reloc_section.is_some() {
             return Err(Reason::malformed(format!("section {} has two relocation tables", target.name)));
         }
-        let size = target.data.len() as u64;
+        // Those of a compressed section count in what it holds, whose size its header tells (`Elf64_Chdr`).
+        let size = match target.flags & shf::COMPRESSED {
+            0 => target.data.len() as u64,
+            _ => u64_at(&target.data, 8)?,
+        };
         if relocs.last().is_some_and(|reloc| reloc.offset >= size) {
             return Err(Reason::malformed(format!("a relocation lies outside section {}", target.name)));
         }

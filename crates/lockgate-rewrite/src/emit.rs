@@ -1,7 +1,7 @@
 //! The rewritten code of one section while its branches and paddings still have to find their sizes, and
 //! the layout that gives them.
 
-use crate::map::SectionMap;
+use crate::map::{Outlier, SectionMap};
 
 /// A place in the new code: bytes of fixed size before it and variable pieces before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +64,8 @@ pub(crate) struct Emitter {
     fields: Vec<(Pos, u32, Target)>,
     relocs: Vec<(Pos, CodeReloc)>,
     code: Vec<Code>,
+    /// Code apart from its instruction's: start, end, number of the instruction.
+    outliers: Vec<(Pos, Pos, u32)>,
     made: Vec<Option<Pos>>,
     biases: Vec<(Pos, i32)>,
     bias: i32,
@@ -90,6 +92,7 @@ impl Emitter {
             fields: Vec::new(),
             relocs: Vec::new(),
             code: Vec::with_capacity(instructions + 1),
+            outliers: Vec::new(),
             made: Vec::new(),
             biases: Vec::new(),
             bias: 0,
@@ -196,9 +199,16 @@ impl Emitter {
         self.made[label as usize] = Some(self.pos());
     }
 
-    /// Bytes emitted so far, not counting variable pieces: a measure of nearness.
-    pub(crate) fn fixed_size(&self) -> usize {
-        self.bytes.len()
+    /// Number of the current instruction.
+    pub(crate) fn instruction(&self) -> u32 {
+        self.code.len() as u32 - 1
+    }
+
+    /// Appends bytes that belong to instruction `owner`, an earlier one than that of any outlier to come.
+    pub(crate) fn outlier(&mut self, owner: u32, bytes: &[u8]) {
+        let start = self.pos();
+        self.put(bytes);
+        self.outliers.push((start, self.pos(), owner));
     }
 
     fn piece(&mut self, piece: Piece) {
@@ -284,11 +294,15 @@ impl Emitter {
 
         let mut map = SectionMap::new(old_size);
         let mut starts = starts.peekable();
-        for code in &self.code {
+        let mut outliers = self.outliers.iter().peekable();
+        for (number, code) in self.code.iter().enumerate() {
             let (Some(start), Some(&end)) = (starts.next(), starts.peek()) else { break };
             map.insert(start, end, address(code.entry), address(code.end));
             if code.body != code.entry {
                 map.push_body(start, address(code.body));
+            }
+            while let Some(&(from, to, _)) = outliers.next_if(|outlier| outlier.2 as usize == number) {
+                map.push_outlier(Outlier { start: address(from), end: address(to), owner: start });
             }
         }
         for &(pos, bias) in &self.biases {

@@ -170,6 +170,14 @@ pub(crate) fn load(reg: Reg, disp: i32) -> Bytes {
     rsp_form(true, 0x8b, reg, disp)
 }
 
+/// `cmove disp(%rsp), %reg`, 64 bits.
+pub(crate) fn load_if_equal(reg: Reg, disp: i32) -> Bytes {
+    let mut out = Bytes::new();
+    out.extend(&[rex(true, reg, 0, 0), 0x0f, 0x44, 0x84 | (reg & 7) << 3, 0x24]);
+    out.extend(&disp.to_le_bytes());
+    out
+}
+
 /// `lea disp(%rsp), %reg`, 64 bits.
 pub(crate) fn lea_stack(reg: Reg, disp: i32) -> Bytes {
     rsp_form(true, 0x8d, reg, disp)

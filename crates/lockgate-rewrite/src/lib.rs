@@ -80,6 +80,8 @@ pub struct Stats {
     pub thread_pointers: u64,
     /// Addresses checked in pinpoint mode.
     pub pointer_checks: u64,
+    /// Gathers and scatters whose addresses pinpoint mode confines without checking them.
+    pub unchecked_vectors: u64,
     /// Objects whose debug information could not follow the code and was dropped: name and reason.
     pub debug_dropped: Vec<String>,
 }
@@ -100,6 +102,7 @@ impl Stats {
         self.strings += other.strings;
         self.thread_pointers += other.thread_pointers;
         self.pointer_checks += other.pointer_checks;
+        self.unchecked_vectors += other.unchecked_vectors;
         self.debug_dropped.extend_from_slice(&other.debug_dropped);
     }
 }

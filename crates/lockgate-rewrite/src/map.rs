@@ -17,6 +17,8 @@ pub struct SectionMap {
     bodies: Vec<(u32, u32)>,
     /// Ordered by offset: `(new offset, bias)`; a bias holds up to the next event.
     biases: Vec<(u32, i32)>,
+    /// Ordered by new and by old offset.
+    outliers: Vec<Outlier>,
 }
 
 impl SectionMap {
@@ -27,6 +29,7 @@ impl SectionMap {
             ends: vec![NONE; old_size + 1],
             bodies: Vec::new(),
             biases: Vec::new(),
+            outliers: Vec::new(),
         }
     }
 
@@ -39,6 +42,11 @@ impl SectionMap {
     /// Records that the instruction at `old` got an entry label, which ends at `new`. Called in ascending order.
     pub(crate) fn push_body(&mut self, old: u32, new: u32) {
         self.bodies.push((old, new));
+    }
+
+    /// Records code of an instruction that lies elsewhere. Called in ascending order.
+    pub(crate) fn push_outlier(&mut self, outlier: Outlier) {
+        self.outliers.push(outlier);
     }
 
     /// Closes the map: `new_size` is the size of the new section.
@@ -90,11 +98,28 @@ impl SectionMap {
         &self.biases
     }
 
+    /// Code that lies behind that of another instruction, ordered by new and by old offset; rsp is the original's there.
+    pub fn outliers(&self) -> &[Outlier] {
+        &self.outliers
+    }
+
     /// The bias in force at new offset `new`.
     pub fn bias_at(&self, new: u64) -> i32 {
         let after = self.biases.partition_point(|event| u64::from(event.0) <= new);
         after.checked_sub(1).map_or(0, |last| self.biases[last].1)
     }
+}
+
+/// Code of an instruction that lies apart from the rest of it: the trap of a check, at the next place that control does not
+/// reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outlier {
+    /// New offset of its first byte.
+    pub start: u32,
+    /// New offset one past its last byte.
+    pub end: u32,
+    /// Old offset of the instruction that it belongs to.
+    pub owner: u32,
 }
 
 fn lookup(table: &[u32], old: u64) -> Option<u64> {

@@ -3,7 +3,8 @@
 //! (Wahbe et al. 1993, §3.1, "segment matching".)
 //!
 //! Not checked, because they cannot leave the stack, the image or the thread's block: addresses relative to
-//! rsp, rip and the thread pointer. Gathers and scatters are truncated, never checked.
+//! rsp, rip and the thread pointer. Gathers and scatters are truncated, not checked: one check for each lane would
+//! cost more than the lanes loaded one by one. `Stats::unchecked_vectors` counts them, and the driver tells.
 
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 
@@ -30,7 +31,14 @@ impl Rewriter<'_> {
     ) -> Result<(), Reason> {
         let (base, indexed) = (code.memory_base(), code.memory_index());
         let is_narrow = |register: Register| register != Register::None && register.size() != 8;
-        if !self.options.pinpoint || code.is_vsib() || is_narrow(base) || is_narrow(indexed) {
+        if !self.options.pinpoint {
+            return Ok(());
+        }
+        if code.is_vsib() {
+            self.stats.unchecked_vectors += 1;
+            return Ok(());
+        }
+        if is_narrow(base) || is_narrow(indexed) {
             return Ok(());
         }
         if is_rsp(base) && indexed == Register::None {

@@ -281,18 +281,25 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Unit U2 when no register is free: r11 goes by memory, below the red zone of the old rsp and then of the new one.
+    /// Unit U2 when no register is free: r11 goes by memory, below the red zone of the old rsp and then of the new one. rax,
+    /// which carries it there, is kept in two places, for one may be where r11 goes.
     fn carry_r11(&mut self, value: impl FnOnce(&mut Self) -> Result<Stack, Reason>) -> Result<(), Reason> {
-        let (r11_slot, rax_slot) = (self.slot(Slot::Carried), self.slot(Slot::Carrier));
+        let r11_slot = self.slot(Slot::Carried);
+        let [rax_slot, second_slot] = [Slot::Carrier, Slot::SecondCarrier].map(|slot| self.slot(slot));
         self.put(encode::store(R11, r11_slot));
         let to_data = match value(self)? {
             Stack::Data => DISTANCE as i32,
             Stack::Control => 0,
         };
         self.put(encode::store(RAX, rax_slot));
+        self.put(encode::store(RAX, second_slot));
         self.put(encode::load(RAX, r11_slot));
         self.put(encode::store_at(RAX, R11, r11_slot + to_data));
+        // Whether that place was the first of rax.
+        self.put(encode::lea_stack_sized(false, RAX, rax_slot - r11_slot - to_data));
+        self.out.put(&[0x44, 0x39, 0xd8]); // cmp %r11d,%eax
         self.put(encode::load(RAX, rax_slot));
+        self.put(encode::load_if_equal(RAX, second_slot));
         self.put(encode::set_rsp());
         self.put(encode::load(R11, r11_slot));
         Ok(())

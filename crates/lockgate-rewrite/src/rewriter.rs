@@ -35,14 +35,15 @@ pub(crate) enum Slot {
     Accumulator = 3,
     /// The flags.
     Flags = 4,
-    /// r11 across a computed change of rsp, and rax meanwhile.
+    /// r11 across a computed change of rsp, and rax meanwhile, twice.
     Carried = 5,
     Carrier = 6,
+    SecondCarrier = 7,
     /// r11 on the way of an indirect jump inside a function.
-    Kept = 7,
+    Kept = 8,
 }
-/// How near a trap must be to be jumped to with a short jump, bytes of code of fixed size.
-const NEAR: usize = 100;
+/// `ud2`.
+const TRAP: [u8; 2] = [0x0f, 0x0b];
 
 /// The rewriter of one code section.
 pub(crate) struct Rewriter<'a> {
@@ -62,10 +63,8 @@ pub(crate) struct Rewriter<'a> {
     /// Sum of the moves of rsp since the last touch, bytes.
     moved: u32,
     plan: Plan,
-    /// A trap that branches already go to and that is still to be placed.
-    wanted_trap: Option<u32>,
-    /// The last trap placed and how much code had been emitted then.
-    last_trap: Option<(u32, usize)>,
+    /// Traps of checks, still to be placed: label, and number of the instruction that has the check.
+    wanted_traps: Vec<(u32, u32)>,
     /// Whether indirect jumps may go into functions of other code sections.
     pub(crate) scattered: bool,
     /// Registers that hold something of the rewriter's own at the moment, by number.
@@ -99,8 +98,7 @@ impl<'a> Rewriter<'a> {
             original_moved: 0,
             moved: 0,
             plan: Plan::default(),
-            wanted_trap: None,
-            last_trap: None,
+            wanted_traps: Vec::new(),
             scattered: false,
             busy: 0,
             skip: 0,
@@ -112,6 +110,9 @@ impl<'a> Rewriter<'a> {
         let text = self.text;
         for (index, ins) in text.code.iter().enumerate() {
             if index == self.plan.end {
+                if self.leaves_function(index) {
+                    self.place_traps_aside();
+                }
                 self.plan = Plan::run(text, index);
             }
             self.out.start();
@@ -131,12 +132,12 @@ impl<'a> Rewriter<'a> {
             if index + 1 == self.plan.end {
                 self.catch_up();
             }
+            if ins.ends_flow() {
+                self.place_traps();
+            }
             self.out.end();
             self.original_moved = 0;
             self.out.set_bias(self.lag);
-            if ins.ends_flow() {
-                self.place_trap();
-            }
         }
         self.finish();
         self.stats.instructions += text.code.len() as u64;
@@ -144,24 +145,19 @@ impl<'a> Rewriter<'a> {
         Ok(self.out.layout(starts, self.data.len()))
     }
 
-    /// Ends the section: the last trap, and one after a call that does not return.
+    /// Ends the section: the last traps, and one after a call that does not return.
     fn finish(&mut self) {
         let Some(last) = self.text.code.last() else { return };
-        let is_fragment = matches!(&self.object.sections[self.text.section].name[..], ".init" | ".fini");
         if last.ends_flow() {
             return;
         }
-        if is_fragment {
-            if let Some(trap) = self.wanted_trap.take() {
-                let over = self.out.new_label();
-                self.out.jump(Target::Made(over));
-                self.out.place(trap);
-                self.out.put(&[0x0f, 0x0b]);
-                self.out.place(over);
-            }
+        if matches!(&self.object.sections[self.text.section].name[..], ".init" | ".fini") {
+            self.place_traps_aside();
+        } else if self.wanted_traps.is_empty() {
+            self.out.put(&TRAP);
         } else {
-            self.wanted_trap.get_or_insert_with(|| self.out.new_label());
-            self.place_trap();
+            self.place_traps();
+            self.out.end();
         }
     }
 
@@ -182,7 +178,7 @@ impl<'a> Rewriter<'a> {
             Mnemonic::Leave => return self.leave(index),
             Mnemonic::Enter => return self.enter(index),
             Mnemonic::Hlt => {
-                self.out.put(&[0x0f, 0x0b]);
+                self.out.put(&TRAP);
                 return Ok(());
             }
             // endbr32 means nothing in 64-bit code.
@@ -328,27 +324,44 @@ impl<'a> Rewriter<'a> {
         self.out.put(&nops);
     }
 
-    /// Where the checks of units jump when they fail.
+    /// Where a check of the current instruction jumps when it fails: a trap of its own, so that a report can tell one
+    /// check from the other.
     pub(crate) fn trap(&mut self) -> Target {
-        if let Some((label, size)) = self.last_trap
-            && self.out.fixed_size() - size < NEAR
-        {
-            return Target::Made(label);
-        }
-        let label = match self.wanted_trap {
-            Some(label) => label,
-            None => self.out.new_label(),
-        };
-        self.wanted_trap = Some(label);
+        let label = self.out.new_label();
+        self.wanted_traps.push((label, self.out.instruction()));
         Target::Made(label)
     }
 
-    fn place_trap(&mut self) {
-        if let Some(label) = self.wanted_trap.take() {
+    /// Places the traps wanted so far, where control does not come.
+    fn place_traps(&mut self) {
+        for (label, owner) in self.wanted_traps.drain(..) {
             self.out.place(label);
-            self.last_trap = Some((label, self.out.fixed_size()));
-            self.out.put(&[0x0f, 0x0b]);
+            self.out.outlier(owner, &TRAP);
         }
+    }
+
+    /// Places them where control comes, and leads it past them.
+    fn place_traps_aside(&mut self) {
+        if self.wanted_traps.is_empty() {
+            return;
+        }
+        self.settle(false);
+        let over = self.out.new_label();
+        self.out.jump(Target::Made(over));
+        self.place_traps();
+        self.out.place(over);
+        self.out.end();
+    }
+
+    /// Whether control falls, as far as can be seen, out of a function before instruction `index`: after a call that does
+    /// not return, mostly. The function's traps belong before this place.
+    fn leaves_function(&self, index: usize) -> bool {
+        if self.wanted_traps.is_empty() {
+            return false;
+        }
+        let code = &self.text.code;
+        let next = if self.is_padding(index) { self.padding_end(index) } else { index };
+        code.get(next).is_some_and(|ins| ins.has(mark::FUNCTION))
     }
 
     // ---- the stack pointer

@@ -45,6 +45,17 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// An export's prototype is not what its object was compiled from.
+    #[error(
+        "--export '{given}' contradicts the debug information of its object: {found}; \
+         correct the prototype, or give the name alone"
+    )]
+    Contradiction {
+        /// The prototype that was given.
+        given: String,
+        /// The one that debug information has.
+        found: String,
+    },
     /// An input that cannot become part of a module.
     #[error("{name}: {reason}")]
     Input {

@@ -46,6 +46,14 @@ impl Input {
         })
     }
 
+    /// Names of the global functions that one of its objects defines, whatever their visibility.
+    pub(crate) fn defined_functions(object: &ElfFile64<'_, LittleEndian>) -> impl Iterator<Item = String> {
+        let is_global_function = |symbol: &ElfSymbol64<'_, '_, LittleEndian>| {
+            symbol.is_definition() && symbol.is_global() && symbol.kind() == SymbolKind::Text
+        };
+        object.symbols().filter(is_global_function).filter_map(|symbol| Some(symbol.name().ok()?.to_owned()))
+    }
+
     /// Names of the global functions with default visibility that it defines, in the symbol table's order.
     pub(crate) fn functions(&self) -> Vec<String> {
         self.symbols(|symbol| {
@@ -79,7 +87,7 @@ impl Input {
     }
 
     /// The object, or an archive's members that are objects.
-    fn objects(&self) -> Vec<ElfFile64<'_, LittleEndian>> {
+    pub(crate) fn objects(&self) -> Vec<ElfFile64<'_, LittleEndian>> {
         let parse = |bytes| ElfFile64::parse(bytes).ok();
         match self.kind {
             Kind::Object => parse(&*self.bytes).into_iter().collect(),

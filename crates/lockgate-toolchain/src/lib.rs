@@ -26,6 +26,8 @@ mod link;
 mod lto;
 mod process;
 mod prototype;
+mod rewritten;
+mod signatures;
 mod sysroot;
 mod tools;
 

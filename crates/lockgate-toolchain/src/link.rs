@@ -1,9 +1,9 @@
 //! From objects and archives to a verified module.
 
-use crate::cache::Key;
 use crate::glue::{self, Notes};
 use crate::input::{self, Input, Kind};
-use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto};
+use crate::rewritten::Rewritten;
+use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto, signatures};
 use lockgate_abi::symbol;
 use lockgate_verify::{Module, Report};
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ enum Item {
 
 /// What ld will see, in order.
 #[derive(Debug, Clone)]
-enum Part {
+pub(crate) enum Part {
     Input(Input),
     /// For ld, in this place.
     Option(String),
@@ -52,6 +52,11 @@ pub struct LinkOutcome {
     pub text_out: u64,
     /// Size of the module file, bytes.
     pub file_size: u64,
+    /// Inputs whose debug information could not follow the code: name, reason and remedy. Reports of faults in them
+    /// name functions, but no lines.
+    pub debug_dropped: Vec<String>,
+    /// Gathers and scatters in a `--pinpoint` build: their addresses are confined, but not checked.
+    pub unchecked_vectors: u64,
 }
 
 impl Link {
@@ -122,7 +127,8 @@ impl Link {
         self
     }
 
-    /// Makes a function callable from the host: its C prototype, or its name alone.
+    /// Makes a function callable from the host: its C prototype, or its name alone. [`Link::run`] completes a name
+    /// from the object's debug information, if there is any.
     ///
     /// # Errors
     /// [`Error::Prototype`].
@@ -180,6 +186,7 @@ impl Link {
                         name the functions that the host may call with --export 'PROTOTYPE'";
             return Err(Error::Usage(what.to_owned()));
         }
+        signatures::complete(&mut exports, inputs(&parts))?;
         let notes = Notes {
             exports: &exports,
             imports: &self.imports,
@@ -191,7 +198,7 @@ impl Link {
         let mut symbols: Vec<String> = exports.iter().map(|export| export.name().to_owned()).collect();
         symbols.extend(RUNTIME_EXPORTS.iter().map(|&name| name.to_owned()));
         symbols.extend(is_program.then(|| symbol::MAIN.to_owned()));
-        let mut rewritten = Self::rewrite(sysroot, folder, &parts, progress)?;
+        let mut rewritten = Rewritten::of(&parts, sysroot, folder, progress)?;
 
         progress("linking", 0, 1);
         let mut arguments: Vec<OsString> = sysroot.start_files(is_program).map(Into::into).collect();
@@ -229,6 +236,8 @@ impl Link {
             text_in: rewritten.text_in,
             text_out: rewritten.text_out,
             file_size: file.len() as u64,
+            debug_dropped: rewritten.debug_dropped,
+            unchecked_vectors: rewritten.unchecked_vectors,
         })
     }
 
@@ -264,65 +273,6 @@ impl Link {
         Ok(ordinary)
     }
 
-    /// Rewrites every input into its own folder.
-    fn rewrite(
-        sysroot: &Sysroot,
-        folder: &Path,
-        parts: &[Part],
-        progress: Progress<'_>,
-    ) -> Result<Rewritten, Error> {
-        let total: u64 = inputs(parts).map(|input| input.bytes.len() as u64).sum();
-        let mut rewritten = Rewritten::default();
-        let mut done = 0;
-        for (i, part) in parts.iter().enumerate() {
-            let input = match part {
-                Part::Input(input) => input,
-                Part::Option(option) => {
-                    rewritten.arguments.push(option.into());
-                    continue;
-                }
-            };
-            progress("rewriting", done, total);
-            done += input.bytes.len() as u64;
-            let own = folder.join(i.to_string());
-            std::fs::create_dir(&own).map_err(Error::io("create", &own))?;
-            let file_name = Path::new(&input.name).file_name().unwrap_or(input.name.as_ref());
-            let path = match input.kind {
-                Kind::Archive if !input.verbatim => Self::archive(sysroot, input)?,
-                _ => own.join(file_name),
-            };
-            if input.kind == Kind::Object || input.verbatim {
-                let bytes = match input.verbatim {
-                    true => input.bytes.clone(),
-                    false => {
-                        lockgate_rewrite::rewrite_object(&input.name, &input.bytes, sysroot.options())?.bytes
-                    }
-                };
-                std::fs::write(&path, bytes).map_err(Error::io("write", &path))?;
-            }
-            rewritten.text_in += input.text_size();
-            rewritten.text_out += Input::read(&path)?.text_size();
-            rewritten.names.push((path.clone(), input.name.clone()));
-            rewritten.arguments.push(path.into());
-        }
-        progress("rewriting", total, total);
-        Ok(rewritten)
-    }
-
-    /// An archive, rewritten, from the cache.
-    fn archive(sysroot: &Sysroot, input: &Input) -> Result<PathBuf, Error> {
-        let mut key = Key::new("archive");
-        key.add(&[sysroot.options().pinpoint.into()]).add(&input.bytes);
-        let entry = sysroot.cache().entry(&key, |folder| {
-            let options = sysroot.options();
-            let archive =
-                lockgate_rewrite::rewrite_archive(&input.name, &input.bytes, options, &mut |_, _| ())?;
-            let path = folder.join(ARCHIVE);
-            std::fs::write(&path, archive.bytes).map_err(Error::io("write", &path))
-        })?;
-        Ok(entry.join(ARCHIVE))
-    }
-
     /// Parses and verifies the finished file.
     fn verify(&self, file: &[u8]) -> Result<Report, Error> {
         let module = Module::parse(file)?;
@@ -338,19 +288,7 @@ impl Link {
     }
 }
 
-/// Name of the file in an archive's cache entry.
-const ARCHIVE: &str = "archive.a";
-
-#[derive(Default)]
-struct Rewritten {
-    /// For ld, in order.
-    arguments: Vec<OsString>,
-    names: Vec<(PathBuf, String)>,
-    text_in: u64,
-    text_out: u64,
-}
-
-fn inputs(parts: &[Part]) -> impl Iterator<Item = &Input> {
+pub(crate) fn inputs(parts: &[Part]) -> impl Iterator<Item = &Input> {
     parts.iter().filter_map(|part| match part {
         Part::Input(input) => Some(input),
         Part::Option(_) => None,

@@ -20,12 +20,26 @@ const CHANGES: &[Change] = &[
     ("overlap", |m| m.segments[2].address = 0x2000),
     ("not in order", |m| m.segments.swap(1, 2)),
     ("not whole pages", |m| m.segments[2].size -= 1),
+    ("not whole pages, and the image ends there", |m| {
+        m.segments[2].size -= 1;
+        m.image_size -= 1;
+    }),
     ("empty", |m| m.segments[2].size = 0),
+    ("empty, and the image ends there", |m| {
+        (m.segments[2].size, m.image_size) = (0, 0x3000);
+        m.segments[2].bytes.clear();
+    }),
     ("fewer bytes of code than are mapped", |m| m.segments[0].bytes.truncate(4095)),
     ("fewer bytes of constants than are mapped", |m| m.segments[1].bytes.truncate(4095)),
     ("more bytes of data than are mapped", |m| m.segments[2].bytes.resize(0xfe001, 0)),
     ("beyond IMAGE_MAX", |m| m.segments[2].size = 0x4000_0000),
+    ("beyond IMAGE_MAX, as the image says", |m| {
+        (m.segments[2].size, m.image_size) = (0x4000_0000, 0x4000_3000);
+    }),
     ("beyond the address space", |m| m.segments[2].size = u64::MAX - 0xfff),
+    ("around the end of the address space", |m| {
+        (m.segments[2].size, m.image_size) = (u64::MAX - 0xfff, 0x2000);
+    }),
     ("a larger image than its segments", |m| m.image_size += 0x1000),
     ("a smaller image than its segments", |m| m.image_size -= 0x1000),
     ("relocation of code", |m| m.relocations.push(Relocation { at: 0x1000, addend: 0 })),

@@ -2,7 +2,7 @@
 
 mod support;
 
-use lockgate_abi::{gate, window};
+use lockgate_abi::{code, gate, window};
 use lockgate_verify::{Module, ParseError, SegmentKind, verify};
 use support::elf::{CONSTANTS, DATA, FileBuilder, at};
 
@@ -75,6 +75,7 @@ const DAMAGES: &[Damage] = &[
     ("exactly one PT_DYNAMIC", |b| b.headers[6] = b.headers[3]),
     ("thread-local template", |b| b.headers[5][3] = 0x9000),
     ("thread-local template", |b| b.headers[5][5] = 8),
+    ("thread-local template", |b| b.headers[5][5] = window::IMAGE_MAX),
     ("thread-local template", |b| b.headers[5][6] = 24),
     ("thread-local template", |b| b.headers[5][6] = 1 << 20),
     ("dynamic table has no end", |b| b.headers[3][4] = 16),
@@ -98,6 +99,11 @@ const DAMAGES: &[Damage] = &[
     ("does not start with the entry label", |b| b.symbols[0].3 = CONSTANTS),
     ("does not start with the entry label", |b| b.symbols[0].3 = 0xffd),
     ("does not start with the entry label", |b| b.symbols[0].3 = u64::MAX),
+    // The label's bytes, but among the constants: the addend of the first relocation.
+    ("does not start with the entry label", |b| {
+        b.relocations[0][2] = u32::from_le_bytes(code::LABEL).into();
+        b.symbols[0].3 = CONSTANTS + at::RELOCATIONS as u64 + 16;
+    }),
     ("'d' is undefined", |b| b.symbols[1].2 = 0),
     ("'f' is exported twice", |b| b.symbols[1] = b.symbols[0]),
     ("a name lies outside", |b| b.symbols[0].0 = 100),
@@ -161,12 +167,16 @@ fn files_that_are_no_modules_are_refused() {
 
 #[test]
 fn program_headers_that_are_not_mapped_are_refused() {
-    let mut file = FileBuilder::default().build();
-    let headers = file[at::HEADERS..at::HEADERS + 56 * 7].to_vec();
-    let place = file.len() as u64;
-    file.extend(headers);
-    file[32..40].copy_from_slice(&place.to_le_bytes());
-    assert!(refused(&file).what.contains("program headers are not part of the constants"));
+    let legal = FileBuilder::default().build();
+    let headers = legal[at::HEADERS..at::HEADERS + 56 * 7].to_vec();
+    // Behind everything that is mapped, and in the data, which the module can change.
+    for place in [legal.len(), at::DATA + 0x600] {
+        let mut file = legal.clone();
+        file.resize(file.len().max(place + headers.len()), 0);
+        file[place..place + headers.len()].copy_from_slice(&headers);
+        file[32..40].copy_from_slice(&(place as u64).to_le_bytes());
+        assert!(refused(&file).what.contains("program headers are not part of the constants"), "{place:#x}");
+    }
 }
 
 /// `.symtab` gives names for reports; a damaged one is no reason to refuse the module.

@@ -39,6 +39,23 @@ lockgate_load_end:
     ret
     .cfi_endproc
     .size lockgate_load,.-lockgate_load
+
+    .p2align 4
+    .globl lockgate_store
+    .hidden lockgate_store
+    .type lockgate_store,@function
+lockgate_store:
+    .cfi_startproc
+    mov $1,%eax
+    mov %esi,(%rdi)
+    ret
+    .globl lockgate_store_end
+    .hidden lockgate_store_end
+lockgate_store_end:
+    xor %eax,%eax
+    ret
+    .cfi_endproc
+    .size lockgate_store,.-lockgate_store
     "#,
     options(att_syntax)
 );
@@ -53,10 +70,13 @@ pub(crate) struct Loaded {
 unsafe extern "C" {
     /// Copies `length` bytes upwards; returns how many it could not.
     pub(crate) fn lockgate_copy(to: *mut c_void, from: *const c_void, length: usize) -> usize;
-    /// Loads an aligned word in one access.
+    /// Loads an aligned word in one access, before all later accesses.
     pub(crate) fn lockgate_load(from: *const u32) -> Loaded;
+    /// Stores an aligned word in one access, after all earlier accesses; returns 0 if it could not.
+    pub(crate) fn lockgate_store(to: *mut u32, word: u32) -> u32;
     fn lockgate_copy_end();
     fn lockgate_load_end();
+    fn lockgate_store_end();
 }
 
 /// Where a guarded instruction at `rip` resumes after a fault.
@@ -65,6 +85,7 @@ pub(crate) fn end_of(rip: usize) -> Option<usize> {
     [
         (address(lockgate_copy as *const ()), address(lockgate_copy_end as *const ())),
         (address(lockgate_load as *const ()), address(lockgate_load_end as *const ())),
+        (address(lockgate_store as *const ()), address(lockgate_store_end as *const ())),
     ]
     .into_iter()
     .find(|(start, end)| (*start..*end).contains(&rip))

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Folders: [`mod@syscall`] emulated system calls; `call/` the path of a call, readable in execution order; `space/`
-//! address space; `domain/` domains; `module/` loading; `signature/` C signatures; `debug/` names for addresses.
+//! address space; `domain/` domains; [`mod@grant`] memory shared with them; `module/` loading; `signature/` C signatures; `debug/` names for addresses.
 //! The rules that this crate keeps are R1–R24 of `docs/rules.md`.
 
 mod binding;
@@ -24,6 +24,7 @@ mod domain;
 mod error;
 mod fault;
 mod function_sys;
+pub mod grant;
 mod host;
 mod memory;
 mod module;
@@ -44,6 +45,7 @@ pub use error::{
 };
 pub use fault::{Access, Fault, FaultKind, Registers};
 pub use function::{Function, FunctionType};
+pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};
 pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted};
 pub use module::{LoadError, Module};
 pub use policy::{Policy, Properties};

@@ -1,9 +1,11 @@
 //! Rules R7–R10: what lies on control stacks, and where returns lead.
 mod common;
 
-use common::{Guest, host_sys, mappings, peek};
-use lockgate::{Domain, DomainOptions, FaultKind, HostFunction};
-use lockgate_abi::{stack, window};
+use common::{Guest, host_sys, mappings, patience, peek};
+use lockgate::{Domain, DomainOptions, FaultKind, HostFunction, Pointer};
+use lockgate_abi::{PAGE, stack, window};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Return addresses and exit words that were left behind are returned to, from wherever the module likes.
 const STALE: &str = "
@@ -30,16 +32,23 @@ function dig
 function call_host
     call *%gs:0x11080
     ret
-function spin
-    mov $20000000,%eax
-1:  call 2f
-    dec %eax
-    jne 1b
+# The same, with a call of the host at the bottom: 0x90 bytes for each level above it.
+function dig_then_host
+    test %edi,%edi
+    je call_host
+    dec %edi
+    lea -0x88(%rsp),%rsp
+    mov %rdi,-OFF(%rsp)
+    call dig_then_host
+    lea 0x88(%rsp),%rsp
+    mov %rdi,-OFF(%rsp)
     ret
-2:  lea -0x40(%rsp),%rsp
-    mov %rdi,-OFF(%rsp)
-    lea 0x40(%rsp),%rsp
-    mov %rdi,-OFF(%rsp)
+function call_system
+    mov $39,%eax
+    call *%gs:0x11000
+    ret
+function where
+    mov %rsp,%rax
     ret
 ";
 
@@ -55,19 +64,38 @@ fn control_words(domain: &Domain) -> Vec<(u64, u64)> {
     words.into_iter().enumerate().filter(|(_, w)| *w != 0).map(|(i, w)| (low + 8 * i as u64, w)).collect()
 }
 
-/// R7: after calls, gates, nesting and a storm of signals, the control stack holds verified return addresses and
-/// one value from outside: the exit word. Red if a gate pushes before it leaves the control stack, or if handlers
-/// run without the alternate stack.
+/// R7: after calls, gates of each kind, nesting and a storm of signals, the control stack holds verified return
+/// addresses and one value from outside: the exit word. Red if a gate pushes before it leaves the control stack, or
+/// if handlers run without the alternate stack.
 #[test]
 fn r7_only_return_addresses_and_one_exit_word() {
     let nested = HostFunction::new(|domain: &Domain| {
-        domain.bind::<extern "C" fn(i32)>("dig").expect("an export").call(20).expect("it returns");
+        domain.bind::<extern "C" fn(i32) -> i32>("dig").expect("an export").call(20).expect("it returns");
     });
-    let domain = guest().domain_with(DomainOptions::new().gate("host", nested));
-    domain.bind::<extern "C" fn(i32)>("dig").unwrap().call(200).unwrap();
+    let domain = Guest::c_with(
+        "#include <unistd.h>
+         extern void host(void);
+         volatile int sink;
+         int dig(int n) { volatile int v[16]; v[0] = n; return n ? dig(n - 1) + v[0] : 0; }
+         void call_host(void) { host(); sink++; }
+         void call_back(void (*function)(void)) { function(); sink++; }
+         void call_system(void) { sink = getpid(); }
+         __attribute__((noinline)) static void leaf(int n) { volatile int v[16]; v[0] = n; }
+         void spin(int n) { while (n--) leaf(n); }",
+        &["-O1", "-fno-optimize-sibling-calls"],
+    )
+    .gate("void host(void)")
+    .domain_with(DomainOptions::new().gate("host", nested.clone()));
+    domain.bind::<extern "C" fn(i32) -> i32>("dig").unwrap().call(200).unwrap();
     domain.bind::<extern "C" fn()>("call_host").unwrap().call().unwrap();
-    let spin = domain.bind::<extern "C" fn()>("spin").unwrap();
-    let handled = host_sys::signal_storm(|| spin.call().expect("signals do not end calls"));
+    domain.bind::<extern "C" fn()>("call_system").unwrap().call().unwrap();
+    let callback = domain.callback(nested).unwrap();
+    let call_back = domain.bind::<extern "C" fn(Pointer<u8>)>("call_back").unwrap();
+    call_back.call(callback.pointer()).unwrap();
+    let spin = domain.bind::<extern "C" fn(i32)>("spin").unwrap();
+    let handled = host_sys::signal_storm(libc::SIGALRM, || {
+        spin.call(20_000_000).expect("signals do not end calls");
+    });
     assert!(handled > 5, "only {handled} signals were handled");
     let text = domain.base() + window::IMAGE;
     let text = text..text + domain.module().report().text_bytes;
@@ -87,6 +115,7 @@ fn r7_only_return_addresses_and_one_exit_word() {
 /// the continuation is taken from anywhere but the record.
 #[test]
 fn r8_stale_exit_words_return_properly() {
+    let _patience = patience("returns through stale exit words");
     let nested = HostFunction::new(|domain: &Domain| {
         // Leaves an exit word in the middle of the outer call's stack.
         domain.bind::<extern "C" fn(i32)>("dig").expect("an export").call(3).expect("it returns");
@@ -111,6 +140,7 @@ fn r8_stale_exit_words_return_properly() {
 /// R8 for every word of the stack: whatever is returned to, the call ends as a return or a fault.
 #[test]
 fn r8_every_word_is_harmless() {
+    let _patience = patience("returns through every word of the stack");
     let domain = guest().domain_with(DomainOptions::new().time_limit(std::time::Duration::from_millis(50)));
     let dig = domain.bind::<extern "C" fn(i32)>("dig").unwrap();
     dig.call(30).unwrap();
@@ -140,19 +170,74 @@ fn r9_nothing_lies_above_the_exit_word() {
     }
 }
 
-/// R10: slots of different domains are at least a guard apart.
+/// R9: a call back into a domain that waits for the host starts below the domain's live frames. Red if the gate
+/// leaves the thread's place on the stack where it is.
 #[test]
-fn r10_control_stacks_of_domains_are_far_apart() {
-    let module = guest().module();
-    let domains: Vec<_> = (0..4).map(|_| Domain::new(&module, DomainOptions::new()).unwrap()).collect();
-    for domain in &domains {
-        domain.bind::<extern "C" fn(i32)>("dig").unwrap().call(1).unwrap();
-        let control = domain.base() + window::CONTROL..domain.base() + window::CONTROL_END;
-        let usable: Vec<_> =
-            mappings(control.start, control.end).into_iter().filter(|m| m.rights.starts_with("rw")).collect();
-        assert_eq!(usable.len(), 1, "{usable:x?}");
-        assert!(
-            usable[0].start >= control.start + stack::GUARD && usable[0].end + stack::GUARD <= control.end
-        );
+fn r9_nested_entries_start_below_live_frames() {
+    const LEVELS: i32 = 4;
+    let live = |domain: &Domain, top: u64| -> Vec<_> {
+        let frames = top - 0x90 * LEVELS as u64..=top;
+        control_words(domain).into_iter().filter(|(at, _)| frames.contains(at)).collect()
+    };
+    let top = Arc::new(AtomicU64::new(0));
+    let outer = top.clone();
+    let nested = HostFunction::new(move |domain: &Domain| {
+        let top = outer.load(Ordering::Relaxed);
+        let before = live(domain, top);
+        assert!(before.len() > LEVELS as usize, "{before:x?}");
+        domain.bind::<extern "C" fn(i32)>("dig").expect("an export").call(20).expect("it returns");
+        assert_eq!(live(domain, top), before, "the nested call wrote among live frames");
+    });
+    let domain = guest().domain_with(DomainOptions::new().gate("host", nested));
+    top.store(domain.bind::<extern "C" fn() -> u64>("where").unwrap().call().unwrap(), Ordering::Relaxed);
+    domain.bind::<extern "C" fn(i32)>("dig_then_host").unwrap().call(LEVELS).unwrap();
+}
+
+/// R9: when nothing is live, calls start at the top again, however the call before ended. Red if a gate does not
+/// give the thread's place back.
+#[test]
+fn r9_calls_start_at_the_top_again() {
+    let panics = Arc::new(AtomicBool::new(false));
+    let panicking = panics.clone();
+    let host = HostFunction::new(move |_: &Domain| assert!(!panicking.load(Ordering::Relaxed)));
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    let place = domain.bind::<extern "C" fn() -> u64>("where").unwrap();
+    let top = place.call().unwrap();
+    for (name, panic) in [("call_system", false), ("call_host", false), ("call_host", true)] {
+        panics.store(panic, Ordering::Relaxed);
+        let result = domain.bind::<extern "C" fn()>(name).unwrap().call();
+        assert_eq!(result.is_err(), panic, "{name}: {result:?}");
+        assert_eq!(place.call().unwrap(), top, "{name}, panic: {panic}");
     }
+}
+
+/// R10: around every usable control stack, of any thread of any domain, lies a guard. Red if slots are packed.
+#[test]
+fn r10_control_stacks_are_far_apart() {
+    let module = guest().module();
+    let largest = || DomainOptions::new().stack_size(stack::MAX_SIZE).memory_limit(1 << 30);
+    assert!(Domain::new(&module, largest().stack_size(stack::MAX_SIZE + PAGE)).is_err());
+    let domains: Vec<_> = (0..4).map(|_| Domain::new(&module, largest()).unwrap()).collect();
+    let enter = || {
+        for domain in &domains {
+            domain.bind::<extern "C" fn(i32)>("dig").unwrap().call(1).unwrap();
+        }
+    };
+    let usable = |start, end| mappings(start, end).into_iter().filter(|m| m.accessible());
+    let check = || {
+        enter();
+        for domain in &domains {
+            let control = domain.base() + window::CONTROL..domain.base() + window::CONTROL_END;
+            let stacks: Vec<_> = usable(control.start, control.end).collect();
+            assert_eq!(stacks.len(), 2, "one for each thread: {stacks:x?}");
+            for stack in stacks {
+                let near = usable(stack.start - stack::GUARD, stack.end + stack::GUARD).count();
+                assert_eq!(near, 1, "something lies within a guard's length of {stack:x?}");
+            }
+        }
+    };
+    enter();
+    std::thread::scope(|scope| {
+        scope.spawn(check);
+    });
 }

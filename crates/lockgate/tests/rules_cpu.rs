@@ -4,7 +4,7 @@ mod common;
 use common::{Guest, host_sys};
 use lockgate::{Domain, DomainOptions, HostFunction};
 
-const X87: &str = "
+const SOURCE: &str = "
 # Eight values on the register stack, an unmasked division by zero pending, another control word.
 function dirty
     fninit
@@ -50,6 +50,22 @@ function dirty_then_host
     lea 8(%rsp),%rsp
     mov %rax,-OFF(%rsp)
     ret
+function full_then_host
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call full
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    ret
+function divide_then_host
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call divide
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    ret
 # The control word that the domain set is its own when the host's function has returned.
 function control_survives
     lea -8(%rsp),%rsp
@@ -71,6 +87,18 @@ function environment
     mov -64+20-OFF(%rsp),%ecx
     or %ecx,%eax
     ret
+# The same after a call of the host.
+function environment_after_host
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call *%gs:0x11080
+    fnstenv -64-OFF(%rsp)
+    mov -64+12-OFF(%rsp),%eax
+    mov -64+20-OFF(%rsp),%ecx
+    or %ecx,%eax
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
 function mxcsr
     movl $0xffc0,-8-OFF(%rsp)
     ldmxcsr -8-OFF(%rsp)
@@ -83,13 +111,35 @@ function mxcsr_then_host
     lea 8(%rsp),%rsp
     mov %rax,-OFF(%rsp)
     ret
+# The MXCSR that the domain set is its own when the host's function has returned.
+function mxcsr_survives
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call mxcsr
+    call *%gs:0x11080
+    stmxcsr -OFF(%rsp)
+    mov -OFF(%rsp),%eax
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+function upper_halves
+    vpcmpeqd %ymm0,%ymm0,%ymm0
+    ret
 ";
 
-fn guest() -> Guest {
-    Guest::assembly(X87).gate("void host(void)")
+/// A domain whose import does `host`.
+fn domain(host: impl Fn() + Send + Sync + 'static) -> Domain {
+    let host = HostFunction::new(move |_: &Domain| host());
+    Guest::assembly(SOURCE).gate("void host(void)").domain_with(DomainOptions::new().gate("host", host))
 }
 
-fn use_x87(_: &Domain) {
+/// Calls an export; what it leaves in eax.
+fn call(domain: &Domain, name: &str) -> u32 {
+    domain.bind::<extern "C" fn() -> u32>(name).unwrap().call().unwrap()
+}
+
+/// Panics unless the x87 works as if nobody else had used it: no exception fires, the register stack is empty.
+fn use_x87() {
     assert_eq!(host_sys::x87_sum(), 36.0);
 }
 
@@ -97,11 +147,11 @@ fn use_x87(_: &Domain) {
 /// (the control word stays), or without `emms` (the register stack stays).
 #[test]
 fn r17_the_x87_is_clean_after_a_call() {
-    let domain = guest().domain();
+    let domain = domain(|| ());
     let before = host_sys::cpu_state();
     for name in ["dirty", "full", "rounding", "divide"] {
-        domain.bind::<extern "C" fn()>(name).unwrap().call().unwrap();
-        assert_eq!(host_sys::x87_sum(), 36.0, "{name}: no exception, and the register stack is empty");
+        call(&domain, name);
+        use_x87();
         assert_eq!(host_sys::cpu_state(), before, "{name}");
     }
 }
@@ -110,13 +160,14 @@ fn r17_the_x87_is_clean_after_a_call() {
 /// without the test of the masks before `emms`.
 #[test]
 fn r17_pending_exceptions_do_not_fire_under_an_unmasked_control_word() {
-    let domain = guest().domain();
-    let divide = domain.bind::<extern "C" fn()>("divide").unwrap();
+    let domain = domain(use_x87);
     const DIVISION_UNMASKED: u16 = 0x037b;
     host_sys::with_x87_control(DIVISION_UNMASKED, || {
-        divide.call().unwrap();
-        assert_eq!(host_sys::x87_sum(), 36.0);
-        assert_eq!(host_sys::cpu_state().1, DIVISION_UNMASKED);
+        for name in ["divide", "divide_then_host"] {
+            call(&domain, name);
+            use_x87();
+            assert_eq!(host_sys::cpu_state().1, DIVISION_UNMASKED, "{name}");
+        }
     });
 }
 
@@ -124,37 +175,47 @@ fn r17_pending_exceptions_do_not_fire_under_an_unmasked_control_word() {
 #[test]
 fn r17_the_x87_is_clean_in_host_functions() {
     let before = host_sys::cpu_state();
-    let host = HostFunction::new(move |domain: &Domain| {
-        use_x87(domain);
+    let domain = domain(move || {
+        use_x87();
         assert_eq!(host_sys::cpu_state(), before);
     });
-    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
-    domain.bind::<extern "C" fn()>("dirty_then_host").unwrap().call().unwrap();
-    let control = domain.bind::<extern "C" fn() -> i32>("control_survives").unwrap();
-    assert_eq!(control.call().unwrap(), 0x0c7f);
+    for name in ["dirty_then_host", "full_then_host"] {
+        call(&domain, name);
+    }
+    assert_eq!(call(&domain, "control_survives"), 0x0c7f);
 }
 
-/// R17 for MXCSR: the host's, in host functions and after the call. Red without `ldmxcsr` in proxy or gate.
+/// R17 for MXCSR: the host's, in host functions and after the call; and the domain's own again after a host
+/// function. Red without `ldmxcsr` in proxy or gate.
 #[test]
 fn r17_mxcsr_is_the_hosts() {
     let before = host_sys::cpu_state();
-    let host = HostFunction::new(move |_: &Domain| assert_eq!(host_sys::cpu_state(), before));
-    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    let domain = domain(move || assert_eq!(host_sys::cpu_state(), before));
     for name in ["mxcsr", "mxcsr_then_host"] {
-        domain.bind::<extern "C" fn()>(name).unwrap().call().unwrap();
+        call(&domain, name);
         assert_eq!(host_sys::cpu_state(), before, "{name}");
     }
+    assert_eq!(call(&domain, "mxcsr_survives"), 0xffc0);
 }
 
-/// R18: fnstenv does not show where the host's last x87 instruction or its data was. Red without `fninit` on the way
-/// in.
+/// R17 for the upper halves of vector registers, which make the host's SSE slow while they are in use. Red without
+/// `vzeroupper`.
+#[test]
+fn r17_upper_vector_halves_are_clean() {
+    let domain = domain(|| ());
+    let upper_halves = domain.bind::<extern "C" fn()>("upper_halves").unwrap();
+    upper_halves.call().unwrap();
+    assert!(!host_sys::upper_vector_halves_are_used());
+}
+
+/// R18: fnstenv does not show where the host's last x87 instruction or its data was, at the start of a call or after
+/// one of the host's functions. Red without `fninit` on the way in.
 #[test]
 fn r18_the_x87_environment_shows_nothing_of_the_host() {
-    let domain = guest().domain();
-    let environment = domain.bind::<extern "C" fn() -> u32>("environment").unwrap();
-    for _ in 0..3 {
-        assert_eq!(host_sys::x87_sum(), 36.0);
-        assert_eq!(environment.call().unwrap(), 0, "an address of the host's shows");
+    let domain = domain(use_x87);
+    for name in ["environment", "environment_after_host"] {
+        use_x87();
+        assert_eq!(call(&domain, name), 0, "{name}: an address of the host's shows");
     }
 }
 
@@ -163,9 +224,15 @@ fn r18_the_x87_environment_shows_nothing_of_the_host() {
 #[test]
 fn r19_gs_is_compared_with_the_hardware() {
     let meddle = HostFunction::new(|_: &Domain| host_sys::set_gs(0x1234_5000));
-    let domain = Guest::c("extern void host(void); static int n; static int *volatile at = &n; int count(void) { return ++*at; } int meddle(void) { ++*at; host(); return ++*at; }")
-        .gate("void host(void)")
-        .domain_with(DomainOptions::new().gate("host", meddle));
+    let domain = Guest::c(
+        "extern void host(void);
+         static int n;
+         static int *volatile at = &n;
+         int count(void) { return ++*at; }
+         int meddle(void) { ++*at; host(); return ++*at; }",
+    )
+    .gate("void host(void)")
+    .domain_with(DomainOptions::new().gate("host", meddle));
     let count = domain.bind::<extern "C" fn() -> i32>("count").unwrap();
     assert_eq!(count.call().unwrap(), 1);
     host_sys::set_gs(0);

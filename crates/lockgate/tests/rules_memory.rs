@@ -7,6 +7,7 @@ use lockgate::{
     CallError, Domain, DomainOptions, FaultKind, HostError, LoadError, Module, Pointer, ResetError,
 };
 use lockgate_abi::{PAGE, code, stack, window};
+use std::sync::mpsc::channel;
 
 /// Raw system calls, so that the guest asks for exactly what the attack needs.
 const SERVICES: &str = r#"
@@ -26,6 +27,11 @@ long heap(long to) { return syscall(SYS_brk, to); }
 long touch(long at) { return ++*(volatile long *)at; }
 "#;
 
+/// Without debug information, and so without signatures: attacks pass what they like.
+fn services() -> Guest {
+    Guest::c_with(SERVICES, &["-O2"])
+}
+
 const RW: i32 = 3;
 const RX: i32 = 5;
 const FIXED: i32 = 0x10;
@@ -34,7 +40,7 @@ struct Services(Domain);
 
 impl Services {
     fn new() -> Services {
-        Services(Guest::c(SERVICES).domain_with(DomainOptions::new().memory_limit(1 << 30)))
+        Services(services().domain_with(DomainOptions::new().memory_limit(1 << 30)))
     }
 
     fn call(&self, name: &str, arguments: [i64; 4]) -> i64 {
@@ -74,6 +80,27 @@ fn r1_the_stride_never_has_a_hole() {
             covered = mapping.end;
         }
         assert!(covered >= end, "a hole at {covered:#x}");
+    }
+}
+
+/// R1: what is not mapped for the domain is inaccessible, but taken. Red if the reservation can be read or is given
+/// back.
+#[test]
+fn r1_what_is_not_mapped_is_reserved_and_inaccessible() {
+    let guest = Services::new();
+    let base = guest.0.base();
+    for (start, end) in [
+        (0, window::HEADER),
+        (window::SHARED, window::STACKS),
+        (window::SIZE - stack::GUARD, window::CONTROL + stack::GUARD),
+        (window::CONTROL_END, window::STRIDE),
+    ] {
+        let inside = mappings(base + start, base + end);
+        let covered = inside.windows(2).all(|pair| pair[0].end == pair[1].start);
+        let ends = inside.first().zip(inside.last());
+        let whole = ends.is_some_and(|(f, l)| f.start <= base + start && l.end >= base + end);
+        assert!(covered && whole, "a hole in {start:#x}..{end:#x}: {inside:x?}");
+        assert!(inside.iter().all(|m| !m.accessible()), "{inside:x?}");
     }
 }
 
@@ -157,10 +184,27 @@ fn r3_sealed_ranges_cannot_be_changed() {
     assert!(before == after, "sealed bytes changed");
 }
 
+/// R3: the module itself cannot write what is sealed. Red if header and gate table stay writable once they are
+/// filled, or if code or constants are mapped with more rights.
+#[test]
+fn r3_the_module_cannot_write_sealed_ranges() {
+    let guest = Services::new();
+    let touch = guest.0.bind::<extern "C" fn(u64) -> i64>("touch").unwrap();
+    let image = guest.0.base() + window::IMAGE;
+    let constants = mappings(image, image + (1 << 20)).into_iter().find(|m| m.rights == "r--p");
+    let constants = constants.expect("every module has constants").start - guest.0.base();
+    for offset in
+        [window::HEADER, window::GATE_TABLE, window::GATE_TABLE + 8, window::STUBS, window::IMAGE, constants]
+    {
+        let error = touch.call(guest.0.base() + offset).expect_err("a write of a sealed page");
+        assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Segv, "{offset:#x}: {error}");
+    }
+}
+
 /// R3: with `seal`, the kernel itself refuses changes by anybody (Linux 6.10). Red if `write_header` does not seal.
 #[test]
 fn r3_sealed_domains_resist_the_host_itself() {
-    let domain = Guest::c(SERVICES).domain_with(DomainOptions::new().seal(true));
+    let domain = services().domain_with(DomainOptions::new().seal(true));
     for offset in [window::HEADER, window::GATE_TABLE, window::STUBS, window::IMAGE] {
         let flags = vm_flags(domain.base() + offset);
         assert!(flags.contains("sl") || !kernel_seals(), "{offset:#x} is not sealed: {flags}");
@@ -194,7 +238,7 @@ fn kernel_seals() -> bool {
 /// R3: the memory file behind code and constants takes no writes. Red without F_SEAL_WRITE in `Image::new`.
 #[test]
 fn r3_the_module_file_is_sealed() {
-    let _module = Guest::c(SERVICES).module();
+    let _module = services().module();
     let mut found = 0;
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         let target = std::fs::read_link(entry.path()).unwrap_or_default();
@@ -204,6 +248,7 @@ fn r3_the_module_file_is_sealed() {
             use std::os::unix::fs::FileExt;
             assert!(file.write_at(b"attack", 0x2000).is_err(), "the image can be written");
             assert!(file.set_len(0).is_err(), "the image can be cut");
+            assert!(file.set_len(1 << 30).is_err(), "the image can be extended");
         }
     }
     assert!(found > 0);
@@ -247,6 +292,27 @@ fn child_opens_a_module() {
     }
 }
 
+/// R4: a process in which something lies at address zero is refused: a zero word would be a legal target of `ret`.
+/// Red without the check in `host::prepare`, where the kernel lets anybody map that page (CAP_SYS_RAWIO).
+#[test]
+fn r4_a_mapped_page_zero_is_refused() {
+    let output = in_child("child_maps_page_zero");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("refused: PageZero") || text.contains("the kernel forbids it"), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r4_a_mapped_page_zero_is_refused"]
+fn child_maps_page_zero() {
+    if !host_sys::map_page_zero() {
+        return println!("the kernel forbids it");
+    }
+    match Module::from_bytes(b"") {
+        Err(LoadError::Host(error @ HostError::PageZero)) => println!("refused: {error:?}"),
+        other => println!("not refused: {other:?}"),
+    }
+}
+
 /// R5, R10: address space that another module gets holds nothing of the first: no return address, no code, no heap.
 /// Red if `Stride::drop` keeps pages.
 #[test]
@@ -280,11 +346,45 @@ fn r5_r10_strides_are_empty_when_used_again() {
 /// R5: a domain cannot be reset while anybody could be inside. Red without the check in `Domain::reset`.
 #[test]
 fn r5_reset_needs_all_bindings_gone() {
-    let mut domain = Guest::c(SERVICES).domain();
+    let mut domain = services().domain();
     let touch = domain.bind::<extern "C" fn(i64) -> i64>("touch").unwrap();
     assert!(matches!(domain.reset(), Err(ResetError::InUse(_))));
     drop(touch);
     domain.reset().unwrap();
+}
+
+/// R5: a reset leaves no return address on any control stack, of threads that are elsewhere now as well. Red if
+/// `Core::empty` keeps the stacks.
+#[test]
+fn r5_a_reset_empties_the_control_stacks() {
+    let source = "int deep(int n) { volatile int v[64]; v[0] = n; return n ? deep(n - 1) + v[0] : 0; }";
+    let mut domain = Guest::c(source).domain();
+    let used = |domain: &Domain| {
+        [0, 1].map(|slot| {
+            let top = domain.base() + window::CONTROL + slot * stack::SLOT + stack::TOP;
+            peek(top - 0x8000, 0x1000).unwrap().into_iter().filter(|word| *word != 0).count()
+        })
+    };
+    let fresh = used(&domain);
+    let call = |domain: &Domain| {
+        let deep = domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap();
+        move || assert!(deep.call(500).unwrap() > 0)
+    };
+    call(&domain)();
+    let second = call(&domain);
+    let ((called, wait), (leave, left)) = (channel(), channel::<()>());
+    let thread = std::thread::spawn(move || {
+        second();
+        drop(second);
+        called.send(()).unwrap();
+        left.recv().unwrap_err();
+    });
+    wait.recv().unwrap();
+    assert!(used(&domain).into_iter().zip(fresh).all(|(used, fresh)| used > fresh + 20));
+    domain.reset().unwrap();
+    assert_eq!(used(&domain), fresh, "return addresses of before the reset are left");
+    drop(leave);
+    thread.join().unwrap();
 }
 
 /// R6: the kernel's own file systems are not granted. Red without the check in `Grants::directory`.
@@ -298,7 +398,7 @@ fn r6_procfs_is_never_granted() {
 /// The memory limit holds, and what it refuses is an error inside, not a fault.
 #[test]
 fn the_memory_limit_holds() {
-    let domain = Guest::c(SERVICES).domain_with(DomainOptions::new().memory_limit(8 << 20));
+    let domain = services().domain_with(DomainOptions::new().memory_limit(8 << 20));
     let map = domain.bind::<extern "C" fn(i64, i64, i32, i32) -> i64>("map").unwrap();
     let mut got = 0;
     while map.call(0, 1 << 20, RW, 0).unwrap() > 0 {

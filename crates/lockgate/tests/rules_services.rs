@@ -2,9 +2,10 @@
 mod common;
 
 use common::{Guest, host_sys, mappings, peek};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer};
 use lockgate_abi::{gate, stack, window};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 const JUMPS: &str = r#"
 #include <setjmp.h>
@@ -76,9 +77,7 @@ fn r22_memory_stays_while_a_thread_is_inside() {
 /// R22: what a thread's stacks held is gone when the thread is. Red if `Core::release` keeps the pages.
 #[test]
 fn r22_stacks_of_ended_threads_are_gone() {
-    let domain =
-        Guest::c("int deep(int n) { volatile int v[64]; v[0] = n; return n ? deep(n - 1) + v[0] : 0; }")
-            .domain();
+    let domain = Guest::c(DEEP).domain();
     let deep = domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap();
     let accessible = || {
         let area = domain.base() + window::STACKS..domain.base() + window::CONTROL_END;
@@ -98,6 +97,65 @@ fn r22_stacks_of_ended_threads_are_gone() {
         std::thread::yield_now();
     }
     assert_eq!(accessible(), alone);
+}
+
+/// A function whose calls leave words on both stacks.
+const DEEP: &str = "int deep(int n) { volatile int v[64]; v[0] = n; return n ? deep(n - 1) + v[0] : 0; }";
+
+/// R22: the first thread's slot keeps the storage at its top for the next thread, and nothing below. Red if
+/// `Core::release` keeps either stack's pages.
+#[test]
+fn r22_the_first_threads_stacks_are_empty_when_it_has_ended() {
+    // The start block stays: the count of arguments, one argument, its end, then the environment.
+    let source = format!("{DEEP} extern char **environ; char **start(void) {{ return environ - 3; }}");
+    let module = Guest::c(&source).module();
+    let first = std::thread::spawn(move || {
+        let domain = Domain::new(&module, DomainOptions::new()).unwrap();
+        domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap().call(100).unwrap();
+        let start = domain.bind::<extern "C" fn() -> Pointer<u64>>("start").unwrap().call().unwrap();
+        (domain, start.offset())
+    });
+    let (domain, start) = first.join().unwrap();
+    let used = || {
+        [start, window::CONTROL + stack::TOP].map(|top| {
+            let words = peek(domain.base() + top - 0x8000, 0x1000).expect("the slot is mapped");
+            words.into_iter().filter(|word| *word != 0).count()
+        })
+    };
+    assert_eq!(used(), [0, 0], "words of a thread that has ended");
+    let deep = domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap();
+    assert_eq!(deep.call(100).unwrap(), 5050);
+    assert!(used().iter().all(|words| *words > 20), "the test looks where words would be");
+}
+
+/// R22: a thread that was in a domain that is gone is not let into the next one in the same place with the old one's
+/// stack. Red if `Core::drop` leaves the domain in slot tables.
+#[test]
+fn r22_slot_tables_forget_domains_that_are_gone() {
+    type Work = Box<dyn FnOnce() + Send>;
+    let module = Guest::c(DEEP).module();
+    let (send, receive) = channel::<Work>();
+    let (done, finished) = channel();
+    let thread = std::thread::spawn(move || {
+        for work in receive {
+            work();
+            done.send(()).expect("the test waits");
+        }
+    });
+    let call = |domain: &Domain| {
+        let deep = domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap();
+        send.send(Box::new(move || assert_eq!(deep.call(1).expect("it is let in"), 1))).unwrap();
+        finished.recv().expect("the thread lives");
+    };
+    let first = Domain::new(&module, DomainOptions::new()).unwrap();
+    let base = first.base();
+    call(&first);
+    drop(first);
+    // Other tests take strides, too: look for ours among a few.
+    let domains: Vec<_> = (0..64).map(|_| Domain::new(&module, DomainOptions::new()).unwrap()).collect();
+    call(domains.iter().find(|d| d.base() == base).expect("the stride is used again"));
+    drop(send);
+    thread.join().unwrap();
 }
 
 /// R22: thread slots are used again, and thread-local storage of the module follows the thread.
@@ -160,7 +218,6 @@ fn r23_unreadable_arguments_end_the_call() {
 /// R23: typed reads of memory that is not there are errors.
 #[test]
 fn r23_reads_and_writes_of_unmapped_memory_are_errors() {
-    use lockgate::Pointer;
     let domain = Guest::c("int f(void) { return 1; }").domain();
     for offset in [0, 8, window::HEADER - 8, 0x7000_0000, window::SIZE - 4, window::STACKS] {
         let pointer = Pointer::<u64>::from_address(domain.base() + offset);
@@ -170,6 +227,31 @@ fn r23_reads_and_writes_of_unmapped_memory_are_errors() {
     for offset in [window::HEADER, window::STUBS, window::IMAGE] {
         let pointer = Pointer::<u64>::from_address(domain.base() + offset);
         assert!(domain.read(pointer).is_ok() && domain.write(pointer, 1).is_err(), "{offset:#x}");
+    }
+}
+
+/// R23: system calls on memory that is not there, or not to be written, are errors of the call. Red without the
+/// guarded copy or the guarded load: the host faults.
+#[test]
+fn r23_system_calls_on_unmapped_memory_are_errors() {
+    let domain = Guest::c(
+        "#include <errno.h>
+         #include <unistd.h>
+         long ask(long number, long a, long b, long c) { return syscall(number, a, b, c, 0) < 0 ? -errno : 0; }",
+    )
+    .domain();
+    let ask = domain.bind::<extern "C" fn(i64, i64, i64, i64) -> i64>("ask").unwrap();
+    for offset in [0, 0x7000_0000, window::STACKS, window::SIZE - 64] {
+        let at = (domain.base() + offset) as i64;
+        for (number, [a, b, c]) in [
+            (libc::SYS_futex, [at, 0, 0]),
+            (libc::SYS_clock_gettime, [0, at, 0]),
+            (libc::SYS_getrandom, [at, 64, 0]),
+            (libc::SYS_nanosleep, [at, 0, 0]),
+        ] {
+            let result = ask.call(number, a, b, c).unwrap();
+            assert_eq!(result, -i64::from(libc::EFAULT), "system call {number} with {offset:#x}");
+        }
     }
 }
 

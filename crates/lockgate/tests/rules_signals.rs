@@ -1,8 +1,10 @@
 //! Rules R11–R16: signals, faults, and what a host's handlers may do around domains.
 mod common;
 
-use common::{Guest, host_sys, in_child};
+use common::{Guest, host_sys, in_child, patience};
 use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
+use std::cell::RefCell;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 
 const SOURCE: &str = r#"
@@ -11,6 +13,7 @@ volatile long sink;
 long spin(long n) { long s = 0; for (long i = 0; i < n; i++) s += sink++; return s; }
 void crash(void) { *(volatile int *)8 = 1; }
 int fine(void) { return 7; }
+long where(void) { return (long)__builtin_frame_address(0); }
 void call_host(void) { host(); }
 static int kept;
 static int *volatile at = &kept;
@@ -63,7 +66,7 @@ fn r11_cancellation_runs_on_the_alternate_stack() {
 fn r12_signals_in_domains_are_handled_on_the_alternate_stack() {
     let domain = guest().domain();
     let spin = domain.bind::<extern "C" fn(i64) -> i64>("spin").unwrap();
-    let handled = host_sys::signal_storm(|| {
+    let handled = host_sys::signal_storm(libc::SIGALRM, || {
         spin.call(50_000_000).unwrap();
     });
     assert!(handled > 3);
@@ -96,6 +99,37 @@ fn r12_the_alternate_stack_stays_while_a_domain_is_active() {
     assert!(host_sys::alternate_stack_size().is_some());
 }
 
+/// Calls when the thread's own values are dropped.
+struct CallsAtTheEnd(Function<extern "C" fn() -> i32>, Sender<Result<i32, CallError>>);
+
+impl Drop for CallsAtTheEnd {
+    fn drop(&mut self) {
+        self.1.send(self.0.call()).expect("the test waits");
+    }
+}
+
+thread_local! {
+    static AT_THE_END: RefCell<Option<CallsAtTheEnd>> = const { RefCell::new(None) };
+}
+
+/// R12: a thread that ends has given its record and its alternate stack back; proxies refuse it. Red if its block
+/// still says that it may enter.
+#[test]
+fn r12_threads_that_have_left_are_refused() {
+    let domain = guest().domain();
+    let (send, receive) = channel();
+    let fine = || domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Made before the library's own value of the thread, so dropped after it.
+            AT_THE_END.set(Some(CallsAtTheEnd(fine(), send)));
+            assert_eq!(fine().call().unwrap(), 7);
+        });
+    });
+    let result = receive.recv().unwrap();
+    assert!(matches!(result, Err(CallError::ThreadEnding)), "{result:?}");
+}
+
 static FROM_HANDLER: OnceLock<Function<extern "C" fn() -> i32>> = OnceLock::new();
 static HANDLER_SAW: Mutex<Option<String>> = Mutex::new(None);
 
@@ -113,6 +147,7 @@ fn call_from_handler() {
 /// alternate stack in the proxy.
 #[test]
 fn r13_calls_from_signal_handlers_are_refused() {
+    let _patience = patience("calls from a signal handler");
     let host = HostFunction::new(|_: &Domain| host_sys::raise_with(libc::SIGUSR1, call_from_handler));
     let domain = guest().domain_with(DomainOptions::new().gate("host", host));
     FROM_HANDLER.set(domain.bind::<extern "C" fn() -> i32>("fine").unwrap()).unwrap();
@@ -128,6 +163,7 @@ fn r13_calls_from_signal_handlers_are_refused() {
 /// attribution goes by rip or si_addr.
 #[test]
 fn r14_faults_belong_to_the_innermost_entry() {
+    let _patience = patience("faults of a domain");
     let module = Guest::assembly(
         "# A return through a zero word: rip and si_addr are 0, rsp is 8 further.
          function return_to_zero
@@ -171,12 +207,44 @@ fn r14_host_faults_stay_the_hosts() {
 #[test]
 #[ignore = "run by r14_host_faults_stay_the_hosts"]
 fn child_faults_in_a_gate() {
+    let _patience = patience("a fault of the host's");
     let host = HostFunction::new(|_: &Domain| {
         println!("about to fault");
         host_sys::read_address_16();
     });
     let domain = guest().domain_with(DomainOptions::new().gate("host", host));
     println!("survived: {:?}", domain.bind::<extern "C" fn()>("call_host").unwrap().call());
+}
+
+/// R14: a handler of the host that interrupts a domain and faults is the host's fault: the innermost record is the
+/// domain's entry, but the code runs on the alternate stack. Red without that comparison.
+#[test]
+fn r14_faults_of_handlers_stay_the_hosts() {
+    use std::os::unix::process::ExitStatusExt;
+    let output = in_child("child_faults_in_a_handler");
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r14_faults_of_handlers_stay_the_hosts"]
+fn child_faults_in_a_handler() {
+    let _patience = patience("a fault of a handler");
+    let domain = guest().domain();
+    let spin = domain.bind::<extern "C" fn(i64) -> i64>("spin").unwrap();
+    spin.call(1).unwrap();
+    host_sys::storm_of_faulting_handlers(libc::SIGALRM, || println!("{:?}", spin.call(1 << 40)));
+}
+
+/// R14: a fault signal that somebody sent says nothing about the domain that it finds: the host's handler gets it. Red
+/// if attribution forgets `si_code`.
+#[test]
+fn r14_signals_that_were_sent_go_to_the_host() {
+    let domain = guest().domain();
+    let spin = domain.bind::<extern "C" fn(i64) -> i64>("spin").unwrap();
+    let handled = host_sys::signal_storm(libc::SIGTRAP, || {
+        spin.call(50_000_000).expect("nothing is wrong with the domain");
+    });
+    assert!(handled > 3);
 }
 
 /// The host's own SIGSEGV handler is chained: it sees the host's faults and not the domains'.
@@ -218,26 +286,66 @@ fn r15_faults_resume_with_the_hosts_state() {
     )
     .domain();
     let crash = domain.bind::<extern "C" fn()>("dirty_then_crash").unwrap();
-    let before = host_sys::cpu_state();
-    for _ in 0..3 {
-        assert_eq!(crash.call().unwrap_err().fault().unwrap().kind(), FaultKind::Segv);
-        assert_eq!(host_sys::cpu_state(), before);
-        assert_eq!(host_sys::x87_sum(), 36.0, "the register stack is empty");
+    let check = || {
+        let before = host_sys::cpu_state();
+        for _ in 0..3 {
+            assert_eq!(crash.call().unwrap_err().fault().unwrap().kind(), FaultKind::Segv);
+            assert_eq!(host_sys::cpu_state(), before);
+            assert_eq!(host_sys::x87_sum(), 36.0, "the register stack is empty");
+        }
+    };
+    check();
+    const ROUNDING_TO_ZERO: u16 = 0x0f7f;
+    host_sys::with_x87_control(ROUNDING_TO_ZERO, check);
+}
+
+/// R15: a fault in a nested domain leaves the inner window's gs: the gate restores the outer's. Red without the
+/// comparison in the gate.
+#[test]
+fn r15_gs_is_the_outer_domains_after_a_fault_in_an_inner_one() {
+    let inner = guest().domain();
+    let host = HostFunction::new(move |_: &Domain| {
+        inner.bind::<extern "C" fn()>("crash").unwrap().call().expect_err("a null pointer");
+    });
+    let outer = guest().domain_with(DomainOptions::new().gate("host", host));
+    let then = outer.bind::<extern "C" fn(i32) -> i32>("call_host_then").unwrap();
+    for x in 0..100 {
+        assert_eq!(then.call(x).unwrap(), x + 1);
     }
 }
 
 /// R16: a host function that longjmps over domains leaves records, slots and gs behind; the next calls repair them. Red
-/// without `repair`: the next call asks to be admitted for ever.
+/// without `repair` (the next call asks to be admitted for ever), or if it leaves the thread's place on the stack where
+/// the gate put it.
 #[test]
 fn r16_longjmp_over_domains_is_repaired() {
     let host = HostFunction::new(|_: &Domain| host_sys::jump_out());
     let domain = guest().domain_with(DomainOptions::new().gate("host", host));
     let call_host = domain.bind::<extern "C" fn()>("call_host").unwrap();
     let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    let _patience = patience("calls after a jump over a domain");
+    let place = domain.bind::<extern "C" fn() -> i64>("where").unwrap();
+    let top = place.call().unwrap();
     for _ in 0..5_000 {
         assert!(host_sys::jumped_out(|| drop(call_host.call())), "the host function jumps");
     }
     assert_eq!(fine.call().unwrap(), 7);
+    assert_eq!(place.call().unwrap(), top, "calls start at the top again");
+}
+
+/// R16: a time limit goes with the call that was jumped over, and the next call has its own. Red if `repair` leaves the
+/// old one in force: nothing stops the next call then.
+#[test]
+fn r16_time_limits_end_with_calls_that_were_jumped_over() {
+    let _patience = patience("an endless call after a jump over one with a time limit");
+    let host = HostFunction::new(|_: &Domain| host_sys::jump_out());
+    let limit = std::time::Duration::from_millis(50);
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host).time_limit(limit));
+    let call_host = domain.bind::<extern "C" fn()>("call_host").unwrap();
+    assert!(host_sys::jumped_out(|| drop(call_host.call())), "the host function jumps");
+    let spin = domain.bind::<extern "C" fn(i64) -> i64>("spin").unwrap();
+    let error = spin.call(i64::MAX).unwrap_err();
+    assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut, "{error}");
 }
 
 /// R16, R19: jumping out of a nested domain into the host function of an outer one leaves the inner window's gs: the

@@ -21,8 +21,12 @@ fn metadata() -> serde_json::Value {
 
 /// Files of the repository with one of `extensions`, build products left out.
 fn files(extensions: &[&str]) -> Vec<PathBuf> {
+    files_in(&root(), extensions)
+}
+
+fn files_in(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![root()];
+    let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("readable folder") {
             let path = entry.expect("readable entry").path();
@@ -92,6 +96,107 @@ fn dependencies_come_from_the_registry_and_are_justified() {
             }
         }
     }
+}
+
+/// Every entry of the workspace is used by a member, every dependency by its package's sources, every justification
+/// by a manifest.
+#[test]
+fn no_dependency_is_left_over() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let mut used = BTreeSet::new();
+    for package in packages.iter().filter(|package| package["source"].is_null()) {
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        let folder = manifest.parent().expect("has a folder");
+        let sources: String =
+            files_in(folder, &["rs"]).iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let name = dependency["name"].as_str().unwrap_or_default();
+            let called = dependency["rename"].as_str().unwrap_or(name).replace('-', "_");
+            assert!(sources.contains(&called), "{}: no source uses {name}", manifest.display());
+            used.insert(name.to_owned());
+        }
+    }
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml");
+    let entries = manifest.split("[workspace.dependencies]").nth(1).expect("dependencies");
+    for line in entries.lines().skip(1).take_while(|line| !line.starts_with('[')) {
+        if let Some((name, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
+            assert!(used.contains(name.trim()), "Cargo.toml: no member uses {}", name.trim());
+        }
+    }
+    let justified = fs::read_to_string(root().join("docs/dependencies.md")).expect("docs/dependencies.md");
+    for row in justified.lines().filter(|line| line.starts_with("| `")) {
+        let names = row.split('|').nth(1).expect("a cell");
+        for name in names.split(',').map(|name| name.trim().trim_matches('`')) {
+            assert!(used.contains(name), "docs/dependencies.md: nothing depends on {name}");
+        }
+    }
+}
+
+/// A source file that no `mod` names is not compiled: it rots.
+#[test]
+fn every_source_file_belongs_to_a_target() {
+    let metadata = metadata();
+    let mut reached = BTreeSet::new();
+    for package in metadata["packages"].as_array().expect("packages") {
+        if package["source"].is_null() {
+            for target in package["targets"].as_array().expect("targets") {
+                let root = PathBuf::from(target["src_path"].as_str().expect("a path"));
+                let folder = root.parent().expect("has a folder").to_owned();
+                reach(root, &folder, &mut reached);
+            }
+        }
+    }
+    // Packages outside the workspace (corpus/) are not known to it.
+    let members: BTreeSet<PathBuf> = metadata["packages"]
+        .as_array()
+        .expect("packages")
+        .iter()
+        .map(|package| PathBuf::from(package["manifest_path"].as_str().expect("a path")))
+        .collect();
+    let is_member = |path: &Path| {
+        let manifest =
+            path.ancestors().map(|folder| folder.join("Cargo.toml")).find(|manifest| manifest.exists());
+        manifest.is_some_and(|manifest| members.contains(&manifest))
+    };
+    let orphans: Vec<PathBuf> =
+        files(&["rs"]).into_iter().filter(|path| !reached.contains(path) && is_member(path)).collect();
+    assert!(orphans.is_empty(), "no target compiles {orphans:#?}");
+    assert!(reached.len() > 100, "only {} files were found", reached.len());
+}
+
+/// Adds a file and the modules that it declares; those lie in `folder`.
+fn reach(path: PathBuf, folder: &Path, reached: &mut BTreeSet<PathBuf>) {
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let own = path.parent().expect("has a folder").to_owned();
+    if !reached.insert(path) {
+        return;
+    }
+    let mut elsewhere = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(path) = line.strip_prefix("#[path = \"").and_then(|rest| rest.split('"').next()) {
+            elsewhere = Some(own.join(path));
+        }
+        let declared =
+            line.split_once("mod ").filter(|(before, _)| before.is_empty() || before.starts_with("pub"));
+        let Some(name) = declared.and_then(|(_, name)| name.strip_suffix(';')) else { continue };
+        match elsewhere.take() {
+            Some(path) => {
+                let folder = path.parent().expect("has a folder").to_owned();
+                reach(normal(&path), &folder, reached);
+            }
+            None => {
+                let file = folder.join(name).with_extension("rs");
+                let file = if file.exists() { file } else { folder.join(name).join("mod.rs") };
+                reach(file, &folder.join(name), reached);
+            }
+        }
+    }
+}
+
+/// The path without `..`, so that it compares equal.
+fn normal(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 #[test]

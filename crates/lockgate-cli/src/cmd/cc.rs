@@ -1,5 +1,6 @@
 //! `lockgate cc`: the compiler wrapper.
 
+use super::link::warn;
 use super::progress::with_bar;
 use lockgate_toolchain::cc::{self, Outcome};
 use std::process::ExitCode;
@@ -17,7 +18,10 @@ pub struct Args {
 /// Runs the command. The exit status is gcc's where gcc alone ran.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     match with_bar(|progress| cc::run(args.arguments, progress))? {
-        Outcome::Linked(_) => Ok(ExitCode::SUCCESS),
+        Outcome::Linked(outcome) => {
+            warn(&outcome);
+            Ok(ExitCode::SUCCESS)
+        }
         Outcome::Compiler(status) => {
             // No code: killed by a signal.
             Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))

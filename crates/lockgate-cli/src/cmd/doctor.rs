@@ -87,27 +87,16 @@ fn table(findings: &[Finding]) -> String {
     text
 }
 
-/// A finding that domains or builds cannot do without.
-fn needed(
+/// A finding; `absent` is what it means if the thing is not there.
+fn finding(
+    absent: State,
     group: &'static str,
     name: &'static str,
     there: bool,
     value: impl Into<String>,
     note: &str,
 ) -> Finding {
-    let state = if there { State::Yes } else { State::Missing };
-    Finding { group, name, state, value: value.into(), note: note.to_owned() }
-}
-
-/// A finding that is good to know.
-fn optional(
-    group: &'static str,
-    name: &'static str,
-    there: bool,
-    value: impl Into<String>,
-    note: &str,
-) -> Finding {
-    let state = if there { State::Yes } else { State::No };
+    let state = if there { State::Yes } else { absent };
     Finding { group, name, state, value: value.into(), note: note.to_owned() }
 }
 
@@ -130,12 +119,33 @@ fn processor() -> Vec<Finding> {
         "SSE2"
     };
     vec![
-        needed(GROUP, "x86-64", cfg!(target_arch = "x86_64"), field("model name"), ""),
-        needed(GROUP, "fsgsbase", fsgsbase, "", "windows are addressed through gs; Linux 5.9 or later"),
-        needed(GROUP, "xsavec", has("xsavec"), "", "gates keep the module's vector registers"),
-        optional(GROUP, "vectors", has("avx2"), widest, "modules may use what the processor has"),
-        optional(GROUP, "PKU", has("ospke"), "", "for the mechanism mpk"),
-        optional(GROUP, "5-level paging", has("la57"), "", "domains use the lower 47 bits either way"),
+        finding(State::Missing, GROUP, "x86-64", cfg!(target_arch = "x86_64"), field("model name"), ""),
+        finding(
+            State::Missing,
+            GROUP,
+            "fsgsbase",
+            fsgsbase,
+            "",
+            "windows are addressed through gs; Linux 5.9 or later",
+        ),
+        finding(
+            State::Missing,
+            GROUP,
+            "xsavec",
+            has("xsavec"),
+            "",
+            "gates keep the module's vector registers",
+        ),
+        finding(State::No, GROUP, "vectors", has("avx2"), widest, "modules may use what the processor has"),
+        finding(State::No, GROUP, "PKU", has("ospke"), "", "for the mechanism mpk"),
+        finding(
+            State::No,
+            GROUP,
+            "5-level paging",
+            has("la57"),
+            "",
+            "domains use the lower 47 bits either way",
+        ),
     ]
 }
 
@@ -161,29 +171,33 @@ fn kernel() -> Vec<Finding> {
     let maps_text = maps.map_or("unknown".to_owned(), |count| count.to_string());
     let lowest = number("/proc/sys/vm/mmap_min_addr").unwrap_or(0);
     vec![
-        needed(GROUP, "Linux", cfg!(target_os = "linux"), &*release, ""),
-        optional(
+        finding(State::Missing, GROUP, "Linux", cfg!(target_os = "linux"), &*release, ""),
+        finding(
+            State::No,
             GROUP,
             "openat2",
             beneath.is_ok(),
             "",
             "granted directories (--dir) need it; Linux 5.6 or later",
         ),
-        optional(
+        finding(
+            State::No,
             GROUP,
             "mseal",
             version >= MSEAL,
             "",
             "seals verified code against the host's own mistakes; Linux 6.10 or later",
         ),
-        needed(
+        finding(
+            State::Missing,
             GROUP,
             "vm.mmap_min_addr",
             lowest > 0,
             lowest.to_string(),
             "page 0 must stay unmapped; sysctl vm.mmap_min_addr=65536",
         ),
-        optional(
+        finding(
+            State::No,
             GROUP,
             "vm.max_map_count",
             maps.is_some(),
@@ -205,11 +219,11 @@ fn toolchain() -> Vec<Finding> {
     let tool = |name: &'static str, program: &str| {
         let found = version(program);
         let note = if found.is_some() { "" } else { INSTALL };
-        needed(GROUP, name, found.is_some(), found.unwrap_or_default(), note)
+        finding(State::Missing, GROUP, name, found.is_some(), found.unwrap_or_default(), note)
     };
     let tools = match Tools::find() {
-        Ok(_) => needed(GROUP, "musl", true, "headers and libc.a", ""),
-        Err(error) => needed(GROUP, "musl", false, error.to_string(), ""),
+        Ok(_) => finding(State::Missing, GROUP, "musl", true, "headers and libc.a", ""),
+        Err(error) => finding(State::Missing, GROUP, "musl", false, error.to_string(), ""),
     };
     let gcc = std::env::var("LOCKGATE_GCC").unwrap_or_else(|_| "gcc".to_owned());
     vec![tool("gcc", &gcc), tool("ld", "ld"), tools]
@@ -217,9 +231,10 @@ fn toolchain() -> Vec<Finding> {
 
 fn mechanisms() -> Vec<Finding> {
     const GROUP: &str = "mechanisms";
-    let mut found = vec![optional(GROUP, "sfi", true, "rewritten and verified code", "the default")];
+    let mut found =
+        vec![finding(State::No, GROUP, "sfi", true, "rewritten and verified code", "the default")];
     for name in ["anon", "mpk", "process", "none"] {
-        found.push(optional(GROUP, name, false, "not in this release", ""));
+        found.push(finding(State::No, GROUP, name, false, "not in this release", ""));
     }
     found
 }

@@ -1,7 +1,10 @@
 //! `lockgate link`: objects and archives to a module.
 
+use super::output;
 use super::progress::with_bar;
-use lockgate_toolchain::{Link, Sysroot};
+use lockgate_toolchain::{Link, LinkOutcome, Sysroot};
+use lockgate_verify::Report;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,7 +34,8 @@ pub struct Args {
     /// Link an object or archive that is in the code model already, without rewriting it
     #[arg(long, value_name = "FILE")]
     verbatim: Vec<PathBuf>,
-    /// Wild pointers trap where they are used instead of wrapping around inside the window
+    /// Wild pointers trap where they are used instead of wrapping around inside the window (but in gathers and
+    /// scatters)
     #[arg(long)]
     pinpoint: bool,
     /// Keep a rejected module as MODULE.rejected
@@ -40,6 +44,35 @@ pub struct Args {
     /// Print sizes
     #[arg(short, long)]
     verbose: bool,
+    /// Print sizes, what lost its debug information, and the verifier's report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was made, as JSON shows it. Sizes in bytes.
+#[derive(Serialize)]
+struct Made<'a> {
+    module: String,
+    file_size: u64,
+    text_in: u64,
+    text_out: u64,
+    debug_dropped: &'a [String],
+    unchecked_vectors: u64,
+    report: &'a Report,
+}
+
+/// Warns of what the module will lack although it was asked for: lines in reports of faults, checks of addresses.
+pub fn warn(outcome: &LinkOutcome) {
+    for dropped in &outcome.debug_dropped {
+        eprintln!("lockgate: warning: debug information dropped: {dropped}");
+    }
+    if outcome.unchecked_vectors > 0 {
+        eprintln!(
+            "lockgate: warning: --pinpoint confines the addresses of {} gathers and scatters without checking them; \
+             compile with -mno-avx2 to have none",
+            outcome.unchecked_vectors
+        );
+    }
 }
 
 /// Runs the command.
@@ -71,7 +104,18 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         };
         link.run(&sysroot, progress)
     })?;
-    if args.verbose {
+    warn(&outcome);
+    if args.json {
+        output::print_json(&Made {
+            module: args.output.display().to_string(),
+            file_size: outcome.file_size,
+            text_in: outcome.text_in,
+            text_out: outcome.text_out,
+            debug_dropped: &outcome.debug_dropped,
+            unchecked_vectors: outcome.unchecked_vectors,
+            report: &outcome.report,
+        })?;
+    } else if args.verbose {
         println!(
             "{}: {} bytes, {} of them verified code in {} instructions; given code {} bytes, rewritten {}",
             args.output.display(),

@@ -24,6 +24,8 @@ fn results_are_printed() {
         ("same", &["0x1234"], "0x1234\n"),
         ("same", &["NULL"], "NULL\n"),
         ("nothing", &[], ""),
+        ("skip", &["lockgate", "4"], "gate\n"),
+        ("const char *skip(const char *, unsigned)", &["lockgate", "4"], "gate\n"),
         ("int unnoted(int)", &["5"], "5\n"),
     ];
     for (prototype, arguments, out) in cases {
@@ -75,6 +77,7 @@ fn mistakes_are_explained() {
         ("nowhere", &[], &["exports no function \"nowhere\"", "lockgate inspect --exports"]),
         ("double cube_rot(double)", &["1"], &["no function \"cube_rot\"", "did you mean \"cube_root\"?"]),
         ("int cube_root(int)", &["1"], &["signatures differ", "double cube_root(double)"]),
+        ("char *skip(char *, int)", &["x", "1"], &["signatures differ", "skip(void *, uint32_t)"]),
         ("unnoted", &["1"], &["has not noted the signature of unnoted", "prototype"]),
         ("double cube_root(", &["1"], &["prototype `double cube_root(`"]),
         ("int printf(const char *, ...)", &["x"], &["variable arguments"]),

@@ -12,7 +12,9 @@ int divide(int a, int b) { return a / b; }
 unsigned char low_byte(long x) { return x; }
 void *same(void *p) { return p; }
 void nothing(void) {}
-int unnoted(int x) { return x; }
+const char *skip(const char *text, unsigned n) { return text + n; }
+/* Without a prototype, so that debug information does not tell one. */
+int unnoted(x) int x; { return x; }
 
 char *shout(char *text)
 {

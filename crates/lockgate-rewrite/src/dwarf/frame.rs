@@ -319,6 +319,8 @@ fn emit_rows(
     initial: &Row,
 ) -> Result<Vec<u8>, String> {
     let biases = map.biases();
+    let mut outliers = map.outliers();
+    outliers = &outliers[outliers.partition_point(|outlier| u64::from(outlier.end) <= start)..];
     let mut next_bias = biases.partition_point(|&(at, _)| u64::from(at) <= start);
     let mut bias = map.bias_at(start);
     let mut next_row = 0;
@@ -336,7 +338,13 @@ fn emit_rows(
             bias = next;
             next_bias += 1;
         }
-        let new = row.rewritten(bias.into())?;
+        outliers = &outliers[outliers.partition_point(|outlier| u64::from(outlier.end) <= at)..];
+        let outlier = outliers.first().filter(|outlier| u64::from(outlier.start) <= at);
+        let new = match outlier {
+            // As where it belongs to.
+            Some(outlier) => row_at(rows, map, outlier.owner.into()).rewritten(0)?,
+            None => row.rewritten(bias.into())?,
+        };
         if new != previous {
             cfi::emit_advance(at - located, &mut code);
             located = at;
@@ -345,11 +353,19 @@ fn emit_rows(
         }
         let next_row = rows.get(next_row).map(|row| row.0);
         let next_bias = biases.get(next_bias).map(|bias| u64::from(bias.0));
-        match next_row.into_iter().chain(next_bias).min() {
+        let edges = outliers.iter().take(1).flat_map(|outlier| [outlier.start.into(), outlier.end.into()]);
+        match edges.chain(next_row).chain(next_bias).filter(|&next| next > at).min() {
             Some(next) if next < end => at = next,
             _ => return Ok(code),
         }
     }
+}
+
+/// The row that holds at the instruction at old offset `old`.
+fn row_at<'a>(rows: &'a [(u64, Row)], map: &SectionMap, old: u64) -> &'a Row {
+    let at = map.start(old).unwrap_or_default();
+    let after = rows.partition_point(|&(from, _)| from <= at);
+    &rows[after.saturating_sub(1)].1
 }
 
 /// Pads the entry at `new_offset` to a multiple of 8 bytes with DW_CFA_nop and sets its length.

@@ -1,16 +1,21 @@
 //! `.debug_line` (DWARF 2 to 5): line programs with their address advances re-emitted. Every row stays, with
 //! its file, line and flags; only its address moves. Where an instruction got an entry label, its row is after
 //! the label, so that a breakpoint there stops direct branches, too; the label gets a row of the same line that
-//! is no statement.
+//! is no statement. So do the traps of checks, which lie apart: a report names the line of the check.
+
+use std::collections::VecDeque;
 
 use super::bytes::{Cursor, push_sleb, push_uleb};
 use super::splice::{Splice, Spliced};
 use super::{Context, Edge, Malformed, Section, Stats};
+use crate::map::SectionMap;
 
 /// Numbers of the standard opcodes (DWARF 5 §6.2.5.2) and of the extended ones (§6.2.5.3).
 const COPY: u8 = 1;
 const ADVANCE_PC: u8 = 2;
 const ADVANCE_LINE: u8 = 3;
+const SET_FILE: u8 = 4;
+const SET_COLUMN: u8 = 5;
 const NEGATE_STMT: u8 = 6;
 const SET_BASIC_BLOCK: u8 = 7;
 const CONST_ADD_PC: u8 = 8;
@@ -40,6 +45,8 @@ pub(super) fn rewrite(
             place: None,
             new: 0,
             last_row: None,
+            traps: Traps::default(),
+            source: Source::START,
             is_stmt,
             flags: Vec::new(),
             rows: 0,
@@ -96,6 +103,42 @@ fn read_header<'a>(section: &Section<'a>, start: usize) -> Result<(Header, Curso
     ))
 }
 
+/// The registers of a line program that name a place in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Source {
+    file: u64,
+    line: u64,
+    column: u64,
+}
+
+impl Source {
+    /// At the start of every sequence.
+    const START: Source = Source { file: 1, line: 1, column: 0 };
+
+    /// Appends the instructions that set the registers to `self`, which are `from`.
+    fn set(self, from: Source, code: &mut Vec<u8>) {
+        for (opcode, new, old) in [(SET_FILE, self.file, from.file), (SET_COLUMN, self.column, from.column)] {
+            if new != old {
+                code.push(opcode);
+                push_uleb(code, new);
+            }
+        }
+        if self.line != from.line {
+            code.push(ADVANCE_LINE);
+            push_sleb(code, self.line.wrapping_sub(from.line) as i64);
+        }
+    }
+}
+
+/// The outliers of the section that still have to get their rows.
+#[derive(Default)]
+struct Traps {
+    /// Number of the first outlier whose instruction has no row yet.
+    next: usize,
+    /// Outliers whose instructions have rows: start, end, source.
+    known: VecDeque<(u64, u64, Source)>,
+}
+
 /// The address register of the old program, and that of the new one.
 struct Machine<'a> {
     header: Header,
@@ -105,8 +148,11 @@ struct Machine<'a> {
     place: Option<(usize, u64)>,
     /// New offset that the new program's address register holds.
     new: u64,
-    /// Old offset of the last row of the sequence.
-    last_row: Option<u64>,
+    /// Old offset and source of the last row of the sequence.
+    last_row: Option<(u64, Source)>,
+    traps: Traps,
+    /// The registers that name the source.
+    source: Source,
     is_stmt: bool,
     /// The instructions since the last row whose effect ends with the next.
     flags: Vec<u8>,
@@ -120,6 +166,8 @@ impl Machine<'_> {
         if opcode >= self.header.opcode_base {
             let adjusted = opcode - self.header.opcode_base;
             self.advance(u64::from(adjusted / self.header.line_range));
+            let line = i64::from(self.header.line_base) + i64::from(adjusted % self.header.line_range);
+            self.source.line = self.source.line.wrapping_add_signed(line);
             return self.row(at, program.pos(), Some(adjusted % self.header.line_range), splice);
         }
         match opcode {
@@ -136,6 +184,19 @@ impl Machine<'_> {
             FIXED_ADVANCE_PC => {
                 let delta = program.u16()?;
                 self.advance(u64::from(delta));
+            }
+            ADVANCE_LINE => {
+                let line = program.sleb()?;
+                self.source.line = self.source.line.wrapping_add_signed(line);
+                return splice.copy_to(program.pos());
+            }
+            SET_FILE => {
+                self.source.file = program.uleb()?;
+                return splice.copy_to(program.pos());
+            }
+            SET_COLUMN => {
+                self.source.column = program.uleb()?;
+                return splice.copy_to(program.pos());
             }
             _ => {
                 for _ in 0..self.header.operands[usize::from(opcode) - 1] {
@@ -170,10 +231,14 @@ impl Machine<'_> {
                 if let Some((section, old)) = self.place {
                     // An empty last line may end before the label of what follows it.
                     let end = self.translate(at, section, old, Edge::End)?.max(self.new);
-                    splice.replace_to(at, &advance(end - self.new))?;
+                    let mut code = Vec::new();
+                    self.traps_before(section, old, end, &mut code);
+                    code.extend(advance(end - self.new));
+                    splice.replace_to(at, &code)?;
                 }
                 self.place = None;
                 self.last_row = None;
+                self.source = Source::START;
                 self.is_stmt = self.header.default_is_stmt;
                 self.flags.clear();
                 self.rows += 1;
@@ -206,6 +271,9 @@ impl Machine<'_> {
         self.place = target.filter(|&(section, _)| self.context.code(section).is_some());
         if let Some((section, old)) = self.place {
             self.new = self.translate(at, section, old, Edge::Entry)?;
+            let outliers = self.context.code(section).map_or(&[][..], SectionMap::outliers);
+            let next = outliers.partition_point(|outlier| u64::from(outlier.owner) < old);
+            self.traps = Traps { next, known: VecDeque::new() };
         }
         Ok(())
     }
@@ -242,12 +310,20 @@ impl Machine<'_> {
         let Some((section, old)) = self.place else { return splice.copy_to(end) };
         let entry = self.translate(at, section, old, Edge::Entry)?;
         let body = self.translate(at, section, old, Edge::Body)?;
-        let is_first = self.last_row.replace(old) != Some(old);
+        let mut code = Vec::new();
+        // The registers hold this row's source; with a special opcode, what they held before it.
+        let source = self.source;
+        let step = line.map_or(0, |line| i64::from(self.header.line_base) + i64::from(line));
+        self.source.line = source.line.wrapping_add_signed(-step);
+        if self.traps_before(section, old, entry, &mut code) {
+            code.extend_from_slice(&flags);
+        }
+        self.source = source;
+        let is_first = self.last_row.replace((old, source)).map(|row| row.0) != Some(old);
         let delta = |from: u64, to: u64| {
             to.checked_sub(from)
                 .ok_or_else(|| Malformed::at(at, "has a line program whose addresses go down"))
         };
-        let mut code = Vec::new();
         let mut line = line;
         if entry != body && is_first {
             code.extend(advance(delta(self.new, entry)?));
@@ -272,6 +348,41 @@ impl Machine<'_> {
             }
         }
         splice.replace_to(end, &code)
+    }
+
+    /// Appends the rows of the traps before new offset `end`, where the row of old offset `old` comes, and of what follows
+    /// them; says whether there are any.
+    fn traps_before(&mut self, section: usize, old: u64, end: u64, code: &mut Vec<u8>) -> bool {
+        let outliers = self.context.code(section).map_or(&[][..], SectionMap::outliers);
+        let Some((_, covering)) = self.last_row else { return false };
+        while let Some(outlier) = outliers.get(self.traps.next).filter(|next| u64::from(next.owner) < old) {
+            self.traps.known.push_back((outlier.start.into(), outlier.end.into(), covering));
+            self.traps.next += 1;
+        }
+        let mut now = self.source;
+        let mut row = |at: u64, source: Source| {
+            code.extend(advance(at - self.new));
+            source.set(now, code);
+            (self.new, now) = (at, source);
+            let negate: &[u8] = if self.is_stmt { &[NEGATE_STMT] } else { &[] };
+            code.extend_from_slice(negate);
+            code.push(COPY);
+            code.extend_from_slice(negate);
+        };
+        let mut last = None;
+        while let Some(&(start, after, source)) = self.traps.known.front().filter(|trap| trap.0 < end) {
+            if let Some(last) = last.filter(|&last| last < start) {
+                row(last, covering);
+            }
+            row(start, source);
+            last = Some(after);
+            self.traps.known.pop_front();
+        }
+        if let Some(last) = last.filter(|&last| last < end) {
+            row(last, covering);
+        }
+        self.source.set(now, code);
+        last.is_some()
     }
 
     /// Appends the row of a special opcode whose line part is `line` (the line advance minus `line_base`).

@@ -254,9 +254,8 @@ fn rewrite_unwind(object: &Object, context: &Context<'_>, stats: &mut Stats) -> 
 }
 
 fn rewrite_debug(object: &Object, context: &Context<'_>, stats: &mut Stats) -> Result<Sections, Fault> {
-    const COMPRESSED: u64 = 0x800;
     for section in sections(object, is_debug) {
-        if object.sections[section.index].flags & COMPRESSED != 0 {
+        if object.sections[section.index].flags & elf::shf::COMPRESSED != 0 {
             return Err(Malformed::at(0, "is compressed: compile with -gz=none").of(&section));
         }
     }
@@ -306,6 +305,7 @@ fn drop_debug(object: &mut Object) {
     for section in object.sections.iter_mut().filter(|section| is_debug(&section.name)) {
         section.data.clear();
         section.relocs.clear();
+        section.flags &= !elf::shf::COMPRESSED;
     }
 }
 

@@ -15,10 +15,11 @@ use crate::elf::reloc;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// C that makes gcc emit location lists, inlined calls, stack arguments, alloca and alignment.
+/// C that makes gcc emit location lists, inlined calls, stack arguments, alloca, alignment and calls through pointers.
 const SOURCE: &str = r#"
 struct pair { long a, b[20]; };
 extern int out(int, struct pair *, char *, long, long, long, long, long);
+extern int (*hook)(int, ...);
 static inline int helper(int x) { char text[64]; text[0] = (char)x; return out(x, 0, text, 1, 2, 3, 4, 5); }
 int sum(int n, struct pair v) {
     struct pair w = v; int total = 0;
@@ -28,6 +29,9 @@ int sum(int n, struct pair v) {
 int recurse(int n) {
     if (n < 2) return n;
     char text[n]; out(n, 0, text, 1, 2, 3, 4, 5);
+    if (n == 5) return hook(n);
+    n += hook(n, text);
+    n += hook(1, 2, 3, 4, 5, 6, 7, 8);
     return recurse(n - 1) + recurse(n - 2) + text[0];
 }
 __attribute__((noinline)) static long wide(long n) {
@@ -90,12 +94,20 @@ fn stretch(object: &mut Object) -> AddressMap {
 
 /// The object before and after, and the map between them.
 struct Moved {
+    mover: Mover,
     old: Object,
     new: Object,
     /// The object whose code is the rewriter's; as `new` with other movers.
     code: Object,
     map: AddressMap,
     stats: Stats,
+}
+
+/// A trap: new addresses, and the old one of the instruction that it belongs to.
+struct Trap {
+    start: u64,
+    end: u64,
+    owner: u64,
 }
 
 /// What moves the code.
@@ -127,7 +139,7 @@ fn moved(mover: Mover, language: &str, source: &str, flags: &[&str]) -> Moved {
     let stats =
         rewrite("a.o", &mut new, &old.symbols, &map).unwrap_or_else(|error| panic!("{flags:?}: {error}"));
     assert_eq!(stats.dropped, None, "{flags:?}");
-    Moved { old, code: code.unwrap_or_else(|| new.clone()), new, map, stats }
+    Moved { mover, old, code: code.unwrap_or_else(|| new.clone()), new, map, stats }
 }
 
 /// Every compilation of [`SOURCE`], moved in both ways.
@@ -200,6 +212,20 @@ impl Moved {
         base(index) + self.map.section(index).unwrap().end(offset).unwrap()
     }
 
+    /// The traps that lie apart from their checks.
+    fn outliers(&self) -> Vec<Trap> {
+        let sections =
+            (0..self.old.sections.len()).filter_map(|index| Some((index, self.map.section(index)?)));
+        let trap = |index: usize, outlier: &crate::map::Outlier| Trap {
+            start: base(index) + u64::from(outlier.start),
+            end: base(index) + u64::from(outlier.end),
+            owner: base(index) + u64::from(outlier.owner),
+        };
+        sections
+            .flat_map(|(index, map)| map.outliers().iter().map(move |outlier| trap(index, outlier)))
+            .collect()
+    }
+
     fn bias(&self, address: u64) -> i64 {
         self.map.section((address >> 24) as usize).unwrap().bias_at(address & 0xff_ffff).into()
     }
@@ -244,11 +270,35 @@ fn every_line_row_is_at_its_instruction() {
             wanted.push(what(row, moved.body(old), row.is_stmt()));
             last = Some(old);
         }
+        let traps = moved.outliers();
+        let is_rewriter = matches!(moved.mover, Mover::Rewriter);
+        assert_eq!(traps.len() >= 3, is_rewriter, "{flags:?}: {} traps", traps.len());
+        let (of_traps, new): (Vec<_>, Vec<_>) = new.iter().partition(|row| {
+            !row.is_stmt()
+                && traps.iter().any(|trap| trap.start == row.address() || trap.end == row.address())
+        });
         let new: Vec<_> = new.iter().map(|row| what(row, row.address(), row.is_stmt())).collect();
+        wanted.retain(|row| row.4.0 || !of_traps.iter().any(|trap| trap.address() == row.0));
         assert_eq!(new, wanted, "{flags:?}");
+        // A trap has the source of its check, and what follows it that of the instruction before it.
+        let source = |row: &gimli::LineRow| (row.file_index(), row.line(), row.column());
+        for Trap { start, end, owner } in traps {
+            let place = of_traps.iter().position(|row| row.address() == start).expect("the trap's row");
+            assert_eq!(source(&of_traps[place]), source(row_at(&old, owner)), "{flags:?}: {owner:#x}");
+            let next = of_traps.get(place + 1).filter(|row| row.address() == end);
+            assert!(next.is_some() || wanted.iter().any(|row| row.0 == end), "{flags:?}: {end:#x}");
+        }
         let has_labels_already = flags.contains(&"-fcf-protection=full");
         assert!(wanted.len() > old.len() || has_labels_already, "{flags:?}");
     }
+}
+
+/// The row in force at `address`.
+fn row_at(rows: &[gimli::LineRow], address: u64) -> &gimli::LineRow {
+    let row = rows
+        .windows(2)
+        .rfind(|pair| !pair[0].end_sequence() && (pair[0].address()..pair[1].address()).contains(&address));
+    &row.expect("a row")[0]
 }
 
 fn line_rows(dwarf: &Dwarf<Slice<'_>>) -> Vec<gimli::LineRow> {
@@ -313,6 +363,12 @@ where
             compare_row(row, new_row, moved.bias(new_address), address);
             compared += 1;
         }
+    }
+    for Trap { start, owner, .. } in moved.outliers() {
+        let (mut old_context, mut new_context) = (UnwindContext::new(), UnwindContext::new());
+        let row = old.unwind_info_for_address(&bases, &mut old_context, owner, S::cie_from_offset);
+        let new_row = new.unwind_info_for_address(&bases, &mut new_context, start, S::cie_from_offset);
+        compare_row(row.unwrap(), new_row.unwrap(), 0, owner);
     }
     compared
 }

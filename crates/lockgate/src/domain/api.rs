@@ -347,7 +347,7 @@ impl Domain {
         }
     }
 
-    fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<Core> {
         self.core.as_ref().expect("present between calls")
     }
 

@@ -8,6 +8,7 @@ use crate::binding::Binding;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
 use crate::error::{CallError, CreateError};
+use crate::grant;
 use crate::host;
 use crate::module::Module;
 use crate::policy::Policy;
@@ -28,7 +29,8 @@ pub(crate) struct Core {
     _listing: crate::debug::Registration,
     name: String,
     module: Arc<Module>,
-    stride: Stride,
+    /// Shared with the grants of the domain, which end before it.
+    stride: Arc<Stride>,
     services: Services,
     process: Process,
     gates: GateTables,
@@ -87,7 +89,7 @@ impl Core {
             snapshot: None,
             module: module.clone(),
             name,
-            stride,
+            stride: Arc::new(stride),
             options,
         }))
     }
@@ -116,7 +118,7 @@ impl Core {
         self.stride.index()
     }
 
-    pub fn stride(&self) -> &Stride {
+    pub fn stride(&self) -> &Arc<Stride> {
         &self.stride
     }
 
@@ -254,12 +256,15 @@ impl Core {
         slots.owners[slot] = None;
         let (data, length) = self.stack_range(slot);
         if slot == 0 {
-            let kept = (stack::SLOT - stack::THREAD_HEADER)
-                .max(stack::TOP - stack::THREAD_HEADER + slots.start_block);
-            let used = length - kept.next_multiple_of(PAGE).min(length);
+            // Whole pages go back; what lies on the storage's own page, below it, is overwritten.
+            let storage = data + length - (stack::TOP - stack::THREAD_HEADER + slots.start_block);
+            let page = storage / PAGE * PAGE;
             let control = data - window::STACKS + window::CONTROL;
-            slots.first_parked =
-                self.stride.discard(data, used).and_then(|()| self.stride.discard(control, length)).is_ok();
+            let emptied = self.stride.discard(data, page - data).and_then(|()| {
+                self.stride.write(page, &vec![0; (storage - page) as usize])?;
+                self.stride.discard(control, length)
+            });
+            slots.first_parked = emptied.is_ok();
         } else {
             // If the kernel refuses, the slot is lost: never handed out with old contents.
             match self.unmap_stacks(slot) {
@@ -324,6 +329,7 @@ impl Core {
     /// # Errors
     /// As for a new domain. It is not to be used then.
     pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<(), CreateError> {
+        grant::end_domain(self.id());
         self.process = Process::new(self.options.grants.clone());
         self.gates.forget_callbacks();
         let restored = self.restore();
@@ -392,6 +398,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         self.leave_all();
+        grant::end_domain(self.id());
     }
 }
 

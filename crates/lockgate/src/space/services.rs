@@ -366,3 +366,25 @@ impl Books {
         if self.ranges.len() < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rule R1: not even until the old place is taken away, because another thread of the host may map at any moment.
+    #[test]
+    fn moved_pages_leave_no_hole() {
+        let stride = Stride::take().expect("address space");
+        let [from, to] = [0, 16 * PAGE].map(|skip| window::IMAGE + skip);
+        stride.map(from, PAGE, ProtFlags::READ, Backing::Anonymous).expect("room");
+        stride.map(to, PAGE, ProtFlags::READ, Backing::Anonymous).expect("room");
+        stride.relocate(from, to, PAGE).expect("room");
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("/proc is mounted");
+        let range = |line: &str| {
+            let (start, end) = line.split(' ').next()?.split_once('-')?;
+            Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+        };
+        let left = stride.base() + from;
+        assert!(maps.lines().filter_map(range).any(|range| range.contains(&left)), "a hole:\n{maps}");
+    }
+}

@@ -4,6 +4,7 @@ use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::ffi::c_void;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 
@@ -18,6 +19,9 @@ pub(crate) const MAX_STRIDES: usize = ((1_u64 << 47) / window::STRIDE) as usize;
 
 /// Strides that no domain uses, as window bases.
 static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// Every run of strides that was ever reserved: they are never given back.
+static RESERVED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
 
 /// One stride in use. Everything that is mapped in it goes through these methods, which keep to its bounds;
 /// no Rust reference ever points into it.
@@ -135,6 +139,25 @@ impl Stride {
         Ok(())
     }
 
+    /// Moves a mapping of the host's, `length` bytes at `from`, over `[offset, offset + length)`. If that fails the place is
+    /// inaccessible, and the mapping may be gone.
+    ///
+    /// # Errors
+    /// The kernel's.
+    ///
+    /// # Safety
+    /// The mapping at `from` is the caller's own, and nothing refers to it.
+    pub unsafe fn adopt(&self, from: *mut c_void, offset: u64, length: u64) -> Result<(), Errno> {
+        let (to, size) = (self.address(offset, length), length as usize);
+        // SAFETY: the source is the caller's to give; the target is as in `map`.
+        let moved = unsafe { mm::mremap_fixed(from, size, size, MremapFlags::MAYMOVE, to) };
+        if moved.is_err() {
+            // The kernel may have emptied the place before it failed: no hole stays (rule R1).
+            self.clear(offset, length)?;
+        }
+        moved.map(|_| ())
+    }
+
     /// Forbids every later change of the mapping for good, where the kernel can (Linux 6.10). The stride is
     /// not used again.
     pub fn seal(&mut self, offset: u64, length: u64) -> bool {
@@ -209,6 +232,12 @@ impl Drop for Stride {
     }
 }
 
+/// True if any byte of `range` lies in a stride, in use or not.
+pub(crate) fn in_a_stride(range: &Range<u64>) -> bool {
+    let reserved = RESERVED.lock().unwrap_or_else(|e| e.into_inner());
+    reserved.iter().any(|run| range.start < run.end && run.start < range.end)
+}
+
 /// Reserves a run of strides, inaccessible and unaccounted.
 fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
     let mut count = RESERVED_AT_ONCE;
@@ -234,6 +263,7 @@ fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
             mm::munmap(end as *mut c_void, (start + length - end) as usize)?;
         }
     }
+    RESERVED.lock().unwrap_or_else(|e| e.into_inner()).push(first..end);
     // Popped from the end: upwards, so that a program with few domains keeps them together.
     free.extend((0..count).rev().map(|i| first + i * window::STRIDE));
     Ok(())

@@ -240,7 +240,7 @@ fn admit(grants: &Grants, stat: &Stat) -> Result<(), Errno> {
 
 /// Name of the file system that `fd` lies on, if it is one of the kernel's own making: through those a
 /// module could write memory (`/proc/self/mem`), change the kernel, or learn host addresses.
-pub(super) fn pseudo_file_system(fd: impl AsFd) -> Result<Option<&'static str>, Errno> {
+pub(crate) fn pseudo_file_system(fd: impl AsFd) -> Result<Option<&'static str>, Errno> {
     // Numbers from linux/magic.h and the file systems' own sources.
     const PSEUDO: [(i64, &str); 18] = [
         (0x9fa0, "procfs"),

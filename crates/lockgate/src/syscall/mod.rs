@@ -23,6 +23,8 @@ mod wire;
 
 mod calls;
 
+pub(crate) use directories::pseudo_file_system;
+
 pub use context::{Fault, Outcome, SyscallContext, Thread};
 pub use grants::{Access, GrantError, Grants};
 pub use memory::{Memory, Placement, Protection};

@@ -1,4 +1,5 @@
 //! What attacks and checks need of the host's own side.
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Sets the personality READ_IMPLIES_EXEC for this process.
@@ -7,31 +8,48 @@ pub fn make_data_executable() {
     unsafe { libc::personality(0x0040_0000) };
 }
 
-static HANDLED: AtomicU64 = AtomicU64::new(0);
-
-static FRAME: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// How often [`count`] ran on this thread, and where its last frame was.
+    static HANDLED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
 
 extern "C" fn count(_: libc::c_int) {
     let frame = 0_u8;
-    FRAME.store(&raw const frame as u64, Ordering::Relaxed);
-    HANDLED.fetch_add(1, Ordering::Relaxed);
+    HANDLED.set((HANDLED.get().0 + 1, &raw const frame as u64));
 }
 
-/// Runs `work` while SIGALRM comes every millisecond; returns how many were handled.
-pub fn signal_storm(work: impl FnOnce()) -> u64 {
-    let every = |microseconds| libc::itimerval {
-        it_interval: libc::timeval { tv_sec: 0, tv_usec: microseconds },
-        it_value: libc::timeval { tv_sec: 0, tv_usec: microseconds },
-    };
-    let before = HANDLED.load(Ordering::Relaxed);
-    // SAFETY: installs a handler that counts; the timer is stopped before the return.
-    unsafe {
-        libc::signal(libc::SIGALRM, count as extern "C" fn(libc::c_int) as *const () as usize);
-        libc::setitimer(libc::ITIMER_REAL, &every(1000), std::ptr::null_mut());
-        work();
-        libc::setitimer(libc::ITIMER_REAL, &every(0), std::ptr::null_mut());
+/// Runs `work` while `signal` comes to this thread every millisecond; returns how many were handled.
+pub fn signal_storm(signal: i32, work: impl FnOnce()) -> u64 {
+    let before = HANDLED.get().0;
+    storm(signal, count, work);
+    HANDLED.get().0 - before
+}
+
+/// The same, with a handler that faults.
+pub fn storm_of_faulting_handlers(signal: i32, work: impl FnOnce()) {
+    extern "C" fn fault(_: libc::c_int) {
+        read_address_16();
     }
-    HANDLED.load(Ordering::Relaxed) - before
+    storm(signal, fault, work);
+}
+
+/// To this very thread: what is sent to a process goes to its first thread, and tests run on others.
+fn storm(signal: i32, handler: extern "C" fn(libc::c_int), work: impl FnOnce()) {
+    let millisecond = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    let every = libc::itimerspec { it_interval: millisecond, it_value: millisecond };
+    // SAFETY: zeroed is a valid sigevent; the timer is deleted before the return.
+    unsafe {
+        libc::signal(signal, handler as *const () as usize);
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = signal;
+        event.sigev_notify_thread_id = libc::gettid();
+        let mut timer = std::mem::zeroed();
+        assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
+        assert_eq!(libc::timer_settime(timer, 0, &every, std::ptr::null_mut()), 0);
+        work();
+        libc::timer_delete(timer);
+    }
 }
 
 /// Runs `work` with known values in the callee-saved registers; true if they are the same afterwards.
@@ -135,9 +153,9 @@ pub fn cancel_a_thread() {
     }
 }
 
-/// Where the last counting handler's frame was.
+/// Where the frame of this thread's last counting handler was.
 pub fn last_handler_frame() -> u64 {
-    FRAME.load(Ordering::Relaxed)
+    HANDLED.get().1
 }
 
 fn set_alternate_stack(flags: i32, size: usize) {
@@ -157,12 +175,12 @@ pub fn use_a_small_alternate_stack() {
     set_alternate_stack(0, libc::MINSIGSTKSZ);
 }
 
-/// Size of the thread's alternate stack, if it has one.
+/// Size of the thread's alternate stack, if it has one that stays (without SS_AUTODISARM).
 pub fn alternate_stack_size() -> Option<usize> {
     let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     // SAFETY: a query.
     unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
-    (now.ss_flags & libc::SS_DISABLE == 0).then_some(now.ss_size)
+    (now.ss_flags == 0).then_some(now.ss_size)
 }
 
 /// What the kernel needs for one signal frame.
@@ -232,6 +250,21 @@ pub fn cpu_state() -> (u32, u16, u64) {
         );
     }
     (mxcsr & !0x3f, control, flags & (1 << 10 | 1 << 18 | 1 << 8 | 1 << 14))
+}
+
+/// True if the upper halves of vector registers hold anything (XINUSE of AVX; Intel SDM volume 1, 13.6).
+pub fn upper_vector_halves_are_used() -> bool {
+    let in_use: u32;
+    // SAFETY: a query; the library needs XSAVEC, processors with it have it, too.
+    unsafe { core::arch::asm!("xgetbv", in("ecx") 1, out("eax") in_use, out("edx") _) };
+    in_use & 4 != 0
+}
+
+/// Maps the page at address zero; false if the kernel forbids it.
+pub fn map_page_zero() -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: nothing else is ever mapped there.
+    unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED }
 }
 
 /// 1 + … + 8 on the x87, with all eight registers in use; NaN if the register stack was not empty.

@@ -6,7 +6,9 @@ pub mod host_sys;
 use lockgate::{Domain, DomainOptions, Module};
 use lockgate_toolchain::{Link, Sysroot, silent};
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 fn sysroot() -> &'static Sysroot {
     static SYSROOT: OnceLock<Sysroot> = OnceLock::new();
@@ -36,9 +38,10 @@ impl Guest {
         Guest { folder, link }
     }
 
-    /// From C; every global function is exported, by name alone unless [`Guest::export`] says more.
+    /// From C; every global function is exported, by name alone unless [`Guest::export`] says more: `-g1` knows lines, but
+    /// no types, so that a test may bind a function as it likes.
     pub fn c(source: &str) -> Guest {
-        Guest::c_with(source, &["-O2", "-g"])
+        Guest::c_with(source, &["-O2", "-g1"])
     }
 
     /// The same, with these flags of gcc.
@@ -146,6 +149,27 @@ pub fn peek(at: u64, words: usize) -> Option<Vec<u64>> {
     let mut bytes = vec![0; words * 8];
     file.read_exact_at(&mut bytes, at).ok()?;
     Some(bytes.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes"))).collect())
+}
+
+/// While it lives, the test program may take this long to come to the end of an attack.
+#[must_use]
+pub struct Patience {
+    /// Its end tells the thread that waits for it.
+    _end: Sender<()>,
+}
+
+/// For attacks that never come back where the protection is missing, not even to a panic: the test program is
+/// aborted then, after far longer than any test takes.
+pub fn patience(attack: &'static str) -> Patience {
+    const LIMIT: Duration = Duration::from_secs(30);
+    let (_end, ended) = channel();
+    std::thread::spawn(move || {
+        if ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("{attack}: not over after {LIMIT:?}");
+            std::process::abort();
+        }
+    });
+    Patience { _end }
 }
 
 /// Runs the test `name` of this test program, which is ignored in ordinary runs, in a process of its own.

@@ -1,0 +1,197 @@
+//! `ipc.*`: the same work behind every kind of call, in one run (dIPC, figures 5 and 6).
+//!
+//! The caller writes an argument of a given size, the callee reads it and answers with its sum, which the caller checks.
+//! `ipc.<peer>.<size>` is the time of one call, this work included. Peers that need another process have one
+//! (`bench/peers`), with its server on the caller's CPU or on another. `ipc.ratio.<peer>` is a peer's time over that of a call
+//! into a domain, with an argument of one byte: the median over the rounds of the ratio within a round.
+
+mod build;
+mod chart;
+mod domain;
+mod fill_sys;
+mod grid;
+mod peer;
+
+pub use chart::Chart;
+pub use grid::Grid;
+
+use crate::interleave::{Samples, Side, interleave};
+use crate::preset::PRESETS;
+use crate::{Metric, Options, Pinned, Report};
+use anyhow::Context as _;
+use domain::InDomain;
+use peer::Peer;
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// Samples of a full run.
+const ROUNDS: usize = 200;
+/// About how long one sample lasts: long against waking the peer, short against the whole run.
+const SAMPLE: Duration = Duration::from_micros(200);
+/// Sizes of the argument, bytes.
+pub const SIZES: [usize; 6] = [1, 16, 256, 4 << 10, 64 << 10, 1 << 20];
+/// What ratios compare with: a call into a domain under the strictest preset.
+const OURS: &str = "lockgate_integrity";
+
+/// One side: makes calls and times them.
+trait Caller {
+    /// Makes `count` calls with an argument of `size` bytes each; the time that they took together.
+    fn time(&mut self, size: usize, count: u64) -> anyhow::Result<Duration>;
+}
+
+/// A side under the name that its metrics have.
+struct Named<'a> {
+    name: String,
+    caller: RefCell<Box<dyn Caller + 'a>>,
+}
+
+impl<'a> Named<'a> {
+    fn new(name: impl Into<String>, caller: impl Caller + 'a) -> Self {
+        Self { name: name.into(), caller: RefCell::new(Box::new(caller)) }
+    }
+
+    /// How many calls make one sample.
+    fn calibrate(&self, size: usize) -> anyhow::Result<u64> {
+        let mut count = 1;
+        loop {
+            let time = self.caller.borrow_mut().time(size, count)?;
+            if time * 4 >= SAMPLE {
+                let fitting = count as f64 * SAMPLE.as_secs_f64() / time.as_secs_f64();
+                return Ok((fitting as u64).max(1));
+            }
+            count *= 4;
+        }
+    }
+}
+
+/// Measures all peers that are here; the report's notes say which are not, and how to get them.
+pub fn measure(options: &Options) -> anyhow::Result<Report> {
+    let folder = tempfile::tempdir()?;
+    let programs = build::all(folder.path())?;
+    let pinned = Pinned::here()?;
+    let mut notes = programs.notes;
+    if pinned.other().is_none() {
+        notes.push("not measured: servers on another CPU (this process may use one CPU only)".to_owned());
+    }
+
+    let domain = domain::create(folder.path())?;
+    let mut callers = Vec::new();
+    for preset in PRESETS {
+        let name = format!("lockgate_{}", preset.name);
+        callers.push(Named::new(&name, InDomain::by_copy(&domain, *preset)?));
+        callers.push(Named::new(name + "_by_grant", InDomain::by_grant(&domain, *preset)?));
+    }
+    for program in &programs.programs {
+        for (name, argument) in program.variants(&pinned) {
+            let peer = Peer::start(&program.path, &argument).with_context(|| name.clone())?;
+            callers.push(Named::new(name, peer));
+        }
+    }
+    let mut report = Report::new(run(options, &callers)?);
+    report.notes = notes;
+    Ok(report)
+}
+
+/// Measures every caller at every size, in turns.
+fn run(options: &Options, callers: &[Named<'_>]) -> anyhow::Result<Vec<Metric>> {
+    let mut sides = Vec::new();
+    for named in callers {
+        for size in SIZES {
+            let name = format!("ipc.{}.{size}", named.name);
+            let count = named.calibrate(size).with_context(|| name.clone())?;
+            sides.push(Side::timed(name, move || {
+                let time = named.caller.borrow_mut().time(size, count)?;
+                Ok(time.as_nanos() as f64 / count as f64)
+            }));
+        }
+    }
+    let samples = interleave("ipc", options, ROUNDS, sides)?;
+    let times = samples.iter().map(|samples| samples.metric("ns"));
+    Ok(ratios(&samples).into_iter().chain(times).collect())
+}
+
+/// The ratio metrics by name, each with the peers that it may take: the fastest of those measured counts.
+const RATIOS: &[(&str, &[&str])] = &[
+    ("rpcgen_unix", &["rpcgen_unix_same_cpu", "rpcgen_unix_other_cpu"]),
+    ("semaphore_same_cpu", &["semaphore_same_cpu"]),
+    ("semaphore_other_cpu", &["semaphore_other_cpu"]),
+    ("pipe", &["pipe_same_cpu", "pipe_other_cpu"]),
+    ("unix_socket", &["unix_socket_same_cpu", "unix_socket_other_cpu"]),
+    ("polling_other_cpu", &["polling_other_cpu"]),
+    ("system_call", &["system_call"]),
+    ("function", &["function"]),
+    ("wasmtime_typed", &["wasmtime_typed"]),
+    ("wasmtime_untyped", &["wasmtime_untyped"]),
+];
+
+/// Ratios between sides at one byte, round by round.
+fn ratios(samples: &[Samples]) -> Vec<Metric> {
+    let side = |peer: &&str| samples.iter().find(|side| side.name == format!("ipc.{peer}.1"));
+    let median = |side: &Samples| side.metric("ns").median;
+    let Some(ours) = side(&OURS) else { return Vec::new() };
+    let ratio = |(name, peers): &(&str, &[&str])| {
+        let best = peers.iter().filter_map(side).min_by(|a, b| median(a).total_cmp(&median(b)))?;
+        let rounds = best.values.iter().zip(&ours.values).map(|(peer, ours)| peer / ours).collect();
+        Some(Metric::new(format!("ipc.ratio.{name}"), "ratio", rounds))
+    };
+    RATIOS.iter().filter_map(ratio).collect()
+}
+
+/// The peers of `report` with their median times, nanoseconds, at each of [`SIZES`], in the report's order.
+fn series(report: &Report) -> Vec<(&str, [f64; SIZES.len()])> {
+    let peers =
+        report.metrics.iter().filter_map(|metric| metric.name.strip_prefix("ipc.")?.strip_suffix(".1"));
+    let times = |peer: &str| {
+        let median = |size: usize| Some(report.get(&format!("ipc.{peer}.{size}"))?.median);
+        let medians: Vec<f64> = SIZES.iter().filter_map(|size| median(*size)).collect();
+        medians.try_into().ok()
+    };
+    peers.filter_map(|peer| Some((peer, times(peer)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A report with the series `peers`, each a factor times the size.
+    pub(super) fn report(peers: &[(&str, f64)]) -> Report {
+        let metric = |peer: &str, factor: f64, size: usize| {
+            Metric::new(format!("ipc.{peer}.{size}"), "ns", vec![factor * size as f64])
+        };
+        let all = peers.iter().flat_map(|(peer, factor)| SIZES.map(|size| metric(peer, *factor, size)));
+        Report::new(all.collect())
+    }
+
+    #[test]
+    fn a_ratio_takes_the_faster_variant_round_by_round() {
+        let side =
+            |peer: &str, values: [f64; 3]| Samples { name: format!("ipc.{peer}.1"), values: values.into() };
+        let ratios = ratios(&[
+            side(OURS, [2.0, 4.0, 4.0]),
+            side("pipe_same_cpu", [100.0, 100.0, 120.0]),
+            side("pipe_other_cpu", [500.0, 500.0, 90.0]),
+            side("function", [1.0, 1.0, 1.0]),
+        ]);
+        let found: Vec<(&str, f64)> = ratios.iter().map(|m| (m.name.as_str(), m.median)).collect();
+        assert_eq!(found, [("ipc.ratio.pipe", 30.0), ("ipc.ratio.function", 0.25)]);
+    }
+
+    #[test]
+    fn series_come_in_the_order_of_the_report() {
+        let report = report(&[("pipe", 2.0), ("function", 1.0)]);
+        let series = series(&report);
+        assert_eq!(series.iter().map(|(peer, _)| *peer).collect::<Vec<_>>(), ["pipe", "function"]);
+        assert_eq!(series[0].1, SIZES.map(|size| 2.0 * size as f64));
+    }
+
+    #[test]
+    fn a_sample_lasts_about_as_long_as_it_should() {
+        struct Microsecond;
+        impl Caller for Microsecond {
+            fn time(&mut self, _: usize, count: u64) -> anyhow::Result<Duration> {
+                Ok(Duration::from_micros(count))
+            }
+        }
+        assert_eq!(Named::new("x", Microsecond).calibrate(1).unwrap(), SAMPLE.as_micros() as u64);
+    }
+}

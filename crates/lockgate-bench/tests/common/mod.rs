@@ -1,0 +1,16 @@
+//! What the tests of benchmarks share.
+
+use lockgate_bench::{Metric, Options};
+
+/// Few samples.
+pub const QUICK: Options = Options { quick: true };
+
+/// Each of `names` is among `metrics`, in its unit and with sensible figures.
+pub fn has(metrics: &[Metric], names: &[(&str, &str)]) {
+    for (name, unit) in names {
+        let metric =
+            metrics.iter().find(|metric| metric.name == *name).unwrap_or_else(|| panic!("no metric {name}"));
+        assert_eq!(metric.unit, *unit, "{name}");
+        assert!(metric.min > 0.0 && metric.min <= metric.median && metric.median <= metric.p99, "{metric:?}");
+    }
+}

@@ -1,0 +1,74 @@
+//! The README's quick starts do what they say, as they are written there.
+
+mod common;
+
+use common::{Shop, text};
+
+const README: &str = include_str!("../../../README.md");
+
+/// The README's Rust example; the test compares it with the README, word for word.
+#[rustfmt::skip]
+fn rust_example() -> Result<(), Box<dyn std::error::Error>> {
+    // README begins
+    use lockgate::{Domain, DomainOptions, Module, Pointer};
+
+    let module = Module::open("cube.lg")?;                       // verified once, here
+    let domain = Domain::new(&module, DomainOptions::default())?; // microseconds
+    let cube_root = domain.bind::<extern "C" fn(f64) -> f64>("cube_root")?;
+    assert_eq!(cube_root.call(27.0)?, 3.0);                      // nanoseconds
+
+    let crash = domain.bind::<extern "C" fn(Pointer<i32>) -> i32>("crash")?;
+    println!("{}", crash.call(Pointer::NULL).unwrap_err()); // what, where, which source line
+    // README ends
+    let report = crash.call(Pointer::NULL).unwrap_err().to_string();
+    assert!(report.contains("crash") && report.contains("cube.c:3"), "{report}");
+    Ok(())
+}
+
+/// What follows a heading, up to the next one.
+fn chapter(heading: &str) -> &'static str {
+    let (_, rest) = README.split_once(&format!("\n## {heading}\n")).expect(heading);
+    rest.split("\n## ").next().expect("split gives one part")
+}
+
+/// Lines without the four spaces before them; empty lines may have none.
+fn unindented<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect()
+}
+
+#[test]
+fn the_quick_starts_work() {
+    let shop = Shop::new();
+    let is_code = |line: &&str| line.starts_with("    ");
+    // One of the commands crashes a function on purpose.
+    let expects_fault = |line: &str| line.starts_with("lockgate call cube.lg 'int crash");
+    let commands: String = unindented(chapter("Quick start: C").lines().filter(is_code))
+        .lines()
+        .map(|line| match line.split_once(" #") {
+            Some((command, _)) if expects_fault(line) => format!("{command} || echo status $?\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_lockgate")).parent().expect("a folder");
+    let path = std::env::join_paths(
+        [program.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut shell = shop.command("sh");
+    let output = shell.args(["-eu", "-c", &commands]).env("PATH", path.unwrap()).output().unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 4, "{out}");
+    assert!(lines[0].starts_with("cube.lg: verified: "), "{out}");
+    assert_eq!(lines[1..], ["3", "status 139", "hello from a domain"]);
+    assert!(err.contains("cube.c:3") && err.lines().count() == 1, "{err}");
+
+    let example = chapter("Quick start: Rust").split("```").nth(1).expect("a block of code");
+    let here = include_str!("readme.rs").lines();
+    let here = here.skip_while(|line| line.trim() != "// README begins").skip(1);
+    let here = unindented(here.take_while(|line| line.trim() != "// README ends"));
+    assert_eq!(example.strip_prefix("rust\n"), Some(&*here), "the README and this file differ");
+    // Paths in the example are relative; no other test runs in this process.
+    std::env::set_current_dir(shop.path("")).unwrap();
+    rust_example().unwrap();
+}

@@ -1,0 +1,104 @@
+//! The inputs of a link, rewritten, as ld will see them.
+
+use crate::cache::Key;
+use crate::input::{Input, Kind};
+use crate::link::{Part, inputs};
+use crate::{Error, Progress, Sysroot};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Names of the files in an archive's cache entry: the rewritten archive; a line with the number of unchecked gathers
+/// and scatters, and one for each member whose debug information was dropped.
+const ARCHIVE: &str = "archive.a";
+const FINDINGS: &str = "findings";
+
+#[derive(Default)]
+pub(crate) struct Rewritten {
+    /// For ld, in order.
+    pub arguments: Vec<OsString>,
+    /// Paths that ld will see, and how messages call them.
+    pub names: Vec<(PathBuf, String)>,
+    /// Bytes of machine code, before and after.
+    pub text_in: u64,
+    pub text_out: u64,
+    /// As in [`LinkOutcome`](crate::LinkOutcome).
+    pub debug_dropped: Vec<String>,
+    pub unchecked_vectors: u64,
+}
+
+impl Rewritten {
+    /// Rewrites every input into a folder of its own in `folder`; archives come from the cache.
+    pub(crate) fn of(
+        parts: &[Part],
+        sysroot: &Sysroot,
+        folder: &Path,
+        progress: Progress<'_>,
+    ) -> Result<Rewritten, Error> {
+        let total: u64 = inputs(parts).map(|input| input.bytes.len() as u64).sum();
+        let mut rewritten = Rewritten::default();
+        let mut done = 0;
+        for (i, part) in parts.iter().enumerate() {
+            let input = match part {
+                Part::Input(input) => input,
+                Part::Option(option) => {
+                    rewritten.arguments.push(option.into());
+                    continue;
+                }
+            };
+            progress("rewriting", done, total);
+            done += input.bytes.len() as u64;
+            let path = match (input.verbatim, input.kind) {
+                (false, Kind::Archive) => rewritten.archive(sysroot, input)?,
+                (false, Kind::Object) => {
+                    let object =
+                        lockgate_rewrite::rewrite_object(&input.name, &input.bytes, sysroot.options())?;
+                    rewritten.debug_dropped.extend(object.stats.debug_dropped);
+                    rewritten.unchecked_vectors += object.stats.unchecked_vectors;
+                    write(folder, i, input, &object.bytes)?
+                }
+                (true, _) => write(folder, i, input, &input.bytes)?,
+            };
+            rewritten.text_in += input.text_size();
+            rewritten.text_out += Input::read(&path)?.text_size();
+            rewritten.names.push((path.clone(), input.name.clone()));
+            rewritten.arguments.push(path.into());
+        }
+        progress("rewriting", total, total);
+        Ok(rewritten)
+    }
+
+    fn archive(&mut self, sysroot: &Sysroot, input: &Input) -> Result<PathBuf, Error> {
+        let mut key = Key::new("archive");
+        key.add(&[sysroot.options().pinpoint.into()]).add(&input.bytes);
+        let entry = sysroot.cache().entry(&key, |folder| {
+            let options = sysroot.options();
+            let archive =
+                lockgate_rewrite::rewrite_archive(&input.name, &input.bytes, options, &mut |_, _| ())?;
+            // The same archive may have another name next time.
+            let dropped = archive.stats.debug_dropped.iter();
+            let dropped = dropped.map(|line| line.strip_prefix(&input.name).unwrap_or(line));
+            let unchecked = archive.stats.unchecked_vectors.to_string();
+            let findings: Vec<&str> = [&*unchecked].into_iter().chain(dropped).collect();
+            for (name, bytes) in [(ARCHIVE, &*archive.bytes), (FINDINGS, findings.join("\n").as_bytes())] {
+                let path = folder.join(name);
+                std::fs::write(&path, bytes).map_err(Error::io("write", &path))?;
+            }
+            Ok(())
+        })?;
+        let path = entry.join(FINDINGS);
+        let findings = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let mut lines = findings.lines();
+        self.unchecked_vectors += lines.next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+        self.debug_dropped.extend(lines.map(|line| format!("{}{line}", input.name)));
+        Ok(entry.join(ARCHIVE))
+    }
+}
+
+/// Writes the `i`-th input, in a folder of its own because many may have the same name.
+fn write(folder: &Path, i: usize, input: &Input, bytes: &[u8]) -> Result<PathBuf, Error> {
+    let own = folder.join(i.to_string());
+    std::fs::create_dir(&own).map_err(Error::io("create", &own))?;
+    let path = own.join(Path::new(&input.name).file_name().unwrap_or(input.name.as_ref()));
+    std::fs::write(&path, bytes).map_err(Error::io("write", &path))?;
+    Ok(path)
+}

@@ -1,0 +1,211 @@
+//! Who has what: every grant of the process, under one lock, and the handles of them.
+//!
+//! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
+//! space: finer locks would gain nothing.
+use super::{GrantError, Region, Rights};
+use crate::Domain;
+use crate::domain::Core;
+use crate::memory::Pointer;
+use crate::space::Stride;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Most grants of one domain. Each costs two kernel mappings, of which a process has 65,530 by default.
+pub const MAX_GRANTS: usize = 64;
+
+/// Index of the domain's stride, window offset of the region.
+type Key = (u32, u64);
+
+/// A region in a window.
+struct Entry {
+    /// Tells it from earlier grants with the same key.
+    serial: u64,
+    rights: Rights,
+    region: Region,
+    stride: Arc<Stride>,
+    /// The domain that passed it on to this one; the host did not.
+    from: Option<u32>,
+    /// Domains that have it from this one.
+    passed_on: Vec<u32>,
+}
+
+static BOOK: Mutex<BTreeMap<Key, Entry>> = Mutex::new(BTreeMap::new());
+
+fn book() -> MutexGuard<'static, BTreeMap<Key, Entry>> {
+    BOOK.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// A domain's right on a region. Dropping it revokes it.
+#[derive(Debug)]
+#[must_use = "a grant that is dropped is revoked"]
+pub struct Grant {
+    key: Key,
+    serial: u64,
+    /// `W`.
+    window: u64,
+    region: Region,
+}
+
+impl Grant {
+    /// A right from the host.
+    pub(super) fn new(domain: &Core, region: &Region, rights: Rights) -> Result<Grant, GrantError> {
+        Grant::add(&mut book(), domain, region, rights, region.rights(), None)
+    }
+
+    fn add(
+        book: &mut BTreeMap<Key, Entry>,
+        domain: &Core,
+        region: &Region,
+        rights: Rights,
+        held: Rights,
+        from: Option<u32>,
+    ) -> Result<Grant, GrantError> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let (stride, offset) = (domain.stride(), region.offset());
+        let key = (stride.index(), offset);
+        let name = || domain.name().to_owned();
+        if rights > held {
+            return Err(GrantError::Upgrade { asked: rights, held });
+        }
+        if book.contains_key(&key) {
+            return Err(GrantError::Overlap { domain: name(), offset });
+        }
+        if of_domain(book, key.0).count() >= MAX_GRANTS {
+            return Err(GrantError::TooMany { domain: name() });
+        }
+        let mapped = region.memory().map_into(stride, offset, rights);
+        mapped.map_err(GrantError::system("map the region into the window"))?;
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let (stride, passed_on) = (stride.clone(), Vec::new());
+        book.insert(key, Entry { serial, rights, region: region.clone(), stride, from, passed_on });
+        Ok(Grant { key, serial, window: domain.base(), region: region.clone() })
+    }
+
+    /// The region.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// What the domain may do with it now.
+    ///
+    /// # Errors
+    /// [`GrantError::Revoked`].
+    pub fn rights(&self) -> Result<Rights, GrantError> {
+        Ok(self.entry(&mut book())?.rights)
+    }
+
+    /// Address for the domain of the value at byte `at` of the region.
+    ///
+    /// # Errors
+    /// [`GrantError::Range`] if it is not inside the region or not aligned, [`GrantError::Revoked`].
+    pub fn pointer<T>(&self, at: u64) -> Result<Pointer<T>, GrantError> {
+        self.entry(&mut book())?;
+        let at = self.region.part::<T>(at, 1)?;
+        Ok(Pointer::from_address(self.window + self.region.offset() + at))
+    }
+
+    /// Takes rights away, here and from everybody who has them from here. In force before it returns, also for threads
+    /// that are in the domains.
+    ///
+    /// # Errors
+    /// [`GrantError::Upgrade`] if `rights` are more than the grant has, [`GrantError::Revoked`].
+    pub fn downgrade(&self, rights: Rights) -> Result<(), GrantError> {
+        let mut book = book();
+        let held = self.entry(&mut book)?.rights;
+        if rights > held {
+            return Err(GrantError::Upgrade { asked: rights, held });
+        }
+        for key in tree(&book, self.key) {
+            let Some(entry) = book.get_mut(&key).filter(|entry| entry.rights > rights) else { continue };
+            let protected = entry.stride.protect(key.1, entry.region.length(), rights.into());
+            protected.map_err(GrantError::system("lower the rights of the grant"))?;
+            entry.rights = rights;
+        }
+        Ok(())
+    }
+
+    /// Gives the same region to another domain, with these rights or fewer than this grant has. The new grant ends with
+    /// this one.
+    ///
+    /// # Errors
+    /// As [`Domain::grant`]; [`GrantError::Upgrade`] if `rights` are more than the grant has, [`GrantError::Revoked`].
+    pub fn pass_on(&self, to: &Domain, rights: Rights) -> Result<Grant, GrantError> {
+        let mut book = book();
+        let held = self.entry(&mut book)?.rights;
+        let grant = Grant::add(&mut book, to.core(), &self.region, rights, held, Some(self.key.0))?;
+        self.entry(&mut book)?.passed_on.push(grant.key.0);
+        Ok(grant)
+    }
+
+    /// Takes the region away from the domain, and from everybody who has it from here. In force before it returns: a later
+    /// access, also by a thread that is in one of the domains now, is a fault of its call.
+    pub fn revoke(self) {
+        drop(self);
+    }
+
+    fn entry<'a>(&self, book: &'a mut BTreeMap<Key, Entry>) -> Result<&'a mut Entry, GrantError> {
+        let entry = book.get_mut(&self.key).filter(|entry| entry.serial == self.serial);
+        entry.ok_or(GrantError::Revoked { offset: self.key.1 })
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        let mut book = book();
+        if self.entry(&mut book).is_ok() {
+            remove(&mut book, self.key);
+        }
+    }
+}
+
+/// Revokes every grant of a domain that goes, or goes back to its pristine image.
+pub(crate) fn end_domain(id: u32) {
+    let mut book = book();
+    let all: Vec<Key> = of_domain(&book, id).collect();
+    for key in all {
+        remove(&mut book, key);
+    }
+}
+
+fn of_domain(book: &BTreeMap<Key, Entry>, id: u32) -> impl Iterator<Item = Key> + '_ {
+    book.range((id, 0)..=(id, u64::MAX)).map(|(key, _)| *key)
+}
+
+/// `key` and all that was passed on from it. (A domain has a region once, so there are no circles.)
+fn tree(book: &BTreeMap<Key, Entry>, key: Key) -> Vec<Key> {
+    let mut all = vec![key];
+    let mut next = 0;
+    while let Some(&key) = all.get(next) {
+        let children = book.get(&key).into_iter().flat_map(|entry| &entry.passed_on);
+        all.extend(children.map(|child| (*child, key.1)));
+        next += 1;
+    }
+    all
+}
+
+fn remove(book: &mut BTreeMap<Key, Entry>, key: Key) {
+    let giver = book.get(&key).and_then(|entry| entry.from);
+    if let Some(giver) = giver.and_then(|id| book.get_mut(&(id, key.1))) {
+        giver.passed_on.retain(|id| *id != key.0);
+    }
+    for key in tree(book, key) {
+        if let Some(entry) = book.remove(&key) {
+            withdraw(&entry, key.1);
+        }
+    }
+}
+
+/// When this returns no processor has a translation of the pages left: the kernel has interrupted those that had.
+fn withdraw(entry: &Entry, offset: u64) {
+    let length = entry.region.length();
+    let cleared = entry.stride.clear(offset, length);
+    // Taking rights needs no memory where replacing the mapping does. If even that fails the kernel breaks its word, and
+    // a domain keeps what it must not have.
+    let withdrawn =
+        cleared.or_else(|_| entry.stride.protect(offset, length, crate::syscall::Protection::None));
+    if let Err(error) = withdrawn {
+        eprintln!("lockgate: a grant cannot be revoked ({error}); ending the process");
+        std::process::abort();
+    }
+}

@@ -1,0 +1,157 @@
+//! What can be wrong with a region, a grant or a ring.
+use super::Rights;
+
+/// Why memory was not shared, or not reached.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantError {
+    /// A region of no bytes.
+    #[error("a region of 0 bytes cannot be shared; give it a size")]
+    Empty,
+    /// Memory that does not consist of whole pages.
+    #[error(
+        "{length} bytes at {at:#x} are not whole pages of {page} bytes: what shares a page with them would be \
+         exposed, too; align both ends", page = lockgate_abi::PAGE
+    )]
+    Unaligned {
+        /// Address, or offset in the file.
+        at: u64,
+        /// Length in bytes.
+        length: u64,
+    },
+    /// Host memory that nobody else can map: a private mapping, the heap, a stack.
+    #[error(
+        "the memory at {at:#x} is private to the host and has no second address; allocate it with Region::new, or map \
+         a memory file with MAP_SHARED"
+    )]
+    Private {
+        /// Address.
+        at: u64,
+    },
+    /// Addresses that are not one mapping of the host.
+    #[error("{length} bytes at {at:#x} are not one mapping of the host's own; share each mapping by itself")]
+    NotMapped {
+        /// Address.
+        at: u64,
+        /// Length in bytes.
+        length: u64,
+    },
+    /// Addresses of a domain.
+    #[error(
+        "{at:#x} lies in a domain's window: that memory is the domain's own; share a region with it instead"
+    )]
+    Window {
+        /// Address.
+        at: u64,
+    },
+    /// A file that is no ordinary or memory file, or ends before the range does.
+    #[error(
+        "this descriptor cannot be shared: {what}; use a memory file (memfd_create, shm_open) or an ordinary one"
+    )]
+    File {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The shared region of windows is full.
+    #[error("no room for {length} bytes in the shared region of {size} that all domains have; drop regions",
+        size = lockgate_abi::window::SHARED_END - lockgate_abi::window::SHARED)]
+    NoRoom {
+        /// Bytes asked for.
+        length: u64,
+    },
+    /// The domain has many grants already.
+    #[error("domain {domain} has {max} grants already; drop some, or put more into one region", max = super::MAX_GRANTS)]
+    TooMany {
+        /// The domain.
+        domain: String,
+    },
+    /// The domain has the region already.
+    #[error("domain {domain} has the region at offset {offset:#x} already; drop that grant, or downgrade it")]
+    Overlap {
+        /// The domain.
+        domain: String,
+        /// Window offset.
+        offset: u64,
+    },
+    /// More rights than there are to give.
+    #[error("cannot give the right to {asked}: the giver has the right to {held} only")]
+    Upgrade {
+        /// The rights asked for.
+        asked: Rights,
+        /// The rights that the region or the grant has.
+        held: Rights,
+    },
+    /// The grant was revoked, or its domain was reset or is gone.
+    #[error(
+        "the grant of the region at offset {offset:#x} was revoked, or its domain is reset or gone; make a new one"
+    )]
+    Revoked {
+        /// Window offset.
+        offset: u64,
+    },
+    /// A part that is not inside the region, or not aligned for its type.
+    #[error("{size} bytes at {at:#x} are not an aligned part of the {length} bytes there are")]
+    Range {
+        /// Bytes from the start.
+        at: u64,
+        /// Bytes asked for.
+        size: u64,
+        /// Bytes there are.
+        length: u64,
+    },
+    /// The memory behind the region is gone: its file was cut.
+    #[error("the memory behind {size} bytes at {at:#x} of the region cannot be used: {reason}", reason = match rights {
+        Rights::Read => "its file was cut",
+        Rights::ReadWrite => "its file was cut, or allows reading only",
+    })]
+    Lost {
+        /// Bytes from the start.
+        at: u64,
+        /// Bytes asked for.
+        size: u64,
+        /// What was tried.
+        rights: Rights,
+    },
+    /// The machine cannot run domains, so there is nobody to share with.
+    #[error(transparent)]
+    Host(#[from] crate::HostError),
+    /// The kernel refused.
+    #[error("cannot {what}: {source}; close regions or domains, or raise vm.max_map_count")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The kernel's reason.
+        source: std::io::Error,
+    },
+}
+
+impl GrantError {
+    pub(super) fn system(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> GrantError {
+        move |error| GrantError::System { what, source: error.into() }
+    }
+}
+
+/// Why a ring cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RingError {
+    /// The other side's index is impossible: the other side is broken or hostile. Nothing was read or written.
+    #[error(
+        "the ring's other side claims {claimed} elements in a ring of {capacity}: it is broken or hostile; give the ring up"
+    )]
+    Corrupted {
+        /// Elements in the ring, going by the other side's index.
+        claimed: u32,
+        /// Elements that fit.
+        capacity: u32,
+    },
+    /// A number of elements that a ring cannot have.
+    #[error("a ring cannot have {0} elements: a power of two from 1 to 2^31 it must be")]
+    Capacity(u32),
+    /// An element without bytes.
+    #[error("a ring of elements without bytes has nothing to carry")]
+    NoElement,
+    /// The memory of the ring.
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+}

@@ -1,0 +1,69 @@
+//! Grants: rights of domains on memory that they share with the host and with each other.
+//!
+//! A [`Region`] is memory that the host owns. [`Domain::grant`] maps it into a domain's window, for reading or for reading
+//! and writing, always at the region's own offset: the low half of a pointer into it means the same in every
+//! window that shares it. A [`Grant`] can be passed on to another domain with the same rights or fewer, downgraded, and
+//! revoked with everything that was passed on from it. `docs/grants.md` tells what holds and why.
+//!
+//! ```no_run
+//! # fn f(parser: &lockgate::Domain, printer: &lockgate::Domain) -> Result<(), Box<dyn std::error::Error>> {
+//! use lockgate::{Pointer, Region, Rights};
+//!
+//! let region = Region::new(64 << 10)?;
+//! let text = region.slice::<u8>(0, 64 << 10)?;
+//! text.write(0, b"one two")?;
+//! let grant = parser.grant(&region, Rights::ReadWrite)?;
+//! let parse = parser.bind::<extern "C" fn(Pointer<u8>, u64) -> u64>("parse")?;
+//! parse.call(grant.pointer(0)?, 7)?;
+//! let onward = grant.pass_on(printer, Rights::Read)?;
+//! grant.revoke(); // and `onward` with it, before this returns
+//! # let _ = onward;
+//! # Ok(())
+//! # }
+//! ```
+
+mod book;
+mod error;
+mod maps;
+mod memory_sys;
+mod region;
+mod ring;
+mod slice;
+
+pub(crate) use book::end_domain;
+pub use book::{Grant, MAX_GRANTS};
+pub use error::{GrantError, RingError};
+pub use region::Region;
+pub use ring::{Consumer, Producer, Ring};
+pub use slice::SharedSlice;
+
+use crate::Domain;
+use std::fmt;
+
+/// What a grant allows. Greater rights include smaller ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rights {
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    ReadWrite,
+}
+
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Rights::Read => "read",
+            Rights::ReadWrite => "read and write",
+        })
+    }
+}
+
+impl Domain {
+    /// Shares `region` with this domain, until the grant is dropped or the domain is reset or gone.
+    ///
+    /// # Errors
+    /// [`GrantError`]: the domain has the region already, or [`MAX_GRANTS`] others; the region itself allows less.
+    pub fn grant(&self, region: &Region, rights: Rights) -> Result<Grant, GrantError> {
+        Grant::new(self.core(), region, rights)
+    }
+}

@@ -1,0 +1,127 @@
+//! Memory of the host that domains can share.
+use super::memory_sys::Memory;
+use super::{GrantError, Rights, SharedSlice};
+use crate::host;
+use crate::memory::Plain;
+use crate::space::SharedRange;
+use lockgate_abi::PAGE;
+use std::ffi::c_void;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+/// Memory that the host can share with domains, whole pages, with the same window offset in all of them.
+///
+/// The region belongs to the host: it counts against no domain's memory limit. Clones are handles of the same region; grants,
+/// slices and rings keep it alive.
+#[derive(Debug, Clone)]
+pub struct Region(Arc<Shared>);
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub memory: Memory,
+    /// Its place in every window. Goes after the mapping of the host and after every grant.
+    pub range: SharedRange,
+}
+
+impl Region {
+    /// A region of at least `length` bytes of zeros: whole pages.
+    ///
+    /// # Errors
+    /// [`GrantError`]: no bytes, or no room in the shared region of windows (1 GiB for all regions together).
+    pub fn new(length: u64) -> Result<Region, GrantError> {
+        let pages = length.checked_next_multiple_of(PAGE).ok_or(GrantError::NoRoom { length })?;
+        Region::make(pages, || Memory::new(pages))
+    }
+
+    /// Shares `length` bytes of a memory file (or an ordinary one) from the offset `from`, both whole pages: what the host keeps
+    /// in `memfd_create` or `shm_open` memory. The descriptor is duplicated.
+    ///
+    /// If somebody cuts the file, accesses behind its new end are faults in domains and [`GrantError::Lost`] here: seal it
+    /// (`F_SEAL_SHRINK`).
+    ///
+    /// # Errors
+    /// [`GrantError`]: the file is not of that kind or not that long, or its descriptor has not the rights.
+    pub fn from_file(file: impl AsFd, from: u64, length: u64, rights: Rights) -> Result<Region, GrantError> {
+        whole_pages(from, length)?;
+        Region::make(length, || Memory::of_file(file.as_fd(), from, length, rights))
+    }
+
+    /// Shares host memory that is there already: whole pages of one shared mapping (`mmap` with `MAP_SHARED`, anonymous or
+    /// of a file). The pages stay shared if the host unmaps its own mapping.
+    ///
+    /// Private memory (heap, stacks, static data) cannot be shared: the kernel gives no second address to it, and what
+    /// lies next to it in a page would be exposed. Allocate with [`Region::new`], or map a memory file.
+    ///
+    /// # Safety
+    /// Domains will read, and with [`Rights::ReadWrite`] write, these bytes at any time: no reference of Rust's may point to
+    /// them while the region lives, and nobody may unmap them before this returns.
+    ///
+    /// # Errors
+    /// [`GrantError`]: the memory is not of that kind, or not the host's.
+    pub unsafe fn from_host(at: *mut u8, length: u64, rights: Rights) -> Result<Region, GrantError> {
+        whole_pages(at as u64, length)?;
+        // SAFETY: the caller's promise.
+        Region::make(length, || unsafe { Memory::of_host(at.cast::<c_void>(), length, rights) })
+    }
+
+    fn make(length: u64, memory: impl FnOnce() -> Result<Memory, GrantError>) -> Result<Region, GrantError> {
+        if length == 0 {
+            return Err(GrantError::Empty);
+        }
+        // Copies survive what files do only with our handlers installed.
+        host::prepare()?;
+        let range = SharedRange::take(length).ok_or(GrantError::NoRoom { length })?;
+        Ok(Region(Arc::new(Shared { memory: memory()?, range })))
+    }
+
+    /// Bytes: whole pages.
+    pub fn length(&self) -> u64 {
+        self.0.memory.length()
+    }
+
+    /// Offset of the first byte in every window that has it.
+    pub fn offset(&self) -> u64 {
+        self.0.range.start()
+    }
+
+    /// What the host may do with it, and the most that it can grant.
+    pub fn rights(&self) -> Rights {
+        self.0.memory.rights()
+    }
+
+    /// Where the host has it mapped as long as a handle of the region lives, for host code that works in place. Domains may
+    /// change the bytes at any time: copy before you check ([`Region::slice`] does).
+    pub fn host_address(&self) -> *mut u8 {
+        self.0.memory.address()
+    }
+
+    /// `count` values from byte `at`.
+    ///
+    /// # Errors
+    /// [`GrantError::Range`] if they are not inside the region, or not aligned.
+    pub fn slice<T: Plain>(&self, at: u64, count: u64) -> Result<SharedSlice<T>, GrantError> {
+        SharedSlice::new(self, at, count)
+    }
+
+    /// `at` if `count` values of `T` lie there, aligned.
+    pub(super) fn part<T>(&self, at: u64, count: u64) -> Result<u64, GrantError> {
+        let length = self.length();
+        let size = count.saturating_mul(size_of::<T>() as u64);
+        match at.checked_add(size) {
+            Some(end) if end <= length && at.is_multiple_of(align_of::<T>() as u64) => Ok(at),
+            _ => Err(GrantError::Range { at, size, length }),
+        }
+    }
+
+    pub(super) fn memory(&self) -> &Memory {
+        &self.0.memory
+    }
+}
+
+fn whole_pages(at: u64, length: u64) -> Result<(), GrantError> {
+    if at.is_multiple_of(PAGE) && length.is_multiple_of(PAGE) {
+        Ok(())
+    } else {
+        Err(GrantError::Unaligned { at, length })
+    }
+}

@@ -1,0 +1,58 @@
+//! The lists of mutants (`tests/mutants`) fit the tree: `make mutants` runs them, which takes minutes; this takes none.
+
+use mutants::Verdict;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up")
+}
+
+#[test]
+fn every_rule_has_a_mutant_or_says_why_not() {
+    let entries = mutants::entries(root()).expect("well-formed lists");
+    let have: BTreeSet<_> = entries
+        .iter()
+        .filter(|entry| !matches!(entry.verdict, Verdict::Redundant(_)))
+        .map(|entry| entry.rule.as_str())
+        .collect();
+    let rules = (0..=6).map(|n| format!("V{n}")).chain((1..=24).map(|n| format!("R{n}")));
+    let missing: Vec<_> = rules.filter(|rule| !have.contains(rule.as_str())).collect();
+    assert!(missing.is_empty(), "no entry of tests/mutants/*.txt is about {missing:?}");
+}
+
+/// A mutant whose text has gone shows nothing: whoever changes the code changes the list with it.
+#[test]
+fn every_mutant_can_be_made() {
+    let mut wrong = Vec::new();
+    for entry in mutants::entries(root()).expect("well-formed lists") {
+        let Some(mutation) = entry.mutation() else { continue };
+        let text = fs::read_to_string(root().join(&mutation.file)).unwrap_or_default();
+        if let Err(error) = mutation.apply(&text) {
+            wrong.push(format!("tests/mutants/{}: {error}", entry.place));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A test that is not there cannot go red. (`make mutants` runs each by its full name.)
+#[test]
+fn every_named_test_exists() {
+    for entry in mutants::entries(root()).expect("well-formed lists") {
+        let folder = root().join("crates").join(&entry.suite.package);
+        let function = format!("fn {}(", entry.test.rsplit("::").next().unwrap_or_default());
+        let place = if entry.suite.target == "lib" { folder.join("src") } else { folder.join("tests") };
+        assert!(says(&place, &function), "{}: no {function}) in {}", entry.place, place.display());
+    }
+}
+
+/// Whether a source file below `folder` holds `text`.
+fn says(folder: &Path, text: &str) -> bool {
+    fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
+        let path = entry.path();
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        is_source && fs::read_to_string(&path).is_ok_and(|source| source.contains(text))
+            || path.is_dir() && says(&path, text)
+    })
+}

@@ -1,0 +1,94 @@
+//! `scripts/setup.sh` on machines that lack something: what it says must be what to do.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// Programs of the system that the script itself uses.
+const TOOLS: [&str; 8] = ["sh", "sed", "sort", "tr", "dirname", "mktemp", "cat", "rm"];
+
+/// Runs the script where only `stubs` (name, shell script) exist beside the tools. Exit status and output.
+fn setup(stubs: &[(&str, &str)]) -> (bool, String) {
+    let folder = tempfile::tempdir().unwrap();
+    for tool in TOOLS {
+        let found = ["/bin", "/usr/bin"].map(|place| Path::new(place).join(tool));
+        let found = found.iter().find(|path| path.exists()).expect(tool);
+        std::os::unix::fs::symlink(found, folder.path().join(tool)).unwrap();
+    }
+    for (name, script) in stubs {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/setup.sh");
+    let output = Command::new("/bin/sh").arg(script).env("PATH", folder.path()).output().unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    (output.status.success(), text)
+}
+
+const CARGO: (&str, &str) = ("cargo", "echo 'cargo 1.99.0 (x)'");
+const USER: (&str, &str) = ("id", "echo 1000");
+const ROOT: (&str, &str) = ("id", "echo 0");
+const NOTHING: &str = "exit 0";
+
+#[test]
+fn what_is_missing_is_named() {
+    let cases: &[(&str, &[(&str, &str)], &[&str])] = &[
+        ("no Rust", &[], &["no Rust toolchain", "install Rust 1.88 or later (https://rustup.rs)"]),
+        (
+            "old Rust",
+            &[("cargo", "echo 'cargo 1.63.0 (fd9c4297c 2022-07-01)'")],
+            &["1.63.0", "too old", "1.88"],
+        ),
+        (
+            "no default",
+            &[("cargo", "echo 'rustup could not choose a version' >&2; exit 1")],
+            &["rustup could not"],
+        ),
+        ("no apt", &[CARGO, USER], &["no apt-get here", " gcc ", "musl-tools", "gdb"]),
+        (
+            "no root",
+            &[CARGO, USER, ("apt-get", NOTHING)],
+            &[
+                "as root, run: apt-get update && apt-get install -y --no-install-recommends binutils g++ gcc gdb ",
+            ],
+        ),
+        (
+            "sudo asks",
+            &[CARGO, USER, ("apt-get", NOTHING), ("sudo", "exit 1")],
+            &["as root, run: apt-get update"],
+        ),
+        (
+            "no network",
+            &[
+                CARGO,
+                ROOT,
+                ("apt-get", "echo 'Temporary failure resolving'; exit 100"),
+                ("env", "exec \"$@\""),
+            ],
+            &["setup: installing", "Temporary failure resolving", "could not install these", "musl-tools"],
+        ),
+        (
+            "installed elsewhere",
+            &[CARGO, ROOT, ("apt-get", NOTHING), ("env", NOTHING)],
+            &["still not where they belong: ", "gcc"],
+        ),
+    ];
+    for (what, stubs, parts) in cases {
+        let (success, text) = setup(stubs);
+        assert!(!success, "{what}: {text}");
+        for part in *parts {
+            assert!(text.contains(part), "{what}: {part:?} is not in: {text}");
+        }
+    }
+}
+
+/// The machine that runs these tests has everything.
+#[test]
+fn nothing_is_said_when_all_is_there() {
+    let output = Command::new("sh")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/setup.sh"))
+        .output()
+        .unwrap();
+    assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+}

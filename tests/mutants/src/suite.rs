@@ -1,0 +1,125 @@
+//! Building and running test programs of the copy.
+use anyhow::{Context, Result, bail};
+use mutants::Suite;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// A built test program.
+pub struct Program {
+    path: PathBuf,
+    /// The crate's folder: tests run there.
+    folder: PathBuf,
+}
+
+/// How a run of tests ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Every test passed; how many there were.
+    Passed(usize),
+    /// A test failed.
+    Failed,
+    /// The test program was ended by this signal.
+    Crashed(i32),
+    /// It was still running at the time limit.
+    Hung,
+    /// There was no program to run: the change does not compile.
+    NotBuilt,
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Passed(_) => write!(f, "passed"),
+            End::Failed => write!(f, "failed"),
+            End::Crashed(signal) => write!(f, "crashed by signal {signal}"),
+            End::Hung => write!(f, "hung"),
+            End::NotBuilt => write!(f, "does not compile"),
+        }
+    }
+}
+
+/// Builds a test program of the tree at `root`.
+///
+/// # Errors
+/// cargo's, with what the compiler said.
+pub fn build(root: &Path, target_folder: &Path, suite: &Suite) -> Result<Program> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root).args([
+        "test",
+        "--locked",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ]);
+    // Quick builds of many small changes; the rules do not depend on it.
+    cargo.args([
+        "--config",
+        "profile.dev.debug=0",
+        "--config",
+        "profile.dev.package.lockgate-verify.opt-level=1",
+    ]);
+    cargo.arg("--target-dir").arg(target_folder).args(["-p", &suite.package]);
+    match suite.target.as_str() {
+        "lib" => cargo.arg("--lib"),
+        target => cargo.args(["--test", target]),
+    };
+    let output = cargo.output().context("cargo cannot be started")?;
+    if !output.status.success() {
+        bail!("it does not build:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    for message in messages {
+        if let (Some(path), Some(manifest), Some(true)) = (
+            message["executable"].as_str(),
+            message["manifest_path"].as_str(),
+            message["profile"]["test"].as_bool(),
+        ) {
+            let folder = Path::new(manifest).parent().context("a manifest lies in a folder")?;
+            return Ok(Program { path: path.into(), folder: folder.into() });
+        }
+    }
+    bail!("cargo built no test program for {} {}", suite.package, suite.target)
+}
+
+impl Program {
+    /// Runs the tests with exactly these names; how it ended, and its output.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn run(&self, tests: &[&str], limit: Duration) -> Result<(End, String)> {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder).arg("--exact").args(tests).stdin(Stdio::null());
+        // A group of its own, so that what the test started ends with it.
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().with_context(|| self.path.display().to_string())?;
+        let group = rustix::process::Pid::from_raw(child.id() as i32).context("a process has an id")?;
+        let (send, receive) = channel();
+        std::thread::spawn(move || send.send(child.wait_with_output()));
+        match receive.recv_timeout(limit) {
+            Ok(output) => judge(&output?),
+            Err(RecvTimeoutError::Timeout) => {
+                rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
+                let (_, text) = judge(&receive.recv()??)?;
+                Ok((End::Hung, text))
+            }
+            Err(RecvTimeoutError::Disconnected) => bail!("the thread that waits for the test is gone"),
+        }
+    }
+}
+
+fn judge(output: &Output) -> Result<(End, String)> {
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let end = match (output.status.signal(), output.status.success()) {
+        (Some(signal), _) => End::Crashed(signal),
+        (None, false) => End::Failed,
+        (None, true) => {
+            let passed = text.split("test result: ok. ").nth(1).and_then(|rest| rest.split(' ').next());
+            End::Passed(passed.and_then(|n| n.parse().ok()).context("the test program says no result")?)
+        }
+    };
+    Ok((end, text))
+}
