@@ -86,6 +86,8 @@ struct Duties {
     /// The callee starts with fresh x87 state.
     x87_fresh: bool,
     x87_hide_environment: bool,
+    /// The caller does not find the callee's x87 environment.
+    x87_forget: bool,
     mxcsr_guard: bool,
     mxcsr_fresh: bool,
     mxcsr_hide_flags: bool,
@@ -119,6 +121,10 @@ impl Duties {
             x87_guard: guarded.x87,
             x87_fresh: from_domain && caller.x87 && (fresh || !callee.x87),
             x87_hide_environment: callee.x87_environment && (secret || guarded.x87_environment),
+            x87_forget: from_domain
+                && caller.x87_environment
+                && callee.x87
+                && server(Properties::REGISTER_CONFIDENTIALITY),
             mxcsr_guard: guarded.mxcsr_write,
             mxcsr_fresh: from_domain && caller.mxcsr_write && (fresh || !callee.mxcsr_write),
             mxcsr_hide_flags: callee.mxcsr_read && (secret || forced.mxcsr_read),
@@ -135,7 +141,7 @@ impl Duties {
     }
 
     fn saves_x87(&self) -> bool {
-        self.x87_guard || self.x87_fresh || self.x87_hide_environment
+        self.x87_guard || self.x87_fresh || self.x87_hide_environment || self.x87_forget
     }
 
     fn saves_mxcsr(&self) -> bool {
@@ -152,6 +158,7 @@ pub(crate) fn flags(shape: &Shape) -> u32 {
         (duties.saves_mxcsr() && shape.callee.mxcsr_write, MXCSR),
         (matches!(shape.caller, Caller::Domain(_)), FROM_DOMAIN),
         (duties.hide_in_all, HIDES),
+        (duties.x87_hide_environment, X87_ENVIRONMENT),
     ] {
         if set {
             flags |= flag;
@@ -559,7 +566,13 @@ impl Emitter<'_> {
 
     /// The caller's processor state, as it had it (R17).
     fn restore_cpu_state(&mut self) {
-        if self.duties.x87_guard || self.duties.x87_fresh {
+        if self.duties.x87_forget {
+            self.part("x87");
+            asm!(self
+                ; fninit
+                ; fldcw [r10 + SAVED_X87]
+            );
+        } else if self.duties.x87_guard || self.duties.x87_fresh {
             self.part("x87");
             // As on the way in: with the caller's control word, and every exception masked, none can be pending. Else
             // start afresh, without a wait for what is pending.
@@ -577,7 +590,7 @@ impl Emitter<'_> {
         }
         if self.duties.hide_out.x87 {
             self.part("x87 registers");
-            if !self.duties.x87_guard {
+            if !self.duties.x87_guard && !self.duties.x87_forget {
                 asm!(self ; fnclex);
             }
             self.clear_x87();
@@ -826,7 +839,7 @@ impl Emitter<'_> {
 
     /// Cold code.
     fn out_of_line(&mut self) {
-        if self.duties.x87_guard || self.duties.x87_fresh {
+        if (self.duties.x87_guard || self.duties.x87_fresh) && !self.duties.x87_forget {
             self.part("x87, when it was changed");
             asm!(self
                 ; ->reset_x87:

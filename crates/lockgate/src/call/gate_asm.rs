@@ -235,7 +235,7 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
 .Lgate_cpu_back: # the module's control words; rcx its binding
     testl ${X87},{FLAGS}(%rcx)
     jz 1f
-    testl ${X87_ENVIRONMENT},{EXTRAS}(%rcx) # as in the proxy (R18)
+    testl ${X87_ENVIRONMENT},{FLAGS}(%rcx) # as in the proxy (R18)
     jz 2f
     fninit
 2:
@@ -495,7 +495,7 @@ lockgate_gate_syscall:
     X87 = const X87,
     MXCSR_BIT = const MXCSR,
     X87_MASKS = const X87_MASKS,
-    X87_ENVIRONMENT = const EXTRA_X87_ENVIRONMENT,
+    X87_ENVIRONMENT = const X87_ENVIRONMENT,
     OFF = const lockgate_abi::code::OFF,
     RED_ZONE = const RED_ZONE,
     CODE = const offset_of!(GateEntry, code),

@@ -187,6 +187,8 @@ pub(crate) const MXCSR: u32 = 2;
 pub(crate) const FROM_DOMAIN: u32 = 4;
 /// The caller's registers are secret: the host's, where it answers the domain's own calls, too.
 pub(crate) const HIDES: u32 = 8;
+/// The module can read the x87 environment, and must not find the host's there (rule R18).
+pub(crate) const X87_ENVIRONMENT: u32 = 16;
 /// The exception masks of an x87 control word.
 pub(crate) const X87_MASKS: u32 = 0x3f;
 
@@ -211,7 +213,7 @@ pub(crate) struct BindingHeader {
     pub result_room: u32,
     /// Time limit, milliseconds; 0 if none.
     pub limit: u32,
-    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`].
+    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`].
     pub flags: u32,
     pub gates: *const Gates,
     /// The domain, for Rust.
