@@ -1,0 +1,479 @@
+//! Rules where a domain calls another: what each of them, and the host around both, finds afterwards.
+mod common;
+
+use common::{Guest, host_sys, patience, peek};
+use lockgate::{CallError, Callback, Domain, DomainOptions, HostFunction, OnFailure, Pointer, Policy};
+use lockgate_abi::{stack, window};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Calls its import, and nothing else: no x87, no MXCSR, no vectors.
+const PLAIN: &str = "
+function call_server
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+function where
+    mov %rsp,%rax
+    ret
+";
+
+/// The same with processor state of its own around the call.
+const STATEFUL: &str = "
+# Rounds towards zero, takes denormals as zeros, and leaves no exception masked.
+function unmasked_mxcsr
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    movl $0x6040,-OFF(%rsp)
+    ldmxcsr -OFF(%rsp)
+    call *%gs:0x11080
+    stmxcsr -OFF(%rsp)
+    mov -OFF(%rsp),%ecx
+    shl $32,%rcx
+    or %rcx,%rax
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+# No exception masked, and one division by zero that nobody has waited for.
+function unmasked_x87
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    fninit
+    movw $0x0040,-OFF(%rsp)
+    fldz
+    fld1
+    fdiv %st(1),%st
+    fldcw -OFF(%rsp)
+    call *%gs:0x11080
+    fnstcw -OFF(%rsp)
+    movzwl -OFF(%rsp),%ecx
+    fninit
+    shl $32,%rcx
+    or %rcx,%rax
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+# What lies in the x87's registers after the call.
+function read_x87
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call *%gs:0x11080
+    fninit
+    movq %mm0,%rax
+    .irp number,1,2,3,4,5,6,7
+    movq %mm\\number,%rcx
+    or %rcx,%rax
+    .endr
+    emms
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+";
+
+const SERVER: &str = "
+function nothing
+    ret
+function call_host
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+";
+
+const STATEFUL_SERVER: &str = "
+function dirty
+    fninit
+    movw $0x0040,-8-OFF(%rsp)
+    fldz
+    fld1
+    fdiv %st(1),%st
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fldcw -8-OFF(%rsp)
+    ret
+function full
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    fld1
+    ret
+function rounding
+    movl $0xffc0,-8-OFF(%rsp)
+    ldmxcsr -8-OFF(%rsp)
+    ret
+function upper_halves
+    vpcmpeqd %ymm0,%ymm0,%ymm0
+    ret
+function mxcsr
+    stmxcsr -8-OFF(%rsp)
+    mov -8-OFF(%rsp),%eax
+    ret
+function control
+    fnstcw -8-OFF(%rsp)
+    movzwl -8-OFF(%rsp),%eax
+    ret
+function x87_registers
+    fninit
+    movq %mm0,%rax
+    .irp number,1,2,3,4,5,6,7
+    movq %mm\\number,%rcx
+    or %rcx,%rax
+    .endr
+    emms
+    ret
+function call_host
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+";
+
+/// Sums what a function makes of 0, 1, … n - 1.
+const APPLY: &str = "
+long apply(long (*f)(long), long n) { long s = 0; for (long i = 0; i < n; i++) s += f(i); return s; }
+";
+
+/// A domain that calls the host's `host` where `source` calls its import.
+fn server(source: &str, host: impl Fn() + Send + Sync + 'static) -> Domain {
+    let host = HostFunction::new(move |_: &Domain| host());
+    Guest::assembly(source).gate("void host(void)").domain_with(DomainOptions::new().gate("host", host))
+}
+
+/// A domain whose import is to be linked.
+fn client(source: &str) -> Domain {
+    Guest::assembly(source).gate("long server(void)").domain()
+}
+
+/// Has `client` call `name` of `server` where it calls its import.
+fn link(client: &Domain, server: &Domain, name: &str, policy: Policy) {
+    client.link("server", server, name, policy, OnFailure::default()).expect("the import is linked");
+}
+
+/// Calls an export, by the host's usual policy.
+fn call(domain: &Domain, name: &str) -> u64 {
+    domain.bind::<extern "C" fn() -> u64>(name).unwrap().call().unwrap()
+}
+
+/// R7: calls between domains write nothing but return addresses on the caller's control stack, those that are
+/// admitted for the first time and those with stack arguments and results in memory included. Red if a crossing works
+/// on the caller's stack.
+#[test]
+fn r7_crossings_leave_the_callers_control_stack_at_once() {
+    let server = Guest::c(
+        "struct big { long v[5]; };
+         struct big make(long a, long b, long c, long d, long e, long f, long g) { return (struct big){a, b, c, d, e + f + g}; }",
+    )
+    .domain();
+    let prototype = "struct { long v[5]; } make(long, long, long, long, long, long, long)";
+    let client = Guest::c(
+        "struct big { long v[5]; };
+         struct big make(long, long, long, long, long, long, long);
+         long use(void) { struct big b = make(1, 2, 3, 4, 5, 6, 7); return b.v[0] + b.v[4]; }",
+    )
+    .gate(prototype)
+    .domain();
+    client.link("make", &server, "make", Policy::MUTUAL_DISTRUST, OnFailure::default()).unwrap();
+    assert_eq!(call(&client, "use"), 19);
+    let top = client.base() + window::CONTROL + stack::TOP;
+    let words = peek(top - (1 << 18), 1 << 15).expect("the control stack is mapped");
+    let text = client.base() + window::IMAGE;
+    let text = text..text + client.module().report().text_bytes;
+    let mut foreign: Vec<u64> = words.into_iter().filter(|w| *w != 0 && !text.contains(w)).collect();
+    foreign.sort_unstable();
+    foreign.dedup();
+    assert_eq!(foreign.len(), 1, "neither code nor the exit: {foreign:x?}");
+}
+
+/// R8, R9, R19: after a call of another domain the caller goes on in its own window, at its own place on its stack.
+/// Red if the way back leaves gs, the slot or the record.
+#[test]
+fn r8_r9_callers_go_on_where_they_were() {
+    let _patience = patience("calls between domains");
+    let server =
+        Guest::c("long server(void) { return 7; } void crash(void) { *(volatile int *)8 = 1; }").domain();
+    let client = Guest::c_with(
+        "long server(void);
+         static long kept;
+         static long *volatile at = &kept;
+         long use(long x) { long got = server(); *at = x; return kept + got; }
+         long where(void) { return (long)__builtin_frame_address(0); }
+         void crash(void) { *(volatile int *)8 = 1; }",
+        &["-O1"],
+    )
+    .gate("long server(void)")
+    .domain();
+    let use_it = client.bind::<extern "C" fn(i64) -> i64>("use").unwrap();
+    let top = call(&client, "where");
+    for (name, got) in [("server", 7), ("crash", 77)] {
+        client.link("server", &server, name, Policy::MUTUAL_TRUST, OnFailure::Return(77)).unwrap();
+        for x in 0..100 {
+            assert_eq!(use_it.call(x).unwrap(), x + got, "{name}");
+        }
+        assert_eq!(call(&client, "where"), top, "{name}: calls start at the top again");
+        let error = client.bind::<extern "C" fn()>("crash").unwrap().call().unwrap_err();
+        assert_eq!(error.fault().expect("a fault").domain(), "guest", "{name}");
+    }
+}
+
+/// R17: what a domain cannot touch itself is as its caller left it when another, which it trusts, has changed it: the
+/// host asked that domain's proxy for nothing. Red without the state that crossings keep in any case.
+#[test]
+fn r17_state_stays_the_hosts_through_domains_that_cannot_touch_it() {
+    let server = server(STATEFUL_SERVER, || ());
+    let client = client(PLAIN);
+    let before = host_sys::cpu_state();
+    for name in ["dirty", "full", "rounding", "upper_halves"] {
+        link(&client, &server, name, Policy::MUTUAL_TRUST);
+        call(&client, "call_server");
+        assert_eq!(host_sys::x87_sum(), 36.0, "{name}");
+        assert_eq!(host_sys::cpu_state(), before, "{name}");
+        assert!(!host_sys::upper_vector_halves_are_used(), "{name}");
+    }
+}
+
+/// R17: nor do they carry secrets past it: what the host left in the x87's registers is gone when a domain can read
+/// them, and what that domain left, when another one can.
+#[test]
+fn r17_registers_are_cleared_behind_domains_that_cannot_touch_them() {
+    let reader = server(STATEFUL_SERVER, || ());
+    let middle = client(PLAIN);
+    link(&middle, &reader, "x87_registers", Policy::MUTUAL_TRUST);
+    for _ in 0..2 {
+        assert_eq!(host_sys::x87_sum(), 36.0);
+        assert_eq!(call(&middle, "call_server"), 0, "the host's numbers show");
+    }
+    link(&middle, &reader, "full", Policy::MUTUAL_TRUST);
+    let outer = client(STATEFUL);
+    link(&outer, &middle, "call_server", Policy::MUTUAL_TRUST);
+    for _ in 0..2 {
+        assert_eq!(call(&outer, "read_x87"), 0, "the inner domain's numbers show");
+    }
+}
+
+/// R17: a server that asks for clean state finds it, whatever its caller had; the host's functions that it calls
+/// find the host's; the caller has its own again. Red without fresh state on the way in.
+#[test]
+fn r17_servers_start_with_clean_state() {
+    let before = host_sys::cpu_state();
+    let server = server(STATEFUL_SERVER, move || {
+        assert_eq!(host_sys::x87_sum(), 36.0);
+        assert_eq!(host_sys::cpu_state(), before);
+    });
+    let client = client(STATEFUL);
+    for (caller, callee, seen, own) in
+        [("unmasked_mxcsr", "mxcsr", 0x1f80, 0x6040), ("unmasked_x87", "control", 0x37f, 0x0040)]
+    {
+        link(&client, &server, callee, Policy::SERVER_TRUSTED);
+        assert_eq!(call(&client, caller), own << 32 | seen, "{caller}");
+        assert_eq!(host_sys::cpu_state(), before, "{caller}");
+        link(&client, &server, "call_host", Policy::SERVER_TRUSTED);
+        assert_eq!(call(&client, caller) >> 32, own, "{caller}");
+    }
+}
+
+/// R17 for host functions that a second domain calls: they find the host's state, whether or not that domain could
+/// touch it.
+#[test]
+fn r17_host_functions_find_the_hosts_state_behind_two_domains() {
+    const ROUNDING_TO_ZERO: u16 = 0x0f7f;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    for policy in [Policy::SERVER_TRUSTED, Policy::MUTUAL_DISTRUST, Policy::INTEGRITY] {
+        // One that cannot touch the state finds the usual control words, which are this host's.
+        for (source, controls) in [(SERVER, &[0x37f][..]), (STATEFUL_SERVER, &[0x37f, ROUNDING_TO_ZERO])] {
+            let sees = seen.clone();
+            let server = server(source, move || sees.lock().unwrap().push(host_sys::cpu_state()));
+            let client = client(STATEFUL);
+            link(&client, &server, "call_host", policy);
+            for &control in controls {
+                host_sys::with_x87_control(control, || {
+                    let before = host_sys::cpu_state();
+                    for name in ["unmasked_mxcsr", "unmasked_x87"] {
+                        call(&client, name);
+                        let found = seen.lock().unwrap().drain(..).collect::<Vec<_>>();
+                        assert_eq!(found, [before], "{policy}, {name}, control word {control:#x}");
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// R23: a result in memory lands in the caller's own window, whatever the caller says. Red if the upper half of the
+/// address counts.
+#[test]
+fn r23_results_in_memory_stay_in_the_callers_window() {
+    let server = Guest::c(
+        "struct big { long v[5]; }; struct big make(void) { return (struct big){{1, 2, 3, 4, 5}}; }",
+    )
+    .domain();
+    let prototype = "struct { long v[5]; } make(void)";
+    let client = Guest::assembly(
+        "
+# The result's place: the red zone's address, with something else above it.
+function use
+    lea -0x48(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    lea -OFF(%rsp),%rdi
+    mov $0x500000000,%rax
+    add %rax,%rdi
+    call *%gs:0x11080
+    mov 0x20-OFF(%rsp),%rax
+    lea 0x48(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+",
+    )
+    .gate(prototype)
+    .domain();
+    client.link("make", &server, "make", Policy::MUTUAL_TRUST, OnFailure::Return(0)).unwrap();
+    assert_eq!(call(&client, "use"), 5);
+}
+
+/// R24: a crossing's own registers do not show where the host's records, tables and code are. One function for
+/// each register that a callee may change.
+#[test]
+fn r24_registers_after_a_crossing_show_no_host_address() {
+    let registers = ["rcx", "rdx", "rdi", "r8", "r9", "r10", "r11"];
+    let source: String = registers
+        .iter()
+        .map(|register| {
+            format!(
+                "function see_{register}\n lea -8(%rsp),%rsp\n mov %rax,-OFF(%rsp)\n call *%gs:0x11080\n mov %{register},%rax\n \
+                 lea 8(%rsp),%rsp\n mov %rcx,-OFF(%rsp)\n ret\n"
+            )
+        })
+        .collect();
+    let server = Guest::assembly(
+        "function server\n .irp r,ecx,edx,esi,edi,r8d,r9d,r10d,r11d\n xor %\\r,%\\r\n .endr\n ret\n",
+    )
+    .domain();
+    let client = client(&source);
+    link(&client, &server, "server", Policy::MUTUAL_TRUST);
+    let stride = client.base()..client.base() + window::STRIDE;
+    for register in registers {
+        for _ in 0..2 {
+            let value = call(&client, &format!("see_{register}"));
+            assert!(value >> 32 == 0 || stride.contains(&value), "{register}: {value:#x} is the host's");
+        }
+    }
+}
+
+/// A caller that trusts its callee to keep callee-saved registers has them again, and the callee sees nothing else in them.
+#[test]
+fn r24_callee_saved_registers_pass_through_a_crossing() {
+    for register in ["rbx", "rbp", "r12", "r13", "r14", "r15"] {
+        let client = client(&format!(
+            "function use\n lea -8(%rsp),%rsp\n mov %rax,-OFF(%rsp)\n mov $0x1234,%{register}\n call *%gs:0x11080\n \
+             sub $0x1234,%{register}\n add %{register},%rax\n lea 8(%rsp),%rsp\n mov %rcx,-OFF(%rsp)\n ret\n"
+        ));
+        let server =
+            Guest::assembly(&format!("function server\n mov %{register},%rax\n add $1,%rax\n ret\n"))
+                .domain();
+        link(&client, &server, "server", Policy::MUTUAL_TRUST);
+        for round in 0..3 {
+            assert_eq!(call(&client, "use"), 0x1235, "{register}, call {round}");
+        }
+    }
+}
+
+/// Set when the context of the test below is gone.
+static GONE: AtomicBool = AtomicBool::new(false);
+
+/// What a function needs while it runs.
+struct Context;
+
+impl Context {
+    fn check(&self) {
+        assert!(!GONE.load(Ordering::Relaxed), "the function's context is gone");
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        GONE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// R22: what a gate led to stays whole while a thread is in it, though its number leads elsewhere meanwhile. Red if a
+/// removed callback's function goes at once.
+#[test]
+fn r22_functions_stay_while_a_thread_is_in_their_gate() {
+    let domain = Guest::c(APPLY).domain();
+    let slot: Arc<Mutex<Option<Callback>>> = Arc::default();
+    let (other, context) = (slot.clone(), Context);
+    let first = HostFunction::new(move |domain: &Domain, x: i64| {
+        if x == 0 {
+            // The number is free, then taken again at once.
+            other.lock().unwrap().take();
+            context.check();
+            let next = HostFunction::new(|_: &Domain, x: i64| 10 * x);
+            *other.lock().unwrap() = domain.callback(next);
+        }
+        x
+    });
+    let callback = domain.callback(first).unwrap();
+    let pointer = callback.pointer::<u8>();
+    *slot.lock().unwrap() = Some(callback);
+    let apply = domain.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("apply").unwrap();
+    assert_eq!(apply.call(pointer, 3).unwrap(), 30, "the second function's answers");
+}
+
+/// A gate goes by one entry, from its code to its context, though callbacks come and go under one number meanwhile: a
+/// function never finds another's context.
+#[test]
+fn r22_functions_find_their_own_context() {
+    let _patience = patience("callbacks that come and go");
+    let domain = Guest::c(APPLY).domain();
+    let ones = || {
+        HostFunction::new({
+            let own = [1_i64; 8];
+            move |_: &Domain, _: i64| i64::from(own == [1; 8])
+        })
+    };
+    let twos = || {
+        HostFunction::new({
+            let own = [2_i64; 8];
+            move |_: &Domain, _: i64| i64::from(own == [2; 8])
+        })
+    };
+    let pointer = domain.callback(ones()).unwrap().pointer::<u8>();
+    let apply = domain.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("apply").unwrap();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                for function in [ones(), twos()] {
+                    let callback = domain.callback(function).expect("a number is free");
+                    assert_eq!(callback.pointer::<u8>(), pointer, "one number is used again and again");
+                }
+            }
+        });
+        let mut through = 0;
+        while through < 2000 {
+            match apply.call(pointer, 100) {
+                Ok(sum) => {
+                    assert_eq!(sum, 100, "a function found another's context");
+                    through += 1;
+                }
+                // Nobody had the number at some moment.
+                Err(error) => assert!(matches!(error, CallError::Fault(_)), "{error}"),
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+}
