@@ -16,9 +16,6 @@ function call_server
     lea 8(%rsp),%rsp
     mov %rcx,-OFF(%rsp)
     ret
-function where
-    mov %rsp,%rax
-    ret
 ";
 
 /// The same with processor state of its own around the call.
@@ -228,6 +225,43 @@ fn r8_r9_callers_go_on_where_they_were() {
         let error = client.bind::<extern "C" fn()>("crash").unwrap().call().unwrap_err();
         assert_eq!(error.fault().expect("a fault").domain(), "guest", "{name}");
     }
+}
+
+/// R8: a failure that ends the caller's call, too, goes to the caller's own caller. Red if it goes by the callee's
+/// record.
+#[test]
+fn r8_failures_that_end_the_caller_go_to_its_caller() {
+    let _patience = patience("a failure that ends two calls");
+    let server = Guest::c("void crash(void) { *(volatile int *)8 = 1; }").domain();
+    let client = client(PLAIN);
+    client.link("server", &server, "crash", Policy::MUTUAL_TRUST, OnFailure::Propagate).unwrap();
+    let call_server = client.bind::<extern "C" fn()>("call_server").unwrap();
+    for _ in 0..3 {
+        let error = call_server.call().unwrap_err();
+        assert!(matches!(error, CallError::Callee { .. }), "{error}");
+    }
+}
+
+/// R9: a domain that is called back by the one that it called starts below its live frames. Red if the crossing leaves
+/// the caller's place on its stack where it is.
+#[test]
+fn r9_callbacks_of_other_domains_start_below_live_frames() {
+    let _patience = patience("calls back from another domain");
+    let server = Guest::c("extern long back(long); long server(void) { return back(20) + 1; }")
+        .gate("long back(long)")
+        .domain();
+    let client = Guest::c_with(
+        "long server(void);
+         long deep(long n) { volatile long v[4]; v[0] = n; long r = n ? deep(n - 1) : server(); return r + v[0]; }
+         long back(long n) { volatile long v[8]; v[0] = n; return n ? back(n - 1) * 1 + v[0] : 5; }",
+        &["-O1", "-fno-optimize-sibling-calls"],
+    )
+    .gate("long server(void)")
+    .domain();
+    link(&client, &server, "server", Policy::MUTUAL_TRUST);
+    server.link("back", &client, "back", Policy::MUTUAL_TRUST, OnFailure::default()).unwrap();
+    let deep = client.bind::<extern "C" fn(i64) -> i64>("deep").unwrap();
+    assert_eq!(deep.call(10).unwrap(), 55 + 210 + 5 + 1);
 }
 
 /// R17: what a domain cannot touch itself is as its caller left it when another, which it trusts, has changed it: the
