@@ -28,6 +28,15 @@ long call_back(long (*back)(long), long x)
     return back(x);
 }
 
+/* Calls another domain as often as asked. */
+long call_many(long (*f)(long), long n)
+{
+    long sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += f(i);
+    return sum;
+}
+
 /* Writes to address 0. */
 void null_write(void)
 {

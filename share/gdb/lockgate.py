@@ -25,7 +25,16 @@ HEAD = struct.Struct("<QQ")
 ENTRY = struct.Struct("<QQQQQQQ")
 # crates/lockgate-abi/src/lib.rs, window and code
 STUBS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x40000000
-# crates/lockgate/src/call/thunks_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
+# crates/lockgate/src/call/layout.rs: ThreadBlock, Record, EntryRecord, GateRecord, the frame of proxies
+GATE_SYSCALL = 80
+RECORD = struct.Struct("<QQQQ")
+RECORD_SIZE, ENTRIES = 64, (1, 3)
+FLAGS, FROM_DOMAIN = 52, 4
+FRAME = {"r15": 8, "r14": 16, "r13": 24, "r12": 32, "rbx": 40, "rbp": 48}
+FRAME_RETURN = 56
+# crates/lockgate/src/call/stubs.rs: mov $0,%r11d; jmp *%fs:block+GATE_SYSCALL
+STUB = struct.Struct("<6x4xi")
+# crates/lockgate/src/call/code_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
 THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63", re.DOTALL)
 THUNK_SIZE = 16
 # How far up the control stack a return address is looked for, bytes.
@@ -151,13 +160,16 @@ class Identity:
 
 
 class BareCode(Unwinder):
-    """Code without frame information: stubs in windows, thunks of bindings, and functions of modules."""
+    """Code without frame information: stubs in windows, thunks of bindings, functions of modules, and the place that entry
+    points return to."""
 
     def __init__(self):
         super().__init__("lockgate")
 
     def __call__(self, pending):
         pc, sp = pending.read_register("rip"), pending.read_register("rsp")
+        if int(pc) == exit_address():
+            return caller_of_entry(pending, int(sp))
         if is_stub(int(pc)) or is_thunk(int(pc)):
             at = int(sp)
         elif SYMBOLS.lacks_frames(int(pc)):
@@ -171,7 +183,54 @@ class BareCode(Unwinder):
         caller = pending.create_unwind_info(Identity(gdb.Value(frame).cast(sp.type), pc))
         caller.add_saved_register("rip", gdb.Value(read(at, 8), pc.type))
         caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp.type))
+        caller.add_saved_register("fs_base", pending.read_register("fs_base"))
         return caller
+
+
+def exit_address():
+    """Where every entry point returns to, or None."""
+    try:
+        text = gdb.execute("info address lockgate_exit", to_string=True)
+        return int(re.search(r"0x[0-9a-f]+", text)[0], 16)
+    except (gdb.error, TypeError):
+        return None
+
+
+def caller_of_entry(pending, sp):
+    """Whoever called the entry point that began with its stack pointer at `sp`, from the thread's records."""
+    pc, sp_type = pending.read_register("rip"), pending.read_register("rsp").type
+    try:
+        (block,) = STUB.unpack(read(sp - sp % STRIDE + STUBS, STUB.size))
+        block += int(pending.read_register("fs_base")) - GATE_SYSCALL
+        record, first = struct.unpack("<QQ", read(block, 16))
+        while record > first:
+            kind, _, control, host = RECORD.unpack(read(record, RECORD.size))
+            if kind in ENTRIES and control == sp:
+                break
+            record -= RECORD_SIZE
+        else:
+            return None
+        # The host called, or another domain, whose gate's record is the one before.
+        at = host + FRAME_RETURN
+        if crosses(record):
+            _, at, _, _ = RECORD.unpack(read(record - RECORD_SIZE, RECORD.size))
+        (returns,) = struct.unpack("<Q", read(at, 8))
+        caller = pending.create_unwind_info(Identity(gdb.Value(host).cast(sp_type), pc))
+        caller.add_saved_register("rip", gdb.Value(returns).cast(pc.type))
+        caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp_type))
+        for register, place in FRAME.items():
+            caller.add_saved_register(register, gdb.Value(read(host + place, 8), pc.type))
+        caller.add_saved_register("fs_base", pending.read_register("fs_base"))
+        return caller
+    except gdb.MemoryError:
+        return None
+
+
+def crosses(record):
+    """Whether the entry of `record` was called by a domain."""
+    binding = RECORD.unpack(read(record, RECORD.size))[1]
+    (flags,) = struct.unpack("<I", read(binding + FLAGS, 4))
+    return flags & FROM_DOMAIN != 0
 
 
 def return_slot(pc, sp):

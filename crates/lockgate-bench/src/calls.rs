@@ -9,7 +9,7 @@ use crate::interleave::{Side, interleave};
 use crate::preset::PRESETS;
 use crate::{Metric, Options, Pinned, objects};
 use anyhow::{Context as _, bail};
-use lockgate::{Domain, DomainOptions, Function, Module, Pointer};
+use lockgate::{Domain, DomainOptions, Function, Module, OnFailure, Pointer};
 use lockgate_corpus::Corpus;
 use std::hint::black_box;
 use std::time::Instant;
@@ -34,10 +34,14 @@ extern "C" fn native(x: i64) -> i64 {
 pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let folder = tempfile::tempdir()?;
     let source = Corpus::locate()?.root().join("bench/calls.c");
-    let mut exports =
-        ["long null_call(long x)", "long call_back(void *back, long x)", "void null_write(void)"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut exports = [
+        "long null_call(long x)",
+        "long call_back(void *back, long x)",
+        "long call_many(void *f, long n)",
+        "void null_write(void)",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     exports
         .extend((0..=12).map(|count| format!("long arguments_{count}({})", vec!["long"; count].join(", "))));
     let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
@@ -54,6 +58,13 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let callback = domain.callback(self::native as Number).context("no callback is free")?;
     let null_write = domain.bind::<extern "C" fn()>("null_write")?;
     let in_turn = in_turn(&plain)?;
+    let client = Domain::new(&plain, DomainOptions::new())?;
+    let call_many = client.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_many")?;
+    let across = PRESETS.iter().map(|preset| {
+        let failure = OnFailure::default();
+        Ok((preset.name, client.function_pointer(&domain, "null_call", preset.policy, failure)?))
+    });
+    let across = across.collect::<anyhow::Result<Vec<_>>>()?;
 
     let _pinned = Pinned::here()?;
     let mut sides = vec![Side::repeated("calls.native_indirect", CALLS, || Ok(native(1)))];
@@ -61,6 +72,14 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         let null = preset.bind::<Number>(&domain, "null_call")?;
         let name = format!("calls.host_to_domain.{}", preset.name);
         sides.push(Side::repeated(name, CALLS, move || Ok(null.call(1)?)));
+    }
+    for (preset, null) in &across {
+        let call_many = &call_many;
+        sides.push(Side::timed(format!("calls.domain_to_domain.{preset}"), move || {
+            let start = Instant::now();
+            black_box(call_many.call(null.pointer(), CALLS.into())?);
+            Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
+        }));
     }
     sides.extend([
         Side::repeated("calls.host_to_domain.every_state", CALLS, || Ok(null_every_state.call(1)?)),

@@ -1,27 +1,27 @@
 # For tests/gdb.rs: goes through a call of measure() instruction by instruction. At each, the frames must lead from the
-# module's function over measure() to the proxy.
+# module's function over measure() to the runtime.
 import gdb
 
 
 def names():
     found = []
     frame = gdb.newest_frame()
-    while frame is not None and (not found or found[-1] != "lockgate_proxy"):
+    while frame is not None and (not found or found[-1] != "lockgate_enter"):
         found.append(frame.name())
         frame = frame.older()
     return found
 
 
-gdb.execute("break lockgate_proxy")
+gdb.execute("break lockgate_enter")
 gdb.execute("run")
 gdb.execute("set language c")
 gdb.execute("delete")
 gdb.execute("tbreak *measure")
 gdb.execute("continue")
 steps = 0
-while gdb.newest_frame().name() != "lockgate_proxy":
+while gdb.newest_frame().name() not in ("lockgate_enter", "lockgate_exit"):
     frames = names()
-    if frames[-2:] != ["measure", "lockgate_proxy"]:
+    if frames[-2:] != ["measure", "lockgate_enter"]:
         print("LOST", frames, gdb.execute("x/i $pc", to_string=True))
     gdb.execute("stepi", to_string=True)
     steps += 1

@@ -230,16 +230,19 @@ impl Emitter<'_> {
     /// stacks.
     fn admit_host(&mut self) {
         let top = self.field(offset_of!(ThreadBlock, top));
+        let first = self.field(offset_of!(ThreadBlock, first));
         let low = self.field(offset_of!(ThreadBlock, alternate_low));
         let size = self.field(offset_of!(ThreadBlock, alternate_size));
         self.part("admission");
         asm!(self
-            ; fs mov r10, [top]
             ; mov rax, rsp
             ; fs sub rax, [low]
             ; fs cmp rax, [size]
             ; jb ->slow
-            ; cmp DWORD [r10 + KIND], IDLE as i32
+            // Most calls are not nested: with a record that does not come from the top, which the last call has just
+            // stored, one call need not wait for the other.
+            ; fs mov r10, [first]
+            ; fs cmp [top], r10
             ; jne ->nested
             ; ->place:
         );
@@ -872,6 +875,7 @@ impl Emitter<'_> {
 
     fn host_out_of_line(&mut self) {
         let slow = self.field(offset_of!(ThreadBlock, slow));
+        let top = self.field(offset_of!(ThreadBlock, top));
         let floor = self.field(offset_of!(ThreadBlock, stack_floor));
         let end = self.field(offset_of!(ThreadBlock, records_end));
         self.part("another window");
@@ -885,6 +889,7 @@ impl Emitter<'_> {
         self.part("admission of nested calls");
         asm!(self
             ; ->nested:
+            ; fs mov r10, [top]
             ; cmp DWORD [r10 + KIND], GATE as i32
             ; jne ->slow
             ; cmp rsp, [r10 - STEP + HOST]

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 pub(crate) struct ThreadBlock {
     /// Innermost record.
     pub top: *mut Record,
+    /// The record below all others.
+    pub first: *mut Record,
     /// Control rsp for the next entry, by domain id; 0 where the thread is not attached.
     pub slots: *mut u64,
     /// Lowest address of the alternate signal stack.

@@ -43,6 +43,14 @@ lockgate_exit:
     mov lockgate_thread@gottpoff(%rip),%r10
     mov %fs:{TOP}(%r10),%r10
     mov {HOST}(%r10),%rsp
+    .cfi_restore rip
+    .cfi_def_cfa rsp,{FRAME}
+    .cfi_offset rbp,-16
+    .cfi_offset rbx,-24
+    .cfi_offset r12,-32
+    .cfi_offset r13,-40
+    .cfi_offset r14,-48
+    .cfi_offset r15,-56
     mov {BINDING}(%r10),%r11
     jmp *{LEAVE}(%r11)
     .cfi_endproc

@@ -246,6 +246,7 @@ fn new_state() -> Result<ThreadState, Errno> {
     // SAFETY: our own thread's block, which nobody else writes; records start as zeros, that is IDLE.
     unsafe {
         (*block).top = records.cast();
+        (*block).first = records.cast();
         (*block).records_end = records as u64 + state.records.size() as u64;
         (*block).slots = state.slots.start().cast();
         (*block).stack_floor = stack_low() + STACK_RESERVE;
