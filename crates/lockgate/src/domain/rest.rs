@@ -1,0 +1,127 @@
+//! Domains at rest: what idle domains give back when the kernel has no mappings left for more.
+//!
+//! A process has 65,530 kernel mappings by default (`vm.max_map_count`). A domain takes nine, four of them for the stacks of its
+//! first thread and what lies between. While nobody is inside, the stacks hold nothing but the first thread's storage at the
+//! top: program arguments and the thread pointer. So a domain at rest keeps a copy of that and has no stacks; the next call
+//! finds no slot for its thread, takes the slow way in, and gets them back with their contents.
+//!
+//! Nobody is inside if one thread has a slot and that is the calling thread, whose next call would start at the top of it; or
+//! if no thread has one. Other threads' domains are left alone: they may be entering at this moment.
+use super::core::{Core, Slots};
+use super::place_sys::next_call;
+use crate::call::thread_sys;
+use crate::space::Stride;
+use crate::syscall::Protection;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+/// Domains that rest before the kernel is asked again: room for a thousand mappings more, the host's own among them.
+const BATCH: usize = 256;
+
+/// Domains that have stacks, or had, by number.
+static STANDING: Mutex<BTreeMap<u32, Weak<Core>>> = Mutex::new(BTreeMap::new());
+
+fn standing() -> MutexGuard<'static, BTreeMap<u32, Weak<Core>>> {
+    STANDING.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// A domain has got stacks.
+pub(super) fn enlist(core: &Arc<Core>) {
+    standing().insert(core.id(), Arc::downgrade(core));
+}
+
+/// A domain goes.
+pub(super) fn strike(id: u32) {
+    standing().remove(&id);
+}
+
+/// Does `work` again, as long as the kernel lacks mappings for it and idle domains can give some back.
+///
+/// # Errors
+/// Those of `work`.
+pub(super) fn with_room<T>(mut work: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match work() {
+            Err(Errno::NOMEM) if make_room() => {}
+            done => return done,
+        }
+    }
+}
+
+/// Puts idle domains to rest; false if there are none.
+fn make_room() -> bool {
+    // A copy: a domain that ends here, because we were the last to hold it, is struck off the list.
+    let all: Vec<Weak<Core>> = standing().values().cloned().collect();
+    let mut resting = 0;
+    for core in all.iter().filter_map(Weak::upgrade) {
+        resting += usize::from(core.rest());
+        if resting == BATCH {
+            break;
+        }
+    }
+    resting > 0
+}
+
+impl Core {
+    /// Gives the stacks back if nobody is inside. True if it did.
+    fn rest(&self) -> bool {
+        // A domain whose slots are being changed is not idle, and may be waiting for this very room.
+        let Ok(mut slots) = self.slots.try_lock() else { return false };
+        let Some((first, others)) = slots.owners.split_first() else { return false };
+        if slots.resting.is_some() || others.iter().any(Option::is_some) {
+            return false;
+        }
+        let thread = thread_sys::current();
+        let own = thread.filter(|thread| *first == Some(thread.tid));
+        let idle = match own {
+            Some(thread) => next_call(thread, self.id()) == self.entry_rsp(&slots, 0),
+            None => first.is_none() && slots.first_parked,
+        };
+        let storage = self.storage(&slots);
+        let mut kept = vec![0; (storage.end - storage.start) as usize];
+        let (data, length) = self.stack_range(0);
+        if !idle || self.stride().protect(data, length, Protection::Read).is_err() {
+            return false;
+        }
+        // Whoever of the host writes there from now on waits for the domain to wake.
+        if self.stride().read(storage.start, &mut kept).is_err() {
+            return self.stride().protect(data, length, Protection::ReadWrite).is_err();
+        }
+        if let Some(thread) = own {
+            thread.set_slot(self.id(), 0);
+        }
+        slots.resting = Some(kept.into_boxed_slice());
+        // If the kernel keeps some of it mapped, it is mapped anew when the domain wakes.
+        self.unmap_stacks(0).is_ok()
+    }
+
+    /// The host's own access to the window: what it looks for may lie on a stack that rests.
+    ///
+    /// # Errors
+    /// `EFAULT`; for a domain at rest, the kernel's.
+    pub fn reach(&self, mut access: impl FnMut(&Stride) -> Result<(), Errno>) -> Result<(), Errno> {
+        access(self.stride()).or_else(|_| self.wake().and_then(|()| access(self.stride())))
+    }
+
+    /// Brings the stacks of a domain at rest back.
+    ///
+    /// # Errors
+    /// The kernel's. The domain rests on.
+    pub(super) fn wake(&self) -> Result<(), Errno> {
+        self.wake_slots(&mut self.slots())
+    }
+
+    pub(super) fn wake_slots(&self, slots: &mut Slots) -> Result<(), Errno> {
+        if let Some(kept) = slots.resting.take() {
+            let storage = self.storage(slots);
+            let woken = with_room(|| self.map_both_stacks(0))
+                .and_then(|()| self.stride().write(storage.start, &kept));
+            if woken.is_err() {
+                slots.resting = Some(kept);
+            }
+            return woken;
+        }
+        Ok(())
+    }
+}
