@@ -1,9 +1,9 @@
 //! `soak.*`: a very large number of calls, from several threads, with signals and crashes among them; every answer is checked.
 //!
 //! Each thread has a domain of its own, and shares another with all threads. It calls both in turn, under every preset; timer signals
-//! interrupt it all the time. After [`LIFE`] calls it crashes its own domain, in one of several ways, and takes a
+//! interrupt it all the time. After 10,000 calls it crashes its own domain, in one of several ways, and takes a
 //! pristine one from the pool. What the process holds is compared between two moments when no thread is left: after the
-//! first of [`PHASES`] phases, which warms up, and after the last.
+//! first of ten phases, which warms up, and after the last.
 
 mod callee;
 mod resources;
