@@ -12,6 +12,9 @@ pub struct Preset {
 /// Every preset, the least protection first.
 pub const PRESETS: &[Preset] = &[Preset { name: "integrity" }];
 
+/// The one with the most protection: what comparisons with others are made with.
+pub const STRICTEST: Preset = PRESETS[PRESETS.len() - 1];
+
 impl Preset {
     /// Binds the export `name` of `domain` under this policy.
     pub fn bind<F: FunctionType>(self, domain: &Domain, name: &str) -> Result<Function<F>, BindError> {
