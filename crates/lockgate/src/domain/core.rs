@@ -56,7 +56,7 @@ pub(super) struct Slots {
     /// The first slot is ready for a thread: the first thread's storage is in it.
     pub(super) first_parked: bool,
     /// That storage, while the domain rests and its first slot is not mapped.
-    pub(super) resting: Option<Box<[u8]>>,
+    pub(super) resting: Option<rest::Kept>,
     /// Bytes that the start block takes at the top of the first slot.
     start_block: u64,
 }

@@ -14,33 +14,62 @@ use crate::space::Stride;
 use crate::syscall::Protection;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 
-/// Domains that rest before the kernel is asked again: room for a thousand mappings more, the host's own among them.
+/// Domains that rest at once: room for a thousand mappings more.
 const BATCH: usize = 256;
+/// Kernel mappings of a domain, and of one at rest, if its module has mapped nothing.
+const MAPPINGS: usize = 9;
+const MAPPINGS_AT_REST: usize = 5;
 
 /// Domains that have stacks, or had, by number.
-static STANDING: Mutex<BTreeMap<u32, Weak<Core>>> = Mutex::new(BTreeMap::new());
+static DOMAINS: Mutex<BTreeMap<u32, Weak<Core>>> = Mutex::new(BTreeMap::new());
+/// How many of them rest.
+static RESTING: AtomicUsize = AtomicUsize::new(0);
 
-fn standing() -> MutexGuard<'static, BTreeMap<u32, Weak<Core>>> {
-    STANDING.lock().unwrap_or_else(|e| e.into_inner())
+fn domains() -> MutexGuard<'static, BTreeMap<u32, Weak<Core>>> {
+    DOMAINS.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The first thread's storage of a domain at rest.
+pub(super) struct Kept(Vec<u8>);
+
+impl Kept {
+    /// `None` without memory for it: allocation, too, may need a mapping.
+    fn new(length: usize) -> Option<Kept> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).ok()?;
+        bytes.resize(length, 0);
+        RESTING.fetch_add(1, Ordering::Relaxed);
+        Some(Kept(bytes))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        RESTING.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A domain has got stacks.
 pub(super) fn enlist(core: &Arc<Core>) {
-    standing().insert(core.id(), Arc::downgrade(core));
+    domains().insert(core.id(), Arc::downgrade(core));
 }
 
 /// A domain goes.
 pub(super) fn strike(id: u32) {
-    standing().remove(&id);
+    domains().remove(&id);
 }
 
-/// Does `work` again, as long as the kernel lacks mappings for it and idle domains can give some back.
+/// Does `work`, again as long as the kernel lacks mappings for it and idle domains can give some back.
 ///
 /// # Errors
 /// Those of `work`.
 pub(super) fn with_room<T>(mut work: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    if crowded() {
+        make_room();
+    }
     loop {
         match work() {
             Err(Errno::NOMEM) if make_room() => {}
@@ -49,18 +78,29 @@ pub(super) fn with_room<T>(mut work: impl FnMut() -> Result<T, Errno>) -> Result
     }
 }
 
-/// Puts idle domains to rest; false if there are none.
+/// True if domains have seven eighths of all mappings: the rest is the host's, whose own allocations fail at the limit.
+fn crowded() -> bool {
+    static LIMIT: LazyLock<usize> = LazyLock::new(|| {
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+        limit.trim().parse().unwrap_or(usize::MAX)
+    });
+    let (all, resting) = (domains().len(), RESTING.load(Ordering::Relaxed));
+    let mappings = all.saturating_sub(resting) * MAPPINGS + resting * MAPPINGS_AT_REST;
+    mappings > *LIMIT / 8 * 7
+}
+
+/// Puts idle domains to rest; false if there are none. Allocates nothing but what [`Kept`] does: at the limit that fails.
 fn make_room() -> bool {
-    // A copy: a domain that ends here, because we were the last to hold it, is struck off the list.
-    let all: Vec<Weak<Core>> = standing().values().cloned().collect();
-    let mut resting = 0;
-    for core in all.iter().filter_map(Weak::upgrade) {
-        resting += usize::from(core.rest());
-        if resting == BATCH {
-            break;
-        }
+    let mut rested = 0;
+    let mut next = 0;
+    while rested < BATCH {
+        // The lock is free while a domain is looked at: if we are the last to hold it, it strikes itself off.
+        let found = domains().range(next..).next().map(|(id, core)| (*id, core.upgrade()));
+        let Some((id, core)) = found else { break };
+        rested += usize::from(core.is_some_and(|core| core.rest()));
+        next = id + 1;
     }
-    resting > 0
+    rested > 0
 }
 
 impl Core {
@@ -79,19 +119,21 @@ impl Core {
             None => first.is_none() && slots.first_parked,
         };
         let storage = self.storage(&slots);
-        let mut kept = vec![0; (storage.end - storage.start) as usize];
         let (data, length) = self.stack_range(0);
-        if !idle || self.stride().protect(data, length, Protection::Read).is_err() {
+        let Some(mut kept) = Kept::new((storage.end - storage.start) as usize).filter(|_| idle) else {
+            return false;
+        };
+        if self.stride().protect(data, length, Protection::Read).is_err() {
             return false;
         }
         // Whoever of the host writes there from now on waits for the domain to wake.
-        if self.stride().read(storage.start, &mut kept).is_err() {
+        if self.stride().read(storage.start, &mut kept.0).is_err() {
             return self.stride().protect(data, length, Protection::ReadWrite).is_err();
         }
         if let Some(thread) = own {
             thread.set_slot(self.id(), 0);
         }
-        slots.resting = Some(kept.into_boxed_slice());
+        slots.resting = Some(kept);
         // If the kernel keeps some of it mapped, it is mapped anew when the domain wakes.
         self.unmap_stacks(0).is_ok()
     }
@@ -116,7 +158,7 @@ impl Core {
         if let Some(kept) = slots.resting.take() {
             let storage = self.storage(slots);
             let woken = with_room(|| self.map_both_stacks(0))
-                .and_then(|()| self.stride().write(storage.start, &kept));
+                .and_then(|()| self.stride().write(storage.start, &kept.0));
             if woken.is_err() {
                 slots.resting = Some(kept);
             }

@@ -63,4 +63,5 @@ fn faulted<T: std::fmt::Debug>(result: Result<T, CallError>, at: Pointer<i64>) {
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert_eq!(fault.kind(), FaultKind::Segv, "{error}");
     assert_eq!(fault.address(), Some(at.offset()), "{error}");
+    assert!(error.to_string().contains("shared memory without the right"), "{error}");
 }
