@@ -19,6 +19,9 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "mutual_distrust", policy: Policy::MUTUAL_DISTRUST },
 ];
 
+/// The one with the most protection: what comparisons with others are made with.
+pub const STRICTEST: Preset = PRESETS[PRESETS.len() - 1];
+
 impl Preset {
     /// Binds the export `name` of `domain` under this policy.
     pub fn bind<F: FunctionType>(self, domain: &Domain, name: &str) -> Result<Function<F>, BindError> {

@@ -23,7 +23,7 @@ const PROMISES: &[(&str, Promise)] = &[
     ("create.cold", Promise::AtMost(100.0)),
     ("create.pooled", Promise::AtMost(3.0)),
     ("domains.rss_per_idle", Promise::AtMost(24.0)),
-    ("domains.max", Promise::AtLeast(5_000.0)),
+    ("domains.max", Promise::AtLeast(10_000.0)),
     ("ipc.ratio.rpcgen_unix", Promise::AtLeast(500.0)),
     ("ipc.ratio.semaphore_same_cpu", Promise::AtLeast(100.0)),
     ("ipc.ratio.pipe", Promise::AtLeast(300.0)),

@@ -55,6 +55,11 @@ fn computed_stack_pointers_spare_every_register() {
     same_as_native("carried", &[]);
 }
 
+#[test]
+fn computed_jumps_spare_every_register() {
+    same_as_native("computed", &[]);
+}
+
 /// What a domain has none of fails with an error that the program sees, and Lockgate says so.
 #[test]
 fn unsupported_calls() {

@@ -227,13 +227,16 @@ impl Rewriter<'_> {
         }
         if let Some(&switch) = self.switches.get(&(index as u32)) {
             self.settle(true);
-            self.keep_r11(index);
+            self.keep_scratch(index);
             return self.switch(switch);
         }
         if let &[reloc] = self.text.relocs(self.object, index)
             && matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX)
         {
             return self.through_got(reloc.symbol, is_call);
+        }
+        if !is_call {
+            self.keep_scratch(index);
         }
         let target = match code.op0_kind() {
             OpKind::Register if !is_reserved_target(encode::number(code.op0_register())) => {
@@ -257,10 +260,6 @@ impl Rewriter<'_> {
             }
             _ => return Err(unknown_branch()),
         };
-        self.settle(true);
-        if !is_call {
-            self.keep_r11(index);
-        }
         self.checked(target, is_call);
         self.stats.checked_branches += 1;
         Ok(())

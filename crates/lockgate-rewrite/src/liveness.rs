@@ -1,13 +1,13 @@
 //! Which registers and flags are free at an instruction: bounded walks forward from it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use iced_x86::{
     FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
 };
 
 use crate::decode::{Text, mark};
-use crate::encode::{R11, Reg};
+use crate::encode::{R10, R11, Reg};
 
 /// Instructions that one walk visits before it gives up and says "live".
 const BUDGET: usize = 2000;
@@ -51,6 +51,8 @@ pub(crate) enum Effect {
 pub(crate) struct Liveness {
     info: InstructionInfoFactory,
     keeps_r11: HashSet<usize>,
+    /// By a function's first instruction: see [`Liveness::r10_at_labels`].
+    r10_at_labels: HashMap<usize, bool>,
     /// By instruction: the walk that last saw it.
     seen: Vec<u32>,
     walk: u32,
@@ -63,6 +65,7 @@ impl Liveness {
         Liveness {
             info: InstructionInfoFactory::new(),
             keeps_r11,
+            r10_at_labels: HashMap::new(),
             seen: Vec::new(),
             walk: 0,
             work: Vec::new(),
@@ -229,6 +232,51 @@ impl Liveness {
                         break;
                     }
                     _ => return true,
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether some place that indirect jumps inside the function of `index` may reach reads r10 before it overwrites it. Calls
+    /// count as leaving r10 alone, since compilers know of some that do.
+    pub(crate) fn r10_at_labels(&mut self, text: &Text, index: usize) -> bool {
+        let function = text.function_around(index).0;
+        if let Some(&known) = self.r10_at_labels.get(&function) {
+            return known;
+        }
+        self.seen.resize(text.code.len(), 0);
+        self.walk += 1;
+        self.work.clear();
+        self.push_labels(text, index);
+        let found = self.reads_r10(text);
+        self.r10_at_labels.insert(function, found);
+        found
+    }
+
+    /// Whether r10 is read before it is overwritten on a way from the places in `work`.
+    fn reads_r10(&mut self, text: &Text) -> bool {
+        while let Some(from) = self.work.pop() {
+            let mut index = from as usize;
+            while index < text.code.len() && std::mem::replace(&mut self.seen[index], self.walk) != self.walk
+            {
+                let ins = &text.code[index];
+                match self.effect(text, index, R10) {
+                    Effect::Reads => return true,
+                    Effect::Overwrites => break,
+                    Effect::None if ins.has(mark::LEAVES) => return true,
+                    // Its fourth argument.
+                    Effect::None if ins.code.mnemonic() == Mnemonic::Syscall => return true,
+                    Effect::None => (),
+                }
+                let target =
+                    text.local_target(index).filter(|_| ins.code.flow_control() != FlowControl::Call);
+                if ins.ends_flow() {
+                    let Some(target) = target else { break };
+                    index = target;
+                } else {
+                    self.work.extend(target.map(|target| target as u32));
+                    index += 1;
                 }
             }
         }

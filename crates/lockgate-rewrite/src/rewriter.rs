@@ -9,7 +9,7 @@ use lockgate_abi::code::{LABEL, MAX_MOVE};
 use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
 use crate::elf::Object;
 use crate::emit::{Emitter, Layout, Target};
-use crate::encode::{self, Bytes, DISTANCE, R11, RAX, RSP, Reg};
+use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, RSP, Reg};
 use crate::error::{Error, Reason};
 use crate::liveness::Liveness;
 use crate::stack::{self, Plan};
@@ -39,9 +39,16 @@ pub(crate) enum Slot {
     Carried = 5,
     Carrier = 6,
     SecondCarrier = 7,
-    /// r11 on the way of an indirect jump inside a function.
+    /// r11 and r10 on the way of an indirect jump inside a function.
     Kept = 8,
+    KeptTarget = 9,
 }
+/// Registers that a checked jump takes for itself, and where they wait.
+const KEPT: [(Reg, Slot); 2] = [(R11, Slot::Kept), (R10, Slot::KeptTarget)];
+/// Most padding that full alignment of a loop and of a function is worth, bytes; where it would take more, a multiple of 8 has
+/// to do (docs/measurements.md, "Code size").
+const LOOP_PADDING: u32 = 10;
+const FUNCTION_PADDING: u32 = 12;
 /// `ud2`.
 const TRAP: [u8; 2] = [0x0f, 0x0b];
 
@@ -228,7 +235,8 @@ impl<'a> Rewriter<'a> {
         if !ins.has(mark::ENTRY) {
             return;
         }
-        let restores = self.is_inside_with_r11(index);
+        let kept = KEPT.map(|(reg, slot)| self.is_inside_with(index, reg).then_some((reg, slot)));
+        let restores = kept.iter().any(Option::is_some);
         let over = self.out.new_label();
         if restores && index > 0 && !self.text.code[index - 1].ends_flow() {
             self.out.jump(Target::Made(over));
@@ -238,26 +246,34 @@ impl<'a> Rewriter<'a> {
             self.out.put(&LABEL);
             self.stats.labels += 1;
         }
-        if restores {
-            self.put(encode::load(R11, self.slot(Slot::Kept)));
+        for (reg, slot) in kept.into_iter().flatten() {
+            self.put(encode::load(reg, self.slot(slot)));
         }
         self.out.place(over);
         self.out.start_body();
     }
 
-    /// Whether instruction `index` is a place inside a function that indirect jumps reach with a value in r11: they keep it
-    /// in a slot, for their check needs r11.
-    fn is_inside_with_r11(&mut self, index: usize) -> bool {
+    /// Whether instruction `index` is a place inside a function that indirect jumps reach with a value in `reg`, r11 or r10: they
+    /// keep it in a slot, for their check needs the register.
+    fn is_inside_with(&mut self, index: usize, reg: Reg) -> bool {
         let text = self.text;
         let ins = &text.code[index];
-        ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION) && !self.live.r11_free(text, index)
+        let is_inside = ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION);
+        is_inside
+            && if reg == R11 {
+                !self.live.r11_free(text, index)
+            } else {
+                self.live.r10_at_labels(text, index)
+            }
     }
 
-    /// Before an indirect jump: keeps r11 for the places inside the function that restore it.
-    pub(crate) fn keep_r11(&mut self, index: usize) {
+    /// Before an indirect jump: keeps r11 and r10 for the places inside the function that restore them.
+    pub(crate) fn keep_scratch(&mut self, index: usize) {
         let (start, end) = self.text.function_around(index);
-        if self.scattered || (start..end).any(|at| self.is_inside_with_r11(at)) {
-            self.put(encode::store(R11, self.slot(Slot::Kept)));
+        for (reg, slot) in KEPT {
+            if self.scattered || (start..end).any(|at| self.is_inside_with(at, reg)) {
+                self.put(encode::store(reg, self.slot(slot)));
+            }
         }
     }
 
@@ -275,13 +291,13 @@ impl<'a> Rewriter<'a> {
             let at = text.code.get(end).map_or(self.data.len() as u32, Ins::start);
             let to = if at.is_multiple_of(32) && at - text.code[index].start() >= 16 { 32 } else { 16 };
             let to = if at.is_multiple_of(16) { to } else { 8 };
-            // Functions are aligned fully, what control falls into (loops, mostly) as compilers do. Other targets of
-            // jumps gain nothing that their padding would not cost in code.
+            // What control falls into is a loop, mostly. Other targets of jumps gain nothing that their padding would not
+            // cost in code.
             let function = text.code.get(end).is_none_or(|ins| ins.has(mark::FUNCTION));
             let limit = if function {
-                to
+                FUNCTION_PADDING
             } else if reached {
-                10
+                LOOP_PADDING
             } else {
                 0
             };
@@ -295,7 +311,7 @@ impl<'a> Rewriter<'a> {
             && text.code[index].start().is_multiple_of(16)
             && alignment >= 16
         {
-            self.out.align(16, 16);
+            self.out.align(16, FUNCTION_PADDING);
             self.out.restart();
         }
     }

@@ -112,7 +112,8 @@ impl Binding {
         let word = Type::Integer { bytes: 8, signed: false };
         let signature = Signature { name: name.to_owned(), result: word.clone(), parameters: vec![word] };
         let plan = Plan::new(&signature).expect("one word fits in registers");
-        let (policy, on_failure) = (Policy::default().union(core.policy()), OnFailure::default());
+        // Nothing of the host's registers stays behind in a new domain's memory.
+        let (policy, on_failure) = (Policy::MUTUAL_DISTRUST, OnFailure::default());
         Some(Binding::make(core, export.address, signature, plan, Caller::Host, policy, on_failure))
     }
 

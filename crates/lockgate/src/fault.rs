@@ -353,6 +353,11 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
         at if at < domain.module().image_end() => {
             format!("{verb} read-only or non-executable image memory (offset {at:#x})")
         }
+        window::SHARED..window::SHARED_END => {
+            format!(
+                "{verb} shared memory without the right to (offset {offset:#x}): never granted, revoked, or less"
+            )
+        }
         window::IMAGE..window::SIZE => format!("{verb} unmapped memory (offset {offset:#x})"),
         _ => format!("{verb} memory outside the window (address {:#x})", raw.address),
     };

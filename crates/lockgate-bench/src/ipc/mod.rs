@@ -3,7 +3,7 @@
 //! The caller writes an argument of a given size, the callee reads it and answers with its sum, which the caller checks.
 //! `ipc.<peer>.<size>` is the time of one call, this work included. Peers that need another process have one
 //! (`bench/peers`), with its server on the caller's CPU or on another. `ipc.ratio.<peer>` is a peer's time over that of a call
-//! into a domain, with an argument of one byte: the median over the rounds of the ratio within a round.
+//! into a domain under the strictest preset, with an argument of one byte: the median over the rounds of the ratio within a round.
 
 mod build;
 mod chart;
@@ -16,7 +16,7 @@ pub use chart::Chart;
 pub use grid::Grid;
 
 use crate::interleave::{Samples, Side, interleave};
-use crate::preset::PRESETS;
+use crate::preset::{PRESETS, Preset, STRICTEST};
 use crate::{Metric, Options, Pinned, Report};
 use anyhow::Context as _;
 use domain::InDomain;
@@ -30,8 +30,6 @@ const ROUNDS: usize = 200;
 const SAMPLE: Duration = Duration::from_micros(200);
 /// Sizes of the argument, bytes.
 pub const SIZES: [usize; 6] = [1, 16, 256, 4 << 10, 64 << 10, 1 << 20];
-/// What ratios compare with: a call into a domain under the strictest preset.
-const OURS: &str = "lockgate_integrity";
 
 /// One side: makes calls and times them.
 trait Caller {
@@ -77,7 +75,7 @@ pub fn measure(options: &Options) -> anyhow::Result<Report> {
     let domain = domain::create(folder.path())?;
     let mut callers = Vec::new();
     for preset in PRESETS {
-        let name = format!("lockgate_{}", preset.name);
+        let name = ours(*preset);
         callers.push(Named::new(&name, InDomain::by_copy(&domain, *preset)?));
         callers.push(Named::new(name + "_by_grant", InDomain::by_grant(&domain, *preset)?));
     }
@@ -110,6 +108,11 @@ fn run(options: &Options, callers: &[Named<'_>]) -> anyhow::Result<Vec<Metric>> 
     Ok(ratios(&samples).into_iter().chain(times).collect())
 }
 
+/// The peer's name of calls into a domain under `preset`.
+fn ours(preset: Preset) -> String {
+    format!("lockgate_{}", preset.name)
+}
+
 /// The ratio metrics by name, each with the peers that it may take: the fastest of those measured counts.
 const RATIOS: &[(&str, &[&str])] = &[
     ("rpcgen_unix", &["rpcgen_unix_same_cpu", "rpcgen_unix_other_cpu"]),
@@ -128,7 +131,7 @@ const RATIOS: &[(&str, &[&str])] = &[
 fn ratios(samples: &[Samples]) -> Vec<Metric> {
     let side = |peer: &&str| samples.iter().find(|side| side.name == format!("ipc.{peer}.1"));
     let median = |side: &Samples| side.metric("ns").median;
-    let Some(ours) = side(&OURS) else { return Vec::new() };
+    let Some(ours) = side(&ours(STRICTEST).as_str()) else { return Vec::new() };
     let ratio = |(name, peers): &(&str, &[&str])| {
         let best = peers.iter().filter_map(side).min_by(|a, b| median(a).total_cmp(&median(b)))?;
         let rounds = best.values.iter().zip(&ours.values).map(|(peer, ours)| peer / ours).collect();
@@ -167,7 +170,7 @@ mod tests {
         let side =
             |peer: &str, values: [f64; 3]| Samples { name: format!("ipc.{peer}.1"), values: values.into() };
         let ratios = ratios(&[
-            side(OURS, [2.0, 4.0, 4.0]),
+            side(&ours(STRICTEST), [2.0, 4.0, 4.0]),
             side("pipe_same_cpu", [100.0, 100.0, 120.0]),
             side("pipe_other_cpu", [500.0, 500.0, 90.0]),
             side("function", [1.0, 1.0, 1.0]),

@@ -1,9 +1,9 @@
 //! `soak.*`: a very large number of calls, from several threads, with signals and crashes among them; every answer is checked.
 //!
 //! Each thread has a domain of its own, and shares another with all threads. It calls both in turn, under every preset; timer signals
-//! interrupt it all the time. After [`LIFE`] calls it crashes its own domain, in one of several ways, and takes a
+//! interrupt it all the time. After 10,000 calls it crashes its own domain, in one of several ways, and takes a
 //! pristine one from the pool. What the process holds is compared between two moments when no thread is left: after the
-//! first of [`PHASES`] phases, which warms up, and after the last.
+//! first of ten phases, which warms up, and after the last.
 
 mod callee;
 mod resources;
@@ -62,14 +62,11 @@ pub fn measure(options: &Options, calls: Option<u64>) -> anyhow::Result<Report> 
         together: Barrier::new(THREADS as usize),
         bar: progress::bar("soak", lives * THREADS * PHASES),
     };
-    // As many domains as there can ever be at once, so that their number is no growth.
-    drop((0..THREADS).map(|_| soak.pool.take()).collect::<Result<Vec<_>, _>>()?);
-
     let start = Instant::now();
     soak.phase(0, lives)?;
-    let before = Resources::now()?;
+    let before = soak.resources()?;
     (1..PHASES).try_for_each(|phase| soak.phase(phase, lives))?;
-    let growth = Resources::now()?.growth_since(&before);
+    let growth = soak.resources()?.growth_since(&before);
     let seconds = start.elapsed().as_secs_f64();
     soak.bar.finish_and_clear();
 
@@ -89,6 +86,13 @@ pub fn measure(options: &Options, calls: Option<u64>) -> anyhow::Result<Report> 
 }
 
 impl Soak {
+    /// What the process holds while no thread calls, with a full pool: a domain that another thread was just detaching from
+    /// when its user gave it back did not go there.
+    fn resources(&self) -> anyhow::Result<Resources> {
+        drop((0..THREADS).map(|_| self.pool.take()).collect::<Result<Vec<_>, _>>()?);
+        Resources::now()
+    }
+
     /// Has all threads live `lives` lives each, and waits for their end.
     fn phase(&self, phase: u64, lives: u64) -> anyhow::Result<()> {
         std::thread::scope(|scope| {

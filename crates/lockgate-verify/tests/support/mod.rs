@@ -42,7 +42,7 @@ pub fn module(code: &[u8], placement: Placement) -> Module {
         segments: vec![
             Segment { kind: SegmentKind::Code, address: 0x1000, size: PAGE as u64, bytes: page },
             Segment { kind: SegmentKind::Constants, address: 0x2000, size: PAGE as u64, bytes: constants() },
-            Segment { kind: SegmentKind::Data, address: 0x3000, size: 0xfe000, bytes: vec![0; 64] },
+            Segment { kind: SegmentKind::Data, address: 0x3000, size: 0xfe000, bytes: data() },
         ],
         relocations: vec![],
         exports: vec![],
@@ -62,15 +62,24 @@ pub fn module(code: &[u8], placement: Placement) -> Module {
 /// 0x2ff8: two entries to 0x1000, up to the page's end.
 fn constants() -> Vec<u8> {
     let mut page = vec![0; PAGE];
-    let mut table = |at: usize, targets: &[i32]| {
-        for (i, target) in targets.iter().enumerate() {
-            let entry = target - (0x2000 + at as i32);
-            page[at + 4 * i..][..4].copy_from_slice(&entry.to_le_bytes());
-        }
+    let mut put = |at: usize, targets: &[i32]| {
+        let table = table(0x2000 + at as i32, targets);
+        page[at..at + table.len()].copy_from_slice(&table);
     };
-    table(0, &[0x1000; 4]);
-    table(0x20, &[0x1000, 0x1000, 0x1001, 0x1000]);
-    table(0x40, &[0x1000, 0x1000, 0x2000, 0x1000]);
-    table(0xff8, &[0x1000; 2]);
+    put(0, &[0x1000; 4]);
+    put(0x20, &[0x1000, 0x1000, 0x1001, 0x1000]);
+    put(0x40, &[0x1000, 0x1000, 0x2000, 0x1000]);
+    put(0xff8, &[0x1000; 2]);
     page
+}
+
+/// The initialised data: what would be a legal table of four entries to 0x1000, if it were constant; then zeros.
+fn data() -> Vec<u8> {
+    let mut data = table(0x3000, &[0x1000; 4]);
+    data.resize(64, 0);
+    data
+}
+
+fn table(address: i32, targets: &[i32]) -> Vec<u8> {
+    targets.iter().flat_map(|target| (target - address).to_le_bytes()).collect()
 }

@@ -12,7 +12,7 @@ use super::shape::{Caller, Facts, Fill, Shape};
 use super::thread_sys;
 use crate::policy::Properties;
 use dynasmrt::x64::X64Relocation;
-use dynasmrt::{DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
+use dynasmrt::{DynasmApi, DynasmLabelApi, VecAssembler, dynasm as assemble};
 use std::mem::offset_of;
 
 /// A proxy's bytes, which may lie anywhere.
@@ -45,8 +45,8 @@ offsets! {
     BINDING = EntryRecord.binding;
     CONTROL = EntryRecord.control;
     HOST = EntryRecord.host;
-    SAVED_MXCSR = EntryRecord.mxcsr;
-    SAVED_X87 = EntryRecord.x87_control;
+    MXCSR_WORD = EntryRecord.mxcsr;
+    X87_WORD = EntryRecord.x87_control;
     RESULT = EntryRecord.result;
     RECORD_SEQUENCE = EntryRecord.sequence;
     RECORD_LIMIT = EntryRecord.limit;
@@ -154,8 +154,10 @@ pub(crate) fn flags(shape: &Shape) -> u32 {
     let duties = Duties::of(shape);
     let mut flags = 0;
     for (set, flag) in [
-        (duties.saves_x87() && shape.callee.x87, X87),
-        (duties.saves_mxcsr() && shape.callee.mxcsr_write, MXCSR),
+        (shape.callee.x87 || duties.x87_fresh, X87),
+        (shape.callee.mxcsr_write || duties.mxcsr_fresh, MXCSR),
+        (duties.saves_x87(), SAVED_X87),
+        (duties.saves_mxcsr(), SAVED_MXCSR),
         (matches!(shape.caller, Caller::Domain(_)), FROM_DOMAIN),
         (duties.hide_in_all, HIDES),
         (duties.x87_hide_environment, X87_ENVIRONMENT),
@@ -211,8 +213,8 @@ struct Emitter<'a> {
 }
 
 /// Assembles with `e`'s assembler.
-macro_rules! asm {
-    ($e:ident $($t:tt)*) => {{ let ops = &mut $e.ops; dynasm!(ops ; .arch x64 $($t)*); }};
+macro_rules! code {
+    ($e:ident $($t:tt)*) => {{ let ops = &mut $e.ops; assemble!(ops ; .arch x64 $($t)*); }};
 }
 
 impl Emitter<'_> {
@@ -234,7 +236,7 @@ impl Emitter<'_> {
         let low = self.field(offset_of!(ThreadBlock, alternate_low));
         let size = self.field(offset_of!(ThreadBlock, alternate_size));
         self.part("admission");
-        asm!(self
+        code!(self
             ; mov rax, rsp
             ; fs sub rax, [low]
             ; fs cmp rax, [size]
@@ -249,7 +251,7 @@ impl Emitter<'_> {
         self.place();
         self.take_exclusive();
         self.frame();
-        asm!(self ; add r10, STEP);
+        code!(self ; add r10, STEP);
     }
 
     /// From the gate: r10 the caller's entry, r11 the gate's entry, rsp the caller's control stack, which is left at once
@@ -260,7 +262,7 @@ impl Emitter<'_> {
         let floor = self.field(offset_of!(ThreadBlock, stack_floor));
         let end = self.field(offset_of!(ThreadBlock, records_end));
         self.part("caller's gate");
-        asm!(self
+        code!(self
             ; mov [r10 + STEP + GATE_CONTROL], rsp
             ; mov rsp, [r10 + HOST]
             ; mov QWORD [r10 + STEP + KIND], GATE as i32
@@ -270,8 +272,8 @@ impl Emitter<'_> {
         );
         self.frame();
         self.part("caller's gate");
-        self.uses(&[RBX]);
-        asm!(self
+        self.uses(&[RBX, RBP]);
+        code!(self
             ; mov rbx, [r10 + BINDING]
             ; mov ebx, [rbx + SLOT]
             ; fs add rbx, [slots]
@@ -283,7 +285,7 @@ impl Emitter<'_> {
             ; mov [rbx], rax
         );
         self.part("admission");
-        asm!(self
+        code!(self
             ; ->again:
             ; fs cmp QWORD [pending], 0
             ; jne ->slow
@@ -295,13 +297,13 @@ impl Emitter<'_> {
         );
         self.place();
         self.take_exclusive();
-        asm!(self ; add r10, 2 * STEP);
+        code!(self ; add r10, 2 * STEP);
     }
 
     /// rax = the thread's place on the callee's control stack.
     fn place(&mut self) {
         let slots = self.field(offset_of!(ThreadBlock, slots));
-        asm!(self
+        code!(self
             ; mov eax, [r11 + SLOT]
             ; fs add rax, [slots]
             ; mov rax, [rax]
@@ -317,7 +319,7 @@ impl Emitter<'_> {
         }
         let (tid, top) = (self.field(offset_of!(ThreadBlock, tid)), self.field(offset_of!(ThreadBlock, top)));
         self.part("exclusive domain");
-        asm!(self
+        code!(self
             ; push rbx
             ; push rax
             ; xor eax, eax
@@ -334,7 +336,7 @@ impl Emitter<'_> {
     /// Callee-saved registers: the caller's, restored by the proxy where that is asked for, and after a fault in any case.
     fn frame(&mut self) {
         self.part("frame");
-        asm!(self
+        code!(self
             ; push rbp
             ; push rbx
             ; push r12
@@ -351,7 +353,7 @@ impl Emitter<'_> {
         self.part("frame");
         for (register, place) in SAVED {
             if self.used.contains(&register) {
-                asm!(self ; mov Rq(register), [rsp + place]);
+                code!(self ; mov Rq(register), [rsp + place]);
             }
         }
     }
@@ -368,7 +370,7 @@ impl Emitter<'_> {
         }
         self.part("result in memory");
         self.uses(&[RBX]);
-        asm!(self
+        code!(self
             ; mov ebx, [r11 + RESULT_ROOM]
             ; sub rax, rbx
             ; mov [r10 + RESULT], rdi
@@ -383,7 +385,7 @@ impl Emitter<'_> {
         }
         self.part("stack arguments");
         self.uses(&[RBX, RBP, R12]);
-        asm!(self
+        code!(self
             ; mov r12d, [r11 + STACK_WORDS]
             ; lea ebx, [r12 + 1]
             ; and ebx, -2
@@ -391,7 +393,7 @@ impl Emitter<'_> {
             ; sub rax, rbx
         );
         match self.shape.caller {
-            Caller::Host => asm!(self
+            Caller::Host => code!(self
                 ; ->word:
                 ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
                 ; mov [rax + r12 * 8 - OFF - 8], rbx
@@ -402,7 +404,7 @@ impl Emitter<'_> {
             Caller::Domain(_) => {
                 let copy = self.field(offset_of!(ThreadBlock, copy));
                 let top = self.field(offset_of!(ThreadBlock, top));
-                asm!(self
+                code!(self
                     ; lea rbx, [r10 - STEP]
                     ; fs mov [top], rbx
                     ; mov rbp, rax
@@ -432,7 +434,7 @@ impl Emitter<'_> {
     fn fill_record(&mut self) {
         self.part("record");
         let kind = if self.shape.limited { LIMITED_ENTRY } else { ENTRY };
-        asm!(self
+        code!(self
             ; mov QWORD [r10 + KIND], kind as i32
             ; mov [r10 + BINDING], r11
             ; mov [r10 + CONTROL], rax
@@ -442,7 +444,7 @@ impl Emitter<'_> {
             let sequence = self.field(offset_of!(ThreadBlock, sequence));
             self.part("time limit");
             self.uses(&[RBX]);
-            asm!(self
+            code!(self
                 ; fs mov ebx, [sequence]
                 ; inc ebx
                 ; fs mov [sequence], ebx
@@ -454,7 +456,7 @@ impl Emitter<'_> {
         if self.shape.policy.counted {
             self.part("count");
             self.uses(&[RBX]);
-            asm!(self
+            code!(self
                 ; mov rbx, [r11 + TRAFFIC]
                 ; lock inc QWORD [rbx + CALLS]
             );
@@ -462,7 +464,7 @@ impl Emitter<'_> {
         if self.shape.policy.timed {
             self.part("time");
             self.uses(&[RBX, R12]);
-            asm!(self
+            code!(self
                 ; mov rbx, rax
                 ; mov r12, rdx
                 ; rdtsc
@@ -479,13 +481,13 @@ impl Emitter<'_> {
     fn save_cpu_state(&mut self) {
         if self.duties.saves_x87() {
             self.part("x87");
-            asm!(self ; fnstcw [r10 + SAVED_X87]);
+            code!(self ; fnstcw [r10 + X87_WORD]);
         }
         if self.duties.x87_fresh {
             // With the usual control word every exception is masked, so that none can be pending, and emms, which
             // empties the register stack, is nearly free.
-            asm!(self
-                ; cmp WORD [r10 + SAVED_X87], CLEAN_X87
+            code!(self
+                ; cmp WORD [r10 + X87_WORD], CLEAN_X87
                 ; je >clean
                 ; fninit
                 ; clean:
@@ -494,24 +496,24 @@ impl Emitter<'_> {
         }
         if self.duties.x87_hide_environment {
             // fninit forgets the address of the caller's last instruction (R18).
-            asm!(self ; fninit);
+            code!(self ; fninit);
             if !self.duties.x87_fresh {
-                asm!(self ; fldcw [r10 + SAVED_X87]);
+                code!(self ; fldcw [r10 + X87_WORD]);
             }
         }
         if self.duties.saves_mxcsr() {
             self.part("mxcsr");
-            asm!(self ; stmxcsr [r10 + SAVED_MXCSR]);
+            code!(self ; stmxcsr [r10 + MXCSR_WORD]);
         }
         if self.duties.mxcsr_fresh {
-            asm!(self
+            code!(self
                 ; mov DWORD [rsp], CLEAN_MXCSR
                 ; ldmxcsr [rsp]
             );
         } else if self.duties.mxcsr_hide_flags {
             self.uses(&[RBX]);
-            asm!(self
-                ; mov ebx, [r10 + SAVED_MXCSR]
+            code!(self
+                ; mov ebx, [r10 + MXCSR_WORD]
                 ; and ebx, !MXCSR_FLAGS
                 ; mov [rsp], ebx
                 ; ldmxcsr [rsp]
@@ -529,17 +531,17 @@ impl Emitter<'_> {
         let (top, enter) =
             (self.field(offset_of!(ThreadBlock, top)), self.field(offset_of!(ThreadBlock, enter)));
         self.part("entry");
-        asm!(self
+        code!(self
             ; fs mov [top], r10
         );
         match self.shape.caller {
-            Caller::Host => asm!(self
+            Caller::Host => code!(self
                 ; rdgsbase r10
                 ; cmp r10, [r11 + WINDOW]
                 ; jne ->window
                 ; ->entered:
             ),
-            Caller::Domain(_) => asm!(self
+            Caller::Domain(_) => code!(self
                 ; mov r10, [r11 + WINDOW]
                 ; wrgsbase r10
             ),
@@ -558,7 +560,7 @@ impl Emitter<'_> {
             }
         }
         self.part("entry");
-        asm!(self
+        code!(self
             ; mov r11, [r11 + TARGET]
             ; mov rsp, rax
             ; xor eax, eax
@@ -571,18 +573,18 @@ impl Emitter<'_> {
     fn restore_cpu_state(&mut self) {
         if self.duties.x87_forget {
             self.part("x87");
-            asm!(self
+            code!(self
                 ; fninit
-                ; fldcw [r10 + SAVED_X87]
+                ; fldcw [r10 + X87_WORD]
             );
         } else if self.duties.x87_guard || self.duties.x87_fresh {
             self.part("x87");
             // As on the way in: with the caller's control word, and every exception masked, none can be pending. Else
             // start afresh, without a wait for what is pending.
-            asm!(self
+            code!(self
                 ; fnstcw [rsp]
                 ; movzx ecx, WORD [rsp]
-                ; cmp cx, [r10 + SAVED_X87]
+                ; cmp cx, [r10 + X87_WORD]
                 ; jne ->reset_x87
                 ; not ecx
                 ; test ecx, X87_MASKS as i32
@@ -594,18 +596,18 @@ impl Emitter<'_> {
         if self.duties.hide_out.x87 {
             self.part("x87 registers");
             if !self.duties.x87_guard && !self.duties.x87_forget {
-                asm!(self ; fnclex);
+                code!(self ; fnclex);
             }
             self.clear_x87();
         }
         if self.duties.saves_mxcsr() {
             self.part("mxcsr");
-            asm!(self ; ldmxcsr [r10 + SAVED_MXCSR]);
+            code!(self ; ldmxcsr [r10 + MXCSR_WORD]);
         }
         self.hide_vectors(self.duties.hide_out, self.duties.hide_out_all, self.shape.results.vectors);
         if self.duties.upper_guard {
             self.part("upper halves");
-            asm!(self ; vzeroupper);
+            code!(self ; vzeroupper);
         }
     }
 
@@ -615,7 +617,7 @@ impl Emitter<'_> {
         }
         let wake = self.field(offset_of!(ThreadBlock, wake));
         self.part("exclusive domain");
-        asm!(self
+        code!(self
             ; mov rdi, [r11 + OWNER]
             ; xor ecx, ecx
             ; xchg [rdi], ecx
@@ -631,7 +633,7 @@ impl Emitter<'_> {
             return;
         }
         self.part("time");
-        asm!(self
+        code!(self
             ; mov rcx, [r11 + TRAFFIC]
             ; mov r8, rax
             ; mov r9, rdx
@@ -648,7 +650,7 @@ impl Emitter<'_> {
     /// Where the callee's result lies on its data stack, in rsi; its length, in rdx.
     fn find_result(&mut self) {
         let slots = self.field(offset_of!(ThreadBlock, slots));
-        asm!(self
+        code!(self
             ; mov esi, [r11 + SLOT]
             ; fs add rsi, [slots]
             ; mov rsi, [rsi]
@@ -665,13 +667,13 @@ impl Emitter<'_> {
         let copy = self.field(offset_of!(ThreadBlock, copy));
         if self.shape.memory {
             self.part("result in memory");
-            asm!(self
+            code!(self
                 ; fs cmp QWORD [status], 0
                 ; jne >failed
                 ; mov rdi, [r10 + RESULT]
             );
             self.find_result();
-            asm!(self
+            code!(self
                 ; fs call QWORD [copy]
                 ; failed:
                 ; mov rax, [r10 + RESULT]
@@ -679,14 +681,14 @@ impl Emitter<'_> {
             );
         }
         self.part("record");
-        asm!(self
+        code!(self
             ; sub r10, STEP
             ; fs mov [top], r10
         );
         self.restore_registers();
         self.hide_general();
         self.part("return");
-        asm!(self ; ret);
+        code!(self ; ret);
     }
 
     fn return_to_domain(&mut self) {
@@ -696,7 +698,7 @@ impl Emitter<'_> {
         let pending = self.field(offset_of!(ThreadBlock, pending));
         let copy = self.field(offset_of!(ThreadBlock, copy));
         self.part("admission back");
-        asm!(self
+        code!(self
             ; fs cmp QWORD [status], 0
             ; jne ->failed
             ; fs cmp QWORD [pending], 0
@@ -705,13 +707,13 @@ impl Emitter<'_> {
         if self.shape.memory {
             // The caller says where, within its own window; it may be anything (R23).
             self.part("result in memory");
-            asm!(self
+            code!(self
                 ; mov edi, [r10 + RESULT]
                 ; mov rcx, [r10 - 2 * STEP + BINDING]
                 ; add rdi, [rcx + WINDOW]
             );
             self.find_result();
-            asm!(self
+            code!(self
                 ; fs call QWORD [copy]
                 ; test rax, rax
                 ; jnz ->failed
@@ -720,27 +722,28 @@ impl Emitter<'_> {
             );
         }
         self.part("caller's gate");
-        asm!(self
+        code!(self
             ; ->resume:
             ; mov rcx, [r10 - 2 * STEP + BINDING]
             ; mov esi, [rcx + SLOT]
             ; fs add rsi, [slots]
             ; mov rdi, [r10 - STEP + GATE_SLOT]
             ; mov [rsi], rdi
+            ; xor esi, esi // the host's addresses stay its own (R24)
             ; mov rcx, [rcx + WINDOW]
             ; wrgsbase rcx
         );
         self.restore_registers();
         self.part("caller's gate");
-        asm!(self
+        code!(self
             ; mov rsp, [r10 - STEP + GATE_CONTROL]
             ; sub r10, 2 * STEP
             ; fs mov [top], r10
         );
         self.hide_general();
         self.part("return");
-        asm!(self
-            ; xor r10d, r10d // the host's addresses stay its own (R24)
+        code!(self
+            ; xor r10d, r10d
             ; xor r11d, r11d
             ; ret
         );
@@ -749,7 +752,7 @@ impl Emitter<'_> {
     fn restore_registers(&mut self) {
         if self.duties.restore {
             self.part("callee-saved registers");
-            asm!(self
+            code!(self
                 ; add rsp, 8
                 ; pop r15
                 ; pop r14
@@ -760,7 +763,7 @@ impl Emitter<'_> {
             );
         } else {
             self.part("frame");
-            asm!(self ; add rsp, FRAME_SIZE - 8);
+            code!(self ; add rsp, FRAME_SIZE - 8);
         }
     }
 
@@ -781,12 +784,12 @@ impl Emitter<'_> {
     /// Clears what the value in a general register leaves unused.
     fn trim(&mut self, number: u8, fill: Fill) {
         match fill {
-            Fill::Nothing => asm!(self ; xor Rd(number), Rd(number)),
-            Fill::Unsigned8 => asm!(self ; movzx Rd(number), Rb(number)),
-            Fill::Signed8 => asm!(self ; movsx Rd(number), Rb(number)),
-            Fill::Unsigned16 => asm!(self ; movzx Rd(number), Rw(number)),
-            Fill::Signed16 => asm!(self ; movsx Rd(number), Rw(number)),
-            Fill::Low32 => asm!(self ; mov Rd(number), Rd(number)),
+            Fill::Nothing => code!(self ; xor Rd(number), Rd(number)),
+            Fill::Unsigned8 => code!(self ; movzx Rd(number), Rb(number)),
+            Fill::Signed8 => code!(self ; movsx Rd(number), Rb(number)),
+            Fill::Unsigned16 => code!(self ; movzx Rd(number), Rw(number)),
+            Fill::Signed16 => code!(self ; movsx Rd(number), Rw(number)),
+            Fill::Low32 => code!(self ; mov Rd(number), Rd(number)),
             Fill::Low64 => {}
         }
     }
@@ -799,17 +802,17 @@ impl Emitter<'_> {
             for number in 0..16_u8 {
                 // VEX forms clear upper halves, too, and cost old code after them less.
                 match (values.get(usize::from(number)).copied().unwrap_or_default(), avx) {
-                    (Fill::Nothing, true) => asm!(self ; vpxor Rx(number), Rx(number), Rx(number)),
-                    (Fill::Nothing, false) => asm!(self ; pxor Rx(number), Rx(number)),
-                    (Fill::Low32, true) => asm!(self ; vinsertps Rx(number), Rx(number), Rx(number), 0b1110),
-                    (Fill::Low32, false) => asm!(self ; insertps Rx(number), Rx(number), 0b1110),
-                    (_, true) => asm!(self ; vmovq Rx(number), Rx(number)),
-                    (_, false) => asm!(self ; movq Rx(number), Rx(number)),
+                    (Fill::Nothing, true) => code!(self ; vpxor Rx(number), Rx(number), Rx(number)),
+                    (Fill::Nothing, false) => code!(self ; pxor Rx(number), Rx(number)),
+                    (Fill::Low32, true) => code!(self ; vinsertps Rx(number), Rx(number), Rx(number), 0b1110),
+                    (Fill::Low32, false) => code!(self ; insertps Rx(number), Rx(number), 0b1110),
+                    (_, true) => code!(self ; vmovq Rx(number), Rx(number)),
+                    (_, false) => code!(self ; movq Rx(number), Rx(number)),
                 }
             }
         } else if facts.upper {
             self.part("upper halves");
-            asm!(self ; vzeroupper);
+            code!(self ; vzeroupper);
         }
         if facts.evex && std::arch::is_x86_feature_detected!("avx512f") {
             self.part("zmm16-31");
@@ -827,7 +830,7 @@ impl Emitter<'_> {
 
     /// MMX's name for x87 registers clears what is secret in them; emms empties the stack again.
     fn clear_x87(&mut self) {
-        asm!(self
+        code!(self
             ; pxor mm0, mm0
             ; pxor mm1, mm1
             ; pxor mm2, mm2
@@ -844,10 +847,10 @@ impl Emitter<'_> {
     fn out_of_line(&mut self) {
         if (self.duties.x87_guard || self.duties.x87_fresh) && !self.duties.x87_forget {
             self.part("x87, when it was changed");
-            asm!(self
+            code!(self
                 ; ->reset_x87:
                 ; fninit
-                ; fldcw [r10 + SAVED_X87]
+                ; fldcw [r10 + X87_WORD]
                 ; jmp ->x87_is_clean
             );
         }
@@ -857,16 +860,16 @@ impl Emitter<'_> {
                 let slow = self.field(offset_of!(ThreadBlock, cross_slow));
                 let failed = self.field(offset_of!(ThreadBlock, cross_failed));
                 self.part("admission, the slow way");
-                asm!(self
+                code!(self
                     ; ->slow:
                     ; lea rbx, [->again]
                     ; lea rbp, [->resume]
                     ; fs jmp QWORD [slow]
                 );
                 self.part("no return");
-                asm!(self
+                code!(self
                     ; ->failed:
-                    ; lea r9, [->resume]
+                    ; lea r11, [->resume]
                     ; fs jmp QWORD [failed]
                 );
             }
@@ -879,7 +882,7 @@ impl Emitter<'_> {
         let floor = self.field(offset_of!(ThreadBlock, stack_floor));
         let end = self.field(offset_of!(ThreadBlock, records_end));
         self.part("another window");
-        asm!(self
+        code!(self
             ; ->window:
             ; mov r10, [r11 + WINDOW]
             ; wrgsbase r10
@@ -887,7 +890,7 @@ impl Emitter<'_> {
         );
         // In a gate of a live entry (R13, R16), with room for more records and host frames.
         self.part("admission of nested calls");
-        asm!(self
+        code!(self
             ; ->nested:
             ; fs mov r10, [top]
             ; cmp DWORD [r10 + KIND], GATE as i32
@@ -901,7 +904,7 @@ impl Emitter<'_> {
             ; jbe ->place
         );
         self.part("admission, the slow way");
-        asm!(self
+        code!(self
             ; ->slow:
             ; fs jmp QWORD [slow]
         );

@@ -44,20 +44,22 @@ core::arch::global_asm!(
     jmp *{CODE}(%r11)
     .endm
 
-    # \record = the entry below the gate's rbx that holds the host's own control words: the outermost one that keeps any, of
-    # those that lead here from the host. `flag` is X87 or MXCSR. Changes rax and rcx.
-    .macro lockgate_gate_host_words record,flag
+    # \record = the entry that holds the host's own control words: the outermost one that keeps any, of those that lead from
+    # the host to the gate's rbx; 0 if none does, because the host trusts them. `saved` is SAVED_X87 or SAVED_MXCSR.
+    # Changes rax and rcx.
+    .macro lockgate_gate_host_words record,saved
     lea -{RECORD}(%rbx),%rax
-    mov %rax,\record
+    xor \record,\record
 1:
     mov {BINDING}(%rax),%rcx
-    testl $\flag,{FLAGS}(%rcx)
+    testl $\saved,{FLAGS}(%rcx)
     cmovnz %rax,\record
     testl ${FROM_DOMAIN},{FLAGS}(%rcx)
     jz 2f
     sub $2*{RECORD},%rax
     jmp 1b
 2:
+    test \record,\record
     .endm
 
     .text
@@ -146,8 +148,10 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     push %rdx
     testl ${X87},{FLAGS}(%r12)
     jz 4f
-    lockgate_gate_host_words %rdx,{X87}
-    fnstcw {X87_CONTROL}(%rbx) # as in the proxy: emms where nothing can be pending
+    fnstcw {X87_CONTROL}(%rbx)
+    lockgate_gate_host_words %rdx,{SAVED_X87}
+    jz 4f
+    # as in the proxy: emms where nothing can be pending
     movzwl {X87_CONTROL}(%rbx),%eax
     cmp {ENTRY_X87}(%rdx),%ax
     jne 3f
@@ -162,8 +166,9 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
 4:
     testl ${MXCSR_BIT},{FLAGS}(%r12)
     jz 5f
-    lockgate_gate_host_words %rdx,{MXCSR_BIT}
     stmxcsr {GATE_MXCSR}(%rbx)
+    lockgate_gate_host_words %rdx,{SAVED_MXCSR}
+    jz 5f
     ldmxcsr {ENTRY_MXCSR}(%rdx)
 5:
     pop %rdx
@@ -398,13 +403,15 @@ lockgate_gate_syscall:
     mov %rcx,%r8
     testl ${X87},{FLAGS}(%r8)
     jz 3f
+    lockgate_gate_host_words %rdx,{SAVED_X87}
+    jz 3f
     fninit
-    lockgate_gate_host_words %rdx,{X87}
     fldcw {ENTRY_X87}(%rdx)
 3:
     testl ${MXCSR_BIT},{FLAGS}(%r8)
     jz 4f
-    lockgate_gate_host_words %rdx,{MXCSR_BIT}
+    lockgate_gate_host_words %rdx,{SAVED_MXCSR}
+    jz 4f
     ldmxcsr {ENTRY_MXCSR}(%rdx)
 4:
     mov %rbx,%rdi
@@ -506,6 +513,8 @@ lockgate_gate_syscall:
     RESULT_XMM0 = const RESULT_XMM0,
     RESULT_XMM1 = const RESULT_XMM1,
     FROM_DOMAIN = const FROM_DOMAIN,
+    SAVED_X87 = const SAVED_X87,
+    SAVED_MXCSR = const SAVED_MXCSR,
     HIDES = const HIDES,
     AVX512 = const super::gate_sys::component::AVX512,
     XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,

@@ -149,6 +149,11 @@ pub(super) static NO_FUNCTION: GateEntry = GateEntry {
     results: 0,
 };
 
+// SAFETY: addresses of code.
+unsafe impl Sync for GateEntry {}
+// SAFETY: as above.
+unsafe impl Send for GateEntry {}
+
 impl GateEntry {
     /// A host function's.
     pub fn host(function: *const (), context: usize, stack_words: u32, results: u64) -> GateEntry {

@@ -157,11 +157,6 @@ pub(crate) struct GateEntry {
     pub results: u64,
 }
 
-// SAFETY: addresses of code.
-unsafe impl Sync for GateEntry {}
-// SAFETY: as above.
-unsafe impl Send for GateEntry {}
-
 /// Bits of [`GateEntry::results`].
 pub(crate) const RESULT_RAX: u64 = 1;
 pub(crate) const RESULT_RDX: u64 = 2;
@@ -180,8 +175,7 @@ pub(crate) struct Gates {
     pub xsave_mask: u64,
 }
 
-/// Bit of [`BindingHeader::flags`]: the module can change x87 state (rule R17), and the entry's record has the
-/// caller's control word.
+/// Bit of [`BindingHeader::flags`]: x87 state may not be the host's while the module runs (rule R17).
 pub(crate) const X87: u32 = 1;
 /// The same of MXCSR.
 pub(crate) const MXCSR: u32 = 2;
@@ -191,6 +185,10 @@ pub(crate) const FROM_DOMAIN: u32 = 4;
 pub(crate) const HIDES: u32 = 8;
 /// The module can read the x87 environment, and must not find the host's there (rule R18).
 pub(crate) const X87_ENVIRONMENT: u32 = 16;
+/// Entries' records have the caller's x87 control word.
+pub(crate) const SAVED_X87: u32 = 32;
+/// Entries' records have the caller's MXCSR.
+pub(crate) const SAVED_MXCSR: u32 = 64;
 /// The exception masks of an x87 control word.
 pub(crate) const X87_MASKS: u32 = 0x3f;
 
@@ -215,7 +213,7 @@ pub(crate) struct BindingHeader {
     pub result_room: u32,
     /// Time limit, milliseconds; 0 if none.
     pub limit: u32,
-    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`].
+    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`], [`SAVED_X87`], [`SAVED_MXCSR`].
     pub flags: u32,
     pub gates: *const Gates,
     /// The domain, for Rust.

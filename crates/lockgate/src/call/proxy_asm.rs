@@ -170,12 +170,12 @@ lockgate_cross_slow:
     jmp *%rbx
 1:
     add $2*{RECORD},%r10
-    mov %rbp,%r9
+    mov %rbp,%r11
     jmp lockgate_cross_failed
     .cfi_endproc
     .size lockgate_cross_slow,.-lockgate_cross_slow
 
-    # A crossing that ends otherwise than by a return: r10 the callee's record, made or about to be, r9 where to resume the
+    # A crossing that ends otherwise than by a return: r10 the callee's record, made or about to be, r11 where to resume the
     # caller.
     .p2align 4
     .globl lockgate_cross_failed
@@ -184,7 +184,7 @@ lockgate_cross_slow:
 lockgate_cross_failed:
     .cfi_startproc
     .cfi_def_cfa rsp,{FRAME}
-    push %r9
+    push %r11
     push %r10
     push %rax
     push %rdx
@@ -204,7 +204,7 @@ lockgate_cross_failed:
     pop %rdx
     pop %rax
     pop %r10
-    pop %r9
+    pop %r11
     .cfi_adjust_cfa_offset -32
     test %ecx,%ecx
     jnz 1f
@@ -214,9 +214,17 @@ lockgate_cross_failed:
     mov 32(%rsp),%r12
     mov 40(%rsp),%rbx
     mov 48(%rsp),%rbp
-    jmp *%r9
-1: # the caller's call ends, too
+    xor %r9d,%r9d
+    jmp *%r11
+1: # the caller's call ends, too: its place on its stacks is what it was before its gate (R9)
+    mov lockgate_thread@gottpoff(%rip),%rax
+    mov {BINDING}-2*{RECORD}(%r10),%rcx
+    mov {SLOT}(%rcx),%ecx
+    add %fs:{SLOTS}(%rax),%rcx
+    mov {GATE_SLOT}-{RECORD}(%r10),%rdx
+    mov %rdx,(%rcx)
     sub $2*{RECORD},%r10
+    mov %r10,%fs:{TOP}(%rax)
     jmp lockgate_unwind
     .cfi_endproc
     .size lockgate_cross_failed,.-lockgate_cross_failed
@@ -328,6 +336,9 @@ lockgate_invoke:
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),
+    GATE_SLOT = const offset_of!(GateRecord, slot),
+    SLOT = const offset_of!(BindingHeader, slot),
+    SLOTS = const offset_of!(ThreadBlock, slots),
     HOST = const offset_of!(EntryRecord, host),
     PROXY = const offset_of!(BindingHeader, proxy),
     LEAVE = const offset_of!(BindingHeader, leave),

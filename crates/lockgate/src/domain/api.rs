@@ -301,7 +301,7 @@ impl Domain {
     /// As [`write`](Domain::write); a prefix may have been written.
     pub fn write_slice<T: Plain>(&self, at: Pointer<T>, values: &[T]) -> Result<(), MemoryError> {
         let bytes = T::bytes(values);
-        let written = self.core().stride().write(at.offset(), bytes);
+        let written = self.core().reach(|stride| stride.write(at.offset(), bytes));
         written.map_err(|_| self.inaccessible(at.offset(), bytes.len(), "writable"))
     }
 
@@ -353,7 +353,8 @@ impl Domain {
 
     fn read_bytes(&self, offset: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let length = into.len();
-        self.core().stride().read(offset, into).map_err(|_| self.inaccessible(offset, length, "readable"))
+        let copied = self.core().reach(|stride| stride.read(offset, into));
+        copied.map_err(|_| self.inaccessible(offset, length, "readable"))
     }
 
     fn inaccessible(&self, offset: u64, length: usize, access: &'static str) -> MemoryError {

@@ -2,6 +2,7 @@
 use super::gates_sys::GateTables;
 use super::memory::Memory;
 use super::options::DomainOptions;
+use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
 use crate::binding::Binding;
@@ -17,6 +18,7 @@ use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -38,7 +40,7 @@ pub(crate) struct Core {
     killed: AtomicBool,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
     owner: AtomicU32,
-    slots: Mutex<Slots>,
+    pub(super) slots: Mutex<Slots>,
     /// The memory after the start, for domains of a pool.
     snapshot: Option<Snapshot>,
     /// Parks the watcher again when the last domain with a time limit goes.
@@ -50,11 +52,13 @@ const LOST: i32 = 0;
 
 /// Stack slots of a domain.
 #[derive(Default)]
-struct Slots {
+pub(super) struct Slots {
     /// Kernel ids of the threads that own each slot.
-    owners: Vec<Option<i32>>,
+    pub(super) owners: Vec<Option<i32>>,
     /// The first slot is ready for a thread: the first thread's storage is in it.
-    first_parked: bool,
+    pub(super) first_parked: bool,
+    /// That storage, while the domain rests and its first slot is not mapped.
+    pub(super) resting: Option<rest::Kept>,
     /// Bytes that the start block takes at the top of the first slot.
     start_block: u64,
 }
@@ -73,9 +77,13 @@ impl Core {
             return Err(CreateError::Limit { name, needed, limit: options.memory_limit });
         }
         let space = |error: Errno| CreateError::Space { name: name.clone(), source: error.into() };
-        let mut stride = Stride::take().map_err(space)?;
-        module.image().map(&stride).map_err(space)?;
-        write_header(&mut stride, module, &options).map_err(space)?;
+        let stride = rest::with_room(|| {
+            let mut stride = Stride::take()?;
+            module.image().map(&stride)?;
+            write_header(&mut stride, module, &options)?;
+            Ok(stride)
+        });
+        let stride = stride.map_err(space)?;
         let no_watcher = |source| CreateError::Space { name: name.clone(), source };
         Ok(Arc::new(Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE),
@@ -190,8 +198,12 @@ impl Core {
         if self.is_killed() {
             return Err(CallError::Killed(self.name.clone()));
         }
-        let (slot, rsp) = self.claim(thread.tid)?;
+        let (slot, rsp, known) = self.claim(thread.tid)?;
         thread.set_slot(self.id(), rsp);
+        if known {
+            return Ok(());
+        }
+        rest::enlist(self);
         thread.remember(self);
         if slot == 0 {
             return Ok(());
@@ -225,11 +237,13 @@ impl Core {
         self.release(thread, slot);
     }
 
-    /// The first free slot, mapped, and the control address where its outermost calls start.
-    fn claim(&self, tid: i32) -> Result<(usize, u64), CallError> {
+    /// The thread's slot, mapped: its own or the first free one. Also the control address where its outermost calls start, and
+    /// whether it was the thread's already: it rested.
+    fn claim(&self, tid: i32) -> Result<(usize, u64, bool), CallError> {
         let mut slots = self.slots();
+        self.wake_slots(&mut slots).map_err(CallError::memory)?;
         if let Some(own) = slots.owners.iter().position(|owner| *owner == Some(tid)) {
-            return Ok((own, self.entry_rsp(&slots, own)));
+            return Ok((own, self.entry_rsp(&slots, own), true));
         }
         let parked = slots.first_parked;
         let slot = match slots.owners.iter().enumerate().position(|(i, o)| o.is_none() && (i > 0 || parked)) {
@@ -246,7 +260,7 @@ impl Core {
             self.map_stacks(slot).map_err(CallError::memory)?;
         }
         slots.owners[slot] = Some(tid);
-        Ok((slot, self.entry_rsp(&slots, slot)))
+        Ok((slot, self.entry_rsp(&slots, slot), false))
     }
 
     /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
@@ -255,9 +269,11 @@ impl Core {
         let mut slots = self.slots();
         slots.owners[slot] = None;
         let (data, length) = self.stack_range(slot);
-        if slot == 0 {
+        if slot == 0 && slots.resting.is_some() {
+            slots.first_parked = true;
+        } else if slot == 0 {
             // Whole pages go back; what lies on the storage's own page, below it, is overwritten.
-            let storage = data + length - (stack::TOP - stack::THREAD_HEADER + slots.start_block);
+            let storage = self.storage(&slots).start;
             let page = storage / PAGE * PAGE;
             let control = data - window::STACKS + window::CONTROL;
             let emptied = self.stride.discard(data, page - data).and_then(|()| {
@@ -274,40 +290,50 @@ impl Core {
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, Slots> {
+    pub(super) fn slots(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Window offset and length of the usable part of a data-stack slot. The control slot's is the same, `OFF`
     /// higher: the mirror rule (R2).
-    fn stack_range(&self, slot: usize) -> (u64, u64) {
+    pub(super) fn stack_range(&self, slot: usize) -> (u64, u64) {
         let size = self.options.stack_size;
         (window::STACKS + slot as u64 * stack::SLOT + stack::TOP - size, size)
     }
 
+    /// Window offsets of what the first thread's data stack keeps between calls: the start block, the thread header.
+    pub(super) fn storage(&self, slots: &Slots) -> Range<u64> {
+        let (data, length) = self.stack_range(0);
+        let end = data + length;
+        end - (stack::TOP - stack::THREAD_HEADER + slots.start_block)..end
+    }
+
     fn map_stacks(&self, slot: usize) -> Result<(), Errno> {
-        let (data, length) = self.stack_range(slot);
-        self.services.charge(2 * length)?;
-        // Control first: a data page is accessible only if its control page is (rule R2).
-        let control = data - window::STACKS + window::CONTROL;
-        let mapped = self
-            .stride
-            .map(control, length, READ_WRITE, Backing::Anonymous)
-            .and_then(|()| self.stride.map(data, length, READ_WRITE, Backing::Anonymous));
+        let length = 2 * self.options.stack_size;
+        self.services.charge(length)?;
+        let mapped = rest::with_room(|| self.map_both_stacks(slot));
         if mapped.is_err() {
-            self.services.refund(2 * length);
+            self.services.refund(length);
         }
         mapped
     }
 
-    fn unmap_stacks(&self, slot: usize) -> Result<(), Errno> {
+    pub(super) fn map_both_stacks(&self, slot: usize) -> Result<(), Errno> {
+        let (data, length) = self.stack_range(slot);
+        // Control first: a data page is accessible only if its control page is (rule R2).
+        let control = data - window::STACKS + window::CONTROL;
+        self.stride.map(control, length, READ_WRITE, Backing::Anonymous)?;
+        self.stride.map(data, length, READ_WRITE, Backing::Anonymous)
+    }
+
+    pub(super) fn unmap_stacks(&self, slot: usize) -> Result<(), Errno> {
         let (data, length) = self.stack_range(slot);
         self.stride.clear(data, length)?;
         self.stride.clear(data - window::STACKS + window::CONTROL, length)
     }
 
     /// Control address right above the exit word of an outermost call.
-    fn entry_rsp(&self, slots: &Slots, slot: usize) -> u64 {
+    pub(super) fn entry_rsp(&self, slots: &Slots, slot: usize) -> u64 {
         let below = if slot == 0 { slots.start_block } else { 0 };
         self.base() + window::CONTROL + slot as u64 * stack::SLOT + stack::EXIT_WORD + 8 - below
     }
@@ -348,6 +374,7 @@ impl Core {
     pub fn remember(self: &Arc<Core>) {
         if let Some(thread) = thread_sys::current() {
             thread.remember(self);
+            rest::enlist(self);
         }
     }
 
@@ -360,6 +387,9 @@ impl Core {
 
     /// The quick reset: possible if there is a snapshot and only the calling thread has entered.
     fn restore(&mut self) -> bool {
+        if self.wake().is_err() {
+            return false;
+        }
         let own = thread_sys::current().map(|thread| thread.tid);
         let alone = matches!(self.slots().owners.as_slice(), [owner] if owner.is_some() && *owner == own);
         let snapshot = self.snapshot.as_ref().filter(|_| alone && !self.is_killed());
@@ -397,6 +427,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        rest::strike(self.id());
         self.leave_all();
         grant::end_domain(self.id());
     }

@@ -4,6 +4,8 @@ mod core;
 mod gates_sys;
 mod memory;
 mod options;
+mod place_sys;
+mod rest;
 mod snapshot;
 mod start;
 

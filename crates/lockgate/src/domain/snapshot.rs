@@ -4,7 +4,7 @@
 //! are copied back where they are. (Dropping them would cost a page fault each at the next use.)
 use crate::module::Module;
 use crate::space::{Memo, Services, Stride, written};
-use lockgate_abi::PAGE;
+use lockgate_abi::{PAGE, code};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -49,6 +49,11 @@ impl Snapshot {
     /// The kernel's; `EINVAL` if the domain gave back memory that the snapshot has.
     pub fn restore(&self, module: &Module, stride: &Stride, services: &Services) -> Result<(), Errno> {
         services.restore(stride, &self.books)?;
+        // Return addresses of past calls tell what they did.
+        let control = self.stack.start + u64::from(code::OFF)..self.stack.end + u64::from(code::OFF);
+        for at in written(stride, &control)? {
+            stride.blank(at)?;
+        }
         for area in areas(module, &self.books, &self.stack) {
             let pages = written(stride, &area)?;
             if pages.len() > KEPT_PAGES {
@@ -67,8 +72,7 @@ impl Snapshot {
 
     /// A page that the snapshot does not have: as the file has it, or zeros.
     fn blank(&self, module: &Module, stride: &Stride, at: u64) -> Result<(), Errno> {
-        const ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
-        if at < module.image_end() { stride.discard(at, PAGE) } else { stride.write(at, &ZEROS) }
+        if at < module.image_end() { stride.discard(at, PAGE) } else { stride.blank(at) }
     }
 }
 

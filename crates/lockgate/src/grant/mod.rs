@@ -26,14 +26,14 @@ mod book;
 mod error;
 mod maps;
 mod memory_sys;
-mod region;
+mod region_sys;
 mod ring;
 mod slice;
 
 pub(crate) use book::end_domain;
 pub use book::{Grant, MAX_GRANTS};
 pub use error::{GrantError, RingError};
-pub use region::Region;
+pub use region_sys::Region;
 pub use ring::{Consumer, Producer, Ring};
 pub use slice::SharedSlice;
 

@@ -101,7 +101,13 @@ impl Stride {
     /// # Errors
     /// The kernel's.
     pub fn clear(&self, offset: u64, length: u64) -> Result<(), Errno> {
-        self.map(offset, length, ProtFlags::empty(), Backing::Anonymous)
+        let empty = || self.map(offset, length, ProtFlags::empty(), Backing::Anonymous);
+        match empty() {
+            // A process with a kernel mapping too many gets no other, not even one in place of three. It may change
+            // rights, and neighbours with equal ones become one mapping.
+            Err(Errno::NOMEM) => self.protect(offset, length, Protection::None).and_then(|()| empty()),
+            done => done,
+        }
     }
 
     /// Changes the rights of mapped pages.
@@ -188,6 +194,18 @@ impl Stride {
         let to = self.window_address(offset, bytes.len())?;
         // SAFETY: `bytes` is ours; faults on the window's side end the copy.
         let left = unsafe { lockgate_copy(to, bytes.as_ptr().cast(), bytes.len()) };
+        if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
+    }
+
+    /// Fills a page of the stride with zeros.
+    ///
+    /// # Errors
+    /// `EFAULT` if it cannot be written.
+    pub fn blank(&self, offset: u64) -> Result<(), Errno> {
+        const ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
+        let to = self.address(offset, PAGE);
+        // SAFETY: a page of this stride, which is ours alone; a fault there ends the copy.
+        let left = unsafe { lockgate_copy(to, ZEROS.as_ptr().cast(), ZEROS.len()) };
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 

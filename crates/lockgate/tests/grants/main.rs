@@ -42,8 +42,10 @@ fn module() -> Arc<Module> {
     MODULE.get_or_init(|| Guest::c(SOURCE).module()).clone()
 }
 
+/// Calls end at last: a thread that a revocation did not stop would count for ever.
 fn domain(name: &str) -> Domain {
-    Domain::new(&module(), DomainOptions::new().name(name)).unwrap()
+    let options = DomainOptions::new().name(name).time_limit(std::time::Duration::from_secs(20));
+    Domain::new(&module(), options).unwrap()
 }
 
 fn load(domain: &Domain, at: Pointer<i64>) -> Result<i64, CallError> {
@@ -61,4 +63,5 @@ fn faulted<T: std::fmt::Debug>(result: Result<T, CallError>, at: Pointer<i64>) {
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert_eq!(fault.kind(), FaultKind::Segv, "{error}");
     assert_eq!(fault.address(), Some(at.offset()), "{error}");
+    assert!(error.to_string().contains("shared memory without the right"), "{error}");
 }

@@ -67,6 +67,12 @@ fn host_memory_can_be_shared_read_only() {
     faulted(store(&guest, at, 4), at);
     assert!(matches!(region.slice::<i64>(0, 1).unwrap().write(0, &[4]), Err(GrantError::Upgrade { .. })));
     assert_eq!(host.word(0), 3);
+    // The same where the host may grant more.
+    let region = host.share(0, PAGE, Rights::ReadWrite).unwrap();
+    let grant = guest.grant(&region, Rights::Read).unwrap();
+    let at = grant.pointer(0).unwrap();
+    faulted(store(&guest, at, 4), at);
+    assert_eq!(host.word(0), 3);
 }
 
 #[test]

@@ -31,7 +31,8 @@ fn module() -> Arc<lockgate::Module> {
 }
 
 fn domain(name: &str) -> Domain {
-    Domain::new(&module(), DomainOptions::new().name(name)).unwrap()
+    let options = DomainOptions::new().name(name).time_limit(std::time::Duration::from_secs(20));
+    Domain::new(&module(), options).unwrap()
 }
 
 type Open = extern "C" fn(Pointer<u8>, u32) -> i32;

@@ -1,6 +1,6 @@
 //! Typed buffers: bounds, and one copy of everything that is looked at.
 use super::{domain, load};
-use lockgate::{GrantError, Pointer, Region, Rights};
+use lockgate::{DomainOptions, GrantError, Pointer, Region, Rights};
 use lockgate_abi::PAGE;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -58,7 +58,8 @@ fn what_was_checked_is_what_is_used() {
     const GOOD: i64 = 3;
     const BAD: i64 = 1 << 40;
     let source = "void flip(volatile long *p, long a, long b) { for (;;) { *p = a; *p = b; } }";
-    let guest = super::Guest::c(source).domain();
+    let limit = std::time::Duration::from_secs(30);
+    let guest = super::Guest::c(source).domain_with(DomainOptions::new().time_limit(limit));
     let region = Region::new(PAGE).unwrap();
     let words = region.slice::<i64>(0, 1).unwrap();
     words.write(0, &[GOOD]).unwrap();

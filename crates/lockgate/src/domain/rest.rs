@@ -1,0 +1,169 @@
+//! Domains at rest: what idle domains give back when the kernel has no mappings left for more.
+//!
+//! A process has 65,530 kernel mappings by default (`vm.max_map_count`). A domain takes nine, four of them for the stacks of its
+//! first thread and what lies between. While nobody is inside, the stacks hold nothing but the first thread's storage at the
+//! top: program arguments and the thread pointer. So a domain at rest keeps a copy of that and has no stacks; the next call
+//! finds no slot for its thread, takes the slow way in, and gets them back with their contents.
+//!
+//! Nobody is inside if one thread has a slot and that is the calling thread, whose next call would start at the top of it; or
+//! if no thread has one. Other threads' domains are left alone: they may be entering at this moment.
+use super::core::{Core, Slots};
+use super::place_sys::next_call;
+use crate::call::thread_sys;
+use crate::space::Stride;
+use crate::syscall::Protection;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
+
+/// Domains that rest at once: room for a thousand mappings more.
+const BATCH: usize = 256;
+/// Kernel mappings of a domain, and of one at rest, if its module has mapped nothing.
+const MAPPINGS: usize = 9;
+const MAPPINGS_AT_REST: usize = 5;
+
+/// Domains that have stacks, or had, by number.
+static DOMAINS: Mutex<BTreeMap<u32, Weak<Core>>> = Mutex::new(BTreeMap::new());
+/// How many of them rest.
+static RESTING: AtomicUsize = AtomicUsize::new(0);
+
+fn domains() -> MutexGuard<'static, BTreeMap<u32, Weak<Core>>> {
+    DOMAINS.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The first thread's storage of a domain at rest.
+pub(super) struct Kept(Vec<u8>);
+
+impl Kept {
+    /// `None` without memory for it: allocation, too, may need a mapping.
+    fn new(length: usize) -> Option<Kept> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).ok()?;
+        bytes.resize(length, 0);
+        RESTING.fetch_add(1, Ordering::Relaxed);
+        Some(Kept(bytes))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        RESTING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A domain has got stacks.
+pub(super) fn enlist(core: &Arc<Core>) {
+    domains().insert(core.id(), Arc::downgrade(core));
+}
+
+/// A domain goes.
+pub(super) fn strike(id: u32) {
+    domains().remove(&id);
+}
+
+/// Does `work`, again as long as the kernel lacks mappings for it and idle domains can give some back.
+///
+/// # Errors
+/// Those of `work`.
+pub(super) fn with_room<T>(mut work: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    if crowded() {
+        make_room();
+    }
+    loop {
+        match work() {
+            Err(Errno::NOMEM) if make_room() => {}
+            done => return done,
+        }
+    }
+}
+
+/// True if domains have seven eighths of all mappings: the rest is the host's, whose own allocations fail at the limit.
+fn crowded() -> bool {
+    static LIMIT: LazyLock<usize> = LazyLock::new(|| {
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+        limit.trim().parse().unwrap_or(usize::MAX)
+    });
+    let (all, resting) = (domains().len(), RESTING.load(Ordering::Relaxed));
+    let mappings = all.saturating_sub(resting) * MAPPINGS + resting * MAPPINGS_AT_REST;
+    mappings > *LIMIT / 8 * 7
+}
+
+/// Puts idle domains to rest; false if there are none. Allocates nothing but what [`Kept`] does: at the limit that fails.
+fn make_room() -> bool {
+    let mut rested = 0;
+    let mut next = 0;
+    while rested < BATCH {
+        // The lock is free while a domain is looked at: if we are the last to hold it, it strikes itself off.
+        let found = domains().range(next..).next().map(|(id, core)| (*id, core.upgrade()));
+        let Some((id, core)) = found else { break };
+        rested += usize::from(core.is_some_and(|core| core.rest()));
+        next = id + 1;
+    }
+    rested > 0
+}
+
+impl Core {
+    /// Gives the stacks back if nobody is inside. True if it did.
+    fn rest(&self) -> bool {
+        // A domain whose slots are being changed is not idle, and may be waiting for this very room.
+        let Ok(mut slots) = self.slots.try_lock() else { return false };
+        let Some((first, others)) = slots.owners.split_first() else { return false };
+        if slots.resting.is_some() || others.iter().any(Option::is_some) {
+            return false;
+        }
+        let thread = thread_sys::current();
+        let own = thread.filter(|thread| *first == Some(thread.tid));
+        let idle = match own {
+            Some(thread) => next_call(thread, self.id()) == self.entry_rsp(&slots, 0),
+            None => first.is_none() && slots.first_parked,
+        };
+        let storage = self.storage(&slots);
+        let (data, length) = self.stack_range(0);
+        let Some(mut kept) = Kept::new((storage.end - storage.start) as usize).filter(|_| idle) else {
+            return false;
+        };
+        if self.stride().protect(data, length, Protection::Read).is_err() {
+            return false;
+        }
+        // Whoever of the host writes there from now on waits for the domain to wake.
+        if self.stride().read(storage.start, &mut kept.0).is_err() {
+            return self.stride().protect(data, length, Protection::ReadWrite).is_err();
+        }
+        if let Some(thread) = own {
+            thread.set_slot(self.id(), 0);
+        }
+        slots.resting = Some(kept);
+        // If the kernel keeps some of it mapped, it is mapped anew when the domain wakes.
+        self.unmap_stacks(0).is_ok()
+    }
+
+    /// The host's own access to the window: what it looks for may lie on a stack that rests.
+    ///
+    /// # Errors
+    /// `EFAULT`; for a domain at rest, the kernel's.
+    pub fn reach(&self, mut access: impl FnMut(&Stride) -> Result<(), Errno>) -> Result<(), Errno> {
+        access(self.stride()).or_else(|_| self.wake().and_then(|()| access(self.stride())))
+    }
+
+    /// Brings the stacks of a domain at rest back.
+    ///
+    /// # Errors
+    /// The kernel's. The domain rests on.
+    pub(super) fn wake(&self) -> Result<(), Errno> {
+        self.wake_slots(&mut self.slots())
+    }
+
+    pub(super) fn wake_slots(&self, slots: &mut Slots) -> Result<(), Errno> {
+        if let Some(kept) = slots.resting.take() {
+            let storage = self.storage(slots);
+            let woken = with_room(|| self.map_both_stacks(0))
+                .and_then(|()| self.stride().write(storage.start, &kept.0));
+            if woken.is_err() {
+                slots.resting = Some(kept);
+            }
+            return woken;
+        }
+        Ok(())
+    }
+}

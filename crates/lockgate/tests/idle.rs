@@ -1,0 +1,142 @@
+//! What an idle domain costs, and more domains than the kernel has mappings for if all had stacks.
+mod common;
+
+use common::{Guest, in_child};
+use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
+use lockgate_abi::window;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+const SOURCE: &str = r#"
+#include <stdlib.h>
+static _Thread_local int calls;
+int next(void) { return ++calls; }
+const char *variable(const char *name) { return getenv(name); }
+int through(int (*host)(int), int n) { volatile int local = n; return host(n) + local; }
+"#;
+
+fn module() -> Arc<Module> {
+    Guest::c(SOURCE).module()
+}
+
+fn number_of(domain: &Domain) -> i32 {
+    domain.bind::<extern "C" fn() -> i32>("next").unwrap().call().unwrap()
+}
+
+/// A process of its own: it takes all kernel mappings there are.
+#[test]
+fn idle_domains_rest_when_mappings_run_out() {
+    let output = in_child("child_with_ten_thousand_domains");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("all is well"), "{output:?}");
+}
+
+fn limit() -> usize {
+    std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap()
+}
+
+/// Red without `with_room` at any of its places; and, for what domains keep, without the copy of the storage.
+#[test]
+#[ignore = "run by idle_domains_rest_when_mappings_run_out"]
+fn child_with_ten_thousand_domains() {
+    if limit() > 100_000 {
+        println!("this kernel has mappings for more domains than there is address space; all is well");
+        return;
+    }
+    let module = module();
+    let options = |n: usize| DomainOptions::new().environment("NUMBER", &n.to_string());
+    // One whose thread has ended, one that is reset later, one of a pool, and one with a thread of its own inside.
+    let ended = Domain::new(&module, options(1)).unwrap();
+    assert_eq!(number_of(&ended), 1);
+    let orphan = std::thread::scope(|scope| {
+        let make = || {
+            let domain = Domain::new(&module, options(2)).unwrap();
+            number_of(&domain);
+            domain
+        };
+        scope.spawn(make).join().unwrap()
+    });
+    let mut reset = Domain::new(&module, options(3)).unwrap();
+    number_of(&reset);
+    let pool = Pool::new(&module, options(4), 1);
+    let pooled = pool.take().unwrap();
+    number_of(&pooled);
+
+    // All of the others are made inside a call: its domain must not lose its stack meanwhile.
+    let caller = Domain::new(&module, options(5)).unwrap();
+    let domains = Arc::new(Mutex::new(Vec::new()));
+    let make_many = {
+        let (domains, module) = (domains.clone(), module.clone());
+        move |_: &Domain, n: i32| {
+            let mut domains = domains.lock().unwrap();
+            while domains.len() < 10_000 {
+                let number = domains.len();
+                let domain =
+                    Domain::new(&module, options(number)).unwrap_or_else(|e| panic!("{number}: {e}"));
+                assert_eq!(number_of(&domain), 1);
+                domains.push(domain);
+            }
+            n + 1
+        }
+    };
+    let callback = caller.callback(HostFunction::new(make_many)).unwrap();
+    let through = caller.bind::<extern "C" fn(Pointer<u8>, i32) -> i32>("through").unwrap();
+    assert_eq!(through.call(callback.pointer(), 20).unwrap(), 41);
+
+    let domains = std::mem::take(&mut *domains.lock().unwrap());
+    let count = resting(&domains).len();
+    assert!(count > 1000, "{count} domains rest");
+    // Every one of them is as it was: thread-local storage, environment, what the host reads.
+    for (number, domain) in domains.iter().enumerate() {
+        assert_eq!(number_of(domain), 2, "{number}");
+    }
+    // The host reads and writes what lies on a stack that rests.
+    let noted: Vec<_> =
+        domains.iter().enumerate().step_by(500).map(|(n, domain)| (n, domain, note(domain))).collect();
+    for domain in &domains {
+        number_of(domain);
+    }
+    let rested = resting(&domains);
+    let noted: Vec<_> = noted.into_iter().filter(|(number, _, _)| rested.contains(number)).collect();
+    assert!(noted.len() > 2, "{} of the noted domains rest", noted.len());
+    for (number, domain, value) in noted {
+        if number % 1000 == 0 {
+            let read = domain.read_string(value, 20).unwrap().trust("compared only");
+            assert_eq!(read.to_str().unwrap(), number.to_string());
+        } else {
+            domain.write_slice(value, b"x").expect("the host writes to a stack that rested");
+            assert_eq!(domain.read(value).unwrap().trust("compared only"), b'x');
+        }
+        assert_eq!(number_of(domain), 4);
+    }
+    assert_eq!(number_of(&ended), 2);
+    assert_eq!(number_of(&orphan), 2, "the first storage goes from thread to thread");
+    reset.reset().unwrap();
+    assert_eq!(number_of(&reset), 1);
+    drop(pooled);
+    assert_eq!(number_of(&pool.take().unwrap()), 1);
+    // Another thread in one that rests, then ours again.
+    let last = &domains[*resting(&domains).last().expect("some rest")];
+    std::thread::scope(|scope| assert_eq!(scope.spawn(|| number_of(last)).join().unwrap(), 1));
+    assert_eq!(number_of(last), 4);
+    drop(domains);
+    println!("all is well");
+}
+
+/// Which of the domains have no stacks, by one look at all mappings.
+fn resting(domains: &[Domain]) -> Vec<usize> {
+    let accessible = common::mappings(0, u64::MAX).into_iter().filter(common::Mapping::accessible);
+    let standing: HashSet<u64> = accessible
+        .filter(|m| m.start % window::STRIDE >= window::STACKS && m.start % window::STRIDE < window::SIZE)
+        .map(|m| m.start / window::STRIDE)
+        .collect();
+    let rests = |domain: &Domain| !standing.contains(&(domain.base() / window::STRIDE));
+    domains.iter().enumerate().filter(|(_, domain)| rests(domain)).map(|(number, _)| number).collect()
+}
+
+/// Where the domain's environment, on the first thread's stack, has its number.
+fn note(domain: &Domain) -> Pointer<u8> {
+    let name = domain.alloc_string(c"NUMBER").unwrap();
+    let variable = domain.bind::<extern "C" fn(Pointer<u8>) -> Pointer<u8>>("variable").unwrap();
+    variable.call(name).unwrap()
+}
