@@ -2,7 +2,7 @@
 mod invoke_sys;
 
 use crate::call::layout::{BindingHeader, GateEntry, Traffic};
-use crate::call::shape::{Caller, Facts, Proxy, Shape};
+use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::SLOT_SIZE;
 use crate::call::{Thunk, flags};
 use crate::domain::Core;
@@ -245,6 +245,16 @@ impl Dynamic {
     /// Name, result and parameters.
     pub fn signature(&self) -> &Signature {
         self.binding.signature()
+    }
+
+    /// What is enforced: the union of what the caller and the domain asked for.
+    pub fn policy(&self) -> Policy {
+        self.binding.info().policy
+    }
+
+    /// The proxy's code.
+    pub fn proxy(&self) -> ProxyListing<'_> {
+        self.binding.proxy().listing()
     }
 
     /// Calls the function.

@@ -1,8 +1,10 @@
 //! Typed functions: a binding as a Rust value with a `call` method of the right arity.
 use crate::binding::Binding;
+use crate::call::shape::ProxyListing;
 use crate::call::thread_sys;
 use crate::error::CallError;
 use crate::memory::{Argument, Returned};
+use crate::policy::Policy;
 use crate::signature::Signature;
 use std::fmt;
 use std::marker::PhantomData;
@@ -62,6 +64,16 @@ impl<F: FunctionType> Function<F> {
     /// It may be called as long as this function, or a clone of it, lives.
     pub fn as_ptr(&self) -> *const () {
         self.code as *const ()
+    }
+
+    /// What is enforced: the union of what the caller and the domain asked for.
+    pub fn policy(&self) -> Policy {
+        self.binding.info().policy
+    }
+
+    /// The proxy's code.
+    pub fn proxy(&self) -> ProxyListing<'_> {
+        self.binding.proxy().listing()
     }
 
     /// The error of the last call through [`as_ptr`](Function::as_ptr) on this thread, if it had one.

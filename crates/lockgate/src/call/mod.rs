@@ -5,6 +5,10 @@
 mod admit_sys;
 mod code_sys;
 mod crossing_sys;
+#[allow(
+    clippy::useless_conversion,
+    reason = "register numbers in instructions are converted, whatever their type"
+)]
 mod emit;
 pub(crate) mod exclusive_sys;
 mod gate_asm;

@@ -175,6 +175,19 @@ impl Shape {
     }
 }
 
+/// The code of a binding's proxy: what a call of it runs before and after the procedure.
+#[derive(Debug, Clone, Copy)]
+pub struct ProxyListing<'a> {
+    /// Where it lies.
+    pub address: u64,
+    /// The instructions, and padding.
+    pub bytes: &'a [u8],
+    /// What the bytes from each offset on are for, in ascending order.
+    pub parts: &'a [(usize, &'static str)],
+    /// Offset of what runs after the procedure's return.
+    pub leave: usize,
+}
+
 /// The code of a proxy, in the process's memory.
 pub(crate) struct Proxy {
     /// Where calls begin.
@@ -209,8 +222,9 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Bytes of the code, and what its parts are for: offset of each part's first byte, and a name.
-    pub fn listing(&self) -> (&[u8], &[(usize, &'static str)]) {
-        (self.code.bytes(), &self.parts)
+    /// Its code, to be read.
+    pub fn listing(&self) -> ProxyListing<'_> {
+        let leave = self.leave - self.enter;
+        ProxyListing { address: self.enter as u64, bytes: self.code.bytes(), parts: &self.parts, leave }
     }
 }
