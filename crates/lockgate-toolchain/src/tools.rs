@@ -1,5 +1,6 @@
 //! What the driver uses of the machine: gcc, GNU ld, musl's headers and archive, libgcc.
 
+use crate::cache::{Cache, Key};
 use crate::{Error, process};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,10 @@ const MUSL: &[(&str, &str)] = &[
     ("/usr/local/musl/include", "/usr/local/musl/lib"),
 ];
 
-/// The compiler, its folders and musl's.
+/// Our own headers for modules: names and texts.
+const HEADERS: &[(&str, &str)] = &[("lockgate_ring.h", include_str!("../../../include/lockgate_ring.h"))];
+
+/// The compiler, its folders, musl's and ours.
 #[derive(Debug, Clone)]
 pub struct Tools {
     gcc: PathBuf,
@@ -25,6 +29,8 @@ pub struct Tools {
     libgcc: PathBuf,
     musl_include: PathBuf,
     musl_lib: PathBuf,
+    /// [`HEADERS`], in the user's cache.
+    own_include: PathBuf,
 }
 
 impl Tools {
@@ -38,14 +44,17 @@ impl Tools {
         let (musl_include, musl_lib) = musl(std::env::var_os("LOCKGATE_MUSL"))?;
         let gcc_include = gcc_file(&gcc, "include")?;
         let libgcc = gcc_file(&gcc, "libgcc.a")?;
-        Ok(Tools { gcc, gcc_include, libgcc, musl_include, musl_lib })
+        let own_include = headers()?;
+        Ok(Tools { gcc, gcc_include, libgcc, musl_include, musl_lib, own_include })
     }
 
-    /// `gcc` with musl's headers instead of the host's, making position-independent code; arguments follow.
+    /// `gcc` with musl's and our headers instead of the host's, making position-independent code; arguments follow.
     pub fn compiler(&self) -> Command {
         let mut command = Command::new(&self.gcc);
         command.args(["-fPIE", "-nostdinc", "-idirafter"]).arg(&self.musl_include);
-        command.arg("-idirafter").arg(&self.gcc_include);
+        for folder in [&self.gcc_include, &self.own_include] {
+            command.arg("-idirafter").arg(folder);
+        }
         command
     }
 
@@ -78,6 +87,20 @@ impl Tools {
     pub(crate) fn libgcc(&self) -> &Path {
         &self.libgcc
     }
+}
+
+/// A folder with [`HEADERS`].
+fn headers() -> Result<PathBuf, Error> {
+    let mut key = Key::new("headers");
+    for (name, text) in HEADERS {
+        key.add(name.as_bytes()).add(text.as_bytes());
+    }
+    Cache::open()?.entry(&key, |folder| {
+        HEADERS.iter().try_for_each(|(name, text)| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).map_err(Error::io("write", &path))
+        })
+    })
 }
 
 fn musl(prefix: Option<OsString>) -> Result<(PathBuf, PathBuf), Error> {

@@ -62,30 +62,34 @@ fn child_with_ten_thousand_domains() {
     let pooled = pool.take().unwrap();
     number_of(&pooled);
 
-    // All of the others are made inside a call: its domain must not lose its stack meanwhile.
-    let caller = Domain::new(&module, options(5)).unwrap();
     let domains = Arc::new(Mutex::new(Vec::new()));
     let make_many = {
         let (domains, module) = (domains.clone(), module.clone());
-        move |_: &Domain, n: i32| {
+        move |many: usize| {
             let mut domains = domains.lock().unwrap();
-            while domains.len() < 10_000 {
+            while domains.len() < many {
                 let number = domains.len();
                 let domain =
                     Domain::new(&module, options(number)).unwrap_or_else(|e| panic!("{number}: {e}"));
                 assert_eq!(number_of(&domain), 1);
                 domains.push(domain);
             }
-            n + 1
         }
     };
-    let callback = caller.callback(HostFunction::new(make_many)).unwrap();
+    // Most of them are made inside a call: its domain must not lose its stack meanwhile, as others of its age do.
+    make_many(4000);
+    let caller = Domain::new(&module, options(5)).unwrap();
+    let inside = move |_: &Domain, n: i32| {
+        make_many(10_000);
+        n + 1
+    };
+    let callback = caller.callback(HostFunction::new(inside)).unwrap();
     let through = caller.bind::<extern "C" fn(Pointer<u8>, i32) -> i32>("through").unwrap();
     assert_eq!(through.call(callback.pointer(), 20).unwrap(), 41);
 
     let domains = std::mem::take(&mut *domains.lock().unwrap());
-    let count = resting(&domains).len();
-    assert!(count > 1000, "{count} domains rest");
+    let rest = resting(&domains);
+    assert!(rest.len() > 5000 && rest.contains(&3999) && rest.contains(&4000), "{} domains rest", rest.len());
     // Every one of them is as it was: thread-local storage, environment, what the host reads.
     for (number, domain) in domains.iter().enumerate() {
         assert_eq!(number_of(domain), 2, "{number}");

@@ -203,9 +203,9 @@ impl Core {
         if known {
             return Ok(());
         }
-        rest::enlist(self);
         thread.remember(self);
         if slot == 0 {
+            rest::enlist(self, thread.tid);
             return Ok(());
         }
         let Some(init) = Binding::internal(self, symbol::THREAD_INIT) else { return Ok(()) };
@@ -268,6 +268,9 @@ impl Core {
         thread.set_slot(self.id(), 0);
         let mut slots = self.slots();
         slots.owners[slot] = None;
+        if slot == 0 {
+            rest::orphan(self.id());
+        }
         let (data, length) = self.stack_range(slot);
         if slot == 0 && slots.resting.is_some() {
             slots.first_parked = true;
@@ -374,7 +377,7 @@ impl Core {
     pub fn remember(self: &Arc<Core>) {
         if let Some(thread) = thread_sys::current() {
             thread.remember(self);
-            rest::enlist(self);
+            rest::enlist(self, thread.tid);
         }
     }
 

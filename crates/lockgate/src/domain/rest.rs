@@ -24,11 +24,18 @@ const MAPPINGS: usize = 9;
 const MAPPINGS_AT_REST: usize = 5;
 
 /// Domains that have stacks, or had, by number.
-static DOMAINS: Mutex<BTreeMap<u32, Weak<Core>>> = Mutex::new(BTreeMap::new());
+static DOMAINS: Mutex<BTreeMap<u32, Listed>> = Mutex::new(BTreeMap::new());
 /// How many of them rest.
 static RESTING: AtomicUsize = AtomicUsize::new(0);
 
-fn domains() -> MutexGuard<'static, BTreeMap<u32, Weak<Core>>> {
+/// A domain, and who may put it to rest: the thread with this kernel id, which has its first slot, or whoever comes. Others do not even
+/// look: to hold a domain for a moment would keep its owner from resetting it.
+struct Listed {
+    core: Weak<Core>,
+    owner: Option<i32>,
+}
+
+fn domains() -> MutexGuard<'static, BTreeMap<u32, Listed>> {
     DOMAINS.lock().unwrap_or_else(|e| e.into_inner())
 }
 
@@ -52,9 +59,16 @@ impl Drop for Kept {
     }
 }
 
-/// A domain has got stacks.
-pub(super) fn enlist(core: &Arc<Core>) {
-    domains().insert(core.id(), Arc::downgrade(core));
+/// The first slot of a domain has got an owner, a thread.
+pub(super) fn enlist(core: &Arc<Core>, owner: i32) {
+    domains().insert(core.id(), Listed { core: Arc::downgrade(core), owner: Some(owner) });
+}
+
+/// That thread has ended.
+pub(super) fn orphan(id: u32) {
+    if let Some(listed) = domains().get_mut(&id) {
+        listed.owner = None;
+    }
 }
 
 /// A domain goes.
@@ -91,11 +105,15 @@ fn crowded() -> bool {
 
 /// Puts idle domains to rest; false if there are none. Allocates nothing but what [`Kept`] does: at the limit that fails.
 fn make_room() -> bool {
+    let own = thread_sys::current().map(|thread| thread.tid);
     let mut rested = 0;
     let mut next = 0;
     while rested < BATCH {
         // The lock is free while a domain is looked at: if we are the last to hold it, it strikes itself off.
-        let found = domains().range(next..).next().map(|(id, core)| (*id, core.upgrade()));
+        let found = domains()
+            .range(next..)
+            .find(|(_, listed)| listed.owner.is_none() || listed.owner == own)
+            .map(|(id, listed)| (*id, listed.core.upgrade()));
         let Some((id, core)) = found else { break };
         rested += usize::from(core.is_some_and(|core| core.rest()));
         next = id + 1;

@@ -6,7 +6,7 @@ use lockgate_abi::PAGE;
 use std::sync::{Arc, OnceLock};
 
 const SOURCE: &str = r#"
-#include "lockgate_ring.h"
+#include <lockgate_ring.h>
 static struct lg_ring in, out;
 int open_in(void *at, unsigned capacity) { return lg_ring_open(&in, at, capacity, 8); }
 int open_out(void *at, unsigned capacity) { return lg_ring_open(&out, at, capacity, 8); }
@@ -22,11 +22,8 @@ void scribble(volatile unsigned *p, long words) { unsigned long r = 881726454633
 
 fn module() -> Arc<lockgate::Module> {
     static MODULE: OnceLock<Arc<lockgate::Module>> = OnceLock::new();
-    let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../../include");
     MODULE
-        .get_or_init(|| {
-            Guest::c_with(SOURCE, &["-O2", "-std=c11", "-Wall", "-Wextra", "-Werror", include]).module()
-        })
+        .get_or_init(|| Guest::c_with(SOURCE, &["-O2", "-std=c11", "-Wall", "-Wextra", "-Werror"]).module())
         .clone()
 }
 
