@@ -215,6 +215,10 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
             end_call(Cause::Exit(status));
             0
         }
+        Ok(Outcome::Fault(syscall::Fault::TimeLimit)) => {
+            end_call(Cause::TimeLimit(limit.unwrap_or_default()));
+            0
+        }
         Ok(Outcome::Fault(fault)) => {
             end_call(Cause::Syscall(fault));
             0
