@@ -1,7 +1,7 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
 mod invoke_sys;
 
-use crate::call::layout::{BindingHeader, GateEntry, Traffic};
+use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::SLOT_SIZE;
 use crate::call::{Thunk, flags};
@@ -127,9 +127,10 @@ impl Binding {
         on_failure: OnFailure,
     ) -> std::io::Result<Binding> {
         let callee = Facts::of(core.module().report());
-        let limit = core.time_limit().map_or(0, |limit| limit.as_millis() as u32);
+        let limit = core.time_limit().map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
         let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
         shape.limited = limit != 0;
+        shape.depth = core.depth_limit().is_some();
         shape.exclusive = core.exclusive().is_some();
         let proxy = Proxy::of(shape)?;
         let traffic = Traffic::default();
@@ -144,6 +145,8 @@ impl Binding {
             result_size: info.plan.result_size,
             result_room: info.plan.result_size.next_multiple_of(16),
             limit,
+            // An entry and a gate for each call that it is nested in.
+            depth: core.depth_limit().map_or(u32::MAX, |depth| (depth - 1).saturating_mul(2 * RECORD as u32)),
             flags: flags(&shape),
             gates: core.gates().gates(),
             domain: Arc::as_ptr(core),

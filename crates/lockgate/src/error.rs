@@ -177,9 +177,39 @@ pub enum CallError {
         "the handler of signal {0} does not run on the alternate stack and cannot be changed; install it with SA_ONSTACK"
     )]
     Handler(i32),
-    /// All thread slots of the domain are taken.
-    #[error("domain {0} has its {max} threads already; use more domains", max = lockgate_abi::stack::SLOTS)]
-    Threads(String),
+    /// As many threads as may are in the domain already.
+    #[error(
+        "domain {domain} has its {limit} threads already; raise its thread limit (at most {max}) or use more domains",
+        max = lockgate_abi::stack::SLOTS
+    )]
+    Threads {
+        /// The domain.
+        domain: String,
+        /// Its limit.
+        limit: u32,
+    },
+    /// The call would be nested in more calls than the domain allows.
+    #[error("domain {0} may not be called from so deep within other calls: raise its depth limit")]
+    Depth(String),
+    /// As many asynchronous calls as may wait for the domain already.
+    #[error(
+        "{limit} asynchronous calls wait for domain {domain} already; wait for some, or allow a longer queue"
+    )]
+    QueueFull {
+        /// The domain.
+        domain: String,
+        /// Calls that may wait.
+        limit: usize,
+    },
+    /// The asynchronous call was cancelled, before it began or meanwhile.
+    #[error("the asynchronous call of domain {0} was cancelled")]
+    Cancelled(String),
+    /// The asynchronous call had not ended by its deadline.
+    #[error("the asynchronous call of domain {0} had not ended by its deadline")]
+    Deadline(String),
+    /// The domain has used up its processor time.
+    #[error("domain {0} has used up its limit of processor time: reset it, or raise the limit")]
+    CpuTime(String),
     /// The domain was killed.
     #[error("domain {0} was killed")]
     Killed(String),

@@ -36,6 +36,8 @@ pub(crate) enum Cause {
     /// The limit, milliseconds.
     TimeLimit(u32),
     Killed,
+    /// The call, or one that it is nested in, was stopped.
+    Stopped,
     /// A call of another domain failed, and ends the caller's call, too.
     Callee,
 }
@@ -124,6 +126,10 @@ pub enum FaultKind {
     Signal(u8),
     /// The host killed the domain.
     Killed,
+    /// The domain has used up its processor time.
+    CpuTime,
+    /// The asynchronous call was cancelled, or its deadline passed.
+    Stopped,
     /// The domain called a host function that it was not given, or with unreadable arguments.
     Gate,
 }
@@ -287,6 +293,12 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Syscall(syscall::Fault::TimeLimit) => {
             plain(FaultKind::TimeOut, "the call exceeded its time limit in a system call")
         }
+        Cause::Killed | Cause::Syscall(syscall::Fault::Killed) if domain.is_spent() => {
+            plain(FaultKind::CpuTime, "the domain has used up its limit of processor time")
+        }
+        Cause::Stopped | Cause::Syscall(syscall::Fault::Stopped) => {
+            plain(FaultKind::Stopped, "the asynchronous call was cancelled, or its deadline passed")
+        }
         Cause::Killed | Cause::Syscall(syscall::Fault::Killed) => {
             plain(FaultKind::Killed, "the host killed the domain")
         }
@@ -337,10 +349,10 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
         );
         return judgement(FaultKind::ControlStackOverflow, reason, Some(offset));
     }
-    let refused = domain.usage().refused;
+    let refused = domain.memory().refused;
     // A block that was not there is written anywhere from its first to its last byte.
     if refused > 0 && offset < refused.max(PAGE) {
-        let limit = domain.usage().limit;
+        let limit = domain.memory().limit;
         let reason = format!(
             "{verb} a null pointer, after the memory limit of {limit} bytes had refused {refused} more"
         );

@@ -34,6 +34,7 @@ mod pool;
 pub mod signature;
 mod space;
 pub mod syscall;
+mod workers;
 
 use callback_sys as callback;
 use function_sys as function;
@@ -41,7 +42,7 @@ use function_sys as function;
 pub use binding::{Dynamic, OnFailure, Value};
 pub use call::shape::ProxyListing;
 pub use callback::{Callback, HostClosure, HostFunction};
-pub use domain::{Domain, DomainOptions, ProgramEnd};
+pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
 pub use error::{
     AllocError, BindError, CallError, CreateError, HostError, LinkError, MemoryError, Panic, ResetError,
 };
@@ -52,3 +53,4 @@ pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted};
 pub use module::{LoadError, Module};
 pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};
+pub use workers::{AsyncCall, Submission, Workers};

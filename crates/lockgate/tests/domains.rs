@@ -99,7 +99,7 @@ fn more_threads_than_slots_are_refused() {
                 match next.call() {
                     Ok(_) => {}
                     // Each thread's stacks count: the limit may come before the slots are used up.
-                    Err(CallError::Threads(_) | CallError::Memory(_)) => {
+                    Err(CallError::Threads { .. } | CallError::Memory(_)) => {
                         refused.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     }
                     Err(other) => panic!("{other}"),

@@ -75,6 +75,10 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
 
 /// A place on the domain's stacks; its turn, if the domain is exclusive.
 fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallError> {
+    if thread_sys::beyond_depth(state, binding.depth) {
+        // SAFETY: the caller's binding keeps its domain.
+        return Err(CallError::Depth(unsafe { &*binding.domain }.name().to_owned()));
+    }
     // SAFETY: the binding keeps its domain alive; cores are always inside an Arc.
     let domain: Arc<Core> = unsafe {
         Arc::increment_strong_count(binding.domain);

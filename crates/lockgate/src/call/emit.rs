@@ -59,6 +59,7 @@ offsets! {
     WINDOW = BindingHeader.window;
     TARGET = BindingHeader.target;
     SLOT = BindingHeader.slot;
+    DEPTH = BindingHeader.depth;
     STACK_WORDS = BindingHeader.stack_words;
     RESULT_SIZE = BindingHeader.result_size;
     RESULT_ROOM = BindingHeader.result_room;
@@ -248,6 +249,7 @@ impl Emitter<'_> {
             ; jne ->nested
             ; ->place:
         );
+        self.nest();
         self.place();
         self.take_exclusive();
         self.frame();
@@ -295,9 +297,27 @@ impl Emitter<'_> {
             ; fs cmp rax, [end]
             ; ja ->slow
         );
+        self.nest();
         self.place();
         self.take_exclusive();
         code!(self ; add r10, 2 * STEP);
+    }
+
+    /// Not nested deeper than the domain allows: r10 is the innermost record.
+    fn nest(&mut self) {
+        if !self.shape.depth {
+            return;
+        }
+        let first = self.field(offset_of!(ThreadBlock, first));
+        let top = self.field(offset_of!(ThreadBlock, top));
+        self.part("depth limit");
+        code!(self
+            ; fs sub r10, [first]
+            ; cmp r10d, [r11 + DEPTH]
+            ; fs mov r10, [top]
+            ; ja ->slow
+        );
+        self.part("admission");
     }
 
     /// rax = the thread's place on the callee's control stack.

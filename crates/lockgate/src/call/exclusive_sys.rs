@@ -2,6 +2,7 @@
 //!
 //! A free word is taken by the proxy itself; everything else happens here. A thread that waits says so in its
 //! state, so that a circle of owners and waiters is found before it closes.
+use super::signals_sys::outer_must_stop;
 use super::thread_sys::{THREADS, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
@@ -39,7 +40,8 @@ pub(super) fn release(word: &AtomicU32, tid: u32) {
 /// Waits until `domain` may be free. The proxy then tries again.
 ///
 /// # Errors
-/// [`CallError::Deadlock`] if the thread would wait for itself, [`CallError::Busy`] after `patience`.
+/// [`CallError::Deadlock`] if the thread would wait for itself, [`CallError::Busy`] after `patience`, or when a call that
+/// this one is nested in must end.
 pub(super) fn wait(
     state: &ThreadState,
     domain: &Arc<Core>,
@@ -61,7 +63,11 @@ pub(super) fn wait(
         }
         waited?;
         if domain.is_killed() {
-            return Err(CallError::Killed(domain.name().to_owned()));
+            return Err(domain.ended());
+        }
+        // SAFETY: the thread's own block; its top record is always valid.
+        if state.stop.load(Ordering::Acquire) || unsafe { outer_must_stop(state, (*state.block).top) } {
+            return Err(CallError::Busy(domain.name().to_owned()));
         }
     }
 }

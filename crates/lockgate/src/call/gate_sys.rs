@@ -1,7 +1,7 @@
 //! What gates do in Rust: system calls, closures, and ending the call in progress.
 use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, SyscallFrame};
 use super::signals_sys::{outer_must_stop, why_stop};
-use super::thread_sys::{self, STATUS_FAULT, ThreadState};
+use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault, Registers};
@@ -10,7 +10,6 @@ use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 /// Bytes that a system-call gate needs for XSAVEC.
 pub(super) static XSAVE_SIZE: AtomicU64 = AtomicU64::new(0);
@@ -198,13 +197,13 @@ pub(super) unsafe extern "C" fn lockgate_argument_fault(gate: *mut GateRecord) {
 /// Only the system-call gate calls it.
 pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
     // SAFETY: live records, the gate's frame on the host's stack.
-    let (domain, frame, control, limit) = unsafe {
+    let (domain, frame, control, deadline) = unsafe {
         let domain = &*(*(*entry(gate)).binding).domain;
-        (domain, &*frame, (*gate).control, thread_sys::shortest_limit())
+        (domain, &*frame, (*gate).control, thread_sys::deadline())
     };
     let emulate = || {
-        let deadline = limit.map(|limit| Instant::now() + Duration::from_millis(limit.into()));
-        let thread = Thread { slot: domain.slot_of(control), deadline };
+        let deadline = deadline.map(|deadline| deadline.at);
+        let thread = Thread { slot: domain.slot_of(control), deadline, stopped: thread_sys::is_stopped };
         let memory = domain.services();
         let mut context = SyscallContext { memory: &memory, process: domain.process(), thread };
         syscall::dispatch(&mut context, frame.number, frame.arguments)
@@ -216,7 +215,11 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
             0
         }
         Ok(Outcome::Fault(syscall::Fault::TimeLimit)) => {
-            end_call(Cause::TimeLimit(limit.unwrap_or_default()));
+            // The call whose limit it is ends, and with it all that lies between.
+            if let (Some(state), Some(deadline)) = (thread_sys::current(), deadline) {
+                state.overdue.store(OVERDUE | u64::from(deadline.sequence), Ordering::Release);
+            }
+            end_call(Cause::TimeLimit(deadline.map_or(0, |deadline| deadline.limit)));
             0
         }
         Ok(Outcome::Fault(fault)) => {

@@ -213,6 +213,8 @@ pub(crate) struct BindingHeader {
     pub result_room: u32,
     /// Time limit, milliseconds; 0 if none.
     pub limit: u32,
+    /// Bytes of records that may lie below a call's: how deep calls nest.
+    pub depth: u32,
     /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`], [`SAVED_X87`], [`SAVED_MXCSR`].
     pub flags: u32,
     pub gates: *const Gates,

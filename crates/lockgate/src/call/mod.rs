@@ -14,6 +14,7 @@ pub(crate) mod exclusive_sys;
 mod gate_asm;
 mod gate_sys;
 pub(crate) mod layout;
+pub(crate) mod meter;
 mod proxy_asm;
 pub(crate) mod shape;
 pub(crate) mod signals_sys;

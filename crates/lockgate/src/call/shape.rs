@@ -146,6 +146,8 @@ pub(crate) struct Shape {
     pub memory: bool,
     /// The calls have a time limit.
     pub limited: bool,
+    /// The domain says how deep calls of it may nest.
+    pub depth: bool,
     /// The domain takes one caller at a time.
     pub exclusive: bool,
 }
@@ -170,6 +172,7 @@ impl Shape {
             stack: plan.stack_words > 0,
             memory: plan.result == Place::Memory,
             limited: false,
+            depth: false,
             exclusive: false,
         }
     }

@@ -227,6 +227,9 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
         if (*(*(*record).binding).domain).is_killed() {
             return Some(Cause::Killed);
         }
+        if state.stop.load(Ordering::Acquire) {
+            return Some(Cause::Stopped);
+        }
         overdue_limit(state, record.cast()).map(Cause::TimeLimit)
     }
 }

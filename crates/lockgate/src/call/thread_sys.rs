@@ -12,8 +12,9 @@ use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
 
 /// Bytes of records: nesting ends there.
 const RECORDS: usize = 64 << 10;
@@ -52,7 +53,9 @@ pub(crate) struct ThreadState {
     /// Payload of a panic in a host function that a domain called.
     pub panic: Cell<Option<Box<dyn Any + Send>>>,
     /// The call to stop for its time limit: [`OVERDUE`] and its sequence number; or 0.
-    pub overdue: std::sync::atomic::AtomicU64,
+    pub overdue: AtomicU64,
+    /// True while everything that is in progress on the thread is to end: an asynchronous call that was stopped.
+    pub stop: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
     /// The word of the exclusive domain that the thread waits for.
@@ -234,6 +237,7 @@ fn new_state() -> Result<ThreadState, Errno> {
         fault: UnsafeCell::new(None),
         panic: Cell::new(None),
         overdue: 0.into(),
+        stop: AtomicBool::new(false),
         failure: Cell::new(None),
         waits_for: AtomicPtr::default(),
         records: Mapping::new(RECORDS)?,
@@ -327,6 +331,13 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
         }
         (*block).top
     }
+}
+
+/// True if the next entry would be nested in more calls than its domain allows.
+pub(crate) fn beyond_depth(state: &ThreadState, allowed: u32) -> bool {
+    // SAFETY: our own block; the top record lies in the array that begins at the first.
+    let depth = unsafe { (*state.block).top as u64 - (*state.block).first as u64 };
+    depth > allowed.into()
 }
 
 /// True if `rsp` leaves too little of the host's stack for a nested call, or too few records.
@@ -440,9 +451,40 @@ pub(crate) fn calls_in(base: u64) -> usize {
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
 
-/// The shortest limit of the calling thread's entries in progress, milliseconds.
-pub(crate) fn shortest_limit() -> Option<u32> {
-    current()?.entries().into_iter().filter_map(|entry| Some(entry.limit?.1)).min()
+/// When the first of the calling thread's time limits ends, and whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Deadline {
+    pub at: Instant,
+    /// The entry's sequence number.
+    pub sequence: u32,
+    /// Its limit, milliseconds.
+    pub limit: u32,
+}
+
+/// The first deadline of the calling thread's entries in progress.
+pub(crate) fn deadline() -> Option<Deadline> {
+    let state = current()?;
+    let of = |(sequence, limit): (u32, u32)| {
+        // An entry that the watcher has not seen yet has just begun.
+        let began = super::watch::began(state.tid, sequence).unwrap_or_else(Instant::now);
+        Deadline { at: began + Duration::from_millis(limit.into()), sequence, limit }
+    };
+    state.entries().into_iter().filter_map(|entry| entry.limit.map(of)).min()
+}
+
+/// True if everything in progress on the calling thread is to end.
+pub(crate) fn is_stopped() -> bool {
+    current().is_some_and(|state| state.stop.load(Ordering::Acquire))
+}
+
+/// Processor time that a thread has used so far, nanoseconds; `None` if it has ended.
+pub(crate) fn processor_time(tid: i32) -> Option<u64> {
+    // The clock of one thread (4) while it is scheduled (2): linux/posix-timers.h, CPUCLOCK_*.
+    let clock = !tid << 3 | 6;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes `time`; a clock that does not exist is an error.
+    let read = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
+    read.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Bytes of an entry of slot tables.

@@ -1,14 +1,17 @@
-//! Time limits and kills: a watcher that reads each thread's records from time to time, so that calls pay nothing.
+//! Time limits, kills, stops and processor time: a watcher that reads each thread's records from time to time, so that calls pay
+//! nothing.
 //!
-//! It runs while a domain with a time limit exists, and after a kill until no thread is in the killed domain. An entry under
-//! a limit shows its sequence number and limit in its record; one that shows the same number for longer than its limit is
-//! nudged with a signal until it has ended.
+//! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, and while
+//! a call is being stopped. An entry under a limit shows its sequence number and limit in its record; one that shows the same
+//! number for longer than its limit is nudged with a signal until it has ended.
+use super::meter::{Meter, Samples};
 use super::signals_sys;
-use super::thread_sys::{OVERDUE, THREADS};
+use super::thread_sys::{OVERDUE, SeenEntry, THREADS};
+use crate::domain;
 use lockgate_abi::window;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
@@ -16,13 +19,24 @@ const POLL: Duration = Duration::from_millis(3);
 /// Interval of nudges to a call that is overdue.
 const INSIST: Duration = Duration::from_millis(1);
 
-static INTERESTED: Mutex<Interested> =
-    Mutex::new(Interested { domains: 0, killed: Vec::new(), started: false });
+static INTERESTED: Mutex<Interested> = Mutex::new(Interested {
+    limited: 0,
+    stopping: 0,
+    meters: Vec::new(),
+    killed: Vec::new(),
+    started: false,
+});
 static WAKE: Condvar = Condvar::new();
+/// When limited entries were first seen.
+static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
 
 struct Interested {
     /// Domains with a time limit.
-    domains: usize,
+    limited: usize,
+    /// Calls that are being stopped.
+    stopping: usize,
+    /// Domains whose processor time is measured.
+    meters: Vec<Arc<Meter>>,
     /// Strides of killed domains that threads may still be in.
     killed: Vec<u64>,
     started: bool,
@@ -37,31 +51,74 @@ impl Interested {
         WAKE.notify_one();
         Ok(())
     }
+
+    fn is_idle(&self) -> bool {
+        self.limited == 0 && self.stopping == 0 && self.meters.is_empty() && self.killed.is_empty()
+    }
 }
 
 fn interested() -> MutexGuard<'static, Interested> {
     INTERESTED.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Keeps the watcher awake.
-pub(crate) struct Interest(());
+fn seen() -> MutexGuard<'static, Seen> {
+    SEEN.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Keeps the watcher awake for a domain.
+pub(crate) struct Interest {
+    limited: bool,
+    meter: Option<Arc<Meter>>,
+}
 
 impl Interest {
     /// Wakes the watcher; starts it the first time.
     ///
     /// # Errors
     /// The system's, if it gives no thread.
-    pub fn new() -> std::io::Result<Interest> {
+    pub fn new(limited: bool, meter: Option<Arc<Meter>>) -> std::io::Result<Interest> {
         let mut interested = interested();
-        interested.wake()?;
-        interested.domains += 1;
-        Ok(Interest(()))
+        if limited || meter.is_some() {
+            interested.wake()?;
+        }
+        interested.limited += usize::from(limited);
+        interested.meters.extend(meter.clone());
+        Ok(Interest { limited, meter })
+    }
+
+    /// What the domain has used of the processors, if that is measured.
+    pub fn meter(&self) -> Option<&Meter> {
+        self.meter.as_deref()
     }
 }
 
 impl Drop for Interest {
     fn drop(&mut self) {
-        interested().domains -= 1;
+        let mut interested = interested();
+        interested.limited -= usize::from(self.limited);
+        if let Some(own) = &self.meter {
+            interested.meters.retain(|meter| !Arc::ptr_eq(meter, own));
+        }
+    }
+}
+
+/// Keeps the watcher awake while the call in progress on a thread is being stopped: it asks the thread again and again, since one
+/// look may find it in the middle of a proxy.
+pub(crate) struct Stopping(());
+
+impl Stopping {
+    pub fn new() -> Stopping {
+        let mut interested = interested();
+        interested.stopping += 1;
+        // Without a watcher there are only the looks that the thread takes by itself.
+        let _ = interested.wake();
+        Stopping(())
+    }
+}
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        interested().stopping -= 1;
     }
 }
 
@@ -78,57 +135,85 @@ pub(crate) fn tell_of_kill(base: u64) {
     }
 }
 
+/// When a limited entry began, at most [`POLL`] after the truth; `None` if it has not been seen yet.
+pub(super) fn began(tid: i32, sequence: u32) -> Option<Instant> {
+    seen().get(&(tid, sequence)).copied()
+}
+
 /// A limited entry: thread and sequence number, and when it was first seen.
 type Seen = HashMap<(i32, u32), Instant>;
 
 fn watch() {
     signals_sys::block_all();
-    let mut seen = Seen::new();
+    let mut samples = Samples::default();
     loop {
         let mut interested = interested();
-        while interested.domains == 0 && interested.killed.is_empty() {
+        while interested.is_idle() {
+            samples.forget();
             interested = WAKE.wait(interested).unwrap_or_else(|e| e.into_inner());
         }
-        let killed = interested.killed.clone();
+        let (killed, meters) = (interested.killed.clone(), interested.meters.clone());
         drop(interested);
-        let (pause, inhabited) = look(&mut seen, &killed);
+        let found = look(&killed, &meters, &mut samples);
         if !killed.is_empty() {
             let mut interested = self::interested();
             // Those that were killed meanwhile stay for the next look.
-            interested.killed.retain(|base| inhabited.contains(base) || !killed.contains(base));
+            interested.killed.retain(|base| found.inhabited.contains(base) || !killed.contains(base));
         }
-        std::thread::sleep(pause);
+        for meter in meters.iter().filter(|meter| meter.ends()) {
+            domain::end_for_cpu_time(meter.id);
+        }
+        found.stopped.into_iter().for_each(domain::interrupt_waits);
+        std::thread::sleep(found.pause);
     }
 }
 
-/// Looks at every thread once. Returns when to look again, and the killed domains that threads are in.
-fn look(seen: &mut Seen, killed: &[u64]) -> (Duration, Vec<u64>) {
+/// What came of a look.
+struct Found {
+    /// Time until the next one.
+    pause: Duration,
+    /// Killed domains that threads are in.
+    inhabited: Vec<u64>,
+    /// Numbers of domains in which calls are to be stopped, and may be asleep.
+    stopped: Vec<u32>,
+}
+
+/// Looks at every thread once.
+fn look(killed: &[u64], meters: &[Arc<Meter>], samples: &mut Samples) -> Found {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let mut seen = seen();
     let now = Instant::now();
-    let mut pause = POLL;
-    let mut inhabited = Vec::new();
+    let mut found = Found { pause: POLL, inhabited: Vec::new(), stopped: Vec::new() };
     let mut present = Seen::new();
+    let base = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE;
     for thread in threads.iter() {
         let entries = thread.entries();
-        let in_killed =
-            entries.iter().map(|e| e.control - e.control % window::STRIDE).filter(|b| killed.contains(b));
-        let before = inhabited.len();
-        inhabited.extend(in_killed);
-        let overdue = entries.iter().filter_map(|entry| entry.limit).find_map(|(sequence, limit)| {
-            let since = *seen.get(&(thread.tid, sequence)).unwrap_or(&now);
-            present.insert((thread.tid, sequence), since);
-            let left = Duration::from_millis(limit.into()).saturating_sub(now - since);
-            pause = pause.min(left.max(INSIST));
-            left.is_zero().then_some(sequence)
-        });
+        let before = found.inhabited.len();
+        found.inhabited.extend(entries.iter().map(base).filter(|base| killed.contains(base)));
+        let overdue =
+            entries.iter().filter_map(|entry| entry.limit).fold(None, |overdue, (sequence, limit)| {
+                let since = *seen.get(&(thread.tid, sequence)).unwrap_or(&now);
+                present.insert((thread.tid, sequence), since);
+                let left = Duration::from_millis(limit.into()).saturating_sub(now - since);
+                found.pause = found.pause.min(left.max(INSIST));
+                // The outermost of those that are overdue ends the others.
+                overdue.or(left.is_zero().then_some(sequence))
+            });
         if let Some(sequence) = overdue {
             thread.overdue.store(OVERDUE | u64::from(sequence), Ordering::Release);
         }
-        if overdue.is_some() || inhabited.len() > before {
+        let stops = thread.stop.load(Ordering::Acquire);
+        if stops {
+            found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
+        }
+        if overdue.is_some() || stops || found.inhabited.len() > before {
             signals_sys::nudge(thread.tid);
-            pause = INSIST;
+            found.pause = INSIST;
         }
     }
     *seen = present;
-    (pause, inhabited)
+    if !meters.is_empty() {
+        samples.take(&threads, meters);
+    }
+    found
 }

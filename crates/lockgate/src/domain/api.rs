@@ -1,6 +1,7 @@
 //! The handle of a domain.
 use super::core::Core;
 use super::gates_sys::Gate;
+use super::limits::Usage;
 use super::options::DomainOptions;
 use super::start;
 use crate::binding::{Binding, Dynamic, OnFailure};
@@ -99,7 +100,12 @@ impl Domain {
 
     /// Memory in use, bytes: image, stacks, heap, mappings.
     pub fn memory_used(&self) -> u64 {
-        self.core().usage().used
+        self.core().memory().used
+    }
+
+    /// What the domain uses now: readable at any time, from any thread.
+    pub fn usage(&self) -> Usage {
+        self.core().usage()
     }
 
     /// Number of calls in progress in the domain, on all threads; those that wait for the host or another domain count.

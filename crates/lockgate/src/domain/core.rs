@@ -1,11 +1,13 @@
 //! The state of a domain that calls, gates and threads share.
 use super::gates_sys::GateTables;
+use super::limits::Usage;
 use super::memory::Memory;
 use super::options::DomainOptions;
 use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
 use crate::binding::Binding;
+use crate::call::meter::Meter;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
 use crate::error::{CallError, CreateError};
@@ -13,7 +15,7 @@ use crate::grant;
 use crate::host;
 use crate::module::Module;
 use crate::policy::Policy;
-use crate::space::{Backing, Services, Stride, Usage};
+use crate::space::{self, Backing, Services, Stride};
 use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
 use rustix::io::Errno;
@@ -43,8 +45,10 @@ pub(crate) struct Core {
     pub(super) slots: Mutex<Slots>,
     /// The memory after the start, for domains of a pool.
     snapshot: Option<Snapshot>,
-    /// Parks the watcher again when the last domain with a time limit goes.
-    _watch: Option<watch::Interest>,
+    /// The domain has used up its processor time. Then it is killed, too.
+    spent: AtomicBool,
+    /// Parks the watcher again when the last domain that it watches goes.
+    watch: watch::Interest,
 }
 
 /// Owner of a slot that the kernel would not unmap: no thread has this id.
@@ -85,12 +89,17 @@ impl Core {
         });
         let stride = stride.map_err(space)?;
         let no_watcher = |source| CreateError::Space { name: name.clone(), source };
+        let meter = options.is_measured().then(|| {
+            let (base, id) = (stride.base(), stride.index());
+            Arc::new(Meter::new(base, id, options.limits.cpu_time))
+        });
         Ok(Arc::new(Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE),
             services: Services::new(module.image_end(), image, options.memory_limit),
-            process: Process::new(options.grants.clone()),
+            process: new_process(&options),
             gates: GateTables::new(imports, import_count, None, saved_components(module)),
-            _watch: options.time_limit.map(|_| watch::Interest::new()).transpose().map_err(no_watcher)?,
+            watch: watch::Interest::new(options.time_limit.is_some(), meter).map_err(no_watcher)?,
+            spent: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             owner: AtomicU32::new(0),
             slots: Mutex::default(),
@@ -142,8 +151,23 @@ impl Core {
         &self.options
     }
 
-    pub fn usage(&self) -> Usage {
+    /// Memory: quota and use.
+    pub fn memory(&self) -> space::Usage {
         self.services.usage()
+    }
+
+    /// What the domain uses now.
+    pub fn usage(&self) -> Usage {
+        let memory = self.memory();
+        Usage {
+            memory: memory.used,
+            peak_memory: memory.peak,
+            memory_limit: memory.limit,
+            threads: self.slots().owners.iter().flatten().filter(|owner| **owner != LOST).count() as u32,
+            descriptors: self.process.descriptors_used(),
+            calls: thread_sys::calls_in(self.base()) as u32,
+            cpu_time: self.watch.meter().map(Meter::used),
+        }
     }
 
     /// The domain's memory as its system calls see it.
@@ -157,6 +181,11 @@ impl Core {
 
     pub fn time_limit(&self) -> Option<Duration> {
         self.options.time_limit
+    }
+
+    /// How deep calls of it may be nested.
+    pub fn depth_limit(&self) -> Option<u32> {
+        self.options.limits.depth
     }
 
     /// What the domain asks for in calls of it.
@@ -183,6 +212,27 @@ impl Core {
         self.killed.load(Ordering::Acquire)
     }
 
+    /// Ends the domain: it has used up its processor time.
+    pub fn spend(&self) {
+        self.spent.store(true, Ordering::Release);
+        if !self.is_killed() {
+            self.kill();
+        }
+    }
+
+    /// True if the domain was ended for its processor time.
+    pub fn is_spent(&self) -> bool {
+        self.spent.load(Ordering::Acquire)
+    }
+
+    /// Why a killed domain cannot be called.
+    pub fn ended(&self) -> CallError {
+        match self.is_spent() {
+            true => CallError::CpuTime(self.name.clone()),
+            false => CallError::Killed(self.name.clone()),
+        }
+    }
+
     /// Ends all calls in progress and refuses new ones.
     pub fn kill(&self) {
         self.killed.store(true, Ordering::Release);
@@ -196,7 +246,7 @@ impl Core {
     /// Why it cannot enter.
     pub fn attach(self: &Arc<Core>, thread: &ThreadState) -> Result<(), CallError> {
         if self.is_killed() {
-            return Err(CallError::Killed(self.name.clone()));
+            return Err(self.ended());
         }
         let (slot, rsp, known) = self.claim(thread.tid)?;
         thread.set_slot(self.id(), rsp);
@@ -248,11 +298,14 @@ impl Core {
         let parked = slots.first_parked;
         let slot = match slots.owners.iter().enumerate().position(|(i, o)| o.is_none() && (i > 0 || parked)) {
             Some(free) => free,
-            None if slots.owners.len() < stack::SLOTS as usize => {
+            None if slots.owners.len() < self.options.limits.threads as usize => {
                 slots.owners.push(None);
                 slots.owners.len() - 1
             }
-            None => return Err(CallError::Threads(self.name.clone())),
+            None => {
+                let limit = self.options.limits.threads;
+                return Err(CallError::Threads { domain: self.name.clone(), limit });
+            }
         };
         if slot == 0 && slots.first_parked {
             slots.first_parked = false;
@@ -359,7 +412,10 @@ impl Core {
     /// As for a new domain. It is not to be used then.
     pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<(), CreateError> {
         grant::end_domain(self.id());
-        self.process = Process::new(self.options.grants.clone());
+        self.process = new_process(&self.options);
+        if let Some(meter) = self.watch.meter() {
+            meter.reset();
+        }
         self.gates.forget_callbacks();
         let restored = self.restore();
         let emptied = if restored { Ok(()) } else { self.empty() };
@@ -412,6 +468,7 @@ impl Core {
             }
         }
         self.killed = AtomicBool::new(false);
+        self.spent = AtomicBool::new(false);
         Ok(())
     }
 
@@ -434,6 +491,10 @@ impl Drop for Core {
         self.leave_all();
         grant::end_domain(self.id());
     }
+}
+
+fn new_process(options: &DomainOptions) -> Process {
+    Process::new(options.grants.clone()).with_descriptors(options.limits.descriptors)
 }
 
 /// State components that a system call must keep for this module (rule V6's report).

@@ -2,6 +2,7 @@
 mod api;
 mod core;
 mod gates_sys;
+mod limits;
 mod memory;
 mod options;
 mod place_sys;
@@ -12,4 +13,19 @@ mod start;
 pub use api::{Domain, ProgramEnd};
 pub(crate) use core::Core;
 pub(crate) use gates_sys::Gate;
+pub use limits::Usage;
 pub use options::DomainOptions;
+
+/// Ends the domain with this number: it has used up its processor time. Nothing happens if it is gone.
+pub(crate) fn end_for_cpu_time(id: u32) {
+    if let Some(core) = rest::find(id) {
+        core.spend();
+    }
+}
+
+/// Lets threads that are blocked in the domain with this number look whether they were stopped.
+pub(crate) fn interrupt_waits(id: u32) {
+    if let Some(core) = rest::find(id) {
+        core.process().interrupt();
+    }
+}

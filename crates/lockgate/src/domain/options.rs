@@ -1,4 +1,5 @@
 //! What a domain may have.
+use super::limits::Limits;
 use crate::callback::HostFunction;
 use crate::error::CreateError;
 use crate::policy::Policy;
@@ -7,8 +8,8 @@ use lockgate_abi::{PAGE, stack};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Limits and grants of a new domain. The default is 64 MiB of memory, 1 MiB of stack for each thread, no time limit,
-/// and no reach beyond its own memory, clocks and random numbers.
+/// Limits and grants of a new domain. The default is 64 MiB of memory, 1 MiB of stack for each thread, no other limit but 64
+/// threads and 256 descriptors (docs/limits.md), and no reach beyond its own memory, clocks and random numbers.
 #[derive(Debug, Clone)]
 pub struct DomainOptions {
     pub(super) name: String,
@@ -22,6 +23,7 @@ pub struct DomainOptions {
     pub(super) seal: bool,
     pub(super) policy: Policy,
     pub(super) exclusive: Option<Option<Duration>>,
+    pub(super) limits: Limits,
 }
 
 impl Default for DomainOptions {
@@ -38,6 +40,7 @@ impl Default for DomainOptions {
             seal: false,
             policy: Policy::MUTUAL_TRUST,
             exclusive: None,
+            limits: Limits::default(),
         }
     }
 }
@@ -130,6 +133,7 @@ impl DomainOptions {
         if self.time_limit.is_some_and(|limit| limit < Duration::from_millis(1)) {
             return Err(option("the time limit is below one millisecond".to_owned()));
         }
+        self.limits.check().map_err(option)?;
         if self.arguments.iter().chain(&self.environment).any(|s| s.contains('\0')) {
             return Err(option("an argument or environment string contains a zero byte".to_owned()));
         }

@@ -64,6 +64,11 @@ pub(super) fn enlist(core: &Arc<Core>, owner: i32) {
     domains().insert(core.id(), Listed { core: Arc::downgrade(core), owner: Some(owner) });
 }
 
+/// The domain with this number, if it has been entered.
+pub(super) fn find(id: u32) -> Option<Arc<Core>> {
+    domains().get(&id)?.core.upgrade()
+}
+
 /// That thread has ended.
 pub(super) fn orphan(id: u32) {
     if let Some(listed) = domains().get_mut(&id) {

@@ -7,5 +7,5 @@ mod written;
 
 pub(crate) use services::{Memo, Services, Usage};
 pub(crate) use shared::SharedRange;
-pub(crate) use stride_sys::{Backing, MAX_STRIDES, Stride, in_a_stride};
+pub(crate) use stride_sys::{Backing, MAX_STRIDES, Stride, in_a_stride, index_of};
 pub(crate) use written::written;

@@ -33,6 +33,8 @@ struct Books {
     brk: u64,
     /// Bytes that count against the limit: image, stacks, heap, mappings.
     used: u64,
+    /// The most that `used` ever was.
+    peak: u64,
     /// Bytes of the last request that the limit refused.
     refused: u64,
 }
@@ -57,6 +59,8 @@ impl Memo {
 pub(crate) struct Usage {
     pub limit: u64,
     pub used: u64,
+    /// The most that it ever was.
+    pub peak: u64,
     /// Bytes of the last request that the limit refused; 0 if none was.
     pub refused: u64,
 }
@@ -69,6 +73,7 @@ impl Services {
             shared: Ranges::default(),
             brk: image_end,
             used: image_size,
+            peak: image_size,
             refused: 0,
         };
         Services { area: image_end..window::SHARED, limit, books: Mutex::new(books) }
@@ -81,7 +86,7 @@ impl Services {
     /// Quota and use.
     pub fn usage(&self) -> Usage {
         let books = self.books();
-        Usage { limit: self.limit, used: books.used, refused: books.refused }
+        Usage { limit: self.limit, used: books.used, peak: books.peak, refused: books.refused }
     }
 
     /// Counts `bytes` that the runtime itself maps for the domain.
@@ -111,7 +116,7 @@ impl Services {
         }
         books.shared = Ranges::default();
         books.brk = self.area.start;
-        books.refused = 0;
+        (books.peak, books.refused) = (books.used, 0);
         Ok(())
     }
 
@@ -141,7 +146,7 @@ impl Services {
                 books.ranges.remove(gap);
             }
         }
-        (books.brk, books.used, books.refused) = (memo.brk, memo.used, 0);
+        (books.brk, books.used, books.peak, books.refused) = (memo.brk, memo.used, memo.used, 0);
         Ok(())
     }
 
@@ -353,6 +358,7 @@ impl Books {
         match self.used.checked_add(bytes) {
             Some(used) if used <= limit => {
                 self.used = used;
+                self.peak = self.peak.max(used);
                 Ok(())
             }
             _ => {

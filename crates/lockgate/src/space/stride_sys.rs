@@ -64,7 +64,7 @@ impl Stride {
 
     /// Which of the [`MAX_STRIDES`] places in the address space it has: unique among living domains.
     pub fn index(&self) -> u32 {
-        (self.base / window::STRIDE) as u32
+        index_of(self.base)
     }
 
     /// Maps `[offset, offset + length)` over whatever is there.
@@ -248,6 +248,11 @@ impl Drop for Stride {
             FREE.lock().unwrap_or_else(|e| e.into_inner()).push(self.base);
         }
     }
+}
+
+/// The index of the stride that `address` lies in.
+pub(crate) fn index_of(address: u64) -> u32 {
+    (address / window::STRIDE) as u32
 }
 
 /// True if any byte of `range` lies in a stride, in use or not.

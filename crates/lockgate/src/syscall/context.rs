@@ -20,6 +20,8 @@ pub struct Thread {
     pub slot: u32,
     /// When the time limit of the call in progress ends. No emulated call blocks beyond it.
     pub deadline: Option<Instant>,
+    /// Tells whether the call in progress was stopped: asked whenever a blocked call wakes up.
+    pub stopped: fn() -> bool,
 }
 
 /// What becomes of the call into the domain after a system call.
@@ -44,6 +46,8 @@ pub enum Fault {
     TimeLimit,
     /// The domain was killed while the call was blocked.
     Killed,
+    /// The call into the domain was stopped.
+    Stopped,
 }
 
 /// Why a handler did not return a value.

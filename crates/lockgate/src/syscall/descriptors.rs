@@ -141,6 +141,20 @@ impl Descriptors {
         Descriptors { slots: slots.collect(), limit }
     }
 
+    /// At most `limit` descriptors from now on.
+    pub(super) fn restrict(&mut self, limit: i32) {
+        self.limit = self.limit.min(limit);
+    }
+
+    /// Numbers are below this.
+    pub(super) fn limit(&self) -> i32 {
+        self.limit
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(super) fn get(&self, number: i32) -> Result<Arc<Description>, Errno> {
         self.slots.get(&number).map(|slot| Arc::clone(&slot.description)).ok_or(Errno::BADF)
     }

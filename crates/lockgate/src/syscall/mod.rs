@@ -25,6 +25,9 @@ mod calls;
 
 pub(crate) use directories::pseudo_file_system;
 
+/// Most descriptors that a domain may have.
+pub(crate) const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
+
 pub use context::{Fault, Outcome, SyscallContext, Thread};
 pub use grants::{Access, GrantError, Grants};
 pub use memory::{Memory, Placement, Protection};

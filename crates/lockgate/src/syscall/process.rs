@@ -1,7 +1,7 @@
 //! What the system calls of one domain remember.
 use super::Grants;
 use super::calls::lock::Locks;
-use super::descriptors::{Description, Descriptors};
+use super::descriptors::{Description, Descriptors, LIMIT};
 use super::signal_state::Signals;
 use super::waits::{Waits, locked};
 use rustix::io::Errno;
@@ -43,6 +43,23 @@ impl Process {
     /// from now on. Callable from any thread, not from a signal handler.
     pub fn kill(&self) {
         self.waits.kill();
+    }
+
+    /// The same with at most `limit` descriptors.
+    pub fn with_descriptors(mut self, limit: u32) -> Self {
+        let limit = i32::try_from(limit).unwrap_or(LIMIT);
+        self.descriptors.get_mut().unwrap_or_else(|e| e.into_inner()).restrict(limit);
+        self
+    }
+
+    /// Number of open descriptors.
+    pub fn descriptors_used(&self) -> u32 {
+        locked(&self.descriptors).len() as u32
+    }
+
+    /// Lets every thread that is blocked in a system call look whether it was stopped.
+    pub fn interrupt(&self) {
+        self.waits.interrupt();
     }
 
     /// System calls that were answered with `ENOSYS`: number and how often, by number.

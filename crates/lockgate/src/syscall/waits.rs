@@ -59,10 +59,20 @@ impl Waits {
         }
     }
 
-    /// Fails if the domain was killed or the thread's deadline has passed.
+    /// Lets every thread that sleeps look whether it still may.
+    pub(super) fn interrupt(&self) {
+        for sleeper in locked(&self.state).queues.values().flatten() {
+            sleeper.bell.notify_all();
+        }
+    }
+
+    /// Fails if the domain was killed, the thread's call was stopped, or its deadline has passed.
     pub(super) fn check(&self, thread: Thread) -> Result<(), Halt> {
         if self.killed.load(Ordering::SeqCst) {
             return Err(Halt::Fault(Fault::Killed));
+        }
+        if (thread.stopped)() {
+            return Err(Halt::Fault(Fault::Stopped));
         }
         match thread.deadline {
             Some(deadline) if Instant::now() >= deadline => Err(Halt::Fault(Fault::TimeLimit)),

@@ -8,7 +8,7 @@ const WAIT: u64 = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u64;
 const WAKE: u64 = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as u64;
 
 fn waiter(guest: &Guest, word: u64, slot: u32) -> Outcome {
-    guest.call_as(libc::SYS_futex, &[word, WAIT, 0, 0], Thread { slot, deadline: None })
+    guest.call_as(libc::SYS_futex, &[word, WAIT, 0, 0], Thread { slot, deadline: None, stopped: || false })
 }
 
 /// Wakes until `wanted` sleepers have been woken in all: they may arrive late.
@@ -101,7 +101,7 @@ fn no_wake_up_is_lost() {
         for parity in 0..2 {
             let guest = &guest;
             scope.spawn(move || {
-                let thread = Thread { slot: parity, deadline: None };
+                let thread = Thread { slot: parity, deadline: None, stopped: || false };
                 for _ in 0..turns {
                     loop {
                         let now = guest.window.load_u32(word).unwrap();

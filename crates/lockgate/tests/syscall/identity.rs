@@ -10,7 +10,7 @@ fn the_process_is_always_the_same() {
     assert_ne!(pid, u64::from(std::process::id()), "the host's number is its own");
     assert_eq!(guest.ok(libc::SYS_gettid, &[]), pid, "the first thread has the process's number");
     assert_eq!(guest.ok(libc::SYS_set_tid_address, &[0]), pid);
-    let other = guest.call_as(libc::SYS_gettid, &[], Thread { slot: 3, deadline: None });
+    let other = guest.call_as(libc::SYS_gettid, &[], Thread { slot: 3, deadline: None, stopped: || false });
     assert_eq!(other, Outcome::Return(pid as i64 + 3));
     let ids = [libc::SYS_getuid, libc::SYS_geteuid, libc::SYS_getgid, libc::SYS_getegid];
     assert_eq!(ids.map(|number| guest.ok(number, &[])), [65534; 4]);

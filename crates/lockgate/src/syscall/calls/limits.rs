@@ -2,7 +2,7 @@
 use super::identity;
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
-use crate::syscall::descriptors;
+use crate::syscall::waits::locked;
 use crate::syscall::wire::Record;
 use rustix::io::Errno;
 
@@ -12,7 +12,7 @@ const RESOURCES: u64 = 16;
 
 fn limit(ctx: &SyscallContext<'_>, resource: u64) -> Result<Record, Errno> {
     let value = match resource as u32 {
-        libc::RLIMIT_NOFILE => descriptors::LIMIT as u64,
+        libc::RLIMIT_NOFILE => locked(&ctx.process.descriptors).limit().max(0) as u64,
         libc::RLIMIT_STACK => lockgate_abi::stack::MAX_SIZE,
         libc::RLIMIT_AS | libc::RLIMIT_DATA => ctx.memory.usage().0,
         libc::RLIMIT_CORE => 0,

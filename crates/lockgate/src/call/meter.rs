@@ -1,0 +1,75 @@
+//! Processor time of domains, by samples: what a thread has used since the last look counts for the domain that it is found in.
+use super::thread_sys::{ThreadState, processor_time};
+use lockgate_abi::window;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The processor time of one domain.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    /// The domain's window, and its number.
+    base: u64,
+    pub id: u32,
+    /// Nanoseconds.
+    used: AtomicU64,
+    limit: u64,
+    /// Somebody has been told that the limit is reached.
+    told: AtomicBool,
+}
+
+impl Meter {
+    /// Of the domain `id` at `base`.
+    pub fn new(base: u64, id: u32, limit: Option<Duration>) -> Meter {
+        let nanoseconds = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        Meter {
+            base,
+            id,
+            used: AtomicU64::new(0),
+            limit: limit.map_or(u64::MAX, nanoseconds),
+            told: AtomicBool::new(false),
+        }
+    }
+
+    pub fn used(&self) -> Duration {
+        Duration::from_nanos(self.used.load(Ordering::Relaxed))
+    }
+
+    pub fn reset(&self) {
+        self.used.store(0, Ordering::Relaxed);
+        self.told.store(false, Ordering::Relaxed);
+    }
+
+    /// True if the limit is reached, once.
+    pub fn ends(&self) -> bool {
+        self.used.load(Ordering::Relaxed) >= self.limit && !self.told.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// What each thread had used at the last look, nanoseconds, by kernel id.
+#[derive(Default)]
+pub(super) struct Samples(HashMap<i32, u64>);
+
+impl Samples {
+    /// Looks at the clocks of all threads.
+    pub fn take(&mut self, threads: &[Arc<ThreadState>], meters: &[Arc<Meter>]) {
+        let mut now = HashMap::new();
+        for thread in threads {
+            let Some(used) = processor_time(thread.tid) else { continue };
+            now.insert(thread.tid, used);
+            let Some(innermost) = thread.entries().last().copied() else { continue };
+            let base = innermost.control - innermost.control % window::STRIDE;
+            if let Some(meter) = meters.iter().find(|meter| meter.base == base) {
+                let before = self.0.get(&thread.tid).copied().unwrap_or(used);
+                meter.used.fetch_add(used.saturating_sub(before), Ordering::Relaxed);
+            }
+        }
+        self.0 = now;
+    }
+
+    /// Forgets them: nobody will look for a while.
+    pub fn forget(&mut self) {
+        self.0.clear();
+    }
+}

@@ -1,0 +1,109 @@
+//! What a domain may use beyond memory, and what it uses (docs/limits.md).
+use super::options::DomainOptions;
+use crate::syscall;
+use lockgate_abi::stack;
+use std::time::Duration;
+
+/// Limits whose defaults are the largest possible values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub threads: u32,
+    pub descriptors: u32,
+    pub depth: Option<u32>,
+    pub cpu_time: Option<Duration>,
+    pub measured: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            threads: stack::SLOTS as u32,
+            descriptors: syscall::MAX_DESCRIPTORS,
+            depth: None,
+            cpu_time: None,
+            measured: false,
+        }
+    }
+}
+
+impl Limits {
+    /// # Errors
+    /// What is wrong, and what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        let within = |what: &str, value: u32, most: u32| match value {
+            1.. if value <= most => Ok(()),
+            _ => Err(format!("the {what} limit is {value}: it must be between 1 and {most}")),
+        };
+        within("thread", self.threads, stack::SLOTS as u32)?;
+        within("descriptor", self.descriptors, syscall::MAX_DESCRIPTORS)?;
+        within("depth", self.depth.unwrap_or(u32::MAX), u32::MAX)?;
+        if self.cpu_time.is_some_and(|limit| limit.is_zero()) {
+            return Err("the limit of processor time is zero: it must be at least a nanosecond".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl DomainOptions {
+    /// Most threads that may have a place in the domain at once, 1–64. Others get
+    /// [`CallError::Threads`](crate::CallError::Threads).
+    pub fn thread_limit(mut self, threads: u32) -> Self {
+        self.limits.threads = threads;
+        self
+    }
+
+    /// Descriptors that the domain may have open at once, 1–256; granted streams count.
+    pub fn descriptor_limit(mut self, descriptors: u32) -> Self {
+        self.limits.descriptors = descriptors;
+        self
+    }
+
+    /// Largest number of calls, of any domains, nested in one another on a thread, this domain's included:
+    /// 1 lets it be called from outside all domains only. Deeper calls get [`CallError::Depth`](crate::CallError::Depth).
+    pub fn depth_limit(mut self, depth: u32) -> Self {
+        self.limits.depth = Some(depth);
+        self
+    }
+
+    /// Processor time that all calls of the domain may use together. Then its calls in progress end
+    /// ([`FaultKind::CpuTime`](crate::FaultKind::CpuTime)), and later ones are refused
+    /// ([`CallError::CpuTime`](crate::CallError::CpuTime)) until the domain is reset.
+    ///
+    /// Measured as by [`measure_cpu_time`](DomainOptions::measure_cpu_time), and so only a few milliseconds precise.
+    pub fn cpu_limit(mut self, limit: Duration) -> Self {
+        self.limits.cpu_time = Some(limit);
+        self
+    }
+
+    /// Measures the processor time that calls of the domain use ([`Usage::cpu_time`]): a sample every few milliseconds, taken by
+    /// another thread. Calls pay nothing.
+    pub fn measure_cpu_time(mut self) -> Self {
+        self.limits.measured = true;
+        self
+    }
+
+    pub(super) fn is_measured(&self) -> bool {
+        self.limits.measured || self.limits.cpu_time.is_some()
+    }
+}
+
+/// What a domain uses at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Memory: image, stacks of all threads, heap and mappings, bytes.
+    pub memory: u64,
+    /// The most that it ever was since the domain's start or reset, bytes.
+    pub peak_memory: u64,
+    /// Its limit, bytes.
+    pub memory_limit: u64,
+    /// Threads that have a place in the domain.
+    pub threads: u32,
+    /// Open descriptors.
+    pub descriptors: u32,
+    /// Calls in progress, on all threads; those that wait for the host or for another domain count.
+    pub calls: u32,
+    /// Processor time that calls have used, host functions and system calls on the domain's behalf included, other
+    /// domains' not; `None` if it is not measured.
+    pub cpu_time: Option<Duration>,
+}

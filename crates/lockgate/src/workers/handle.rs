@@ -1,0 +1,94 @@
+//! What the caller of an asynchronous call holds.
+use super::Shared;
+use super::task::{Job, Stop, Task};
+use crate::error::CallError;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// An asynchronous call: wait for it, or await it in any runtime. Dropping it lets the call go on; nobody gets its
+/// result then.
+#[must_use = "the result comes here; dropping this lets the call go on"]
+pub struct AsyncCall<R> {
+    task: Arc<Task<R>>,
+    shared: Weak<Shared>,
+}
+
+impl<R: Send + 'static> AsyncCall<R> {
+    pub(super) fn new(task: Arc<Task<R>>, shared: Weak<Shared>) -> Self {
+        AsyncCall { task, shared }
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// What happened instead of a return: [`CallError::Cancelled`] and [`CallError::Deadline`] among others.
+    ///
+    /// # Panics
+    /// If the result has been taken already.
+    pub fn wait(self) -> Result<R, CallError> {
+        let mut state = self.task.state();
+        while !state.has_ended() {
+            state = self.task.ended().wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+        state.take().expect("the result of an asynchronous call is taken once")
+    }
+
+    /// Waits for the end, at most for `time`; `None` if the call goes on, or its result has been taken.
+    pub fn wait_timeout(&mut self, time: Duration) -> Option<Result<R, CallError>> {
+        let end = Instant::now().checked_add(time);
+        let mut state = self.task.state();
+        while !state.has_ended() {
+            let ended = self.task.ended();
+            state = match end.map(|end| end.saturating_duration_since(Instant::now())) {
+                Some(left) if left.is_zero() => return None,
+                Some(left) => ended.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0,
+                None => ended.wait(state).unwrap_or_else(|e| e.into_inner()),
+            };
+        }
+        state.take()
+    }
+
+    /// The result, if the call has ended and it has not been taken.
+    pub fn try_get(&mut self) -> Option<Result<R, CallError>> {
+        self.task.state().take()
+    }
+
+    /// True if the call has ended.
+    pub fn has_ended(&self) -> bool {
+        self.task.state().has_ended()
+    }
+
+    /// Takes the call back: one that has not begun does not begin; one in progress is stopped as by a time limit, and no other
+    /// call with it. A result that is there already stays.
+    pub fn cancel(&self) {
+        let job: Arc<dyn Job> = self.task.clone();
+        match self.shared.upgrade() {
+            Some(shared) => shared.stop(&job, Stop::Cancel),
+            None => job.stop(Stop::Cancel),
+        }
+    }
+}
+
+impl<R: Send + 'static> Future for AsyncCall<R> {
+    type Output = Result<R, CallError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.task.state();
+        match state.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                state.set_waker(context.waker());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<R> std::fmt::Debug for AsyncCall<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AsyncCall")
+    }
+}

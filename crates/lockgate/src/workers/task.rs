@@ -1,0 +1,172 @@
+//! One asynchronous call: what it is at, and what comes of it.
+use crate::call::thread_sys::{self, ThreadState};
+use crate::call::watch::Stopping;
+use crate::domain::Core;
+use crate::error::{CallError, Panic};
+use crate::fault::FaultKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::task::Waker;
+
+/// Why a call is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    Cancel,
+    Deadline,
+}
+
+impl Stop {
+    fn error(self, domain: &Core) -> CallError {
+        let name = domain.name().to_owned();
+        match self {
+            Stop::Cancel => CallError::Cancelled(name),
+            Stop::Deadline => CallError::Deadline(name),
+        }
+    }
+}
+
+/// A call as workers see it, whatever its result.
+pub(super) trait Job: Send + Sync {
+    /// The domain in whose queue it is.
+    fn domain(&self) -> &Core;
+    /// Runs it on the calling thread, a worker, unless it was stopped before.
+    fn run(&self);
+    /// Stops it: it does not begin, or ends as soon as its code is the domain's. What has ended stays so.
+    fn stop(&self, why: Stop);
+}
+
+pub(super) type Call<R> = Box<dyn FnOnce() -> Result<R, CallError> + Send>;
+
+/// A call with its result.
+pub(super) struct Task<R> {
+    domain: Arc<Core>,
+    state: Mutex<State<R>>,
+    ended: Condvar,
+}
+
+pub(super) struct State<R> {
+    stage: Stage<R>,
+    /// Whoever polls the handle.
+    waker: Option<Waker>,
+}
+
+enum Stage<R> {
+    Waiting(Call<R>),
+    Running {
+        thread: Arc<ThreadState>,
+        stopped: Option<(Stop, Stopping)>,
+    },
+    Ended(Result<R, CallError>),
+    /// The handle has got the result.
+    Taken,
+}
+
+impl<R> State<R> {
+    /// The result, the first time after the end.
+    pub fn take(&mut self) -> Option<Result<R, CallError>> {
+        match std::mem::replace(&mut self.stage, Stage::Taken) {
+            Stage::Ended(result) => Some(result),
+            other => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        matches!(self.stage, Stage::Ended(_) | Stage::Taken)
+    }
+
+    pub fn set_waker(&mut self, waker: &Waker) {
+        match &mut self.waker {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+}
+
+impl<R> Task<R> {
+    pub fn new(domain: Arc<Core>, call: Call<R>) -> Task<R> {
+        let state = State { stage: Stage::Waiting(call), waker: None };
+        Task { domain, state: Mutex::new(state), ended: Condvar::new() }
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Woken when the call ends.
+    pub fn ended(&self) -> &Condvar {
+        &self.ended
+    }
+
+    fn end(&self, mut state: MutexGuard<'_, State<R>>, result: Result<R, CallError>) {
+        state.stage = Stage::Ended(result);
+        let waker = state.waker.take();
+        drop(state);
+        self.ended.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<R: Send> Job for Task<R> {
+    fn domain(&self) -> &Core {
+        &self.domain
+    }
+
+    fn run(&self) {
+        let thread = thread_sys::attach();
+        let mut state = self.state();
+        let call = match std::mem::replace(&mut state.stage, Stage::Taken) {
+            Stage::Waiting(call) => call,
+            other => {
+                state.stage = other;
+                return;
+            }
+        };
+        let thread = match thread {
+            Ok(thread) => thread,
+            Err(error) => return self.end(state, Err(error)),
+        };
+        state.stage = Stage::Running { thread: thread.clone(), stopped: None };
+        drop(state);
+        let result = catch_unwind(AssertUnwindSafe(call))
+            .unwrap_or_else(|payload| Err(CallError::Panic(Panic::new(payload))));
+        let mut state = self.state();
+        // Under the lock: nobody stops what this thread does next.
+        thread.stop.store(false, Ordering::Release);
+        let stopped = match std::mem::replace(&mut state.stage, Stage::Taken) {
+            Stage::Running { stopped, .. } => stopped.map(|(why, _)| why),
+            _ => None,
+        };
+        let result = result.map_err(|error| match stopped {
+            Some(why) if is_stop(&error) => why.error(&self.domain),
+            _ => error,
+        });
+        self.end(state, result);
+    }
+
+    fn stop(&self, why: Stop) {
+        let mut state = self.state();
+        match &mut state.stage {
+            Stage::Waiting(_) => {
+                let error = why.error(&self.domain);
+                self.end(state, Err(error));
+            }
+            Stage::Running { thread, stopped: stopped @ None } => {
+                thread.stop.store(true, Ordering::Release);
+                *stopped = Some((why, Stopping::new()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// True if a call failed because it was stopped.
+fn is_stop(error: &CallError) -> bool {
+    matches!(error, CallError::Busy(_))
+        || error.fault().is_some_and(|fault| fault.kind() == FaultKind::Stopped)
+}

@@ -1,0 +1,252 @@
+//! Asynchronous calls: workers, queues, cancellation, deadlines (docs/limits.md).
+mod common;
+
+use common::{Guest, patience};
+use lockgate::{AsyncCall, CallError, CreateError, Domain, DomainOptions, HostFunction, Module, Workers};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+const SOURCE: &str = r#"
+#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int host(int);
+static int word;
+static volatile int spins;
+int add(int a, int b) { return a + b; }
+int stay(int how) {
+    struct timespec minute = {60, 0};
+    switch (how) {
+    case 0: for (;;) spins++;
+    case 1: return nanosleep(&minute, 0);
+    case 2: return syscall(SYS_futex, &word, 0, 0, 0);
+    }
+    return how;
+}
+int back(int how) { return host(how); }
+int abort_now(void) { __builtin_trap(); }
+"#;
+
+static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("int host(int)").module());
+
+type Unary = extern "C" fn(i32) -> i32;
+type Binary = extern "C" fn(i32, i32) -> i32;
+
+fn domain(name: &str) -> Domain {
+    Domain::new(&MODULE, DomainOptions::new().name(name)).expect("a domain")
+}
+
+/// Waits until somebody is in the domain.
+fn until_entered(domain: &Domain) {
+    while domain.usage().calls == 0 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn calls_return_their_results() {
+    let workers = Workers::new(3, 200).unwrap();
+    let domain = domain("guest");
+    let add = domain.bind::<Binary>("add").unwrap();
+    let pending: Vec<_> = (0..100).map(|n| add.call_async(&workers, n, 1).unwrap()).collect();
+    for (n, pending) in (0..).zip(pending) {
+        assert_eq!(pending.wait().unwrap(), n + 1);
+    }
+    let trap = domain.bind::<extern "C" fn() -> i32>("abort_now").unwrap();
+    let error = trap.call_async(&workers).unwrap().wait().unwrap_err();
+    assert!(error.fault().is_some(), "{error}");
+    let both = {
+        let add = add.clone();
+        move || Ok(add.call(1, 2)? + add.call(3, 4)?)
+    };
+    assert_eq!(domain.spawn_call(&workers, both).unwrap().wait().unwrap(), 10);
+    let panics = domain.spawn_call(&workers, || -> Result<(), CallError> { panic!("a test") }).unwrap();
+    assert!(matches!(panics.wait(), Err(CallError::Panic(_))));
+    assert_eq!(add.call_async(&workers, 1, 1).unwrap().wait().unwrap(), 2, "workers survive");
+}
+
+#[test]
+fn handles_tell_whether_the_call_has_ended() {
+    let workers = Workers::new(1, 10).unwrap();
+    let domain = domain("guest");
+    let stay = domain.bind::<Unary>("stay").unwrap();
+    let mut pending = stay.call_async(&workers, 1).unwrap();
+    assert!(pending.try_get().is_none());
+    assert!(pending.wait_timeout(Duration::from_millis(5)).is_none());
+    assert!(!pending.has_ended());
+    pending.cancel();
+    let result = pending.wait_timeout(Duration::from_secs(20)).expect("it was cancelled");
+    assert!(matches!(result, Err(CallError::Cancelled(_))), "{result:?}");
+    assert!(pending.has_ended() && pending.try_get().is_none(), "the result is given once");
+    pending.cancel();
+}
+
+#[test]
+fn each_domain_has_a_queue_of_bounded_length() {
+    let _patience = patience("a full queue");
+    let workers = Workers::new(1, 2).unwrap();
+    let (busy, other) = (domain("busy"), domain("other"));
+    let stay = busy.bind::<Unary>("stay").unwrap();
+    let running = stay.call_async(&workers, 1).unwrap();
+    until_entered(&busy);
+    let waiting: Vec<_> = (0..2).map(|_| stay.call_async(&workers, 9).unwrap()).collect();
+    let full = stay.call_async(&workers, 9);
+    assert!(matches!(full, Err(CallError::QueueFull { limit: 2, .. })), "{full:?}");
+    let add = other.bind::<Binary>("add").unwrap();
+    let elsewhere = add.call_async(&workers, 2, 2).expect("another domain's queue");
+    assert_eq!(workers.pending(), 4);
+    waiting[0].cancel();
+    let again = stay.call_async(&workers, 8).expect("a cancelled call leaves its place");
+    running.cancel();
+    assert_eq!(elsewhere.wait().unwrap(), 4);
+    assert_eq!(again.wait().unwrap(), 8);
+    let ends: Vec<_> = waiting.into_iter().map(AsyncCall::wait).collect();
+    assert!(matches!(&ends[..], [Err(CallError::Cancelled(_)), Ok(9)]), "{ends:?}");
+}
+
+/// In a loop, asleep, in a futex: the cancelled call ends, another one in the same domain does not.
+#[test]
+fn cancelling_ends_one_call_only() {
+    let _patience = patience("a cancelled call");
+    let workers = Workers::new(2, 10).unwrap();
+    for how in 0..3 {
+        let domain = domain("guest");
+        let stay = domain.bind::<Unary>("stay").unwrap();
+        let mut neighbour = stay.call_async(&workers, how).unwrap();
+        let pending = stay.call_async(&workers, how).unwrap();
+        while domain.usage().calls < 2 {
+            std::thread::yield_now();
+        }
+        let begun = Instant::now();
+        pending.cancel();
+        let result = pending.wait();
+        assert!(matches!(result, Err(CallError::Cancelled(_))), "{how}: {result:?}");
+        assert!(begun.elapsed() < Duration::from_millis(200), "{how}: {:?}", begun.elapsed());
+        assert!(neighbour.wait_timeout(Duration::from_millis(20)).is_none(), "{how}: the neighbour goes on");
+        neighbour.cancel();
+        assert!(matches!(neighbour.wait(), Err(CallError::Cancelled(_))));
+        assert_eq!(stay.call_async(&workers, 9).unwrap().wait().unwrap(), 9, "the workers are free again");
+    }
+}
+
+/// A host function is never interrupted; the call ends when it returns.
+#[test]
+fn a_call_cancelled_in_a_host_function_ends_after_it() {
+    let _patience = patience("a call in a host function");
+    let (entered, wait_entered) = channel();
+    let (go, wait_go) = channel::<()>();
+    let (entered, wait_go) = (Mutex::new(entered), Mutex::new(wait_go));
+    let finished = Arc::new(AtomicBool::new(false));
+    let seen = finished.clone();
+    let host = HostFunction::new(move |_: &Domain, how: i32| {
+        entered.lock().unwrap().send(()).unwrap();
+        wait_go.lock().unwrap().recv().unwrap();
+        seen.store(true, Ordering::SeqCst);
+        how
+    });
+    let workers = Workers::new(1, 1).unwrap();
+    let domain = Domain::new(&MODULE, DomainOptions::new().gate("host", host)).unwrap();
+    let back = domain.bind::<Unary>("back").unwrap();
+    let mut pending = back.call_async(&workers, 3).unwrap();
+    wait_entered.recv().unwrap();
+    pending.cancel();
+    assert!(pending.wait_timeout(Duration::from_millis(20)).is_none());
+    go.send(()).unwrap();
+    assert!(matches!(pending.wait(), Err(CallError::Cancelled(_))));
+    assert!(finished.load(Ordering::SeqCst));
+}
+
+#[test]
+fn deadlines_end_calls_that_run_and_calls_that_wait() {
+    let _patience = patience("a call with a deadline");
+    let workers = Workers::new(1, 10).unwrap();
+    let domain = domain("guest");
+    let stay = domain.bind::<Unary>("stay").unwrap();
+    for how in 0..3 {
+        let begun = Instant::now();
+        let limit = Duration::from_millis(60);
+        let runs = stay.call_async(workers.within(limit), how).unwrap();
+        let waits = stay.call_async(workers.within(limit / 2), 9).unwrap();
+        let result = waits.wait();
+        assert!(matches!(result, Err(CallError::Deadline(_))), "{how}: {result:?}");
+        assert!(begun.elapsed() < limit, "it does not wait for the worker: {:?}", begun.elapsed());
+        let result = runs.wait();
+        assert!(matches!(result, Err(CallError::Deadline(_))), "{how}: {result:?}");
+        let took = begun.elapsed();
+        assert!(took >= limit && took < limit + Duration::from_millis(150), "{how}: {took:?}");
+    }
+    let quick = stay.call_async(workers.within(Duration::from_secs(60)), 9).unwrap();
+    assert_eq!(quick.wait().unwrap(), 9);
+}
+
+struct Bell(std::thread::Thread, AtomicU32);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.unpark();
+    }
+}
+
+#[test]
+fn handles_are_futures() {
+    let workers = Workers::new(1, 10).unwrap();
+    let domain = domain("guest");
+    let stay = domain.bind::<Unary>("stay").unwrap();
+    let mut pending = stay.call_async(&workers, 1).unwrap();
+    let bell = Arc::new(Bell(std::thread::current(), AtomicU32::new(0)));
+    let waker = Waker::from(bell.clone());
+    let mut context = Context::from_waker(&waker);
+    assert!(Pin::new(&mut pending).poll(&mut context).is_pending());
+    assert_eq!(bell.1.load(Ordering::SeqCst), 0);
+    pending.cancel();
+    while bell.1.load(Ordering::SeqCst) == 0 {
+        std::thread::park();
+    }
+    match Pin::new(&mut pending).poll(&mut context) {
+        Poll::Ready(Err(CallError::Cancelled(_))) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn dropping_workers_cancels_and_finishing_waits() {
+    let _patience = patience("the end of workers");
+    let domain = domain("guest");
+    let stay = domain.bind::<Unary>("stay").unwrap();
+    let workers = Workers::new(1, 10).unwrap();
+    let calls: Vec<_> = [1, 9].map(|how| stay.call_async(&workers, how).unwrap()).into();
+    until_entered(&domain);
+    drop(workers);
+    for call in calls {
+        let result = call.wait();
+        assert!(matches!(result, Err(CallError::Cancelled(_))), "{result:?}");
+    }
+    let workers = Workers::new(2, 100).unwrap();
+    let calls: Vec<_> = (5..50).map(|how| stay.call_async(&workers, how).unwrap()).collect();
+    workers.finish();
+    assert!(calls.iter().all(AsyncCall::has_ended));
+    assert_eq!(calls.into_iter().map(|call| call.wait().unwrap()).sum::<i32>(), (5..50).sum());
+}
+
+#[test]
+fn killed_domains_and_workers_of_nothing_are_errors() {
+    for (threads, capacity) in [(0, 1), (1, 0)] {
+        let error = Workers::new(threads, capacity).err().expect("nothing cannot work");
+        assert!(matches!(error, CreateError::Option { .. }), "{error}");
+    }
+    let workers = Workers::new(1, 1).unwrap();
+    let domain = domain("guest");
+    let stay = domain.bind::<Unary>("stay").unwrap();
+    let pending = stay.call_async(&workers, 0).unwrap();
+    until_entered(&domain);
+    domain.kill();
+    assert!(pending.wait().unwrap_err().fault().is_some());
+    let refused = stay.call_async(&workers, 9).unwrap().wait();
+    assert!(matches!(refused, Err(CallError::Killed(_))), "{refused:?}");
+}

@@ -1,0 +1,311 @@
+//! Limits of domains, and what they have used of them (docs/limits.md).
+mod common;
+
+use common::{Guest, patience};
+use lockgate::syscall::{Access, Grants};
+use lockgate::{
+    CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Module, OnFailure, Policy,
+};
+use std::sync::{Arc, Barrier, LazyLock};
+use std::time::{Duration, Instant};
+
+const SOURCE: &str = r#"
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int inner(int which);
+static int word;
+static int spin(int milliseconds) {
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < milliseconds);
+    return 0;
+}
+int stay(int which) {
+    struct timespec minute = {60, 0};
+    int ends[2] = {-1, -1};
+    char byte;
+    switch (which) {
+    case 0: return nanosleep(&minute, 0);
+    case 1: return pipe(ends) || read(ends[0], &byte, 1);
+    case 2: { struct pollfd one = {pipe(ends) ? -1 : ends[0], POLLIN, 0}; return poll(&one, 1, -1); }
+    case 3: return syscall(SYS_futex, &word, 0, 0, 0);
+    case 4: for (;;) ;
+    case 5: spin(250); return nanosleep(&minute, 0);
+    }
+    return 7;
+}
+int via(int which) { return inner(which); }
+int burn(int milliseconds) { return spin(milliseconds); }
+int descriptors(void) { int n = 0; while (dup(0) >= 0) n++; return errno == EMFILE ? n : -1; }
+int allowed(void) { return sysconf(_SC_OPEN_MAX); }
+int grow_and_shrink(int bytes) { char *p = malloc(bytes); if (!p) return 0; memset(p, 1, bytes); free(p); return 1; }
+"#;
+
+static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("int inner(int)").module());
+
+type Unary = extern "C" fn(i32) -> i32;
+
+fn domain(options: DomainOptions) -> Domain {
+    let grants = Grants::default().directory("/tmp", "/tmp", Access::ReadOnly).expect("a folder");
+    Domain::new(&MODULE, options.grants(grants)).expect("a domain")
+}
+
+/// What can hold a call up, as `stay` numbers it.
+const STAYS: [&str; 6] = ["nanosleep", "read", "poll", "futex", "loop", "nanosleep after a loop"];
+const LIMIT: Duration = Duration::from_millis(300);
+/// How late a call may return on a busy machine.
+const LATE: Duration = Duration::from_millis(100);
+
+/// The call must end by its limit, and not before it.
+fn ends_in_time(what: &str, limit: Duration, call: impl FnOnce() -> Result<i32, CallError>) -> CallError {
+    let begun = Instant::now();
+    let error = call().expect_err(what);
+    let took = begun.elapsed();
+    assert!(took >= limit && took < limit + LATE, "{what}: returned after {took:?}, limit {limit:?}");
+    error
+}
+
+#[test]
+fn the_limit_counts_from_the_start_of_the_call() {
+    let _patience = patience("a call that stays");
+    std::thread::scope(|scope| {
+        for (which, name) in (0..).zip(STAYS) {
+            scope.spawn(move || {
+                let domain = domain(DomainOptions::new().time_limit(LIMIT));
+                let stay = domain.bind::<Unary>("stay").unwrap();
+                let error = ends_in_time(name, LIMIT, || stay.call(which));
+                assert_eq!(
+                    error.fault().map(|fault| fault.kind()),
+                    Some(FaultKind::TimeOut),
+                    "{name}: {error}"
+                );
+                assert!(error.to_string().contains("300ms"), "{error}");
+                assert_eq!(stay.call(9).unwrap(), 7, "the domain goes on");
+            });
+        }
+    });
+}
+
+/// A domain without a limit, called by one that has it: directly, and through a host function.
+#[test]
+fn the_callers_limit_bounds_what_it_calls() {
+    let _patience = patience("a nested call that stays");
+    std::thread::scope(|scope| {
+        for (which, name) in (0..).zip(STAYS) {
+            scope.spawn(move || {
+                let server = domain(DomainOptions::new());
+                let client = domain(DomainOptions::new().time_limit(LIMIT));
+                let failure = OnFailure::Return(5);
+                client.link("inner", &server, "stay", Policy::default(), failure).unwrap();
+                let via = client.bind::<Unary>("via").unwrap();
+                let error = ends_in_time(name, LIMIT, || via.call(which));
+                assert_eq!(error.fault().map(|fault| fault.domain()), Some(client.name()), "{name}: {error}");
+
+                let stay = server.bind::<Unary>("stay").unwrap();
+                let host = HostFunction::new(move |_: &Domain, which: i32| stay.call(which).unwrap_or(5));
+                let client = domain(DomainOptions::new().time_limit(LIMIT).gate("inner", host));
+                let via = client.bind::<Unary>("via").unwrap();
+                let error = ends_in_time(name, LIMIT, || via.call(which));
+                assert_eq!(
+                    error.fault().map(|fault| fault.kind()),
+                    Some(FaultKind::TimeOut),
+                    "{name}: {error}"
+                );
+            });
+        }
+    });
+}
+
+/// The other way round: the inner domain's own limit is the shorter one, and ends its call only.
+#[test]
+fn a_shorter_limit_within_a_longer_one_ends_the_inner_call_only() {
+    let _patience = patience("a nested call that stays");
+    for (which, name) in (0..).zip(STAYS).take(5) {
+        let short = Duration::from_millis(60);
+        let server = domain(DomainOptions::new().time_limit(short));
+        let client = domain(DomainOptions::new().time_limit(Duration::from_secs(20)));
+        client.link("inner", &server, "stay", Policy::default(), OnFailure::Return(5)).unwrap();
+        let via = client.bind::<Unary>("via").unwrap();
+        let begun = Instant::now();
+        assert_eq!(via.call(which).unwrap(), 5, "{name}");
+        assert!(begun.elapsed() >= short && begun.elapsed() < short + LATE, "{name}: {:?}", begun.elapsed());
+    }
+}
+
+/// Waiting for one's turn is part of the call that waits.
+#[test]
+fn the_limit_ends_a_wait_for_an_exclusive_domain() {
+    let _patience = patience("a wait for an exclusive domain");
+    let server = domain(DomainOptions::new().exclusive(None));
+    let stay = server.bind::<Unary>("stay").unwrap();
+    let client = domain(DomainOptions::new().time_limit(LIMIT));
+    client.link("inner", &server, "stay", Policy::default(), OnFailure::Return(5)).unwrap();
+    let via = client.bind::<Unary>("via").unwrap();
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| stay.call(0));
+        while server.usage().calls == 0 {
+            std::thread::yield_now();
+        }
+        let error = ends_in_time("waits", LIMIT, || via.call(9));
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+        server.kill();
+        assert!(holder.join().unwrap().is_err());
+    });
+}
+
+#[test]
+fn threads_beyond_the_limit_are_refused() {
+    let domain = domain(DomainOptions::new().thread_limit(3));
+    let stay = domain.bind::<Unary>("stay").unwrap();
+    let (entered, go) = (Barrier::new(3), Barrier::new(3));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                assert_eq!(stay.call(9).unwrap(), 7);
+                entered.wait();
+                go.wait();
+            });
+        }
+        entered.wait();
+        assert_eq!(domain.usage().threads, 3);
+        let refused = scope.spawn(|| stay.call(9)).join().unwrap();
+        assert!(matches!(refused, Err(CallError::Threads { limit: 3, .. })), "{refused:?}");
+        go.wait();
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| stay.call(9).expect("those threads have ended"));
+    });
+}
+
+#[test]
+fn descriptors_beyond_the_limit_are_refused() {
+    let granted = || Grants::default().standard_streams().expect("streams");
+    for limit in [3, 4, 10, 256] {
+        let options = DomainOptions::new().grants(granted()).descriptor_limit(limit);
+        let domain = Domain::new(&MODULE, options).unwrap();
+        let open = domain.usage().descriptors;
+        let allowed = domain.bind::<extern "C" fn() -> i32>("allowed").unwrap();
+        assert_eq!(allowed.call().unwrap(), limit as i32);
+        let descriptors = domain.bind::<extern "C" fn() -> i32>("descriptors").unwrap();
+        assert_eq!(descriptors.call().unwrap(), (limit - open) as i32);
+        assert_eq!(domain.usage().descriptors, limit);
+    }
+}
+
+#[test]
+fn calls_nest_as_deep_as_the_domain_allows() {
+    for limit in [1, 2] {
+        let server = domain(DomainOptions::new().depth_limit(limit));
+        let stay = server.bind::<Unary>("stay").unwrap();
+        assert_eq!(stay.call(9).unwrap(), 7);
+        let within = limit >= 2;
+
+        let client = domain(DomainOptions::new());
+        client.link("inner", &server, "stay", Policy::default(), OnFailure::Propagate).unwrap();
+        let crossed = client.bind::<Unary>("via").unwrap().call(9);
+        match crossed {
+            Ok(7) if within => {}
+            Err(CallError::Callee { source, .. }) if !within => {
+                assert!(matches!(*source, CallError::Depth(_)))
+            }
+            other => panic!("limit {limit}: {other:?}"),
+        }
+
+        let inner = stay.clone();
+        let host = HostFunction::new(move |_: &Domain, which: i32| match inner.call(which) {
+            Err(CallError::Depth(_)) => 1,
+            other => other.unwrap(),
+        });
+        let client = domain(DomainOptions::new().gate("inner", host));
+        let via = client.bind::<Unary>("via").unwrap();
+        assert_eq!(via.call(9).unwrap(), if within { 7 } else { 1 });
+        assert_eq!(stay.call(9).unwrap(), 7, "the limit is about this call's depth only");
+
+        // One deeper: through a second client.
+        let outer = domain(DomainOptions::new());
+        outer.link("inner", &client, "via", Policy::default(), OnFailure::Propagate).unwrap();
+        assert_eq!(outer.bind::<Unary>("via").unwrap().call(9).unwrap(), 1);
+    }
+}
+
+#[test]
+fn processor_time_is_measured_where_it_is_used() {
+    let [busy, idle] = [(); 2].map(|()| domain(DomainOptions::new().measure_cpu_time()));
+    let burn = busy.bind::<Unary>("burn").unwrap();
+    let stay = idle.bind::<Unary>("stay").unwrap();
+    std::thread::scope(|scope| {
+        let asleep = scope.spawn(|| stay.call(0));
+        burn.call(400).unwrap();
+        let used = busy.usage().cpu_time.expect("it is measured");
+        // A busy machine gives less than all of a processor.
+        assert!(used > Duration::from_millis(20) && used < Duration::from_millis(450), "{used:?}");
+        let used = idle.usage().cpu_time.expect("it is measured");
+        assert!(used < Duration::from_millis(20), "asleep: {used:?}");
+        idle.kill();
+        assert!(asleep.join().unwrap().is_err());
+    });
+    assert_eq!(domain(DomainOptions::new()).usage().cpu_time, None);
+}
+
+#[test]
+fn a_domain_without_processor_time_ends() {
+    let _patience = patience("a domain that burns processor time");
+    let mut domain = domain(DomainOptions::new().cpu_limit(Duration::from_millis(80)));
+    {
+        let stay = domain.bind::<Unary>("stay").unwrap();
+        std::thread::scope(|scope| {
+            // Sleepers use no time, but their domain ends.
+            let asleep = scope.spawn(|| stay.call(0));
+            let error = stay.call(4).unwrap_err();
+            assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::CpuTime), "{error}");
+            let error = asleep.join().unwrap().unwrap_err();
+            assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::CpuTime), "{error}");
+        });
+        let refused = stay.call(9);
+        assert!(matches!(refused, Err(CallError::CpuTime(_))), "{refused:?}");
+    }
+    domain.reset().unwrap();
+    assert!(domain.usage().cpu_time.unwrap() < Duration::from_millis(80));
+    assert_eq!(domain.bind::<Unary>("stay").unwrap().call(9).unwrap(), 7);
+}
+
+#[test]
+fn usage_shows_memory_and_its_peak() {
+    let mut domain = domain(DomainOptions::new().memory_limit(32 << 20));
+    let before = domain.usage();
+    assert_eq!((before.memory_limit, before.calls, before.threads), (32 << 20, 0, 1));
+    let grow = domain.bind::<Unary>("grow_and_shrink").unwrap();
+    assert_eq!(grow.call(8 << 20).unwrap(), 1);
+    let after = domain.usage();
+    assert!(after.peak_memory >= before.memory + (8 << 20), "{after:?}");
+    assert!(after.memory < before.memory + (8 << 20), "{after:?}");
+    assert_eq!(grow.call(40 << 20).unwrap(), 0, "refused, and the domain goes on");
+    drop(grow);
+    domain.reset().unwrap();
+    assert!(domain.usage().peak_memory <= before.peak_memory);
+}
+
+#[test]
+fn a_limit_of_nothing_is_an_error() {
+    let cases: [(&str, DomainOptions); 8] = [
+        ("memory limit is 0", DomainOptions::new().memory_limit(0)),
+        ("thread limit is 0", DomainOptions::new().thread_limit(0)),
+        ("thread limit is 65", DomainOptions::new().thread_limit(65)),
+        ("descriptor limit is 0", DomainOptions::new().descriptor_limit(0)),
+        ("descriptor limit is 257", DomainOptions::new().descriptor_limit(257)),
+        ("depth limit is 0", DomainOptions::new().depth_limit(0)),
+        ("processor time is zero", DomainOptions::new().cpu_limit(Duration::ZERO)),
+        ("time limit is below", DomainOptions::new().time_limit(Duration::ZERO)),
+    ];
+    for (says, options) in cases {
+        let error = Domain::new(&MODULE, options).err().expect(says);
+        assert!(matches!(error, CreateError::Limit { .. } | CreateError::Option { .. }), "{error:?}");
+        assert!(error.to_string().contains(says), "{error}: should say {says:?}");
+    }
+}
