@@ -309,3 +309,30 @@ fn a_limit_of_nothing_is_an_error() {
         assert!(error.to_string().contains(says), "{error}: should say {says:?}");
     }
 }
+
+/// A thread that enters another domain first must not find its way back into a killed one.
+#[test]
+fn a_killed_domain_stays_closed_to_threads_that_go_elsewhere() {
+    for nested in [false, true] {
+        let killed = Arc::new(domain(DomainOptions::new()));
+        let stay = killed.bind::<Unary>("stay").unwrap();
+        let end = killed.clone();
+        let host = HostFunction::new(move |_: &Domain, which: i32| {
+            end.kill();
+            // Takes the slow way in, after which this thread is not asked again.
+            assert_eq!(domain(DomainOptions::new()).bind::<Unary>("stay").unwrap().call(which).unwrap(), 7);
+            which
+        });
+        let caller = domain(DomainOptions::new().gate("inner", host));
+        assert_eq!(stay.call(9).unwrap(), 7);
+        if nested {
+            killed.link("inner", &caller, "via", Policy::default(), OnFailure::default()).unwrap();
+            let error = killed.bind::<Unary>("via").unwrap().call(9).unwrap_err();
+            assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Killed), "{error}");
+        } else {
+            assert_eq!(caller.bind::<Unary>("via").unwrap().call(9).unwrap(), 9);
+        }
+        let refused = stay.call(9);
+        assert!(matches!(refused, Err(CallError::Killed(_))), "nested {nested}: {refused:?}");
+    }
+}

@@ -5,11 +5,13 @@ use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault};
 use crate::space::MAX_STRIDES;
+use crate::syscall;
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -74,6 +76,9 @@ unsafe impl Sync for ThreadState {}
 
 /// All attached threads. A thread leaves it, under the lock, before its memory goes.
 pub(crate) static THREADS: Mutex<Vec<Arc<ThreadState>>> = Mutex::new(Vec::new());
+
+/// Numbers of the living domains that were killed. No thread keeps its place in one beyond the next look.
+pub(crate) static KILLED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 thread_local! {
     static THREAD: RefCell<Option<Attachment>> = const { RefCell::new(None) };
@@ -218,6 +223,10 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
     };
     state.use_alternate_stack().map_err(CallError::memory)?;
     super::signals_sys::unblock();
+    // The proxies' next calls do not ask again.
+    for id in KILLED.lock().unwrap_or_else(|e| e.into_inner()).iter() {
+        state.set_slot(*id, 0);
+    }
     let block = block();
     // SAFETY: our own thread's block; its size is published last.
     unsafe {
@@ -392,6 +401,10 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
         return refused;
     }
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
+    if matches!(raw.cause, Cause::Killed | Cause::Syscall(syscall::Fault::Killed)) {
+        // A gate that it left may have put the place back.
+        state.set_slot(binding.core.id(), 0);
+    }
     if raw.cause == Cause::Callee
         && let Some(error) = state.failure.take()
     {

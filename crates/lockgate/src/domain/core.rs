@@ -236,6 +236,7 @@ impl Core {
     /// Ends all calls in progress and refuses new ones.
     pub fn kill(&self) {
         self.killed.store(true, Ordering::Release);
+        thread_sys::KILLED.lock().unwrap_or_else(|e| e.into_inner()).insert(self.id());
         self.process.kill();
         watch::tell_of_kill(self.base());
     }
@@ -468,6 +469,7 @@ impl Core {
             }
         }
         self.killed = AtomicBool::new(false);
+        self.forget_kill();
         self.spent = AtomicBool::new(false);
         Ok(())
     }
@@ -477,6 +479,10 @@ impl Core {
         for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
             thread.set_slot(self.id(), 0);
         }
+    }
+
+    fn forget_kill(&self) {
+        thread_sys::KILLED.lock().unwrap_or_else(|e| e.into_inner()).remove(&self.id());
     }
 
     /// Attaches the calling thread before its first call.
@@ -489,6 +495,7 @@ impl Drop for Core {
     fn drop(&mut self) {
         rest::strike(self.id());
         self.leave_all();
+        self.forget_kill();
         grant::end_domain(self.id());
     }
 }
