@@ -48,6 +48,13 @@ struct lg_pthread {
     void **tsd;
 };
 
+/* What a thread of the module needs to begin: __clone writes it, _lg_thread_start reads it. */
+struct lg_start {
+    int (*function)(void *);
+    void *argument;
+    void *thread_pointer;
+};
+
 /* src/internal/stdio_impl.h */
 struct lg_file {
     unsigned flags;
@@ -71,6 +78,7 @@ hidden void __init_libc(char **environment, char *program);
 hidden void __libc_start_init(void);
 hidden void *__copy_tls(unsigned char *memory);
 hidden int __init_tp(void *pthread);
+hidden int __set_thread_area(void *thread_pointer);
 hidden void __tl_lock(void);
 hidden void __tl_unlock(void);
 hidden void __pthread_tsd_run_dtors(void);

@@ -1,4 +1,4 @@
-/* Thread-local storage of a host thread inside the module (lockgate_abi::symbol::THREAD_INIT, THREAD_EXIT): what
+/* Threads of the module (lockgate_abi::symbol::THREAD_START), and thread-local storage of a host thread inside the module (lockgate_abi::symbol::THREAD_INIT, THREAD_EXIT): what
    pthread_create does before clone and pthread_exit before the exit system call, without a stack, which the runtime
    provides. */
 #include <errno.h>
@@ -27,6 +27,12 @@ static long call6(long number, long a, long b, long c, long d, long e, long f) {
 
 /* Constructors run on the first thread, after its thread pointer is set. */
 __attribute__((constructor)) static void remember_first(void) { first = lg_self(); }
+
+void _lg_thread_start(struct lg_start *start) {
+    __set_thread_area(start->thread_pointer);
+    start->function(start->argument); /* ends with the system call exit */
+    for (;;) call6(SYS_exit, 0, 0, 0, 0, 0, 0);
+}
 
 int _lg_thread_init(void) {
     size_t size = __libc.tls_size + __pthread_tsd_size;

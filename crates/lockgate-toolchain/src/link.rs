@@ -10,8 +10,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Symbols of the sysroot that the runtime looks up in every module.
-const RUNTIME_EXPORTS: &[&str] =
-    &[symbol::INIT, symbol::THREAD_INIT, symbol::THREAD_EXIT, symbol::ALLOC, symbol::FREE];
+const RUNTIME_EXPORTS: &[&str] = &[
+    symbol::INIT,
+    symbol::THREAD_INIT,
+    symbol::THREAD_EXIT,
+    symbol::THREAD_START,
+    symbol::ALLOC,
+    symbol::FREE,
+];
 
 /// A module to be made.
 #[derive(Debug, Clone)]

@@ -27,6 +27,9 @@ pub struct Limits {
     /// Stack of each thread
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "8M")]
     stack_size: u64,
+    /// Threads that the program may start (pthread_create), at most 63
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: u32,
 }
 
 /// One `--dir`.
@@ -54,6 +57,7 @@ impl Limits {
     pub fn options(&self, grants: Grants) -> anyhow::Result<DomainOptions> {
         let mut options =
             DomainOptions::new().memory_limit(self.memory_limit).stack_size(self.stack_size).grants(grants);
+        options = options.own_threads(self.threads);
         if let Some(limit) = self.time_limit {
             options = options.time_limit(limit);
         }
@@ -90,7 +94,7 @@ pub fn status_of(fault: &Fault) -> ExitCode {
         FaultKind::Abort => 6,
         FaultKind::Bus => 7,
         FaultKind::Fpe => 8,
-        FaultKind::Quota | FaultKind::Killed => 9,
+        FaultKind::Quota | FaultKind::Killed | FaultKind::CpuTime => 9,
         FaultKind::Gate => 31,
         FaultKind::Signal(number) => number & 0x7f,
         // Memory, stack, control stack.

@@ -205,7 +205,8 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
         let deadline = deadline.map(|deadline| deadline.at);
         let thread = Thread { slot: domain.slot_of(control), deadline, stopped: thread_sys::is_stopped };
         let memory = domain.services();
-        let mut context = SyscallContext { memory: &memory, process: domain.process(), thread };
+        let process = domain.process();
+        let mut context = SyscallContext { memory: &memory, process, thread, threads: domain };
         syscall::dispatch(&mut context, frame.number, frame.arguments)
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {

@@ -33,6 +33,15 @@ pub struct ProgramEnd {
     pub refused_syscalls: Vec<(u64, u64)>,
 }
 
+impl Drop for Domain {
+    /// Threads of the module's own end with the handle: else they would keep the domain for ever.
+    fn drop(&mut self) {
+        if let Some(core) = self.core.as_ref().filter(|core| core.has_own_threads()) {
+            core.kill();
+        }
+    }
+}
+
 impl Domain {
     /// Creates a domain and runs the module's initialisation in it, on the calling thread.
     ///
@@ -68,6 +77,8 @@ impl Domain {
             Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
             None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
         });
+        let group = core.process().take_group_exit(0);
+        let end = core.end_own_threads(end, group);
         let outcome = match end {
             Ok(results) => Ok(results.integers[0] as i32 & 0xff),
             Err(error) => match error.fault().map(crate::Fault::kind) {

@@ -3,6 +3,7 @@ use super::gates_sys::GateTables;
 use super::limits::Usage;
 use super::memory::Memory;
 use super::options::DomainOptions;
+use super::own_threads_sys::OwnThreads;
 use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
@@ -45,6 +46,7 @@ pub(crate) struct Core {
     pub(super) slots: Mutex<Slots>,
     /// The memory after the start, for domains of a pool.
     snapshot: Option<Snapshot>,
+    own_threads: OwnThreads,
     /// The domain has used up its processor time. Then it is killed, too.
     spent: AtomicBool,
     /// Parks the watcher again when the last domain that it watches goes.
@@ -100,6 +102,7 @@ impl Core {
             gates: GateTables::new(imports, import_count, None, saved_components(module)),
             watch: watch::Interest::new(options.time_limit.is_some(), meter).map_err(no_watcher)?,
             spent: AtomicBool::new(false),
+            own_threads: OwnThreads::default(),
             killed: AtomicBool::new(false),
             owner: AtomicU32::new(0),
             slots: Mutex::default(),
@@ -183,6 +186,11 @@ impl Core {
         self.options.time_limit
     }
 
+    /// Threads that the module has started.
+    pub(super) fn own_threads(&self) -> &OwnThreads {
+        &self.own_threads
+    }
+
     /// How deep calls of it may be nested.
     pub fn depth_limit(&self) -> Option<u32> {
         self.options.limits.depth
@@ -249,7 +257,7 @@ impl Core {
         if self.is_killed() {
             return Err(self.ended());
         }
-        let (slot, rsp, known) = self.claim(thread.tid)?;
+        let (slot, rsp, known) = self.claim(thread.tid, true)?;
         thread.set_slot(self.id(), rsp);
         if known {
             return Ok(());
@@ -289,14 +297,14 @@ impl Core {
     }
 
     /// The thread's slot, mapped: its own or the first free one. Also the control address where its outermost calls start, and
-    /// whether it was the thread's already: it rested.
-    fn claim(&self, tid: i32) -> Result<(usize, u64, bool), CallError> {
+    /// whether it was the thread's already: it rested. The domain's first slot, with the first thread's storage, only if `first`.
+    pub(super) fn claim(&self, tid: i32, first: bool) -> Result<(usize, u64, bool), CallError> {
         let mut slots = self.slots();
         self.wake_slots(&mut slots).map_err(CallError::memory)?;
         if let Some(own) = slots.owners.iter().position(|owner| *owner == Some(tid)) {
             return Ok((own, self.entry_rsp(&slots, own), true));
         }
-        let parked = slots.first_parked;
+        let parked = slots.first_parked && first;
         let slot = match slots.owners.iter().enumerate().position(|(i, o)| o.is_none() && (i > 0 || parked)) {
             Some(free) => free,
             None if slots.owners.len() < self.options.limits.threads as usize => {
@@ -308,7 +316,7 @@ impl Core {
                 return Err(CallError::Threads { domain: self.name.clone(), limit });
             }
         };
-        if slot == 0 && slots.first_parked {
+        if slot == 0 && parked {
             slots.first_parked = false;
         } else {
             self.map_stacks(slot).map_err(CallError::memory)?;
@@ -318,7 +326,7 @@ impl Core {
     }
 
     /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
-    fn release(&self, thread: &ThreadState, slot: usize) {
+    pub(super) fn release(&self, thread: &ThreadState, slot: usize) {
         thread.set_slot(self.id(), 0);
         let mut slots = self.slots();
         slots.owners[slot] = None;

@@ -8,6 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub threads: u32,
+    pub own_threads: u32,
     pub descriptors: u32,
     pub depth: Option<u32>,
     pub cpu_time: Option<Duration>,
@@ -18,6 +19,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             threads: stack::SLOTS as u32,
+            own_threads: 0,
             descriptors: syscall::MAX_DESCRIPTORS,
             depth: None,
             cpu_time: None,
@@ -35,6 +37,12 @@ impl Limits {
             _ => Err(format!("the {what} limit is {value}: it must be between 1 and {most}")),
         };
         within("thread", self.threads, stack::SLOTS as u32)?;
+        if self.own_threads >= self.threads {
+            let (own, all) = (self.own_threads, self.threads);
+            return Err(format!(
+                "{own} threads of the module's own must be fewer than the thread limit, {all}"
+            ));
+        }
         within("descriptor", self.descriptors, syscall::MAX_DESCRIPTORS)?;
         within("depth", self.depth.unwrap_or(u32::MAX), u32::MAX)?;
         if self.cpu_time.is_some_and(|limit| limit.is_zero()) {
@@ -49,6 +57,14 @@ impl DomainOptions {
     /// [`CallError::Threads`](crate::CallError::Threads).
     pub fn thread_limit(mut self, threads: u32) -> Self {
         self.limits.threads = threads;
+        self
+    }
+
+    /// Most threads at once that the module may start itself (`pthread_create`); none by default. They count against the
+    /// [thread limit](DomainOptions::thread_limit), and the domain's time limit is that of their lives. They end with the domain's
+    /// handle.
+    pub fn own_threads(mut self, threads: u32) -> Self {
+        self.limits.own_threads = threads;
         self
     }
 

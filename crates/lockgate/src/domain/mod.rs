@@ -5,6 +5,7 @@ mod gates_sys;
 mod limits;
 mod memory;
 mod options;
+mod own_threads_sys;
 mod place_sys;
 mod rest;
 mod snapshot;

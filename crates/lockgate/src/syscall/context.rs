@@ -11,6 +11,28 @@ pub struct SyscallContext<'a> {
     pub process: &'a Process,
     /// The calling thread.
     pub thread: Thread,
+    /// Who starts threads for the domain.
+    pub threads: &'a dyn Threads,
+}
+
+/// Starts threads that the domain asks for.
+pub trait Threads {
+    /// Starts a thread and returns its number, once [`Process::thread_begins`] and before its first instruction.
+    ///
+    /// # Errors
+    /// `EAGAIN` if there may be no more.
+    fn start(&self, start: ThreadStart) -> Result<u64, Errno>;
+}
+
+/// Addresses that a new thread is given.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadStart {
+    /// What the module's start code makes of it is its own affair.
+    pub argument: u64,
+    /// Word that holds the thread's number from before its first instruction.
+    pub number: u64,
+    /// Word that becomes 0 when the thread has ended; one who waits there wakes.
+    pub clear: u64,
 }
 
 /// The calling thread, as far as system calls are concerned.

@@ -1,11 +1,13 @@
 //! What the system calls of one domain remember.
-use super::Grants;
+use super::calls::identity;
 use super::calls::lock::Locks;
 use super::descriptors::{Description, Descriptors, LIMIT};
 use super::signal_state::Signals;
 use super::waits::{Waits, locked};
+use super::{Grants, Memory, ThreadStart};
+use lockgate_abi::window;
 use rustix::io::Errno;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 
@@ -22,6 +24,8 @@ pub struct Process {
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
     refused: Mutex<BTreeMap<u64, u64>>,
+    /// Slots of threads whose last call was `exit_group`.
+    group_exits: Mutex<BTreeSet<u32>>,
 }
 
 impl Process {
@@ -35,6 +39,7 @@ impl Process {
             umask: AtomicU32::new(0o022),
             waits: Waits::default(),
             refused: Mutex::default(),
+            group_exits: Mutex::default(),
             grants,
         }
     }
@@ -60,6 +65,34 @@ impl Process {
     /// Lets every thread that is blocked in a system call look whether it was stopped.
     pub fn interrupt(&self) {
         self.waits.interrupt();
+    }
+
+    pub(super) fn note_group_exit(&self, slot: u32) {
+        locked(&self.group_exits).insert(slot);
+    }
+
+    /// True, once, if the thread of this slot has called `exit_group`, which ends more than itself.
+    pub fn take_group_exit(&self, slot: u32) -> bool {
+        locked(&self.group_exits).remove(&slot)
+    }
+
+    /// A thread that the domain starts has got its place. Returns its number.
+    ///
+    /// # Errors
+    /// `EFAULT` if the domain cannot write where it wants to know the number.
+    pub fn thread_begins(&self, memory: &dyn Memory, slot: u32, start: ThreadStart) -> Result<u64, Errno> {
+        self.take_group_exit(slot);
+        let number = identity::thread(slot);
+        memory.write(start.number, &(number as u32).to_le_bytes())?;
+        Ok(number)
+    }
+
+    /// A thread that the domain started has ended: tells whoever waits for that.
+    pub fn thread_ended(&self, memory: &dyn Memory, start: ThreadStart) {
+        // Where the word is gone, nobody waits for it.
+        if memory.write(start.clear, &[0; 4]).is_ok() {
+            let _ = self.waits.wake(start.clear & (window::SIZE - 1), 1, None, || Ok(()));
+        }
     }
 
     /// System calls that were answered with `ENOSYS`: number and how often, by number.

@@ -62,6 +62,7 @@ pub const TABLE: &[Entry] = table! {
     33  dup2                Granted  dup::dup2;
     35  nanosleep           Own      sleep::nanosleep;
     39  getpid              Own      identity::getpid;
+    56  clone               Own      thread::clone;
     60  exit                Own      exit::exit;
     62  kill                Own      signal::kill;
     63  uname               Own      system::uname;
@@ -115,7 +116,7 @@ pub const TABLE: &[Entry] = table! {
     228 clock_gettime       Own      clock::clock_gettime;
     229 clock_getres        Own      clock::clock_getres;
     230 clock_nanosleep     Own      sleep::clock_nanosleep;
-    231 exit_group          Own      exit::exit;
+    231 exit_group          Own      exit::exit_group;
     234 tgkill              Own      signal::tgkill;
     257 openat              Granted  open::openat;
     258 mkdirat             Granted  names::mkdirat;
@@ -139,6 +140,7 @@ pub const TABLE: &[Entry] = table! {
     302 prlimit64           Own      limits::prlimit64;
     316 renameat2           Granted  names::renameat2;
     318 getrandom           Own      random::getrandom;
+    324 membarrier          Refused  thread::membarrier;
     332 statx               Granted  stat::statx;
     439 faccessat2          Granted  stat::faccessat2;
 };

@@ -248,7 +248,8 @@ impl Guest {
     pub fn call_as(&self, number: i64, arguments: &[u64], thread: Thread) -> Outcome {
         let mut six = [0; 6];
         six[..arguments.len()].copy_from_slice(arguments);
-        let mut ctx = SyscallContext { memory: &self.window, process: &self.process, thread };
+        let mut ctx =
+            SyscallContext { memory: &self.window, process: &self.process, thread, threads: &NoThreads };
         dispatch(&mut ctx, number as u64, six)
     }
 
@@ -293,5 +294,14 @@ impl Guest {
         let at = self.room(length);
         let got = self.ok(libc::SYS_read, &[fd, at, length as u64]);
         self.get(at, got as usize)
+    }
+}
+
+/// There are no threads but the host's.
+struct NoThreads;
+
+impl lockgate::syscall::Threads for NoThreads {
+    fn start(&self, _: lockgate::syscall::ThreadStart) -> Result<u64, rustix::io::Errno> {
+        Err(rustix::io::Errno::AGAIN)
     }
 }

@@ -10,7 +10,7 @@ const PARENT: u64 = 1;
 pub(super) const USER: u32 = 65534;
 
 /// Number of the thread in stack slot `slot`.
-pub(super) fn thread(slot: u32) -> u64 {
+pub(in crate::syscall) fn thread(slot: u32) -> u64 {
     u64::from(PROCESS + slot)
 }
 

@@ -1,13 +1,32 @@
 //! What libc asks of the kernel for each thread.
 use super::identity;
-use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
+use crate::syscall::{SyscallContext, ThreadStart};
 use rustix::io::Errno;
 
-/// `set_tid_address(address)`: the thread's number. Nothing is written at its exit: threads are the
-/// host's, and `_lg_thread_exit` ends them.
+/// `set_tid_address(address)`: the thread's number. Nothing is written at its exit: host threads are ended by
+/// `_lg_thread_exit`, and others have said where with `clone`.
 pub fn set_tid_address(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Ok(identity::thread(ctx.thread.slot))
+}
+
+/// `clone(flags, start, parent's word, child's word, thread pointer)`: a thread, as libc's `pthread_create` wants it. Processes
+/// there are none. The second argument is not a stack, which the runtime provides, but for the start code of the module.
+pub fn clone(ctx: &SyscallContext<'_>, [flags, start, parent, child, ..]: [u64; 6]) -> Reply {
+    const SHARED: u64 =
+        (libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD)
+            as u64;
+    const WORDS: u64 = (libc::CLONE_PARENT_SETTID | libc::CLONE_CHILD_CLEARTID) as u64;
+    if flags & SHARED != SHARED || flags & WORDS != WORDS {
+        ctx.process.count_refused(libc::SYS_clone as u64);
+        return Err(Errno::NOSYS.into());
+    }
+    Ok(ctx.threads.start(ThreadStart { argument: start, number: parent, clear: child })?)
+}
+
+/// `membarrier`: unknown, as to a kernel without it. musl asks in vain before its first thread.
+pub fn membarrier(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Err(Errno::NOSYS.into())
 }
 
 /// `set_robust_list(head, length)`: accepted; a thread cannot die in a domain without its host.

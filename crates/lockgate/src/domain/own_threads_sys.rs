@@ -1,0 +1,151 @@
+//! Threads that a module starts itself: host threads that live in its domain (docs/limits.md).
+use super::core::Core;
+use crate::binding::Binding;
+use crate::call::{signals_sys, thread_sys};
+use crate::error::CallError;
+use crate::fault::FaultKind;
+use crate::syscall::{ThreadStart, Threads};
+use lockgate_abi::symbol;
+use rustix::io::Errno;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+/// The threads that a domain has started and that have not ended.
+#[derive(Default)]
+pub(super) struct OwnThreads {
+    books: Mutex<Books>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Books {
+    running: u32,
+    /// Why the first of them ended the whole domain.
+    error: Option<CallError>,
+}
+
+impl OwnThreads {
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub fn running(&self) -> u32 {
+        self.books().running
+    }
+
+    /// Waits until the last one has ended.
+    pub fn wait(&self) {
+        let mut books = self.books();
+        while books.running > 0 {
+            books = self.ended.wait(books).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// What ended the domain, if a thread of its own did.
+    pub fn take_error(&self) -> Option<CallError> {
+        self.books().error.take()
+    }
+}
+
+/// Counts a thread until it is dropped.
+struct Running(Arc<Core>);
+
+impl Running {
+    fn new(core: Arc<Core>) -> Result<Running, Errno> {
+        let limit = core.options().limits.own_threads;
+        {
+            let mut books = core.own_threads().books();
+            if books.running >= limit {
+                return Err(Errno::AGAIN);
+            }
+            books.running += 1;
+        }
+        Ok(Running(core))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let own = self.0.own_threads();
+        own.books().running -= 1;
+        own.ended.notify_all();
+    }
+}
+
+impl Threads for Core {
+    fn start(&self, start: ThreadStart) -> Result<u64, Errno> {
+        // SAFETY: cores are always inside an Arc; a thread in the domain, which is what asks, keeps it.
+        let core = unsafe {
+            Arc::increment_strong_count(self);
+            Arc::from_raw(self)
+        };
+        let running = Running::new(core)?;
+        let entry = Binding::internal(&running.0, symbol::THREAD_START).ok_or(Errno::NOSYS)?;
+        let entry = entry.map_err(|_| Errno::AGAIN)?;
+        let (tell, told) = channel();
+        let name = format!("lockgate-{}", self.name());
+        let live = move || live(&running, &entry, start, &tell);
+        std::thread::Builder::new().name(name.replace('\0', "")).spawn(live).map_err(|_| Errno::AGAIN)?;
+        // Nobody answers if the thread found no place.
+        told.recv().unwrap_or(Err(Errno::AGAIN))
+    }
+}
+
+/// The thread's life.
+fn live(running: &Running, entry: &Binding, start: ThreadStart, tell: &Sender<Result<u64, Errno>>) {
+    signals_sys::block_all();
+    let core = &running.0;
+    let Ok((state, slot)) = core.lodge() else { return };
+    let begun = core.process().thread_begins(&core.services(), slot as u32, start);
+    if tell.send(begun).is_err() || begun.is_err() {
+        return core.release(&state, slot);
+    }
+    let end = entry.invoke(&[start.argument]);
+    core.release(&state, slot);
+    match end {
+        Err(error) if !exited(&error) || core.process().take_group_exit(slot as u32) => {
+            // As a process ends with any of its threads.
+            core.own_threads().books().error.get_or_insert(error);
+            core.kill();
+        }
+        _ => core.process().thread_ended(&core.services(), start),
+    }
+}
+
+impl Core {
+    /// A place for the calling thread, which has started in the domain: without the storage that host threads get.
+    fn lodge(&self) -> Result<(Arc<thread_sys::ThreadState>, usize), CallError> {
+        if self.is_killed() {
+            return Err(self.ended());
+        }
+        let state = thread_sys::attach()?;
+        thread_sys::publish(&state);
+        let (slot, rsp, _) = self.claim(state.tid, false)?;
+        state.set_slot(self.id(), rsp);
+        Ok((state, slot))
+    }
+
+    /// True while threads that the module started live.
+    pub(super) fn has_own_threads(&self) -> bool {
+        self.own_threads().running() > 0
+    }
+
+    /// After a program's first thread has ended with `end`: the others end, too, unless it left by `pthread_exit`, which ends no
+    /// `group`. Returns how the program ended.
+    pub(super) fn end_own_threads<T>(&self, end: Result<T, CallError>, group: bool) -> Result<T, CallError> {
+        if self.own_threads().running() > 0 && (group || !end.as_ref().is_err_and(exited)) {
+            self.kill();
+        }
+        self.own_threads().wait();
+        match end {
+            // The first thread left before, or because of, another that ended the program.
+            Err(error) if !group => Err(self.own_threads().take_error().unwrap_or(error)),
+            end => end,
+        }
+    }
+}
+
+/// True if a thread ended by its own will.
+fn exited(error: &CallError) -> bool {
+    matches!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Exit(_)))
+}
