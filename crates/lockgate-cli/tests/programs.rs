@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Shop, text};
+use std::os::unix::process::ExitStatusExt;
 
 /// Flags of gcc, and of ours, which the native compiler does not get.
 const FLAGS: &[&str] =
@@ -12,6 +13,11 @@ const PINPOINT: &str = "--pinpoint";
 
 /// Standard output and exit status, natively and in a domain.
 fn same_as_native(program: &str, arguments: &[&str]) {
+    same_with(program, &[], &[arguments]);
+}
+
+/// The same for several runs, with options of `lockgate run`.
+fn same_with(program: &str, options: &[&str], runs: &[&[&str]]) {
     let shop = Shop::new();
     for flags in FLAGS {
         let source = Shop::program(program);
@@ -26,23 +32,28 @@ fn same_as_native(program: &str, arguments: &[&str]) {
             .arg(&native)
             .status();
         assert!(status.expect("musl-gcc runs (package musl-tools)").success());
-        let native = shop.command(native).args(arguments).output().unwrap();
-
         shop.lockgate("cc").arg("-w").args(&flags).arg(&source).args(["-o", "program.lg"]).run_quietly();
-        let confined = shop.lockgate("run").arg("program.lg").args(arguments).output();
-        assert_eq!(
-            text(&confined.stdout),
-            text(&native.stdout),
-            "{program} {flags:?}: {}",
-            text(&confined.stderr)
-        );
-        assert_eq!(confined.status.code(), native.status.code(), "{program} {flags:?}");
+        for arguments in runs {
+            let native = shop.command(&native).args(*arguments).output().unwrap();
+            let confined = shop.lockgate("run").args(options).arg("program.lg").args(*arguments).output();
+            let complaints = text(&confined.stderr);
+            assert_eq!(text(&confined.stdout), text(&native.stdout), "{program} {flags:?}: {complaints}");
+            // As shells say it.
+            let status = native.status.code().or_else(|| Some(128 + native.status.signal()?));
+            assert_eq!(confined.status.code(), status, "{program} {flags:?} {arguments:?}: {complaints}");
+        }
     }
 }
 
 #[test]
 fn c_library() {
     same_as_native("libc", &["argument"]);
+}
+
+#[test]
+fn threads_of_the_program() {
+    let runs: [&[&str]; 4] = [&[], &["leave"], &["abandon"], &["crash"]];
+    same_with("threaded", &["--threads", "8"], &runs);
 }
 
 #[test]

@@ -58,6 +58,16 @@ static void *nested(void *argument) {
     return result;
 }
 
+static void *stay(void *unused) {
+    for (;;) sleep(1000);
+    return unused;
+}
+
+static void *crash(void *unused) {
+    abort();
+    return unused;
+}
+
 static void *end(void *argument) { exit((int)(long)argument); }
 
 int main(int count_of_arguments, char **arguments) {
@@ -90,11 +100,11 @@ int main(int count_of_arguments, char **arguments) {
     puts("detached ones have left");
     fflush(stdout);
     if (count_of_arguments > 1 && !strcmp(arguments[1], "crash")) {
-        pthread_create(&threads[0], NULL, (void *(*)(void *))abort, NULL);
-        for (;;) pause();
+        pthread_create(&threads[0], NULL, crash, NULL);
+        stay(NULL);
     }
     if (count_of_arguments > 1 && !strcmp(arguments[1], "abandon")) {
-        pthread_create(&threads[0], NULL, (void *(*)(void *))pause, NULL);
+        pthread_create(&threads[0], NULL, stay, NULL);
         return 6;
     }
     pthread_create(&threads[0], NULL, end, (void *)5);

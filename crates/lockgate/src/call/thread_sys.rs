@@ -92,6 +92,8 @@ struct Attachment(Arc<ThreadState>);
 impl Drop for Attachment {
     fn drop(&mut self) {
         let state = &self.0;
+        // No frame is left. A thread that ended in a host function leaves calls behind, and what they hold.
+        repair(state, u64::MAX);
         // Rust's std switches the alternate stack off before destructors like this one run (rule R12).
         let usable = state.use_alternate_stack().is_ok();
         for domain in state.attached.borrow().iter().filter_map(Weak::upgrade) {

@@ -379,7 +379,8 @@ pub fn in_fork(work: impl FnOnce() -> bool) -> bool {
             libc::_exit(i32::from(work()));
         }
         let mut status = 0;
-        libc::waitpid(child, &mut status, 0);
+        // The library's own signal may come in between.
+        while libc::waitpid(child, &mut status, 0) < 0 {}
         libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 1
     }
 }
@@ -407,4 +408,34 @@ pub fn reset_cpu_state() {
     let mxcsr = 0x1f80_u32;
     // SAFETY: what Rust expects.
     unsafe { core::arch::asm!("fninit", "ldmxcsr [{m}]", m = in(reg) &mxcsr) };
+}
+
+/// `pthread_exit` as a host function: no frame of Rust's lies between it and the gate.
+pub fn thread_exit() -> extern "C" fn(i64) {
+    unsafe extern "C" {
+        fn pthread_exit(value: *mut libc::c_void) -> !;
+    }
+    // SAFETY: one word in a register; that it never returns is no business of the caller's.
+    unsafe { std::mem::transmute(pthread_exit as unsafe extern "C" fn(*mut libc::c_void) -> !) }
+}
+
+/// Runs `work` on a thread that std does not know, and waits for its end; returns what it gave to `pthread_exit`, or 0.
+pub fn on_plain_thread<F: FnOnce() + Send>(work: F) -> u64 {
+    extern "C" fn run<F: FnOnce()>(work: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: the spawner's own option, which outlives the thread.
+        if let Some(work) = unsafe { (*work.cast::<Option<F>>()).take() } {
+            work();
+        }
+        std::ptr::null_mut()
+    }
+    let mut work = Some(work);
+    let mut result = std::ptr::null_mut();
+    // SAFETY: the thread is joined before `work` goes.
+    unsafe {
+        let mut thread = 0;
+        let attributes = std::ptr::null();
+        assert_eq!(libc::pthread_create(&mut thread, attributes, run::<F>, (&raw mut work).cast()), 0);
+        assert_eq!(libc::pthread_join(thread, &mut result), 0);
+    }
+    result as u64
 }

@@ -1,0 +1,235 @@
+//! Threads in domains: those of the host, and those that modules start (docs/limits.md).
+mod common;
+
+use common::{Guest, host_sys, patience};
+use lockgate::{CallError, Domain, DomainOptions, HostFunction, Module, ResetError};
+use std::sync::{Arc, Barrier, LazyLock};
+
+const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void host(long);
+static _Thread_local long own = 5;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int open_gate;
+static volatile long spins;
+long add_own(long n) { errno = (int)n; return own += n; }
+long last_error(void) { return errno; }
+long call_host(long n) { host(n); return n; }
+static void *wait_open(void *unused) {
+    pthread_mutex_lock(&mutex);
+    while (!open_gate) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+static void *spin(void *unused) { for (;;) spins++; return unused; }
+static void *crash(void *unused) { __builtin_trap(); return unused; }
+static void *add(void *n) { own += (long)n; return (void *)own; }
+static void *(*const bodies[])(void *) = {wait_open, spin, crash};
+/* Starts threads until it has n; the number of those, or a negative error. */
+long start(long body, long n) {
+    for (long i = 0; i < n; i++) {
+        pthread_t thread;
+        int error = pthread_create(&thread, NULL, bodies[body], NULL);
+        if (error) return i ? i : -error;
+        pthread_detach(thread);
+    }
+    return n;
+}
+void let_go(void) { pthread_mutex_lock(&mutex); open_gate = 1; pthread_cond_broadcast(&condition); pthread_mutex_unlock(&mutex); }
+long sum(long n) {
+    pthread_t threads[8];
+    long total = 0;
+    for (long i = 0; i < n; i++) if (pthread_create(&threads[i], NULL, add, (void *)i)) return -1;
+    for (long i = 0; i < n; i++) { void *result; pthread_join(threads[i], &result); total += (long)result; }
+    return total;
+}
+static int leave(void *unused) { for (;;) syscall(SYS_exit, 0); return unused != 0; }
+static long place[16];
+static struct { int (*function)(void *); void *argument; void *thread_pointer; } begin = {leave, 0, place};
+static const long thread_flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+long forge(long without, long number, long clear) {
+    long result = syscall(SYS_clone, thread_flags & ~without, &begin, number ? number : (long)&place[8], clear, 0);
+    return result < 0 ? -errno : 1;
+}
+"#;
+
+static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("void host(long)").module());
+
+type Nullary = extern "C" fn() -> i64;
+type Unary = extern "C" fn(i64) -> i64;
+type Binary = extern "C" fn(i64, i64) -> i64;
+
+fn domain(options: DomainOptions) -> Domain {
+    Domain::new(&MODULE, options.memory_limit(256 << 20)).expect("a domain")
+}
+
+/// Waits until so many threads have a place in the domain.
+fn until_threads(domain: &Domain, threads: u32) {
+    while domain.usage().threads != threads {
+        std::thread::yield_now();
+    }
+}
+
+/// All 64 at once, each with storage of its own.
+#[test]
+fn as_many_threads_as_slots_have_storage_of_their_own() {
+    let domain = domain(DomainOptions::new());
+    let add_own = domain.bind::<Unary>("add_own").unwrap();
+    let last_error = domain.bind::<Nullary>("last_error").unwrap();
+    assert_eq!(add_own.call(0).unwrap(), 5);
+    let together = Barrier::new(63);
+    std::thread::scope(|scope| {
+        let one = |n: i64| {
+            assert_eq!(add_own.call(n).unwrap(), 5 + n);
+            together.wait();
+            assert_eq!(add_own.call(n).unwrap(), 5 + 2 * n);
+            assert_eq!(last_error.call().unwrap(), n);
+            together.wait();
+        };
+        for n in 1..64 {
+            scope.spawn(move || one(n));
+        }
+    });
+    // A scope does not wait for what its threads do at their very end.
+    until_threads(&domain, 1);
+    assert_eq!(add_own.call(0).unwrap(), 5, "the first thread's");
+    assert_eq!(domain.usage().calls, 0);
+}
+
+/// A host thread that ends in a host function leaves no call, no place and no lock behind.
+#[test]
+fn a_thread_may_end_in_a_host_function() {
+    let _patience = patience("a thread that ends in a host function");
+    let domain = domain(DomainOptions::new().exclusive(None).gate("host", host_sys::thread_exit()));
+    let call_host = domain.bind::<Unary>("call_host").unwrap();
+    let last_error = domain.bind::<Nullary>("last_error").unwrap();
+    for n in 1..100 {
+        let call_host = &call_host;
+        let ended = host_sys::on_plain_thread(move || panic!("returned: {:?}", call_host.call(n)));
+        assert_eq!(ended, n as u64);
+    }
+    assert_eq!((domain.usage().threads, domain.usage().calls), (1, 0));
+    assert_eq!(last_error.call().unwrap(), 0, "the domain goes on");
+}
+
+#[test]
+fn a_fork_in_a_host_function_is_refused_in_the_child() {
+    let inner = domain(DomainOptions::new());
+    let add_own = inner.bind::<Unary>("add_own").unwrap();
+    let add = add_own.clone();
+    let host = HostFunction::new(move |_: &Domain, n: i64| {
+        let refused = host_sys::in_fork(|| matches!(add.call(n), Err(CallError::Forked)));
+        assert!(refused, "the child entered");
+    });
+    let domain = domain(DomainOptions::new().gate("host", host));
+    assert_eq!(domain.bind::<Unary>("call_host").unwrap().call(4).unwrap(), 4, "the parent goes on");
+    assert_eq!(add_own.call(1).unwrap(), 6);
+}
+
+#[test]
+fn modules_start_threads_if_the_host_allows_them() {
+    let _patience = patience("threads of a module");
+    let allowed = domain(DomainOptions::new().own_threads(8));
+    let sum = allowed.bind::<Unary>("sum").unwrap();
+    assert_eq!(sum.call(8).unwrap(), 8 * 5 + 28, "each has storage of its own");
+    assert_eq!(sum.call(3).unwrap(), 3 * 5 + 3);
+    until_threads(&allowed, 1);
+    let forbidden = domain(DomainOptions::new());
+    assert_eq!(forbidden.bind::<Binary>("start").unwrap().call(0, 1).unwrap(), -i64::from(libc::EAGAIN));
+    let error = Domain::new(&MODULE, DomainOptions::new().thread_limit(4).own_threads(4)).err();
+    assert!(error.expect("no place for the host").to_string().contains("fewer than the thread limit"));
+}
+
+#[test]
+fn threads_of_modules_are_counted() {
+    let _patience = patience("threads of a module");
+    let mut domain = domain(DomainOptions::new().own_threads(3));
+    let start = domain.bind::<Binary>("start").unwrap();
+    assert_eq!(start.call(0, 5).unwrap(), 3);
+    assert_eq!(domain.usage().threads, 4);
+    while domain.usage().calls != 3 {
+        std::thread::yield_now();
+    }
+    assert_eq!(start.call(0, 1).unwrap(), -i64::from(libc::EAGAIN));
+    drop(start);
+    assert!(matches!(domain.reset(), Err(ResetError::InUse(_))), "somebody is inside");
+    domain.bind::<extern "C" fn()>("let_go").unwrap().call().unwrap();
+    until_threads(&domain, 1);
+    while domain.reset().is_err() {
+        std::thread::yield_now();
+    }
+    assert_eq!(domain.bind::<Binary>("start").unwrap().call(0, 3).unwrap(), 3, "as new");
+}
+
+/// Asleep and in a loop.
+#[test]
+fn a_kill_and_the_end_of_the_handle_end_threads_of_the_module() {
+    let _patience = patience("threads of a killed domain");
+    for (body, by_drop) in [(0, false), (1, false), (0, true), (1, true)] {
+        let domain = domain(DomainOptions::new().own_threads(3).name(format!("end{body}{by_drop}")));
+        let name = format!("lockgate-end{body}{by_drop}");
+        assert_eq!(domain.bind::<Binary>("start").unwrap().call(body, 3).unwrap(), 3);
+        assert_eq!(threads_named(&name), 3);
+        if by_drop {
+            drop(domain);
+        } else {
+            domain.kill();
+            until_threads(&domain, 1);
+        }
+        while threads_named(&name) > 0 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Threads of this process with this name, of which the kernel keeps 15 bytes.
+fn threads_named(name: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("/proc is mounted").flatten();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|found| found.trim_end() == &name[..name.len().min(15)]).count()
+}
+
+#[test]
+fn a_fault_of_a_modules_thread_ends_the_domain() {
+    let _patience = patience("a domain whose thread crashes");
+    let domain = domain(DomainOptions::new().own_threads(2));
+    let start = domain.bind::<Binary>("start").unwrap();
+    start.call(1, 1).unwrap();
+    // The thread may be quicker than the call that starts it.
+    let _ = start.call(2, 1);
+    while domain.usage().threads > 1 {
+        std::thread::yield_now();
+    }
+    let refused = start.call(2, 1);
+    assert!(matches!(refused, Err(CallError::Killed(_))), "{refused:?}");
+}
+
+/// The system call by hand: flags of a process, words outside the domain.
+#[test]
+fn forged_clones_reach_nothing() {
+    let _patience = patience("a forged clone");
+    let domain = domain(DomainOptions::new().own_threads(4));
+    let forge = domain.bind::<extern "C" fn(i64, i64, i64) -> i64>("forge").unwrap();
+    let secret = Box::new([u32::MAX; 2]);
+    let at = &raw const *secret as i64;
+    for flag in [libc::CLONE_THREAD, libc::CLONE_VM, libc::CLONE_PARENT_SETTID, libc::CLONE_CHILD_CLEARTID] {
+        assert_eq!(forge.call(flag.into(), 0, 0).unwrap(), -i64::from(libc::ENOSYS), "{flag:#x}");
+    }
+    let header = domain.base() as i64 + lockgate_abi::header::W as i64;
+    for number in [header, domain.base() as i64 + 8] {
+        assert_eq!(forge.call(0, number, 0).unwrap(), -i64::from(libc::EFAULT));
+    }
+    for clear in [0, 1, header, at, i64::MIN] {
+        assert_eq!(forge.call(0, 0, clear).unwrap(), 1);
+    }
+    until_threads(&domain, 1);
+    assert_eq!(*secret, [u32::MAX; 2]);
+    assert_eq!(domain.bind::<Unary>("sum").unwrap().call(2).unwrap(), 11, "the domain goes on");
+}
