@@ -169,10 +169,21 @@ pub(crate) fn flags(shape: &Shape) -> u32 {
     flags
 }
 
-/// The proxy of `shape`.
-pub(super) fn proxy(shape: &Shape) -> Emitted {
+/// The instruction that proxies read a window's base with, through gs. It faults where gs points nowhere.
+pub(super) const WINDOW_CHECK: [u8; 9] = {
+    let [a, b, c, d] = HEADER_W.to_le_bytes();
+    [0x65, 0x4c, 0x39, 0x14, 0x25, a, b, c, d]
+};
+const HEADER_W: i32 = lockgate_abi::header::W as i32;
+
+/// Most bytes that a near jump spans, with room for the proxy itself.
+const NEAR: usize = (1 << 31) - (1 << 20);
+
+/// The proxy of `shape`, to lie at `address`. Wherever that is, it takes no more bytes than at 0.
+pub(super) fn proxy(shape: &Shape, address: usize) -> Emitted {
     let mut e = Emitter {
-        ops: VecAssembler::new(0),
+        ops: VecAssembler::new(address),
+        near: address.abs_diff(thread_sys::enter_address()) < NEAR,
         parts: Vec::new(),
         duties: Duties::of(shape),
         shape,
@@ -206,6 +217,8 @@ struct Emitter<'a> {
     parts: Vec<(usize, &'static str)>,
     duties: Duties,
     shape: &'a Shape,
+    /// The library's text can be reached by a direct jump.
+    near: bool,
     /// Offset of threads' blocks from fs.
     block: i32,
     /// Callee-saved registers that the way in has changed.
@@ -525,8 +538,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Publishes the record: from here on a fault is the callee's. gs is compared with the hardware (R19), and written
-    /// only if it is another window's.
+    /// Publishes the record: from here on a fault is the callee's. What gs really is decides whether it is written (R19): the
+    /// word read through it, in the header that no module can write, is the window's base only if gs points to it.
     fn enter(&mut self) {
         let (top, enter) =
             (self.field(offset_of!(ThreadBlock, top)), self.field(offset_of!(ThreadBlock, enter)));
@@ -536,8 +549,8 @@ impl Emitter<'_> {
         );
         match self.shape.caller {
             Caller::Host => code!(self
-                ; rdgsbase r10
-                ; cmp r10, [r11 + WINDOW]
+                ; mov r10, [r11 + WINDOW]
+                ; gs cmp [HEADER_W], r10
                 ; jne ->window
                 ; ->entered:
             ),
@@ -565,8 +578,12 @@ impl Emitter<'_> {
             ; mov rsp, rax
             ; xor eax, eax
             ; xor r10d, r10d // the host's addresses stay its own (R24)
-            ; fs jmp QWORD [enter]
         );
+        if self.near {
+            code!(self ; jmp extern thread_sys::enter_address());
+        } else {
+            code!(self ; fs jmp QWORD [enter]);
+        }
     }
 
     /// The caller's processor state, as it had it (R17).
@@ -884,7 +901,6 @@ impl Emitter<'_> {
         self.part("another window");
         code!(self
             ; ->window:
-            ; mov r10, [r11 + WINDOW]
             ; wrgsbase r10
             ; jmp ->entered
         );

@@ -210,8 +210,10 @@ impl Proxy {
         if let Some(known) = proxies.get(&shape) {
             return Ok(known.clone());
         }
-        let emitted = emit::proxy(&shape);
-        let code = Code::new(&emitted.bytes)?;
+        let length = emit::proxy(&shape, 0).bytes.len();
+        let mut code = Code::new(length)?;
+        let emitted = emit::proxy(&shape, code.address());
+        code.fill(&emitted.bytes);
         let proxy = Arc::new(Proxy {
             enter: code.address() + emitted.enter,
             leave: code.address() + emitted.leave,

@@ -24,6 +24,12 @@ const STACK_RESERVE: u64 = 128 << 10;
 
 unsafe extern "C" {
     fn lockgate_thread_block() -> *mut c_void;
+    fn lockgate_enter();
+}
+
+/// Where proxies enter domains.
+pub(crate) fn enter_address() -> usize {
+    lockgate_enter as *const () as usize
 }
 
 /// The calling thread's block.
