@@ -360,8 +360,8 @@ impl Emitter<'_> {
         );
     }
 
-    /// A callee that is trusted to keep callee-saved registers finds the caller's in them: those that the proxy itself
-    /// has used come back from the frame.
+    /// A callee finds the caller's values in callee-saved registers, unless they are a secret: those that the proxy itself
+    /// has used come back from the frame, so that nothing of the host's shows (R24) and a trusted callee can keep them.
     fn keep_registers(&mut self) {
         self.part("frame");
         for (register, place) in SAVED {
@@ -559,7 +559,7 @@ impl Emitter<'_> {
                 ; wrgsbase r10
             ),
         }
-        if !self.duties.restore {
+        if !self.duties.hide_in_all {
             self.keep_registers();
         }
         self.hide_vectors(self.duties.hide_in, self.duties.hide_in_all, self.shape.arguments.vectors);

@@ -401,3 +401,10 @@ pub fn with_x87_control(control: u16, work: impl FnOnce()) {
         core::arch::asm!("fldcw [{o}]", o = in(reg) &own);
     }
 }
+
+/// Gives this thread the control words of a new one.
+pub fn reset_cpu_state() {
+    let mxcsr = 0x1f80_u32;
+    // SAFETY: what Rust expects.
+    unsafe { core::arch::asm!("fninit", "ldmxcsr [{m}]", m = in(reg) &mxcsr) };
+}

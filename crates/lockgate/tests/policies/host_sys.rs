@@ -1,0 +1,208 @@
+//! The host's end of the attacks: calls with chosen values in every register, and what they hold afterwards.
+use std::mem::offset_of;
+
+/// Registers before or after a call.
+#[repr(C)]
+#[derive(Clone)]
+pub struct Registers {
+    /// rax rcx rdx rbx rbp rsi rdi r8–r15.
+    general: [u64; 15],
+    masks: [u64; 8],
+    mmx: [u64; 8],
+    mxcsr: u64,
+    vectors: [[u64; 8]; 32],
+}
+
+/// One 64-bit part of [`Registers`].
+#[derive(Debug, Clone, Copy)]
+pub enum Place {
+    General(usize),
+    /// Register, and which of its eight words.
+    Vector(usize, usize),
+    Mask(usize),
+    Mmx(usize),
+    Mxcsr,
+}
+
+impl Registers {
+    /// Zeros, and the usual MXCSR.
+    pub fn new() -> Registers {
+        Registers { general: [0; 15], masks: [0; 8], mmx: [0; 8], mxcsr: 0x1f80, vectors: [[0; 8]; 32] }
+    }
+
+    pub fn with(mut self, place: Place, value: u64) -> Registers {
+        *match place {
+            Place::General(n) => &mut self.general[n],
+            Place::Vector(n, word) => &mut self.vectors[n][word],
+            Place::Mask(n) => &mut self.masks[n],
+            Place::Mmx(n) => &mut self.mmx[n],
+            Place::Mxcsr => &mut self.mxcsr,
+        } = value;
+        self
+    }
+
+    pub fn get(&self, place: Place) -> u64 {
+        match place {
+            Place::General(n) => self.general[n],
+            Place::Vector(n, word) => self.vectors[n][word],
+            Place::Mask(n) => self.masks[n],
+            Place::Mmx(n) => self.mmx[n],
+            Place::Mxcsr => self.mxcsr,
+        }
+    }
+}
+
+/// True if there are zmm and 64-bit mask registers.
+pub fn avx512() -> bool {
+    is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512dq")
+}
+
+/// Calls `function`, a binding's pointer, with `before` in the registers; what they hold afterwards.
+pub fn probe(function: *const (), before: &Registers) -> Registers {
+    let mut after = Registers::new();
+    // SAFETY: every function here is a binding's; the probe keeps what the ABI says, whatever it finds.
+    unsafe { test_probe(function, before, &mut after, u64::from(avx512())) };
+    after
+}
+
+/// Leaves `value` in every register that a function may change.
+pub fn litter(value: u64) {
+    // SAFETY: all that is changed is said.
+    unsafe {
+        core::arch::asm!(
+            "vmovq xmm0, {v}", "vpbroadcastq ymm0, xmm0",
+            "vmovdqa ymm1, ymm0", "vmovdqa ymm2, ymm0", "vmovdqa ymm3, ymm0", "vmovdqa ymm4, ymm0", "vmovdqa ymm5, ymm0",
+            "vmovdqa ymm6, ymm0", "vmovdqa ymm7, ymm0", "vmovdqa ymm8, ymm0", "vmovdqa ymm9, ymm0", "vmovdqa ymm10, ymm0",
+            "vmovdqa ymm11, ymm0", "vmovdqa ymm12, ymm0", "vmovdqa ymm13, ymm0", "vmovdqa ymm14, ymm0", "vmovdqa ymm15, ymm0",
+            "mov r8, {v}", "mov r9, {v}",
+            v = in(reg) value, out("r8") _, out("r9") _,
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+        );
+        if avx512() {
+            test_litter(value);
+        }
+    }
+}
+
+unsafe extern "C" {
+    fn test_probe(function: *const (), before: *const Registers, after: *mut Registers, avx512: u64);
+    fn test_litter(value: u64);
+}
+
+core::arch::global_asm!(
+    "
+    .globl test_litter
+test_litter:
+    .irp n,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    vpbroadcastq %rdi,%zmm\\n
+    .endr
+    .irp n,0,1,2,3,4,5,6,7
+    kmovq %rdi,%k\\n
+    .endr
+    ret
+
+    .globl test_probe
+test_probe: # rdi function, rsi before, rdx after, rcx whether there is AVX-512
+    push %rbx
+    push %rbp
+    push %r12
+    push %r13
+    push %r14
+    push %r15
+    sub $40,%rsp
+    mov %rdi,(%rsp)
+    mov %rdx,8(%rsp)
+    mov %rcx,16(%rsp)
+    stmxcsr 24(%rsp)
+    test %ecx,%ecx
+    jz 1f
+    .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    vmovups {VECTORS}+64*\\n(%rsi),%zmm\\n
+    .endr
+    .irp n,0,1,2,3,4,5,6,7
+    kmovq {MASKS}+8*\\n(%rsi),%k\\n
+    .endr
+    jmp 2f
+1:
+    .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vmovups {VECTORS}+64*\\n(%rsi),%ymm\\n
+    .endr
+2:
+    .irp n,0,1,2,3,4,5,6,7
+    movq {MMX}+8*\\n(%rsi),%mm\\n
+    .endr
+    emms
+    ldmxcsr {MXCSR}(%rsi)
+    mov (%rsi),%rax
+    mov 8(%rsi),%rcx
+    mov 16(%rsi),%rdx
+    mov 24(%rsi),%rbx
+    mov 32(%rsi),%rbp
+    mov 48(%rsi),%rdi
+    mov 56(%rsi),%r8
+    mov 64(%rsi),%r9
+    mov 72(%rsi),%r10
+    mov 80(%rsi),%r11
+    mov 88(%rsi),%r12
+    mov 96(%rsi),%r13
+    mov 104(%rsi),%r14
+    mov 112(%rsi),%r15
+    mov 40(%rsi),%rsi
+    call *(%rsp)
+
+    mov %rax,32(%rsp)
+    mov 8(%rsp),%rax
+    mov %rcx,8(%rax)
+    mov %rdx,16(%rax)
+    mov %rbx,24(%rax)
+    mov %rbp,32(%rax)
+    mov %rsi,40(%rax)
+    mov %rdi,48(%rax)
+    mov %r8,56(%rax)
+    mov %r9,64(%rax)
+    mov %r10,72(%rax)
+    mov %r11,80(%rax)
+    mov %r12,88(%rax)
+    mov %r13,96(%rax)
+    mov %r14,104(%rax)
+    mov %r15,112(%rax)
+    mov 32(%rsp),%rcx
+    mov %rcx,(%rax)
+    stmxcsr {MXCSR}(%rax)
+    ldmxcsr 24(%rsp)
+    fninit
+    .irp n,0,1,2,3,4,5,6,7
+    movq %mm\\n,{MMX}+8*\\n(%rax)
+    .endr
+    emms
+    cmpl $0,16(%rsp)
+    jz 1f
+    .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    vmovups %zmm\\n,{VECTORS}+64*\\n(%rax)
+    .endr
+    .irp n,0,1,2,3,4,5,6,7
+    kmovq %k\\n,{MASKS}+8*\\n(%rax)
+    .endr
+    jmp 2f
+1:
+    .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vmovups %ymm\\n,{VECTORS}+64*\\n(%rax)
+    .endr
+2:
+    vzeroupper
+    add $40,%rsp
+    pop %r15
+    pop %r14
+    pop %r13
+    pop %r12
+    pop %rbp
+    pop %rbx
+    ret
+    ",
+    VECTORS = const offset_of!(Registers, vectors),
+    MASKS = const offset_of!(Registers, masks),
+    MMX = const offset_of!(Registers, mmx),
+    MXCSR = const offset_of!(Registers, mxcsr),
+    options(att_syntax)
+);

@@ -1,0 +1,151 @@
+//! What small arguments and results leave unused of their registers.
+use super::classes::SECRET;
+use super::common::Guest;
+use super::host_sys::{Place, Registers, probe};
+use super::{PRESETS, around, bind, client, link};
+use lockgate::{Domain, Policy, Properties};
+
+const RAX: Place = Place::General(0);
+const RDI: Place = Place::General(6);
+
+/// A call by the host: what the probe finds.
+type Probe = fn(&Domain, &str, Policy, &Registers) -> Registers;
+
+/// The probe of a function type.
+macro_rules! through {
+    ($($function:tt)*) => {
+        |domain, name, policy, before| {
+            let function = bind::<extern "C" fn $($function)*>(domain, name, policy);
+            probe(function.as_ptr(), &Registers::new()); // the thread is admitted
+            probe(function.as_ptr(), before)
+        }
+    };
+}
+
+/// A type in C, calls with one argument or one result of it, and what a value of it leaves of the secret.
+const INTEGERS: [(&str, Probe, Probe, u64); 7] = [
+    ("unsigned char", through!((u8) -> u64), through!(() -> u8), SECRET as u8 as u64),
+    ("signed char", through!((i8) -> u64), through!(() -> i8), SECRET as i8 as u32 as u64),
+    ("unsigned short", through!((u16) -> u64), through!(() -> u16), SECRET as u16 as u64),
+    ("short", through!((i16) -> u64), through!(() -> i16), SECRET as i16 as u32 as u64),
+    ("int", through!((i32) -> u64), through!(() -> i32), SECRET as u32 as u64),
+    ("unsigned", through!((u32) -> u64), through!(() -> u32), SECRET as u32 as u64),
+    ("long", through!((i64) -> u64), through!(() -> i64), SECRET),
+];
+
+/// The same in a vector register: bits 0–63; nothing is left of the others.
+const FLOATS: [(&str, Probe, Probe, u64); 2] = [
+    ("float", through!((f32) -> u64), through!(() -> f32), SECRET as u32 as u64),
+    ("double", through!((f64) -> u64), through!(() -> f64), SECRET),
+];
+
+/// How to read three parts of ymm0, and where the probe has them.
+const PARTS: [(&str, &str, Place); 3] = [
+    ("low", "vmovq %xmm0,%rax", Place::Vector(0, 0)),
+    ("high", "vpextrq $1,%xmm0,%rax", Place::Vector(0, 1)),
+    ("upper", "vextracti128 $1,%ymm0,%xmm0\n vmovq %xmm0,%rax", Place::Vector(0, 2)),
+];
+
+fn plant_rdi() -> String {
+    format!("movabs ${SECRET:#x},%rdi")
+}
+
+fn plant_ymm0() -> String {
+    format!("movabs ${SECRET:#x},%rax\n vmovq %rax,%xmm0\n vpbroadcastq %xmm0,%ymm0")
+}
+
+/// A callee that shows its arguments and leaves too much in its results.
+fn server() -> Domain {
+    let see = |(part, read, _): (&str, &str, Place)| format!("function see_{part}\n {read}\n ret\n");
+    let leave = format!(
+        "function leave_rax\n movabs ${SECRET:#x},%rax\n ret\nfunction leave_ymm0\n {}\n ret\n",
+        plant_ymm0()
+    );
+    Guest::assembly(&format!("function see_rdi\n mov %rdi,%rax\n ret\n{leave}{}", PARTS.map(see).concat()))
+        .domain()
+}
+
+/// What of `name`'s secret goes from one domain to another: `before` and `after` around its call by `prototype`.
+fn across(server: &Domain, prototype: &str, name: &str, policy: Policy, before: &str, after: &str) -> u64 {
+    let client = client(&around("use", before, after), prototype);
+    link(&client, server, "server", name, policy);
+    let function = bind::<extern "C" fn() -> u64>(&client, "use", Policy::MUTUAL_TRUST);
+    function.call().unwrap();
+    function.call().unwrap()
+}
+
+/// Checks what is left of the secret: the value alone if `hidden`, all of it under mutual trust.
+fn check(what: &str, policy: Policy, hidden: Properties, found: u64, value: u64) {
+    if hidden.contains(Properties::REGISTER_CONFIDENTIALITY) {
+        assert_eq!(found, value, "{policy}: {what}: more than the value shows, or less");
+    } else if policy == Policy::MUTUAL_TRUST {
+        assert_eq!(found, SECRET, "{policy}: {what} is trimmed, though nobody asks for it");
+    }
+}
+
+/// Red if `trim` does nothing on the way in.
+#[test]
+fn arguments_show_no_more_than_their_value() {
+    let server = server();
+    let secret = Registers::new().with(RDI, SECRET);
+    for policy in PRESETS {
+        for (name, see, _, value) in INTEGERS {
+            let seen = see(&server, "see_rdi", policy, &secret).get(RAX);
+            check(name, policy, policy.client, seen, value);
+            let prototype = format!("long server({name})");
+            let seen = across(&server, &prototype, "see_rdi", policy, &plant_rdi(), "");
+            check(&format!("{name} of a domain"), policy, policy.client, seen, value);
+        }
+    }
+}
+
+/// Red if vector registers that carry arguments stay whole.
+#[test]
+fn floating_point_arguments_show_no_more_than_their_value() {
+    let server = server();
+    for policy in PRESETS {
+        for (name, see, _, low) in FLOATS {
+            for ((part, _, place), value) in PARTS.into_iter().zip([low, 0, 0]) {
+                let (what, function) = (format!("{name}, {part}"), format!("see_{part}"));
+                let seen = see(&server, &function, policy, &Registers::new().with(place, SECRET)).get(RAX);
+                check(&what, policy, policy.client, seen, value);
+                let prototype = format!("long server({name})");
+                let seen = across(&server, &prototype, &function, policy, &plant_ymm0(), "");
+                check(&format!("{what}, of a domain"), policy, policy.client, seen, value);
+            }
+        }
+    }
+}
+
+/// Red if `trim` does nothing on the way out.
+#[test]
+fn results_show_no_more_than_their_value() {
+    let server = server();
+    for policy in PRESETS {
+        for (name, _, leave, value) in INTEGERS {
+            let found = leave(&server, "leave_rax", policy, &Registers::new()).get(RAX);
+            check(name, policy, policy.server, found, value);
+            let prototype = format!("{name} server(void)");
+            let found = across(&server, &prototype, "leave_rax", policy, "", "");
+            check(&format!("{name} for a domain"), policy, policy.server, found, value);
+        }
+    }
+}
+
+/// Red if vector registers that carry results stay whole.
+#[test]
+fn floating_point_results_show_no_more_than_their_value() {
+    let server = server();
+    for policy in PRESETS {
+        for (name, _, leave, low) in FLOATS {
+            for ((part, read, place), value) in PARTS.into_iter().zip([low, 0, 0]) {
+                let what = format!("{name}, {part}");
+                let found = leave(&server, "leave_ymm0", policy, &Registers::new()).get(place);
+                check(&what, policy, policy.server, found, value);
+                let prototype = format!("{name} server(void)");
+                let found = across(&server, &prototype, "leave_ymm0", policy, "", read);
+                check(&format!("{what}, for a domain"), policy, policy.server, found, value);
+            }
+        }
+    }
+}
