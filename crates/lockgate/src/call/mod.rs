@@ -14,6 +14,8 @@ pub(crate) mod exclusive_sys;
 mod gate_asm;
 mod gate_sys;
 pub(crate) mod layout;
+#[cfg(test)]
+mod listing_tests;
 mod proxy_asm;
 pub(crate) mod shape;
 pub(crate) mod signals_sys;
