@@ -5,7 +5,7 @@
 //! under its name: `lockgate inspect --proxy` shows them.
 //!
 //! Registers on the way in: r11 the binding; r10 the innermost record, then the new one; rax control rsp of the entry; rbx,
-//! rbp, r12–r15 free once the frame holds them. Arguments stay where they are. On the way out: r10 the record, r11 the
+//! rbp, r12–r15 free once the frame holds them; at a crossing, r15 the callee's window. Arguments stay where they are. On the way out: r10 the record, r11 the
 //! binding, rsp the frame; results stay in rax, rdx, xmm0, xmm1.
 use super::layout::*;
 use super::shape::{Caller, Facts, Fill, Shape};
@@ -54,7 +54,9 @@ offsets! {
     GATE_CONTROL = GateRecord.control;
     GATE_SLOT = GateRecord.slot;
     GATE_ENTRY = GateRecord.entry;
+    GATE_WINDOW = GateRecord.rbx;
     CONTEXT = GateEntry.context;
+    ENTRY_WINDOW = GateEntry.function;
     STACK_DISTANCE = GateEntry.stack_distance;
     WINDOW = BindingHeader.window;
     TARGET = BindingHeader.target;
@@ -74,8 +76,9 @@ const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 const RBX: u8 = 3;
 const RBP: u8 = 5;
 const R12: u8 = 12;
+const R15: u8 = 15;
 /// Callee-saved registers and their places in the frame.
-const SAVED: [(u8, i32); 6] = [(15, 8), (14, 16), (13, 24), (R12, 32), (RBX, 40), (RBP, 48)];
+const SAVED: [(u8, i32); 6] = [(R15, 8), (14, 16), (13, 24), (R12, 32), (RBX, 40), (RBP, 48)];
 /// rax rdx.
 const RESULTS: [u8; 2] = [0, 2];
 
@@ -280,14 +283,17 @@ impl Emitter<'_> {
             ; mov rsp, [r10 + HOST]
             ; mov QWORD [r10 + STEP + KIND], GATE as i32
             ; mov [r10 + STEP + GATE_ENTRY], r11
-            ; mov r11, [r11 + CONTEXT]
             ; sub rsp, 8
         );
         self.frame();
         self.part("caller's gate");
-        self.uses(&[RBX, RBP]);
+        self.uses(&[RBX, RBP, R15]);
         code!(self
+            ; mov r15, [r11 + ENTRY_WINDOW]
+            ; mov r11, [r11 + CONTEXT]
             ; mov rbx, [r10 + BINDING]
+            ; mov rax, [rbx + WINDOW]
+            ; mov [r10 + STEP + GATE_WINDOW], rax
             ; mov ebx, [rbx + SLOT]
             ; fs add rbx, [slots]
             ; mov rax, [rbx]
@@ -555,8 +561,7 @@ impl Emitter<'_> {
                 ; ->entered:
             ),
             Caller::Domain(_) => code!(self
-                ; mov r10, [r11 + WINDOW]
-                ; wrgsbase r10
+                ; wrgsbase r15
             ),
         }
         if !self.duties.hide_in_all {
@@ -747,7 +752,7 @@ impl Emitter<'_> {
             ; mov rdi, [r10 - STEP + GATE_SLOT]
             ; mov [rsi], rdi
             ; xor esi, esi // the host's addresses stay its own (R24)
-            ; mov rcx, [rcx + WINDOW]
+            ; mov rcx, [r10 - STEP + GATE_WINDOW]
             ; wrgsbase rcx
         );
         self.restore_registers();
