@@ -210,7 +210,7 @@ fn clears(instruction: &Instruction) -> bool {
 #[test]
 fn every_part_is_asked_for() {
     for shape in shapes() {
-        for (_, name) in emit::proxy(&shape).parts {
+        for (_, name) in emit::proxy(&shape, 0).parts {
             let (_, asked) =
                 PARTS.iter().find(|(part, _)| *part == name).unwrap_or_else(|| panic!("{name}?"));
             assert!(asked(&shape), "nobody asks for {name:?} in {shape:?}");
@@ -222,7 +222,7 @@ fn every_part_is_asked_for() {
 #[test]
 fn instructions_are_in_parts_of_their_kind() {
     for shape in shapes() {
-        for (instruction, part) in instructions(&emit::proxy(&shape)) {
+        for (instruction, part) in instructions(&emit::proxy(&shape, 0)) {
             if let Some(homes) = home(&instruction) {
                 assert!(homes.contains(&part), "{instruction} is in {part:?} of {shape:?}");
             }
@@ -248,7 +248,7 @@ fn presets_have_their_parts_and_no_others() {
     const STATE: [&str; 3] = ["x87", "mxcsr", "upper halves"];
     const SAVED: [&str; 1] = ["callee-saved registers"];
     let parts = |callee, policy| {
-        emit::proxy(&shape(Caller::Host, callee, policy))
+        emit::proxy(&shape(Caller::Host, callee, policy), 0)
             .parts
             .into_iter()
             .map(|(_, name)| name)
