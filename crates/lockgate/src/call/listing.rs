@@ -35,7 +35,7 @@ impl ProxyCode {
         })?;
         let caller = caller.map_or(Caller::Host, |module| Caller::Domain(Facts::of(module.report())));
         let shape = Shape::new(caller, Facts::of(callee.report()), policy, signature, &plan);
-        Ok(ProxyCode { emitted: emit::proxy(&shape), block: thread_sys::block_offset() })
+        Ok(ProxyCode { emitted: emit::proxy(&shape, 0), block: thread_sys::block_offset() })
     }
 
     /// The code, as if it lay at address 0.
