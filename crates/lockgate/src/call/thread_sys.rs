@@ -346,7 +346,8 @@ pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
 
 /// Makes the call in progress fail with `error` before it begins.
 pub(crate) fn refuse(error: CallError) {
-    REFUSED.with(|r| r.set(Some(error)));
+    // Gone when the thread ends, while modules clean up behind it: nobody asks why then.
+    let _ = REFUSED.try_with(|r| r.set(Some(error)));
     // SAFETY: our own block.
     unsafe { (*block()).status = STATUS_REFUSED };
 }
@@ -383,7 +384,7 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
         let state = (*block).state.as_ref();
         (state.and_then(|state| (*state.fault.get()).take()), state)
     };
-    if let Some(refused) = REFUSED.with(Cell::take) {
+    if let Ok(Some(refused)) = REFUSED.try_with(Cell::take) {
         return refused;
     }
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
