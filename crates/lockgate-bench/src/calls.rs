@@ -5,6 +5,7 @@
 //! AVX-512 instructions, so that its proxies keep and clear all state there is. `calls.in_turn.<number>` goes through so many
 //! domains, one call each: every call changes the window, and many of them share the caches.
 
+use crate::gs_sys::write_gs_twice;
 use crate::interleave::{Side, interleave};
 use crate::preset::PRESETS;
 use crate::{Metric, Options, Pinned, objects};
@@ -81,6 +82,10 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
             Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
         }));
     }
+    sides.push(Side::repeated("calls.two_gs_writes", CALLS, || {
+        write_gs_twice();
+        Ok(())
+    }));
     sides.extend([
         Side::repeated("calls.host_to_domain.every_state", CALLS, || Ok(null_every_state.call(1)?)),
         Side::repeated("calls.host_to_domain.callback", CALLS, || Ok(call_back.call(callback.pointer(), 1)?)),

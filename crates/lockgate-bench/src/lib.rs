@@ -14,6 +14,7 @@ pub mod verify;
 
 mod child_sys;
 mod code_size;
+mod gs_sys;
 mod interleave;
 mod machine;
 mod metric;

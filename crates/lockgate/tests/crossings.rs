@@ -98,6 +98,21 @@ fn values_cross_in_every_shape_and_policy() {
     }
 }
 
+/// A thread's first call of a domain is admitted the slow way, which keeps all arguments. Each has a thread of its own.
+#[test]
+fn a_threads_first_call_of_a_domain_has_all_its_arguments() {
+    let server = server(DomainOptions::new().name("server"));
+    let client = client(&server, Policy::MUTUAL_TRUST, OnFailure::default());
+    let add = client.bind::<extern "C" fn(i64, i64) -> i64>("use_add").unwrap();
+    let many = client.bind::<extern "C" fn() -> i64>("use_many").unwrap();
+    let make = client.bind::<extern "C" fn(i64) -> i64>("use_make").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(add.call(20, 3).unwrap(), 23));
+        scope.spawn(|| assert_eq!(many.call().unwrap(), 1 + 4 + 9 + 16 + 25 + 36 + 49 + 64 + 85 + 100));
+        scope.spawn(|| assert_eq!(make.call(3).unwrap(), 37_041));
+    });
+}
+
 #[test]
 fn function_pointers_lead_into_other_domains() {
     let server = server(DomainOptions::new().name("server"));
@@ -230,6 +245,30 @@ fn an_exclusive_domain_that_stays_busy_refuses() {
             std::thread::yield_now();
         }
         assert!(matches!(one.call().unwrap_err(), CallError::Busy(_)));
+        server.kill();
+        assert!(inside.join().expect("no panic").is_err());
+    });
+}
+
+/// A thread that ends leaves a module's clean-up undone if the domain refuses it. The process goes on.
+#[test]
+fn a_thread_ends_while_a_domain_that_it_knows_is_busy() {
+    let options = DomainOptions::new().exclusive(Duration::from_millis(10));
+    let server =
+        Guest::c("long forever(void) { for (;;) __asm__ volatile(\"\"); } long one(void) { return 1; }")
+            .domain_with(options);
+    let forever = server.bind::<extern "C" fn() -> i64>("forever").unwrap();
+    let one = server.bind::<extern "C" fn() -> i64>("one").unwrap();
+    std::thread::scope(|scope| {
+        let ending = scope.spawn(|| {
+            assert_eq!(one.call().unwrap(), 1);
+            let inside = scope.spawn(|| forever.call());
+            while server.threads_inside() == 0 {
+                std::thread::yield_now();
+            }
+            inside
+        });
+        let inside = ending.join().expect("no panic");
         server.kill();
         assert!(inside.join().expect("no panic").is_err());
     });

@@ -219,11 +219,19 @@ fn r18_the_x87_environment_shows_nothing_of_the_host() {
     }
 }
 
-/// R19: gs is compared with the hardware: host code that changed it, between calls or in a host function, does no
-/// harm. Red if the proxy or the gate trusts a remembered value.
+/// R19: what counts is what gs is: host code that changed it, between calls or in a host function, does no harm,
+/// whether gs then points nowhere, to memory of the host's, to another window, or to one that is gone. Red if the
+/// proxy or the gate trusts a remembered value.
 #[test]
 fn r19_gs_is_compared_with_the_hardware() {
-    let meddle = HostFunction::new(|_: &Domain| host_sys::set_gs(0x1234_5000));
+    let host_memory = vec![0x55_u8; 1 << 20];
+    let other = Guest::c("int f(void) { return 0; }").domain();
+    let gone = Guest::c("int f(void) { return 0; }").domain().base();
+    let wrong = [0, 0x1234_5000, host_memory.as_ptr() as u64, other.base(), gone];
+    let round = std::sync::atomic::AtomicUsize::new(0);
+    let meddle = HostFunction::new(move |_: &Domain| {
+        host_sys::set_gs(wrong[round.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % wrong.len()]);
+    });
     let domain = Guest::c(
         "extern void host(void);
          static int n;
@@ -234,8 +242,11 @@ fn r19_gs_is_compared_with_the_hardware() {
     .gate("void host(void)")
     .domain_with(DomainOptions::new().gate("host", meddle));
     let count = domain.bind::<extern "C" fn() -> i32>("count").unwrap();
-    assert_eq!(count.call().unwrap(), 1);
-    host_sys::set_gs(0);
-    assert_eq!(count.call().unwrap(), 2);
-    assert_eq!(domain.bind::<extern "C" fn() -> i32>("meddle").unwrap().call().unwrap(), 4);
+    let meddle = domain.bind::<extern "C" fn() -> i32>("meddle").unwrap();
+    for (round, gs) in (0..).zip(wrong) {
+        assert_eq!(count.call().unwrap(), 4 * round + 1);
+        host_sys::set_gs(gs);
+        assert_eq!(count.call().unwrap(), 4 * round + 2, "{gs:#x}");
+        assert_eq!(meddle.call().unwrap(), 4 * round + 4, "{gs:#x}");
+    }
 }

@@ -2,12 +2,15 @@
 //!
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
 use super::layout::BindingHeader;
+use super::thread_sys;
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Code begins at multiples of this, bytes.
 const ALIGN: usize = 16;
@@ -32,17 +35,22 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Makes `bytes`, which must not depend on where they lie, executable.
+    /// A place for `length` bytes of code, full of traps.
     ///
     /// # Errors
     /// The kernel's, if there is no memory for code.
-    pub fn new(bytes: &[u8]) -> Result<Code, Errno> {
-        let length = bytes.len().next_multiple_of(ALIGN);
+    pub fn new(length: usize) -> Result<Code, Errno> {
+        let length = length.next_multiple_of(ALIGN);
         let code = Code { place: take(length)?, length };
-        let mut padded = bytes.to_vec();
-        padded.resize(length, TRAP);
-        code.write(&padded);
+        code.write(&vec![TRAP; length]);
         Ok(code)
+    }
+
+    /// Puts the code there. Nobody may run it before.
+    pub fn fill(&mut self, bytes: &[u8]) {
+        let mut padded = bytes.to_vec();
+        padded.resize(self.length, TRAP);
+        self.write(&padded);
     }
 
     /// Address of the first byte.
@@ -90,12 +98,37 @@ fn map() -> Result<Place, Errno> {
     let file = fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC | MemfdFlags::EXEC)
         .or_else(|_| fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC))?;
     fs::ftruncate(&file, CHUNK as u64)?;
-    let map = |access| {
-        // SAFETY: new mappings where the kernel likes; they live as long as the process.
-        unsafe { mm::mmap(std::ptr::null_mut(), CHUNK, access, MapFlags::SHARED, &file, 0) }
+    let map = |at: usize, access, flags| {
+        // SAFETY: new mappings that replace nothing; they live as long as the process.
+        unsafe { mm::mmap(at as *mut c_void, CHUNK, access, MapFlags::SHARED | flags, &file, 0) }
     };
-    let write = map(ProtFlags::READ | ProtFlags::WRITE)? as usize;
-    Ok(Place { write, run: map(ProtFlags::READ | ProtFlags::EXEC)? as usize })
+    let run = ProtFlags::READ | ProtFlags::EXEC;
+    // As near to the library's text as there is room, so that proxies reach it by direct jumps.
+    let near = near_text().find_map(|at| map(at, run, MapFlags::FIXED_NOREPLACE).ok());
+    let run = near.map_or_else(|| map(0, run, MapFlags::empty()), Ok)? as usize;
+    let place = Place { write: map(0, ProtFlags::READ | ProtFlags::WRITE, MapFlags::empty())? as usize, run };
+    let free = CHUNKS.iter().find(|chunk| chunk.load(Ordering::Relaxed) == 0).ok_or(Errno::NOMEM)?;
+    free.store(run, Ordering::Release);
+    Ok(place)
+}
+
+/// Addresses to try, the nearest first.
+fn near_text() -> impl Iterator<Item = usize> {
+    const STEP: usize = 16 << 20;
+    let text = thread_sys::enter_address() & !(STEP - 1);
+    (1..48).flat_map(move |steps| [text.saturating_sub(steps * STEP), text + steps * STEP])
+}
+
+/// Where code lies, for signal handlers; 0 where nothing does yet.
+static CHUNKS: [AtomicUsize; 1 << 12] = [const { AtomicUsize::new(0) }; 1 << 12];
+
+/// True if `address` is in code made here. Takes no lock.
+pub(super) fn contains(address: usize) -> bool {
+    CHUNKS
+        .iter()
+        .map(|chunk| chunk.load(Ordering::Acquire))
+        .take_while(|&chunk| chunk != 0)
+        .any(|chunk| (chunk..chunk + CHUNK).contains(&address))
 }
 
 /// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`.
@@ -111,7 +144,9 @@ impl Thunk {
         code[..2].copy_from_slice(&[0x49, 0xbb]);
         code[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
         code[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);
-        Code::new(&code).map(Thunk)
+        let mut thunk = Thunk(Code::new(code.len())?);
+        thunk.0.fill(&code);
+        Ok(thunk)
     }
 
     /// The code: a C function with the bound procedure's signature.

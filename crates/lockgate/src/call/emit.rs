@@ -5,7 +5,7 @@
 //! under its name: `lockgate inspect --proxy` shows them.
 //!
 //! Registers on the way in: r11 the binding; r10 the innermost record, then the new one; rax control rsp of the entry; rbx,
-//! rbp, r12–r15 free once the frame holds them. Arguments stay where they are. On the way out: r10 the record, r11 the
+//! rbp, r12–r15 free once the frame holds them; at a crossing, r15 the callee's window. Arguments stay where they are. On the way out: r10 the record, r11 the
 //! binding, rsp the frame; results stay in rax, rdx, xmm0, xmm1.
 use super::layout::*;
 use super::shape::{Caller, Facts, Fill, Shape};
@@ -16,6 +16,7 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, VecAssembler, dynasm as assemble};
 use std::mem::offset_of;
 
 /// A proxy's bytes, which may lie anywhere.
+#[derive(Clone)]
 pub(super) struct Emitted {
     pub bytes: Vec<u8>,
     /// Offset of the first instruction of a call.
@@ -54,7 +55,9 @@ offsets! {
     GATE_CONTROL = GateRecord.control;
     GATE_SLOT = GateRecord.slot;
     GATE_ENTRY = GateRecord.entry;
+    GATE_WINDOW = GateRecord.rbx;
     CONTEXT = GateEntry.context;
+    ENTRY_WINDOW = GateEntry.function;
     STACK_DISTANCE = GateEntry.stack_distance;
     WINDOW = BindingHeader.window;
     TARGET = BindingHeader.target;
@@ -75,8 +78,9 @@ const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 const RBX: u8 = 3;
 const RBP: u8 = 5;
 const R12: u8 = 12;
+const R15: u8 = 15;
 /// Callee-saved registers and their places in the frame.
-const SAVED: [(u8, i32); 6] = [(15, 8), (14, 16), (13, 24), (R12, 32), (RBX, 40), (RBP, 48)];
+const SAVED: [(u8, i32); 6] = [(R15, 8), (14, 16), (13, 24), (R12, 32), (RBX, 40), (RBP, 48)];
 /// rax rdx.
 const RESULTS: [u8; 2] = [0, 2];
 
@@ -170,10 +174,21 @@ pub(crate) fn flags(shape: &Shape) -> u32 {
     flags
 }
 
-/// The proxy of `shape`.
-pub(super) fn proxy(shape: &Shape) -> Emitted {
+/// The instruction that proxies read a window's base with, through gs. It faults where gs points nowhere.
+pub(super) const WINDOW_CHECK: [u8; 9] = {
+    let [a, b, c, d] = HEADER_W.to_le_bytes();
+    [0x65, 0x4c, 0x39, 0x14, 0x25, a, b, c, d]
+};
+const HEADER_W: i32 = lockgate_abi::header::W as i32;
+
+/// Most bytes that a near jump spans, with room for the proxy itself.
+const NEAR: usize = (1 << 31) - (1 << 20);
+
+/// The proxy of `shape`, to lie at `address`. Wherever that is, it takes no more bytes than at 0.
+pub(super) fn proxy(shape: &Shape, address: usize) -> Emitted {
     let mut e = Emitter {
-        ops: VecAssembler::new(0),
+        ops: VecAssembler::new(address),
+        near: address.abs_diff(thread_sys::enter_address()) < NEAR,
         parts: Vec::new(),
         duties: Duties::of(shape),
         shape,
@@ -207,6 +222,8 @@ struct Emitter<'a> {
     parts: Vec<(usize, &'static str)>,
     duties: Duties,
     shape: &'a Shape,
+    /// The library's text can be reached by a direct jump.
+    near: bool,
     /// Offset of threads' blocks from fs.
     block: i32,
     /// Callee-saved registers that the way in has changed.
@@ -269,14 +286,17 @@ impl Emitter<'_> {
             ; mov rsp, [r10 + HOST]
             ; mov QWORD [r10 + STEP + KIND], GATE as i32
             ; mov [r10 + STEP + GATE_ENTRY], r11
-            ; mov r11, [r11 + CONTEXT]
             ; sub rsp, 8
         );
         self.frame();
         self.part("caller's gate");
-        self.uses(&[RBX, RBP]);
+        self.uses(&[RBX, RBP, R15]);
         code!(self
+            ; mov r15, [r11 + ENTRY_WINDOW]
+            ; mov r11, [r11 + CONTEXT]
             ; mov rbx, [r10 + BINDING]
+            ; mov rax, [rbx + WINDOW]
+            ; mov [r10 + STEP + GATE_WINDOW], rax
             ; mov ebx, [rbx + SLOT]
             ; fs add rbx, [slots]
             ; mov rax, [rbx]
@@ -545,8 +565,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Publishes the record: from here on a fault is the callee's. gs is compared with the hardware (R19), and written
-    /// only if it is another window's.
+    /// Publishes the record: from here on a fault is the callee's. What gs really is decides whether it is written (R19): the
+    /// word read through it, in the header that no module can write, is the window's base only if gs points to it.
     fn enter(&mut self) {
         let (top, enter) =
             (self.field(offset_of!(ThreadBlock, top)), self.field(offset_of!(ThreadBlock, enter)));
@@ -556,14 +576,13 @@ impl Emitter<'_> {
         );
         match self.shape.caller {
             Caller::Host => code!(self
-                ; rdgsbase r10
-                ; cmp r10, [r11 + WINDOW]
+                ; mov r10, [r11 + WINDOW]
+                ; gs cmp [HEADER_W], r10
                 ; jne ->window
                 ; ->entered:
             ),
             Caller::Domain(_) => code!(self
-                ; mov r10, [r11 + WINDOW]
-                ; wrgsbase r10
+                ; wrgsbase r15
             ),
         }
         if !self.duties.hide_in_all {
@@ -585,8 +604,12 @@ impl Emitter<'_> {
             ; mov rsp, rax
             ; xor eax, eax
             ; xor r10d, r10d // the host's addresses stay its own (R24)
-            ; fs jmp QWORD [enter]
         );
+        if self.near {
+            code!(self ; jmp extern thread_sys::enter_address());
+        } else {
+            code!(self ; fs jmp QWORD [enter]);
+        }
     }
 
     /// The caller's processor state, as it had it (R17).
@@ -750,7 +773,7 @@ impl Emitter<'_> {
             ; mov rdi, [r10 - STEP + GATE_SLOT]
             ; mov [rsi], rdi
             ; xor esi, esi // the host's addresses stay its own (R24)
-            ; mov rcx, [rcx + WINDOW]
+            ; mov rcx, [r10 - STEP + GATE_WINDOW]
             ; wrgsbase rcx
         );
         self.restore_registers();
@@ -904,7 +927,6 @@ impl Emitter<'_> {
         self.part("another window");
         code!(self
             ; ->window:
-            ; mov r10, [r11 + WINDOW]
             ; wrgsbase r10
             ; jmp ->entered
         );

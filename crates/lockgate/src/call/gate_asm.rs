@@ -118,11 +118,13 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     mov {BINDING}-{RECORD}(%rbx),%rcx
     testl ${X87}|{MXCSR_BIT}|{HIDES},{FLAGS}(%rcx)
     jnz .Lgate_cpu_back
-.Lgate_window: # a nested call may have left another window's gs (R15, R19)
+.Lgate_window: # a nested call may have left another window's gs (R15, R19): asked as in the proxy
     mov {WINDOW}(%rcx),%rcx
-    rdgsbase %rsi
-    cmp %rcx,%rsi
-    jne .Lgate_gs
+    .globl lockgate_gate_check
+    .hidden lockgate_gate_check
+lockgate_gate_check:
+    cmp %rcx,%gs:{HEADER_W}
+    jne lockgate_gate_other_window
 .Lgate_leave:
     mov {SLOT}(%rbx),%rcx
     mov %rcx,(%r12)
@@ -288,7 +290,9 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     .endr
     jmp .Lgate_window
 
-.Lgate_gs:
+    .globl lockgate_gate_other_window
+    .hidden lockgate_gate_other_window
+lockgate_gate_other_window:
     wrgsbase %rcx
     jmp .Lgate_leave
     .cfi_endproc
@@ -516,6 +520,7 @@ lockgate_gate_syscall:
     SAVED_X87 = const SAVED_X87,
     SAVED_MXCSR = const SAVED_MXCSR,
     HIDES = const HIDES,
+    HEADER_W = const lockgate_abi::header::W,
     AVX512 = const super::gate_sys::component::AVX512,
     XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
     copy = sym crate::copy_asm::lockgate_copy,

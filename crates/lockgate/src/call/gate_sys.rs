@@ -162,8 +162,9 @@ impl GateEntry {
     /// That of a binding made for the domain: the proxy's code, and its header.
     pub fn crossing(code: usize, header: *const BindingHeader) -> GateEntry {
         // SAFETY: the caller's header.
-        let stack_words = unsafe { (*header).stack_words }.into();
-        GateEntry { code: code as *const (), context: header as usize, stack_words, ..NO_FUNCTION }
+        let (stack_words, window) = unsafe { ((*header).stack_words.into(), (*header).window) };
+        let (code, function) = (code as *const (), window as *const ());
+        GateEntry { code, function, context: header as usize, stack_words, ..NO_FUNCTION }
     }
 
     /// That of an import that is bound at its first call.

@@ -120,6 +120,7 @@ pub(crate) struct GateRecord {
     pub slot: u64,
     /// The function called; null for system calls.
     pub entry: *const GateEntry,
+    /// The module's rbx; at a crossing, the caller's `W`.
     pub rbx: u64,
     pub r12: u64,
     /// The module's MXCSR and x87 control word, as in [`EntryRecord`].
@@ -144,7 +145,8 @@ pub(crate) const RED_ZONE: u64 = 256;
 pub(crate) struct GateEntry {
     /// Where the gate goes on: the part for host functions, the one that finds lazy imports, or a crossing's proxy.
     pub code: *const (),
-    /// Code address of a host function, System V calling convention.
+    /// Code address of a host function, System V calling convention; for a crossing, the callee's `W`, so that the proxy
+    /// finds it early.
     pub function: *const (),
     /// For the function's own use, a closure's address; for a crossing, its [`BindingHeader`]; for a lazy import, its
     /// slot.

@@ -191,6 +191,13 @@ pub struct ProxyListing<'a> {
     pub leave: usize,
 }
 
+impl ProxyListing<'_> {
+    /// What the instruction at an offset is for.
+    pub fn part(&self, offset: usize) -> &'static str {
+        self.parts.iter().rev().find(|(start, _)| *start <= offset).map_or("", |(_, name)| name)
+    }
+}
+
 /// The code of a proxy, in the process's memory.
 pub(crate) struct Proxy {
     /// Where calls begin.
@@ -213,8 +220,10 @@ impl Proxy {
         if let Some(known) = proxies.get(&shape) {
             return Ok(known.clone());
         }
-        let emitted = emit::proxy(&shape);
-        let code = Code::new(&emitted.bytes)?;
+        let length = emit::proxy(&shape, 0).bytes.len();
+        let mut code = Code::new(length)?;
+        let emitted = emit::proxy(&shape, code.address());
+        code.fill(&emitted.bytes);
         let proxy = Arc::new(Proxy {
             enter: code.address() + emitted.enter,
             leave: code.address() + emitted.leave,

@@ -3,6 +3,8 @@
 //! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
 //! thread's innermost record alone (rule R14). All handlers of the process must run on the alternate stack
 //! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
+use super::code_sys;
+use super::emit::WINDOW_CHECK;
 use super::layout::{EntryRecord, IDLE, LIMITED_ENTRY, RECORD, Record};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
@@ -46,6 +48,8 @@ static NUDGE: AtomicI32 = AtomicI32::new(0);
 unsafe extern "C" {
     fn lockgate_exit();
     fn lockgate_sigreturn();
+    fn lockgate_gate_check();
+    fn lockgate_gate_other_window();
 }
 
 core::arch::global_asm!(
@@ -176,7 +180,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
-        if resume_copy(frame) {
+        if resume_guarded(frame) {
             return;
         }
         let by_instruction = (*info).si_code > 0;
@@ -311,16 +315,29 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     }
 }
 
-/// Ends a guarded copy or load that faulted.
-fn resume_copy(frame: &mut ucontext_t) -> bool {
-    let rip = &mut frame.uc_mcontext.gregs[libc::REG_RIP as usize];
-    match guarded::end_of(*rip as usize) {
-        Some(end) => {
-            *rip = end as i64;
-            true
-        }
-        None => false,
+/// Ends a guarded instruction that faulted: a copy or load, or a look through gs, which may point nowhere (R19).
+fn resume_guarded(frame: &mut ucontext_t) -> bool {
+    const ZERO_FLAG: i64 = 0x40;
+    let registers = &mut frame.uc_mcontext.gregs;
+    let rip = registers[libc::REG_RIP as usize] as usize;
+    if let Some(end) = guarded::end_of(rip) {
+        registers[libc::REG_RIP as usize] = end as i64;
+        return true;
     }
+    if rip == lockgate_gate_check as *const () as usize {
+        registers[libc::REG_RIP as usize] = lockgate_gate_other_window as *const () as usize as i64;
+        return true;
+    }
+    if code_sys::contains(rip) && code_sys::contains(rip + WINDOW_CHECK.len() - 1) {
+        // SAFETY: code is readable.
+        let bytes = unsafe { (rip as *const [u8; WINDOW_CHECK.len()]).read() };
+        if bytes == WINDOW_CHECK {
+            registers[libc::REG_RIP as usize] += WINDOW_CHECK.len() as i64;
+            registers[libc::REG_EFL as usize] &= !ZERO_FLAG;
+            return true;
+        }
+    }
+    false
 }
 
 /// Hands a signal to the host's own handler.

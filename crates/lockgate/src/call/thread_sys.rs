@@ -27,6 +27,12 @@ const STACK_RESERVE: u64 = 128 << 10;
 
 unsafe extern "C" {
     fn lockgate_thread_block() -> *mut c_void;
+    fn lockgate_enter();
+}
+
+/// Where proxies enter domains.
+pub(crate) fn enter_address() -> usize {
+    lockgate_enter as *const () as usize
 }
 
 /// The calling thread's block.
@@ -362,7 +368,8 @@ pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
 
 /// Makes the call in progress fail with `error` before it begins.
 pub(crate) fn refuse(error: CallError) {
-    REFUSED.with(|r| r.set(Some(error)));
+    // Gone when the thread ends, while modules clean up behind it: nobody asks why then.
+    let _ = REFUSED.try_with(|r| r.set(Some(error)));
     // SAFETY: our own block.
     unsafe { (*block()).status = STATUS_REFUSED };
 }
@@ -399,7 +406,7 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
         let state = (*block).state.as_ref();
         (state.and_then(|state| (*state.fault.get()).take()), state)
     };
-    if let Some(refused) = REFUSED.with(Cell::take) {
+    if let Ok(Some(refused)) = REFUSED.try_with(Cell::take) {
         return refused;
     }
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };

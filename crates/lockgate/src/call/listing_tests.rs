@@ -1,0 +1,277 @@
+//! Proxies contain nothing that nobody asked for: every part belongs to the mechanism, the signature, an option or a property,
+//! and instructions of each kind are where such a part is, and nowhere else.
+use super::emit::{self, Emitted};
+use super::shape::{Caller, Facts, Shape, Values};
+use crate::policy::{Policy, Properties};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+
+const PRESETS: [Policy; 4] =
+    [Policy::INTEGRITY, Policy::MUTUAL_DISTRUST, Policy::SERVER_TRUSTED, Policy::MUTUAL_TRUST];
+
+/// Who asks for a part.
+type Asked = fn(&Shape) -> bool;
+
+/// Every part's name, and what asks for it.
+const PARTS: [(&str, Asked); 27] = [
+    // The mechanism: always, or always in calls from the host or from a domain.
+    ("admission", |_| true),
+    ("admission, the slow way", |_| true),
+    ("frame", |_| true),
+    ("record", |_| true),
+    ("entry", |_| true),
+    ("return", |_| true),
+    ("admission of nested calls", |s| s.caller == Caller::Host),
+    ("another window", |s| s.caller == Caller::Host),
+    ("caller's gate", |s| s.caller != Caller::Host),
+    ("admission back", |s| s.caller != Caller::Host),
+    ("no return", |s| s.caller != Caller::Host),
+    // Signature and options.
+    ("stack arguments", |s| s.stack),
+    ("result in memory", |s| s.memory),
+    ("time limit", |s| s.limited),
+    ("exclusive domain", |s| s.exclusive),
+    ("count", |s| s.policy.counted),
+    ("time", |s| s.policy.timed),
+    // Properties.
+    ("callee-saved registers", |s| client(s, Properties::REGISTER_INTEGRITY) || secret(s)),
+    ("general registers", secret),
+    ("vector registers", secret),
+    ("upper halves", |s| (s.callee.upper && client(s, Properties::CPU_STATE)) || beyond(s).upper),
+    ("zmm16-31", |s| (s.callee.evex && secret(s)) || beyond(s).evex),
+    ("mask registers", |s| (s.callee.mask && secret(s)) || beyond(s).mask),
+    ("x87 registers", |s| (s.callee.x87 && secret(s)) || beyond(s).x87),
+    ("x87", x87),
+    ("x87, when it was changed", x87),
+    ("mxcsr", mxcsr),
+];
+
+fn client(shape: &Shape, property: Properties) -> bool {
+    shape.policy.client.contains(property)
+}
+
+fn server(shape: &Shape, property: Properties) -> bool {
+    shape.policy.server.contains(property)
+}
+
+/// Either side has secrets.
+fn secret(shape: &Shape) -> bool {
+    let secrets = Properties::REGISTER_CONFIDENTIALITY;
+    client(shape, secrets) || server(shape, secrets)
+}
+
+/// What a calling domain's module can touch; nothing in calls from the host, which looks after its own.
+fn calling(shape: &Shape) -> Facts {
+    match shape.caller {
+        Caller::Host => Facts::default(),
+        Caller::Domain(facts) => facts,
+    }
+}
+
+/// What the callee's module can touch and a calling domain's cannot: kept whatever the policy says.
+fn beyond(shape: &Shape) -> Facts {
+    match shape.caller {
+        Caller::Host => Facts::default(),
+        Caller::Domain(facts) => shape.callee.beyond(facts),
+    }
+}
+
+fn x87(shape: &Shape) -> bool {
+    let (caller, callee) = (calling(shape), shape.callee);
+    let own_again = (callee.x87 && client(shape, Properties::CPU_STATE)) || beyond(shape).x87;
+    let clean = caller.x87 && (server(shape, Properties::CPU_STATE) || !callee.x87);
+    let environment = callee.x87_environment && client(shape, Properties::REGISTER_CONFIDENTIALITY);
+    let forgotten =
+        caller.x87_environment && callee.x87 && server(shape, Properties::REGISTER_CONFIDENTIALITY);
+    own_again || clean || environment || forgotten || beyond(shape).x87_environment
+}
+
+fn mxcsr(shape: &Shape) -> bool {
+    let (caller, callee) = (calling(shape), shape.callee);
+    let own_again = (callee.mxcsr_write && client(shape, Properties::CPU_STATE)) || beyond(shape).mxcsr_write;
+    let clean = caller.mxcsr_write && (server(shape, Properties::CPU_STATE) || !callee.mxcsr_write);
+    let flags = callee.mxcsr_read && client(shape, Properties::REGISTER_CONFIDENTIALITY);
+    own_again || clean || flags || beyond(shape).mxcsr_read
+}
+
+/// Everything that a verifier's report may say.
+fn reports() -> impl Iterator<Item = Facts> {
+    (0..128_u32).map(|bits| {
+        let bit = |n: u32| bits >> n & 1 == 1;
+        let (x87_environment, evex) = (bit(0), bit(1));
+        Facts {
+            x87: x87_environment || bit(2),
+            x87_environment,
+            mxcsr_write: bit(3),
+            mxcsr_read: bit(4),
+            upper: evex || bit(5),
+            evex,
+            mask: evex || bit(6),
+        }
+    })
+}
+
+fn shape(caller: Caller, callee: Facts, policy: Policy) -> Shape {
+    Shape {
+        caller,
+        callee,
+        policy,
+        arguments: Values::default(),
+        results: Values::default(),
+        stack: false,
+        memory: false,
+        limited: false,
+        depth: false,
+        exclusive: false,
+    }
+}
+
+/// Shapes of all presets and reports, from the host, from modules that can touch nothing, the same, or everything; and all
+/// combinations of properties and options for some of them.
+fn shapes() -> Vec<Shape> {
+    let everything = reports().last().expect("the last report has it all");
+    let mut shapes = Vec::new();
+    for policy in PRESETS {
+        for callee in reports() {
+            let callers = [
+                Caller::Host,
+                Caller::Domain(Facts::default()),
+                Caller::Domain(callee),
+                Caller::Domain(everything),
+            ];
+            shapes.extend(callers.map(|caller| shape(caller, callee, policy)));
+        }
+    }
+    let all = [Properties::REGISTER_INTEGRITY, Properties::REGISTER_CONFIDENTIALITY, Properties::CPU_STATE];
+    let properties = |bits: usize| {
+        let chosen = all.into_iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1);
+        chosen.fold(Properties::NONE, |sum, (_, property)| sum | property)
+    };
+    for bits in 0..64 {
+        let policy =
+            Policy { client: properties(bits & 7), server: properties(bits >> 3), ..Policy::MUTUAL_TRUST };
+        for caller in [Caller::Host, Caller::Domain(everything)] {
+            let plain = shape(caller, everything, policy);
+            shapes.extend([
+                plain,
+                Shape { stack: true, policy: policy.counted(), ..plain },
+                Shape { memory: true, policy: policy.timed(), ..plain },
+                Shape { limited: true, exclusive: true, ..plain },
+            ]);
+        }
+    }
+    shapes
+}
+
+/// The instructions of a proxy, each with its part.
+fn instructions(proxy: &Emitted) -> Vec<(Instruction, &'static str)> {
+    let decoder = Decoder::with_ip(64, &proxy.bytes, 0, DecoderOptions::NONE);
+    decoder
+        .into_iter()
+        .map(|instruction| {
+            assert!(!instruction.is_invalid(), "at {:#x} of {:02x?}", instruction.ip(), proxy.bytes);
+            let at = instruction.ip() as usize;
+            let part = proxy.parts.iter().rev().find(|(start, _)| *start <= at).expect("a part").1;
+            (instruction, part)
+        })
+        .collect()
+}
+
+fn registers(instruction: &Instruction) -> impl Iterator<Item = Register> {
+    (0..instruction.op_count())
+        .filter(|operand| instruction.op_kind(*operand) == OpKind::Register)
+        .map(|operand| instruction.op_register(operand))
+}
+
+/// The parts that may hold an instruction which touches more than general registers, or pops any; none for others.
+fn home(instruction: &Instruction) -> Option<&'static [&'static str]> {
+    let any = |test: fn(Register) -> bool| registers(instruction).any(test);
+    let high = |register: Register| register.is_vector_register() && register.number() >= 16;
+    match instruction.mnemonic() {
+        Mnemonic::Vzeroupper => Some(&["upper halves"]),
+        Mnemonic::Ldmxcsr | Mnemonic::Stmxcsr => Some(&["mxcsr"]),
+        Mnemonic::Fnclex => Some(&["x87 registers"]),
+        Mnemonic::Emms => Some(&["x87", "x87 registers"]),
+        Mnemonic::Fninit | Mnemonic::Fldcw | Mnemonic::Fnstcw => Some(&["x87", "x87, when it was changed"]),
+        Mnemonic::Rdtsc => Some(&["time"]),
+        Mnemonic::Pop => Some(&["callee-saved registers", "stack arguments", "exclusive domain"]),
+        _ if any(Register::is_mm) => Some(&["x87 registers"]),
+        _ if any(high) => Some(&["zmm16-31"]),
+        _ if any(Register::is_vector_register) => Some(&["vector registers"]),
+        _ if any(Register::is_k) => Some(&["mask registers"]),
+        _ => None,
+    }
+}
+
+/// True if the instruction clears a register, or what a value leaves of it.
+fn clears(instruction: &Instruction) -> bool {
+    let same = instruction.op_count() == 2 && instruction.op0_register() == instruction.op1_register();
+    instruction.mnemonic() == Mnemonic::Xor && same && instruction.op0_register() != Register::None
+}
+
+#[test]
+fn every_part_is_asked_for() {
+    for shape in shapes() {
+        for (_, name) in emit::proxy(&shape, 0).parts {
+            let (_, asked) =
+                PARTS.iter().find(|(part, _)| *part == name).unwrap_or_else(|| panic!("{name}?"));
+            assert!(asked(&shape), "nobody asks for {name:?} in {shape:?}");
+        }
+    }
+}
+
+/// Nothing of a part hides under another's name.
+#[test]
+fn instructions_are_in_parts_of_their_kind() {
+    for shape in shapes() {
+        for (instruction, part) in instructions(&emit::proxy(&shape, 0)) {
+            if let Some(homes) = home(&instruction) {
+                assert!(homes.contains(&part), "{instruction} is in {part:?} of {shape:?}");
+            }
+            // What the mechanism clears are the registers that it has had host addresses in (R24), and flags of its own.
+            const OWN: [Register; 5] =
+                [Register::EAX, Register::R10D, Register::R11D, Register::ESI, Register::ECX];
+            if clears(&instruction) && part != "general registers" {
+                let number = instruction.op0_register();
+                assert!(
+                    OWN.contains(&number) || part == "result in memory",
+                    "{instruction} is in {part:?} of {shape:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The presets in words, so that the tables above cannot be wrong together: what each has, and has not, from the host.
+#[test]
+fn presets_have_their_parts_and_no_others() {
+    const SECRETS: [&str; 5] =
+        ["general registers", "vector registers", "zmm16-31", "mask registers", "x87 registers"];
+    const STATE: [&str; 3] = ["x87", "mxcsr", "upper halves"];
+    const SAVED: [&str; 1] = ["callee-saved registers"];
+    let parts = |callee, policy| {
+        emit::proxy(&shape(Caller::Host, callee, policy), 0)
+            .parts
+            .into_iter()
+            .map(|(_, name)| name)
+            .collect::<Vec<_>>()
+    };
+    let everything = reports().last().expect("the last report has it all");
+    for (policy, has, has_not) in [
+        (Policy::MUTUAL_TRUST, vec![], [&SECRETS[..], &STATE, &SAVED].concat()),
+        (Policy::INTEGRITY, [&STATE[..], &SAVED].concat(), SECRETS.to_vec()),
+        (Policy::MUTUAL_DISTRUST, [&SECRETS[..], &STATE, &SAVED].concat(), vec![]),
+        (Policy::SERVER_TRUSTED, [&SECRETS[..], &SAVED].concat(), STATE.to_vec()),
+    ] {
+        let found = parts(everything, policy);
+        for part in has {
+            assert!(found.contains(&part), "{policy} has no {part:?}: {found:?}");
+        }
+        for part in has_not {
+            assert!(!found.contains(&part), "{policy} has {part:?}: {found:?}");
+        }
+    }
+    let plain = parts(Facts::default(), Policy::MUTUAL_DISTRUST);
+    for part in ["zmm16-31", "mask registers", "x87 registers", "x87", "mxcsr", "upper halves"] {
+        assert!(!plain.contains(&part), "the module cannot touch it: {part:?}");
+    }
+}
