@@ -187,10 +187,14 @@ pub(crate) const FROM_DOMAIN: u32 = 4;
 pub(crate) const HIDES: u32 = 8;
 /// The module can read the x87 environment, and must not find the host's there (rule R18).
 pub(crate) const X87_ENVIRONMENT: u32 = 16;
-/// Entries' records have the caller's x87 control word.
+/// Entries' records have the caller's x87 control word, because the caller does not trust the module with it.
 pub(crate) const SAVED_X87: u32 = 32;
 /// Entries' records have the caller's MXCSR.
 pub(crate) const SAVED_MXCSR: u32 = 64;
+/// Entries' records have the x87 control word of when they began, which may be the caller's own.
+pub(crate) const KEEPS_X87: u32 = 128;
+/// The same of MXCSR.
+pub(crate) const KEEPS_MXCSR: u32 = 256;
 /// The exception masks of an x87 control word.
 pub(crate) const X87_MASKS: u32 = 0x3f;
 
