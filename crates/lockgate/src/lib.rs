@@ -31,6 +31,7 @@ mod memory;
 mod module;
 mod policy;
 mod pool;
+pub mod registry;
 pub mod signature;
 mod space;
 pub mod syscall;
@@ -53,3 +54,6 @@ pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted};
 pub use module::{LoadError, Module};
 pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};
+pub use registry::{
+    Allow, Export, Heal, Principal, Registry, RegistryError, Request, Revoke, Token, Version,
+};

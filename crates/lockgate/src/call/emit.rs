@@ -62,6 +62,7 @@ offsets! {
     WINDOW = BindingHeader.window;
     TARGET = BindingHeader.target;
     SLOT = BindingHeader.slot;
+    ADMISSION = BindingHeader.admission;
     STACK_WORDS = BindingHeader.stack_words;
     RESULT_SIZE = BindingHeader.result_size;
     RESULT_ROOM = BindingHeader.result_room;
@@ -336,7 +337,7 @@ impl Emitter<'_> {
     fn place(&mut self) {
         let slots = self.field(offset_of!(ThreadBlock, slots));
         code!(self
-            ; mov eax, [r11 + SLOT]
+            ; mov eax, [r11 + ADMISSION]
             ; fs add rax, [slots]
             ; mov rax, [rax]
             ; test rax, rax

@@ -1,7 +1,7 @@
 //! Structures that the assembly of the call path and Rust both know.
 //!
 //! Field offsets reach the assembly through `offset_of!`; nothing repeats them.
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 /// The thread's control block: the one static thread-local object of the library, reached through `fs`.
 ///
@@ -201,8 +201,8 @@ pub(crate) const X87_MASKS: u32 = 0x3f;
 /// The part of a binding that thunk, proxy and gates read.
 #[repr(C)]
 pub(crate) struct BindingHeader {
-    /// The proxy's code: thunks and gates jump through it.
-    pub proxy: usize,
+    /// The proxy's code: thunks jump through it. Where the binding has a successor, the code that goes on to that.
+    pub proxy: AtomicUsize,
     /// The proxy's other half: the exit stub jumps through it.
     pub leave: usize,
     /// `W`.
@@ -211,6 +211,9 @@ pub(crate) struct BindingHeader {
     pub target: u64,
     /// Offset of the domain's entry in slot tables.
     pub slot: u32,
+    /// Where proxies look for the caller's place: `slot`, or, when the binding is closed,
+    /// [`NOBODY`](super::thread_sys::NOBODY), which sends every call the slow way.
+    pub admission: AtomicU32,
     /// 8-byte words of stack arguments.
     pub stack_words: u32,
     /// Bytes of a result returned in memory.
@@ -230,6 +233,8 @@ pub(crate) struct BindingHeader {
     pub owner: *const AtomicU32,
     /// Where calls are counted and timed.
     pub traffic: *const Traffic,
+    /// The binding that takes the calls of this one, if `proxy` says so.
+    pub successor: AtomicPtr<BindingHeader>,
 }
 
 /// Counts of a binding, where its policy asks for them.

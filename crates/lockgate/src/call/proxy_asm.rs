@@ -154,6 +154,18 @@ lockgate_slow:
     .cfi_endproc
     .size lockgate_slow,.-lockgate_slow
 
+    # What a binding that has a successor leads to: r11 the binding.
+    .p2align 4
+    .globl lockgate_forward
+    .hidden lockgate_forward
+    .type lockgate_forward,@function
+lockgate_forward:
+    .cfi_startproc
+    mov {SUCCESSOR}(%r11),%r11
+    jmp *{PROXY}(%r11)
+    .cfi_endproc
+    .size lockgate_forward,.-lockgate_forward
+
     # From a domain: r10 the caller's entry, with its gate's record after it; rbx where to try again, rbp where to resume
     # the caller. The frame is made.
     .p2align 4
@@ -356,6 +368,7 @@ lockgate_invoke:
     SLOTS = const offset_of!(ThreadBlock, slots),
     HOST = const offset_of!(EntryRecord, host),
     PROXY = const offset_of!(BindingHeader, proxy),
+    SUCCESSOR = const offset_of!(BindingHeader, successor),
     LEAVE = const offset_of!(BindingHeader, leave),
     copy = sym crate::copy_asm::lockgate_copy,
     admit = sym super::admit_sys::lockgate_admit,
@@ -364,6 +377,15 @@ lockgate_invoke:
     wake = sym super::exclusive_sys::lockgate_wake_next,
     options(att_syntax)
 );
+
+unsafe extern "C" {
+    fn lockgate_forward();
+}
+
+/// What a binding with a successor has for a proxy.
+pub(crate) fn forward() -> usize {
+    lockgate_forward as *const () as usize
+}
 
 const _: () = {
     assert!(FRAME.is_multiple_of(16));

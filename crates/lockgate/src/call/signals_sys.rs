@@ -229,6 +229,9 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
         if (*(*(*record).binding).domain).is_killed() {
             return Some(Cause::Killed);
         }
+        if (*(*(*record).binding).info).is_stopped() {
+            return Some(Cause::Revoked);
+        }
         overdue_limit(state, record.cast()).map(Cause::TimeLimit)
     }
 }
