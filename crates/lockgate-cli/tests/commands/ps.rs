@@ -10,7 +10,8 @@ fn exports_of_a_process_are_listed() {
     let own = std::process::id().to_string();
     let ran = lockgate(&["ps", &own]);
     assert_eq!(ran.status, 0);
-    for part in [&format!("process {own}\n"), "shop.price 2.7  int shop.price(int)", "by host; for user 42;"]
+    for part in
+        [&format!("process {own}\n"), "shop.price 2.7  int32_t shop.price(int32_t)", "by host; for user 42;"]
     {
         assert!(ran.out.contains(part), "no {part:?} in: {}", ran.out);
     }
@@ -18,7 +19,7 @@ fn exports_of_a_process_are_listed() {
         let json = lockgate(arguments).json();
         let processes = json["processes"].as_array().unwrap();
         let process =
-            processes.iter().find(|process| process["pid"].to_string() == own).expect("this process");
+            processes.iter().find(|process| process["pid"] == std::process::id()).expect("this process");
         let export = &process["exports"][0];
         assert_eq!((&export["name"], &export["version"]), (&"shop.price".into(), &"2.7".into()));
         assert_eq!(export["bindings"].as_array().unwrap().len(), 0);

@@ -2,7 +2,7 @@
 use crate::callback::HostFunction;
 use crate::error::CreateError;
 use crate::policy::Policy;
-use crate::registry::{Principal, Registry};
+use crate::registry::{Principal, Registry, WeakRegistry};
 use crate::syscall::Grants;
 use lockgate_abi::{PAGE, stack};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct DomainOptions {
     pub(super) seal: bool,
     pub(super) policy: Policy,
     pub(super) exclusive: Option<Option<Duration>>,
-    pub(super) registry: Option<(Registry, Principal)>,
+    pub(super) registry: Option<(WeakRegistry, Principal)>,
 }
 
 impl Default for DomainOptions {
@@ -125,9 +125,9 @@ impl DomainOptions {
     /// call, as `principal` may. The newest version with the import's signature is taken.
     ///
     /// An import that is not found ends the call with [`CallError::Import`](crate::CallError::Import); the next
-    /// call looks again.
+    /// call looks again. The domain does not keep the registry.
     pub fn registry(mut self, registry: &Registry, principal: Principal) -> Self {
-        self.registry = Some((registry.clone(), principal));
+        self.registry = Some((registry.downgrade(), principal));
         self
     }
 

@@ -2,7 +2,7 @@
 use super::principal::Principal;
 use super::request::{Heal, Request};
 use super::table_sys::Row;
-use super::{Entry, Registry, RegistryError, Server, State};
+use super::{Entry, Registry, RegistryError, Server, Shared, State};
 use crate::binding::{Binding, Dynamic, nearest};
 use crate::callback::HostFunction;
 use crate::domain::{Core, Domain, Gate};
@@ -97,26 +97,14 @@ impl Registry {
         Ok(())
     }
 
-    /// What an import is that `domain` has just called for the first time.
-    pub(crate) fn resolve(
-        &self,
-        principal: &Principal,
-        domain: &Arc<Core>,
-        slot: u16,
-    ) -> Result<Gate, CallError> {
-        let imports = &domain.module().parsed().imports;
-        let import = imports.iter().find(|import| import.slot == slot);
-        let name = import.map(|import| import.name.clone()).unwrap_or_default();
-        let client = Client { principal, import: Some((domain, slot)) };
-        let find = || {
-            let signature = noted(import.and_then(|import| import.signature.as_deref()))?;
-            self.gate(client, &Request::newest(name.clone()), signature.as_ref())
-        };
-        find().map_err(|error| CallError::Import {
-            domain: domain.name().to_owned(),
-            import: name.clone(),
-            source: Box::new(error),
-        })
+    /// Binds what an import asks for.
+    fn import(&self, client: Client<'_>, name: &str, signature: Option<&str>) -> Result<Gate, RegistryError> {
+        self.gate(client, &Request::newest(name), noted(signature)?.as_ref())
+    }
+
+    /// For domains, which the registry may keep.
+    pub(crate) fn downgrade(&self) -> WeakRegistry {
+        WeakRegistry(Arc::downgrade(&self.shared))
     }
 
     /// Binds, or waits until there is something to bind.
@@ -145,6 +133,33 @@ impl Registry {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// A registry that is there as long as somebody else keeps it.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakRegistry(Weak<Shared>);
+
+impl WeakRegistry {
+    /// What an import is that `domain` has just called for the first time.
+    ///
+    /// # Errors
+    /// [`CallError::Import`].
+    pub fn resolve(&self, principal: &Principal, domain: &Arc<Core>, slot: u16) -> Result<Gate, CallError> {
+        let imports = &domain.module().parsed().imports;
+        let import = imports.iter().find(|import| import.slot == slot);
+        let (name, signature) =
+            import.map_or(("", None), |import| (import.name.as_str(), import.signature.as_deref()));
+        let client = Client { principal, import: Some((domain, slot)) };
+        let found = match self.0.upgrade() {
+            Some(shared) => Registry { shared }.import(client, name, signature),
+            None => Err(RegistryError::Gone),
+        };
+        found.map_err(|error| CallError::Import {
+            domain: domain.name().to_owned(),
+            import: name.to_owned(),
+            source: Box::new(error),
+        })
     }
 }
 

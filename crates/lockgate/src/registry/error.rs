@@ -85,6 +85,9 @@ pub enum RegistryError {
     /// All places are taken.
     #[error("all {0} places for exports and bindings are taken; drop bindings that are no longer needed")]
     Full(usize),
+    /// The registry that the domain was made with has been dropped.
+    #[error("the registry that the domain was made with is gone; keep it, or use Registry::process")]
+    Gone,
     /// The domain fails too often.
     #[error("domain {domain} was restarted {most} times within {} s; it has to be mended first", within.as_secs())]
     TooOften {

@@ -10,6 +10,7 @@ mod request;
 mod restart;
 mod table_sys;
 
+pub(crate) use binder::WeakRegistry;
 pub use error::RegistryError;
 pub use observe::{Counts, ObserveError, ObservedBinding, ObservedExport, observe};
 pub use principal::{Allow, Principal, Token};
