@@ -75,6 +75,8 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
 
 /// A place on the domain's stacks; its turn, if the domain is exclusive.
 fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallError> {
+    // SAFETY: the caller's binding, whose information it keeps.
+    unsafe { (*binding.info).is_open()? };
     if thread_sys::beyond_depth(state, binding.depth) {
         // SAFETY: the caller's binding keeps its domain.
         return Err(CallError::Depth(unsafe { &*binding.domain }.name().to_owned()));
@@ -86,6 +88,7 @@ fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallEr
     };
     if domain.is_killed() {
         state.set_slot(domain.id(), 0);
+        return Err(CallError::Killed(domain.name().to_owned()));
     }
     if state.place(domain.id()) == 0 {
         domain.attach(state)?;

@@ -5,13 +5,11 @@ use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault};
 use crate::space::MAX_STRIDES;
-use crate::syscall;
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
-use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -82,9 +80,6 @@ unsafe impl Sync for ThreadState {}
 
 /// All attached threads. A thread leaves it, under the lock, before its memory goes.
 pub(crate) static THREADS: Mutex<Vec<Arc<ThreadState>>> = Mutex::new(Vec::new());
-
-/// Numbers of the living domains that were killed. No thread keeps its place in one beyond the next look.
-pub(crate) static KILLED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 thread_local! {
     static THREAD: RefCell<Option<Attachment>> = const { RefCell::new(None) };
@@ -231,10 +226,6 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
     };
     state.use_alternate_stack().map_err(CallError::memory)?;
     super::signals_sys::unblock();
-    // The proxies' next calls do not ask again.
-    for id in KILLED.lock().unwrap_or_else(|e| e.into_inner()).iter() {
-        state.set_slot(*id, 0);
-    }
     let block = block();
     // SAFETY: our own thread's block; its size is published last.
     unsafe {
@@ -258,7 +249,7 @@ fn new_state() -> Result<ThreadState, Errno> {
         failure: Cell::new(None),
         waits_for: AtomicPtr::default(),
         records: Mapping::new(RECORDS)?,
-        slots: Mapping::new(MAX_STRIDES * size_of::<u64>())?,
+        slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,
         alternate: Mapping::new(alternate)?,
         attached: RefCell::default(),
     };
@@ -410,9 +401,9 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
         return refused;
     }
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
-    if matches!(raw.cause, Cause::Killed | Cause::Syscall(syscall::Fault::Killed)) {
-        // A gate that it left may have put the place back.
-        state.set_slot(binding.core.id(), 0);
+    let binding = binding.that_ran(raw.registers.rsp);
+    if raw.cause == Cause::Revoked {
+        return CallError::Revoked(binding.signature.name.clone());
     }
     if raw.cause == Cause::Callee
         && let Some(error) = state.failure.take()
@@ -435,6 +426,8 @@ pub(crate) struct SeenEntry {
     pub control: u64,
     /// Sequence number and limit, milliseconds, of an entry with a limit of its own.
     pub limit: Option<(u32, u32)>,
+    /// Address of the binding called; it may be gone.
+    pub binding: usize,
 }
 
 impl ThreadState {
@@ -455,9 +448,10 @@ impl ThreadState {
                         (sequence, ptr::read_volatile(&raw const (*record).limit))
                     };
                     let control = ptr::read_volatile(&raw const (*record).control);
+                    let binding = ptr::read_volatile(&raw const (*record).binding) as usize;
                     match kind {
-                        ENTRY => Some(SeenEntry { control, limit: None }),
-                        LIMITED_ENTRY => Some(SeenEntry { control, limit: Some(limit()) }),
+                        ENTRY => Some(SeenEntry { control, limit: None, binding }),
+                        LIMITED_ENTRY => Some(SeenEntry { control, limit: Some(limit()), binding }),
                         _ => None,
                     }
                 })
@@ -511,3 +505,6 @@ pub(crate) fn processor_time(tid: i32) -> Option<u64> {
 
 /// Bytes of an entry of slot tables.
 pub(crate) const SLOT_SIZE: u32 = size_of::<u64>() as u32;
+
+/// Offset of the last entry of slot tables, which is no domain's: always 0.
+pub(crate) const NOBODY: u32 = MAX_STRIDES as u32 * SLOT_SIZE;

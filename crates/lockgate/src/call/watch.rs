@@ -37,8 +37,8 @@ struct Interested {
     stopping: usize,
     /// Domains whose processor time is measured.
     meters: Vec<Arc<Meter>>,
-    /// Strides of killed domains that threads may still be in.
-    killed: Vec<u64>,
+    /// What threads must leave, and may still be in.
+    killed: Vec<Condemned>,
     started: bool,
 }
 
@@ -63,6 +63,24 @@ fn interested() -> MutexGuard<'static, Interested> {
 
 fn seen() -> MutexGuard<'static, Seen> {
     SEEN.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// What was ended from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Condemned {
+    /// The domain in this stride.
+    Domain(u64),
+    /// The binding whose header is at this address.
+    Binding(usize),
+}
+
+impl Condemned {
+    fn holds(self, entry: &SeenEntry) -> bool {
+        match self {
+            Condemned::Domain(base) => entry.control - entry.control % window::STRIDE == base,
+            Condemned::Binding(header) => entry.binding == header,
+        }
+    }
 }
 
 /// Keeps the watcher awake for a domain.
@@ -125,8 +143,17 @@ impl Drop for Stopping {
 /// Asks every attached thread to look at its state: the domain at `base` was killed. One look may find a thread in the
 /// middle of a proxy, where it cannot be stopped, so the watcher asks again until the domain is empty.
 pub(crate) fn tell_of_kill(base: u64) {
+    tell(Condemned::Domain(base));
+}
+
+/// The same for calls of the binding whose header is at `header`.
+pub(crate) fn tell_of_stop(header: usize) {
+    tell(Condemned::Binding(header));
+}
+
+fn tell(condemned: Condemned) {
     let mut interested = interested();
-    interested.killed.push(base);
+    interested.killed.push(condemned);
     // Without a watcher, the one nudge below must do.
     let _ = interested.wake();
     drop(interested);
@@ -158,7 +185,9 @@ fn watch() {
         if !killed.is_empty() {
             let mut interested = self::interested();
             // Those that were killed meanwhile stay for the next look.
-            interested.killed.retain(|base| found.inhabited.contains(base) || !killed.contains(base));
+            interested.killed.retain(|one| found.inhabited.contains(one) || !killed.contains(one));
+            drop(interested);
+            domain::bury();
         }
         for meter in meters.iter().filter(|meter| meter.ends()) {
             domain::end_for_cpu_time(meter.id);
@@ -172,14 +201,14 @@ fn watch() {
 struct Found {
     /// Time until the next one.
     pause: Duration,
-    /// Killed domains that threads are in.
-    inhabited: Vec<u64>,
+    /// What of the condemned threads are in.
+    inhabited: Vec<Condemned>,
     /// Numbers of domains in which calls are to be stopped, and may be asleep.
     stopped: Vec<u32>,
 }
 
 /// Looks at every thread once.
-fn look(killed: &[u64], meters: &[Arc<Meter>], samples: &mut Samples) -> Found {
+fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> Found {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let mut seen = seen();
     let now = Instant::now();
@@ -188,8 +217,9 @@ fn look(killed: &[u64], meters: &[Arc<Meter>], samples: &mut Samples) -> Found {
     let base = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE;
     for thread in threads.iter() {
         let entries = thread.entries();
+        let in_killed = killed.iter().copied().filter(|one| entries.iter().any(|entry| one.holds(entry)));
         let before = found.inhabited.len();
-        found.inhabited.extend(entries.iter().map(base).filter(|base| killed.contains(base)));
+        found.inhabited.extend(in_killed);
         let overdue =
             entries.iter().filter_map(|entry| entry.limit).fold(None, |overdue, (sequence, limit)| {
                 let since = *seen.get(&(thread.tid, sequence)).unwrap_or(&now);

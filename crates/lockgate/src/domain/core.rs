@@ -1,5 +1,5 @@
 //! The state of a domain that calls, gates and threads share.
-use super::gates_sys::GateTables;
+use super::gates_sys::{GateTables, Resolver};
 use super::limits::Usage;
 use super::memory::Memory;
 use super::options::DomainOptions;
@@ -7,7 +7,7 @@ use super::own_threads_sys::OwnThreads;
 use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
-use crate::binding::Binding;
+use crate::binding::{Admissions, Binding};
 use crate::call::meter::Meter;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
@@ -41,6 +41,7 @@ pub(crate) struct Core {
     gates: GateTables,
     options: DomainOptions,
     killed: AtomicBool,
+    admissions: Admissions,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
     owner: AtomicU32,
     pub(super) slots: Mutex<Slots>,
@@ -99,11 +100,12 @@ impl Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE),
             services: Services::new(module.image_end(), image, options.memory_limit),
             process: new_process(&options),
-            gates: GateTables::new(imports, import_count, None, saved_components(module)),
+            gates: GateTables::new(imports, import_count, resolver(&options), saved_components(module)),
             watch: watch::Interest::new(options.time_limit.is_some(), meter).map_err(no_watcher)?,
             spent: AtomicBool::new(false),
             own_threads: OwnThreads::default(),
             killed: AtomicBool::new(false),
+            admissions: Admissions::default(),
             owner: AtomicU32::new(0),
             slots: Mutex::default(),
             snapshot: None,
@@ -216,6 +218,10 @@ impl Core {
         ((control - self.base() - window::CONTROL) / stack::SLOT) as u32
     }
 
+    pub fn admissions(&self) -> &Admissions {
+        &self.admissions
+    }
+
     pub fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Acquire)
     }
@@ -244,7 +250,7 @@ impl Core {
     /// Ends all calls in progress and refuses new ones.
     pub fn kill(&self) {
         self.killed.store(true, Ordering::Release);
-        thread_sys::KILLED.lock().unwrap_or_else(|e| e.into_inner()).insert(self.id());
+        self.admissions.close();
         self.process.kill();
         watch::tell_of_kill(self.base());
     }
@@ -477,8 +483,8 @@ impl Core {
             }
         }
         self.killed = AtomicBool::new(false);
-        self.forget_kill();
         self.spent = AtomicBool::new(false);
+        self.admissions = Admissions::default();
         Ok(())
     }
 
@@ -487,10 +493,6 @@ impl Core {
         for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
             thread.set_slot(self.id(), 0);
         }
-    }
-
-    fn forget_kill(&self) {
-        thread_sys::KILLED.lock().unwrap_or_else(|e| e.into_inner()).remove(&self.id());
     }
 
     /// Attaches the calling thread before its first call.
@@ -503,13 +505,18 @@ impl Drop for Core {
     fn drop(&mut self) {
         rest::strike(self.id());
         self.leave_all();
-        self.forget_kill();
         grant::end_domain(self.id());
     }
 }
 
 fn new_process(options: &DomainOptions) -> Process {
     Process::new(options.grants.clone()).with_descriptors(options.limits.descriptors)
+}
+
+/// What finds imports at their first call.
+fn resolver(options: &DomainOptions) -> Option<Box<Resolver>> {
+    let (registry, principal) = options.registry.clone()?;
+    Some(Box::new(move |domain, slot| registry.resolve(&principal, domain, slot)))
 }
 
 /// State components that a system call must keep for this module (rule V6's report).

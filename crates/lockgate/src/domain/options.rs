@@ -3,6 +3,7 @@ use super::limits::Limits;
 use crate::callback::HostFunction;
 use crate::error::CreateError;
 use crate::policy::Policy;
+use crate::registry::{Principal, Registry, WeakRegistry};
 use crate::syscall::Grants;
 use lockgate_abi::{PAGE, stack};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub struct DomainOptions {
     pub(super) policy: Policy,
     pub(super) exclusive: Option<Option<Duration>>,
     pub(super) limits: Limits,
+    pub(super) registry: Option<(WeakRegistry, Principal)>,
 }
 
 impl Default for DomainOptions {
@@ -41,6 +43,7 @@ impl Default for DomainOptions {
             policy: Policy::MUTUAL_TRUST,
             exclusive: None,
             limits: Limits::default(),
+            registry: None,
         }
     }
 }
@@ -118,6 +121,16 @@ impl DomainOptions {
     /// ([`CallError::Busy`](crate::CallError::Busy) then), or without end.
     pub fn exclusive(mut self, patience: impl Into<Option<Duration>>) -> Self {
         self.exclusive = Some(patience.into());
+        self
+    }
+
+    /// Finds the module's imports, but for those that [`gate`](DomainOptions::gate) answers, in `registry`, each at its first
+    /// call, as `principal` may. The newest version with the import's signature is taken.
+    ///
+    /// An import that is not found ends the call with [`CallError::Import`](crate::CallError::Import); the next
+    /// call looks again. The domain does not keep the registry.
+    pub fn registry(mut self, registry: &Registry, principal: Principal) -> Self {
+        self.registry = Some((registry.downgrade(), principal));
         self
     }
 

@@ -1,9 +1,9 @@
 //! `getrlimit`, `prlimit64`: what the domain may have, not what the host may.
 use super::identity;
-use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
 use crate::syscall::waits::locked;
 use crate::syscall::wire::Record;
+use crate::syscall::{MAX_DESCRIPTORS, SyscallContext};
 use rustix::io::Errno;
 
 const INFINITY: u64 = u64::MAX;
@@ -12,7 +12,11 @@ const RESOURCES: u64 = 16;
 
 fn limit(ctx: &SyscallContext<'_>, resource: u64) -> Result<Record, Errno> {
     let value = match resource as u32 {
-        libc::RLIMIT_NOFILE => locked(&ctx.process.descriptors).limit().max(0) as u64,
+        libc::RLIMIT_NOFILE => match locked(&ctx.process.descriptors).limit() {
+            // Nothing is granted, and so nothing to be counted.
+            0 => u64::from(MAX_DESCRIPTORS),
+            limit => limit as u64,
+        },
         libc::RLIMIT_STACK => lockgate_abi::stack::MAX_SIZE,
         libc::RLIMIT_AS | libc::RLIMIT_DATA => ctx.memory.usage().0,
         libc::RLIMIT_CORE => 0,
