@@ -39,6 +39,7 @@ use callback_sys as callback;
 use function_sys as function;
 
 pub use binding::{Dynamic, OnFailure, Value};
+pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
 pub use callback::{Callback, HostClosure, HostFunction};
 pub use domain::{Domain, DomainOptions, ProgramEnd};

@@ -98,6 +98,21 @@ fn values_cross_in_every_shape_and_policy() {
     }
 }
 
+/// A thread's first call of a domain is admitted the slow way, which keeps all arguments. Each has a thread of its own.
+#[test]
+fn a_threads_first_call_of_a_domain_has_all_its_arguments() {
+    let server = server(DomainOptions::new().name("server"));
+    let client = client(&server, Policy::MUTUAL_TRUST, OnFailure::default());
+    let add = client.bind::<extern "C" fn(i64, i64) -> i64>("use_add").unwrap();
+    let many = client.bind::<extern "C" fn() -> i64>("use_many").unwrap();
+    let make = client.bind::<extern "C" fn(i64) -> i64>("use_make").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(add.call(20, 3).unwrap(), 23));
+        scope.spawn(|| assert_eq!(many.call().unwrap(), 1 + 4 + 9 + 16 + 25 + 36 + 49 + 64 + 85 + 100));
+        scope.spawn(|| assert_eq!(make.call(3).unwrap(), 37_041));
+    });
+}
+
 #[test]
 fn function_pointers_lead_into_other_domains() {
     let server = server(DomainOptions::new().name("server"));

@@ -2,6 +2,7 @@
 
 use super::listing::{self, Line};
 use super::output::{self, Paint};
+use super::proxy::{self, Preset, Proxy};
 use anyhow::Context as _;
 use lockgate_abi::ABI_VERSION;
 use lockgate_verify::{Module, Rejection, Report, SegmentKind};
@@ -13,17 +14,21 @@ use std::process::ExitCode;
 /// Arguments of `lockgate inspect`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without a selection: everything but the disassembly.
+Without a selection: everything but code.
 
 The margin of the disassembly names what lets an instruction be there (docs/rules.md): label; M1 confined by \
 gs and 32-bit registers, M2 inside the image, M3 the data stack; M4 a gate call; V3 a change of the stack \
 pointer; U1 checked indirect branch, U2 stack pointer kept in its slot, U3 string operation, U4 switch.
+
+A proxy is what a call runs around the procedure. Each part of it stands under the name of what asks for it \
+(docs/policies.md); a > marks where jumps lead.
 
 Exit status: 0 shown; 2 unreadable, not a module, or no such function.
 
 Examples:
   lockgate inspect cube.lg
   lockgate inspect cube.lg --disassemble=cube_root
+  lockgate inspect cube.lg --proxy cube_root --policy mutual-distrust
   lockgate inspect cube.lg --json --exports | jq -r '.exports[].signature'")]
 pub struct Args {
     /// The module
@@ -43,6 +48,15 @@ pub struct Args {
     /// Show one function's code, or all code
     #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     disassemble: Option<String>,
+    /// Show the proxy of a function, named or by its C prototype, as the host would call it
+    #[arg(long, value_name = "PROTOTYPE")]
+    proxy: Option<String>,
+    /// What caller and callee ask of the proxy
+    #[arg(long, requires = "proxy", value_enum, default_value = "integrity")]
+    policy: Preset,
+    /// The proxy for calls from this module's domain, not from the host
+    #[arg(long, requires = "proxy", value_name = "MODULE")]
+    from: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -61,6 +75,8 @@ struct Shown {
     notes: Option<Notes>,
     #[serde(skip_serializing_if = "Option::is_none")]
     disassembly: Option<Vec<Line>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<Proxy>,
 }
 
 #[derive(Serialize)]
@@ -122,7 +138,12 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn select(args: &Args, module: &Module) -> anyhow::Result<Shown> {
-    let all = !(args.exports || args.imports || args.report || args.notes || args.disassemble.is_some());
+    let code = args.disassemble.is_some() || args.proxy.is_some();
+    let all = !(args.exports || args.imports || args.report || args.notes || code);
+    let proxy = args
+        .proxy
+        .as_ref()
+        .map(|prototype| proxy::proxy(&args.module, prototype, args.from.as_deref(), args.policy));
     let disassembly = match &args.disassemble {
         None => None,
         Some(name) => {
@@ -142,6 +163,7 @@ fn select(args: &Args, module: &Module) -> anyhow::Result<Shown> {
         }),
         notes: (all || args.notes).then(|| notes(module)),
         disassembly,
+        proxy: proxy.transpose()?,
     })
 }
 
@@ -208,7 +230,8 @@ fn show(text: &mut String, module: &Module, shown: &Shown) -> fmt::Result {
     if let Some(notes) = &shown.notes {
         show_notes(text, paint, notes)?;
     }
-    show_lines(text, paint, module, shown.disassembly.as_deref().unwrap_or_default())
+    show_lines(text, paint, module, shown.disassembly.as_deref().unwrap_or_default())?;
+    shown.proxy.as_ref().map_or(Ok(()), |proxy| proxy::show(text, paint, proxy))
 }
 
 /// Shows instructions; runs of padding as one line.

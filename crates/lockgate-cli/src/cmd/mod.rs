@@ -10,6 +10,7 @@ mod listing;
 pub mod man;
 pub mod output;
 mod progress;
+mod proxy;
 pub mod rewrite;
 pub mod run;
 pub mod verify;

@@ -67,3 +67,63 @@ fn unknown_functions_are_an_error() {
     lockgate(&["inspect", library(), "--disassemble=nowhere"])
         .fails(2, &["has no function \"nowhere\"", "--exports"]);
 }
+
+/// The headings of a proxy's listing.
+fn parts(listing: &str) -> Vec<&str> {
+    listing.lines().skip(2).filter(|line| !line.starts_with([' ', '>']) && !line.is_empty()).collect()
+}
+
+#[test]
+fn proxies_have_what_their_policy_asks_for() {
+    let listing = |policy: &str| {
+        let ran = lockgate(&["inspect", library(), "--proxy", "cube_root", "--policy", policy]);
+        ran.gives(0, &ran.out);
+        ran.out
+    };
+    let (trust, distrust) = (listing("mutual-trust"), listing("mutual-distrust"));
+    assert!(trust.starts_with("double cube_root(double), from the host to "), "{trust}");
+    assert!(trust.contains(": mutual trust\n"), "{trust}");
+    for part in ["admission", "frame", "record", "entry", "the procedure returns", "return"] {
+        assert!(parts(&trust).contains(&part) && parts(&distrust).contains(&part), "{part}: {trust}");
+    }
+    for part in ["vector registers", "general registers", "callee-saved registers"] {
+        assert!(!parts(&trust).contains(&part) && parts(&distrust).contains(&part), "{part}: {distrust}");
+    }
+    for text in ["%fs:thread.top", "binding.slot(%r11)", "entry.binding(%r10)", "wrgsbase %r10"] {
+        assert!(trust.contains(text), "{text}: {trust}");
+    }
+    assert_eq!(listing("integrity"), lockgate(&["inspect", library(), "--proxy", "cube_root"]).out);
+}
+
+#[test]
+fn proxies_between_modules_and_by_prototype() {
+    let prototype = "double cube_root(double)";
+    let crossing = lockgate(&["inspect", library(), "--proxy", prototype, "--from", program()]).out;
+    for part in ["caller's gate", "admission back", "no return"] {
+        assert!(parts(&crossing).contains(&part), "{part}: {crossing}");
+    }
+    for text in ["gate.control", "function.context", "entry.host(%r10)"] {
+        assert!(crossing.contains(text), "{text}: {crossing}");
+    }
+    let json = lockgate(&["inspect", library(), "--proxy", prototype, "--json"]).json();
+    assert!(json.get("exports").is_none(), "only what was asked for");
+    let proxy = &json["proxy"];
+    assert_eq!((&proxy["policy"], &proxy["caller"]), (&"integrity".into(), &"the host".into()));
+    let lines = proxy["instructions"].as_array().unwrap();
+    let bytes: usize = lines.iter().map(|line| line["bytes"].as_str().unwrap().len() / 2).sum();
+    assert_eq!(proxy["bytes"], bytes);
+    assert!(lines.iter().all(|line| line["part"] != ""), "{proxy}");
+    assert!(lines.iter().any(|line| line["after_return"] == true && line["text"] == "ret"), "{proxy}");
+}
+
+#[test]
+fn proxies_of_nothing_are_errors() {
+    for (prototype, parts) in [
+        ("nowhere", &["nowhere"][..]),
+        ("int nowhere(void)", &["exports no function \"nowhere\"", "--exports"]),
+        ("unnoted", &["has not noted the signature of unnoted"]),
+    ] {
+        lockgate(&["inspect", library(), "--proxy", prototype]).fails(2, parts);
+    }
+    lockgate(&["inspect", library(), "--policy", "integrity"]).fails(2, &["--proxy"]);
+}

@@ -16,6 +16,7 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, VecAssembler, dynasm as assemble};
 use std::mem::offset_of;
 
 /// A proxy's bytes, which may lie anywhere.
+#[derive(Clone)]
 pub(super) struct Emitted {
     pub bytes: Vec<u8>,
     /// Offset of the first instruction of a call.

@@ -14,6 +14,7 @@ pub(crate) mod exclusive_sys;
 mod gate_asm;
 mod gate_sys;
 pub(crate) mod layout;
+pub(crate) mod listing;
 #[cfg(test)]
 mod listing_tests;
 mod proxy_asm;

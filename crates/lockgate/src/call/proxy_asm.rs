@@ -154,9 +154,10 @@ lockgate_slow:
 lockgate_cross_slow:
     .cfi_startproc
     .cfi_def_cfa rsp,{FRAME}
-    lea {RECORD}(%r10),%rsi
     mov lockgate_thread@gottpoff(%rip),%rax
-    mov %rsi,%fs:{TOP}(%rax) # what goes wrong here is the host's
+    add ${RECORD},%r10
+    mov %r10,%fs:{TOP}(%rax) # what goes wrong here is the host's
+    sub ${RECORD},%r10
     lockgate_save_arguments
     mov %r11,%rdi
     lea {RECORD}(%r10),%rsi

@@ -188,6 +188,13 @@ pub struct ProxyListing<'a> {
     pub leave: usize,
 }
 
+impl ProxyListing<'_> {
+    /// What the instruction at an offset is for.
+    pub fn part(&self, offset: usize) -> &'static str {
+        self.parts.iter().rev().find(|(start, _)| *start <= offset).map_or("", |(_, name)| name)
+    }
+}
+
 /// The code of a proxy, in the process's memory.
 pub(crate) struct Proxy {
     /// Where calls begin.
