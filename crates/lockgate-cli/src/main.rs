@@ -43,6 +43,8 @@ enum Command {
     Call(cmd::call::Args),
     /// Measure calls, overhead, verifier, rewriter and domain creation
     Bench(cmd::bench::Args),
+    /// Show what running processes export, who has bound it, and how often it is called
+    Ps(cmd::ps::Args),
     /// Say what this machine supports
     Doctor(cmd::doctor::Args),
     /// Write the manual pages to a folder
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::main(args),
         Command::Call(args) => cmd::call::main(args),
         Command::Bench(args) => cmd::bench::main(args),
+        Command::Ps(args) => cmd::ps::main(args),
         Command::Doctor(args) => cmd::doctor::main(args),
         Command::Man(args) => cmd::man::main(args),
     };

@@ -1,16 +1,21 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
+mod admission_sys;
 mod invoke_sys;
+
+pub(crate) use admission_sys::Admissions;
 
 use crate::call::layout::{BindingHeader, GateEntry, Traffic};
 use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
-use crate::call::thread_sys::SLOT_SIZE;
-use crate::call::{Thunk, flags};
+use crate::call::thread_sys::{NOBODY, SLOT_SIZE};
+use crate::call::{self, Thunk, flags, watch};
 use crate::domain::Core;
 use crate::error::{BindError, CallError};
 use crate::policy::Policy;
+use crate::registry::Row;
 use crate::signature::{self, Place, Plan, PrototypeError, Register, Signature, Type};
 use lockgate_abi::window;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// An entry point of a domain, bound for one caller.
 pub(crate) struct Binding {
@@ -30,7 +35,54 @@ pub(crate) struct Info {
     pub policy: Policy,
     /// For calls from a domain.
     pub on_failure: OnFailure,
+    caller: Caller,
     pub traffic: Traffic,
+    /// Its place in the list of bindings that other processes can read.
+    row: Option<Arc<Row>>,
+    closed: OnceLock<Closed>,
+    /// Calls in progress end, too.
+    stopped: AtomicBool,
+    /// What takes the calls of this binding since its domain was restarted.
+    successor: OnceLock<Arc<Binding>>,
+}
+
+/// Why a binding admits no calls any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closed {
+    Revoked,
+    Restarted,
+}
+
+impl Info {
+    /// # Errors
+    /// Why no call may begin.
+    pub fn is_open(&self) -> Result<(), CallError> {
+        match self.closed.get() {
+            None => Ok(()),
+            Some(Closed::Revoked) => Err(CallError::Revoked(self.signature.name.clone())),
+            Some(Closed::Restarted) => Err(CallError::Restarted(self.core.name().to_owned())),
+        }
+    }
+
+    /// True if calls in progress must end.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Of this binding and its successors, the one whose domain has `address`.
+    pub fn that_ran(&self, address: u64) -> &Info {
+        let mut info = self;
+        while address - address % window::STRIDE != info.core.base()
+            && let Some(successor) = info.successor.get()
+        {
+            info = &successor.info;
+        }
+        info
+    }
+
+    fn traffic(&self) -> &Traffic {
+        self.row.as_ref().map_or(&self.traffic, |row| row.traffic())
+    }
 }
 
 /// What a domain gets when its call of another domain fails.
@@ -55,7 +107,7 @@ impl Binding {
     /// # Errors
     /// [`BindError`].
     pub fn new(core: &Arc<Core>, signature: Signature, policy: Policy) -> Result<Binding, BindError> {
-        Binding::of_export(core, signature, Caller::Host, policy, OnFailure::default())
+        Binding::of_export(core, signature, Caller::Host, policy, OnFailure::default(), None)
     }
 
     /// Binds it for calls from `caller`.
@@ -70,7 +122,33 @@ impl Binding {
         on_failure: OnFailure,
     ) -> Result<Binding, BindError> {
         let facts = Facts::of(caller.module().report());
-        Binding::of_export(core, signature, Caller::Domain(facts), policy, on_failure)
+        Binding::of_export(core, signature, Caller::Domain(facts), policy, on_failure, None)
+    }
+
+    /// Binds it for the host, or for calls from a domain, with its traffic counted in `row`.
+    ///
+    /// # Errors
+    /// [`BindError`].
+    pub fn listed(
+        core: &Arc<Core>,
+        signature: Signature,
+        caller: Option<&Core>,
+        policy: Policy,
+        on_failure: OnFailure,
+        row: Arc<Row>,
+    ) -> Result<Binding, BindError> {
+        let caller =
+            caller.map_or(Caller::Host, |caller| Caller::Domain(Facts::of(caller.module().report())));
+        Binding::of_export(core, signature, caller, policy, on_failure, Some(row))
+    }
+
+    /// The same function of `core`, another instance of the same module, for the same caller.
+    ///
+    /// # Errors
+    /// [`BindError::Memory`].
+    pub fn again(&self, core: &Arc<Core>) -> Result<Binding, BindError> {
+        let Info { signature, policy, on_failure, caller, row, .. } = &*self.info;
+        Binding::of_export(core, signature.clone(), *caller, *policy, *on_failure, row.clone())
     }
 
     fn of_export(
@@ -79,6 +157,7 @@ impl Binding {
         caller: Caller,
         policy: Policy,
         on_failure: OnFailure,
+        row: Option<Arc<Row>>,
     ) -> Result<Binding, BindError> {
         let module = core.module();
         let Some(export) = module.export(&signature.name) else {
@@ -101,7 +180,7 @@ impl Binding {
             at: 1,
         })?;
         let policy = policy.union(core.policy());
-        let made = Binding::make(core, export.address, signature, plan, caller, policy, on_failure);
+        let made = Binding::make(core, export.address, signature, plan, caller, policy, on_failure, row);
         made.map_err(BindError::Memory)
     }
 
@@ -114,9 +193,10 @@ impl Binding {
         let plan = Plan::new(&signature).expect("one word fits in registers");
         // Nothing of the host's registers stays behind in a new domain's memory.
         let (policy, on_failure) = (Policy::MUTUAL_DISTRUST, OnFailure::default());
-        Some(Binding::make(core, export.address, signature, plan, Caller::Host, policy, on_failure))
+        Some(Binding::make(core, export.address, signature, plan, Caller::Host, policy, on_failure, None))
     }
 
+    #[allow(clippy::too_many_arguments, reason = "the parts of a binding, once")]
     fn make(
         core: &Arc<Core>,
         address: u64,
@@ -125,6 +205,7 @@ impl Binding {
         caller: Caller,
         policy: Policy,
         on_failure: OnFailure,
+        row: Option<Arc<Row>>,
     ) -> std::io::Result<Binding> {
         let callee = Facts::of(core.module().report());
         let limit = core.time_limit().map_or(0, |limit| limit.as_millis() as u32);
@@ -132,14 +213,27 @@ impl Binding {
         shape.limited = limit != 0;
         shape.exclusive = core.exclusive().is_some();
         let proxy = Proxy::of(shape)?;
-        let traffic = Traffic::default();
-        let info = Box::new(Info { signature, plan, core: core.clone(), policy, on_failure, traffic });
+        let info = Box::new(Info {
+            signature,
+            plan,
+            core: core.clone(),
+            policy,
+            on_failure,
+            caller,
+            traffic: Traffic::default(),
+            row,
+            closed: OnceLock::new(),
+            stopped: AtomicBool::new(false),
+            successor: OnceLock::new(),
+        });
+        let slot = core.id() * SLOT_SIZE;
         let header = Box::new(BindingHeader {
-            proxy: proxy.enter,
+            proxy: AtomicUsize::new(proxy.enter),
             leave: proxy.leave,
             window: core.base(),
             target: core.base() + window::IMAGE + address,
-            slot: core.id() * SLOT_SIZE,
+            slot,
+            admission: AtomicU32::new(slot),
             stack_words: info.plan.stack_words,
             result_size: info.plan.result_size,
             result_room: info.plan.result_size.next_multiple_of(16),
@@ -149,9 +243,11 @@ impl Binding {
             domain: Arc::as_ptr(core),
             info: &raw const *info,
             owner: if shape.exclusive { core.owner() } else { std::ptr::null() },
-            traffic: &raw const info.traffic,
+            traffic: info.traffic(),
+            successor: AtomicPtr::default(),
         });
         let thunk = Thunk::new(&raw const *header)?;
+        core.admissions().add(&header);
         Ok(Binding { thunk, header, info, proxy })
     }
 
@@ -181,14 +277,48 @@ impl Binding {
         self.thunk.code()
     }
 
+    /// From now on calls return an error at once; those in progress go on. The first reason stays.
+    pub fn close(&self, why: Closed) {
+        let _ = self.info.closed.set(why);
+        self.header.admission.store(NOBODY, Ordering::Release);
+        if let Some(successor) = self.info.successor.get() {
+            successor.close(why);
+        }
+    }
+
+    /// As [`close`](Binding::close), and calls in progress end.
+    pub fn stop(&self, why: Closed) {
+        self.close(why);
+        self.info.stopped.store(true, Ordering::Release);
+        watch::tell_of_stop(&raw const *self.header as usize);
+        if let Some(successor) = self.info.successor.get() {
+            successor.stop(why);
+        }
+    }
+
+    /// Hands later calls on to `successor`, for the same caller with the same signature. A binding has one at most.
+    pub fn hand_on(&self, successor: Arc<Binding>) {
+        let header = (&raw const *successor.header).cast_mut();
+        if self.info.successor.set(successor).is_ok() {
+            self.header.successor.store(header, Ordering::Release);
+            self.header.proxy.store(call::forward(), Ordering::Release);
+        }
+    }
+
     /// The entry of gates through which a domain calls this binding, made for it.
     pub fn gate_entry(&self) -> GateEntry {
         GateEntry::crossing(self.proxy.enter, &raw const *self.header)
     }
 }
 
+impl Drop for Binding {
+    fn drop(&mut self) {
+        self.info.core.admissions().remove(&self.header);
+    }
+}
+
 /// The candidate that differs from `name` in the fewest letters, if in few.
-fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let distance = |other: &str| {
         let mut row: Vec<usize> = (0..=other.len()).collect();
         for (i, a) in name.bytes().enumerate() {

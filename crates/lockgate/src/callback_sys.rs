@@ -45,8 +45,8 @@ impl HostFunction {
     }
 
     /// The signature, without a name.
-    pub(crate) fn signature(&self) -> Option<&Signature> {
-        Some(&self.signature)
+    pub(crate) fn signature(&self) -> &Signature {
+        &self.signature
     }
 
     pub(crate) fn entry(&self) -> GateEntry {

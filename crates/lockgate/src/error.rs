@@ -183,6 +183,22 @@ pub enum CallError {
     /// The domain was killed.
     #[error("domain {0} was killed")]
     Killed(String),
+    /// The registry took the name back.
+    #[error("{0} was revoked; bind again when it is exported again")]
+    Revoked(String),
+    /// The domain was restarted, and the binding was made for the instance before.
+    #[error("domain {0} was restarted; bind again, or bind with Heal::Yes")]
+    Restarted(String),
+    /// An import could not be bound at its first call.
+    #[error("domain {domain}: import {import}: {source}")]
+    Import {
+        /// The domain that called it.
+        domain: String,
+        /// The import.
+        import: String,
+        /// What the registry says.
+        source: Box<crate::registry::RegistryError>,
+    },
     /// No memory for the thread's stacks.
     #[error("no memory for this thread's stacks: {0}; raise the domain's memory limit or vm.max_map_count")]
     Memory(std::io::Error),

@@ -36,8 +36,10 @@ pub(crate) enum Cause {
     /// The limit, milliseconds.
     TimeLimit(u32),
     Killed,
-    /// A call of another domain failed, and ends the caller's call, too.
+    /// A call of another domain failed, and ends the caller's call, too; or an import was not found.
     Callee,
+    /// The binding was revoked, with the calls in progress.
+    Revoked,
 }
 
 /// Registers at the fault. General registers are zero where a gate, not an instruction, ended the call.
@@ -296,6 +298,7 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
             plain(FaultKind::Gate, "the stack arguments of a host function could not be read")
         }
         Cause::Callee => plain(FaultKind::Gate, "a call of another domain failed"),
+        Cause::Revoked => plain(FaultKind::Killed, "the binding was revoked during the call"),
         Cause::Panic => plain(FaultKind::Gate, "a host function panicked"),
     }
 }

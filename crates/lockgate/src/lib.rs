@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Folders: [`mod@syscall`] emulated system calls; `call/` the path of a call, readable in execution order; `space/`
-//! address space; `domain/` domains; [`mod@grant`] memory shared with them; `module/` loading; `signature/` C
+//! address space; `domain/` domains; [`mod@grant`] memory shared with them; [`mod@registry`] entry points by name; `module/` loading; `signature/` C
 //! signatures; `debug/` names for addresses.
 //! The rules that this crate keeps are R1–R25 of `docs/rules.md`.
 
@@ -31,6 +31,7 @@ mod memory;
 mod module;
 mod policy;
 mod pool;
+pub mod registry;
 pub mod signature;
 mod space;
 pub mod syscall;
@@ -53,3 +54,6 @@ pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted};
 pub use module::{LoadError, Module};
 pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};
+pub use registry::{
+    Allow, Export, Heal, Principal, Registry, RegistryError, Request, Revoke, Token, Version,
+};

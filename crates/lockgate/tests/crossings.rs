@@ -250,6 +250,30 @@ fn an_exclusive_domain_that_stays_busy_refuses() {
     });
 }
 
+/// A thread that ends leaves a module's clean-up undone if the domain refuses it. The process goes on.
+#[test]
+fn a_thread_ends_while_a_domain_that_it_knows_is_busy() {
+    let options = DomainOptions::new().exclusive(Duration::from_millis(10));
+    let server =
+        Guest::c("long forever(void) { for (;;) __asm__ volatile(\"\"); } long one(void) { return 1; }")
+            .domain_with(options);
+    let forever = server.bind::<extern "C" fn() -> i64>("forever").unwrap();
+    let one = server.bind::<extern "C" fn() -> i64>("one").unwrap();
+    std::thread::scope(|scope| {
+        let ending = scope.spawn(|| {
+            assert_eq!(one.call().unwrap(), 1);
+            let inside = scope.spawn(|| forever.call());
+            while server.threads_inside() == 0 {
+                std::thread::yield_now();
+            }
+            inside
+        });
+        let inside = ending.join().expect("no panic");
+        server.kill();
+        assert!(inside.join().expect("no panic").is_err());
+    });
+}
+
 #[test]
 fn two_exclusive_domains_do_not_lock_each_other_up() {
     let source = "long wait(long (*f)(void)) { return f(); } long leaf(void) { return 1; }";

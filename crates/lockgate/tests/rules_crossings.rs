@@ -143,6 +143,10 @@ function call_host
     ret
 ";
 
+/// x87 control words of a host that does not round to the nearest number.
+const ROUNDING_TO_ZERO: u16 = 0x0f7f;
+const ROUNDING_TO_NEGATIVE: u16 = 0x077f;
+
 /// Sums what a function makes of 0, 1, … n - 1.
 const APPLY: &str = "
 long apply(long (*f)(long), long n) { long s = 0; for (long i = 0; i < n; i++) s += f(i); return s; }
@@ -329,7 +333,6 @@ fn r17_servers_start_with_clean_state() {
 /// touch it, and whatever the two domains think of each other.
 #[test]
 fn r17_host_functions_find_the_hosts_state_behind_two_domains() {
-    const ROUNDING_TO_ZERO: u16 = 0x0f7f;
     let seen = Arc::new(Mutex::new(Vec::new()));
     for policy in [Policy::SERVER_TRUSTED, Policy::MUTUAL_DISTRUST, Policy::INTEGRITY, Policy::MUTUAL_TRUST] {
         for source in [SERVER, STATEFUL_SERVER] {
@@ -351,6 +354,86 @@ fn r17_host_functions_find_the_hosts_state_behind_two_domains() {
                         );
                     }
                 });
+            }
+        }
+    }
+}
+
+/// R17: the same behind a third domain, which is called by one that was given clean state. Red if gates go by what the
+/// calling domain's own module, or its caller's, can touch.
+#[test]
+fn r17_host_functions_find_the_hosts_state_behind_three_domains() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    for policy in [Policy::SERVER_TRUSTED, Policy::MUTUAL_DISTRUST, Policy::INTEGRITY, Policy::MUTUAL_TRUST] {
+        let sees = seen.clone();
+        let server = server(SERVER, move || sees.lock().unwrap().push(host_sys::cpu_state()));
+        let (middle, client) = (client(PLAIN), client(STATEFUL));
+        link(&middle, &server, "call_host", policy);
+        link(&client, &middle, "call_server", policy);
+        host_sys::with_x87_control(ROUNDING_TO_ZERO, || {
+            let before = host_sys::cpu_state();
+            for name in ["unmasked_mxcsr", "unmasked_x87"] {
+                call(&client, name);
+                assert_eq!(seen.lock().unwrap().drain(..).collect::<Vec<_>>(), [before], "{policy}, {name}");
+                assert_eq!(host_sys::cpu_state(), before, "{policy}, {name}");
+            }
+        });
+    }
+}
+
+/// R15, R17: a call that fails leaves its caller's control words as they were, whatever they were, whether or not the module
+/// can change them, in every protocol: a module that is trusted to put them back has not come to that. Red if a fault
+/// resumes with those of a new thread, or the module's.
+#[test]
+fn r15_r17_control_words_survive_failures() {
+    const WORDS: &str = "
+function fault
+    movl $0xffc0,-8-OFF(%rsp)
+    ldmxcsr -8-OFF(%rsp)
+    fninit
+    fld1
+    fldcw -8-OFF(%rsp)
+    ud2
+function end_in_gate
+    movl $0xffc0,-8-OFF(%rsp)
+    ldmxcsr -8-OFF(%rsp)
+    fninit
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    movl $0xf7f,-OFF(%rsp)
+    fldcw -OFF(%rsp)
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+";
+    const NO_WORDS: &str = "
+function fault
+    ud2
+function end_in_gate
+    lea -8(%rsp),%rsp
+    mov %rax,-OFF(%rsp)
+    call *%gs:0x11080
+    lea 8(%rsp),%rsp
+    mov %rcx,-OFF(%rsp)
+    ret
+";
+    for source in [WORDS, NO_WORDS] {
+        let domain =
+            server(source, || std::panic::resume_unwind(Box::new("a host function that does not return")));
+        for policy in
+            [Policy::MUTUAL_TRUST, Policy::INTEGRITY, Policy::SERVER_TRUSTED, Policy::MUTUAL_DISTRUST]
+        {
+            for name in ["fault", "end_in_gate"] {
+                let fails = domain.bind_with::<extern "C" fn()>(name, policy).unwrap();
+                for control in [0x37f, ROUNDING_TO_NEGATIVE] {
+                    host_sys::with_x87_control(control, || {
+                        let before = host_sys::cpu_state();
+                        fails.call().unwrap_err();
+                        assert_eq!(host_sys::cpu_state(), before, "{policy}, {name}, {control:#x}");
+                        assert_eq!(host_sys::x87_sum(), 36.0, "{policy}, {name}");
+                    });
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ pub mod man;
 pub mod output;
 mod progress;
 mod proxy;
+pub mod ps;
 pub mod rewrite;
 pub mod run;
 pub mod verify;

@@ -2,7 +2,7 @@
 use crate::shop::lockgate;
 
 /// Commands with help of their own; `cc` passes everything to gcc.
-const COMMANDS: [&str; 8] = ["link", "rewrite", "verify", "inspect", "run", "call", "bench", "doctor"];
+const COMMANDS: [&str; 9] = ["link", "rewrite", "verify", "inspect", "run", "call", "bench", "ps", "doctor"];
 
 #[test]
 fn help_explains_itself() {
@@ -10,7 +10,7 @@ fn help_explains_itself() {
     for command in COMMANDS {
         assert!(main.contains(&format!("  {command} ")), "{command} is not in: {main}");
     }
-    for command in ["verify", "inspect", "run", "call", "doctor"] {
+    for command in ["verify", "inspect", "run", "call", "ps", "doctor"] {
         let help = lockgate(&[command, "--help"]);
         assert_eq!(help.status, 0);
         for part in ["Exit status: ", "Examples:\n", &format!("lockgate {command} ")] {

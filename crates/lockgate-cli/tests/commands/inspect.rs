@@ -89,7 +89,7 @@ fn proxies_have_what_their_policy_asks_for() {
     for part in ["vector registers", "general registers", "callee-saved registers"] {
         assert!(!parts(&trust).contains(&part) && parts(&distrust).contains(&part), "{part}: {distrust}");
     }
-    for text in ["%fs:thread.top", "binding.slot(%r11)", "entry.binding(%r10)", "wrgsbase %r10"] {
+    for text in ["%fs:thread.top", "binding.admission(%r11)", "entry.binding(%r10)", "wrgsbase %r10"] {
         assert!(trust.contains(text), "{text}: {trust}");
     }
     assert_eq!(listing("integrity"), lockgate(&["inspect", library(), "--proxy", "cube_root"]).out);

@@ -5,6 +5,7 @@ mod call;
 mod errors;
 mod help;
 mod inspect;
+mod ps;
 mod run;
 mod sqlite;
 mod verify;

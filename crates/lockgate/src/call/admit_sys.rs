@@ -75,6 +75,8 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
 
 /// A place on the domain's stacks; its turn, if the domain is exclusive.
 fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallError> {
+    // SAFETY: the caller's binding, whose information it keeps.
+    unsafe { (*binding.info).is_open()? };
     // SAFETY: the binding keeps its domain alive; cores are always inside an Arc.
     let domain: Arc<Core> = unsafe {
         Arc::increment_strong_count(binding.domain);
@@ -82,6 +84,7 @@ fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallEr
     };
     if domain.is_killed() {
         state.set_slot(domain.id(), 0);
+        return Err(CallError::Killed(domain.name().to_owned()));
     }
     if state.place(domain.id()) == 0 {
         domain.attach(state)?;

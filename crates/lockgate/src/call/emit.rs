@@ -62,6 +62,7 @@ offsets! {
     WINDOW = BindingHeader.window;
     TARGET = BindingHeader.target;
     SLOT = BindingHeader.slot;
+    ADMISSION = BindingHeader.admission;
     STACK_WORDS = BindingHeader.stack_words;
     RESULT_SIZE = BindingHeader.result_size;
     RESULT_ROOM = BindingHeader.result_room;
@@ -151,18 +152,30 @@ impl Duties {
     fn saves_mxcsr(&self) -> bool {
         self.mxcsr_guard || self.mxcsr_fresh || self.mxcsr_hide_flags
     }
+
+    fn keeps_x87(&self, callee: Facts) -> bool {
+        self.saves_x87() || callee.x87
+    }
+
+    fn keeps_mxcsr(&self, callee: Facts) -> bool {
+        self.saves_mxcsr() || callee.mxcsr_write
+    }
 }
 
 /// What gates need to know of bindings of this shape: [`BindingHeader::flags`].
 pub(crate) fn flags(shape: &Shape) -> u32 {
     let duties = Duties::of(shape);
     let mut flags = 0;
+    // Behind another domain, whatever the module itself can touch: an entry further out may have changed it.
+    let from_domain = matches!(shape.caller, Caller::Domain(_));
     for (set, flag) in [
-        (shape.callee.x87 || duties.x87_fresh, X87),
-        (shape.callee.mxcsr_write || duties.mxcsr_fresh, MXCSR),
+        (shape.callee.x87 || from_domain, X87),
+        (shape.callee.mxcsr_write || from_domain, MXCSR),
         (duties.saves_x87(), SAVED_X87),
         (duties.saves_mxcsr(), SAVED_MXCSR),
-        (matches!(shape.caller, Caller::Domain(_)), FROM_DOMAIN),
+        (duties.keeps_x87(shape.callee), KEEPS_X87),
+        (duties.keeps_mxcsr(shape.callee), KEEPS_MXCSR),
+        (from_domain, FROM_DOMAIN),
         (duties.hide_in_all, HIDES),
         (duties.x87_hide_environment, X87_ENVIRONMENT),
     ] {
@@ -324,7 +337,7 @@ impl Emitter<'_> {
     fn place(&mut self) {
         let slots = self.field(offset_of!(ThreadBlock, slots));
         code!(self
-            ; mov eax, [r11 + SLOT]
+            ; mov eax, [r11 + ADMISSION]
             ; fs add rax, [slots]
             ; mov rax, [rax]
             ; test rax, rax
@@ -499,8 +512,9 @@ impl Emitter<'_> {
 
     /// Keeps the caller's control words, and gives the callee the state that it may expect, or may see.
     fn save_cpu_state(&mut self) {
-        if self.duties.saves_x87() {
-            self.part("x87");
+        // Words that the callee may change are kept in any case: they are needed after a fault, as the frame is.
+        if self.duties.keeps_x87(self.shape.callee) {
+            self.part(if self.duties.saves_x87() { "x87" } else { "control words" });
             code!(self ; fnstcw [r10 + X87_WORD]);
         }
         if self.duties.x87_fresh {
@@ -521,8 +535,8 @@ impl Emitter<'_> {
                 code!(self ; fldcw [r10 + X87_WORD]);
             }
         }
-        if self.duties.saves_mxcsr() {
-            self.part("mxcsr");
+        if self.duties.keeps_mxcsr(self.shape.callee) {
+            self.part(if self.duties.saves_mxcsr() { "mxcsr" } else { "control words" });
             code!(self ; stmxcsr [r10 + MXCSR_WORD]);
         }
         if self.duties.mxcsr_fresh {

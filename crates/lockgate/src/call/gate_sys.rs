@@ -77,6 +77,14 @@ pub(crate) fn end_with_panic(payload: Box<dyn Any + Send>) {
     }
 }
 
+/// As [`end_call`]: the call returns `error`.
+pub(crate) fn end_with(error: CallError) {
+    end_call(Cause::Callee);
+    if let Some(state) = thread_sys::current() {
+        state.failure.set(Some(error));
+    }
+}
+
 pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, cause: Cause) {
     // SAFETY: live records; the return address is on the control stack, where the module's call put it.
     unsafe {
@@ -128,11 +136,28 @@ pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *cons
         (Arc::from_raw(domain), (*(*gate).entry).context as u16)
     };
     let find = || domain.gates().resolve(&domain, slot);
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(find)).unwrap_or_else(|payload| {
-        end_with_panic(payload);
-        &NO_FUNCTION
-    })
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(find)) {
+        Ok(Ok(entry)) => entry,
+        Ok(Err(error)) => {
+            if let Some(state) = thread_sys::current() {
+                state.failure.set(Some(error));
+            }
+            &UNRESOLVED
+        }
+        Err(payload) => {
+            end_with_panic(payload);
+            &NO_FUNCTION
+        }
+    }
 }
+
+/// Called in place of an import that was not found. Why is with the thread already.
+extern "C" fn lockgate_unresolved() {
+    end_call(Cause::Callee);
+}
+
+/// What a call of an import that was not found leads to, this time.
+static UNRESOLVED: GateEntry = GateEntry { function: lockgate_unresolved as *const (), ..MISSING };
 
 unsafe extern "C" {
     fn lockgate_gate_host();
@@ -140,7 +165,9 @@ unsafe extern "C" {
 }
 
 /// What unknown slots and callback numbers lead to: calling it ends the domain's call.
-pub(super) static NO_FUNCTION: GateEntry = GateEntry {
+pub(super) static NO_FUNCTION: GateEntry = MISSING;
+
+const MISSING: GateEntry = GateEntry {
     code: lockgate_gate_host as *const (),
     function: lockgate_missing as *const (),
     context: 0,

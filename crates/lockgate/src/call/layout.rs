@@ -1,7 +1,7 @@
 //! Structures that the assembly of the call path and Rust both know.
 //!
 //! Field offsets reach the assembly through `offset_of!`; nothing repeats them.
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 /// The thread's control block: the one static thread-local object of the library, reached through `fs`.
 ///
@@ -187,18 +187,22 @@ pub(crate) const FROM_DOMAIN: u32 = 4;
 pub(crate) const HIDES: u32 = 8;
 /// The module can read the x87 environment, and must not find the host's there (rule R18).
 pub(crate) const X87_ENVIRONMENT: u32 = 16;
-/// Entries' records have the caller's x87 control word.
+/// Entries' records have the caller's x87 control word, because the caller does not trust the module with it.
 pub(crate) const SAVED_X87: u32 = 32;
 /// Entries' records have the caller's MXCSR.
 pub(crate) const SAVED_MXCSR: u32 = 64;
+/// Entries' records have the x87 control word of when they began, which may be the caller's own.
+pub(crate) const KEEPS_X87: u32 = 128;
+/// The same of MXCSR.
+pub(crate) const KEEPS_MXCSR: u32 = 256;
 /// The exception masks of an x87 control word.
 pub(crate) const X87_MASKS: u32 = 0x3f;
 
 /// The part of a binding that thunk, proxy and gates read.
 #[repr(C)]
 pub(crate) struct BindingHeader {
-    /// The proxy's code: thunks and gates jump through it.
-    pub proxy: usize,
+    /// The proxy's code: thunks jump through it. Where the binding has a successor, the code that goes on to that.
+    pub proxy: AtomicUsize,
     /// The proxy's other half: the exit stub jumps through it.
     pub leave: usize,
     /// `W`.
@@ -207,6 +211,9 @@ pub(crate) struct BindingHeader {
     pub target: u64,
     /// Offset of the domain's entry in slot tables.
     pub slot: u32,
+    /// Where proxies look for the caller's place: `slot`, or, when the binding is closed,
+    /// [`NOBODY`](super::thread_sys::NOBODY), which sends every call the slow way.
+    pub admission: AtomicU32,
     /// 8-byte words of stack arguments.
     pub stack_words: u32,
     /// Bytes of a result returned in memory.
@@ -226,6 +233,8 @@ pub(crate) struct BindingHeader {
     pub owner: *const AtomicU32,
     /// Where calls are counted and timed.
     pub traffic: *const Traffic,
+    /// The binding that takes the calls of this one, if `proxy` says so.
+    pub successor: AtomicPtr<BindingHeader>,
 }
 
 /// Counts of a binding, where its policy asks for them.

@@ -90,7 +90,7 @@ fields! {
         top first slots alternate_low alternate_size stack_floor records_end pending sequence tid status enter slow
         cross_slow cross_failed wake copy;
     BINDING = BindingHeader as "binding":
-        window target slot stack_words result_size result_room limit owner traffic;
+        window target slot admission stack_words result_size result_room limit owner traffic;
     ENTRY_RECORD = EntryRecord as "entry":
         kind binding control host mxcsr x87_control result sequence limit started;
     GATE_RECORD = GateRecord as "gate":

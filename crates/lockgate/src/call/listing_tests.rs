@@ -12,12 +12,13 @@ const PRESETS: [Policy; 4] =
 type Asked = fn(&Shape) -> bool;
 
 /// Every part's name, and what asks for it.
-const PARTS: [(&str, Asked); 27] = [
+const PARTS: [(&str, Asked); 28] = [
     // The mechanism: always, or always in calls from the host or from a domain.
     ("admission", |_| true),
     ("admission, the slow way", |_| true),
     ("frame", |_| true),
     ("record", |_| true),
+    ("control words", |s| s.callee.x87 || s.callee.mxcsr_write),
     ("entry", |_| true),
     ("return", |_| true),
     ("admission of nested calls", |s| s.caller == Caller::Host),
@@ -187,10 +188,12 @@ fn home(instruction: &Instruction) -> Option<&'static [&'static str]> {
     let high = |register: Register| register.is_vector_register() && register.number() >= 16;
     match instruction.mnemonic() {
         Mnemonic::Vzeroupper => Some(&["upper halves"]),
-        Mnemonic::Ldmxcsr | Mnemonic::Stmxcsr => Some(&["mxcsr"]),
+        Mnemonic::Ldmxcsr => Some(&["mxcsr"]),
+        Mnemonic::Stmxcsr => Some(&["mxcsr", "control words"]),
         Mnemonic::Fnclex => Some(&["x87 registers"]),
         Mnemonic::Emms => Some(&["x87", "x87 registers"]),
-        Mnemonic::Fninit | Mnemonic::Fldcw | Mnemonic::Fnstcw => Some(&["x87", "x87, when it was changed"]),
+        Mnemonic::Fninit | Mnemonic::Fldcw => Some(&["x87", "x87, when it was changed"]),
+        Mnemonic::Fnstcw => Some(&["x87", "control words"]),
         Mnemonic::Rdtsc => Some(&["time"]),
         Mnemonic::Pop => Some(&["callee-saved registers", "stack arguments", "exclusive domain"]),
         _ if any(Register::is_mm) => Some(&["x87 registers"]),

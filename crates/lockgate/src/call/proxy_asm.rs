@@ -56,8 +56,8 @@ lockgate_exit:
     .cfi_endproc
     .size lockgate_enter,.-lockgate_enter
 
-    # The same for an entry that ends in the middle: r10 its record. The caller's registers are those of the frame, whether
-    # or not the policy restores them after a return.
+    # The same for an entry that ends in the middle: r10 its record. The caller's registers are those of the frame, and its
+    # control words those of the record, whether or not the policy restores them after a return.
     .p2align 4
     .globl lockgate_unwind
     .hidden lockgate_unwind
@@ -73,6 +73,15 @@ lockgate_unwind:
     mov 40(%rsp),%rbx
     mov 48(%rsp),%rbp
     mov {BINDING}(%r10),%r11
+    testl ${KEEPS_X87},{FLAGS}(%r11)
+    jz 1f
+    fninit
+    fldcw {X87_WORD}(%r10)
+1:
+    testl ${KEEPS_MXCSR},{FLAGS}(%r11)
+    jz 1f
+    ldmxcsr {MXCSR_WORD}(%r10)
+1:
     jmp *{LEAVE}(%r11)
     .cfi_endproc
     .size lockgate_unwind,.-lockgate_unwind
@@ -144,6 +153,18 @@ lockgate_slow:
     ret
     .cfi_endproc
     .size lockgate_slow,.-lockgate_slow
+
+    # What a binding that has a successor leads to: r11 the binding.
+    .p2align 4
+    .globl lockgate_forward
+    .hidden lockgate_forward
+    .type lockgate_forward,@function
+lockgate_forward:
+    .cfi_startproc
+    mov {SUCCESSOR}(%r11),%r11
+    jmp *{PROXY}(%r11)
+    .cfi_endproc
+    .size lockgate_forward,.-lockgate_forward
 
     # From a domain: r10 the caller's entry, with its gate's record after it; rbx where to try again, rbp where to resume
     # the caller. The frame is made.
@@ -337,11 +358,17 @@ lockgate_invoke:
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),
+    X87_WORD = const offset_of!(EntryRecord, x87_control),
+    MXCSR_WORD = const offset_of!(EntryRecord, mxcsr),
+    FLAGS = const offset_of!(BindingHeader, flags),
+    KEEPS_X87 = const KEEPS_X87,
+    KEEPS_MXCSR = const KEEPS_MXCSR,
     GATE_SLOT = const offset_of!(GateRecord, slot),
     SLOT = const offset_of!(BindingHeader, slot),
     SLOTS = const offset_of!(ThreadBlock, slots),
     HOST = const offset_of!(EntryRecord, host),
     PROXY = const offset_of!(BindingHeader, proxy),
+    SUCCESSOR = const offset_of!(BindingHeader, successor),
     LEAVE = const offset_of!(BindingHeader, leave),
     copy = sym crate::copy_asm::lockgate_copy,
     admit = sym super::admit_sys::lockgate_admit,
@@ -350,6 +377,15 @@ lockgate_invoke:
     wake = sym super::exclusive_sys::lockgate_wake_next,
     options(att_syntax)
 );
+
+unsafe extern "C" {
+    fn lockgate_forward();
+}
+
+/// What a binding with a successor has for a proxy.
+pub(crate) fn forward() -> usize {
+    lockgate_forward as *const () as usize
+}
 
 const _: () = {
     assert!(FRAME.is_multiple_of(16));

@@ -5,7 +5,7 @@
 //! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
-use super::layout::{EntryRecord, IDLE, LIMITED_ENTRY, RECORD, Record};
+use super::layout::{EntryRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
@@ -21,8 +21,6 @@ const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIG
 const LAST_SIGNAL: c_int = 64;
 /// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
 const CLEAN_FLAGS: i64 = 0x202;
-/// x87 control word after fninit.
-const CLEAN_X87: u16 = 0x37f;
 const SA_RESTORER: u64 = 0x0400_0000;
 
 /// The kernel's struct sigaction.
@@ -231,6 +229,9 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
         if (*(*(*record).binding).domain).is_killed() {
             return Some(Cause::Killed);
         }
+        if (*(*(*record).binding).info).is_stopped() {
+            return Some(Cause::Revoked);
+        }
         overdue_limit(state, record.cast()).map(Cause::TimeLimit)
     }
 }
@@ -306,8 +307,15 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         registers[libc::REG_RSP as usize] = (*record).host as i64;
         registers[libc::REG_RIP as usize] = lockgate_exit as *const () as usize as i64;
         registers[libc::REG_EFL as usize] = CLEAN_FLAGS;
-        if let Some(x87) = frame.uc_mcontext.fpregs.as_mut() {
-            (x87.cwd, x87.swd, x87.ftw) = (CLEAN_X87, 0, 0);
+        // The caller's control words, which proxies need not restore, either; with nothing pending.
+        if let Some(fpu) = frame.uc_mcontext.fpregs.as_mut() {
+            let flags = (*(*record).binding).flags;
+            if flags & KEEPS_X87 != 0 {
+                (fpu.cwd, fpu.swd, fpu.ftw) = ((*record).x87_control as u16, 0, 0);
+            }
+            if flags & KEEPS_MXCSR != 0 {
+                fpu.mxcsr = (*record).mxcsr;
+            }
         }
     }
 }

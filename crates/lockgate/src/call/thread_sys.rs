@@ -261,7 +261,7 @@ fn new_state() -> Result<ThreadState, Errno> {
         failure: Cell::new(None),
         waits_for: AtomicPtr::default(),
         records: Mapping::new(RECORDS)?,
-        slots: Mapping::new(MAX_STRIDES * size_of::<u64>())?,
+        slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,
         alternate: Mapping::new(alternate)?,
         attached: RefCell::default(),
     };
@@ -364,7 +364,8 @@ pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
 
 /// Makes the call in progress fail with `error` before it begins.
 pub(crate) fn refuse(error: CallError) {
-    REFUSED.with(|r| r.set(Some(error)));
+    // Gone when the thread ends, while modules clean up behind it: nobody asks why then.
+    let _ = REFUSED.try_with(|r| r.set(Some(error)));
     // SAFETY: our own block.
     unsafe { (*block()).status = STATUS_REFUSED };
 }
@@ -401,10 +402,14 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
         let state = (*block).state.as_ref();
         (state.and_then(|state| (*state.fault.get()).take()), state)
     };
-    if let Some(refused) = REFUSED.with(Cell::take) {
+    if let Ok(Some(refused)) = REFUSED.try_with(Cell::take) {
         return refused;
     }
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
+    let binding = binding.that_ran(raw.registers.rsp);
+    if raw.cause == Cause::Revoked {
+        return CallError::Revoked(binding.signature.name.clone());
+    }
     if raw.cause == Cause::Callee
         && let Some(error) = state.failure.take()
     {
@@ -426,6 +431,8 @@ pub(crate) struct SeenEntry {
     pub control: u64,
     /// Sequence number and limit, milliseconds, of an entry with a limit of its own.
     pub limit: Option<(u32, u32)>,
+    /// Address of the binding called; it may be gone.
+    pub binding: usize,
 }
 
 impl ThreadState {
@@ -446,9 +453,10 @@ impl ThreadState {
                         (sequence, ptr::read_volatile(&raw const (*record).limit))
                     };
                     let control = ptr::read_volatile(&raw const (*record).control);
+                    let binding = ptr::read_volatile(&raw const (*record).binding) as usize;
                     match kind {
-                        ENTRY => Some(SeenEntry { control, limit: None }),
-                        LIMITED_ENTRY => Some(SeenEntry { control, limit: Some(limit()) }),
+                        ENTRY => Some(SeenEntry { control, limit: None, binding }),
+                        LIMITED_ENTRY => Some(SeenEntry { control, limit: Some(limit()), binding }),
                         _ => None,
                     }
                 })
@@ -471,3 +479,6 @@ pub(crate) fn shortest_limit() -> Option<u32> {
 
 /// Bytes of an entry of slot tables.
 pub(crate) const SLOT_SIZE: u32 = size_of::<u64>() as u32;
+
+/// Offset of the last entry of slot tables, which is no domain's: always 0.
+pub(crate) const NOBODY: u32 = MAX_STRIDES as u32 * SLOT_SIZE;

@@ -4,7 +4,7 @@
 //! a limit shows its sequence number and limit in its record; one that shows the same number for longer than its limit is
 //! nudged with a signal until it has ended.
 use super::signals_sys;
-use super::thread_sys::{OVERDUE, THREADS};
+use super::thread_sys::{OVERDUE, SeenEntry, THREADS};
 use lockgate_abi::window;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -23,8 +23,8 @@ static WAKE: Condvar = Condvar::new();
 struct Interested {
     /// Domains with a time limit.
     domains: usize,
-    /// Strides of killed domains that threads may still be in.
-    killed: Vec<u64>,
+    /// What threads must leave, and may still be in.
+    killed: Vec<Condemned>,
     started: bool,
 }
 
@@ -41,6 +41,24 @@ impl Interested {
 
 fn interested() -> MutexGuard<'static, Interested> {
     INTERESTED.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// What was ended from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Condemned {
+    /// The domain in this stride.
+    Domain(u64),
+    /// The binding whose header is at this address.
+    Binding(usize),
+}
+
+impl Condemned {
+    fn holds(self, entry: &SeenEntry) -> bool {
+        match self {
+            Condemned::Domain(base) => entry.control - entry.control % window::STRIDE == base,
+            Condemned::Binding(header) => entry.binding == header,
+        }
+    }
 }
 
 /// Keeps the watcher awake.
@@ -68,8 +86,17 @@ impl Drop for Interest {
 /// Asks every attached thread to look at its state: the domain at `base` was killed. One look may find a thread in the
 /// middle of a proxy, where it cannot be stopped, so the watcher asks again until the domain is empty.
 pub(crate) fn tell_of_kill(base: u64) {
+    tell(Condemned::Domain(base));
+}
+
+/// The same for calls of the binding whose header is at `header`.
+pub(crate) fn tell_of_stop(header: usize) {
+    tell(Condemned::Binding(header));
+}
+
+fn tell(condemned: Condemned) {
     let mut interested = interested();
-    interested.killed.push(base);
+    interested.killed.push(condemned);
     // Without a watcher, the one nudge below must do.
     let _ = interested.wake();
     drop(interested);
@@ -95,14 +122,16 @@ fn watch() {
         if !killed.is_empty() {
             let mut interested = self::interested();
             // Those that were killed meanwhile stay for the next look.
-            interested.killed.retain(|base| inhabited.contains(base) || !killed.contains(base));
+            interested.killed.retain(|one| inhabited.contains(one) || !killed.contains(one));
+            drop(interested);
+            crate::domain::bury();
         }
         std::thread::sleep(pause);
     }
 }
 
-/// Looks at every thread once. Returns when to look again, and the killed domains that threads are in.
-fn look(seen: &mut Seen, killed: &[u64]) -> (Duration, Vec<u64>) {
+/// Looks at every thread once. Returns when to look again, and what of the condemned threads are in.
+fn look(seen: &mut Seen, killed: &[Condemned]) -> (Duration, Vec<Condemned>) {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let now = Instant::now();
     let mut pause = POLL;
@@ -110,8 +139,7 @@ fn look(seen: &mut Seen, killed: &[u64]) -> (Duration, Vec<u64>) {
     let mut present = Seen::new();
     for thread in threads.iter() {
         let entries = thread.entries();
-        let in_killed =
-            entries.iter().map(|e| e.control - e.control % window::STRIDE).filter(|b| killed.contains(b));
+        let in_killed = killed.iter().copied().filter(|one| entries.iter().any(|entry| one.holds(entry)));
         let before = inhabited.len();
         inhabited.extend(in_killed);
         let overdue = entries.iter().filter_map(|entry| entry.limit).find_map(|(sequence, limit)| {

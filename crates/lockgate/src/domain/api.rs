@@ -333,6 +333,12 @@ impl Domain {
         self.core().kill();
     }
 
+    /// Ends the domain for good: as [`kill`](Domain::kill), and it lets go of the domains that it calls when nobody is
+    /// inside any more. Domains that call each other keep each other alive until one of them is closed.
+    pub fn close(self) {
+        super::close(self.core());
+    }
+
     /// Returns the domain to its pristine image and starts it again. Every binding and callback must be gone, so
     /// that nobody is inside.
     ///
@@ -389,8 +395,8 @@ pub(super) fn imports(
             return Err(CreateError::UnknownImport { name: domain.to_owned(), import: name.clone(), known });
         };
         let noted = import.signature.as_deref().and_then(|text| text.parse::<Signature>().ok());
-        if let (Some(noted), Some(own)) = (noted, function.signature()) {
-            signature::agree(&noted, own).map_err(|mismatch| CreateError::Import {
+        if let Some(noted) = noted {
+            signature::agree(&noted, function.signature()).map_err(|mismatch| CreateError::Import {
                 name: domain.to_owned(),
                 import: name.clone(),
                 mismatch,

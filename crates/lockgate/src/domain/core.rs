@@ -1,11 +1,11 @@
 //! The state of a domain that calls, gates and threads share.
-use super::gates_sys::GateTables;
+use super::gates_sys::{GateTables, Resolver};
 use super::memory::Memory;
 use super::options::DomainOptions;
 use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
-use crate::binding::Binding;
+use crate::binding::{Admissions, Binding};
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
 use crate::error::{CallError, CreateError};
@@ -38,6 +38,7 @@ pub(crate) struct Core {
     gates: GateTables,
     options: DomainOptions,
     killed: AtomicBool,
+    admissions: Admissions,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
     owner: AtomicU32,
     pub(super) slots: Mutex<Slots>,
@@ -89,9 +90,10 @@ impl Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE),
             services: Services::new(module.image_end(), image, options.memory_limit),
             process: Process::new(options.grants.clone()),
-            gates: GateTables::new(imports, import_count, None, saved_components(module)),
+            gates: GateTables::new(imports, import_count, resolver(&options), saved_components(module)),
             _watch: options.time_limit.map(|_| watch::Interest::new()).transpose().map_err(no_watcher)?,
             killed: AtomicBool::new(false),
+            admissions: Admissions::default(),
             owner: AtomicU32::new(0),
             slots: Mutex::default(),
             snapshot: None,
@@ -179,6 +181,10 @@ impl Core {
         ((control - self.base() - window::CONTROL) / stack::SLOT) as u32
     }
 
+    pub fn admissions(&self) -> &Admissions {
+        &self.admissions
+    }
+
     pub fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Acquire)
     }
@@ -186,6 +192,7 @@ impl Core {
     /// Ends all calls in progress and refuses new ones.
     pub fn kill(&self) {
         self.killed.store(true, Ordering::Release);
+        self.admissions.close();
         self.process.kill();
         watch::tell_of_kill(self.base());
     }
@@ -412,6 +419,7 @@ impl Core {
             }
         }
         self.killed = AtomicBool::new(false);
+        self.admissions = Admissions::default();
         Ok(())
     }
 
@@ -435,6 +443,12 @@ impl Drop for Core {
         self.leave_all();
         grant::end_domain(self.id());
     }
+}
+
+/// What finds imports at their first call.
+fn resolver(options: &DomainOptions) -> Option<Box<Resolver>> {
+    let (registry, principal) = options.registry.clone()?;
+    Some(Box::new(move |domain, slot| registry.resolve(&principal, domain, slot)))
 }
 
 /// State components that a system call must keep for this module (rule V6's report).

@@ -3,6 +3,7 @@ use super::core::Core;
 use crate::binding::Binding;
 use crate::call::layout::{GateEntry, Gates};
 use crate::callback::HostFunction;
+use crate::error::CallError;
 use lockgate_abi::gate;
 use std::collections::{HashMap, HashSet};
 use std::ptr;
@@ -28,7 +29,7 @@ impl Gate {
 }
 
 /// Finds what an import of a domain is, at the domain's first call of it: by its number in the gate table.
-pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Option<Gate> + Send + Sync;
+pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Result<Gate, CallError> + Send + Sync;
 
 /// Functions that one domain may call.
 ///
@@ -44,7 +45,15 @@ pub(crate) struct GateTables {
     /// By number of the callback; made when the first one is.
     callbacks: OnceLock<Box<[AtomicPtr<GateEntry>]>>,
     free: Mutex<Vec<u64>>,
-    kept: Mutex<HashMap<GateEntry, Kept>>,
+    kept: Mutex<Entries>,
+}
+
+/// Every entry that the tables have had.
+#[derive(Default)]
+struct Entries {
+    by_contents: HashMap<GateEntry, Kept>,
+    /// No more are taken.
+    closed: bool,
 }
 
 /// An entry, and what keeps its function alive.
@@ -98,11 +107,43 @@ impl GateTables {
     }
 
     /// Binds import `slot`, which the domain has just called. Returns its entry.
-    pub fn resolve(&self, domain: &Arc<Core>, slot: u16) -> *const GateEntry {
-        match self.resolver.as_ref().and_then(|resolver| resolver(domain, slot)) {
-            Some(gate) => self.set_import(slot, gate),
-            None => GateEntry::none(),
+    ///
+    /// # Errors
+    /// Why it was not found; the next call looks again.
+    pub fn resolve(&self, domain: &Arc<Core>, slot: u16) -> Result<*const GateEntry, CallError> {
+        match &self.resolver {
+            Some(resolver) => Ok(self.set_import(slot, resolver(domain, slot)?)),
+            None => Ok(GateEntry::none()),
         }
+    }
+
+    /// Calls of import `slot` go to `new`, if they go to `old` now.
+    pub fn replace_import(&self, slot: u16, old: &Gate, new: Gate) {
+        let now = self.imports[usize::from(slot)].load(Ordering::Acquire);
+        let old = old.entry();
+        // SAFETY: entries live as long as the tables.
+        let (function, context) = unsafe { ((*now).function, (*now).context) };
+        if (function, context) == (old.function, old.context) {
+            self.set_import(slot, new);
+        }
+    }
+
+    /// Takes all functions away. Threads inside may still use what was there, until [`forget`](GateTables::forget).
+    pub fn clear(&self) {
+        let none = ptr::from_ref(GateEntry::none()).cast_mut();
+        let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+        kept.closed = true;
+        for entry in self.imports.iter().chain(self.callbacks.get().into_iter().flatten()) {
+            entry.store(none, Ordering::SeqCst);
+        }
+        // Threads that read a table before have shown their records since.
+        barrier();
+    }
+
+    /// Lets go of all functions, after [`clear`](GateTables::clear). Nobody who was inside then may be inside still.
+    pub fn forget(&self) {
+        let kept = std::mem::take(&mut self.kept.lock().unwrap_or_else(|e| e.into_inner()).by_contents);
+        drop(kept); // may end other domains
     }
 
     /// From now on the domain's calls of import `slot` go to `gate`.
@@ -110,17 +151,15 @@ impl GateTables {
         // An import is called through a thunk of the module, whose return address lies below the stack arguments.
         let entry = gate.entry();
         let stack_distance = entry.stack_distance + gate::IMPORT_DEPTH;
-        let entry = self.keep(GateEntry { stack_distance, ..entry }, gate);
-        self.imports[usize::from(slot)].store(entry.cast_mut(), Ordering::Release);
-        entry
+        let entry = GateEntry { stack_distance, ..entry };
+        self.keep(entry, gate, &self.imports[usize::from(slot)])
     }
 
     /// Gives `gate` a callback number; `None` if all are taken.
     pub fn add_callback(&self, gate: Gate) -> Option<u64> {
         let table = self.callbacks.get_or_init(|| self.start_callbacks());
         let number = self.free().pop()?;
-        let entry = self.keep(gate.entry(), gate);
-        table[number as usize].store(entry.cast_mut(), Ordering::Release);
+        self.keep(gate.entry(), gate, &table[number as usize]);
         Some(number)
     }
 
@@ -147,16 +186,37 @@ impl GateTables {
         let used: HashSet<_> =
             self.imports.iter_mut().chain(callbacks).map(|entry| *entry.get_mut()).collect();
         let kept = self.kept.get_mut().unwrap_or_else(|e| e.into_inner());
-        kept.retain(|_, kept| used.contains(&(&raw mut *kept.entry)));
+        kept.by_contents.retain(|_, kept| used.contains(&(&raw mut *kept.entry)));
     }
 
-    /// The one entry with these contents, which lives as long as the domain.
-    fn keep(&self, entry: GateEntry, gate: Gate) -> *const GateEntry {
+    /// Puts the one entry with these contents, which lives as long as the domain, in a place of a table. In closed
+    /// tables nothing changes.
+    fn keep(&self, entry: GateEntry, gate: Gate, place: &AtomicPtr<GateEntry>) -> *const GateEntry {
         let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
-        &raw const *kept.entry(entry).or_insert_with(|| Kept { entry: Box::new(entry), _gate: gate }).entry
+        if kept.closed {
+            return GateEntry::none();
+        }
+        let new = || Kept { entry: Box::new(entry), _gate: gate };
+        let entry = &raw const *kept.by_contents.entry(entry).or_insert_with(new).entry;
+        place.store(entry.cast_mut(), Ordering::Release);
+        entry
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<u64>> {
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// Every thread of the process passes a full memory barrier before this returns.
+fn barrier() {
+    const REGISTER: i32 = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+    const EXPEDITED: i32 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+    const GLOBAL: i32 = libc::MEMBARRIER_CMD_GLOBAL;
+    // SAFETY: commands without arguments. The last one exists wherever the call does, but is slow.
+    let done = unsafe {
+        libc::syscall(libc::SYS_membarrier, REGISTER, 0, 0) == 0
+            && libc::syscall(libc::SYS_membarrier, EXPEDITED, 0, 0) == 0
+            || libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) == 0
+    };
+    assert!(done, "the kernel has membarrier(2) since Linux 4.3");
 }

@@ -1,5 +1,6 @@
 //! Domains: memory, code, resources and quota of one instance of a module.
 mod api;
+mod burial;
 mod core;
 mod gates_sys;
 mod memory;
@@ -10,6 +11,7 @@ mod snapshot;
 mod start;
 
 pub use api::{Domain, ProgramEnd};
+pub(crate) use burial::{bury, close};
 pub(crate) use core::Core;
 pub(crate) use gates_sys::Gate;
 pub use options::DomainOptions;

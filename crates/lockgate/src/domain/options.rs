@@ -2,6 +2,7 @@
 use crate::callback::HostFunction;
 use crate::error::CreateError;
 use crate::policy::Policy;
+use crate::registry::{Principal, Registry, WeakRegistry};
 use crate::syscall::Grants;
 use lockgate_abi::{PAGE, stack};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub struct DomainOptions {
     pub(super) seal: bool,
     pub(super) policy: Policy,
     pub(super) exclusive: Option<Option<Duration>>,
+    pub(super) registry: Option<(WeakRegistry, Principal)>,
 }
 
 impl Default for DomainOptions {
@@ -38,6 +40,7 @@ impl Default for DomainOptions {
             seal: false,
             policy: Policy::MUTUAL_TRUST,
             exclusive: None,
+            registry: None,
         }
     }
 }
@@ -115,6 +118,16 @@ impl DomainOptions {
     /// ([`CallError::Busy`](crate::CallError::Busy) then), or without end.
     pub fn exclusive(mut self, patience: impl Into<Option<Duration>>) -> Self {
         self.exclusive = Some(patience.into());
+        self
+    }
+
+    /// Finds the module's imports, but for those that [`gate`](DomainOptions::gate) answers, in `registry`, each at its first
+    /// call, as `principal` may. The newest version with the import's signature is taken.
+    ///
+    /// An import that is not found ends the call with [`CallError::Import`](crate::CallError::Import); the next
+    /// call looks again. The domain does not keep the registry.
+    pub fn registry(mut self, registry: &Registry, principal: Principal) -> Self {
+        self.registry = Some((registry.downgrade(), principal));
         self
     }
 

@@ -18,10 +18,18 @@ extern "C" fn count(_: libc::c_int) {
     HANDLED.set((HANDLED.get().0 + 1, &raw const frame as u64));
 }
 
+/// Nanoseconds.
+const MILLISECOND: u32 = 1_000_000;
+
 /// Runs `work` while `signal` comes to this thread every millisecond; returns how many were handled.
 pub fn signal_storm(signal: i32, work: impl FnOnce()) -> u64 {
+    signal_storm_every(signal, MILLISECOND, work)
+}
+
+/// The same, every so many nanoseconds.
+pub fn signal_storm_every(signal: i32, nanoseconds: u32, work: impl FnOnce()) -> u64 {
     let before = HANDLED.get().0;
-    storm(signal, count, work);
+    storm(signal, nanoseconds, count, work);
     HANDLED.get().0 - before
 }
 
@@ -30,13 +38,13 @@ pub fn storm_of_faulting_handlers(signal: i32, work: impl FnOnce()) {
     extern "C" fn fault(_: libc::c_int) {
         read_address_16();
     }
-    storm(signal, fault, work);
+    storm(signal, MILLISECOND, fault, work);
 }
 
 /// To this very thread: what is sent to a process goes to its first thread, and tests run on others.
-fn storm(signal: i32, handler: extern "C" fn(libc::c_int), work: impl FnOnce()) {
-    let millisecond = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    let every = libc::itimerspec { it_interval: millisecond, it_value: millisecond };
+fn storm(signal: i32, nanoseconds: u32, handler: extern "C" fn(libc::c_int), work: impl FnOnce()) {
+    let interval = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds.into() };
+    let every = libc::itimerspec { it_interval: interval, it_value: interval };
     // SAFETY: zeroed is a valid sigevent; the timer is deleted before the return.
     unsafe {
         libc::signal(signal, handler as *const () as usize);

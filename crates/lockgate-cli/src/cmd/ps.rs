@@ -1,0 +1,128 @@
+//! `lockgate ps`: what running processes export, and who calls it.
+
+use super::output::{self, Paint};
+use lockgate::registry::{ObserveError, ObservedBinding, ObservedExport, observe};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// Arguments of `lockgate ps`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Calls are counted where a policy asks for it (Policy::counted, Policy::timed); else there is a dash.
+
+Exit status: 0.
+
+Examples:
+  lockgate ps
+  lockgate ps 4711 --json | jq '.processes[].exports[].name'")]
+pub struct Args {
+    /// Process to look at; without it, every process that you may look at and that exports something
+    pid: Option<u32>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything, as JSON shows it.
+#[derive(Serialize)]
+struct Report {
+    schema: u32,
+    processes: Vec<Process>,
+}
+
+#[derive(Serialize)]
+struct Process {
+    pid: u32,
+    exports: Vec<Export>,
+}
+
+#[derive(Serialize)]
+struct Export {
+    name: String,
+    version: String,
+    server: String,
+    signature: String,
+    policy: String,
+    allowed: String,
+    bindings: Vec<Binding>,
+}
+
+#[derive(Serialize)]
+struct Binding {
+    client: String,
+    policy: String,
+    /// Missing if they are not counted.
+    calls: Option<u64>,
+    /// Missing if they are not timed.
+    mean_ns: Option<u64>,
+}
+
+/// Runs the command.
+pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let processes = match args.pid {
+        Some(pid) => vec![process(pid, observe(pid)?)],
+        None => all()?,
+    };
+    if args.json {
+        output::print_json(&Report { schema: 1, processes })?;
+    } else {
+        output::print(&text(&processes, Paint::stdout()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every process that has a registry and may be read.
+fn all() -> anyhow::Result<Vec<Process>> {
+    let mut pids: Vec<u32> = std::fs::read_dir("/proc")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    let mut processes = Vec::new();
+    for pid in pids {
+        match observe(pid) {
+            Ok(exports) => processes.push(process(pid, exports)),
+            // Other people's processes, processes without a registry, processes that have ended meanwhile.
+            Err(ObserveError::Layout { pid, found }) => {
+                eprintln!("lockgate: process {pid} has a registry in another layout ({found})");
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(processes)
+}
+
+fn process(pid: u32, exports: Vec<ObservedExport>) -> Process {
+    Process { pid, exports: exports.into_iter().map(export).collect() }
+}
+
+fn export(seen: ObservedExport) -> Export {
+    let ObservedExport { name, version, server, signature, policy, allowed, bindings } = seen;
+    let bindings = bindings.into_iter().map(binding).collect();
+    Export { name, version, server, signature, policy, allowed, bindings }
+}
+
+fn binding(seen: ObservedBinding) -> Binding {
+    let ObservedBinding { client, policy, counts } = seen;
+    let mean_ns = counts.and_then(|counts| counts.mean).map(|mean| mean.as_nanos() as u64);
+    Binding { client, policy, calls: counts.map(|counts| counts.calls), mean_ns }
+}
+
+fn text(processes: &[Process], paint: Paint) -> String {
+    let mut text = String::new();
+    for process in processes {
+        let _ = writeln!(text, "{}", paint.strong(format!("process {}", process.pid)));
+        for export in &process.exports {
+            let Export { name, version, server, signature, policy, allowed, .. } = export;
+            let allowed = if allowed.is_empty() { "nobody" } else { allowed };
+            let _ = writeln!(text, "  {} {version}  {signature}", paint.strong(name));
+            let _ = writeln!(text, "    by {server}; for {allowed}; the server asks for {policy}");
+            for Binding { client, policy, calls, mean_ns } in &export.bindings {
+                let calls = calls.map_or("-".to_owned(), |calls| calls.to_string());
+                let mean = mean_ns.map_or("-".to_owned(), |mean| format!("{mean} ns"));
+                let _ = writeln!(text, "    {client}: calls {calls}, mean {mean}; {policy}");
+            }
+        }
+    }
+    text
+}

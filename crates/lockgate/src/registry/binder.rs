@@ -1,0 +1,273 @@
+//! From a request to a binding.
+use super::principal::Principal;
+use super::request::{Heal, Request};
+use super::table_sys::Row;
+use super::{Entry, Registry, RegistryError, Server, Shared, State};
+use crate::binding::{Binding, Dynamic, nearest};
+use crate::callback::HostFunction;
+use crate::domain::{Core, Domain, Gate};
+use crate::error::CallError;
+use crate::function::{Function, FunctionType};
+use crate::policy::Policy;
+use crate::signature::{self, Signature};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+/// Who was given an entry.
+pub(super) enum Bound {
+    /// A domain's function, for the host, or for an import of another domain.
+    Domain { binding: Weak<Binding>, client: Option<(Weak<Core>, u16)>, heal: Heal },
+    /// A function of the host, for an import of a domain.
+    Host { client: Weak<Core>, slot: u16, function: HostFunction, _row: Arc<Row> },
+}
+
+impl Bound {
+    fn is_alive(&self) -> bool {
+        match self {
+            Bound::Domain { binding, .. } => binding.strong_count() > 0,
+            Bound::Host { client, .. } => client.strong_count() > 0,
+        }
+    }
+}
+
+/// For whom something is bound.
+#[derive(Clone, Copy)]
+struct Client<'a> {
+    principal: &'a Principal,
+    /// Domain and import.
+    import: Option<(&'a Arc<Core>, u16)>,
+}
+
+impl Registry {
+    /// Binds a function of a domain for the host.
+    ///
+    /// # Errors
+    /// [`RegistryError`] says what is missing, forbidden or different.
+    pub fn bind<F: FunctionType>(
+        &self,
+        principal: &Principal,
+        request: &Request,
+    ) -> Result<Function<F>, RegistryError> {
+        let signature = F::signature(&request.name);
+        self.bind_for_host(principal, request, Some(&signature)).map(Function::new)
+    }
+
+    /// The same, with the exporter's signature.
+    ///
+    /// # Errors
+    /// As [`bind`](Registry::bind).
+    pub fn bind_dynamic(&self, principal: &Principal, request: &Request) -> Result<Dynamic, RegistryError> {
+        self.bind_for_host(principal, request, None).map(Dynamic::new)
+    }
+
+    fn bind_for_host(
+        &self,
+        principal: &Principal,
+        request: &Request,
+        signature: Option<&Signature>,
+    ) -> Result<Arc<Binding>, RegistryError> {
+        match self.gate(Client { principal, import: None }, request, signature)? {
+            Gate::Binding(binding) => Ok(binding),
+            Gate::Host(_) => Err(RegistryError::HostFunction(request.name.clone())),
+        }
+    }
+
+    /// Answers the import `import` of `domain`'s module with what `request` asks for.
+    ///
+    /// # Errors
+    /// As [`bind`](Registry::bind), and [`RegistryError::Import`].
+    pub fn link(
+        &self,
+        domain: &Domain,
+        import: &str,
+        principal: &Principal,
+        request: &Request,
+    ) -> Result<(), RegistryError> {
+        let module = domain.module();
+        let unknown = || RegistryError::Import {
+            domain: domain.name().to_owned(),
+            import: import.to_owned(),
+            known: module.imports().map(|(name, _)| name).collect::<Vec<_>>().join(", "),
+        };
+        let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(unknown)?;
+        let signature = noted(found.signature.as_deref())?;
+        let client = Client { principal, import: Some((domain.core(), found.slot)) };
+        let gate = self.gate(client, request, signature.as_ref())?;
+        domain.core().gates().set_import(found.slot, gate);
+        Ok(())
+    }
+
+    /// Binds what an import asks for.
+    fn import(&self, client: Client<'_>, name: &str, signature: Option<&str>) -> Result<Gate, RegistryError> {
+        self.gate(client, &Request::newest(name), noted(signature)?.as_ref())
+    }
+
+    /// For domains, which the registry may keep.
+    pub(crate) fn downgrade(&self) -> WeakRegistry {
+        WeakRegistry(Arc::downgrade(&self.shared))
+    }
+
+    /// Binds, or waits until there is something to bind.
+    fn gate(
+        &self,
+        client: Client<'_>,
+        request: &Request,
+        signature: Option<&Signature>,
+    ) -> Result<Gate, RegistryError> {
+        let end = Instant::now() + request.wait;
+        let mut state = self.state();
+        loop {
+            match state.find(client.principal, request, signature) {
+                Ok(entry) => return entry.bind(client, request),
+                Err(RegistryError::Unknown { name, near }) => {
+                    let left = end.saturating_duration_since(Instant::now());
+                    if request.wait.is_zero() {
+                        return Err(RegistryError::Unknown { name, near });
+                    }
+                    if left.is_zero() {
+                        return Err(RegistryError::Late { name, patience: request.wait });
+                    }
+                    let waited = self.shared.exported.wait_timeout(state, left);
+                    state = waited.unwrap_or_else(|e| e.into_inner()).0;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// A registry that is there as long as somebody else keeps it.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakRegistry(Weak<Shared>);
+
+impl WeakRegistry {
+    /// What an import is that `domain` has just called for the first time.
+    ///
+    /// # Errors
+    /// [`CallError::Import`].
+    pub fn resolve(&self, principal: &Principal, domain: &Arc<Core>, slot: u16) -> Result<Gate, CallError> {
+        let imports = &domain.module().parsed().imports;
+        let import = imports.iter().find(|import| import.slot == slot);
+        let (name, signature) =
+            import.map_or(("", None), |import| (import.name.as_str(), import.signature.as_deref()));
+        let client = Client { principal, import: Some((domain, slot)) };
+        let found = match self.0.upgrade() {
+            Some(shared) => Registry { shared }.import(client, name, signature),
+            None => Err(RegistryError::Gone),
+        };
+        found.map_err(|error| CallError::Import {
+            domain: domain.name().to_owned(),
+            import: name.to_owned(),
+            source: Box::new(error),
+        })
+    }
+}
+
+/// The signature in an import's note, if it has one.
+fn noted(text: Option<&str>) -> Result<Option<Signature>, RegistryError> {
+    Ok(text.map(str::parse).transpose().map_err(crate::BindError::from)?)
+}
+
+impl State {
+    /// The entry that serves `request`, newest first.
+    fn find(
+        &mut self,
+        principal: &Principal,
+        request: &Request,
+        signature: Option<&Signature>,
+    ) -> Result<&mut Entry, RegistryError> {
+        let name = &request.name;
+        let versions = (name.clone(), 0)..=(name.clone(), u16::MAX);
+        let admits = |entry: &Entry| entry.export.allow.iter().any(|allow| allow.admits(principal));
+        let known: Vec<_> = self.entries.range(versions.clone()).map(|(_, entry)| entry).collect();
+        if known.is_empty() {
+            let visible = self.entries.values().filter(|entry| admits(entry));
+            let near = nearest(name, visible.map(|entry| entry.export.name.as_str()));
+            return Err(RegistryError::Unknown { name: name.clone(), near });
+        }
+        // Whoever may bind nothing of that name learns nothing of it.
+        let known: Vec<_> = known.into_iter().filter(|entry| admits(entry)).collect();
+        if known.is_empty() {
+            return Err(RegistryError::Forbidden { name: name.clone(), principal: principal.to_string() });
+        }
+        let serving = |entry: &&&Entry| {
+            request.version.is_none_or(|asked| {
+                let version = entry.export.version;
+                version.major == asked.major && version.minor >= asked.minor
+            })
+        };
+        let agrees = |entry: &Entry| match signature {
+            Some(signature) => signature::agree(&entry.signature, signature),
+            None => Ok(()),
+        };
+        let mut refused = None;
+        let mut chosen = None;
+        for entry in known.iter().rev().filter(serving) {
+            match agrees(entry) {
+                Ok(()) => {
+                    chosen = Some(entry.export.version.major);
+                    break;
+                }
+                Err(mismatch) => refused = refused.or(Some(mismatch)),
+            }
+        }
+        let Some(major) = chosen else {
+            return Err(match (refused, request.version) {
+                (Some(mismatch), _) => RegistryError::Signature { name: name.clone(), mismatch },
+                (None, asked) => RegistryError::Version {
+                    name: name.clone(),
+                    asked: asked.expect("every entry serves a request without a version"),
+                    known: known.iter().map(|e| e.export.version.to_string()).collect::<Vec<_>>().join(", "),
+                },
+            });
+        };
+        Ok(self.entries.get_mut(&(name.clone(), major)).expect("found above"))
+    }
+}
+
+impl Entry {
+    /// Binds for a client that may.
+    fn bind(&mut self, client: Client<'_>, request: &Request) -> Result<Gate, RegistryError> {
+        self.bound.retain(Bound::is_alive);
+        let policy = self.export.policy.union(request.policy);
+        let name = match client.import {
+            Some((core, _)) => format!("domain {} as {}", core.name(), client.principal),
+            None => client.principal.to_string(),
+        };
+        match &self.server {
+            Server::Domain(core) => {
+                let enforced = policy.union(core.policy());
+                let row = self.list(&name, Some(enforced))?;
+                let (core, signature) = (core.clone(), self.signature.clone());
+                let caller = client.import.map(|(core, _)| &**core);
+                let on_failure = request.on_failure;
+                let binding = Binding::listed(&core, signature, caller, policy, on_failure, row)?;
+                let binding = Arc::new(binding);
+                let client = client.import.map(|(core, slot)| (Arc::downgrade(core), slot));
+                let (weak, heal) = (Arc::downgrade(&binding), request.heal);
+                self.bound.push(Bound::Domain { binding: weak, client, heal });
+                Ok(Gate::Binding(binding))
+            }
+            Server::Host(function) => {
+                if let Some((core, slot)) = client.import {
+                    let _row = self.list(&name, None)?;
+                    let (client, function) = (Arc::downgrade(core), function.clone());
+                    self.bound.push(Bound::Host { client, slot, function: function.clone(), _row });
+                    return Ok(Gate::Host(function));
+                }
+                Err(RegistryError::HostFunction(request.name.clone()))
+            }
+        }
+    }
+
+    /// A row for a binding; `policy` is `None` for functions of the host.
+    fn list(&self, client: &str, policy: Option<Policy>) -> Result<Arc<Row>, RegistryError> {
+        let (enforced, counted) = match policy {
+            Some(policy) if policy.timed => (policy.to_string(), "timed"),
+            Some(policy) if policy.counted => (policy.to_string(), "counted"),
+            Some(policy) => (policy.to_string(), ""),
+            None => ("gate".to_owned(), ""),
+        };
+        Row::new(Some(&self.row), &[client, &enforced, counted])
+    }
+}

@@ -1,0 +1,113 @@
+//! Why the registry refused.
+use super::request::Version;
+use crate::error::{BindError, CreateError};
+use std::time::Duration;
+
+/// Why something was not exported, bound or restarted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// No such name.
+    #[error("nothing is exported as {name:?}{}", near.as_ref().map_or(String::new(), |n| format!("; did you mean {n:?}?")))]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The most similar name that the client may bind.
+        near: Option<String>,
+    },
+    /// The name was not exported in time.
+    #[error("nothing was exported as {name:?} within {} ms", patience.as_millis())]
+    Late {
+        /// The name asked for.
+        name: String,
+        /// How long the client waited.
+        patience: Duration,
+    },
+    /// The client may not bind it.
+    #[error("{principal} may not bind {name}; the exporter says who may with Export::allow")]
+    Forbidden {
+        /// The name asked for.
+        name: String,
+        /// Who asked.
+        principal: String,
+    },
+    /// Other versions only.
+    #[error("{name} is exported in version {known}, not in one that serves {asked}")]
+    Version {
+        /// The name asked for.
+        name: String,
+        /// The version asked for.
+        asked: Version,
+        /// What there is.
+        known: String,
+    },
+    /// The signatures differ.
+    #[error("{name}: {mismatch}")]
+    Signature {
+        /// The name asked for.
+        name: String,
+        /// The difference: the exporter's signature is called the module's.
+        mismatch: Box<crate::signature::Mismatch>,
+    },
+    /// Nobody says the signature.
+    #[error("{name}: no note says its signature: export or link it with a prototype, or compile with -g")]
+    NoSignature {
+        /// The name.
+        name: String,
+    },
+    /// The name and major version are taken.
+    #[error("{name} is exported in version {known} already; unexport that first")]
+    Taken {
+        /// The name.
+        name: String,
+        /// The version that has it.
+        known: Version,
+    },
+    /// Another domain has this name here.
+    #[error("another domain called {0} exports here; give domains names of their own")]
+    DomainTaken(String),
+    /// No domain of this name exports here.
+    #[error("no domain called {0} exports here")]
+    UnknownDomain(String),
+    /// The module has no such import.
+    #[error("domain {domain}: the module imports no function {import:?}; it imports: {known}")]
+    Import {
+        /// The domain.
+        domain: String,
+        /// The import asked for.
+        import: String,
+        /// What there is.
+        known: String,
+    },
+    /// A function of the host, which the host need not bind.
+    #[error("{0} is a function of the host: call it directly; domains bind it")]
+    HostFunction(String),
+    /// All places are taken.
+    #[error("all {0} places for exports and bindings are taken; drop bindings that are no longer needed")]
+    Full(usize),
+    /// The registry that the domain was made with has been dropped.
+    #[error("the registry that the domain was made with is gone; keep it, or use Registry::process")]
+    Gone,
+    /// The domain fails too often.
+    #[error("domain {domain} was restarted {most} times within {} s; it has to be mended first", within.as_secs())]
+    TooOften {
+        /// The domain.
+        domain: String,
+        /// Restarts allowed.
+        most: usize,
+        /// In this time.
+        within: Duration,
+    },
+    /// Another thread is at it.
+    #[error("domain {0} is being restarted by another thread")]
+    Restarting(String),
+    /// The entry point could not be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The new instance could not be made.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// The table that other processes read could not be made.
+    #[error("no memory for the table of exports: {0}")]
+    Memory(std::io::Error),
+}

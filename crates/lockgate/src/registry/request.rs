@@ -1,0 +1,143 @@
+//! What is exported, and what is asked for.
+use super::principal::Allow;
+use crate::binding::OnFailure;
+use crate::policy::Policy;
+use std::fmt;
+use std::time::Duration;
+
+/// Version of an entry point. A new major version is another contract; a new minor version keeps the old one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// Contract.
+    pub major: u16,
+    /// Revision of it.
+    pub minor: u16,
+}
+
+impl Version {
+    /// `major.minor`.
+    pub const fn new(major: u16, minor: u16) -> Version {
+        Version { major, minor }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// An entry point to be exported. Nobody may bind it until [`allow`](Export::allow) says so.
+#[derive(Debug, Clone)]
+pub struct Export {
+    pub(super) name: String,
+    pub(super) version: Version,
+    pub(super) prototype: Option<String>,
+    pub(super) policy: Policy,
+    pub(super) allow: Vec<Allow>,
+}
+
+impl Export {
+    /// Exports the function of this name under this name.
+    pub fn new(name: impl Into<String>, version: Version) -> Export {
+        Export {
+            name: name.into(),
+            version,
+            prototype: None,
+            policy: Policy::MUTUAL_TRUST,
+            allow: Vec::new(),
+        }
+    }
+
+    /// The domain's function, by C prototype, or by name if the module's note has the signature. Without this, the
+    /// function of the export's own name.
+    pub fn of(mut self, prototype: impl Into<String>) -> Export {
+        self.prototype = Some(prototype.into());
+        self
+    }
+
+    /// What the server asks for in every call. Nothing by default.
+    pub fn policy(mut self, policy: Policy) -> Export {
+        self.policy = policy;
+        self
+    }
+
+    /// Lets these, too, bind it.
+    pub fn allow(mut self, who: Allow) -> Export {
+        self.allow.push(who);
+        self
+    }
+}
+
+/// What becomes of a binding when its domain is restarted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Heal {
+    /// Later calls go to the new instance: for callers that keep no state in the server.
+    Yes,
+    /// Later calls return [`CallError::Restarted`](crate::CallError::Restarted).
+    #[default]
+    No,
+}
+
+/// What becomes of calls in progress when their binding is revoked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revoke {
+    /// They finish.
+    Finish,
+    /// They end at once with [`CallError::Revoked`](crate::CallError::Revoked). Functions of the host finish.
+    Stop,
+}
+
+/// What a client asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub(super) name: String,
+    pub(super) version: Option<Version>,
+    pub(super) wait: Duration,
+    pub(super) policy: Policy,
+    pub(super) heal: Heal,
+    pub(super) on_failure: OnFailure,
+}
+
+impl Request {
+    /// This major version of `name`, with at least this minor one.
+    pub fn new(name: impl Into<String>, version: Version) -> Request {
+        Request { version: Some(version), ..Request::newest(name) }
+    }
+
+    /// The newest version of `name` that has the client's signature.
+    pub fn newest(name: impl Into<String>) -> Request {
+        Request {
+            name: name.into(),
+            version: None,
+            wait: Duration::ZERO,
+            policy: Policy::default(),
+            heal: Heal::default(),
+            on_failure: OnFailure::default(),
+        }
+    }
+
+    /// Waits for the name to be exported, so long at most.
+    pub fn wait(mut self, patience: Duration) -> Request {
+        self.wait = patience;
+        self
+    }
+
+    /// What the client asks for in every call.
+    pub fn policy(mut self, policy: Policy) -> Request {
+        self.policy = policy;
+        self
+    }
+
+    /// What a restart of the server means for the binding.
+    pub fn heal(mut self, heal: Heal) -> Request {
+        self.heal = heal;
+        self
+    }
+
+    /// What a domain gets when its call fails.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Request {
+        self.on_failure = on_failure;
+        self
+    }
+}

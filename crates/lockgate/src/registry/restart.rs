@@ -1,0 +1,115 @@
+//! A new instance of a domain under the names of the old one.
+use super::binder::Bound;
+use super::request::Heal;
+use super::{Registry, RegistryError, Server, State};
+use crate::binding::Closed;
+use crate::domain::{Core, Domain, Gate};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A domain that exports.
+pub(super) struct Instance {
+    pub(super) core: Arc<Core>,
+    /// When it was restarted, oldest first; as many as the limit asks about.
+    restarts: Vec<Instant>,
+    most: usize,
+    within: Duration,
+    /// A thread is at it.
+    restarting: bool,
+}
+
+impl Instance {
+    pub(super) fn new(core: Arc<Core>) -> Instance {
+        let within = Duration::from_secs(60);
+        Instance { core, restarts: Vec::new(), most: 3, within, restarting: false }
+    }
+
+    /// # Errors
+    /// [`RegistryError::TooOften`], [`RegistryError::Restarting`].
+    fn begin(&mut self, name: &str) -> Result<(), RegistryError> {
+        if self.restarting {
+            return Err(RegistryError::Restarting(name.to_owned()));
+        }
+        let now = Instant::now();
+        self.restarts.retain(|at| now.duration_since(*at) < self.within);
+        if self.restarts.len() >= self.most {
+            let (most, within) = (self.most, self.within);
+            return Err(RegistryError::TooOften { domain: name.to_owned(), most, within });
+        }
+        self.restarts.push(now);
+        self.restarting = true;
+        Ok(())
+    }
+}
+
+impl Registry {
+    /// How often the domain called `name` may be restarted: `most` times in any time of this length. Three times a minute
+    /// unless this says otherwise.
+    ///
+    /// # Errors
+    /// [`RegistryError::UnknownDomain`].
+    pub fn limit_restarts(&self, name: &str, most: usize, within: Duration) -> Result<(), RegistryError> {
+        let mut state = self.state();
+        let instance = state.instance(name)?;
+        (instance.most, instance.within) = (most, within);
+        Ok(())
+    }
+
+    /// Ends the domain called `name`, if it still lives, and puts a new one of the same module and options in its place.
+    /// What it exports stays exported. Existing bindings go on, or are over, as each asked ([`Heal`]); the new domain's
+    /// imports come from the registry again, if its options say so, and are to be linked again if not.
+    ///
+    /// Returns the new domain. The old one's memory is given back when the last binding of it is gone: a healed one keeps
+    /// its instances' address space.
+    ///
+    /// # Errors
+    /// [`RegistryError`]; the names stay with the old, dead domain then.
+    pub fn restart(&self, name: &str) -> Result<Domain, RegistryError> {
+        let old = {
+            let mut state = self.state();
+            let instance = state.instance(name)?;
+            instance.begin(name)?;
+            instance.core.clone()
+        };
+        crate::domain::close(&old);
+        // Without the lock: the module's initialisation runs, and may resolve imports here.
+        let made = Domain::new(old.module(), old.options().clone());
+        let mut state = self.state();
+        let instance = state.instance(name)?;
+        instance.restarting = false;
+        let new = made?;
+        instance.core = new.core().clone();
+        state.hand_over(&old, new.core());
+        Ok(new)
+    }
+}
+
+impl State {
+    fn instance(&mut self, name: &str) -> Result<&mut Instance, RegistryError> {
+        self.instances.get_mut(name).ok_or_else(|| RegistryError::UnknownDomain(name.to_owned()))
+    }
+
+    /// Gives everything that `old` served to `new`.
+    fn hand_over(&mut self, old: &Arc<Core>, new: &Arc<Core>) {
+        for entry in self.entries.values_mut().filter(|entry| entry.is_of(old)) {
+            entry.server = Server::Domain(new.clone());
+            entry.bound.retain_mut(|bound| {
+                let Bound::Domain { binding, client, heal } = bound else { return true };
+                let Some(before) = binding.upgrade() else { return false };
+                let healed = if *heal == Heal::Yes { before.again(new).ok() } else { None };
+                let Some(after) = healed.map(Arc::new) else {
+                    before.close(Closed::Restarted);
+                    return false;
+                };
+                *binding = Arc::downgrade(&after);
+                match client.as_ref().and_then(|(core, slot)| Some((core.upgrade()?, *slot))) {
+                    Some((core, slot)) => {
+                        core.gates().replace_import(slot, &Gate::Binding(before), Gate::Binding(after));
+                    }
+                    None => before.hand_on(after),
+                }
+                true
+            });
+        }
+    }
+}
