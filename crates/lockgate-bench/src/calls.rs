@@ -1,6 +1,7 @@
 //! `calls.*`: what it costs to cross into a domain and back.
 //!
-//! All sides are called by the same loop with one integer argument, but for `calls.arguments.<number>`. The module of most sides
+//! All sides are called by the same loop with one integer argument, but for `calls.arguments.<number>`, under the policy that their
+//! name says, *integrity* if it says none. The module of most sides
 //! uses general registers only, as most modules' entry points do; that of `calls.host_to_domain.every_state` contains x87, MXCSR and
 //! AVX-512 instructions, so that its proxies keep and clear all state there is. `calls.in_turn.<number>` goes through so many
 //! domains, one call each: every call changes the window, and many of them share the caches.
@@ -10,7 +11,7 @@ use crate::interleave::{Side, interleave};
 use crate::preset::PRESETS;
 use crate::{Metric, Options, Pinned, objects};
 use anyhow::{Context as _, bail};
-use lockgate::{Domain, DomainOptions, Function, Module, OnFailure, Pointer};
+use lockgate::{Domain, DomainOptions, Function, Module, OnFailure, Pointer, Policy};
 use lockgate_corpus::Corpus;
 use std::hint::black_box;
 use std::time::Instant;
@@ -54,8 +55,11 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let every_state = Domain::new(&every_state, DomainOptions::new())?;
 
     let native = black_box(native as Number);
-    let null_every_state = every_state.bind::<Number>("null_call")?;
-    let call_back = domain.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_back")?;
+    let null_every_state = every_state.bind_with::<Number>("null_call", Policy::INTEGRITY)?;
+    let call_back =
+        domain.bind_with::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_back", Policy::INTEGRITY)?;
+    let call_back_distrust =
+        domain.bind_with::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_back", Policy::MUTUAL_DISTRUST)?;
     let callback = domain.callback(self::native as Number).context("no callback is free")?;
     let null_write = domain.bind::<extern "C" fn()>("null_write")?;
     let in_turn = in_turn(&plain)?;
@@ -68,11 +72,11 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let across = across.collect::<anyhow::Result<Vec<_>>>()?;
 
     let _pinned = Pinned::here()?;
-    let mut sides = vec![Side::repeated("calls.native_indirect", CALLS, || Ok(native(1)))];
+    let mut sides = vec![Side::calls("calls.native_indirect", CALLS, || black_box(native(1)) == 1)];
     for preset in PRESETS {
         let null = preset.bind::<Number>(&domain, "null_call")?;
         let name = format!("calls.host_to_domain.{}", preset.name);
-        sides.push(Side::repeated(name, CALLS, move || Ok(null.call(1)?)));
+        sides.push(Side::calls(name, CALLS, move || null.call(1).is_ok_and(|x| black_box(x) == 1)));
     }
     for (preset, null) in &across {
         let call_many = &call_many;
@@ -87,8 +91,15 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         Ok(())
     }));
     sides.extend([
-        Side::repeated("calls.host_to_domain.every_state", CALLS, || Ok(null_every_state.call(1)?)),
-        Side::repeated("calls.host_to_domain.callback", CALLS, || Ok(call_back.call(callback.pointer(), 1)?)),
+        Side::calls("calls.host_to_domain.every_state", CALLS, || {
+            null_every_state.call(1).is_ok_and(|x| black_box(x) == 1)
+        }),
+        Side::calls("calls.host_to_domain.callback_mutual_distrust", CALLS, || {
+            call_back_distrust.call(callback.pointer(), 1).is_ok_and(|x| black_box(x) == 1)
+        }),
+        Side::calls("calls.host_to_domain.callback", CALLS, || {
+            call_back.call(callback.pointer(), 1).is_ok_and(|x| black_box(x) == 1)
+        }),
         Side::repeated("calls.fault_recovery", FAULTS, || match null_write.call() {
             Err(error) if error.fault().is_some() => Ok(()),
             other => bail!("a null-pointer write was no fault: {other:?}"),
@@ -111,7 +122,7 @@ fn arguments(domain: &Domain) -> anyhow::Result<Vec<Side<'static>>> {
     macro_rules! side {
         ($count:literal: $($argument:literal)*) => {{
             let name = concat!("arguments_", $count);
-            let function = domain.bind::<extern "C" fn($(replace!($argument i64)),*) -> i64>(name)?;
+            let function = domain.bind_with::<extern "C" fn($(replace!($argument i64)),*) -> i64>(name, Policy::INTEGRITY)?;
             Side::repeated(concat!("calls.arguments.", $count), CALLS, move || Ok(function.call($($argument),*)?))
         }};
     }
@@ -140,7 +151,9 @@ fn arguments(domain: &Domain) -> anyhow::Result<Vec<Side<'static>>> {
 /// The null call of as many domains as any side calls in turn.
 fn in_turn(module: &std::sync::Arc<Module>) -> anyhow::Result<Vec<Function<Number>>> {
     let most = IN_TURN.into_iter().max().unwrap_or(0);
-    (0..most).map(|_| Ok(Domain::new(module, DomainOptions::new())?.bind("null_call")?)).collect()
+    (0..most)
+        .map(|_| Ok(Domain::new(module, DomainOptions::new())?.bind_with("null_call", Policy::INTEGRITY)?))
+        .collect()
 }
 
 /// Calls all `functions`, again and again; nanoseconds for one call.

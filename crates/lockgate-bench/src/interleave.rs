@@ -28,6 +28,23 @@ impl<'a> Side<'a> {
         Self { name: name.into(), sample: Box::new(sample) }
     }
 
+    /// As [`Side::repeated`], for work of a few nanoseconds, which says whether it was done: nothing else is in the loop.
+    pub fn calls(name: impl Into<String>, count: u32, mut work: impl FnMut() -> bool + 'a) -> Self {
+        let name = name.into();
+        let what = name.clone();
+        let sample = move || {
+            let start = Instant::now();
+            let mut done = true;
+            for _ in 0..count {
+                done &= work();
+            }
+            let time = start.elapsed();
+            anyhow::ensure!(done, "{what}: a call failed");
+            Ok(time.as_nanos() as f64 / f64::from(count))
+        };
+        Self { name, sample: Box::new(sample) }
+    }
+
     /// A side that times itself: `sample` returns one sample in the metric's unit.
     pub fn timed(name: impl Into<String>, sample: impl FnMut() -> anyhow::Result<f64> + 'a) -> Self {
         Self { name: name.into(), sample: Box::new(sample) }

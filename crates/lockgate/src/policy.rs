@@ -117,8 +117,9 @@ impl Policy {
 }
 
 impl Default for Policy {
+    /// [`Policy::MUTUAL_DISTRUST`]: who wants less says so.
     fn default() -> Policy {
-        Policy::INTEGRITY
+        Policy::MUTUAL_DISTRUST
     }
 }
 

@@ -209,6 +209,7 @@ fn unexport_ends_binding_and_revoke_ends_bindings() {
 
 #[test]
 fn revocation_reaches_threads_that_call_all_the_time() {
+    let _patience = common::patience("calls that go on after the revocation");
     for calls in [Revoke::Finish, Revoke::Stop] {
         let registry = registry();
         let client = client(&registry, "client");
@@ -255,6 +256,7 @@ fn revocation_reaches_threads_that_call_all_the_time() {
 
 #[test]
 fn calls_in_progress_end_when_asked() {
+    let _patience = common::patience("a call that goes on after the revocation");
     let registry = Registry::new();
     let server = server("server");
     registry.export(&server, everyone("forever")).unwrap();
@@ -313,6 +315,7 @@ fn a_restarted_domain_serves_those_that_heal() {
 
 #[test]
 fn restarts_under_fire_answer_right_or_fail() {
+    let _patience = common::patience("calls that do not heal");
     let registry = registry();
     registry.limit_restarts("server", 1000, Duration::from_secs(1)).unwrap();
     let done = AtomicBool::new(false);
@@ -350,6 +353,7 @@ fn restarts_under_fire_answer_right_or_fail() {
 
 #[test]
 fn every_thread_in_a_crashed_server_comes_back_to_its_caller() {
+    let _patience = common::patience("calls that go on in a killed domain");
     let registry = Registry::new();
     let server = server("server");
     registry.export(&server, everyone("forever")).unwrap();

@@ -201,6 +201,23 @@ impl ThreadState {
     }
 }
 
+/// Where gs points on a thread that is in no window: the word that proxies read through it is this one.
+static NO_WINDOW: u64 = 0;
+
+/// Takes the calling thread's gs out of the window at `base`, which is going, or gives a new thread's, which points nowhere
+/// (0), its first value. Proxies would notice without, by a fault (rule R19), but debuggers stop there.
+pub(crate) fn leave_window(base: u64) {
+    let parked = (&raw const NO_WINDOW as u64).wrapping_sub(lockgate_abi::header::W);
+    // SAFETY: gs belongs to Lockgate; no domain runs on the thread whose window this is.
+    unsafe {
+        let gs: u64;
+        core::arch::asm!("rdgsbase {}", out(reg) gs, options(nomem, nostack, preserves_flags));
+        if gs == base {
+            core::arch::asm!("wrgsbase {}", in(reg) parked, options(nomem, nostack, preserves_flags));
+        }
+    }
+}
+
 /// The calling thread's state, attached now if it was not.
 ///
 /// # Errors
@@ -226,6 +243,7 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
     };
     state.use_alternate_stack().map_err(CallError::memory)?;
     super::signals_sys::unblock();
+    leave_window(0);
     let block = block();
     // SAFETY: our own thread's block; its size is published last.
     unsafe {

@@ -504,6 +504,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         rest::strike(self.id());
+        thread_sys::leave_window(self.base());
         self.leave_all();
         grant::end_domain(self.id());
     }

@@ -28,8 +28,8 @@ impl Gate {
     }
 }
 
-/// Finds what an import of a domain is, at the domain's first call of it: by its number in the gate table.
-pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Result<Gate, CallError> + Send + Sync;
+/// Finds what an import of a domain is, at the domain's first call of it, by its number in the gate table, and sets it.
+pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Result<(), CallError> + Send + Sync;
 
 /// Functions that one domain may call.
 ///
@@ -112,9 +112,10 @@ impl GateTables {
     /// Why it was not found; the next call looks again.
     pub fn resolve(&self, domain: &Arc<Core>, slot: u16) -> Result<*const GateEntry, CallError> {
         match &self.resolver {
-            Some(resolver) => Ok(self.set_import(slot, resolver(domain, slot)?)),
-            None => Ok(GateEntry::none()),
+            Some(resolver) => resolver(domain, slot)?,
+            None => return Ok(GateEntry::none()),
         }
+        Ok(self.imports[usize::from(slot)].load(Ordering::Acquire))
     }
 
     /// Calls of import `slot` go to `new`, if they go to `old` now.

@@ -92,14 +92,12 @@ impl Registry {
         let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(unknown)?;
         let signature = noted(found.signature.as_deref())?;
         let client = Client { principal, import: Some((domain.core(), found.slot)) };
-        let gate = self.gate(client, request, signature.as_ref())?;
-        domain.core().gates().set_import(found.slot, gate);
-        Ok(())
+        self.gate(client, request, signature.as_ref()).map(drop)
     }
 
     /// Binds what an import asks for.
-    fn import(&self, client: Client<'_>, name: &str, signature: Option<&str>) -> Result<Gate, RegistryError> {
-        self.gate(client, &Request::newest(name), noted(signature)?.as_ref())
+    fn import(&self, client: Client<'_>, name: &str, signature: Option<&str>) -> Result<(), RegistryError> {
+        self.gate(client, &Request::newest(name), noted(signature)?.as_ref()).map(drop)
     }
 
     /// For domains, which the registry may keep.
@@ -107,7 +105,7 @@ impl Registry {
         WeakRegistry(Arc::downgrade(&self.shared))
     }
 
-    /// Binds, or waits until there is something to bind.
+    /// Binds, or waits until there is something to bind. A domain has it as its import then.
     fn gate(
         &self,
         client: Client<'_>,
@@ -118,7 +116,14 @@ impl Registry {
         let mut state = self.state();
         loop {
             match state.find(client.principal, request, signature) {
-                Ok(entry) => return entry.bind(client, request),
+                Ok(entry) => {
+                    let gate = entry.bind(client, request)?;
+                    if let Some((core, slot)) = client.import {
+                        // Under the lock: what takes bindings back or replaces them finds this one in its place.
+                        core.gates().set_import(slot, gate.clone());
+                    }
+                    return Ok(gate);
+                }
                 Err(RegistryError::Unknown { name, near }) => {
                     let left = end.saturating_duration_since(Instant::now());
                     if request.wait.is_zero() {
@@ -145,7 +150,7 @@ impl WeakRegistry {
     ///
     /// # Errors
     /// [`CallError::Import`].
-    pub fn resolve(&self, principal: &Principal, domain: &Arc<Core>, slot: u16) -> Result<Gate, CallError> {
+    pub fn resolve(&self, principal: &Principal, domain: &Arc<Core>, slot: u16) -> Result<(), CallError> {
         let imports = &domain.module().parsed().imports;
         let import = imports.iter().find(|import| import.slot == slot);
         let (name, signature) =
