@@ -88,7 +88,7 @@ fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallEr
     };
     if domain.is_killed() {
         state.set_slot(domain.id(), 0);
-        return Err(CallError::Killed(domain.name().to_owned()));
+        return Err(domain.ended());
     }
     if state.place(domain.id()) == 0 {
         domain.attach(state)?;
