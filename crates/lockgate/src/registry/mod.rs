@@ -1,7 +1,7 @@
 //! The registry: entry points by name, for clients that do not know who serves them (docs/registry.md).
 //!
-//! [`request`] what is exported and asked for; [`principal`] who asks and who may; [`binder`] from a request to a binding;
-//! [`restart`] new instances under old names; [`table_sys`] what other processes see, and [`observe`] how they do.
+//! `request` what is exported and asked for; `principal` who asks and who may; `binder` from a request to a binding;
+//! `restart` new instances under old names; `table_sys` what other processes see, and `observe` how they do.
 mod binder;
 mod error;
 mod observe;
