@@ -304,7 +304,7 @@ fn a_limit_of_nothing_is_an_error() {
         ("time limit is below", DomainOptions::new().time_limit(Duration::ZERO)),
     ];
     for (says, options) in cases {
-        let error = Domain::new(&MODULE, options).err().expect(says);
+        let error = Domain::new(&MODULE, options).expect_err(says);
         assert!(matches!(error, CreateError::Limit { .. } | CreateError::Option { .. }), "{error:?}");
         assert!(error.to_string().contains(says), "{error}: should say {says:?}");
     }
