@@ -234,7 +234,7 @@ impl Edges {
     ) -> Result<u64, End> {
         let children: Vec<_> = children(seed, order, 4).collect();
         let chance = mix(seed, 4);
-        let crash = (order & CRASHES != 0 && chance % 8 == 0)
+        let crash = (order & CRASHES != 0 && chance.is_multiple_of(8))
             .then(|| (chance / 8 % (children.len() as u64 + 1)) as usize);
         let kind = CRASH_KINDS[(mix(seed, 8) % 5) as usize];
         let mut result = start(seed, domain);
