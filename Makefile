@@ -38,6 +38,7 @@ mutants: setup ## takes every protection away, one at a time: its test must go r
 evidence: build bench mutants ## the long evidence: mutants, full flag matrix, real build systems, all benchmarks
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
+	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
 	target/release/lockgate bench soak --json build/bench/soak.json
 
 man: build ## manual pages, in build/man/

@@ -24,9 +24,9 @@ pub(super) unsafe extern "C" fn lockgate_wake_next(word: *const AtomicU32) {
 }
 
 fn wake(word: &AtomicU32) {
-    // One waiter: it sets the bit again when it takes the word, for those after it. A word that is not mapped
-    // cannot be: the call would have no binding.
-    let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
+    // All of them: proxies take a free word without the bit, so the one that gets it would wake nobody after it. A word that
+    // is not mapped cannot be: the call would have no binding.
+    let _ = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
 }
 
 /// Sets the word free after a call that the host jumped out of.

@@ -60,9 +60,14 @@ function plain
 function wide
     hostile
     ret
+# The value as guest.c encodes it: -value - 1 if it is tainted.
 function mixed
     hostile
+    mov %rax,%rdx
     mov $0xffffffffff,%rcx
     and %rcx,%rax
-    cvtsi2sd %rax,%xmm0
+    test %rdx,%rdx
+    jns 5f
+    not %rax
+5:  cvtsi2sd %rax,%xmm0
     ret

@@ -12,7 +12,7 @@ mod world;
 
 use model::{CRASHES, DOMAINS, End, LOOPS, SLEEPS, mix};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use world::World;
 
@@ -40,11 +40,16 @@ fn chosen() -> Option<u64> {
 /// Runs `work` on several threads while signals come all the time.
 fn on_threads(work: impl Fn(u64) + Sync) {
     std::thread::scope(|scope| {
-        for thread in 0..THREADS {
+        let start = |thread| {
             let work = &work;
             scope.spawn(move || {
                 common::host_sys::signal_storm_every(libc::SIGUSR1, TICK, || work(thread));
-            });
+            })
+        };
+        let threads: Vec<_> = (0..THREADS).map(start).collect();
+        // Until they have left all domains, which the end of the scope alone does not wait for.
+        for thread in threads {
+            thread.join().expect("what a thread says is on the screen");
         }
     });
 }
@@ -68,6 +73,56 @@ fn all_gone(world: &World) {
     );
 }
 
+/// How programs ended.
+#[derive(Default)]
+struct Counts {
+    failures: AtomicU64,
+    values: AtomicU64,
+}
+
+/// Has each thread run so many `programs`, from number `first` on, in which nothing happens but crashes.
+fn run_all(world: &Arc<World>, first: u64, programs: u64, counts: &Counts) {
+    on_threads(|thread| {
+        for program in 0..programs {
+            let seed = first + thread * programs + program;
+            let (got, expected) = run(world, seed, CRASHES);
+            let count = if got.is_ok() { &counts.values } else { &counts.failures };
+            count.fetch_add(1, Ordering::Relaxed);
+            if got != expected {
+                world::report(format!("{got:x?} instead of {expected:x?}"));
+            }
+            let broken = world::broken();
+            assert!(broken.is_empty(), "LOCKGATE_CALL_GRAPH={seed:#x}: {broken:#?}");
+        }
+    });
+    all_gone(world);
+}
+
+/// Descriptors and resident memory, KiB, of this process.
+fn resources() -> (usize, u64) {
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("/proc is mounted").count();
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a resident size");
+    let kib = resident.split_whitespace().next().and_then(|number| number.parse().ok());
+    (descriptors, kib.expect("a number"))
+}
+
+/// The same programs again and again, on new threads each time, take nothing more of the system.
+fn rounds(rounds: u64, programs: u64) {
+    /// What allocators keep or give back as they like, KiB.
+    const NOISE: u64 = 8 << 10;
+    let world = World::new(1, |_| 0, None);
+    let counts = Counts::default();
+    run_all(&world, LIFE, programs, &counts);
+    let (descriptors, resident) = resources();
+    for _ in 0..rounds {
+        run_all(&world, LIFE, programs, &counts);
+    }
+    let after = resources();
+    assert_eq!(after.0, descriptors, "descriptors are left open");
+    assert!(after.1 < resident + NOISE, "{resident} KiB have become {} in {rounds} rounds", after.1);
+}
+
 /// In each of `worlds` worlds, each thread runs so many `programs`, in which nothing happens but crashes.
 fn crashes(worlds: u64, programs: u64) {
     // Limits that nobody reaches, in some domains.
@@ -79,26 +134,12 @@ fn crashes(worlds: u64, programs: u64) {
         assert_eq!((got, world::broken()), (expected, Vec::new()));
         return;
     }
-    let (failures, values) = (AtomicU64::new(0), AtomicU64::new(0));
+    let counts = Counts::default();
     for number in 0..worlds {
-        // Limits that nobody reaches, in some domains.
         let world = World::new(number, limit, None);
-        on_threads(|thread| {
-            for program in 0..programs {
-                let seed = number * LIFE + thread * programs + program;
-                let (got, expected) = run(&world, seed, CRASHES);
-                let count = if got.is_ok() { &values } else { &failures };
-                count.fetch_add(1, Ordering::Relaxed);
-                if got != expected {
-                    world::report(format!("{got:x?} instead of {expected:x?}"));
-                }
-                let broken = world::broken();
-                assert!(broken.is_empty(), "LOCKGATE_CALL_GRAPH={seed:#x}: {broken:#?}");
-            }
-        });
-        all_gone(&world);
+        run_all(&world, number * LIFE, programs, &counts);
     }
-    let (failures, values) = (failures.into_inner(), values.into_inner());
+    let (failures, values) = (counts.failures.into_inner(), counts.values.into_inner());
     println!("{worlds} worlds: {values} programs returned, {failures} failed");
     assert!(
         failures > worlds * programs / 4 && values > worlds * programs / 4,
@@ -163,12 +204,36 @@ fn kills_and_limits(time: Duration, kills: u64) {
     );
 }
 
+/// The tests count what the process holds, and limits are short: one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> impl Sized {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn crashes_end_what_they_must_and_nothing_else() {
+    let _alone = alone();
     crashes(3, 200);
 }
 
 #[test]
 fn kills_and_limits_leave_live_frames_intact() {
+    let _alone = alone();
     kills_and_limits(Duration::from_secs(2), 6);
+}
+
+#[test]
+fn nothing_is_left_of_failed_calls() {
+    let _alone = alone();
+    rounds(5, 50);
+}
+
+#[test]
+#[ignore = "minutes: make evidence"]
+fn many_call_graphs() {
+    let _alone = alone();
+    crashes(40, 1000);
+    kills_and_limits(Duration::from_secs(60), 100);
+    rounds(100, 100);
 }

@@ -234,7 +234,7 @@ impl Edges {
     ) -> Result<u64, End> {
         let children: Vec<_> = children(seed, order, 4).collect();
         let chance = mix(seed, 4);
-        let crash = (order & CRASHES != 0 && chance % 8 == 0)
+        let crash = (order & CRASHES != 0 && chance.is_multiple_of(8))
             .then(|| (chance / 8 % (children.len() as u64 + 1)) as usize);
         let kind = CRASH_KINDS[(mix(seed, 8) % 5) as usize];
         let mut result = start(seed, domain);
@@ -260,7 +260,7 @@ impl Edges {
             return Ok(self.predict_host(seed, order, inside));
         }
         match self.predict(to, seed, order, inside) {
-            Ok(value) => Ok(through(way, to, value)),
+            Ok(value) => Ok(through(way, value)),
             Err(mut end) => match self.edge(domain, to, way).on_failure {
                 OnFailure::Return(bits) if way == Way::Mixed => Ok(decode_double(f64::from_bits(bits))),
                 OnFailure::Return(bits) => Ok(decode(bits)),
@@ -285,7 +285,7 @@ impl Edges {
         children(seed, order, 3).fold(start(seed, HOST), |result, child| {
             let (to, way) = target(child, 4);
             let value = match self.predict(to, child, order - 1, inside) {
-                Ok(value) => through(way, to, value),
+                Ok(value) => through(way, value),
                 Err(end) => end.value(),
             };
             join(result, value)
@@ -298,9 +298,8 @@ fn fault(domain: usize, kind: FaultKind) -> End {
 }
 
 /// What a value is after its way back.
-fn through(way: Way, from: usize, value: u64) -> u64 {
+fn through(way: Way, value: u64) -> u64 {
     match way {
-        Way::Mixed if from == HOSTILE => value & LOW,
         Way::Mixed => decode_double(encode_double(value)),
         _ => value,
     }

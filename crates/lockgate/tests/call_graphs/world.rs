@@ -149,7 +149,7 @@ impl World {
     /// Calls a domain from the host.
     fn enter(&self, to: usize, way: Way, seed: u64, order: u64) -> Result<u64, CallError> {
         let entries = &self.entries[to];
-        let low = seed & (1 << 40) - 1;
+        let low = seed & ((1 << 40) - 1);
         let next = |n: u64| seed.wrapping_add(n);
         match way {
             Way::Wide => entries.wide.call(
