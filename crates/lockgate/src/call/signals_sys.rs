@@ -205,11 +205,16 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         if (*block).state.is_null() {
             return;
         }
+        // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one.
+        let sentence = super::watch::last_sentence();
+        let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+        if !thread_sys::in_proxy(rip) {
+            (*(*block).state).looked.store(sentence, Ordering::Release);
+        }
         (*block).alternate_size = u64::MAX; // the next entry asks whether its domain was killed
         (*block).pending = 1; // the next return from a gate looks again
         let Some((state, record)) = inside(frame) else { return };
         let Some(cause) = why_stop(state, record) else { return };
-        let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
         let base = (*(*record).binding).window;
         if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
             return; // in the proxy or a gate: nudges come until one finds it inside or outside

@@ -26,11 +26,18 @@ const STACK_RESERVE: u64 = 128 << 10;
 unsafe extern "C" {
     fn lockgate_thread_block() -> *mut c_void;
     fn lockgate_enter();
+    fn lockgate_exit();
 }
 
 /// Where proxies enter domains.
 pub(crate) fn enter_address() -> usize {
     lockgate_enter as *const () as usize
+}
+
+/// True if a thread at `rip` may be past a proxy's admission, and not in the domain yet.
+pub(super) fn in_proxy(rip: u64) -> bool {
+    let exit = lockgate_exit as *const () as usize;
+    super::code_sys::contains(rip as usize) || (enter_address()..exit).contains(&(rip as usize))
 }
 
 /// The calling thread's block.
@@ -64,6 +71,8 @@ pub(crate) struct ThreadState {
     pub stop: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
+    /// The last sentence of the watcher that the thread has heard outside proxies.
+    pub looked: AtomicU64,
     /// The word of the exclusive domain that the thread waits for.
     pub waits_for: AtomicPtr<AtomicU32>,
     records: Mapping,
@@ -265,6 +274,7 @@ fn new_state() -> Result<ThreadState, Errno> {
         overdue: 0.into(),
         stop: AtomicBool::new(false),
         failure: Cell::new(None),
+        looked: super::watch::last_sentence().into(),
         waits_for: AtomicPtr::default(),
         records: Mapping::new(RECORDS)?,
         slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,

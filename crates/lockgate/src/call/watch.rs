@@ -10,7 +10,7 @@ use super::thread_sys::{OVERDUE, SeenEntry, THREADS};
 use crate::domain;
 use lockgate_abi::window;
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ static INTERESTED: Mutex<Interested> = Mutex::new(Interested {
     stopping: 0,
     meters: Vec::new(),
     killed: Vec::new(),
+    sentences: 0,
     started: false,
 });
 static WAKE: Condvar = Condvar::new();
@@ -39,6 +40,8 @@ struct Interested {
     meters: Vec<Arc<Meter>>,
     /// What threads must leave, and may still be in.
     killed: Vec<Condemned>,
+    /// Number of the last sentence: a thread that has looked since, outside proxies, has not slipped through.
+    sentences: u64,
     started: bool,
 }
 
@@ -68,19 +71,32 @@ fn seen() -> MutexGuard<'static, Seen> {
 /// What was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Condemned {
-    /// The domain in this stride.
-    Domain(u64),
+    /// The domain in this stride, by this sentence.
+    Domain(u64, u64),
     /// The binding whose header is at this address.
-    Binding(usize),
+    Binding(usize, u64),
 }
 
 impl Condemned {
     fn holds(self, entry: &SeenEntry) -> bool {
         match self {
-            Condemned::Domain(base) => entry.control - entry.control % window::STRIDE == base,
-            Condemned::Binding(header) => entry.binding == header,
+            Condemned::Domain(base, _) => entry.control - entry.control % window::STRIDE == base,
+            Condemned::Binding(header, _) => entry.binding == header,
         }
     }
+
+    fn sentence(self) -> u64 {
+        let (Condemned::Domain(_, number) | Condemned::Binding(_, number)) = self;
+        number
+    }
+}
+
+/// Number of the last sentence, for signal handlers.
+static SENTENCES: AtomicU64 = AtomicU64::new(0);
+
+/// The last sentence passed: what [`ThreadState::looked`](super::thread_sys::ThreadState::looked) is set to.
+pub(super) fn last_sentence() -> u64 {
+    SENTENCES.load(Ordering::Acquire)
 }
 
 /// Keeps the watcher awake for a domain.
@@ -143,17 +159,20 @@ impl Drop for Stopping {
 /// Asks every attached thread to look at its state: the domain at `base` was killed. One look may find a thread in the
 /// middle of a proxy, where it cannot be stopped, so the watcher asks again until the domain is empty.
 pub(crate) fn tell_of_kill(base: u64) {
-    tell(Condemned::Domain(base));
+    tell(|number| Condemned::Domain(base, number));
 }
 
 /// The same for calls of the binding whose header is at `header`.
 pub(crate) fn tell_of_stop(header: usize) {
-    tell(Condemned::Binding(header));
+    tell(|number| Condemned::Binding(header, number));
 }
 
-fn tell(condemned: Condemned) {
+fn tell(condemned: impl FnOnce(u64) -> Condemned) {
     let mut interested = interested();
-    interested.killed.push(condemned);
+    interested.sentences += 1;
+    SENTENCES.store(interested.sentences, Ordering::Release);
+    let number = interested.sentences;
+    interested.killed.push(condemned(number));
     // Without a watcher, the one nudge below must do.
     let _ = interested.wake();
     drop(interested);
@@ -201,7 +220,7 @@ fn watch() {
 struct Found {
     /// Time until the next one.
     pause: Duration,
-    /// What of the condemned threads are in.
+    /// What of the condemned threads are in, or may be.
     inhabited: Vec<Condemned>,
     /// Numbers of domains in which calls are to be stopped, and may be asleep.
     stopped: Vec<u32>,
@@ -217,7 +236,12 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> F
     let base = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE;
     for thread in threads.iter() {
         let entries = thread.entries();
-        let in_killed = killed.iter().copied().filter(|one| entries.iter().any(|entry| one.holds(entry)));
+        // A thread that has not looked yet may be in a proxy, past the admission, with no record to show for it.
+        let looked = thread.looked.load(Ordering::Acquire);
+        let in_killed = killed
+            .iter()
+            .copied()
+            .filter(|one| looked < one.sentence() || entries.iter().any(|entry| one.holds(entry)));
         let before = found.inhabited.len();
         found.inhabited.extend(in_killed);
         let overdue =
