@@ -127,3 +127,41 @@ fn proxies_of_nothing_are_errors() {
     }
     lockgate(&["inspect", library(), "--policy", "integrity"]).fails(2, &["--proxy"]);
 }
+
+/// docs/policies.md shows real proxies: each block that begins with a command is what that prints, with `…` for what it leaves
+/// out.
+#[test]
+fn the_page_on_policies_shows_real_proxies() {
+    const PAGE: &str = include_str!("../../../../docs/policies.md");
+    if !std::arch::is_x86_feature_detected!("avx") {
+        eprintln!("the page shows proxies of processors with AVX");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = || PAGE.split("```").skip(1).step_by(2);
+    let mut checked = 0;
+    for block in blocks() {
+        let (first, shown) = block.trim_start_matches("text").trim_start().split_once('\n').unwrap();
+        if let Some(name) = first.strip_prefix("// ") {
+            let source = folder.path().join(name);
+            std::fs::write(&source, shown).unwrap();
+            crate::shop::build(&source, &source.with_extension("lg"), &["-shared"]);
+        } else if let Some(command) = first.strip_prefix("$ lockgate ") {
+            let arguments: Vec<_> = command.split('\'').enumerate().flat_map(words).collect();
+            let ran = crate::shop::command(&arguments).current_dir(folder.path()).output().unwrap();
+            let out = String::from_utf8(ran.stdout).unwrap();
+            let mut rest = out.as_str();
+            for piece in shown.split("…\n") {
+                let at = rest.find(piece).unwrap_or_else(|| panic!("{command} prints no {piece}but {out}"));
+                rest = &rest[at + piece.len()..];
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked >= 4, "{checked} listings");
+}
+
+/// The words of a command's pieces between quotation marks: every other piece is one word.
+fn words((number, piece): (usize, &str)) -> Vec<&str> {
+    if number % 2 == 1 { vec![piece] } else { piece.split_whitespace().collect() }
+}
