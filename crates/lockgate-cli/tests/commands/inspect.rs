@@ -92,7 +92,7 @@ fn proxies_have_what_their_policy_asks_for() {
     for text in ["%fs:thread.top", "binding.admission(%r11)", "entry.binding(%r10)", "wrgsbase %r10"] {
         assert!(trust.contains(text), "{text}: {trust}");
     }
-    assert_eq!(listing("integrity"), lockgate(&["inspect", library(), "--proxy", "cube_root"]).out);
+    assert_eq!(distrust, lockgate(&["inspect", library(), "--proxy", "cube_root"]).out);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn proxies_between_modules_and_by_prototype() {
     let json = lockgate(&["inspect", library(), "--proxy", prototype, "--json"]).json();
     assert!(json.get("exports").is_none(), "only what was asked for");
     let proxy = &json["proxy"];
-    assert_eq!((&proxy["policy"], &proxy["caller"]), (&"integrity".into(), &"the host".into()));
+    assert_eq!((&proxy["policy"], &proxy["caller"]), (&"mutual distrust".into(), &"the host".into()));
     let lines = proxy["instructions"].as_array().unwrap();
     let bytes: usize = lines.iter().map(|line| line["bytes"].as_str().unwrap().len() / 2).sum();
     assert_eq!(proxy["bytes"], bytes);
@@ -138,10 +138,10 @@ fn the_page_on_policies_shows_real_proxies() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let blocks = || PAGE.split("```").skip(1).step_by(2);
     let mut checked = 0;
-    for block in blocks() {
-        let (first, shown) = block.trim_start_matches("text").trim_start().split_once('\n').unwrap();
+    for block in PAGE.split("```").skip(1).step_by(2) {
+        let (_language, block) = block.split_once('\n').unwrap();
+        let (first, shown) = block.split_once('\n').unwrap();
         if let Some(name) = first.strip_prefix("// ") {
             let source = folder.path().join(name);
             std::fs::write(&source, shown).unwrap();
