@@ -15,8 +15,12 @@ pub enum Promise {
 const PROMISES: &[(&str, Promise)] = &[
     ("overhead.geomean", Promise::AtMost(1.06)),
     ("overhead.code_size", Promise::AtMost(1.35)),
-    ("calls.host_to_domain.integrity", Promise::AtMost(6.0)),
-    ("calls.host_to_domain.callback", Promise::AtMost(14.0)),
+    ("calls.host_to_domain.integrity", Promise::AtMost(5.0)),
+    ("calls.host_to_domain.mutual_distrust", Promise::AtMost(8.0)),
+    ("calls.host_to_domain.mutual_trust", Promise::AtMost(3.0)),
+    ("calls.host_to_domain.callback", Promise::AtMost(10.0)),
+    ("calls.domain_to_domain.mutual_distrust", Promise::AtMost(35.0)),
+    ("calls.domain_to_domain.mutual_trust", Promise::AtMost(30.0)),
     ("calls.fault_recovery", Promise::AtMost(5_000.0)),
     ("verify.throughput", Promise::AtLeast(120.0)),
     ("rewrite.throughput", Promise::AtLeast(20.0)),
@@ -79,7 +83,7 @@ mod tests {
         let call = |ns| Metric::new("calls.host_to_domain.integrity", "ns", vec![ns]).against(&native);
         assert_eq!(kept(&call(3.9)), Some(true));
         assert_eq!(kept(&call(5.0)), Some(false), "five times a native call");
-        assert_eq!(kept(&Metric::new("calls.host_to_domain.integrity", "ns", vec![6.1])), Some(false));
+        assert_eq!(kept(&Metric::new("calls.host_to_domain.integrity", "ns", vec![5.1])), Some(false));
         assert_eq!(kept(&native), None);
         assert!(Report::new(vec![native.clone(), call(3.9)]).keeps_promises());
         assert!(!Report::new(vec![native.clone(), call(5.0)]).keeps_promises());

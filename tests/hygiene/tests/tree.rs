@@ -184,8 +184,9 @@ fn reach(path: PathBuf, folder: &Path, reached: &mut BTreeSet<PathBuf>) {
         let Some(name) = declared.and_then(|(_, name)| name.strip_suffix(';')) else { continue };
         match elsewhere.take() {
             Some(path) => {
+                let path = normal(&path);
                 let folder = path.parent().expect("has a folder").to_owned();
-                reach(normal(&path), &folder, reached);
+                reach(path, &folder, reached);
             }
             None => {
                 let file = folder.join(name).with_extension("rs");

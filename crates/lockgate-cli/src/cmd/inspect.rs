@@ -28,7 +28,7 @@ Exit status: 0 shown; 2 unreadable, not a module, or no such function.
 Examples:
   lockgate inspect cube.lg
   lockgate inspect cube.lg --disassemble=cube_root
-  lockgate inspect cube.lg --proxy cube_root --policy mutual-distrust
+  lockgate inspect cube.lg --proxy cube_root --policy mutual-trust
   lockgate inspect cube.lg --json --exports | jq -r '.exports[].signature'")]
 pub struct Args {
     /// The module
@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "PROTOTYPE")]
     proxy: Option<String>,
     /// What caller and callee ask of the proxy
-    #[arg(long, requires = "proxy", value_enum, default_value = "integrity")]
+    #[arg(long, requires = "proxy", value_enum, default_value = "mutual-distrust")]
     policy: Preset,
     /// The proxy for calls from this module's domain, not from the host
     #[arg(long, requires = "proxy", value_name = "MODULE")]

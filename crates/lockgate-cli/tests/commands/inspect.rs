@@ -92,7 +92,7 @@ fn proxies_have_what_their_policy_asks_for() {
     for text in ["%fs:thread.top", "binding.admission(%r11)", "entry.binding(%r10)", "wrgsbase %r10"] {
         assert!(trust.contains(text), "{text}: {trust}");
     }
-    assert_eq!(listing("integrity"), lockgate(&["inspect", library(), "--proxy", "cube_root"]).out);
+    assert_eq!(distrust, lockgate(&["inspect", library(), "--proxy", "cube_root"]).out);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn proxies_between_modules_and_by_prototype() {
     let json = lockgate(&["inspect", library(), "--proxy", prototype, "--json"]).json();
     assert!(json.get("exports").is_none(), "only what was asked for");
     let proxy = &json["proxy"];
-    assert_eq!((&proxy["policy"], &proxy["caller"]), (&"integrity".into(), &"the host".into()));
+    assert_eq!((&proxy["policy"], &proxy["caller"]), (&"mutual distrust".into(), &"the host".into()));
     let lines = proxy["instructions"].as_array().unwrap();
     let bytes: usize = lines.iter().map(|line| line["bytes"].as_str().unwrap().len() / 2).sum();
     assert_eq!(proxy["bytes"], bytes);
@@ -126,4 +126,42 @@ fn proxies_of_nothing_are_errors() {
         lockgate(&["inspect", library(), "--proxy", prototype]).fails(2, parts);
     }
     lockgate(&["inspect", library(), "--policy", "integrity"]).fails(2, &["--proxy"]);
+}
+
+/// docs/policies.md shows real proxies: each block that begins with a command is what that prints, with `…` for what it leaves
+/// out.
+#[test]
+fn the_page_on_policies_shows_real_proxies() {
+    const PAGE: &str = include_str!("../../../../docs/policies.md");
+    if !std::arch::is_x86_feature_detected!("avx") {
+        eprintln!("the page shows proxies of processors with AVX");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut checked = 0;
+    for block in PAGE.split("```").skip(1).step_by(2) {
+        let (_language, block) = block.split_once('\n').unwrap();
+        let (first, shown) = block.split_once('\n').unwrap();
+        if let Some(name) = first.strip_prefix("// ") {
+            let source = folder.path().join(name);
+            std::fs::write(&source, shown).unwrap();
+            crate::shop::build(&source, &source.with_extension("lg"), &["-shared"]);
+        } else if let Some(command) = first.strip_prefix("$ lockgate ") {
+            let arguments: Vec<_> = command.split('\'').enumerate().flat_map(words).collect();
+            let ran = crate::shop::command(&arguments).current_dir(folder.path()).output().unwrap();
+            let out = String::from_utf8(ran.stdout).unwrap();
+            let mut rest = out.as_str();
+            for piece in shown.split("…\n") {
+                let at = rest.find(piece).unwrap_or_else(|| panic!("{command} prints no {piece}but {out}"));
+                rest = &rest[at + piece.len()..];
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked >= 4, "{checked} listings");
+}
+
+/// The words of a command's pieces between quotation marks: every other piece is one word.
+fn words((number, piece): (usize, &str)) -> Vec<&str> {
+    if number % 2 == 1 { vec![piece] } else { piece.split_whitespace().collect() }
 }
