@@ -3,9 +3,9 @@ mod ranges;
 mod services;
 mod shared;
 mod stride_sys;
-mod written;
+mod written_sys;
 
 pub(crate) use services::{Memo, Services, Usage};
 pub(crate) use shared::SharedRange;
 pub(crate) use stride_sys::{Backing, MAX_STRIDES, Stride, in_a_stride, index_of};
-pub(crate) use written::written;
+pub(crate) use written_sys::written;
