@@ -116,7 +116,8 @@ mod tests {
         let range = window::IMAGE..window::IMAGE + 200 * PAGE;
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         stride.map(range.start, range.end - range.start, rights, Backing::Anonymous).expect("memory");
-        let pages: Vec<u64> = (0..200).filter(|n| n % 3 == 0 || *n > 190).map(|n| range.start + n * PAGE).collect();
+        let pages: Vec<u64> =
+            (0..200).filter(|n| n % 3 == 0 || *n > 190).map(|n| range.start + n * PAGE).collect();
         for page in &pages {
             stride.write(page + 8, &[1]).expect("writable");
         }
