@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn both_ways_find_the_pages_that_were_written() {
-        let mut stride = Stride::take().expect("a stride");
+        let stride = Stride::take().expect("a stride");
         let range = window::IMAGE..window::IMAGE + 200 * PAGE;
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         stride.map(range.start, range.end - range.start, rights, Backing::Anonymous).expect("memory");
