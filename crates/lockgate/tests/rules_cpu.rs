@@ -22,14 +22,7 @@ function dirty
     ret
 # The register stack full, the control word untouched.
 function full
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
+    fill_x87
     ret
 # Another rounding, every exception masked.
 function rounding

@@ -101,14 +101,7 @@ function dirty
     fldcw -8-OFF(%rsp)
     ret
 function full
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
+    fill_x87
     ret
 function rounding
     movl $0xffc0,-8-OFF(%rsp)

@@ -56,6 +56,16 @@ lockgate_exit:
     .cfi_endproc
     .size lockgate_enter,.-lockgate_enter
 
+    # The caller's registers, from the frame that rsp points to.
+    .macro lockgate_load_frame
+    mov 8(%rsp),%r15
+    mov 16(%rsp),%r14
+    mov 24(%rsp),%r13
+    mov 32(%rsp),%r12
+    mov 40(%rsp),%rbx
+    mov 48(%rsp),%rbp
+    .endm
+
     # The same for an entry that ends in the middle: r10 its record. The caller's registers are those of the frame, and its
     # control words those of the record, whether or not the policy restores them after a return.
     .p2align 4
@@ -66,12 +76,7 @@ lockgate_unwind:
     .cfi_startproc
     mov {HOST}(%r10),%rsp
     .cfi_def_cfa rsp,{FRAME}
-    mov 8(%rsp),%r15
-    mov 16(%rsp),%r14
-    mov 24(%rsp),%r13
-    mov 32(%rsp),%r12
-    mov 40(%rsp),%rbx
-    mov 48(%rsp),%rbp
+    lockgate_load_frame
     mov {BINDING}(%r10),%r11
     testl ${KEEPS_X87},{FLAGS}(%r11)
     jz 1f
@@ -98,24 +103,14 @@ lockgate_unwind:
     .cfi_adjust_cfa_offset 64
     sub $128,%rsp
     .cfi_adjust_cfa_offset 128
-    movups %xmm0,(%rsp)
-    movups %xmm1,16(%rsp)
-    movups %xmm2,32(%rsp)
-    movups %xmm3,48(%rsp)
-    movups %xmm4,64(%rsp)
-    movups %xmm5,80(%rsp)
-    movups %xmm6,96(%rsp)
-    movups %xmm7,112(%rsp)
+    .irp number,0,1,2,3,4,5,6,7
+    movups %xmm\number,16*\number(%rsp)
+    .endr
     .endm
     .macro lockgate_restore_arguments
-    movups (%rsp),%xmm0
-    movups 16(%rsp),%xmm1
-    movups 32(%rsp),%xmm2
-    movups 48(%rsp),%xmm3
-    movups 64(%rsp),%xmm4
-    movups 80(%rsp),%xmm5
-    movups 96(%rsp),%xmm6
-    movups 112(%rsp),%xmm7
+    .irp number,0,1,2,3,4,5,6,7
+    movups 16*\number(%rsp),%xmm\number
+    .endr
     add $128,%rsp
     .cfi_adjust_cfa_offset -128
     pop %r11
@@ -230,12 +225,7 @@ lockgate_cross_failed:
     .cfi_adjust_cfa_offset -32
     test %ecx,%ecx
     jnz 1f
-    mov 8(%rsp),%r15
-    mov 16(%rsp),%r14
-    mov 24(%rsp),%r13
-    mov 32(%rsp),%r12
-    mov 40(%rsp),%rbx
-    mov 48(%rsp),%rbp
+    lockgate_load_frame
     xor %r9d,%r9d
     jmp *%r11
 1: # the caller's call ends, too: its place on its stacks is what it was before its gate (R9)

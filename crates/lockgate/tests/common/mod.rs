@@ -97,13 +97,19 @@ impl Guest {
     }
 }
 
-/// For assembly guests: the offset of the data stack, and functions with labels.
+/// For assembly guests: the offset of the data stack, functions with labels, and what several of them do.
 const MACROS: &str = "
 #define OFF 0x40000000
 .macro function name
 .globl \\name
 .type \\name,@function
 \\name: endbr64
+.endm
+# All eight registers of the x87 stack are in use afterwards.
+.macro fill_x87
+.rept 8
+fld1
+.endr
 .endm
 .text
 ";

@@ -21,14 +21,7 @@ function leave_control
     ret
 # The register stack is full afterwards.
 function leave_full
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
+    fill_x87
     ret
 function leave_environment
     fninit
