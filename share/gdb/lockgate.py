@@ -37,6 +37,9 @@ STUB = struct.Struct("<6x4xi")
 # crates/lockgate/src/call/code_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
 THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63", re.DOTALL)
 THUNK_SIZE = 16
+# crates/lockgate/src/call/emit.rs, exit(): mov %fs:top,%r10; mov binding(%r10),%r11; lea leave(%rip),%rcx
+EXIT = re.compile(rb"\x64\x4c\x8b\x14\x25.{4}\x4d\x8b(\x5a.|\x9a.{4})\x48\x8d\x0d", re.DOTALL)
+EXIT_SIZE = 19
 # How far up the control stack a return address is looked for, bytes.
 SEARCH = 64 << 10
 # Modules whose symbols are loaded unasked: gdb needs time and memory for each.
@@ -160,15 +163,15 @@ class Identity:
 
 
 class BareCode(Unwinder):
-    """Code without frame information: stubs in windows, thunks of bindings, functions of modules, and the place that entry
-    points return to."""
+    """Code without frame information: stubs in windows, thunks of bindings, functions of modules, and the places in
+    proxies that entry points return to."""
 
     def __init__(self):
         super().__init__("lockgate")
 
     def __call__(self, pending):
         pc, sp = pending.read_register("rip"), pending.read_register("rsp")
-        if int(pc) == exit_address():
+        if is_exit(int(pc)):
             return caller_of_entry(pending, int(sp))
         if is_stub(int(pc)) or is_thunk(int(pc)):
             at = int(sp)
@@ -185,15 +188,6 @@ class BareCode(Unwinder):
         caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp.type))
         caller.add_saved_register("fs_base", pending.read_register("fs_base"))
         return caller
-
-
-def exit_address():
-    """Where every entry point returns to, or None."""
-    try:
-        text = gdb.execute("info address lockgate_exit", to_string=True)
-        return int(re.search(r"0x[0-9a-f]+", text)[0], 16)
-    except (gdb.error, TypeError):
-        return None
 
 
 def caller_of_entry(pending, sp):
@@ -263,20 +257,34 @@ def is_stub(pc):
 
 
 def is_thunk(pc):
-    start = pc - pc % THUNK_SIZE
+    return matches(THUNK, pc - pc % THUNK_SIZE, THUNK_SIZE)
+
+
+def is_exit(pc):
+    """Whether entry points return to `pc`."""
+    return matches(EXIT, pc, EXIT_SIZE)
+
+
+def matches(pattern, at, size):
     try:
-        return THUNK.match(read(start, THUNK_SIZE)) is not None
+        return pattern.match(read(at, size)) is not None
     except gdb.MemoryError:
         return False
 
 
+def bare_name(pc):
+    """What the runtime's code without symbols at `pc` is called, or None."""
+    names = ((is_stub, "lockgate stub"), (is_thunk, "lockgate thunk"), (is_exit, "lockgate proxy"))
+    return next((name for test, name in names if test(pc)), None)
+
+
 class RuntimeFrame(FrameDecorator):
     """A frame of the runtime's own code under its own name. (Gates are signal frames to gdb, so that it lets the stack
-    change there; stubs and thunks have no symbols.)"""
+    change there; stubs, thunks and proxies have no symbols.)"""
 
     def function(self):
         frame = self.inferior_frame()
-        return frame.name() or ("lockgate stub" if is_stub(frame.pc()) else "lockgate thunk")
+        return frame.name() or bare_name(frame.pc())
 
 
 class RuntimeFrames:
@@ -294,7 +302,7 @@ class RuntimeFrames:
         frame = decorated.inferior_frame()
         name = frame.name()
         is_gate = name is not None and name.startswith("lockgate_gate_")
-        is_bare = name is None and (is_stub(frame.pc()) or is_thunk(frame.pc()))
+        is_bare = name is None and bare_name(frame.pc()) is not None
         return RuntimeFrame(decorated) if is_gate or is_bare else decorated
 
 

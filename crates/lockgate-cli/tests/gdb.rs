@@ -83,7 +83,7 @@ fn stopped_in_a_module() {
         // Through the gate, to the host's main.
         wanted.extend(strings(&[
             "in measure (depth=2) at debugged.c:",
-            "in lockgate_enter",
+            "in lockgate proxy",
             "lockgate::binding",
             " in main (",
         ]));
@@ -109,7 +109,7 @@ fn optimised_code() {
             "#0  area (",
             "in descend (",
             "in measure (",
-            "in lockgate_enter",
+            "in lockgate proxy",
             " in main (",
             "{x = 3, y = 4}",
             "in descend (",
@@ -148,7 +148,7 @@ fn faults() {
     let said = gdb(&shop, "run\nbacktrace\n", &["call", "debugged.lg", "int crash(int)", "0"]);
     let mut wanted = strings(&["received signal SIGSEGV", "area (points="]);
     wanted.push(format!("name=name@entry=0x0) at debugged.c:{fault}\n"));
-    wanted.extend(strings(&["in descend (", "in crash (", "in lockgate_enter", " in main ("]));
+    wanted.extend(strings(&["in descend (", "in crash (", "in lockgate proxy", " in main ("]));
     assert_in_order(&said, &wanted);
 }
 
@@ -169,7 +169,7 @@ fn failed_checks() {
         let said = gdb(&shop, "run\nbacktrace\ncontinue\n", &arguments);
         let mut wanted = strings(&["received signal SIG", "fail (which="]);
         wanted.push(format!(" at traps.c:{line}\n"));
-        wanted.extend(strings(&["in lockgate_enter", " in main (", "lockgate: domain traps.lg"]));
+        wanted.extend(strings(&["in lockgate proxy", " in main (", "lockgate: domain traps.lg"]));
         assert_in_order(&said, &wanted);
     }
 }
@@ -182,7 +182,7 @@ fn stopped_in_a_gate() {
     let shop = Shop::new();
     module(&shop, &["-g", "-O1"]);
     let mut frames = vec!["in tell (text=".to_owned(), format!(" at debugged.c:{gate}")];
-    frames.extend(strings(&["in main (argc=", "in lockgate_enter", " in main ("]));
+    frames.extend(strings(&["in main (argc=", "in lockgate proxy", " in main ("]));
 
     let commands = "break tell\nrun\nbreak lockgate::call::gate_sys::lockgate_syscall\ncontinue\nbacktrace\n";
     let said = gdb(&shop, commands, &["run", "debugged.lg"]);
@@ -214,7 +214,7 @@ fn stopped_in_stubs_and_thunks() {
     for backtrace in backtraces {
         assert_in_order(
             backtrace,
-            &strings(&["in tell (text=", "in main (argc=", "in lockgate_enter", " in main ("]),
+            &strings(&["in tell (text=", "in main (argc=", "in lockgate proxy", " in main ("]),
         );
     }
 }

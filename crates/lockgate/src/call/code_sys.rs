@@ -2,12 +2,10 @@
 //!
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
 use super::layout::BindingHeader;
-use super::thread_sys;
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,25 +96,16 @@ fn map() -> Result<Place, Errno> {
     let file = fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC | MemfdFlags::EXEC)
         .or_else(|_| fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC))?;
     fs::ftruncate(&file, CHUNK as u64)?;
-    let map = |at: usize, access, flags| {
+    let map = |access| {
         // SAFETY: new mappings that replace nothing; they live as long as the process.
-        unsafe { mm::mmap(at as *mut c_void, CHUNK, access, MapFlags::SHARED | flags, &file, 0) }
+        unsafe { mm::mmap(std::ptr::null_mut(), CHUNK, access, MapFlags::SHARED, &file, 0) }
     };
     let run = ProtFlags::READ | ProtFlags::EXEC;
-    // As near to the library's text as there is room, so that proxies reach it by direct jumps.
-    let near = near_text().find_map(|at| map(at, run, MapFlags::FIXED_NOREPLACE).ok());
-    let run = near.map_or_else(|| map(0, run, MapFlags::empty()), Ok)? as usize;
-    let place = Place { write: map(0, ProtFlags::READ | ProtFlags::WRITE, MapFlags::empty())? as usize, run };
+    let run = map(run)? as usize;
+    let place = Place { write: map(ProtFlags::READ | ProtFlags::WRITE)? as usize, run };
     let free = CHUNKS.iter().find(|chunk| chunk.load(Ordering::Relaxed) == 0).ok_or(Errno::NOMEM)?;
     free.store(run, Ordering::Release);
     Ok(place)
-}
-
-/// Addresses to try, the nearest first.
-fn near_text() -> impl Iterator<Item = usize> {
-    const STEP: usize = 16 << 20;
-    let text = thread_sys::enter_address() & !(STEP - 1);
-    (1..48).flat_map(move |steps| [text.saturating_sub(steps * STEP), text + steps * STEP])
 }
 
 /// Where code lies, for signal handlers; 0 where nothing does yet.

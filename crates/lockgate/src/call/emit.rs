@@ -21,7 +21,7 @@ pub(super) struct Emitted {
     pub bytes: Vec<u8>,
     /// Offset of the first instruction of a call.
     pub enter: usize,
-    /// Offset of the first instruction after the exit stub.
+    /// Offset of the first instruction after the exit.
     pub leave: usize,
     /// What the bytes from each offset on are for.
     pub parts: Vec<(usize, &'static str)>,
@@ -61,6 +61,7 @@ offsets! {
     STACK_DISTANCE = GateEntry.stack_distance;
     WINDOW = BindingHeader.window;
     TARGET = BindingHeader.target;
+    LEAVE = BindingHeader.leave;
     SLOT = BindingHeader.slot;
     ADMISSION = BindingHeader.admission;
     DEPTH = BindingHeader.depth;
@@ -194,14 +195,10 @@ pub(super) const WINDOW_CHECK: [u8; 9] = {
 };
 const HEADER_W: i32 = lockgate_abi::header::W as i32;
 
-/// Most bytes that a near jump spans, with room for the proxy itself.
-const NEAR: usize = (1 << 31) - (1 << 20);
-
-/// The proxy of `shape`, to lie at `address`. Wherever that is, it takes no more bytes than at 0.
-pub(super) fn proxy(shape: &Shape, address: usize) -> Emitted {
+/// The proxy of `shape`, which may lie anywhere.
+pub(super) fn proxy(shape: &Shape) -> Emitted {
     let mut e = Emitter {
-        ops: VecAssembler::new(address),
-        near: address.abs_diff(thread_sys::enter_address()) < NEAR,
+        ops: VecAssembler::new(0),
         parts: Vec::new(),
         duties: Duties::of(shape),
         shape,
@@ -217,6 +214,7 @@ pub(super) fn proxy(shape: &Shape, address: usize) -> Emitted {
     e.fill_record();
     e.save_cpu_state();
     e.enter();
+    e.exit();
     let leave = e.ops.offset().0;
     e.restore_cpu_state();
     e.leave_exclusive();
@@ -235,8 +233,6 @@ struct Emitter<'a> {
     parts: Vec<(usize, &'static str)>,
     duties: Duties,
     shape: &'a Shape,
-    /// The library's text can be reached by a direct jump.
-    near: bool,
     /// Offset of threads' blocks from fs.
     block: i32,
     /// Callee-saved registers that the way in has changed.
@@ -582,8 +578,7 @@ impl Emitter<'_> {
     /// Publishes the record: from here on a fault is the callee's. What gs really is decides whether it is written (R19): the
     /// word read through it, in the header that no module can write, is the window's base only if gs points to it.
     fn enter(&mut self) {
-        let (top, enter) =
-            (self.field(offset_of!(ThreadBlock, top)), self.field(offset_of!(ThreadBlock, enter)));
+        let top = self.field(offset_of!(ThreadBlock, top));
         self.part("entry");
         code!(self
             ; fs mov [top], r10
@@ -619,11 +614,24 @@ impl Emitter<'_> {
             ; xor eax, eax
             ; xor r10d, r10d // the host's addresses stay its own (R24)
         );
-        if self.near {
-            code!(self ; jmp extern thread_sys::enter_address());
-        } else {
-            code!(self ; fs jmp QWORD [enter]);
-        }
+        code!(self ; call r11);
+    }
+
+    /// Where the callee returns to. Any register may hold anything here, and the word that leads here may be one that an
+    /// earlier entry left on the control stack: everything comes from the thread's innermost record, and what follows is
+    /// this proxy's only if that record is (R8).
+    fn exit(&mut self) {
+        let top = self.field(offset_of!(ThreadBlock, top));
+        self.part("exit");
+        code!(self
+            ; fs mov r10, [top]
+            ; mov r11, [r10 + BINDING]
+            ; lea rcx, [->leave]
+            ; cmp [r11 + LEAVE], rcx
+            ; jne ->stale
+            ; mov rsp, [r10 + HOST]
+            ; ->leave:
+        );
     }
 
     /// The caller's processor state, as it had it (R17).
@@ -902,6 +910,12 @@ impl Emitter<'_> {
 
     /// Cold code.
     fn out_of_line(&mut self) {
+        let exit = self.field(offset_of!(ThreadBlock, exit));
+        self.part("exit of another entry");
+        code!(self
+            ; ->stale:
+            ; fs jmp QWORD [exit]
+        );
         if (self.duties.x87_guard || self.duties.x87_fresh) && !self.duties.x87_forget {
             self.part("x87, when it was changed");
             code!(self

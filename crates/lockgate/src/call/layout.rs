@@ -39,8 +39,8 @@ pub(crate) struct ThreadBlock {
     pub gate_import: usize,
     /// Entry of callback gates.
     pub gate_callback: usize,
-    /// Where proxies, which cannot reach the library's text by a direct jump, enter domains.
-    pub enter: usize,
+    /// Where returns go on that are not the innermost entry's own.
+    pub exit: usize,
     /// The slow way into a domain from the host.
     pub slow: usize,
     /// The slow way into a domain from another.
@@ -203,7 +203,7 @@ pub(crate) const X87_MASKS: u32 = 0x3f;
 pub(crate) struct BindingHeader {
     /// The proxy's code: thunks jump through it. Where the binding has a successor, the code that goes on to that.
     pub proxy: AtomicUsize,
-    /// The proxy's other half: the exit stub jumps through it.
+    /// Where the proxy goes on after a return, with the record in r10, the binding in r11 and rsp at its frame.
     pub leave: usize,
     /// `W`.
     pub window: u64,

@@ -35,7 +35,7 @@ impl ProxyCode {
         })?;
         let caller = caller.map_or(Caller::Host, |module| Caller::Domain(Facts::of(module.report())));
         let shape = Shape::new(caller, Facts::of(callee.report()), policy, signature, &plan);
-        Ok(ProxyCode { emitted: emit::proxy(&shape, 0), block: thread_sys::block_offset() })
+        Ok(ProxyCode { emitted: emit::proxy(&shape), block: thread_sys::block_offset() })
     }
 
     /// The code, as if it lay at address 0.
@@ -87,10 +87,10 @@ macro_rules! fields {
 
 fields! {
     THREAD = ThreadBlock as "thread":
-        top first slots alternate_low alternate_size stack_floor records_end pending sequence tid status enter slow
+        top first slots alternate_low alternate_size stack_floor records_end pending sequence tid status exit slow
         cross_slow cross_failed wake copy;
     BINDING = BindingHeader as "binding":
-        window target slot admission stack_words result_size result_room limit owner traffic;
+        window target leave slot admission stack_words result_size result_room limit owner traffic;
     ENTRY_RECORD = EntryRecord as "entry":
         kind binding control host mxcsr x87_control result sequence limit started;
     GATE_RECORD = GateRecord as "gate":

@@ -12,7 +12,7 @@ const PRESETS: [Policy; 4] =
 type Asked = fn(&Shape) -> bool;
 
 /// Every part's name, and what asks for it.
-const PARTS: [(&str, Asked); 28] = [
+const PARTS: [(&str, Asked); 30] = [
     // The mechanism: always, or always in calls from the host or from a domain.
     ("admission", |_| true),
     ("admission, the slow way", |_| true),
@@ -20,6 +20,8 @@ const PARTS: [(&str, Asked); 28] = [
     ("record", |_| true),
     ("control words", |s| s.callee.x87 || s.callee.mxcsr_write),
     ("entry", |_| true),
+    ("exit", |_| true),
+    ("exit of another entry", |_| true),
     ("return", |_| true),
     ("admission of nested calls", |s| s.caller == Caller::Host),
     ("another window", |s| s.caller == Caller::Host),
@@ -214,7 +216,7 @@ fn clears(instruction: &Instruction) -> bool {
 #[test]
 fn every_part_is_asked_for() {
     for shape in shapes() {
-        for (_, name) in emit::proxy(&shape, 0).parts {
+        for (_, name) in emit::proxy(&shape).parts {
             let (_, asked) =
                 PARTS.iter().find(|(part, _)| *part == name).unwrap_or_else(|| panic!("{name}?"));
             assert!(asked(&shape), "nobody asks for {name:?} in {shape:?}");
@@ -226,7 +228,7 @@ fn every_part_is_asked_for() {
 #[test]
 fn instructions_are_in_parts_of_their_kind() {
     for shape in shapes() {
-        for (instruction, part) in instructions(&emit::proxy(&shape, 0)) {
+        for (instruction, part) in instructions(&emit::proxy(&shape)) {
             if let Some(homes) = home(&instruction) {
                 assert!(homes.contains(&part), "{instruction} is in {part:?} of {shape:?}");
             }
@@ -252,7 +254,7 @@ fn presets_have_their_parts_and_no_others() {
     const STATE: [&str; 3] = ["x87", "mxcsr", "upper halves"];
     const SAVED: [&str; 1] = ["callee-saved registers"];
     let parts = |callee, policy| {
-        emit::proxy(&shape(Caller::Host, callee, policy), 0)
+        emit::proxy(&shape(Caller::Host, callee, policy))
             .parts
             .into_iter()
             .map(|(_, name)| name)

@@ -1,4 +1,4 @@
-//! The fixed parts of a call into a domain: the thread's block, the way in and the one way out (rule R8), and the slow
+//! The fixed parts of a call into a domain: the thread's block, the exit for calls that end anyhow else than by their own return (rule R8), and the slow
 //! ways. What depends on signature and policy is made by [`super::emit`].
 //!
 //! The callee returns to the exit stub, which takes everything from the thread's innermost record. Faults, time-outs
@@ -22,24 +22,19 @@ lockgate_thread:
     .quad -1
     .fill ({CODE}-{ALT_SIZE}-8)/8,8,0
     .quad lockgate_gate_syscall,lockgate_gate_import,lockgate_gate_callback
-    .quad lockgate_enter,lockgate_slow,lockgate_cross_slow,lockgate_cross_failed,lockgate_wake,{copy}
+    .quad lockgate_exit,lockgate_slow,lockgate_cross_slow,lockgate_cross_failed,lockgate_wake,{copy}
     .fill ({BLOCK}-{CODE}-9*8)/8,8,0
     .size lockgate_thread,.-lockgate_thread
 
     .text
-    .p2align 6
-    .globl lockgate_enter
-    .hidden lockgate_enter
-    .type lockgate_enter,@function
-lockgate_enter: # r11 the procedure, rsp the control stack
-    .cfi_startproc
-    .cfi_undefined rip
-    call *%r11
-
-    # The one exit: any register may hold anything here.
+    # Any register may hold anything here.
+    .p2align 4
     .globl lockgate_exit
     .hidden lockgate_exit
+    .type lockgate_exit,@function
 lockgate_exit:
+    .cfi_startproc
+    .cfi_undefined rip
     mov lockgate_thread@gottpoff(%rip),%r10
     mov %fs:{TOP}(%r10),%r10
     mov {HOST}(%r10),%rsp
@@ -54,7 +49,7 @@ lockgate_exit:
     mov {BINDING}(%r10),%r11
     jmp *{LEAVE}(%r11)
     .cfi_endproc
-    .size lockgate_enter,.-lockgate_enter
+    .size lockgate_exit,.-lockgate_exit
 
     # The caller's registers, from the frame that rsp points to.
     .macro lockgate_load_frame
@@ -385,7 +380,7 @@ const _: () = {
         offset_of!(ThreadBlock, gate_import) == first + 8
             && offset_of!(ThreadBlock, gate_callback) == first + 16
     );
-    assert!(offset_of!(ThreadBlock, enter) == first + 24 && offset_of!(ThreadBlock, slow) == first + 32);
+    assert!(offset_of!(ThreadBlock, exit) == first + 24 && offset_of!(ThreadBlock, slow) == first + 32);
     assert!(
         offset_of!(ThreadBlock, cross_slow) == first + 40
             && offset_of!(ThreadBlock, cross_failed) == first + 48

@@ -220,9 +220,8 @@ impl Proxy {
         if let Some(known) = proxies.get(&shape) {
             return Ok(known.clone());
         }
-        let length = emit::proxy(&shape, 0).bytes.len();
-        let mut code = Code::new(length)?;
-        let emitted = emit::proxy(&shape, code.address());
+        let emitted = emit::proxy(&shape);
+        let mut code = Code::new(emitted.bytes.len())?;
         code.fill(&emitted.bytes);
         let proxy = Arc::new(Proxy {
             enter: code.address() + emitted.enter,

@@ -25,19 +25,11 @@ const STACK_RESERVE: u64 = 128 << 10;
 
 unsafe extern "C" {
     fn lockgate_thread_block() -> *mut c_void;
-    fn lockgate_enter();
-    fn lockgate_exit();
-}
-
-/// Where proxies enter domains.
-pub(crate) fn enter_address() -> usize {
-    lockgate_enter as *const () as usize
 }
 
 /// True if a thread at `rip` may be past a proxy's admission, and not in the domain yet.
 pub(super) fn in_proxy(rip: u64) -> bool {
-    let exit = lockgate_exit as *const () as usize;
-    super::code_sys::contains(rip as usize) || (enter_address()..exit).contains(&(rip as usize))
+    super::code_sys::contains(rip as usize)
 }
 
 /// The calling thread's block.

@@ -75,7 +75,7 @@ fn domains_secrets_for_the_host() {
     let classes = classes::all();
     let server = server(&classes);
     for policy in PRESETS {
-        attack_the_callee(&classes, &["r10", "r11"], policy, |class| {
+        attack_the_callee(&classes, &["rcx", "r10", "r11"], policy, |class| {
             let leave = bind::<extern "C" fn()>(&server, &format!("leave_{}", class.name), policy);
             // Rust's own calls would take what a trusted callee leaves for theirs.
             probe(leave.as_ptr(), &Registers::new());
