@@ -298,6 +298,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
         *state.fault.get() = Some(raw);
+        state.failed.set((*record).binding);
         let block = state.block;
         (*block).status = STATUS_FAULT;
         (*block).pending = u64::from(outer_must_stop(state, record.cast()));
