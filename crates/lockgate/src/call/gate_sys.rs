@@ -4,7 +4,7 @@ use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
-use crate::fault::{Cause, RawFault, Registers};
+use crate::fault::{Cause, RawFault};
 use crate::syscall::{self, Outcome, SyscallContext, Thread};
 use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
@@ -87,10 +87,8 @@ pub(crate) fn end_with(error: CallError) {
 pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, cause: Cause) {
     // SAFETY: live records; the return address is on the control stack, where the module's call put it.
     unsafe {
-        let control = (*gate).control;
-        let registers =
-            Registers { rip: (control as *const u64).read(), rsp: control + 8, ..Registers::default() };
-        *state.ending.get() = Some(RawFault { cause, address: 0, registers });
+        let (registers, entry) = (thread_sys::registers_at(gate), (*entry(gate)).control);
+        *state.ending.get() = Some(RawFault { cause, address: 0, entry, registers });
     }
 }
 

@@ -3,9 +3,10 @@ use super::layout::{
     BindingHeader, ENTRY, EntryRecord, GATE, GateRecord, LIMITED_ENTRY, RECORD, Record, ThreadBlock,
 };
 use crate::binding::Info;
+use crate::debug::Entered;
 use crate::domain::Core;
 use crate::error::CallError;
-use crate::fault::{Cause, RawFault};
+use crate::fault::{Cause, RawFault, Registers};
 use crate::space::MAX_STRIDES;
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
@@ -457,7 +458,39 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
     }
     match state.panic.take().filter(|_| raw.cause == Cause::Panic) {
         Some(payload) => CallError::Panic(crate::error::Panic::new(payload)),
-        None => crate::fault::Fault::new(raw, binding).into(),
+        None => crate::fault::Fault::new(raw, binding, outer_calls(state)).into(),
+    }
+}
+
+/// Most domains that a report goes on through, outwards.
+const MOST_OUTER: usize = 16;
+
+/// The calls in progress on the calling thread, which is in no domain, or in a gate: innermost first, with their stacks.
+fn outer_calls(state: &ThreadState) -> Vec<Entered> {
+    let mut calls = Vec::new();
+    // SAFETY: records between the first and the top were written by proxies and gates of this thread; their bindings are alive.
+    unsafe {
+        let mut record = (*state.block).top;
+        while (*record).kind == GATE && calls.len() < MOST_OUTER {
+            let gate = record.cast::<GateRecord>();
+            let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
+            let binding = (*(*(*entry).binding).info).that_ran((*gate).control);
+            calls.push(Entered::new(binding, registers_at(gate), (*entry).control));
+            record = record.byte_sub(2 * RECORD as usize);
+        }
+    }
+    calls
+}
+
+/// What is known of a module's registers at a gate: where it goes on.
+///
+/// # Safety
+/// A record of the calling thread.
+pub(super) unsafe fn registers_at(gate: *const GateRecord) -> Registers {
+    // SAFETY: the return address is on the control stack, where the module's call put it.
+    unsafe {
+        let control = (*gate).control;
+        Registers { rip: (control as *const u64).read(), rsp: control + 8, ..Registers::default() }
     }
 }
 

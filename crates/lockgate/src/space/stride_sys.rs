@@ -186,6 +186,25 @@ impl Stride {
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 
+    /// Copies 8-byte words out of the stride, control stacks included.
+    ///
+    /// # Errors
+    /// `EFAULT`, if any cannot be read.
+    pub fn read_words(&self, offset: u64, count: usize) -> Result<Box<[u64]>, Errno> {
+        let length = count.checked_mul(size_of::<u64>()).ok_or(Errno::FAULT)?;
+        match offset.checked_add(length as u64) {
+            Some(end) if end <= window::STRIDE => {}
+            _ => return Err(Errno::FAULT),
+        }
+        let mut words = vec![0_u64; count].into_boxed_slice();
+        // SAFETY: `words` is ours; faults on the stride's side end the copy.
+        let left = unsafe {
+            let from = (self.base + offset) as *const c_void;
+            lockgate_copy(words.as_mut_ptr().cast(), from, length)
+        };
+        if left == 0 { Ok(words) } else { Err(Errno::FAULT) }
+    }
+
     /// Copies into the window; stops at the first page that cannot be written.
     ///
     /// # Errors
