@@ -1,8 +1,10 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
 mod admission_sys;
 mod invoke_sys;
+mod pointers;
 
 pub(crate) use admission_sys::Admissions;
+pub use pointers::take_call_error;
 
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
@@ -44,6 +46,8 @@ pub(crate) struct Info {
     stopped: AtomicBool,
     /// What takes the calls of this binding since its domain was restarted.
     successor: OnceLock<Arc<Binding>>,
+    /// Somebody has a bare pointer to it.
+    lent: AtomicBool,
 }
 
 /// Why a binding admits no calls any more.
@@ -226,6 +230,7 @@ impl Binding {
             closed: OnceLock::new(),
             stopped: AtomicBool::new(false),
             successor: OnceLock::new(),
+            lent: AtomicBool::new(false),
         });
         let slot = core.id() * SLOT_SIZE;
         let header = Box::new(BindingHeader {
@@ -280,6 +285,12 @@ impl Binding {
         self.thunk.code()
     }
 
+    /// The same for callers that find out about errors by [`take_call_error`], who may be anybody.
+    pub fn lend(self: &Arc<Self>) -> *const () {
+        pointers::add(self);
+        self.thunk.clearing()
+    }
+
     /// From now on calls return an error at once; those in progress go on. The first reason stays.
     pub fn close(&self, why: Closed) {
         let _ = self.info.closed.set(why);
@@ -317,6 +328,7 @@ impl Binding {
 impl Drop for Binding {
     fn drop(&mut self) {
         self.info.core.admissions().remove(&self.header);
+        pointers::remove(self);
     }
 }
 
@@ -378,6 +390,12 @@ impl Dynamic {
     /// Name, result and parameters.
     pub fn signature(&self) -> &Signature {
         self.binding.signature()
+    }
+
+    /// The function as a C function pointer with the bound signature. A call through it that does not return normally
+    /// returns anything; only [`take_call_error`] tells. It may be called as long as this function, or a clone of it, lives.
+    pub fn as_ptr(&self) -> *const () {
+        self.binding.lend()
     }
 
     /// What is enforced: the union of what the caller and the domain asked for.

@@ -40,10 +40,10 @@ mod workers;
 use callback_sys as callback;
 use function_sys as function;
 
-pub use binding::{Dynamic, OnFailure, Value};
+pub use binding::{Dynamic, OnFailure, Value, take_call_error};
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
-pub use callback::{Callback, HostClosure, HostFunction};
+pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
 pub use error::{
     AllocError, BindError, CallError, CreateError, HostError, LinkError, MemoryError, Panic, ResetError,

@@ -46,6 +46,7 @@ impl Binding {
     /// Calls with all registers and the words of stack arguments that the plan asks for.
     pub(super) fn invoke_all(&self, registers: &mut Registers, stack: &[u64]) -> Result<Results, CallError> {
         assert_eq!(stack.len(), self.info.plan.stack_words as usize);
+        thread_sys::forget_error(); // of a call through a bare pointer
         // SAFETY: the proxy copies as many stack words as the plan says and follows the System V ABI; a result in memory
         // goes where the first register points, which `Dynamic::call` made large enough.
         unsafe { lockgate_invoke(self.code(), registers, stack.as_ptr(), stack.len() as u64) };
