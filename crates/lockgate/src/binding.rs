@@ -2,10 +2,12 @@
 mod admission_sys;
 mod frame;
 mod invoke_sys;
+mod pointers;
 
 pub(crate) use admission_sys::Admissions;
 pub use frame::Frame;
 pub(crate) use invoke_sys::Registers;
+pub use pointers::take_call_error;
 
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
@@ -47,6 +49,8 @@ pub(crate) struct Info {
     stopped: AtomicBool,
     /// What takes the calls of this binding since its domain was restarted.
     successor: OnceLock<Arc<Binding>>,
+    /// Somebody has a bare pointer to it.
+    lent: AtomicBool,
 }
 
 /// Why a binding admits no calls any more.
@@ -229,6 +233,7 @@ impl Binding {
             closed: OnceLock::new(),
             stopped: AtomicBool::new(false),
             successor: OnceLock::new(),
+            lent: AtomicBool::new(false),
         });
         let slot = core.id() * SLOT_SIZE;
         let header = Box::new(BindingHeader {
@@ -283,6 +288,12 @@ impl Binding {
         self.thunk.code()
     }
 
+    /// The same for callers that find out about errors by [`take_call_error`], who may be anybody.
+    pub fn lend(self: &Arc<Self>) -> *const () {
+        pointers::add(self);
+        self.thunk.clearing()
+    }
+
     /// From now on calls return an error at once; those in progress go on. The first reason stays.
     pub fn close(&self, why: Closed) {
         let _ = self.info.closed.set(why);
@@ -320,6 +331,7 @@ impl Binding {
 impl Drop for Binding {
     fn drop(&mut self) {
         self.info.core.admissions().remove(&self.header);
+        pointers::remove(self);
     }
 }
 
@@ -381,6 +393,12 @@ impl Dynamic {
     /// Name, result and parameters.
     pub fn signature(&self) -> &Signature {
         self.binding.signature()
+    }
+
+    /// The function as a C function pointer with the bound signature. A call through it that does not return normally
+    /// returns anything; only [`take_call_error`] tells. It may be called as long as this function, or a clone of it, lives.
+    pub fn as_ptr(&self) -> *const () {
+        self.binding.lend()
     }
 
     /// What is enforced: the union of what the caller and the domain asked for.

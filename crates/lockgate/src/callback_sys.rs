@@ -4,7 +4,7 @@ use crate::call::{self, stubs};
 use crate::domain::{Core, Domain, Gate};
 use crate::function::FunctionType;
 use crate::memory::{Argument, Pointer, Returned};
-use crate::signature::{Place, Plan, Register, Signature};
+use crate::signature::{Place, Plan, PrototypeError, Register, Signature};
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,6 +42,35 @@ impl HostFunction {
     /// A panic in it becomes the error of the domain's call: [`CallError::Panic`](crate::CallError::Panic).
     pub fn new<M, F: HostClosure<M>>(closure: F) -> HostFunction {
         closure.into_host_function()
+    }
+
+    /// A function of C with this signature, called as it is: the quickest kind, for bindings of other languages. In it,
+    /// [`user_data`] returns `user`.
+    ///
+    /// # Errors
+    /// A structure in memory as the result: the domain would choose where it is written. What is too large for the stack.
+    ///
+    /// # Safety
+    /// `function` is a function of this signature that any thread may call for as long as any domain lives that it is given to.
+    pub unsafe fn from_c(
+        function: *const (),
+        signature: &Signature,
+        user: usize,
+    ) -> Result<HostFunction, PrototypeError> {
+        let error = |what| PrototypeError { prototype: signature.to_string(), what, at: 1 };
+        let plan = Plan::new(signature).map_err(error)?;
+        if plan.result == Place::Memory {
+            let what = "a host function cannot return a structure in memory: let it write through a pointer";
+            return Err(error(what.to_owned()));
+        }
+        Ok(HostFunction {
+            function: function as usize,
+            captured: None,
+            context: user,
+            stack_words: plan.stack_words,
+            results: results(&plan),
+            signature: signature.clone(),
+        })
     }
 
     /// The signature, without a name.
@@ -92,6 +121,34 @@ impl std::fmt::Debug for HostFunction {
 pub trait HostClosure<M>: Send + Sync + 'static {
     /// The host function.
     fn into_host_function(self) -> HostFunction;
+}
+
+/// True while the calling thread runs a function that a domain called, and not a signal handler.
+fn is_called() -> bool {
+    let here = 0_u8;
+    call::thread_sys::in_living_gate(&raw const here as u64)
+}
+
+/// In a function that a domain called, what it was made with ([`HostFunction::from_c`]); `None` elsewhere.
+pub fn user_data() -> Option<usize> {
+    is_called().then(call::context)
+}
+
+/// In a function that a domain called, what `f` makes of that domain; `None` elsewhere.
+pub fn with_caller<R>(f: impl FnOnce(&Domain) -> R) -> Option<R> {
+    // SAFETY: a gate called the function that runs.
+    let domain = is_called().then(|| unsafe { caller() })?;
+    Some(f(&domain))
+}
+
+/// In a function that a domain called: ends the domain's call with [`CallError::Panic`](crate::CallError::Panic) as soon as the
+/// function returns, whatever it returns. False elsewhere.
+pub fn end_call(message: impl Into<String>) -> bool {
+    let called = is_called();
+    if called {
+        call::end_with_panic(Box::new(message.into()));
+    }
+    called
 }
 
 /// The domain that calls a closure, for the time of the call.

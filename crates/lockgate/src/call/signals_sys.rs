@@ -222,6 +222,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
                 let raw = RawFault {
                     cause: Cause::Signal { number: signal, code: (*info).si_code },
                     address: (*info).si_addr() as u64,
+                    entry: (*record).control,
                     registers: Registers::of(frame),
                 };
                 leave(state, record, raw, frame);
@@ -254,7 +255,8 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
             return; // in the proxy or a gate: nudges come until one finds it inside or outside
         }
-        let raw = RawFault { cause, address: 0, registers: Registers::of(frame) };
+        let (entry, registers) = ((*record).control, Registers::of(frame));
+        let raw = RawFault { cause, address: 0, entry, registers };
         leave(state, record, raw, frame);
     }
 }
@@ -333,6 +335,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
         *state.fault.get() = Some(raw);
+        state.failed.set((*record).binding);
         let block = state.block;
         (*block).status = STATUS_FAULT;
         (*block).pending = u64::from(outer_must_stop(state, record.cast()));

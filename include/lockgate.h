@@ -1,0 +1,448 @@
+/* lockgate.h - call native modules that you do not trust, in your own address space.
+ *
+ * A *module* is a file that `lockgate cc` has made and that the library verifies when it is opened. A *domain* is one instance of
+ * it, confined to memory of its own. You *bind* a function of a domain by its C prototype, get a plain C function pointer and call
+ * that, at a few nanoseconds. Whatever goes wrong in the domain ends that call and nothing else:
+ *
+ *     lg_module *module = lg_module_open("cube.lg");
+ *     lg_domain *domain = lg_domain_new(module, NULL);
+ *     lg_function *f = lg_bind(domain, "double cube_root(double)", LG_DEFAULT);
+ *     double (*cube_root)(double) = (double (*)(double))lg_function_pointer(f);
+ *     if (!cube_root)
+ *         return fprintf(stderr, "%s\n", lg_last_message()), 1;
+ *     double y = cube_root(27.0);
+ *     if (lg_failed() && lg_take_call_error() != LG_OK)
+ *         fprintf(stderr, "%s\n", lg_last_message());
+ *
+ * (A NULL handle is an error of every function that takes one, so that the look at the last result is enough.)
+ *
+ *     cc program.c $(pkg-config --cflags --libs lockgate)
+ *
+ * C++: lockgate.hpp. How modules are made: lockgate-cc(1). Background: docs/ of the source.
+ *
+ * CONVENTIONS
+ *
+ * Errors. A function returns an lg_status, LG_OK (0) or what went wrong; or a handle or pointer, NULL if something did. In either case
+ * the *calling thread's last error* says more: lg_last_status(), lg_last_message(), lg_last_fault(). A function that succeeds leaves
+ * it alone, as with errno. No function ends the process, and no exception leaves the library.
+ *
+ * Handles. lg_module, lg_domain and the others are handles: numbers that look like pointers, so that the compiler can tell them apart, but
+ * are none. One that was freed, one of another kind and NULL are errors (LG_E_HANDLE), never undefined behaviour. What you made with
+ * lg_X_new, _open or _bind you free with lg_X_free, in any order: things keep alive what they need. lg_X_free(NULL) does nothing.
+ *
+ * Threads. Every function may be called from any thread at any time, unless it says otherwise, also with the same handle. Freeing a
+ * handle while another thread uses it is no error: the other finishes. That is not so for function *pointers*, which are plain C.
+ *
+ * Strings are UTF-8, and copied when you pass them. Those that you get belong to the handle that you asked, and go with it, but for those
+ * of the last error, which go with the next error.
+ *
+ * Cost. "Cheap" is some tens of nanoseconds: a lock, a look into a table. Everything else says so. Calls through function pointers
+ * take no lock and look into no table.
+ *
+ * Stability. Handles are opaque; options are set by functions. Structures that the library fills are passed with their size, or made by
+ * the library alone, so that they may grow at their ends; enumerations and bits may get more values. Symbols have versions.
+ *
+ * What the library does in the process: handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when
+ * the first module is opened, chained to those that were there; faults that are not a domain's go on to them. See lockgate(3) for signal
+ * handlers, longjmp, pthread_exit, fork, sanitizers and valgrind.
+ */
+#ifndef LOCKGATE_H
+#define LOCKGATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lg_module lg_module;
+typedef struct lg_options lg_options;
+typedef struct lg_domain lg_domain;
+typedef struct lg_function lg_function;
+typedef struct lg_callback lg_callback;
+
+/* A function of C whose real type a prototype says: cast it before you call it. */
+typedef void (*lg_code)(void);
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------- */
+
+typedef enum lg_status {
+    LG_OK = 0,
+    LG_E_ARGUMENT = 1,  /* an argument that cannot be: NULL, not UTF-8, out of its range; values that do not fit a prototype */
+    LG_E_HANDLE = 2,    /* NULL, freed, of another kind */
+    LG_E_INTERNAL = 3,  /* the library is at fault */
+
+    /* modules */
+    LG_E_READ = 10,     /* the file cannot be read */
+    LG_E_PARSE = 11,    /* it is no module */
+    LG_E_REFUSED = 12,  /* it breaks a rule of the code model: the message names rule, place and instruction */
+    LG_E_HOST = 13,     /* this machine or process cannot run domains */
+    LG_E_MEMORY = 14,   /* no memory, address space or kernel mappings */
+
+    /* domains and bindings */
+    LG_E_OPTION = 20,   /* an option that cannot be met */
+    LG_E_LIMIT = 21,    /* the image does not fit in the memory limit */
+    LG_E_IMPORT = 22,   /* the module has no such import, or with another signature */
+    LG_E_START = 23,    /* the module's initialisation failed; perhaps with a fault */
+    LG_E_MISSING = 24,  /* no such export; the message suggests a similar one */
+    LG_E_SIGNATURE = 25, /* the module's note says another signature, or nobody says one */
+    LG_E_PROTOTYPE = 26, /* no C prototype, or one of a function that cannot be called this way */
+    LG_E_IN_USE = 27,   /* the domain still has functions or callbacks */
+    LG_E_NO_POINTERS = 28, /* all function pointers that the domain can have are in use */
+    LG_E_DIRECTORY = 29, /* the directory cannot be granted */
+    LG_E_STREAM = 30,   /* the descriptor cannot be granted */
+
+    /* calls */
+    LG_E_FAULT = 40,    /* the domain faulted, ran out of time, was killed or ended itself: see lg_last_fault() */
+    LG_E_CALLBACK = 41, /* a function of the host that the domain called ended the call: lg_end_call() */
+    LG_E_SIGNAL_HANDLER = 42, /* domains cannot be entered from a signal handler */
+    LG_E_TOO_DEEP = 43, /* nested calls would overflow the host's stack */
+    LG_E_FORKED = 44,   /* the process is a forked child */
+    LG_E_THREAD_ENDING = 45, /* the thread has left all domains already */
+    LG_E_HANDLER = 46,  /* a signal handler of the program does not run on the alternate stack, and cannot be changed */
+    LG_E_THREADS = 47,  /* the domain has as many threads as it may */
+    LG_E_DEPTH = 48,    /* the call would be nested deeper than the domain allows */
+    LG_E_QUEUE_FULL = 49, /* as many asynchronous calls as may wait already */
+    LG_E_CANCELLED = 50, /* the asynchronous call was cancelled */
+    LG_E_DEADLINE = 51, /* it had not ended by its deadline */
+    LG_E_CPU_TIME = 52, /* the domain has used up its processor time */
+    LG_E_KILLED = 53,   /* the domain was killed or closed */
+    LG_E_REVOKED = 54,  /* the registry took the name back */
+    LG_E_RESTARTED = 55, /* the domain was restarted; bind again */
+    LG_E_UNRESOLVED = 56, /* an import was not found at its first call */
+    LG_E_BUSY = 57,     /* the exclusive domain was busy for too long */
+    LG_E_DEADLOCK = 58, /* the call would wait for itself */
+    LG_E_CALLEE = 59,   /* another domain that the domain called failed */
+    LG_E_THREAD_INIT = 60, /* thread-local storage of the module could not be made */
+    LG_E_GONE = 61,     /* the function was freed before anybody asked why its call failed */
+
+    /* memory */
+    LG_E_INACCESSIBLE = 70, /* not all bytes are the domain's, or not with that right */
+    LG_E_UNTERMINATED = 71, /* no string that ends in time */
+    LG_E_NO_ALLOCATOR = 72, /* the module has no allocator for the host */
+    LG_E_NO_MEMORY = 73     /* the domain has no memory left */
+} lg_status;
+
+typedef enum lg_fault_kind {
+    LG_FAULT_SEGV = 1,  /* access to memory that the domain does not have */
+    LG_FAULT_BUS = 2,   /* access to a page that its file does not back */
+    LG_FAULT_FPE = 3,   /* arithmetic */
+    LG_FAULT_ILL = 4,   /* illegal instruction: traps of compilers, failed checks of the code model */
+    LG_FAULT_TRAP = 5,  /* breakpoint, or padding reached */
+    LG_FAULT_STACK_OVERFLOW = 6,
+    LG_FAULT_CONTROL_STACK_OVERFLOW = 7,
+    LG_FAULT_QUOTA = 8, /* the memory limit had refused a request before */
+    LG_FAULT_TIME_OUT = 9,
+    LG_FAULT_EXIT = 10, /* the module called exit; detail is the status */
+    LG_FAULT_ABORT = 11,
+    LG_FAULT_SIGNAL = 12, /* the module sent itself a signal; detail is the number */
+    LG_FAULT_KILLED = 13,
+    LG_FAULT_CPU_TIME = 14,
+    LG_FAULT_STOPPED = 15, /* the asynchronous call was cancelled, or its deadline passed */
+    LG_FAULT_GATE = 16  /* a host function that the domain was not given, or unreadable arguments of one */
+} lg_fault_kind;
+
+typedef enum lg_access { LG_ACCESS_NONE = 0, LG_ACCESS_READ = 1, LG_ACCESS_WRITE = 2, LG_ACCESS_EXECUTE = 3 } lg_access;
+
+/* Registers at a fault; general registers are zero where a gate, not an instruction, ended the call. */
+typedef struct lg_registers {
+    uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip, rflags;
+    uint64_t error; /* the processor's page-fault error code */
+} lg_registers;
+
+/* What happened in a domain. Made by the library only: it may grow at its end. */
+typedef struct lg_fault {
+    lg_fault_kind kind;
+    int detail;              /* exit status, signal number */
+    const char *report;      /* everything, as one line for people */
+    const char *reason;      /* one sentence: what happened */
+    const char *domain;      /* name of the domain */
+    const char *module;      /* name of its module */
+    const char *entry_point; /* the function that the host called */
+    const char *function;    /* the function that faulted, or NULL if unknown */
+    const char *file;        /* its source file, or NULL if the module has no debug information for it */
+    unsigned line;           /* and line; 0 if unknown */
+    lg_access access;        /* what the instruction wanted at `address` */
+    uint64_t offset;         /* of the instruction in `function` */
+    int has_address;         /* 0 if the fault was not about an address */
+    int has_instruction;     /* 0 if the instruction lies outside of the module's image */
+    uint64_t address;        /* as an offset from the window's base */
+    uint64_t instruction;    /* as an address in the module's image */
+    lg_registers registers;
+} lg_fault;
+
+/* The calling thread's last error: LG_OK before the first. Cheap; fails never. */
+lg_status lg_last_status(void);
+
+/* Its message, never NULL: what went wrong, where, and what to do about it. Good until the thread's next error. */
+const char *lg_last_message(void);
+
+/* Its fault, or NULL if it was none. Good until the thread's next error. */
+const lg_fault *lg_last_fault(void);
+
+/* Forgets the last error. */
+void lg_clear_error(void);
+
+/* Name of a status ("LG_E_FAULT"), "unknown" for other numbers. Static. */
+const char *lg_status_name(int status);
+
+/* Version of the library, "major.minor.patch". Static. */
+const char *lg_version(void);
+
+/* Not zero if the calling thread's last call through a function pointer did not return: what it returned is nothing then. One load. */
+static inline int lg_failed(void);
+
+/* Why that call did not return, as the thread's last error, or LG_OK if it did return. After that, lg_failed() is 0. A call that nobody asks
+ * about is forgotten when the thread makes its next one, or when the callback that made it returns. Reads debug information when a
+ * module's first fault is reported (milliseconds), some microseconds later. */
+lg_status lg_take_call_error(void);
+
+/* ---- Modules ------------------------------------------------------------------------------------------------------ */
+
+/* Reads and verifies a module: milliseconds for each megabyte. Every domain of the module shares its code and constants.
+ * Errors: LG_E_READ, LG_E_PARSE, LG_E_REFUSED, LG_E_HOST, LG_E_MEMORY. */
+lg_module *lg_module_open(const char *path);
+
+/* The same of a module in memory, which is copied. */
+lg_module *lg_module_from_bytes(const void *bytes, size_t size);
+
+/* Frees the handle. Domains of the module live on. */
+lg_status lg_module_free(lg_module *module);
+
+/* File name, or "module" for one from bytes. */
+const char *lg_module_name(lg_module *module);
+
+/* Functions that the module exports and imports, and their C prototypes: NULL where the module has no note of it. The count is 0, with an
+ * error, for no module; an index beyond the count is LG_E_ARGUMENT. */
+size_t lg_module_export_count(lg_module *module);
+const char *lg_module_export_name(lg_module *module, size_t index);
+const char *lg_module_export_prototype(lg_module *module, size_t index);
+size_t lg_module_import_count(lg_module *module);
+const char *lg_module_import_name(lg_module *module, size_t index);
+const char *lg_module_import_prototype(lg_module *module, size_t index);
+
+/* ---- Policies ----------------------------------------------------------------------------------------------------- */
+
+/* What a call keeps apart beyond what it always does, and whether calls are counted: docs/policies.md. Each side asks for itself; what
+ * either asks for is enforced. A policy is one word; `|` joins. */
+typedef uint32_t lg_policy;
+
+#define LG_REGISTER_INTEGRITY 1u
+#define LG_REGISTER_CONFIDENTIALITY 2u
+#define LG_CPU_STATE 4u
+#define LG_CLIENT(properties) ((lg_policy)(properties))
+#define LG_SERVER(properties) ((lg_policy)(properties) << 8)
+#define LG_COUNTED ((lg_policy)1 << 16) /* calls are counted: lockgate-ps(1) */
+#define LG_TIMED ((lg_policy)1 << 17)   /* counted and timed */
+
+#define LG_MUTUAL_TRUST ((lg_policy)0)
+#define LG_SERVER_TRUSTED LG_SERVER(LG_REGISTER_CONFIDENTIALITY | LG_CPU_STATE)
+#define LG_INTEGRITY LG_CLIENT(LG_REGISTER_INTEGRITY | LG_CPU_STATE)
+#define LG_MUTUAL_DISTRUST \
+    (LG_CLIENT(LG_REGISTER_INTEGRITY | LG_REGISTER_CONFIDENTIALITY | LG_CPU_STATE) | LG_SERVER_TRUSTED)
+
+/* The default of whatever asks: mutual distrust for who calls, nothing for who is called. */
+#define LG_DEFAULT ((lg_policy)1 << 31)
+
+/* ---- Options ------------------------------------------------------------------------------------------------------ */
+
+/* Options of domains (docs/limits.md). Each setter may be called again and counts for domains that are made afterwards; one that fails
+ * changes nothing. Values that cannot be are found out by lg_domain_new(). All cheap. */
+lg_options *lg_options_new(void);
+lg_status lg_options_free(lg_options *options);
+
+lg_status lg_options_name(lg_options *options, const char *name);                 /* in reports; the module's by default */
+lg_status lg_options_memory_limit(lg_options *options, uint64_t bytes);           /* 64 MiB; image, stacks, heap, mappings */
+lg_status lg_options_stack_size(lg_options *options, uint64_t bytes);             /* of each thread; 1 MiB; whole pages */
+lg_status lg_options_time_limit(lg_options *options, uint64_t milliseconds);      /* of each call; none */
+lg_status lg_options_cpu_limit(lg_options *options, uint64_t milliseconds);       /* of all calls together; none */
+lg_status lg_options_measure_cpu_time(lg_options *options);                       /* for lg_domain_usage() */
+lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* 1-64; 64 */
+lg_status lg_options_own_threads(lg_options *options, uint32_t threads);          /* that the module may start; 0 */
+lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-256; 256 */
+lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */
+lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
+lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* what the domain asks for in calls of it */
+
+/* One thread at a time; others wait so many milliseconds (LG_E_BUSY then), without end if the number is negative. */
+lg_status lg_options_exclusive(lg_options *options, int64_t patience_ms);
+
+/* Arguments (argv) and environment of a program; nothing of the host's own is passed on. */
+lg_status lg_options_arguments(lg_options *options, size_t count, const char *const *arguments);
+lg_status lg_options_environment(lg_options *options, const char *name, const char *value);
+
+/* Answers the module's import with a function of the host. The prototype has the import's name: "int log_line(const char *)". The
+ * function is called as it is, on the thread of the call, with what the domain passes: check it. Pointers are the domain's (lg_memory_read
+ * with LG_CALLER). lg_user_data() returns `user` in it. It must not return a structure of more than 16 bytes (LG_E_PROTOTYPE). It and
+ * `user` must stay as long as domains that were made with these options. */
+lg_status lg_options_gate(lg_options *options, const char *prototype, lg_code function, void *user);
+
+/* What system calls may reach: the host's directory `host`, and all beneath it, as `guest`; where the domain starts; a duplicate of a
+ * descriptor as stream 0, 1 or 2; the host's own streams; the file behind a descriptor, never, wherever it is found. */
+lg_status lg_options_directory(lg_options *options, const char *guest, const char *host, int writable);
+lg_status lg_options_current_directory(lg_options *options, const char *guest);
+lg_status lg_options_stream(lg_options *options, int number, int descriptor);
+lg_status lg_options_standard_streams(lg_options *options);
+lg_status lg_options_forbid(lg_options *options, int descriptor);
+
+/* ---- Domains ------------------------------------------------------------------------------------------------------ */
+
+/* Where a domain is asked for, in a function that a domain has called: that domain. */
+#define LG_CALLER ((lg_domain *)1)
+
+/* Makes a domain and runs the module's initialisation in it, on this thread: some ten microseconds. Options may be NULL.
+ * Errors: LG_E_OPTION, LG_E_LIMIT, LG_E_IMPORT, LG_E_START, LG_E_MEMORY. */
+lg_domain *lg_domain_new(lg_module *module, lg_options *options);
+
+/* Frees the handle. Functions of the domain keep it alive; threads that the module started end. */
+lg_status lg_domain_free(lg_domain *domain);
+
+/* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later ones with LG_E_KILLED. */
+lg_status lg_domain_kill(lg_domain *domain);
+
+/* Kills the domain, frees the handle, and lets go of the domains that it calls: those that call each other keep each other alive until one of
+ * them is closed. */
+lg_status lg_domain_close(lg_domain *domain);
+
+/* Returns the domain to its pristine image and starts it again. Its functions and callbacks must have been freed, and no thread may be using
+ * the domain: LG_E_IN_USE. If it cannot be started again (LG_E_START, LG_E_MEMORY), it has ended: LG_E_KILLED from then on. */
+lg_status lg_domain_reset(lg_domain *domain);
+
+/* Name in reports. NULL if there is no such domain. */
+const char *lg_domain_name(lg_domain *domain);
+
+/* Address of the window: a pointer of the domain's is this plus an offset below 4 GiB. 0 if there is no such domain. */
+uint64_t lg_domain_base(lg_domain *domain);
+
+typedef struct lg_usage {
+    uint64_t memory;       /* bytes: image, stacks of all threads, heap, mappings */
+    uint64_t peak_memory;  /* the most since start or reset */
+    uint64_t memory_limit;
+    uint64_t cpu_time_ns;  /* that calls have used */
+    int has_cpu_time;      /* 0 if it is not measured */
+    uint32_t threads;      /* that have a place in the domain */
+    uint32_t descriptors;  /* open */
+    uint32_t calls;        /* in progress, on all threads */
+} lg_usage;
+
+/* What the domain uses now: lg_domain_usage(domain, &usage, sizeof usage). A microsecond for each thread. */
+lg_status lg_domain_usage(lg_domain *domain, lg_usage *usage, size_t size);
+
+/* ---- Functions ---------------------------------------------------------------------------------------------------- */
+
+/* Binds an export: "double cbrt(double)", or "cbrt" alone if the module's note has the prototype. Typedefs of the standard library are known;
+ * other types are written out, structures as "struct { double x; int n; }", any pointer as "void *". Some microseconds.
+ * Errors: LG_E_MISSING, LG_E_SIGNATURE, LG_E_PROTOTYPE, LG_E_MEMORY. */
+lg_function *lg_bind(lg_domain *domain, const char *prototype, lg_policy policy);
+
+/* Frees the handle; the function pointer may not be called any more, not even by a thread that is at it: a call in progress must have ended.
+ * A later call traps. Look at the error of its last call before (LG_E_GONE else). */
+lg_status lg_function_free(lg_function *function);
+
+/* The function as a C function pointer of the prototype's type, for any thread, as long as the handle is there. After each call,
+ * lg_failed() tells whether it returned. Pointers that you pass must be the domain's, or NULL: it cannot reach any others. The first call on
+ * a thread gives it stacks in the domain (microseconds); later ones cost some nanoseconds more than any call through a pointer. */
+lg_code lg_function_pointer(lg_function *function);
+
+/* Its prototype, with typedefs resolved. */
+const char *lg_function_prototype(lg_function *function);
+
+/* What is enforced: the union of what both sides asked for. */
+lg_policy lg_function_policy(lg_function *function);
+
+/* A value whose type is known at run time only. */
+typedef enum lg_type {
+    LG_VOID = 0,
+    LG_SIGNED = 1,   /* as.i: an integer of any size */
+    LG_UNSIGNED = 2, /* as.u */
+    LG_FLOAT = 3,    /* as.f */
+    LG_DOUBLE = 4,   /* as.d */
+    LG_POINTER = 5,  /* as.p: the domain's */
+    LG_STRUCT = 6    /* as.bytes: laid out as C does */
+} lg_type;
+
+typedef struct lg_value {
+    lg_type type;
+    union {
+        int64_t i;
+        uint64_t u;
+        float f;
+        double d;
+        void *p;
+        struct {
+            void *at;
+            size_t size;
+        } bytes;
+    } as;
+} lg_value;
+
+/* Calls with arguments whose types are known at run time only; the type of the result is filled in. For a structure, result->as.bytes must be
+ * room for it. `result` may be NULL. A microsecond. Errors: LG_E_ARGUMENT, or those of calls; lg_failed() is not concerned. */
+lg_status lg_call(lg_function *function, const lg_value *arguments, size_t count, lg_value *result);
+
+/* ---- Callbacks ---------------------------------------------------------------------------------------------------- */
+
+/* Makes a function of the host callable by the domain, through a pointer that you pass to it. The same holds of it as for
+ * lg_options_gate(). A domain may have some hundred at a time (LG_E_NO_POINTERS). Cheap. */
+lg_callback *lg_callback_new(lg_domain *domain, const char *prototype, lg_code function, void *user);
+
+/* Takes it away: the module's call through the pointer ends with LG_FAULT_GATE then. Threads may still be in the function when this returns. */
+lg_status lg_callback_free(lg_callback *callback);
+
+/* The function pointer, as the module sees it; nothing for the host to call. */
+void *lg_callback_pointer(lg_callback *callback);
+
+/* In a function that a domain has called: what it was made with. NULL elsewhere. A few nanoseconds. */
+void *lg_user_data(void);
+
+/* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this message as soon as the function returns, whatever
+ * it returns. Return at once. LG_E_ARGUMENT elsewhere. */
+lg_status lg_end_call(const char *message);
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------- */
+
+/* The module's pointers are real addresses, so that the host could follow them; but the module says what they are, and may change or unmap what
+ * they lead to at any time. These functions copy each byte once and survive whatever the module does. They take the low half of
+ * an address, as the module's own accesses do: no pointer leads out of the domain. What was copied is the domain's word: check it. */
+
+typedef enum lg_rights { LG_READ = 1, LG_READ_WRITE = 3 } lg_rights;
+
+/* Allocates in the domain with the module's own malloc, for arguments. A call. NULL: LG_E_NO_MEMORY, LG_E_NO_ALLOCATOR, errors of calls. */
+void *lg_memory_alloc(lg_domain *domain, size_t size);
+
+/* The same, with a copy of `bytes` in it. Strings: strlen(s) + 1. */
+void *lg_memory_alloc_copy(lg_domain *domain, const void *bytes, size_t size);
+
+/* Frees it. The module's free may fault, if the module has damaged its heap: LG_E_FAULT. */
+lg_status lg_memory_free(lg_domain *domain, void *at);
+
+/* Copies out of the domain, into it. LG_E_INACCESSIBLE; part of it may have been copied then. */
+lg_status lg_memory_read(lg_domain *domain, void *to, const void *from, size_t size);
+lg_status lg_memory_write(lg_domain *domain, void *to, const void *from, size_t size);
+
+/* Copies a string of less than `size` bytes, with its zero; its length goes to `length`, which may be NULL.
+ * LG_E_UNTERMINATED if it is longer, LG_E_INACCESSIBLE if it runs out of the domain's memory. */
+lg_status lg_memory_read_string(lg_domain *domain, char *to, size_t size, const void *from, size_t *length);
+
+/* Whether all of the range is memory of the domain, grants included, with these rights, going by the whole address: for pointers that
+ * the host wants to follow itself. That is safe as long as nothing runs in the domain that could unmap it, and what is read there may
+ * change at any time while something does. Some ten nanoseconds for each page. LG_E_INACCESSIBLE. */
+lg_status lg_memory_check(lg_domain *domain, const void *at, size_t size, lg_rights rights);
+
+/* ---- Safe dlopen -------------------------------------------------------------------------------------------------- */
+
+/* ---- Implementation of what is inline ------------------------------------------------------------------------------- */
+
+/* Of the thread: not 0 if its last call through a function pointer did not return. For lg_failed(). */
+__extension__ extern __thread uint64_t lg_call_failed __attribute__((tls_model("initial-exec")));
+
+static inline int lg_failed(void) {
+    return __builtin_expect(lg_call_failed != 0, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
