@@ -15,6 +15,7 @@ use crate::error::{BindError, CallError};
 use crate::policy::Policy;
 use crate::registry::Row;
 use crate::signature::{self, Place, Plan, PrototypeError, Register, Signature, Type};
+use crate::workers::{self, AsyncCall, Submission};
 use lockgate_abi::window;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -459,6 +460,19 @@ impl Dynamic {
             _ => memory,
         };
         Ok(value(&words, &signature.result))
+    }
+
+    /// Has one of `to`'s workers call the function; with a deadline: [`Workers::within`](crate::Workers::within).
+    ///
+    /// # Errors
+    /// [`CallError::QueueFull`]. How the call itself ends, its handle tells.
+    pub fn call_async<'a>(
+        &self,
+        to: impl Into<Submission<'a>>,
+        arguments: Vec<Value>,
+    ) -> Result<AsyncCall<Value>, CallError> {
+        let function = self.clone();
+        workers::spawn(self.binding.domain(), to.into(), move || function.call(&arguments))
     }
 }
 
