@@ -18,6 +18,7 @@ use crate::error::{BindError, CallError};
 use crate::policy::Policy;
 use crate::registry::Row;
 use crate::signature::{self, Plan, PrototypeError, Signature, Type};
+use crate::workers::{self, AsyncCall, Submission};
 use lockgate_abi::window;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -449,6 +450,19 @@ impl Dynamic {
     /// What happened in the domain.
     pub fn call_frame(&self, frame: &mut Frame) -> Result<(), CallError> {
         frame.invoke(&self.binding)
+    }
+
+    /// Has one of `to`'s workers call the function; with a deadline: [`Workers::within`](crate::Workers::within).
+    ///
+    /// # Errors
+    /// [`CallError::QueueFull`]. How the call itself ends, its handle tells.
+    pub fn call_async<'a>(
+        &self,
+        to: impl Into<Submission<'a>>,
+        arguments: Vec<Value>,
+    ) -> Result<AsyncCall<Value>, CallError> {
+        let function = self.clone();
+        workers::spawn(self.binding.domain(), to.into(), move || function.call(&arguments))
     }
 }
 
