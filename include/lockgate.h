@@ -61,6 +61,17 @@ typedef struct lg_options lg_options;
 typedef struct lg_domain lg_domain;
 typedef struct lg_function lg_function;
 typedef struct lg_callback lg_callback;
+typedef struct lg_region lg_region;
+typedef struct lg_grant lg_grant;
+typedef struct lg_registry lg_registry;
+typedef struct lg_principal lg_principal;
+typedef struct lg_export lg_export;
+typedef struct lg_request lg_request;
+typedef struct lg_names lg_names;
+typedef struct lg_observed lg_observed;
+typedef struct lg_workers lg_workers;
+typedef struct lg_async lg_async;
+typedef struct lg_pool lg_pool;
 
 /* A function of C whose real type a prototype says: cast it before you call it. */
 typedef void (*lg_code)(void);
@@ -121,7 +132,46 @@ typedef enum lg_status {
     LG_E_INACCESSIBLE = 70, /* not all bytes are the domain's, or not with that right */
     LG_E_UNTERMINATED = 71, /* no string that ends in time */
     LG_E_NO_ALLOCATOR = 72, /* the module has no allocator for the host */
-    LG_E_NO_MEMORY = 73     /* the domain has no memory left */
+    LG_E_NO_MEMORY = 73,    /* the domain has no memory left */
+
+    /* shared memory */
+    LG_E_EMPTY = 80,        /* a region of 0 bytes */
+    LG_E_UNALIGNED = 81,    /* not whole pages */
+    LG_E_PRIVATE = 82,      /* private memory of the host has no second address */
+    LG_E_NOT_MAPPED = 83,   /* not one mapping of the host's */
+    LG_E_WINDOW = 84,       /* a domain's own memory */
+    LG_E_FILE = 85,         /* a file that cannot be shared, or is too short, or a descriptor with too few rights */
+    LG_E_NO_ROOM = 86,      /* no room in the shared region of windows */
+    LG_E_TOO_MANY = 87,     /* the domain has 64 grants already */
+    LG_E_OVERLAP = 88,      /* the domain has the region already */
+    LG_E_UPGRADE = 89,      /* more rights than there are to give */
+    LG_E_GRANT_REVOKED = 90, /* the grant was revoked, or its domain was reset or is gone */
+    LG_E_RANGE = 91,        /* not inside the region */
+    LG_E_LOST = 92,         /* the region's file was cut */
+    LG_E_SYSTEM = 93,       /* the kernel refused */
+
+    /* the registry */
+    LG_E_UNKNOWN = 100,     /* nothing of that name */
+    LG_E_LATE = 101,        /* nothing of that name in time */
+    LG_E_FORBIDDEN = 102,   /* the principal may not bind it */
+    LG_E_VERSION = 103,     /* other versions only */
+    LG_E_NO_SIGNATURE = 104, /* nobody says the signature */
+    LG_E_TAKEN = 105,       /* name and major version are exported already */
+    LG_E_DOMAIN_TAKEN = 106, /* another domain of this name exports */
+    LG_E_UNKNOWN_DOMAIN = 107, /* no domain of this name exports */
+    LG_E_HOST_FUNCTION = 108, /* it is a function of the host: call it directly */
+    LG_E_FULL = 109,        /* all places for exports and bindings are taken */
+    LG_E_REGISTRY_GONE = 110, /* the registry that the domain was made with is gone */
+    LG_E_TOO_OFTEN = 111,   /* the domain was restarted too often */
+    LG_E_RESTARTING = 112,  /* another thread is restarting it */
+
+    LG_E_PENDING = 120,     /* the asynchronous call has not ended yet */
+
+    /* observing processes */
+    LG_E_NO_PROCESS = 130,  /* no such process */
+    LG_E_PERMISSION = 131,  /* it may not be read */
+    LG_E_NO_EXPORTS = 132,  /* it exports nothing */
+    LG_E_LAYOUT = 133       /* it uses another version of the library */
 } lg_status;
 
 typedef enum lg_fault_kind {
@@ -181,6 +231,10 @@ const char *lg_last_message(void);
 /* Its fault, or NULL if it was none. Good until the thread's next error. */
 const lg_fault *lg_last_fault(void);
 
+/* Who called whom when that happened, a line for each function, through all domains of the thread; NULL if the last error was no fault. Milliseconds.
+ * Good until the thread's next error. */
+const char *lg_last_backtrace(void);
+
 /* Forgets the last error. */
 void lg_clear_error(void);
 
@@ -221,6 +275,24 @@ const char *lg_module_export_prototype(lg_module *module, size_t index);
 size_t lg_module_import_count(lg_module *module);
 const char *lg_module_import_name(lg_module *module, size_t index);
 const char *lg_module_import_prototype(lg_module *module, size_t index);
+
+/* What the verifier found: what the module can read or modify. Proxies keep and clear only that. */
+typedef struct lg_report {
+    uint64_t text_bytes;
+    uint64_t instructions;
+    int x87;             /* uses x87 or MMX state */
+    int x87_environment; /* reads the x87 environment */
+    int mxcsr_write;
+    int mxcsr_read;
+    int evex;            /* can use zmm0-31 */
+    int mask;            /* can use mask registers */
+    int ymm;             /* can use upper halves of vector registers */
+    uint32_t callee_saved_written; /* bit i: register i (rbx 3, rbp 5, r12-r15) */
+    uint32_t gate_count; /* functions of the host, system calls included, that it can call */
+} lg_report;
+
+/* lg_module_report(module, &report, sizeof report). Cheap. */
+lg_status lg_module_report(lg_module *module, lg_report *report, size_t size);
 
 /* ---- Policies ----------------------------------------------------------------------------------------------------- */
 
@@ -286,6 +358,10 @@ lg_status lg_options_stream(lg_options *options, int number, int descriptor);
 lg_status lg_options_standard_streams(lg_options *options);
 lg_status lg_options_forbid(lg_options *options, int descriptor);
 
+/* Finds imports that lg_options_gate() does not answer in a registry (NULL: the process's), each at its first call, as the principal may (NULL:
+ * the process). A call of one that is not found ends with LG_E_UNRESOLVED. The domain does not keep the registry. */
+lg_status lg_options_registry(lg_options *options, lg_registry *registry, lg_principal *principal);
+
 /* ---- Domains ------------------------------------------------------------------------------------------------------ */
 
 /* Where a domain is asked for, in a function that a domain has called: that domain. */
@@ -329,6 +405,13 @@ typedef struct lg_usage {
 /* What the domain uses now: lg_domain_usage(domain, &usage, sizeof usage). A microsecond for each thread. */
 lg_status lg_domain_usage(lg_domain *domain, lg_usage *usage, size_t size);
 
+/* System calls that the module tried and that do not exist for it. Fills in at most `capacity`, returns how many there are. */
+typedef struct lg_refused {
+    uint64_t number;
+    uint64_t times;
+} lg_refused;
+size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t capacity);
+
 /* ---- Functions ---------------------------------------------------------------------------------------------------- */
 
 /* Binds an export: "double cbrt(double)", or "cbrt" alone if the module's note has the prototype. Typedefs of the standard library are known;
@@ -350,6 +433,9 @@ const char *lg_function_prototype(lg_function *function);
 
 /* What is enforced: the union of what both sides asked for. */
 lg_policy lg_function_policy(lg_function *function);
+
+/* The code that enforces it: for those who want to look. As long as the function. */
+const void *lg_function_proxy(lg_function *function, size_t *size);
 
 /* A value whose type is known at run time only. */
 typedef enum lg_type {
@@ -429,6 +515,240 @@ lg_status lg_memory_read_string(lg_domain *domain, char *to, size_t size, const 
  * the host wants to follow itself. That is safe as long as nothing runs in the domain that could unmap it, and what is read there may
  * change at any time while something does. Some ten nanoseconds for each page. LG_E_INACCESSIBLE. */
 lg_status lg_memory_check(lg_domain *domain, const void *at, size_t size, lg_rights rights);
+
+/* ---- Shared memory --------------------------------------------------------------------------------------------------- */
+
+/* Memory that the host shares with domains (docs/grants.md): whole pages, at the same window offset in all of them, so that a pointer
+ * that one domain stores there is good in the others. Queues in it: lockgate_ring.h, for both sides. */
+
+/* `length` bytes of zeros, rounded up to pages. All regions of a process share 1 GiB. LG_E_EMPTY, LG_E_NO_ROOM. Microseconds. */
+lg_region *lg_region_new(uint64_t length);
+
+/* Part of a memory file or an ordinary one; `most` are the rights that can be granted. The descriptor is duplicated. Seal the file against cuts:
+ * accesses behind a new end are faults in domains, LG_E_LOST here, and SIGBUS at lg_region_address(). LG_E_FILE, LG_E_UNALIGNED. */
+lg_region *lg_region_from_file(int descriptor, uint64_t from, uint64_t length, lg_rights most);
+
+/* Whole pages of one *shared* mapping of the host (mmap with MAP_SHARED). Private memory - heap, stacks, static data - has no second address:
+ * LG_E_PRIVATE. Nobody may unmap it before this returns; afterwards everybody may. */
+lg_region *lg_region_from_host(void *at, uint64_t length, lg_rights most);
+
+/* Frees the handle. Grants keep the region; lg_region_address() goes with the last of them. */
+lg_status lg_region_free(lg_region *region);
+
+uint64_t lg_region_length(lg_region *region);
+uint64_t lg_region_offset(lg_region *region); /* in every window that has it */
+lg_rights lg_region_rights(lg_region *region); /* the most that can be granted; 0 if there is no such region */
+void *lg_region_address(lg_region *region);   /* where the host has it. Domains may change it at any time: copy, then check */
+
+/* Copies out of a region, from byte `at` on, and into it. Each byte once; nobody crashes. LG_E_RANGE, LG_E_LOST, LG_E_UPGRADE. */
+lg_status lg_region_read(lg_region *region, void *to, uint64_t at, size_t size);
+lg_status lg_region_write(lg_region *region, uint64_t at, const void *from, size_t size);
+
+/* Shares the region with the domain. LG_E_OVERLAP, LG_E_TOO_MANY, LG_E_UPGRADE. Microseconds. */
+lg_grant *lg_grant_new(lg_domain *domain, lg_region *region, lg_rights rights);
+
+/* Gives another domain the same rights or fewer. What is taken from the first is taken from the second, too. */
+lg_grant *lg_grant_pass_on(lg_grant *grant, lg_domain *to, lg_rights rights);
+
+/* Takes the right to write away, here and from all who have it from here, before this returns. */
+lg_status lg_grant_downgrade(lg_grant *grant, lg_rights to);
+
+/* What it allows now; 0, with LG_E_GRANT_REVOKED, nothing any more. */
+lg_rights lg_grant_rights(lg_grant *grant);
+
+/* The module's pointer to byte `at` of the region: pass it to functions. NULL: LG_E_RANGE, LG_E_GRANT_REVOKED. */
+void *lg_grant_pointer(lg_grant *grant, uint64_t at);
+
+/* Revokes it, with all that was passed on from it, before this returns, and frees the handle. */
+lg_status lg_grant_free(lg_grant *grant);
+
+/* ---- Calls between domains ------------------------------------------------------------------------------------------- */
+
+/* What a domain gets when its call of another fails: `value` in every register of a result; or its own call ends, too, with LG_E_CALLEE. Where
+ * one is asked for, NULL stands for a value with all bits set: -1, no number, a bad pointer. */
+typedef struct lg_on_failure {
+    int propagate;
+    uint64_t value;
+} lg_on_failure;
+
+/* Answers the import of this domain's module with the server's export `name`: calls go there directly from now on, on the caller's thread.
+ * The server stays as long as this domain. LG_E_IMPORT, LG_E_NO_SIGNATURE, LG_E_SIGNATURE, LG_E_MISSING. */
+lg_status lg_domain_link(lg_domain *domain, const char *import, lg_domain *server, const char *name, lg_policy policy,
+                         const lg_on_failure *failure);
+
+/* Makes the server's function callable by this domain through a pointer, as lg_callback_new() does with the host's. */
+lg_callback *lg_callback_to(lg_domain *domain, lg_domain *server, const char *prototype, lg_policy policy,
+                            const lg_on_failure *failure);
+
+/* ---- Registry -------------------------------------------------------------------------------------------------------- */
+
+/* Entry points by name (docs/registry.md), for clients and servers that know nothing of each other. Where a registry is asked for, NULL is the
+ * process's own; where a principal is, NULL is the process: its user and groups. */
+lg_registry *lg_registry_new(void);
+lg_status lg_registry_free(lg_registry *registry);
+
+/* A capability: whoever holds it may bind what was exported for it. 128 random bits. */
+typedef struct lg_token {
+    unsigned char bits[16];
+} lg_token;
+lg_status lg_token_new(lg_token *token);
+
+/* On whose behalf something is bound. The host says so; a module cannot. */
+lg_principal *lg_principal_nobody(void);
+lg_principal *lg_principal_process(void);
+lg_principal *lg_principal_user(uint32_t user);
+lg_principal *lg_principal_domain(const char *name);
+lg_status lg_principal_in_group(lg_principal *principal, uint32_t group); /* in that group, too */
+lg_status lg_principal_with(lg_principal *principal, const lg_token *token);
+lg_status lg_principal_free(lg_principal *principal);
+
+/* An entry point to be exported under a name, with a version. Nobody may bind it until one of _allow_ says so. */
+lg_export *lg_export_new(const char *name, uint16_t major, uint16_t minor);
+lg_status lg_export_of(lg_export *of, const char *prototype); /* which function of the domain; the one of the same name if not said */
+lg_status lg_export_policy(lg_export *of, lg_policy policy);  /* what the server asks for in every call */
+lg_status lg_export_allow_everyone(lg_export *of);
+lg_status lg_export_allow_user(lg_export *of, uint32_t user);
+lg_status lg_export_allow_group(lg_export *of, uint32_t group);
+lg_status lg_export_allow_domain(lg_export *of, const char *name);
+lg_status lg_export_allow_token(lg_export *of, const lg_token *token);
+lg_status lg_export_free(lg_export *of);
+
+/* Exports a function of the domain, which lives until its last name is taken back. LG_E_TAKEN, LG_E_DOMAIN_TAKEN, LG_E_FULL, LG_E_MISSING,
+ * LG_E_NO_SIGNATURE. The export may be freed or used again. */
+lg_status lg_registry_export(lg_registry *registry, lg_domain *domain, lg_export *what);
+
+/* Exports a function of the host to domains. As for lg_options_gate(); the name in the prototype does not matter. */
+lg_status lg_registry_export_host(lg_registry *registry, const char *prototype, lg_code function, void *user, lg_export *what);
+
+/* Takes every version of a name back: nobody binds it any more; functions stay. LG_E_UNKNOWN. */
+lg_status lg_registry_unexport(lg_registry *registry, const char *name);
+
+/* The same, and calls through existing functions return LG_E_REVOKED from now on. Those in progress finish, or end at once if `stop` is not 0. */
+lg_status lg_registry_revoke(lg_registry *registry, const char *name, int stop);
+
+/* Ends the domain of that name: its exports are revoked, calls in it end. LG_E_UNKNOWN_DOMAIN. */
+lg_status lg_registry_remove(lg_registry *registry, const char *name);
+
+/* What is asked for: this major version with at least this minor one, or the newest that has the client's signature. */
+lg_request *lg_request_new(const char *name, uint16_t major, uint16_t minor);
+lg_request *lg_request_newest(const char *name);
+lg_status lg_request_wait(lg_request *request, uint64_t milliseconds); /* for the name to be exported */
+lg_status lg_request_policy(lg_request *request, lg_policy policy);
+lg_status lg_request_heal(lg_request *request, int heal); /* after a restart, calls go to the new instance */
+lg_status lg_request_on_failure(lg_request *request, const lg_on_failure *failure);
+lg_status lg_request_free(lg_request *request);
+
+/* Binds a function of a domain for the host, with the exporter's signature, or only if it has the client's. LG_E_UNKNOWN, LG_E_LATE,
+ * LG_E_FORBIDDEN, LG_E_VERSION, LG_E_SIGNATURE, LG_E_HOST_FUNCTION, LG_E_FULL. */
+lg_function *lg_registry_bind(lg_registry *registry, lg_principal *principal, lg_request *request);
+lg_function *lg_registry_bind_as(lg_registry *registry, lg_principal *principal, lg_request *request, const char *prototype);
+
+/* Answers an import of the domain's module with what is asked for. */
+lg_status lg_registry_link(lg_registry *registry, lg_domain *domain, const char *import, lg_principal *principal, lg_request *request);
+
+/* Ends the domain of that name and puts a new one, of the same module with the same options, in its place: its handle is returned. Its names stay
+ * exported. Functions go on, or return LG_E_RESTARTED, as their requests said. LG_E_UNKNOWN_DOMAIN, LG_E_TOO_OFTEN, LG_E_RESTARTING. */
+lg_domain *lg_registry_restart(lg_registry *registry, const char *name);
+
+/* At most so many restarts in any time of this length; three a minute if not said. */
+lg_status lg_registry_limit_restarts(lg_registry *registry, const char *name, size_t most, uint64_t within_ms);
+
+/* Names that are exported now, in order, with their versions, which may be NULL. */
+lg_names *lg_registry_names(lg_registry *registry);
+size_t lg_names_count(lg_names *names);
+const char *lg_names_get(lg_names *names, size_t index, uint16_t *major, uint16_t *minor);
+lg_status lg_names_free(lg_names *names);
+
+/* ---- What processes export ------------------------------------------------------------------------------------------- */
+
+typedef struct lg_observed_binding {
+    const char *client;
+    const char *policy;
+    int is_counted;
+    int is_timed;
+    uint64_t calls;   /* if they are counted */
+    uint64_t mean_ns; /* if they are timed */
+} lg_observed_binding;
+
+typedef struct lg_observed_export {
+    const char *name;
+    const char *version;
+    const char *server;    /* the domain, or "host" */
+    const char *signature;
+    const char *policy;
+    const char *allowed;
+    const lg_observed_binding *bindings;
+    size_t binding_count;
+} lg_observed_export;
+
+/* What a process exports, and who has bound it, as it is now: what lockgate-ps(1) prints. It takes the right to trace the process. LG_E_NO_PROCESS,
+ * LG_E_PERMISSION, LG_E_NO_EXPORTS, LG_E_LAYOUT. */
+lg_observed *lg_observe(uint32_t pid);
+size_t lg_observed_count(lg_observed *observed);
+const lg_observed_export *lg_observed_get(lg_observed *observed, size_t index);
+lg_status lg_observed_free(lg_observed *observed);
+
+/* ---- Asynchronous calls ---------------------------------------------------------------------------------------------- */
+
+/* Threads that make calls for others (docs/limits.md), and for each domain a queue of at most `capacity` calls that have not begun. */
+lg_workers *lg_workers_new(size_t threads, size_t capacity);
+
+/* Calls that have not ended. */
+size_t lg_workers_pending(lg_workers *workers);
+
+/* Waits until every call has ended, and frees the handle. Not from a worker. */
+lg_status lg_workers_finish(lg_workers *workers);
+
+/* Cancels what has not ended, waits for the threads, and frees the handle. Not from a worker. */
+lg_status lg_workers_free(lg_workers *workers);
+
+/* Has a worker call the function, to be ended after so many milliseconds from now; 0: no deadline. Arguments are copied, what pointers lead to is
+ * not. LG_E_QUEUE_FULL, LG_E_ARGUMENT. A microsecond. */
+lg_async *lg_call_async(lg_function *function, lg_workers *workers, uint64_t deadline_ms, const lg_value *arguments, size_t count);
+
+/* Has a worker run `work(user)`, which counts as a call of the domain: for calls of several functions that belong together. What it returns is the
+ * result, as LG_SIGNED. When it is cancelled, calls that it makes end with LG_FAULT_STOPPED; it has to see to the rest. */
+typedef int (*lg_work)(void *user);
+lg_async *lg_spawn(lg_domain *domain, lg_workers *workers, uint64_t deadline_ms, lg_work work, void *user);
+
+/* Waits for the end, at most so many milliseconds, without end if the number is negative; fills in the result as lg_call() does. LG_E_PENDING if the
+ * call goes on; LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. A result is taken once: LG_E_ARGUMENT afterwards. */
+lg_status lg_async_wait(lg_async *call, int64_t milliseconds, lg_value *result);
+
+/* Not 0 if the call has ended. */
+int lg_async_has_ended(lg_async *call);
+
+/* Takes the call back: one that has not begun does not begin, one in progress is stopped as by a time limit, and no other with it. */
+lg_status lg_async_cancel(lg_async *call);
+
+/* Calls `notify(user)` once when the call has ended, from a worker, or from here if it has ended already. Only the last such request counts.
+ * It must not wait for anything; a write to an eventfd is what most event loops want. */
+typedef void (*lg_notify)(void *user);
+lg_status lg_async_notify(lg_async *call, lg_notify notify, void *user);
+
+/* Frees the handle. The call goes on, and nobody gets its result. */
+lg_status lg_async_free(lg_async *call);
+
+/* ---- Pools ----------------------------------------------------------------------------------------------------------- */
+
+/* Domains of one module with the same options, at most `capacity` of them kept ready, pristine. */
+lg_pool *lg_pool_new(lg_module *module, lg_options *options, size_t capacity);
+
+/* A pristine domain: one that is ready (a microsecond), or a new one. lg_domain_free() gives it back, reset, if all of its functions were freed
+ * before; else it is given up. */
+lg_domain *lg_pool_take(lg_pool *pool);
+
+/* How many are ready. */
+size_t lg_pool_ready(lg_pool *pool);
+
+/* Frees the handle. Domains that were taken live on. */
+lg_status lg_pool_free(lg_pool *pool);
+
+/* ---- Programs -------------------------------------------------------------------------------------------------------- */
+
+/* Runs a whole program, whose module has a main, to its end on this thread; its exit status goes to `status`. LG_E_ARGUMENT if it is none, errors of
+ * lg_domain_new(), LG_E_FAULT. */
+lg_status lg_run(lg_module *module, lg_options *options, int *status);
 
 /* ---- Safe dlopen -------------------------------------------------------------------------------------------------- */
 

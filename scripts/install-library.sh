@@ -21,7 +21,7 @@ major=${version%%.*}
 
 # One at a time; and once is enough for all tests that want the same.
 mkdir -p "$into"
-exec 9>"$into/.lockgate-install"
+exec 9<"$into"
 flock 9
 done="$into/lib/pkgconfig/lockgate.pc"
 if [ -e "$done" ] && [ -z "$(find "$archive" "$0" "$root/include" "$root/share/c" -newer "$done" | head -n 1)" ]; then

@@ -19,6 +19,12 @@ impl Handled for CallbackObject {
     const WHAT: &'static str = "a callback";
 }
 
+impl CallbackObject {
+    pub(crate) fn new(callback: Callback) -> CallbackObject {
+        CallbackObject(callback)
+    }
+}
+
 /// A function of the program's with its name.
 ///
 /// # Errors
@@ -61,7 +67,7 @@ pub unsafe extern "C" fn lg_callback_new(
                     format!("domain {name} has no function pointers left; free some"),
                 )
             };
-            domain.callback(function).map(CallbackObject).ok_or_else(full)
+            domain.callback(function).map(CallbackObject::new).ok_or_else(full)
         })
     })
 }

@@ -4,8 +4,9 @@ use crate::error::{Failure, Status, c_string};
 use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
+use crate::pool_sys::Leased;
 use crate::text_sys::put_part;
-use lockgate::{Domain, Usage};
+use lockgate::{Domain, ResetError, Usage};
 use std::ffi::{CString, c_char};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +15,25 @@ use std::sync::{PoisonError, RwLock, TryLockError};
 /// What `lg_domain` stands for.
 pub struct DomainObject {
     /// Only a reset changes it.
-    domain: RwLock<Option<Domain>>,
+    domain: RwLock<Option<Home>>,
     name: CString,
     /// It ends with the handle.
     closing: AtomicBool,
+}
+
+/// Whose domain it is.
+enum Home {
+    Own(Domain),
+    Pooled(Leased),
+}
+
+impl Home {
+    fn domain(&self) -> &Domain {
+        match self {
+            Home::Own(domain) => domain,
+            Home::Pooled(leased) => leased.domain(),
+        }
+    }
 }
 
 impl Handled for DomainObject {
@@ -27,23 +43,34 @@ impl Handled for DomainObject {
 impl Drop for DomainObject {
     fn drop(&mut self) {
         let domain = self.domain.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(domain) = domain.filter(|_| *self.closing.get_mut()) {
+        if let Some(Home::Own(domain)) = domain.filter(|_| *self.closing.get_mut()) {
             domain.close();
         }
     }
 }
 
+const ENDED: &str = "the domain could not be started again after a reset, and has ended";
+
 impl DomainObject {
     pub(crate) fn new(domain: Domain) -> DomainObject {
-        let name = c_string(domain.name());
-        DomainObject { domain: RwLock::new(Some(domain)), name, closing: AtomicBool::new(false) }
+        DomainObject::at(Home::Own(domain))
+    }
+
+    /// A pool's, which goes back when the last user of the handle is done.
+    pub(crate) fn leased(leased: Leased) -> DomainObject {
+        DomainObject::at(Home::Pooled(leased))
+    }
+
+    fn at(home: Home) -> DomainObject {
+        let name = c_string(home.domain().name());
+        DomainObject { domain: RwLock::new(Some(home)), name, closing: AtomicBool::new(false) }
     }
 
     /// What `body` makes of the domain.
     pub(crate) fn with<R>(&self, body: impl FnOnce(&Domain) -> Result<R, Failure>) -> Result<R, Failure> {
         let domain = self.domain.read().unwrap_or_else(PoisonError::into_inner);
-        let gone = || Failure::new(Status::Killed, "the domain ended when it was reset");
-        body(domain.as_ref().ok_or_else(gone)?)
+        let gone = || Failure::new(Status::Killed, ENDED);
+        body(domain.as_ref().ok_or_else(gone)?.domain())
     }
 }
 
@@ -117,12 +144,20 @@ pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
                 ));
             }
         };
-        // A domain that cannot be started again is gone.
-        let mut domain =
-            place.take().ok_or_else(|| Failure::new(Status::Killed, "the domain ended when it was reset"))?;
+        let home = place.take().ok_or_else(|| Failure::new(Status::Killed, ENDED))?;
+        let mut domain = match home {
+            Home::Own(domain) => domain,
+            pooled => {
+                *place = Some(pooled);
+                return Err(Failure::argument(
+                    "a pool resets its domains: free the handle, and take another",
+                ));
+            }
+        };
         let done = domain.reset();
-        if !matches!(done, Err(lockgate::ResetError::Create(_))) {
-            *place = Some(domain);
+        // One that cannot be started again has ended.
+        if !matches!(done, Err(ResetError::Create(_))) {
+            *place = Some(Home::Own(domain));
         }
         Ok(done?)
     })

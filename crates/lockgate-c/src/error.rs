@@ -1,9 +1,11 @@
 //! Errors: one status for each variant of the Rust interface's errors, and what the thread keeps of the last one.
 use crate::fault_sys::{CFault, FaultReport};
+use lockgate::registry::ObserveError;
 use lockgate::signature::PrototypeError;
 use lockgate::syscall;
 use lockgate::{
-    AllocError, BindError, CallError, CreateError, Fault, LinkError, LoadError, MemoryError, ResetError,
+    AllocError, BindError, CallError, CreateError, Fault, GrantError, LinkError, LoadError, MemoryError,
+    RegistryError, ResetError,
 };
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
@@ -74,6 +76,38 @@ statuses! {
     Unterminated = 71 c"LG_E_UNTERMINATED",
     NoAllocator = 72 c"LG_E_NO_ALLOCATOR",
     NoMemory = 73 c"LG_E_NO_MEMORY",
+    Empty = 80 c"LG_E_EMPTY",
+    Unaligned = 81 c"LG_E_UNALIGNED",
+    Private = 82 c"LG_E_PRIVATE",
+    NotMapped = 83 c"LG_E_NOT_MAPPED",
+    Window = 84 c"LG_E_WINDOW",
+    File = 85 c"LG_E_FILE",
+    NoRoom = 86 c"LG_E_NO_ROOM",
+    TooMany = 87 c"LG_E_TOO_MANY",
+    Overlap = 88 c"LG_E_OVERLAP",
+    Upgrade = 89 c"LG_E_UPGRADE",
+    GrantRevoked = 90 c"LG_E_GRANT_REVOKED",
+    Range = 91 c"LG_E_RANGE",
+    Lost = 92 c"LG_E_LOST",
+    System = 93 c"LG_E_SYSTEM",
+    Unknown = 100 c"LG_E_UNKNOWN",
+    Late = 101 c"LG_E_LATE",
+    Forbidden = 102 c"LG_E_FORBIDDEN",
+    Version = 103 c"LG_E_VERSION",
+    NoSignature = 104 c"LG_E_NO_SIGNATURE",
+    Taken = 105 c"LG_E_TAKEN",
+    DomainTaken = 106 c"LG_E_DOMAIN_TAKEN",
+    UnknownDomain = 107 c"LG_E_UNKNOWN_DOMAIN",
+    HostFunction = 108 c"LG_E_HOST_FUNCTION",
+    Full = 109 c"LG_E_FULL",
+    RegistryGone = 110 c"LG_E_REGISTRY_GONE",
+    TooOften = 111 c"LG_E_TOO_OFTEN",
+    Restarting = 112 c"LG_E_RESTARTING",
+    Pending = 120 c"LG_E_PENDING",
+    NoProcess = 130 c"LG_E_NO_PROCESS",
+    Permission = 131 c"LG_E_PERMISSION",
+    NoExports = 132 c"LG_E_NO_EXPORTS",
+    Layout = 133 c"LG_E_LAYOUT",
 }
 
 /// An error on its way to the thread that will ask for it.
@@ -108,7 +142,7 @@ thread_local! {
 /// Makes `failure` the thread's last error. Strings that the thread was given of the one before are gone.
 pub(crate) fn keep(failure: Failure) -> Status {
     let Failure { status, message, fault } = failure;
-    let fault = fault.map(|fault| Box::new(FaultReport::new(&fault)));
+    let fault = fault.map(|fault| Box::new(FaultReport::new(fault)));
     let last = Last { status, message: c_string(&message), fault };
     // A thread that ends has nobody who would ask.
     let _ = LAST.try_with(|place| place.borrow_mut().replace(last));
@@ -135,6 +169,10 @@ pub(crate) fn last_message() -> *const c_char {
 
 pub(crate) fn last_fault() -> *const CFault {
     last(std::ptr::null(), |last| last.fault.as_ref().map_or(std::ptr::null(), |fault| fault.c()))
+}
+
+pub(crate) fn last_backtrace() -> *const c_char {
+    last(std::ptr::null(), |last| last.fault.as_ref().map_or(std::ptr::null(), |fault| fault.backtrace()))
 }
 
 /// `text` for C: up to a zero byte in it, which nothing of ours has.
@@ -165,6 +203,16 @@ failures! {
         BindError::Prototype(_) => Prototype, BindError::Memory(_) => Memory;
     MemoryError: MemoryError::Inaccessible { .. } => Inaccessible, MemoryError::Unterminated { .. } => Unterminated;
     PrototypeError: _ => Prototype;
+    GrantError: GrantError::Empty => Empty, GrantError::Unaligned { .. } => Unaligned,
+        GrantError::Private { .. } => Private, GrantError::NotMapped { .. } => NotMapped,
+        GrantError::Window { .. } => Window, GrantError::File { .. } => File, GrantError::NoRoom { .. } => NoRoom,
+        GrantError::TooMany { .. } => TooMany, GrantError::Overlap { .. } => Overlap,
+        GrantError::Upgrade { .. } => Upgrade, GrantError::Revoked { .. } => GrantRevoked,
+        GrantError::Range { .. } => Range, GrantError::Lost { .. } => Lost, GrantError::Host(_) => Host,
+        GrantError::System { .. } => System;
+    ObserveError: ObserveError::NoProcess(_) => NoProcess, ObserveError::Permission(_) => Permission,
+        ObserveError::None(_) => NoExports, ObserveError::Layout { .. } => Layout,
+        ObserveError::System { .. } => System;
     syscall::GrantError: syscall::GrantError::Stream(_) => Stream, _ => Directory;
 }
 
@@ -200,12 +248,41 @@ impl From<LinkError> for Failure {
     fn from(error: LinkError) -> Failure {
         let status = match &error {
             LinkError::Import { .. } => Status::Import,
-            LinkError::NoSignature(..) => Status::Signature,
+            LinkError::NoSignature(..) => Status::NoSignature,
             LinkError::Pointers(_) => Status::NoPointers,
             _ => Status::Internal,
         };
         match error {
             LinkError::Bind(error) => error.into(),
+            error => Failure::new(status, error.to_string()),
+        }
+    }
+}
+
+impl From<RegistryError> for Failure {
+    fn from(error: RegistryError) -> Failure {
+        let status = match &error {
+            RegistryError::Unknown { .. } => Status::Unknown,
+            RegistryError::Late { .. } => Status::Late,
+            RegistryError::Forbidden { .. } => Status::Forbidden,
+            RegistryError::Version { .. } => Status::Version,
+            RegistryError::Signature { .. } => Status::Signature,
+            RegistryError::NoSignature { .. } => Status::NoSignature,
+            RegistryError::Taken { .. } => Status::Taken,
+            RegistryError::DomainTaken(_) => Status::DomainTaken,
+            RegistryError::UnknownDomain(_) => Status::UnknownDomain,
+            RegistryError::Import { .. } => Status::Import,
+            RegistryError::HostFunction(_) => Status::HostFunction,
+            RegistryError::Full(_) => Status::Full,
+            RegistryError::Gone => Status::RegistryGone,
+            RegistryError::TooOften { .. } => Status::TooOften,
+            RegistryError::Restarting(_) => Status::Restarting,
+            RegistryError::Memory(_) => Status::Memory,
+            _ => Status::Internal,
+        };
+        match error {
+            RegistryError::Bind(error) => error.into(),
+            RegistryError::Create(error) => error.into(),
             error => Failure::new(status, error.to_string()),
         }
     }

@@ -1,5 +1,5 @@
 //! Section "Errors" of the header.
-use crate::call::guarded;
+use crate::call::{self, guarded};
 use crate::error::{self, Status};
 use crate::fault_sys::CFault;
 use std::ffi::c_char;
@@ -20,6 +20,12 @@ pub extern "C" fn lg_last_message() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_last_fault() -> *const CFault {
     error::last_fault()
+}
+
+/// Backtrace of the thread's last fault.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_last_backtrace() -> *const c_char {
+    call::value(std::ptr::null(), || Ok(error::last_backtrace()))
 }
 
 /// Forgets the thread's last error.

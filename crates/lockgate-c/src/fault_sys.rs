@@ -1,6 +1,7 @@
 //! `struct lg_fault`: a fault for C.
 use crate::error::c_string;
 use lockgate::{Access, Fault, FaultKind, Registers};
+use std::cell::OnceCell;
 use std::ffi::{CString, c_char};
 use std::ptr;
 
@@ -28,12 +29,15 @@ pub struct CFault {
 
 /// A fault, and the strings that its C form points to.
 pub(crate) struct FaultReport {
-    fault: CFault,
+    c: CFault,
     _texts: Vec<CString>,
+    fault: Box<Fault>,
+    /// Made when somebody asks.
+    backtrace: OnceCell<CString>,
 }
 
 impl FaultReport {
-    pub fn new(fault: &Fault) -> FaultReport {
+    pub fn new(fault: Box<Fault>) -> FaultReport {
         let place = fault.location();
         let mut texts = Vec::new();
         let mut text = |text: Option<&str>| {
@@ -45,7 +49,7 @@ impl FaultReport {
             })
         };
         let (kind, detail) = kind(fault.kind());
-        let fault = CFault {
+        let c = CFault {
             kind,
             detail,
             report: text(Some(&fault.to_string())),
@@ -69,11 +73,15 @@ impl FaultReport {
             instruction: fault.instruction().unwrap_or(0),
             registers: *fault.registers(),
         };
-        FaultReport { fault, _texts: texts }
+        FaultReport { c, _texts: texts, fault, backtrace: OnceCell::new() }
     }
 
     pub fn c(&self) -> *const CFault {
-        &raw const self.fault
+        &raw const self.c
+    }
+
+    pub fn backtrace(&self) -> *const c_char {
+        self.backtrace.get_or_init(|| c_string(&self.fault.backtrace().to_string())).as_ptr()
     }
 }
 

@@ -5,10 +5,10 @@ use crate::domain_sys::DomainObject;
 use crate::error::c_string;
 use crate::handle::{Handle, Handled};
 use crate::policy::{policy, word};
-use crate::text_sys::{slice, text};
+use crate::text_sys::{put, slice, text};
 use crate::value_sys::{CValue, put_value, read_values};
 use lockgate::{Dynamic, Policy};
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
 /// What `lg_function` stands for.
@@ -71,6 +71,24 @@ pub extern "C" fn lg_function_prototype(function: Handle<FunctionObject>) -> *co
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_function_policy(function: Handle<FunctionObject>) -> u32 {
     value(0, || Ok(word(function.get()?.dynamic.policy())))
+}
+
+/// The proxy's code.
+///
+/// # Safety
+/// `size` is null or to be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_function_proxy(
+    function: Handle<FunctionObject>,
+    size: *mut usize,
+) -> *const c_void {
+    value(ptr::null(), || {
+        let function = function.get()?;
+        let bytes = function.dynamic.proxy().bytes;
+        // SAFETY: the caller's place.
+        unsafe { put(size, bytes.len(), "size")? };
+        Ok(bytes.as_ptr().cast())
+    })
 }
 
 /// Calls with arguments whose types are known at run time only.

@@ -1,8 +1,8 @@
 //! Section "Modules" of the header.
-use crate::call::{freed, made, value};
+use crate::call::{freed, guarded, made, value};
 use crate::error::{Failure, c_string};
 use crate::handle::{Handle, Handled};
-use crate::text_sys::{slice, text};
+use crate::text_sys::{put_part, slice, text};
 use lockgate::Module;
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
@@ -110,6 +110,53 @@ pub extern "C" fn lg_module_import_name(module: Handle<ModuleObject>, index: usi
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_module_import_prototype(module: Handle<ModuleObject>, index: usize) -> *const c_char {
     value(ptr::null(), || Ok(prototype(entry(&module.get()?.imports, index)?)))
+}
+
+/// `struct lg_report`.
+#[repr(C)]
+pub struct CReport {
+    text_bytes: u64,
+    instructions: u64,
+    x87: i32,
+    x87_environment: i32,
+    mxcsr_write: i32,
+    mxcsr_read: i32,
+    evex: i32,
+    mask: i32,
+    ymm: i32,
+    callee_saved_written: u32,
+    gate_count: u32,
+}
+
+/// What the module can read or modify.
+///
+/// # Safety
+/// `report` is null or leads to `size` bytes that may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_module_report(
+    module: Handle<ModuleObject>,
+    report: *mut CReport,
+    size: usize,
+) -> i32 {
+    guarded(|| {
+        let module = module.get()?;
+        let found = module.module.report();
+        let found = CReport {
+            text_bytes: found.text_bytes,
+            instructions: found.instructions,
+            x87: found.x87.into(),
+            x87_environment: found.x87_environment.into(),
+            mxcsr_write: found.mxcsr_write.into(),
+            mxcsr_read: found.mxcsr_read.into(),
+            evex: found.evex.into(),
+            mask: found.mask.into(),
+            ymm: found.ymm.into(),
+            callee_saved_written: found.callee_saved_written.into(),
+            gate_count: found.gates.len() as u32,
+        };
+        // SAFETY: the caller's structure, of the size that its header says.
+        unsafe { put_part(report, found, size, "report") }
+    })
 }
 
 fn entry(entries: &[Entry], index: usize) -> Result<&Entry, Failure> {

@@ -4,11 +4,12 @@ use crate::callback_sys::{Code, host_function};
 use crate::error::Failure;
 use crate::handle::{Handle, Handled};
 use crate::policy::policy;
-use crate::text_sys::{slice, text};
+use crate::principal_sys::PrincipalObject;
+use crate::registry_sys::RegistryObject;
+use crate::text_sys::{borrow, slice, text};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{DomainOptions, Policy};
 use std::ffi::{c_char, c_int, c_void};
-use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -264,11 +265,12 @@ pub extern "C" fn lg_options_forbid(options: Handle<OptionsObject>, descriptor: 
     options.grant(|grants| Ok(grants.forbid(borrow(descriptor)?)?))
 }
 
-/// A descriptor of the program's, for the time of a call.
-fn borrow<'a>(descriptor: c_int) -> Result<BorrowedFd<'a>, Failure> {
-    if descriptor < 0 {
-        return Err(Failure::argument(format!("{descriptor} is no descriptor")));
-    }
-    // SAFETY: whoever uses it asks the kernel, which finds out whether it is open.
-    Ok(unsafe { BorrowedFd::borrow_raw(descriptor) })
+/// Finds imports in a registry.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_registry(
+    options: Handle<OptionsObject>,
+    registry: Handle<RegistryObject>,
+    principal: Handle<PrincipalObject>,
+) -> i32 {
+    options.change(|options| Ok(options.registry(&registry.registry()?, principal.principal()?)))
 }

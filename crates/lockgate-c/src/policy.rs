@@ -60,9 +60,12 @@ pub struct COnFailure {
     value: u64,
 }
 
-impl From<COnFailure> for OnFailure {
-    fn from(c: COnFailure) -> OnFailure {
-        if c.propagate != 0 { OnFailure::Propagate } else { OnFailure::Return(c.value) }
+/// What a domain gets when its call fails; the default if the program does not say.
+pub(crate) fn on_failure(asked: Option<&COnFailure>) -> OnFailure {
+    match asked {
+        None => OnFailure::default(),
+        Some(c) if c.propagate != 0 => OnFailure::Propagate,
+        Some(c) => OnFailure::Return(c.value),
     }
 }
 
@@ -72,6 +75,13 @@ pub(crate) fn rights(number: i32) -> Result<Rights, Failure> {
         1 => Ok(Rights::Read),
         3 => Ok(Rights::ReadWrite),
         _ => Err(Failure::argument(format!("{number} are no rights: LG_READ or LG_READ_WRITE"))),
+    }
+}
+
+pub(crate) fn rights_number(rights: Rights) -> i32 {
+    match rights {
+        Rights::Read => 1,
+        Rights::ReadWrite => 3,
     }
 }
 

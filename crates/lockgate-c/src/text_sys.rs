@@ -1,6 +1,7 @@
 //! Strings and memory that a program in C hands over.
 use crate::error::Failure;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
+use std::os::fd::BorrowedFd;
 
 /// The string at `at`, which messages call `what`.
 ///
@@ -83,4 +84,16 @@ pub(crate) unsafe fn put_part<T>(place: *mut T, value: T, size: usize, what: &st
     // SAFETY: the caller's promise; `size` bytes of the value.
     unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), place.cast::<u8>(), size) };
     Ok(())
+}
+
+/// A descriptor of the program's, for the time of a call.
+///
+/// # Errors
+/// [`Status::Argument`](crate::error::Status::Argument): a negative number.
+pub(crate) fn borrow<'a>(descriptor: c_int) -> Result<BorrowedFd<'a>, Failure> {
+    if descriptor < 0 {
+        return Err(Failure::argument(format!("{descriptor} is no descriptor")));
+    }
+    // SAFETY: whoever uses it asks the kernel, which finds out whether it is open.
+    Ok(unsafe { BorrowedFd::borrow_raw(descriptor) })
 }
