@@ -1,9 +1,12 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
 mod admission_sys;
+mod frame;
 mod invoke_sys;
 mod pointers;
 
 pub(crate) use admission_sys::Admissions;
+pub use frame::Frame;
+pub(crate) use invoke_sys::Registers;
 pub use pointers::take_call_error;
 
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
@@ -14,7 +17,7 @@ use crate::domain::Core;
 use crate::error::{BindError, CallError};
 use crate::policy::Policy;
 use crate::registry::Row;
-use crate::signature::{self, Place, Plan, PrototypeError, Register, Signature, Type};
+use crate::signature::{self, Plan, PrototypeError, Signature, Type};
 use crate::workers::{self, AsyncCall, Submission};
 use lockgate_abi::window;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -421,9 +424,7 @@ impl Dynamic {
                 "{signature} takes {wanted} arguments, {given} were given"
             )));
         }
-        let plan = &self.binding.info().plan;
-        let mut registers = invoke_sys::Registers::default();
-        let mut stack = vec![0_u64; plan.stack_words as usize];
+        let mut frame = Frame::new(self.plan());
         for (number, (value, kind)) in arguments.iter().zip(&signature.parameters).enumerate() {
             let words = words(value, kind).ok_or_else(|| {
                 CallError::Arguments(format!(
@@ -431,35 +432,24 @@ impl Dynamic {
                     number + 1
                 ))
             })?;
-            match &plan.parameters[number] {
-                Place::Registers(places) => {
-                    for (place, word) in places.iter().zip(words) {
-                        match place {
-                            Register::Integer(n) => registers.integers[usize::from(*n)] = word,
-                            Register::Vector(n) => registers.vectors[usize::from(*n)] = word,
-                        }
-                    }
-                }
-                Place::Stack(at) => stack[*at as usize..*at as usize + words.len()].copy_from_slice(&words),
-                Place::Memory => unreachable!("parameters are never returned"),
-            }
+            frame.set(&self.plan().parameters[number], &words);
         }
-        let mut memory = vec![0_u64; (plan.result_size as usize).div_ceil(8)];
-        if plan.result == Place::Memory {
-            registers.integers[0] = memory.as_mut_ptr() as u64;
-        }
-        let results = self.binding.invoke_all(&mut registers, &stack)?;
-        let words = match &plan.result {
-            Place::Registers(places) => places
-                .iter()
-                .map(|place| match place {
-                    Register::Integer(n) => results.integers[usize::from(*n)],
-                    Register::Vector(n) => results.vectors[usize::from(*n)],
-                })
-                .collect(),
-            _ => memory,
-        };
-        Ok(value(&words, &signature.result))
+        self.call_frame(&mut frame)?;
+        Ok(value(&frame.result(self.plan()), &signature.result))
+    }
+
+    /// Where arguments and the result travel: the places of a [`Frame`].
+    pub fn plan(&self) -> &Plan {
+        &self.binding.info().plan
+    }
+
+    /// Calls the function with arguments that are laid out already, for bindings of other languages: nothing is converted
+    /// or allocated. The frame has the results then, and can be used again.
+    ///
+    /// # Errors
+    /// What happened in the domain.
+    pub fn call_frame(&self, frame: &mut Frame) -> Result<(), CallError> {
+        frame.invoke(&self.binding)
     }
 
     /// Has one of `to`'s workers call the function; with a deadline: [`Workers::within`](crate::Workers::within).
@@ -477,8 +467,9 @@ impl Dynamic {
 }
 
 /// A value as eightbytes; `None` if it is not of type `kind` or does not fit.
-fn words(value: &Value, kind: &Type) -> Option<Vec<u64>> {
+pub(crate) fn words(value: &Value, kind: &Type) -> Option<Vec<u64>> {
     let word = match (value, kind) {
+        (Value::Void, Type::Void) => return Some(Vec::new()),
         (Value::Signed(n), Type::Integer { bytes, signed }) => {
             let bits = u32::from(*bytes) * 8;
             let fits = if *signed {
@@ -517,7 +508,7 @@ fn fits_unsigned(value: u64, bits: u32) -> bool {
 }
 
 /// The value of type `kind` in `words`.
-fn value(words: &[u64], kind: &Type) -> Value {
+pub(crate) fn value(words: &[u64], kind: &Type) -> Value {
     let word = words.first().copied().unwrap_or_default();
     match kind {
         Type::Void => Value::Void,

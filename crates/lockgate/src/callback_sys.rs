@@ -82,12 +82,12 @@ impl HostFunction {
         GateEntry::host(self.function as *const (), self.context, self.stack_words, self.results)
     }
 
-    fn make(
+    pub(crate) fn make(
         function: usize,
         signature: Signature,
         captured: Option<Arc<dyn Any + Send + Sync>>,
     ) -> HostFunction {
-        let plan = Plan::new(&signature).expect("small structures only: checked when compiled");
+        let plan = Plan::new(&signature).expect("small structures only: checked when made");
         let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
         let results = results(&plan);
         HostFunction { function, captured, context, stack_words: plan.stack_words, results, signature }
@@ -155,7 +155,7 @@ pub fn end_call(message: impl Into<String>) -> bool {
 ///
 /// # Safety
 /// Only in a function that a gate called.
-unsafe fn caller() -> ManuallyDrop<Domain> {
+pub(crate) unsafe fn caller() -> ManuallyDrop<Domain> {
     // SAFETY: a live entry's binding keeps its domain's core in an Arc; ManuallyDrop leaves the count alone.
     unsafe { ManuallyDrop::new(Domain::from_core(Arc::from_raw(std::ptr::from_ref::<Core>(call::caller())))) }
 }

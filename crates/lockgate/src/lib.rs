@@ -22,6 +22,7 @@ mod callback_sys;
 mod copy_asm;
 pub mod debug;
 mod domain;
+mod dynamic_callback_sys;
 mod error;
 mod fault;
 mod function_sys;
@@ -40,9 +41,10 @@ mod workers;
 use callback_sys as callback;
 use function_sys as function;
 
-pub use binding::{Dynamic, OnFailure, Value, take_call_error};
+pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
+pub use call::signals_sys::claim_signals;
 pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
 pub use error::{
