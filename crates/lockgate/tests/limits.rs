@@ -165,20 +165,22 @@ fn threads_beyond_the_limit_are_refused() {
     let stay = domain.bind::<Unary>("stay").unwrap();
     let (entered, go) = (Barrier::new(3), Barrier::new(3));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        let inside = [(); 2].map(|()| {
             scope.spawn(|| {
                 assert_eq!(stay.call(9).unwrap(), 7);
                 entered.wait();
                 go.wait();
-            });
-        }
+            })
+        });
         entered.wait();
         assert_eq!(domain.usage().threads, 3);
         let refused = scope.spawn(|| stay.call(9)).join().unwrap();
         assert!(matches!(refused, Err(CallError::Threads { limit: 3, .. })), "{refused:?}");
         go.wait();
-    });
-    std::thread::scope(|scope| {
+        // A scope alone does not wait for what threads do at their very end.
+        for thread in inside {
+            thread.join().unwrap();
+        }
         scope.spawn(|| stay.call(9).expect("those threads have ended"));
     });
 }
