@@ -36,7 +36,17 @@ uint64_t exchange(uint32_t slot, uint64_t value)
     return before;
 }
 
-/* A callback. */
+/* One number, for domains that call each other. */
+uint64_t fold(uint64_t x)
+{
+    uint64_t numbers[8];
+    for (unsigned n = 0; n < 8; n++)
+        numbers[n] = (n ? rotated(x, n * 7) : x) + n;
+    return numbers[0] ^ rotated(numbers[1], 8) ^ rotated(numbers[2], 16) ^ rotated(numbers[3], 24) ^ rotated(numbers[4], 32)
+        ^ rotated(numbers[5], 40) ^ rotated(numbers[6], 48) ^ rotated(numbers[7], 56);
+}
+
+/* A callback, or a call of another domain. */
 uint64_t ask(uint64_t (*back)(uint64_t), uint64_t x)
 {
     return back(x) + 1;
@@ -50,7 +60,7 @@ static uint64_t recurse(volatile char *above)
 }
 
 /* Ends the call. */
-void crash(uint32_t how)
+uint64_t crash(uint32_t how)
 {
     volatile int *volatile nothing = 0;
     volatile int eight = 8, zero = 0;
@@ -70,4 +80,5 @@ void crash(uint32_t how)
     default:
         abort();
     }
+    return 0;
 }

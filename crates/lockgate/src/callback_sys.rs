@@ -237,6 +237,8 @@ impl Callback {
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        self.core.gates().remove_callback(self.number);
+        if self.core.gates().remove_callback(self.number) {
+            crate::domain::release_functions(&self.core);
+        }
     }
 }

@@ -3,6 +3,7 @@ mod common;
 
 use common::Guest;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, OnFailure, Pointer, Policy};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 const PRESETS: [Policy; 4] =
@@ -239,8 +240,15 @@ fn an_exclusive_domain_that_stays_busy_refuses() {
             .domain_with(options);
     let forever = server.bind::<extern "C" fn() -> i64>("forever").unwrap();
     let one = server.bind::<extern "C" fn() -> i64>("one").unwrap();
+    let ready = Barrier::new(2);
     std::thread::scope(|scope| {
-        let inside = scope.spawn(|| forever.call());
+        let inside = scope.spawn(|| {
+            // What a thread's first call sets up is done: the next call is the only one.
+            assert_eq!(one.call().unwrap(), 1);
+            ready.wait();
+            forever.call()
+        });
+        ready.wait();
         while server.threads_inside() == 0 {
             std::thread::yield_now();
         }
@@ -279,7 +287,7 @@ fn two_exclusive_domains_do_not_lock_each_other_up() {
     let source = "long wait(long (*f)(void)) { return f(); } long leaf(void) { return 1; }";
     let one = Guest::c(source).domain_with(DomainOptions::new().name("one").exclusive(None));
     let two = Guest::c(source).domain_with(DomainOptions::new().name("two").exclusive(None));
-    let barrier = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let barrier = std::sync::Arc::new(Barrier::new(2));
     let refusals = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for (own, other) in [(&one, &two), (&two, &one)] {

@@ -147,8 +147,15 @@ fn the_limit_ends_a_wait_for_an_exclusive_domain() {
     let client = domain(DomainOptions::new().time_limit(LIMIT));
     client.link("inner", &server, "stay", Policy::default(), OnFailure::Return(5)).unwrap();
     let via = client.bind::<Unary>("via").unwrap();
+    let ready = Barrier::new(2);
     std::thread::scope(|scope| {
-        let holder = scope.spawn(|| stay.call(0));
+        let holder = scope.spawn(|| {
+            // What a thread's first call sets up is done: the next call is the only one.
+            assert_eq!(stay.call(9).unwrap(), 7);
+            ready.wait();
+            stay.call(0)
+        });
+        ready.wait();
         while server.usage().calls == 0 {
             std::thread::yield_now();
         }

@@ -138,6 +138,8 @@ function call_host
 
 /// x87 control words of a host that does not round to the nearest number.
 const ROUNDING_TO_ZERO: u16 = 0x0f7f;
+/// MXCSR that rounds towards zero.
+const MXCSR_ROUNDING_TO_ZERO: u32 = 0x7f80;
 const ROUNDING_TO_NEGATIVE: u16 = 0x077f;
 
 /// Sums what a function makes of 0, 1, … n - 1.
@@ -319,6 +321,11 @@ fn r17_servers_start_with_clean_state() {
         assert_eq!(host_sys::cpu_state(), before, "{caller}");
         link(&client, &server, "call_host", Policy::SERVER_TRUSTED);
         assert_eq!(call(&client, caller) >> 32, own, "{caller}");
+        // Behind a domain that cannot have changed it, and asked nobody for anything.
+        let middle = self::client(PLAIN);
+        link(&middle, &server, callee, Policy::SERVER_TRUSTED);
+        link(&client, &middle, "call_server", Policy::MUTUAL_TRUST);
+        assert_eq!(call(&client, caller), own << 32 | seen, "{caller}, behind another domain");
     }
 }
 
@@ -363,14 +370,16 @@ fn r17_host_functions_find_the_hosts_state_behind_three_domains() {
         let (middle, client) = (client(PLAIN), client(STATEFUL));
         link(&middle, &server, "call_host", policy);
         link(&client, &middle, "call_server", policy);
-        host_sys::with_x87_control(ROUNDING_TO_ZERO, || {
+        let check = || {
             let before = host_sys::cpu_state();
             for name in ["unmasked_mxcsr", "unmasked_x87"] {
                 call(&client, name);
                 assert_eq!(seen.lock().unwrap().drain(..).collect::<Vec<_>>(), [before], "{policy}, {name}");
                 assert_eq!(host_sys::cpu_state(), before, "{policy}, {name}");
             }
-        });
+        };
+        host_sys::with_x87_control(ROUNDING_TO_ZERO, check);
+        host_sys::with_mxcsr(MXCSR_ROUNDING_TO_ZERO, check);
     }
 }
 
@@ -547,6 +556,7 @@ fn r22_functions_stay_while_a_thread_is_in_their_gate() {
         if x == 0 {
             // The number is free, then taken again at once.
             other.lock().unwrap().take();
+            come_and_go(domain);
             context.check();
             let next = HostFunction::new(|_: &Domain, x: i64| 10 * x);
             *other.lock().unwrap() = domain.callback(next);
@@ -558,6 +568,68 @@ fn r22_functions_stay_while_a_thread_is_in_their_gate() {
     *slot.lock().unwrap() = Some(callback);
     let apply = domain.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("apply").unwrap();
     assert_eq!(apply.call(pointer, 3).unwrap(), 30, "the second function's answers");
+}
+
+/// So many functions come and go that the domain looks for those that it can let go of.
+fn come_and_go(domain: &Domain) {
+    for number in 0..100_i64 {
+        drop(
+            domain
+                .callback(HostFunction::new(move |_: &Domain, x: i64| x + number))
+                .expect("a number is free"),
+        );
+    }
+}
+
+/// R22: a thread that runs the domain's code may have read a table, and show it in its records only later.
+#[test]
+fn r22_functions_stay_while_a_thread_runs_the_domains_code() {
+    let _patience = patience("a function that nobody lets go of");
+    let domain = Guest::c("long spin(void) { for (;;) __asm__ volatile(\"\"); }").domain();
+    let spin = domain.bind::<extern "C" fn() -> i64>("spin").unwrap();
+    let token = Arc::new(());
+    let kept = token.clone();
+    let callback = domain.callback(HostFunction::new(move |_: &Domain| drop(kept.clone()))).unwrap();
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| spin.call());
+        while domain.threads_inside() == 0 {
+            std::thread::yield_now();
+        }
+        drop(callback);
+        come_and_go(&domain);
+        assert_eq!(
+            Arc::strong_count(&token),
+            2,
+            "the function is gone while a thread may be about to call it"
+        );
+        domain.kill();
+        inside.join().unwrap().unwrap_err();
+    });
+    while Arc::strong_count(&token) > 1 {
+        std::thread::yield_now();
+    }
+}
+
+/// Nothing stays of functions that a living domain can no longer call, nor of domains that they led to.
+#[test]
+fn r22_functions_are_let_go_of_in_the_end() {
+    let domain = Guest::c(APPLY).domain();
+    let token = Arc::new(());
+    for _ in 0..1000 {
+        let kept = token.clone();
+        domain.callback(HostFunction::new(move |_: &Domain| drop(kept.clone()))).expect("a number is free");
+    }
+    assert!(Arc::strong_count(&token) < 50, "{} functions are kept", Arc::strong_count(&token));
+    let kept = token.clone();
+    let options = DomainOptions::new().gate("host", HostFunction::new(move |_: &Domain| drop(kept.clone())));
+    let source = "void host(void); long one(long x) { if (!x) host(); return x; }";
+    let server = Guest::c(source).gate("void host(void)").domain_with(options);
+    let pointer = domain.function_pointer(&server, "long one(long)", Policy::default(), OnFailure::default());
+    let pointer = pointer.unwrap();
+    let apply = domain.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("apply").unwrap();
+    assert_eq!(apply.call(pointer.pointer(), 2).unwrap(), 1);
+    drop((server, pointer));
+    assert_eq!(Arc::strong_count(&token), 1, "the domain that was called stays");
 }
 
 /// A gate goes by one entry, from its code to its context, though callbacks come and go under one number meanwhile: a

@@ -1,17 +1,18 @@
 //! The procedures of `bench/soak.c`, bound, and what each must answer.
 
 use crate::preset::Preset;
-use lockgate::{Domain, FaultKind, Function, HostFunction, Pointer};
+use lockgate::{CallError, Callback, Domain, FaultKind, Function, HostFunction, OnFailure, Pointer};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Prototypes of the procedures.
-pub const EXPORTS: [&str; 6] = [
+pub const EXPORTS: [&str; 7] = [
     "uint64_t mix(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t)",
     "double weigh(double, double, double, double, double, double, double, double, double)",
     "struct { uint64_t a, b, c, d; } spread(uint64_t)",
     "uint64_t exchange(uint32_t, uint64_t)",
+    "uint64_t fold(uint64_t)",
     "uint64_t ask(void *, uint64_t)",
-    "void crash(uint32_t)",
+    "uint64_t crash(uint32_t)",
 ];
 
 /// Arguments of `crash`, and what the call's error has to be.
@@ -67,14 +68,23 @@ pub struct Callee {
     exchange: Function<extern "C" fn(u32, u64) -> u64>,
     ask: Function<extern "C" fn(Pointer<u8>, u64) -> u64>,
     back: Pointer<u8>,
+    /// The other domain's `fold`, under the same preset.
+    across: Callback,
     first_slot: u32,
     /// Unknown until this user has put something there.
     slots: [Option<u64>; SLOTS],
 }
 
 impl Callee {
-    /// Binds the procedures of `domain`; `back` is a callback like [`answer`], `user` different for all who use the domain at one time.
-    pub fn bind(domain: &Domain, preset: Preset, back: Pointer<u8>, user: u32) -> anyhow::Result<Self> {
+    /// Binds the procedures of `domain`, and lets it call `other`; `back` is a callback like [`answer`], `user` different for all who
+    /// use the domain at one time.
+    pub fn bind(
+        domain: &Domain,
+        other: &Domain,
+        preset: Preset,
+        back: Pointer<u8>,
+        user: u32,
+    ) -> anyhow::Result<Self> {
         Ok(Self {
             mix: preset.bind(domain, "mix")?,
             weigh: preset.bind(domain, "weigh")?,
@@ -82,15 +92,21 @@ impl Callee {
             exchange: preset.bind(domain, "exchange")?,
             ask: preset.bind(domain, "ask")?,
             back,
+            across: domain.function_pointer(other, "fold", preset.policy, OnFailure::Propagate)?,
             first_slot: user * SLOTS as u32,
             slots: [None; SLOTS],
         })
     }
 
+    /// Has the domain call `function`, which must not return.
+    pub fn ask_in_vain(&self, function: &Callback, argument: u64) -> Result<u64, CallError> {
+        self.ask.call(function.pointer(), argument)
+    }
+
     /// Makes one call of some kind; false if the answer is wrong.
     pub fn call(&mut self, random: &mut Random) -> anyhow::Result<bool> {
         let x = random.next();
-        Ok(match random.below(8) {
+        Ok(match random.below(9) {
             0..=2 => {
                 let [a, b, c, d, e, f, g, h] = eight(x);
                 self.mix.call(a, b, c, d, e, f, g, h)? == mix(eight(x))
@@ -110,7 +126,8 @@ impl Callee {
                 let before = self.exchange.call(self.first_slot + slot as u32, x)?;
                 self.slots[slot].replace(x).is_none_or(|expected| expected == before)
             }
-            _ => self.ask.call(self.back, x)? == answer(x).wrapping_add(1),
+            7 => self.ask.call(self.back, x)? == answer(x).wrapping_add(1),
+            _ => self.ask.call(self.across.pointer(), x)? == answer(x).wrapping_add(1),
         })
     }
 }

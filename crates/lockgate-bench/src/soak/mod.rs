@@ -1,8 +1,8 @@
 //! `soak.*`: a very large number of calls, from several threads, with signals and crashes among them; every answer is checked.
 //!
-//! Each thread has a domain of its own, and shares another with all threads. It calls both in turn, under every preset; timer signals
-//! interrupt it all the time. After 10,000 calls it crashes its own domain, in one of several ways, and takes a
-//! pristine one from the pool. What the process holds is compared between two moments when no thread is left: after the
+//! Each thread has a domain of its own, and shares another with all threads. It calls both in turn, under every preset, and they call
+//! each other; timer signals interrupt it all the time. After 10,000 calls it crashes its own domain, in one of several ways, by a call
+//! of its own or of the shared domain, and takes a pristine one from the pool. What the process holds is compared between two moments when no thread is left: after the
 //! first of ten phases, which warms up, and after the last.
 
 mod callee;
@@ -14,7 +14,7 @@ use crate::{Metric, Options, Report, objects, progress};
 use anyhow::{Context as _, ensure};
 use callee::{CRASHES, Callee, Nested, Random};
 use indicatif::ProgressBar;
-use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
+use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Pointer, Pool};
 use lockgate_corpus::Corpus;
 use resources::Resources;
 use std::sync::Barrier;
@@ -110,30 +110,44 @@ impl Soak {
         let mut random = Random::new(phase * THREADS + number);
         let back = self.shared.callback(HostFunction::from(callee::answer as callee::Answer));
         let back = back.context("no callback is free")?;
-        let mut shared = callees(&self.shared, back.pointer(), number)?;
         for life in 0..lives {
-            self.life(&mut shared, &mut random, number + life)?;
+            self.life(back.pointer(), &mut random, number, life)?;
             self.bar.inc(1);
         }
         Ok(())
     }
 
     /// One domain from pristine to crashed, and as many calls of the `shared` one.
-    fn life(&self, shared: &mut [Callee], random: &mut Random, number: u64) -> anyhow::Result<()> {
+    fn life(&self, back: Pointer<u8>, random: &mut Random, thread: u64, life: u64) -> anyhow::Result<()> {
         let domain = self.pool.take()?;
         let (_nested, function) = Nested::new(&domain)?;
-        let back = domain.callback(function).context("no callback is free")?;
-        let mut own = callees(&domain, back.pointer(), 0)?;
+        let own_back = domain.callback(function).context("no callback is free")?;
+        let mut shared = callees(&self.shared, &domain, back, thread)?;
+        let mut own = callees(&domain, &self.shared, own_back.pointer(), 0)?;
         let mut wrong = 0;
         for _ in 0..LIFE / 2 {
             let preset = random.below(PRESETS.len() as u64) as usize;
             wrong += u64::from(!own[preset].call(random)?);
             wrong += u64::from(!shared[preset].call(random)?);
         }
+        let number = (thread + life) as usize;
+        let (how, kind) = &CRASHES[number % CRASHES.len()];
+        let crash = |on_failure| {
+            let preset = PRESETS[number % PRESETS.len()];
+            let crash = self.shared.function_pointer(&domain, "crash", preset.policy, on_failure)?;
+            anyhow::Ok(shared[number % shared.len()].ask_in_vain(&crash, u64::from(*how)))
+        };
+        let end = match number / CRASHES.len() % 3 {
+            0 => domain.bind::<extern "C" fn(u32) -> u64>("crash")?.call(*how),
+            1 => crash(OnFailure::Propagate)?,
+            _ => {
+                // The shared domain goes on, and adds one to what it gets.
+                wrong += u64::from(crash(OnFailure::Return(u64::MAX))?.ok() != Some(0));
+                self.corruptions.fetch_add(wrong, Ordering::Relaxed);
+                return Ok(());
+            }
+        };
         self.corruptions.fetch_add(wrong, Ordering::Relaxed);
-
-        let (how, kind) = &CRASHES[number as usize % CRASHES.len()];
-        let end = domain.bind::<extern "C" fn(u32)>("crash")?.call(*how);
         let fault = end.as_ref().err().and_then(|error| error.fault());
         ensure!(
             fault.is_some_and(|fault| fault.kind() == *kind),
@@ -143,8 +157,8 @@ impl Soak {
     }
 }
 
-/// The procedures of `domain`, once for each preset; `user` tells apart those who use one domain at the same time.
-fn callees(domain: &Domain, back: Pointer<u8>, user: u64) -> anyhow::Result<Vec<Callee>> {
+/// The procedures of `domain`, once for each preset, which can call `other`; `user` tells apart those who use one domain at the same time.
+fn callees(domain: &Domain, other: &Domain, back: Pointer<u8>, user: u64) -> anyhow::Result<Vec<Callee>> {
     let presets = PRESETS.iter().zip(user * PRESETS.len() as u64..);
-    presets.map(|(preset, user)| Callee::bind(domain, *preset, back, user as u32)).collect()
+    presets.map(|(preset, user)| Callee::bind(domain, other, *preset, back, user as u32)).collect()
 }

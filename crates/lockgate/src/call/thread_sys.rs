@@ -1,6 +1,7 @@
 //! The runtime's side of a host thread: its block, records, slot table and alternate stack.
 use super::layout::{
-    BindingHeader, ENTRY, EntryRecord, GATE, GateRecord, LIMITED_ENTRY, RECORD, Record, ThreadBlock,
+    BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, RECORD, Record,
+    ThreadBlock,
 };
 use crate::binding::Info;
 use crate::debug::Entered;
@@ -13,6 +14,7 @@ use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
+use std::collections::HashSet;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -557,6 +559,33 @@ pub(crate) fn calls_in(base: u64) -> usize {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let inside = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE == base;
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
+}
+
+/// Entries of gates that threads are in, or `None` while one runs the code of the domain at `base`: it may be about to show
+/// an entry that it has already read from the domain's tables.
+pub(crate) fn gate_entries(base: u64) -> Option<HashSet<*const GateEntry>> {
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let mut found = HashSet::new();
+    for thread in threads.iter() {
+        // SAFETY: the thread, its block and its records live; aligned words.
+        unsafe {
+            let first = thread.records.start().cast::<Record>();
+            let top = ptr::read_volatile(&raw const (*thread.block).top);
+            let count = (top as usize).saturating_sub(first as usize) / RECORD as usize;
+            for index in 1..=count.min(thread.records.size() / RECORD as usize - 1) {
+                let record = first.byte_add(index * RECORD as usize);
+                if ptr::read_volatile(&raw const (*record).kind) == GATE {
+                    found.insert(ptr::read_volatile(&raw const (*record.cast::<GateRecord>()).entry));
+                } else if index == count {
+                    let control = ptr::read_volatile(&raw const (*record.cast::<EntryRecord>()).control);
+                    if control - control % window::STRIDE == base {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+    Some(found)
 }
 
 /// When the first of the calling thread's time limits ends, and whose it is.

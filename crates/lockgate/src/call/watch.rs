@@ -1,8 +1,8 @@
 //! Time limits, kills, stops and processor time: a watcher that reads each thread's records from time to time, so that calls pay
 //! nothing.
 //!
-//! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, and while
-//! a call is being stopped. An entry under a limit shows its sequence number and limit in its record; one that shows the same
+//! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, while
+//! a call is being stopped, and while functions that were taken from a domain may be in use. An entry under a limit shows its sequence number and limit in its record; one that shows the same
 //! number for longer than its limit is nudged with a signal until it has ended.
 use super::meter::{Meter, Samples};
 use super::signals_sys;
@@ -24,6 +24,7 @@ static INTERESTED: Mutex<Interested> = Mutex::new(Interested {
     stopping: 0,
     meters: Vec::new(),
     killed: Vec::new(),
+    leftovers: false,
     sentences: 0,
     started: false,
 });
@@ -40,6 +41,8 @@ struct Interested {
     meters: Vec<Arc<Meter>>,
     /// What threads must leave, and may still be in.
     killed: Vec<Condemned>,
+    /// Functions that were taken from domains wait until no thread can hold them.
+    leftovers: bool,
     /// Number of the last sentence: a thread that has looked since, outside proxies, has not slipped through.
     sentences: u64,
     started: bool,
@@ -56,7 +59,8 @@ impl Interested {
     }
 
     fn is_idle(&self) -> bool {
-        self.limited == 0 && self.stopping == 0 && self.meters.is_empty() && self.killed.is_empty()
+        let nothing = self.limited == 0 && self.stopping == 0 && !self.leftovers;
+        nothing && self.meters.is_empty() && self.killed.is_empty()
     }
 }
 
@@ -167,6 +171,14 @@ pub(crate) fn tell_of_stop(header: usize) {
     tell(|number| Condemned::Binding(header, number));
 }
 
+/// Functions wait to be let go of: the watcher tries again and again.
+pub(crate) fn tell_of_leftovers() {
+    let mut interested = interested();
+    interested.leftovers = true;
+    // Without a watcher they wait for the domain's end.
+    let _ = interested.wake();
+}
+
 fn tell(condemned: impl FnOnce(u64) -> Condemned) {
     let mut interested = interested();
     interested.sentences += 1;
@@ -198,6 +210,7 @@ fn watch() {
             samples.forget();
             interested = WAKE.wait(interested).unwrap_or_else(|e| e.into_inner());
         }
+        let leftovers = std::mem::take(&mut interested.leftovers);
         let (killed, meters) = (interested.killed.clone(), interested.meters.clone());
         drop(interested);
         let found = look(&killed, &meters, &mut samples);
@@ -207,6 +220,9 @@ fn watch() {
             interested.killed.retain(|one| found.inhabited.contains(one) || !killed.contains(one));
             drop(interested);
             domain::bury();
+        }
+        if leftovers && !domain::release_leftovers() {
+            self::interested().leftovers = true;
         }
         for meter in meters.iter().filter(|meter| meter.ends()) {
             domain::end_for_cpu_time(meter.id);

@@ -1,3 +1,7 @@
+//! What domains let go of later, when no thread can hold it any more.
+//!
+//! Functions that were taken from a domain, one by one: a thread may be using one, or be about to.
+//!
 //! Domains that were closed: they let go of the domains that they call when nobody is inside any more.
 //!
 //! Two domains that call each other keep each other alive: each one's tables hold bindings of the other. A thread
@@ -6,10 +10,40 @@
 use super::core::Core;
 use crate::call::thread_sys::calls_in;
 use crate::call::watch;
-use std::sync::{Arc, Mutex};
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// Closed domains that threads may still be in.
 static CLOSED: Mutex<Vec<Arc<Core>>> = Mutex::new(Vec::new());
+
+/// Domains from which functions were taken that threads may hold.
+static WAITING: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+
+/// Lets go of functions that were taken from the tables of `core`, now or as soon as no thread can hold them.
+pub(crate) fn release_functions(core: &Arc<Core>) {
+    if !core.gates().release(core.base()) {
+        let mut waiting = waiting();
+        if !waiting.iter().any(|one| ptr::eq(one.as_ptr(), Arc::as_ptr(core))) {
+            waiting.push(Arc::downgrade(core));
+        }
+        drop(waiting);
+        watch::tell_of_leftovers();
+    }
+}
+
+/// Tries again to let go of functions; true if none is left.
+pub(crate) fn release_leftovers() -> bool {
+    let before = std::mem::take(&mut *waiting());
+    let is_held = |core: &Weak<Core>| core.upgrade().is_some_and(|core| !core.gates().release(core.base()));
+    let mut after: Vec<_> = before.into_iter().filter(is_held).collect();
+    let mut waiting = waiting();
+    waiting.append(&mut after);
+    waiting.is_empty()
+}
+
+fn waiting() -> MutexGuard<'static, Vec<Weak<Core>>> {
+    WAITING.lock().unwrap_or_else(|e| e.into_inner())
+}
 
 /// Ends all calls in `core`, refuses new ones, and lets go of what it calls as soon as nobody is inside.
 pub(crate) fn close(core: &Arc<Core>) {

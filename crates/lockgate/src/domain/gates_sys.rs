@@ -2,6 +2,7 @@
 use super::core::Core;
 use crate::binding::Binding;
 use crate::call::layout::{GateEntry, Gates};
+use crate::call::thread_sys;
 use crate::callback::HostFunction;
 use crate::error::CallError;
 use lockgate_abi::gate;
@@ -33,8 +34,8 @@ pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Result<(), CallError> + Se
 
 /// Functions that one domain may call.
 ///
-/// Entries never change: a thread in a gate may hold one at any moment. Tables change by one store of a pointer, and
-/// entries live as long as the domain.
+/// Entries never change: a thread in a gate may hold one at any moment. Tables change by one store of a pointer, and an
+/// entry that none leads to any more lives until no thread can hold it ([`GateTables::release`]).
 pub(crate) struct GateTables {
     gates: Box<Gates>,
     /// By slot of the gate table.
@@ -48,19 +49,46 @@ pub(crate) struct GateTables {
     kept: Mutex<Entries>,
 }
 
-/// Every entry that the tables have had.
+/// Entries that tables lead to, or threads may hold.
 #[derive(Default)]
 struct Entries {
     by_contents: HashMap<GateEntry, Kept>,
     /// No more are taken.
     closed: bool,
+    /// How many are in no place of a table.
+    retired: usize,
+    /// Threads that read a table before the last of them was retired have shown their records since, or run the domain's code.
+    fenced: bool,
+}
+
+impl Entries {
+    /// An entry has left a place of a table. True if that was the last one of a binding.
+    fn leave(&mut self, entry: *const GateEntry) -> bool {
+        // SAFETY: what was in a table is alive as long as the lock of the entries is held.
+        if let Some(kept) = self.by_contents.get_mut(unsafe { &*entry })
+            && ptr::eq(&raw const *kept.entry, entry)
+        {
+            kept.places -= 1;
+            if kept.places == 0 {
+                self.retired += 1;
+                self.fenced = false;
+                return matches!(kept.gate, Gate::Binding(_));
+            }
+        }
+        false
+    }
 }
 
 /// An entry, and what keeps its function alive.
 struct Kept {
     entry: Box<GateEntry>,
-    _gate: Gate,
+    gate: Gate,
+    /// Places of tables that lead to it.
+    places: usize,
 }
+
+/// Retired host functions that may wait for more of them, so that one look at all threads serves many.
+const PATIENCE: usize = 32;
 
 // SAFETY: the raw pointers lead to the tables and entries of this very struct, which outlive their users.
 unsafe impl Send for GateTables {}
@@ -120,11 +148,15 @@ impl GateTables {
 
     /// Calls of import `slot` go to `new`, if they go to `old` now.
     pub fn replace_import(&self, slot: u16, old: &Gate, new: Gate) {
-        let now = self.imports[usize::from(slot)].load(Ordering::Acquire);
         let old = old.entry();
-        // SAFETY: entries live as long as the tables.
-        let (function, context) = unsafe { ((*now).function, (*now).context) };
-        if (function, context) == (old.function, old.context) {
+        let is_old = {
+            let _kept = self.kept();
+            let now = self.imports[usize::from(slot)].load(Ordering::Acquire);
+            // SAFETY: what a table leads to is alive as long as the lock is held.
+            let (function, context) = unsafe { ((*now).function, (*now).context) };
+            (function, context) == (old.function, old.context)
+        };
+        if is_old {
             self.set_import(slot, new);
         }
     }
@@ -132,7 +164,7 @@ impl GateTables {
     /// Takes all functions away. Threads inside may still use what was there, until [`forget`](GateTables::forget).
     pub fn clear(&self) {
         let none = ptr::from_ref(GateEntry::none()).cast_mut();
-        let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+        let mut kept = self.kept();
         kept.closed = true;
         for entry in self.imports.iter().chain(self.callbacks.get().into_iter().flatten()) {
             entry.store(none, Ordering::SeqCst);
@@ -143,7 +175,10 @@ impl GateTables {
 
     /// Lets go of all functions, after [`clear`](GateTables::clear). Nobody who was inside then may be inside still.
     pub fn forget(&self) {
-        let kept = std::mem::take(&mut self.kept.lock().unwrap_or_else(|e| e.into_inner()).by_contents);
+        let mut entries = self.kept();
+        let kept = std::mem::take(&mut entries.by_contents);
+        entries.retired = 0;
+        drop(entries);
         drop(kept); // may end other domains
     }
 
@@ -173,12 +208,38 @@ impl GateTables {
         table
     }
 
-    /// Takes a callback's function away: a later call through the old pointer ends that call of the domain.
-    pub fn remove_callback(&self, number: u64) {
-        if let Some(table) = self.callbacks.get() {
-            table[number as usize].store(ptr::from_ref(GateEntry::none()).cast_mut(), Ordering::Release);
-            self.free().push(number);
+    /// Takes a callback's function away: a later call through the old pointer ends that call of the domain. True if it is
+    /// time for [`release`](GateTables::release).
+    pub fn remove_callback(&self, number: u64) -> bool {
+        let Some(table) = self.callbacks.get() else { return false };
+        let mut kept = self.kept();
+        let none = ptr::from_ref(GateEntry::none()).cast_mut();
+        let was_binding = kept.leave(table[number as usize].swap(none, Ordering::SeqCst));
+        self.free().push(number);
+        // A binding holds a domain.
+        was_binding || kept.retired >= PATIENCE
+    }
+
+    /// Lets go of entries that no table leads to and no thread can hold, in the domain at `base`; true if none is left.
+    pub fn release(&self, base: u64) -> bool {
+        let mut kept = self.kept();
+        if kept.retired == 0 {
+            return true;
         }
+        if !kept.fenced {
+            barrier();
+            kept.fenced = true;
+        }
+        let Some(held) = thread_sys::gate_entries(base) else { return false };
+        let gone: Vec<_> = kept
+            .by_contents
+            .extract_if(|_, kept| kept.places == 0 && !held.contains(&(&raw const *kept.entry)))
+            .collect();
+        kept.retired -= gone.len();
+        let is_done = kept.retired == 0;
+        drop(kept);
+        drop(gone); // may end other domains
+        is_done
     }
 
     /// Lets go of what only removed callbacks led to. Nobody may run in the domain.
@@ -188,19 +249,29 @@ impl GateTables {
             self.imports.iter_mut().chain(callbacks).map(|entry| *entry.get_mut()).collect();
         let kept = self.kept.get_mut().unwrap_or_else(|e| e.into_inner());
         kept.by_contents.retain(|_, kept| used.contains(&(&raw mut *kept.entry)));
+        kept.retired = 0;
     }
 
     /// Puts the one entry with these contents, which lives as long as the domain, in a place of a table. In closed
     /// tables nothing changes.
     fn keep(&self, entry: GateEntry, gate: Gate, place: &AtomicPtr<GateEntry>) -> *const GateEntry {
-        let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
-        if kept.closed {
+        let mut entries = self.kept();
+        if entries.closed {
             return GateEntry::none();
         }
-        let new = || Kept { entry: Box::new(entry), _gate: gate };
-        let entry = &raw const *kept.by_contents.entry(entry).or_insert_with(new).entry;
-        place.store(entry.cast_mut(), Ordering::Release);
+        // One that is known and in no place is not retired any more; a new one was not.
+        let known = entries.by_contents.get(&entry).is_some_and(|kept| kept.places == 0);
+        entries.retired -= usize::from(known);
+        let new = || Kept { entry: Box::new(entry), gate, places: 0 };
+        let kept = entries.by_contents.entry(entry).or_insert_with(new);
+        kept.places += 1;
+        let entry = &raw const *kept.entry;
+        entries.leave(place.swap(entry.cast_mut(), Ordering::SeqCst));
         entry
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Entries> {
+        self.kept.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<u64>> {

@@ -257,6 +257,8 @@ impl Entry {
                     });
                     let old = Gate::Host(function.clone());
                     client.gates().replace_import(*slot, &old, Gate::Host(refuse));
+                    drop(old);
+                    crate::domain::release_functions(&client);
                 }
             }
         }

@@ -105,6 +105,7 @@ impl State {
                 match client.as_ref().and_then(|(core, slot)| Some((core.upgrade()?, *slot))) {
                     Some((core, slot)) => {
                         core.gates().replace_import(slot, &Gate::Binding(before), Gate::Binding(after));
+                        crate::domain::release_functions(&core);
                     }
                     None => before.hand_on(after),
                 }

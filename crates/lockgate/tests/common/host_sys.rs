@@ -411,6 +411,17 @@ pub fn with_x87_control(control: u16, work: impl FnOnce()) {
     }
 }
 
+/// Runs `work` under another MXCSR.
+pub fn with_mxcsr(control: u32, work: impl FnOnce()) {
+    let mut own = 0_u32;
+    // SAFETY: `work` computes nothing with floating point; the word is restored.
+    unsafe {
+        core::arch::asm!("stmxcsr [{o}]", "ldmxcsr [{c}]", o = in(reg) &mut own, c = in(reg) &control);
+        work();
+        core::arch::asm!("ldmxcsr [{o}]", o = in(reg) &own);
+    }
+}
+
 /// Gives this thread the control words of a new one.
 pub fn reset_cpu_state() {
     let mxcsr = 0x1f80_u32;
