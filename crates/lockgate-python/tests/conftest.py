@@ -1,6 +1,8 @@
 """Modules for the tests: built from `guests/` once for each session, with the `lockgate` program of this tree."""
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,7 +38,10 @@ class Builder:
         """The module of `guests/<name>.c`; with other flags than `-g -O1`, another one."""
         module = self.folder / f"{name}{''.join(flags)}.lg"
         if not module.exists():
-            command = [program(), "cc", *(flags or ("-g", "-O1")), "-shared", "-o", module, HERE / "guests" / f"{name}.c"]
+            source = HERE / "guests" / f"{name}.c"
+            own = re.findall(r"^// flags: (.*)$", source.read_text(), re.MULTILINE)
+            given = [*(flags or ("-g", "-O1")), *shlex.split(" ".join(own))]
+            command = [program(), "cc", *given, "-shared", "-o", module, source]
             done = subprocess.run(command, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
         return module

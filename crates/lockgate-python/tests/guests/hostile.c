@@ -45,4 +45,4 @@ int use_borrowed(void) { return *lent; }
 
 // Memory that it shares with the host.
 void wait_for(volatile int32_t *flag) { while (!*flag) {} }
-void scribble(uint8_t *p, size_t n) { memset(p, 0xff, n); }
+void scribble(volatile uint8_t *p, size_t n) { while (n--) *p++ = 0xff; }

@@ -1,4 +1,6 @@
 // A module that calls the host by name.
+// flags: --gate 'long host_add(long, long)'
+// flags: --gate 'double host_scale(const double *, unsigned long)'
 #include <stdint.h>
 
 int64_t host_add(int64_t a, int64_t b);
