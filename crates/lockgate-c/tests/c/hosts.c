@@ -72,6 +72,11 @@ static int with_own_handler(void) {
     crash = POINTER(void (*)(int *), bind(domain, "crash"));
     crash(NULL);
     FAILED(LG_E_FAULT);
+    /* One that is installed past the library goes behind it again. */
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    STATUS(LG_OK, lg_claim_signals());
+    crash(NULL);
+    FAILED(LG_E_FAULT);
     volatile int rounds = 0;
     if (sigsetjmp(own_fault, 1) == 0) {
         rounds = rounds + 1;
