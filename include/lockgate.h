@@ -510,6 +510,11 @@ lg_status lg_memory_free(lg_domain *domain, void *at);
 lg_status lg_memory_read(lg_domain *domain, void *to, const void *from, size_t size);
 lg_status lg_memory_write(lg_domain *domain, void *to, const void *from, size_t size);
 
+/* The same, either way, by whole addresses: the caller has made sure that the domain's side lies within its window (lg_domain_base), and that the
+ * domain is alive. Returns how many bytes could not be copied; lg_memory_read() and _write() then say why, or succeed after all. No handle, no
+ * lock, no look into a table, no last error: for stubs. */
+size_t lg_memory_copy(void *to, const void *from, size_t size);
+
 /* Copies a string of less than `size` bytes, with its zero; its length goes to `length`, which may be NULL.
  * LG_E_UNTERMINATED if it is longer, LG_E_INACCESSIBLE if it runs out of the domain's memory. */
 lg_status lg_memory_read_string(lg_domain *domain, char *to, size_t size, const void *from, size_t *length);
