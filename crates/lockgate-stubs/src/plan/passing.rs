@@ -72,7 +72,10 @@ impl Planner<'_> {
         if notes.null {
             return Ok(Passing::Null);
         }
-        if notes.data {
+        // Beside a callback, an untyped pointer that nothing is said of is the callback's.
+        let bare = notes == &Notes::default() && to.shape == Shape::Void;
+        let beside = || siblings.iter().any(|s| matches!(s.kind.shape, Shape::Function(_)) && s.notes.dispose.is_none());
+        if notes.data || bare && beside() {
             return Ok(Passing::Data { shown: notes.shown.clone() });
         }
         if notes.inside {
