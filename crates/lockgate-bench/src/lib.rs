@@ -8,6 +8,7 @@ pub mod calls;
 pub mod create;
 pub mod ipc;
 pub mod overhead;
+pub mod python;
 pub mod rewrite;
 pub mod soak;
 pub mod verify;

@@ -90,6 +90,11 @@ static void limits(void) {
     NOTHING(LG_E_ARGUMENT, lg_domain_refused_syscalls(domain, NULL, 1));
 }
 
+static void broken(void) {
+    NOTHING(LG_E_START, lg_domain_new(open_module("start.lg"), NULL));
+    CHECK(lg_last_fault() && strcmp(lg_last_fault()->function, "begin") == 0);
+}
+
 static void names_and_seals(void) {
     WITH(domain, lg_options_name(options, "codec"));
     CHECK(strcmp(lg_domain_name(domain), "codec") == 0);
@@ -222,6 +227,7 @@ static void programs(void) {
 int main(void) {
     module = open_module("guest.lg");
     limits();
+    broken();
     names_and_seals();
     granted();
     lives();
