@@ -4,7 +4,7 @@ use crate::call::{self, stubs};
 use crate::domain::{Core, Domain, Gate};
 use crate::function::FunctionType;
 use crate::memory::{Argument, Pointer, Returned};
-use crate::signature::{Place, Plan, Register, Signature};
+use crate::signature::{Place, Plan, Register, Signature, Type};
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,6 +42,27 @@ impl HostFunction {
     /// A panic in it becomes the error of the domain's call: [`CallError::Panic`](crate::CallError::Panic).
     pub fn new<M, F: HostClosure<M>>(closure: F) -> HostFunction {
         closure.into_host_function()
+    }
+
+    /// A C function at an address; without a signature it gets all argument registers, and may use all result registers.
+    ///
+    /// # Errors
+    /// Why the signature cannot be called.
+    pub(crate) fn of_pointer(function: usize, signature: Option<&Signature>) -> Result<HostFunction, String> {
+        match signature {
+            Some(signature) => {
+                Plan::new(signature)?;
+                Ok(HostFunction::make(function, signature.clone(), None))
+            }
+            None => Ok(HostFunction {
+                function,
+                captured: None,
+                context: 0,
+                stack_words: 0,
+                results: RESULT_RAX | RESULT_RDX | RESULT_XMM0 | RESULT_XMM1,
+                signature: Signature { name: String::new(), result: Type::Void, parameters: Vec::new() },
+            }),
+        }
     }
 
     /// The signature, without a name.

@@ -1,4 +1,4 @@
 //! The machine and the process: what domains need of them, checked once.
 mod process_sys;
 
-pub(crate) use process_sys::{components, forked, prepare};
+pub(crate) use process_sys::{components, forked, is_privileged, prepare};
