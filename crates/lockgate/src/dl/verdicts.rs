@@ -92,13 +92,14 @@ fn verdicts() -> MutexGuard<'static, Verdicts> {
 /// # Errors
 /// [`DlError`]: it cannot be read, is no module, or was refused.
 pub(super) fn module(path: &Path, key: &FileKey) -> Result<(Arc<Module>, Hash), DlError> {
-    if let Some(known) = verdicts().by_file(key) {
+    let known = verdicts().by_file(key);
+    if let Some(known) = known {
         return Ok(known);
     }
     let (bytes, key) = read(path).map_err(|source| file_error(path, source))?;
     let hash = *blake3::hash(&bytes).as_bytes();
-    if let Some(module) = verdicts().by_hash(&hash) {
-        verdicts().remember(key, hash);
+    let known = verdicts().with_file(key, &hash);
+    if let Some(module) = known {
         return Ok((module, hash));
     }
     if is_ordinary_library(&bytes) {
@@ -110,6 +111,7 @@ pub(super) fn module(path: &Path, key: &FileKey) -> Result<(Arc<Module>, Hash), 
     let mut verdicts = verdicts();
     verdicts.keep(hash, &module, size);
     verdicts.remember(key, hash);
+    drop(verdicts);
     Ok((module, hash))
 }
 
@@ -137,6 +139,13 @@ impl Verdicts {
     fn by_file(&mut self, key: &FileKey) -> Option<(Arc<Module>, Hash)> {
         let hash = *self.files.get(key)?;
         Some((self.by_hash(&hash)?, hash))
+    }
+
+    /// The module with these bytes, which the file has now.
+    fn with_file(&mut self, key: Option<FileKey>, hash: &Hash) -> Option<Arc<Module>> {
+        let module = self.by_hash(hash)?;
+        self.remember(key, *hash);
+        Some(module)
     }
 
     fn by_hash(&mut self, hash: &Hash) -> Option<Arc<Module>> {
