@@ -12,7 +12,8 @@ fail() {
 missing() {
     while read -r thing package; do
         case $thing in
-            /*) [ -e "$thing" ] || echo "$package" ;;
+            # Unquoted: a pattern stands for its first match.
+            /*) set -- $thing && [ -e "$1" ] || echo "$package" ;;
             *) command -v "$thing" >/dev/null 2>&1 || echo "$package" ;;
         esac
     done <<-END | sort -u | tr '\n' ' '
@@ -26,6 +27,7 @@ missing() {
 	/usr/include/x86_64-linux-musl/stdio.h musl-dev
 	/usr/lib/x86_64-linux-musl/libc.a musl-dev
 	musl-gcc musl-tools
+	/usr/lib/x86_64-linux-gnu/libclang-[0-9]*.so* libclang1
 	END
 }
 

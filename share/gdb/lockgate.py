@@ -35,7 +35,7 @@ FRAME_RETURN = 56
 # crates/lockgate/src/call/stubs.rs: mov $0,%r11d; jmp *%fs:block+GATE_SYSCALL
 STUB = struct.Struct("<6x4xi")
 # crates/lockgate/src/call/code_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
-THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63", re.DOTALL)
+THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63|\x64\xc7\x04\x25.{4}\0\0\0\0\x0f\x1f\x40\0", re.DOTALL)
 THUNK_SIZE = 16
 # How far up the control stack a return address is looked for, bytes.
 SEARCH = 64 << 10

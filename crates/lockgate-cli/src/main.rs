@@ -37,6 +37,8 @@ enum Command {
     Verify(cmd::verify::Args),
     /// Show a module's exports, imports, report, notes and annotated disassembly
     Inspect(cmd::inspect::Args),
+    /// Make a client library whose functions run in a domain from a C header
+    Stubs(cmd::stubs::Args),
     /// Run a whole program inside a domain
     Run(cmd::run::Args),
     /// Call one exported function of a module
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Rewrite(args) => cmd::rewrite::main(args),
         Command::Verify(args) => cmd::verify::main(args),
         Command::Inspect(args) => cmd::inspect::main(args),
+        Command::Stubs(args) => cmd::stubs::main(args),
         Command::Run(args) => cmd::run::main(args),
         Command::Call(args) => cmd::call::main(args),
         Command::Bench(args) => cmd::bench::main(args),

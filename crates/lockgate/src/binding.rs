@@ -1,11 +1,16 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
 mod admission_sys;
+mod frame;
 mod front_sys;
 mod invoke_sys;
+mod pointers;
 
 pub(crate) use admission_sys::Admissions;
+pub use frame::Frame;
 use front_sys::Header;
 pub(crate) use front_sys::{BarePointer, Front, living, lockgate_report_failure};
+pub(crate) use invoke_sys::Registers;
+pub use pointers::take_call_error;
 
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
@@ -16,7 +21,8 @@ use crate::domain::Core;
 use crate::error::{BindError, CallError};
 use crate::policy::Policy;
 use crate::registry::Row;
-use crate::signature::{self, Place, Plan, PrototypeError, Register, Signature, Type};
+use crate::signature::{self, Plan, PrototypeError, Signature, Type};
+use crate::workers::{self, AsyncCall, Submission};
 use lockgate_abi::window;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -49,6 +55,8 @@ pub(crate) struct Info {
     stopped: AtomicBool,
     /// What takes the calls of this binding since its domain was restarted.
     successor: OnceLock<Arc<Binding>>,
+    /// Somebody has a bare pointer to it.
+    lent: AtomicBool,
 }
 
 /// What a binding is made of, beside its domain.
@@ -257,7 +265,8 @@ impl Binding {
     }
 
     fn make(core: &Arc<Core>, parts: Parts) -> std::io::Result<Binding> {
-        let Parts { address, signature, plan, caller, policy, on_failure, row, limit, generic, pointer } = parts;
+        let Parts { address, signature, plan, caller, policy, on_failure, row, limit, generic, pointer } =
+            parts;
         let callee = Facts::of(core.module().report());
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
         let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
@@ -281,6 +290,7 @@ impl Binding {
             closed: OnceLock::new(),
             stopped: AtomicBool::new(false),
             successor: OnceLock::new(),
+            lent: AtomicBool::new(false),
         });
         let slot = core.id() * SLOT_SIZE;
         let header = BindingHeader {
@@ -343,6 +353,12 @@ impl Binding {
         self.thunk.code()
     }
 
+    /// The same for callers that find out about errors by [`take_call_error`], who may be anybody.
+    pub fn lend(self: &Arc<Self>) -> *const () {
+        pointers::add(self);
+        self.thunk.clearing()
+    }
+
     /// From now on calls return an error at once; those in progress go on. The first reason stays.
     pub fn close(&self, why: Closed) {
         let _ = self.info.closed.set(why);
@@ -380,6 +396,7 @@ impl Binding {
 impl Drop for Binding {
     fn drop(&mut self) {
         self.info.core.admissions().remove(&self.header);
+        pointers::remove(self);
     }
 }
 
@@ -443,6 +460,12 @@ impl Dynamic {
         self.binding.signature()
     }
 
+    /// The function as a C function pointer with the bound signature. A call through it that does not return normally
+    /// returns anything; only [`take_call_error`] tells. It may be called as long as this function, or a clone of it, lives.
+    pub fn as_ptr(&self) -> *const () {
+        self.binding.lend()
+    }
+
     /// What is enforced: the union of what the caller and the domain asked for.
     pub fn policy(&self) -> Policy {
         self.binding.info().policy
@@ -465,9 +488,7 @@ impl Dynamic {
                 "{signature} takes {wanted} arguments, {given} were given"
             )));
         }
-        let plan = &self.binding.info().plan;
-        let mut registers = invoke_sys::Registers::default();
-        let mut stack = vec![0_u64; plan.stack_words as usize];
+        let mut frame = Frame::new(self.plan());
         for (number, (value, kind)) in arguments.iter().zip(&signature.parameters).enumerate() {
             let words = words(value, kind).ok_or_else(|| {
                 CallError::Arguments(format!(
@@ -475,41 +496,44 @@ impl Dynamic {
                     number + 1
                 ))
             })?;
-            match &plan.parameters[number] {
-                Place::Registers(places) => {
-                    for (place, word) in places.iter().zip(words) {
-                        match place {
-                            Register::Integer(n) => registers.integers[usize::from(*n)] = word,
-                            Register::Vector(n) => registers.vectors[usize::from(*n)] = word,
-                        }
-                    }
-                }
-                Place::Stack(at) => stack[*at as usize..*at as usize + words.len()].copy_from_slice(&words),
-                Place::Memory => unreachable!("parameters are never returned"),
-            }
+            frame.set(&self.plan().parameters[number], &words);
         }
-        let mut memory = vec![0_u64; (plan.result_size as usize).div_ceil(8)];
-        if plan.result == Place::Memory {
-            registers.integers[0] = memory.as_mut_ptr() as u64;
-        }
-        let results = self.binding.invoke_all(&mut registers, &stack)?;
-        let words = match &plan.result {
-            Place::Registers(places) => places
-                .iter()
-                .map(|place| match place {
-                    Register::Integer(n) => results.integers[usize::from(*n)],
-                    Register::Vector(n) => results.vectors[usize::from(*n)],
-                })
-                .collect(),
-            _ => memory,
-        };
-        Ok(value(&words, &signature.result))
+        self.call_frame(&mut frame)?;
+        Ok(value(&frame.result(self.plan()), &signature.result))
+    }
+
+    /// Where arguments and the result travel: the places of a [`Frame`].
+    pub fn plan(&self) -> &Plan {
+        &self.binding.info().plan
+    }
+
+    /// Calls the function with arguments that are laid out already, for bindings of other languages: nothing is converted
+    /// or allocated. The frame has the results then, and can be used again.
+    ///
+    /// # Errors
+    /// What happened in the domain.
+    pub fn call_frame(&self, frame: &mut Frame) -> Result<(), CallError> {
+        frame.invoke(&self.binding)
+    }
+
+    /// Has one of `to`'s workers call the function; with a deadline: [`Workers::within`](crate::Workers::within).
+    ///
+    /// # Errors
+    /// [`CallError::QueueFull`]. How the call itself ends, its handle tells.
+    pub fn call_async<'a>(
+        &self,
+        to: impl Into<Submission<'a>>,
+        arguments: Vec<Value>,
+    ) -> Result<AsyncCall<Value>, CallError> {
+        let function = self.clone();
+        workers::spawn(self.binding.domain(), to.into(), move || function.call(&arguments))
     }
 }
 
 /// A value as eightbytes; `None` if it is not of type `kind` or does not fit.
-fn words(value: &Value, kind: &Type) -> Option<Vec<u64>> {
+pub(crate) fn words(value: &Value, kind: &Type) -> Option<Vec<u64>> {
     let word = match (value, kind) {
+        (Value::Void, Type::Void) => return Some(Vec::new()),
         (Value::Signed(n), Type::Integer { bytes, signed }) => {
             let bits = u32::from(*bytes) * 8;
             let fits = if *signed {
@@ -548,7 +572,7 @@ fn fits_unsigned(value: u64, bits: u32) -> bool {
 }
 
 /// The value of type `kind` in `words`.
-fn value(words: &[u64], kind: &Type) -> Value {
+pub(crate) fn value(words: &[u64], kind: &Type) -> Value {
     let word = words.first().copied().unwrap_or_default();
     match kind {
         Type::Void => Value::Void,

@@ -4,7 +4,7 @@ use crate::call::{self, stubs};
 use crate::domain::{Core, Domain, Gate};
 use crate::function::FunctionType;
 use crate::memory::{Argument, Pointer, Returned};
-use crate::signature::{Place, Plan, Register, Signature, Type};
+use crate::signature::{Place, Plan, PrototypeError, Register, Signature, Type};
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,25 +44,48 @@ impl HostFunction {
         closure.into_host_function()
     }
 
-    /// A C function at an address; without a signature it gets all argument registers, and may use all result registers.
+    /// A C function that gets all argument registers as they are, and may use all result registers.
+    ///
+    /// # Safety
+    /// As [`from_c`](HostFunction::from_c), for whatever is in the registers.
+    pub(crate) unsafe fn without_signature(function: *const (), user: usize) -> HostFunction {
+        HostFunction {
+            function: function as usize,
+            captured: None,
+            context: user,
+            stack_words: 0,
+            results: RESULT_RAX | RESULT_RDX | RESULT_XMM0 | RESULT_XMM1,
+            signature: Signature { name: String::new(), result: Type::Void, parameters: Vec::new() },
+        }
+    }
+
+    /// A function of C with this signature, called as it is: the quickest kind, for bindings of other languages. In it,
+    /// [`user_data`] returns `user`.
     ///
     /// # Errors
-    /// Why the signature cannot be called.
-    pub(crate) fn of_pointer(function: usize, signature: Option<&Signature>) -> Result<HostFunction, String> {
-        match signature {
-            Some(signature) => {
-                Plan::new(signature)?;
-                Ok(HostFunction::make(function, signature.clone(), None))
-            }
-            None => Ok(HostFunction {
-                function,
-                captured: None,
-                context: 0,
-                stack_words: 0,
-                results: RESULT_RAX | RESULT_RDX | RESULT_XMM0 | RESULT_XMM1,
-                signature: Signature { name: String::new(), result: Type::Void, parameters: Vec::new() },
-            }),
+    /// A structure in memory as the result: the domain would choose where it is written. What is too large for the stack.
+    ///
+    /// # Safety
+    /// `function` is a function of this signature that any thread may call for as long as any domain lives that it is given to.
+    pub unsafe fn from_c(
+        function: *const (),
+        signature: &Signature,
+        user: usize,
+    ) -> Result<HostFunction, PrototypeError> {
+        let error = |what| PrototypeError { prototype: signature.to_string(), what, at: 1 };
+        let plan = Plan::new(signature).map_err(error)?;
+        if plan.result == Place::Memory {
+            let what = "a host function cannot return a structure in memory: let it write through a pointer";
+            return Err(error(what.to_owned()));
         }
+        Ok(HostFunction {
+            function: function as usize,
+            captured: None,
+            context: user,
+            stack_words: plan.stack_words,
+            results: results(&plan),
+            signature: signature.clone(),
+        })
     }
 
     /// The signature, without a name.
@@ -74,12 +97,12 @@ impl HostFunction {
         GateEntry::host(self.function as *const (), self.context, self.stack_words, self.results)
     }
 
-    fn make(
+    pub(crate) fn make(
         function: usize,
         signature: Signature,
         captured: Option<Arc<dyn Any + Send + Sync>>,
     ) -> HostFunction {
-        let plan = Plan::new(&signature).expect("small structures only: checked when compiled");
+        let plan = Plan::new(&signature).expect("small structures only: checked when made");
         let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
         let results = results(&plan);
         HostFunction { function, captured, context, stack_words: plan.stack_words, results, signature }
@@ -115,11 +138,39 @@ pub trait HostClosure<M>: Send + Sync + 'static {
     fn into_host_function(self) -> HostFunction;
 }
 
+/// True while the calling thread runs a function that a domain called, and not a signal handler.
+fn is_called() -> bool {
+    let here = 0_u8;
+    call::thread_sys::in_living_gate(&raw const here as u64)
+}
+
+/// In a function that a domain called, what it was made with ([`HostFunction::from_c`]); `None` elsewhere.
+pub fn user_data() -> Option<usize> {
+    is_called().then(call::context)
+}
+
+/// In a function that a domain called, what `f` makes of that domain; `None` elsewhere.
+pub fn with_caller<R>(f: impl FnOnce(&Domain) -> R) -> Option<R> {
+    // SAFETY: a gate called the function that runs.
+    let domain = is_called().then(|| unsafe { caller() })?;
+    Some(f(&domain))
+}
+
+/// In a function that a domain called: ends the domain's call with [`CallError::Panic`](crate::CallError::Panic) as soon as the
+/// function returns, whatever it returns. False elsewhere.
+pub fn end_call(message: impl Into<String>) -> bool {
+    let called = is_called();
+    if called {
+        call::end_with_panic(Box::new(message.into()));
+    }
+    called
+}
+
 /// The domain that calls a closure, for the time of the call.
 ///
 /// # Safety
 /// Only in a function that a gate called.
-unsafe fn caller() -> ManuallyDrop<Domain> {
+pub(crate) unsafe fn caller() -> ManuallyDrop<Domain> {
     // SAFETY: a live entry's binding keeps its domain's core in an Arc; ManuallyDrop leaves the count alone.
     unsafe { ManuallyDrop::new(Domain::from_core(Arc::from_raw(std::ptr::from_ref::<Core>(call::caller())))) }
 }

@@ -56,6 +56,27 @@ lockgate_store_end:
     ret
     .cfi_endproc
     .size lockgate_store,.-lockgate_store
+
+    # Can the byte be written? It stays what it is, whoever else writes it.
+    .p2align 4
+    .globl lockgate_touch
+    .hidden lockgate_touch
+    .type lockgate_touch,@function
+lockgate_touch:
+    .cfi_startproc
+    mov $1,%eax
+    .globl lockgate_touch_access
+    .hidden lockgate_touch_access
+lockgate_touch_access:
+    lock orb $0,(%rdi)
+    ret
+    .globl lockgate_touch_end
+    .hidden lockgate_touch_end
+lockgate_touch_end:
+    xor %eax,%eax
+    ret
+    .cfi_endproc
+    .size lockgate_touch,.-lockgate_touch
     "#,
     options(att_syntax)
 );
@@ -74,9 +95,13 @@ unsafe extern "C" {
     pub(crate) fn lockgate_load(from: *const u32) -> Loaded;
     /// Stores an aligned word in one access, after all earlier accesses; returns 0 if it could not.
     pub(crate) fn lockgate_store(to: *mut u32, word: u32) -> u32;
+    /// Writes a byte as it is; returns 0 if it cannot be written.
+    pub(crate) fn lockgate_touch(at: *mut c_void) -> u32;
     fn lockgate_copy_end();
     fn lockgate_load_end();
     fn lockgate_store_end();
+    fn lockgate_touch_access();
+    fn lockgate_touch_end();
 }
 
 /// Where a guarded instruction at `rip` resumes after a fault.
@@ -86,6 +111,7 @@ pub(crate) fn end_of(rip: usize) -> Option<usize> {
         (address(lockgate_copy as *const ()), address(lockgate_copy_end as *const ())),
         (address(lockgate_load as *const ()), address(lockgate_load_end as *const ())),
         (address(lockgate_store as *const ()), address(lockgate_store_end as *const ())),
+        (address(lockgate_touch_access as *const ()), address(lockgate_touch_end as *const ())),
     ]
     .into_iter()
     .find(|(start, end)| (*start..*end).contains(&rip))

@@ -271,6 +271,9 @@ pub enum CallError {
         /// What `_lg_thread_init` returned.
         status: i32,
     },
+    /// The function was dropped before anybody asked why its call failed.
+    #[error("the call failed, and its function is gone: keep functions until their errors were looked at")]
+    Gone,
     /// Arguments given at run time do not fit the signature.
     #[error("{0}")]
     Arguments(String),

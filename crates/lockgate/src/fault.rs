@@ -1,10 +1,10 @@
 //! What went wrong in a domain: raw facts at the fault, a report when somebody asks.
 use crate::binding::Info;
-use crate::debug::SourcePlace;
+use crate::debug::{Backtrace, Captured, Entered, SourcePlace};
 use crate::domain::Core;
-use crate::module::Module;
 use crate::syscall;
 use lockgate_abi::{PAGE, code, stack, window};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,8 @@ pub(crate) struct RawFault {
     pub cause: Cause,
     /// `si_addr`.
     pub address: u64,
+    /// rsp in the domain where the call began.
+    pub entry: u64,
     pub registers: Registers,
 }
 
@@ -99,7 +101,8 @@ impl Registers {
 }
 
 /// Kind of a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FaultKind {
     /// Access to memory that the domain does not have.
@@ -137,7 +140,8 @@ pub enum FaultKind {
 }
 
 /// What the faulting instruction wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// To load.
     Read,
@@ -152,30 +156,17 @@ pub enum Access {
 pub struct Fault {
     kind: FaultKind,
     reason: String,
-    domain: String,
-    entry_point: String,
-    module: Arc<Module>,
-    window: u64,
     address: Option<u64>,
     access: Option<Access>,
-    registers: Registers,
+    captured: Arc<Captured>,
 }
 
 impl Fault {
-    pub(crate) fn new(raw: RawFault, binding: &Info) -> Box<Fault> {
-        let domain = &binding.core;
-        let Judgement { kind, reason, address, access } = judge(&raw, domain);
-        Box::new(Fault {
-            kind,
-            reason,
-            domain: domain.name().to_owned(),
-            entry_point: binding.signature.name.clone(),
-            module: domain.module().clone(),
-            window: domain.base(),
-            address,
-            access,
-            registers: raw.registers,
-        })
+    /// Of a call through `binding` that has just ended, nested in `outer` calls, innermost first.
+    pub(crate) fn new(raw: RawFault, binding: &Info, outer: Vec<Entered>) -> Box<Fault> {
+        let Judgement { kind, reason, address, access } = judge(&raw, &binding.core);
+        let call = Entered::new(binding, raw.registers, raw.entry);
+        Box::new(Fault { kind, reason, address, access, captured: Arc::new(Captured { call, outer }) })
     }
 
     /// Kind.
@@ -190,17 +181,17 @@ impl Fault {
 
     /// Name of the domain.
     pub fn domain(&self) -> &str {
-        &self.domain
+        &self.captured.call.domain
     }
 
     /// Name of the module.
     pub fn module(&self) -> &str {
-        self.module.name()
+        self.captured.call.module.name()
     }
 
     /// The entry point that the host called.
     pub fn entry_point(&self) -> &str {
-        &self.entry_point
+        &self.captured.call.entry_point
     }
 
     /// Address that the instruction accessed, as an offset from the window's base. Meaningful up to the
@@ -216,22 +207,27 @@ impl Fault {
 
     /// Registers at the fault.
     pub fn registers(&self) -> &Registers {
-        &self.registers
+        &self.captured.call.registers
     }
 
     /// Image-relative address of the instruction, if it lies in the module's image.
     pub fn instruction(&self) -> Option<u64> {
-        let at = self.registers.rip.checked_sub(self.window + window::IMAGE)?;
-        (at < self.module.parsed().image_size).then_some(at)
+        self.captured.call.in_image(self.registers().rip)
     }
 
     /// Function, file and line of the instruction, from the module's symbols and debug information, which are
     /// read the first time anybody asks.
     pub fn location(&self) -> Option<SourcePlace> {
+        let call = &self.captured.call;
         // After a gate call, rip is the return address: the call is just before.
         let at = self.instruction()?;
-        let gate = self.access.is_none() && self.registers.rflags == 0;
-        Some(self.module.symbols().at(if gate { at.saturating_sub(1) } else { at }))
+        Some(call.module.symbols().at(if call.after_call() { at.saturating_sub(1) } else { at }))
+    }
+
+    /// The functions in progress when the call ended: from the fault up to the [entry point](Fault::entry_point), and on through
+    /// the domains that the call was nested in. Worked out when asked for, from copies of the stacks (docs/debugging.md).
+    pub fn backtrace(&self) -> Backtrace {
+        self.captured.backtrace()
     }
 }
 
@@ -380,20 +376,22 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
 }
 
 impl fmt::Display for Fault {
+    /// One line; with `{:#}`, the [backtrace](Fault::backtrace) follows in lines of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "domain {} ({}), called at {}: {}",
-            self.domain,
-            self.module.name(),
-            self.entry_point,
+            self.domain(),
+            self.module(),
+            self.entry_point(),
             self.reason
         )?;
         match (self.location(), self.instruction()) {
-            (Some(location), _) => write!(f, "; at {location}"),
-            (None, Some(at)) => write!(f, "; at image address {at:#x}"),
-            (None, None) => Ok(()),
+            (Some(location), _) => write!(f, "; at {location}")?,
+            (None, Some(at)) => write!(f, "; at image address {at:#x}")?,
+            (None, None) => {}
         }
+        if f.alternate() { write!(f, "\n{}", self.backtrace()) } else { Ok(()) }
     }
 }
 
@@ -404,11 +402,29 @@ impl fmt::Debug for Fault {
             .field("report", &self.to_string())
             .field("address", &self.address)
             .field("access", &self.access)
-            .field("registers", &self.registers)
+            .field("registers", self.registers())
             .finish()
     }
 }
 
 impl std::error::Error for Fault {}
+
+impl Serialize for Fault {
+    /// As `lockgate call --json` prints it; docs/debugging.md lists the fields.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Fault", 10)?;
+        fields.serialize_field("schema", &1)?;
+        fields.serialize_field("kind", &self.kind)?;
+        fields.serialize_field("reason", &self.reason)?;
+        fields.serialize_field("domain", self.domain())?;
+        fields.serialize_field("module", self.module())?;
+        fields.serialize_field("entry_point", self.entry_point())?;
+        fields.serialize_field("instruction", &self.instruction())?;
+        fields.serialize_field("address", &self.address)?;
+        fields.serialize_field("access", &self.access)?;
+        fields.serialize_field("backtrace", &self.backtrace())?;
+        fields.end()
+    }
+}
 
 const _: () = assert!((code::OFF as u64).is_multiple_of(stack::SLOT));

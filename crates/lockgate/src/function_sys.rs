@@ -61,10 +61,10 @@ impl<F: FunctionType> Function<F> {
 
     /// The thunk: a function of C with the bound signature, for code that cannot use [`Function`].
     ///
-    /// A call through it that does not return normally returns anything; only [`Function::take_error`] tells.
-    /// It may be called as long as this function, or a clone of it, lives.
+    /// A call through it that does not return normally returns anything; only [`Function::take_error`] and
+    /// [`take_call_error`](crate::take_call_error) tell. It may be called as long as this function, or a clone of it, lives.
     pub fn as_ptr(&self) -> *const () {
-        self.code as *const ()
+        self.binding.lend()
     }
 
     /// What is enforced: the union of what the caller and the domain asked for.

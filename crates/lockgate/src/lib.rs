@@ -23,6 +23,7 @@ mod copy_asm;
 pub mod debug;
 pub mod dl;
 mod domain;
+mod dynamic_callback_sys;
 mod error;
 mod fault;
 mod function_sys;
@@ -41,10 +42,11 @@ mod workers;
 use callback_sys as callback;
 use function_sys as function;
 
-pub use binding::{Dynamic, OnFailure, Value};
+pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
-pub use callback::{Callback, HostClosure, HostFunction};
+pub use call::signals_sys::claim_signals;
+pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
 pub use error::{
     AllocError, BindError, CallError, CreateError, HostError, LinkError, MemoryError, Panic, ResetError,

@@ -75,7 +75,7 @@ fn handles_tell_whether_the_call_has_ended() {
     let workers = Workers::new(1, 10).unwrap();
     let domain = domain("guest");
     let stay = domain.bind::<Unary>("stay").unwrap();
-    let mut pending = stay.call_async(&workers, 1).unwrap();
+    let pending = stay.call_async(&workers, 1).unwrap();
     assert!(pending.try_get().is_none());
     assert!(pending.wait_timeout(Duration::from_millis(5)).is_none());
     assert!(!pending.has_ended());
@@ -117,7 +117,7 @@ fn cancelling_ends_one_call_only() {
     for how in 0..3 {
         let domain = domain("guest");
         let stay = domain.bind::<Unary>("stay").unwrap();
-        let mut neighbour = stay.call_async(&workers, how).unwrap();
+        let neighbour = stay.call_async(&workers, how).unwrap();
         let pending = stay.call_async(&workers, how).unwrap();
         while domain.usage().calls < 2 {
             std::thread::yield_now();
@@ -152,7 +152,7 @@ fn a_call_cancelled_in_a_host_function_ends_after_it() {
     let workers = Workers::new(1, 1).unwrap();
     let domain = Domain::new(&MODULE, DomainOptions::new().gate("host", host)).unwrap();
     let back = domain.bind::<Unary>("back").unwrap();
-    let mut pending = back.call_async(&workers, 3).unwrap();
+    let pending = back.call_async(&workers, 3).unwrap();
     wait_entered.recv().unwrap();
     pending.cancel();
     assert!(pending.wait_timeout(Duration::from_millis(20)).is_none());

@@ -30,6 +30,17 @@ pub struct Limits {
     /// Threads that the program may start (pthread_create), at most 63
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: u32,
+    /// How a fault is reported on standard error: one line, the functions in progress too, or everything as JSON
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
+    report: Form,
+}
+
+/// Form of a fault's report.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Form {
+    Line,
+    Full,
+    Json,
 }
 
 /// One `--dir`.
@@ -73,6 +84,19 @@ impl Limits {
             };
         }
         Ok(options)
+    }
+
+    /// Reports a fault on standard error.
+    ///
+    /// # Errors
+    /// None in practice: reports can be written as JSON.
+    pub fn report(&self, fault: &Fault) -> anyhow::Result<()> {
+        match self.report {
+            Form::Line => eprintln!("lockgate: {fault}"),
+            Form::Full => eprintln!("lockgate: {fault:#}"),
+            Form::Json => eprintln!("{}", serde_json::to_string(fault)?),
+        }
+        Ok(())
     }
 }
 

@@ -14,4 +14,5 @@ mod proxy;
 pub mod ps;
 pub mod rewrite;
 pub mod run;
+pub mod stubs;
 pub mod verify;

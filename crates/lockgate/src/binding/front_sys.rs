@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A header at a fixed place.
+#[repr(transparent)]
 pub(super) struct Header(UnsafeCell<BindingHeader>);
 
 // SAFETY: headers are shared between threads by design: what changes while others look is atomic.
@@ -142,7 +143,10 @@ impl Binding {
 ///
 /// # Safety
 /// Only proxies and their slow ways call it, with a header that has a reporter.
-pub(crate) unsafe extern "C" fn lockgate_report_failure(header: *const BindingHeader, results: *mut [u64; 4]) {
+pub(crate) unsafe extern "C" fn lockgate_report_failure(
+    header: *const BindingHeader,
+    results: *mut [u64; 4],
+) {
     // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
     let (header, reporter, results) = unsafe { (&*header, &*(*header).reporter, &mut *results) };
     let error = living(header, |info| thread_sys::failed().then(|| thread_sys::take_error(info)));

@@ -3,10 +3,10 @@ use super::Binding;
 use crate::call::thread_sys;
 use crate::error::CallError;
 
-/// Registers of a call, in the order in which `lockgate_invoke` loads them.
+/// Registers of a call, in the order in which `lockgate_invoke` loads them and gates to closures save them.
 #[repr(C)]
-#[derive(Default)]
-pub(super) struct Registers {
+#[derive(Debug, Default)]
+pub(crate) struct Registers {
     /// rdi rsi rdx rcx r8 r9.
     pub integers: [u64; 6],
     /// Low halves of xmm0–xmm7.
@@ -14,7 +14,7 @@ pub(super) struct Registers {
 }
 
 /// Registers after a call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Results {
     /// rax rdx.
     pub integers: [u64; 2],
@@ -40,14 +40,25 @@ impl Binding {
     pub fn invoke(&self, arguments: &[u64]) -> Result<Results, CallError> {
         let mut registers = Registers::default();
         registers.integers[..arguments.len()].copy_from_slice(arguments);
-        self.invoke_all(&mut registers, &[])
+        self.invoke_all(&mut registers, &[], &mut [])
     }
 
-    /// Calls with all registers and the words of stack arguments that the plan asks for.
-    pub(super) fn invoke_all(&self, registers: &mut Registers, stack: &[u64]) -> Result<Results, CallError> {
+    /// Calls with all registers and the words of stack arguments that the plan asks for; a result in memory goes to `memory`.
+    #[inline]
+    pub(super) fn invoke_all(
+        &self,
+        registers: &mut Registers,
+        stack: &[u64],
+        memory: &mut [u64],
+    ) -> Result<Results, CallError> {
         assert_eq!(stack.len(), self.info.plan.stack_words as usize);
+        if self.info.plan.result_size > 0 {
+            assert_eq!(memory.len(), (self.info.plan.result_size as usize).div_ceil(8));
+            registers.integers[0] = memory.as_mut_ptr() as u64;
+        }
+        thread_sys::forget_error(); // of a call through a bare pointer
         // SAFETY: the proxy copies as many stack words as the plan says and follows the System V ABI; a result in memory
-        // goes where the first register points, which `Dynamic::call` made large enough.
+        // goes where the first register points, which has room for it.
         unsafe { lockgate_invoke(self.code(), registers, stack.as_ptr(), stack.len() as u64) };
         if thread_sys::failed() {
             return Err(thread_sys::take_error(&self.info));

@@ -1,7 +1,7 @@
 //! Memory for code made at run time: thunks and proxies.
 //!
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
-use super::layout::BindingHeader;
+use super::layout::{BindingHeader, ThreadBlock};
 use super::thread_sys;
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
@@ -131,8 +131,12 @@ pub(super) fn contains(address: usize) -> bool {
         .any(|chunk| (chunk..chunk + CHUNK).contains(&address))
 }
 
-/// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`.
+/// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`. Before it is another way in, for callers that ask for the
+/// call's error later, or never: it begins with `movl $0,%fs:STATUS`, so that an earlier call's is not taken for this one's.
 pub(crate) struct Thunk(Code);
+
+/// Bytes of either part.
+const PART: usize = 16;
 
 impl Thunk {
     /// Makes the thunk of `binding`, which must not move while the thunk can be called.
@@ -140,17 +144,28 @@ impl Thunk {
     /// # Errors
     /// As [`Code::new`].
     pub fn new(binding: *const BindingHeader) -> Result<Thunk, Errno> {
-        let mut code = [TRAP; 16];
-        code[..2].copy_from_slice(&[0x49, 0xbb]);
-        code[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
-        code[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);
+        let mut code = [TRAP; 2 * PART];
+        let (clear, jump) = code.split_at_mut(PART);
+        let status = thread_sys::block_offset() + offset_of!(ThreadBlock, status) as i32;
+        clear[..4].copy_from_slice(&[0x64, 0xc7, 0x04, 0x25]);
+        clear[4..8].copy_from_slice(&status.to_le_bytes());
+        clear[8..].copy_from_slice(&[0, 0, 0, 0, 0x0f, 0x1f, 0x40, 0x00]); // the value; a nop
+        jump[..2].copy_from_slice(&[0x49, 0xbb]);
+        jump[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
+        jump[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);
         let mut thunk = Thunk(Code::new(code.len())?);
         thunk.0.fill(&code);
         Ok(thunk)
     }
 
-    /// The code: a C function with the bound procedure's signature.
+    /// The code: a C function with the bound procedure's signature, for callers that look at the thread's status after
+    /// every call.
     pub fn code(&self) -> *const () {
+        (self.0.address() + PART) as *const ()
+    }
+
+    /// The same for other callers: the status is that of the last call.
+    pub fn clearing(&self) -> *const () {
         self.0.address() as *const ()
     }
 }

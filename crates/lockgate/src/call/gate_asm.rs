@@ -115,6 +115,7 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lgate_pending
 .Lgate_back:
+    movq $0,%fs:{STATUS}(%r10) # of a call by the host's function that it did not look at
     mov {BINDING}-{RECORD}(%rbx),%rcx
     testl ${X87}|{MXCSR_BIT}|{HIDES},{FLAGS}(%rcx)
     jnz .Lgate_cpu_back
@@ -476,6 +477,7 @@ lockgate_gate_syscall:
     TOP = const offset_of!(ThreadBlock, top),
     SLOTS = const offset_of!(ThreadBlock, slots),
     PENDING = const offset_of!(ThreadBlock, pending),
+    STATUS = const offset_of!(ThreadBlock, status),
     GATE = const GATE,
     RECORD = const RECORD,
     KIND = const offset_of!(GateRecord, kind),

@@ -4,7 +4,7 @@ use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
-use crate::fault::{Cause, RawFault, Registers};
+use crate::fault::{Cause, RawFault};
 use crate::syscall::{self, Outcome, SyscallContext, Thread};
 use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
@@ -93,10 +93,8 @@ pub(crate) fn end_with(error: CallError) {
 pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, cause: Cause) {
     // SAFETY: live records; the return address is on the control stack, where the module's call put it.
     unsafe {
-        let control = (*gate).control;
-        let registers =
-            Registers { rip: (control as *const u64).read(), rsp: control + 8, ..Registers::default() };
-        *state.fault.get() = Some(RawFault { cause, address: 0, registers });
+        let (registers, entry) = (thread_sys::registers_at(gate), (*entry(gate)).control);
+        *state.ending.get() = Some(RawFault { cause, address: 0, entry, registers });
     }
 }
 
@@ -111,16 +109,26 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord) -> u32 {
         let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
         let block = state.block;
         if let Some(cause) = why_stop(state, entry(gate))
-            && (*state.fault.get()).is_none()
+            && (*state.ending.get()).is_none()
         {
             record_fault(state, gate, cause);
         }
-        let ends = (*state.fault.get()).is_some();
         (*block).pending = u64::from(outer_must_stop(state, entry(gate).cast()));
-        if ends {
-            (*block).status = STATUS_FAULT;
+        u32::from(end_now(state, gate))
+    }
+}
+
+/// The recorded end of the call below `gate` becomes its result; false if nothing ends it.
+unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
+    // SAFETY: live records and the thread's own state.
+    unsafe {
+        let ending = (*state.ending.get()).take();
+        if ending.is_some() {
+            *state.fault.get() = ending;
+            state.failed.set((*entry(gate)).binding);
+            (*state.block).status = STATUS_FAULT;
         }
-        u32::from(ends)
+        ending.is_some()
     }
 }
 
@@ -221,7 +229,7 @@ pub(super) unsafe extern "C" fn lockgate_argument_fault(gate: *mut GateRecord) {
     unsafe {
         let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
         record_fault(state, gate, Cause::Arguments);
-        (*state.block).status = STATUS_FAULT;
+        end_now(state, gate);
     }
 }
 

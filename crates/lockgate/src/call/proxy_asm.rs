@@ -26,6 +26,12 @@ lockgate_thread:
     .fill ({BLOCK}-{CODE}-10*8)/8,8,0
     .size lockgate_thread,.-lockgate_thread
 
+    # Its status, for programs in C (include/lockgate.h).
+    .globl lg_call_failed
+    .type lg_call_failed,@object
+    .set lg_call_failed,lockgate_thread+{STATUS}
+    .size lg_call_failed,8
+
     .text
     .p2align 6
     .globl lockgate_enter
@@ -377,6 +383,7 @@ lockgate_invoke:
     ALT_SIZE = const offset_of!(ThreadBlock, alternate_size),
     CODE = const offset_of!(ThreadBlock, gate_syscall),
     TOP = const offset_of!(ThreadBlock, top),
+    STATUS = const offset_of!(ThreadBlock, status),
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),

@@ -13,7 +13,7 @@ use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_abi::window;
 use std::mem::offset_of;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 
 /// Signals that faulting instructions raise.
@@ -38,6 +38,11 @@ static DEFAULT: Action = Action { handler: libc::SIG_DFL, flags: 0, restorer: 0,
 /// What the host wants for each fault signal. Pointees are never freed: handlers may hold them.
 static CHAINED: [AtomicPtr<Action>; FAULTS.len()] =
     [const { AtomicPtr::new((&raw const DEFAULT).cast_mut()) }; FAULTS.len()];
+/// What was chained before a handler that came behind our back ([`claim`]); else null.
+static BELOW: [AtomicPtr<Action>; FAULTS.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; FAULTS.len()];
+/// Where such a handler runs: the thread, and an address of the frame that called it.
+static RUNNING: [(AtomicI32, AtomicUsize); FAULTS.len()] =
+    [const { (AtomicI32::new(0), AtomicUsize::new(0)) }; FAULTS.len()];
 /// The distinct pointees.
 static KNOWN: Mutex<Vec<&'static Action>> = Mutex::new(Vec::new());
 /// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`].
@@ -126,11 +131,41 @@ unsafe extern "C" {
     fn pthread_cancel(thread: libc::pthread_t) -> c_int;
 }
 
-/// Makes every handler of the process run on the alternate stack.
+/// Puts our handlers back before those of code that does not find our `sigaction`: what was loaded before this library was,
+/// as an interpreter that loads it as an extension. Such a handler takes ours for its predecessor.
+fn claim() {
+    for (index, &signal) in FAULTS.iter().enumerate() {
+        let own = on_fault as *const () as usize;
+        if NUDGE.load(Ordering::Acquire) == 0 || kernel_action(signal, None).handler == own {
+            continue;
+        }
+        let theirs = ptr::from_ref(known(kernel_action(signal, Some(&ours(own, 0))))).cast_mut();
+        let before = CHAINED[index].swap(theirs, Ordering::AcqRel);
+        if before != theirs {
+            BELOW[index].store(before, Ordering::Release);
+        }
+    }
+}
+
+/// Puts the library's handlers for faults back in front of any that were installed past it, which then get the faults that are
+/// not a domain's. Threads ask for it when they first call a domain; this is for hosts that load the library late (as an
+/// interpreter does) and know that a handler was installed since. The calling thread's alternate stack is set anew at its next call.
+///
+/// # Errors
+/// [`CallError::Handler`](crate::CallError::Handler).
+pub fn claim_signals() -> Result<(), crate::CallError> {
+    check_handlers().map_err(crate::CallError::Handler)?;
+    // SAFETY: our own block; the next call of a domain takes the slow way and installs our stack again.
+    unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
+    Ok(())
+}
+
+/// Makes our handlers the first for faults, and every handler of the process run on the alternate stack.
 ///
 /// # Errors
 /// The number of a signal whose handler does not and cannot be changed.
 pub(crate) fn check_handlers() -> Result<(), i32> {
+    claim();
     for signal in 1..=LAST_SIGNAL {
         let action = kernel_action(signal, None);
         let handled = action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN;
@@ -187,6 +222,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
                 let raw = RawFault {
                     cause: Cause::Signal { number: signal, code: (*info).si_code },
                     address: (*info).si_addr() as u64,
+                    entry: (*record).control,
                     registers: Registers::of(frame),
                 };
                 leave(state, record, raw, frame);
@@ -219,7 +255,8 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
             return; // in the proxy or a gate: nudges come until one finds it inside or outside
         }
-        let raw = RawFault { cause, address: 0, registers: Registers::of(frame) };
+        let (entry, registers) = ((*record).control, Registers::of(frame));
+        let raw = RawFault { cause, address: 0, entry, registers };
         leave(state, record, raw, frame);
     }
 }
@@ -298,6 +335,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
         *state.fault.get() = Some(raw);
+        state.failed.set((*record).binding);
         let block = state.block;
         (*block).status = STATUS_FAULT;
         (*block).pending = u64::from(outer_must_stop(state, record.cast()));
@@ -358,7 +396,18 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
     // SAFETY: pointees live forever; the handler's type is told by its flags.
     unsafe {
-        let action = &*CHAINED[index].load(Ordering::Acquire);
+        let below = BELOW[index].load(Ordering::Acquire);
+        let claimed = !below.is_null();
+        let handed_on = claimed && runs_in(index, &*context.cast::<ucontext_t>());
+        let action = if handed_on { &*below } else { &*CHAINED[index].load(Ordering::Acquire) };
+        if claimed {
+            let (thread, frame) = &RUNNING[index];
+            frame.store(&raw const action as usize, Ordering::Relaxed);
+            thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
+            if action.flags & libc::SA_NODEFER as u64 != 0 {
+                unblock();
+            }
+        }
         match action.handler {
             libc::SIG_IGN if (*info).si_code <= 0 => {}
             libc::SIG_DFL | libc::SIG_IGN => {
@@ -379,6 +428,16 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             }
         }
     }
+}
+
+/// True if a handler that [`chain`] called was interrupted: it has raised its signal again, for what it takes to be its
+/// predecessor. (A handler that left by a jump is not there any more: what is interrupted later lies elsewhere.)
+fn runs_in(index: usize, interrupted: &ucontext_t) -> bool {
+    const REACH: usize = 64 << 10;
+    let (thread, frame) = &RUNNING[index];
+    let rsp = interrupted.uc_mcontext.gregs[libc::REG_RSP as usize] as usize;
+    thread.load(Ordering::Acquire) == rustix::thread::gettid().as_raw_nonzero().get()
+        && frame.load(Ordering::Relaxed).checked_sub(rsp).is_some_and(|depth| depth < REACH)
 }
 
 /// The kernel's action of a signal; `new` replaces it.
@@ -421,6 +480,7 @@ mod interposed {
                 let current = &*CHAINED[index].load(Ordering::Acquire);
                 if let Some(new) = new.as_ref() {
                     let action = known(to_kernel(new));
+                    BELOW[index].store(ptr::null_mut(), Ordering::Release);
                     CHAINED[index].store(ptr::from_ref(action).cast_mut(), Ordering::Release);
                 }
                 if let Some(old) = old.as_mut() {

@@ -1,9 +1,12 @@
 //! The runtime's side of a host thread: its block, records, slot table and alternate stack.
-use super::layout::{ENTRY, EntryRecord, GATE, GateRecord, LIMITED_ENTRY, RECORD, Record, ThreadBlock};
+use super::layout::{
+    BindingHeader, ENTRY, EntryRecord, GATE, GateRecord, LIMITED_ENTRY, RECORD, Record, ThreadBlock,
+};
 use crate::binding::Info;
+use crate::debug::Entered;
 use crate::domain::Core;
 use crate::error::CallError;
-use crate::fault::{Cause, RawFault};
+use crate::fault::{Cause, RawFault, Registers};
 use crate::space::MAX_STRIDES;
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
@@ -63,6 +66,10 @@ pub(crate) struct ThreadState {
     pub block: *mut ThreadBlock,
     /// Why the innermost call did not return, if its status says so.
     pub fault: UnsafeCell<Option<RawFault>>,
+    /// Why the call of the domain in whose gate the thread is will end when the host's function returns.
+    pub ending: UnsafeCell<Option<RawFault>>,
+    /// The binding of the call that `fault` ended. It may be gone by now.
+    pub failed: Cell<*const BindingHeader>,
     /// Payload of a panic in a host function that a domain called.
     pub panic: Cell<Option<Box<dyn Any + Send>>>,
     /// The call to stop for its time limit: [`OVERDUE`] and its sequence number; or 0.
@@ -270,6 +277,8 @@ fn new_state() -> Result<ThreadState, Errno> {
         tid: rustix::thread::gettid().as_raw_nonzero().get(),
         block: block(),
         fault: UnsafeCell::new(None),
+        ending: UnsafeCell::new(None),
+        failed: Cell::new(ptr::null()),
         panic: Cell::new(None),
         overdue: 0.into(),
         stop: AtomicBool::new(false),
@@ -320,6 +329,14 @@ pub(crate) fn in_gate() -> bool {
     unsafe { current().is_some_and(|state| (*(*state.block).top).kind == GATE) }
 }
 
+/// The same of a frame at `rsp`, which is not deceived by the record of a function that was left by `longjmp`, nor by a signal
+/// handler.
+pub(crate) fn in_living_gate(rsp: u64) -> bool {
+    let Some(state) = current() else { return false };
+    // SAFETY: a record is always on top.
+    !on_alternate_stack() && unsafe { (*repair(state, rsp)).kind == GATE }
+}
+
 /// True on an alternate signal stack, ours or anybody's (rule R13).
 fn on_alternate_stack() -> bool {
     let mut now = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
@@ -360,6 +377,7 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             let binding = (*entry).binding;
             if (*top).kind == GATE {
                 state.set_slot((*binding).slot / SLOT_SIZE, (*top.cast::<GateRecord>()).slot);
+                *state.ending.get() = None;
             } else if let Some(word) = (*binding).owner.as_ref() {
                 super::exclusive_sys::release(word, state.tid as u32);
             }
@@ -418,6 +436,9 @@ pub(crate) fn failed() -> bool {
 /// Why the last call through a thunk failed, given that [`failed`].
 #[cold]
 pub(crate) fn take_error(binding: &Info) -> CallError {
+    if let Some(refused) = take_refusal() {
+        return refused;
+    }
     let block = block();
     // SAFETY: our own block and, while attached, our own state; the binding is alive, so is the domain.
     let (raw, state) = unsafe {
@@ -425,9 +446,6 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
         let state = (*block).state.as_ref();
         (state.and_then(|state| (*state.fault.get()).take()), state)
     };
-    if let Ok(Some(refused)) = REFUSED.try_with(Cell::take) {
-        return refused;
-    }
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
     let binding = binding.that_ran(raw.registers.rsp);
     if raw.cause == Cause::Revoked {
@@ -438,10 +456,64 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
     {
         return error;
     }
-    match state.panic.take() {
+    match state.panic.take().filter(|_| raw.cause == Cause::Panic) {
         Some(payload) => CallError::Panic(crate::error::Panic::new(payload)),
-        None => crate::fault::Fault::new(raw, binding).into(),
+        None => crate::fault::Fault::new(raw, binding, outer_calls(state)).into(),
     }
+}
+
+/// Most domains that a report goes on through, outwards.
+const MOST_OUTER: usize = 16;
+
+/// The calls in progress on the calling thread, which is in no domain, or in a gate: innermost first, with their stacks.
+fn outer_calls(state: &ThreadState) -> Vec<Entered> {
+    let mut calls = Vec::new();
+    // SAFETY: records between the first and the top were written by proxies and gates of this thread; their bindings are alive.
+    unsafe {
+        let mut record = (*state.block).top;
+        while (*record).kind == GATE && calls.len() < MOST_OUTER {
+            let gate = record.cast::<GateRecord>();
+            let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
+            let binding = (*(*(*entry).binding).info).that_ran((*gate).control);
+            calls.push(Entered::new(binding, registers_at(gate), (*entry).control));
+            record = record.byte_sub(2 * RECORD as usize);
+        }
+    }
+    calls
+}
+
+/// What is known of a module's registers at a gate: where it goes on.
+///
+/// # Safety
+/// A record of the calling thread.
+pub(super) unsafe fn registers_at(gate: *const GateRecord) -> Registers {
+    // SAFETY: the return address is on the control stack, where the module's call put it.
+    unsafe {
+        let control = (*gate).control;
+        Registers { rip: (control as *const u64).read(), rsp: control + 8, ..Registers::default() }
+    }
+}
+
+/// Why the last call was refused, if it was: that needs no binding.
+pub(crate) fn take_refusal() -> Option<CallError> {
+    // SAFETY: our own block.
+    let status = unsafe { &mut (*block()).status };
+    if *status != STATUS_REFUSED {
+        return None;
+    }
+    *status = 0;
+    Some(REFUSED.try_with(Cell::take).ok().flatten().unwrap_or(CallError::ThreadEnding))
+}
+
+/// The binding whose last call on this thread ended with a fault; it may be gone.
+pub(crate) fn failed_binding() -> *const BindingHeader {
+    current().map_or(ptr::null(), |state| state.failed.get())
+}
+
+/// Forgets the error of a call through a bare pointer, if nobody took it.
+pub(crate) fn forget_error() {
+    // SAFETY: our own block.
+    unsafe { (*block()).status = 0 };
 }
 
 /// Bit of [`ThreadState::overdue`]: there is such a call.

@@ -22,6 +22,11 @@ impl Symbol {
 
 /// Contents of the section `name`; `None` if there is none, or the file is malformed there.
 pub(super) fn section<'a>(elf: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    loaded_section(elf, name).map(|(_, contents)| contents)
+}
+
+/// The same, with the section's address.
+pub(super) fn loaded_section<'a>(elf: &'a [u8], name: &str) -> Option<(u64, &'a [u8])> {
     const HEADER: usize = 64;
     let table = usize::try_from(u64_at(elf, 40)?).ok()?;
     let (count, names) = (usize::from(u16_at(elf, 60)?), usize::from(u16_at(elf, 62)?));
@@ -39,7 +44,8 @@ pub(super) fn section<'a>(elf: &'a [u8], name: &str) -> Option<&'a [u8]> {
         let rest = u32_at(header, 0).and_then(|at| names.get(at as usize..)).unwrap_or_default();
         rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
     };
-    (0..count).map_while(header).find(is_wanted).and_then(contents)
+    let wanted = (0..count).map_while(header).find(is_wanted)?;
+    Some((u64_at(wanted, 16)?, contents(wanted)?))
 }
 
 /// The symbols of a symbol table.

@@ -1,8 +1,19 @@
-//! Names for addresses in modules: in reports, and in debuggers.
-
+//! Names for addresses in modules: in reports, in debuggers, and in profilers.
+//!
+//! `symbols` functions and lines; `inlines` calls that the compiler inlined; `frames` and `chain` how stacks are laid out; `backtrace`
+//! who called whom when a call ended; `registry_sys` what debuggers read.
+mod backtrace;
+mod chain;
 mod elf;
+mod frames;
+mod inlines;
 mod registry_sys;
+mod stack_image;
 mod symbols;
 
+pub use backtrace::{Backtrace, DomainFrames, Frame};
+pub(crate) use backtrace::{Captured, Entered};
+pub(crate) use frames::{Frames, Rules as FrameRules};
 pub(crate) use registry_sys::Registration;
+pub(crate) use stack_image::StackImage;
 pub use symbols::{SourcePlace, Symbols};

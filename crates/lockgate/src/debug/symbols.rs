@@ -1,7 +1,7 @@
 //! Function and source line of an address in a module, for reports.
 //!
-//! The bytes come from the module, so they may be hostile. Only two tables are read, with memory-safe code and
-//! never executed or used to unwind (rule R21): the symbol table and the line programs. Work and memory are
+//! The bytes come from the module, so they may be hostile. Three tables are read, with memory-safe code and never
+//! executed (rule R21): the symbol table, the line programs, and inlined calls (`inlines.rs`). Work and memory are
 //! linear in the size of the file (no string is searched for its end beyond what is shown of it), line tables
 //! beyond [`MAX_LINES`] are left alone, whatever is malformed reads as "unknown", and names are made
 //! printable. A module can lie about its own lines, nothing else.
@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgramHeader, LittleEndian};
 
 use super::elf;
+use super::inlines::Inlines;
 
 /// Largest `.debug_line` that is read, bytes.
 const MAX_LINES: usize = 32 << 20;
@@ -28,6 +29,7 @@ pub struct Symbols {
     /// By address; the end of a sequence is a row of line 0.
     rows: Vec<Row>,
     files: Vec<String>,
+    inlines: Inlines,
 }
 
 #[derive(Debug)]
@@ -47,7 +49,7 @@ struct Row {
 }
 
 /// What is known of an address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SourcePlace {
     /// Function that the address lies in.
     pub function: Option<String>,
@@ -77,7 +79,8 @@ impl Symbols {
     pub fn read(elf: &[u8]) -> Symbols {
         // The readers are written not to panic; a report must not depend on it.
         let read = catch_unwind(AssertUnwindSafe(|| {
-            let mut symbols = Symbols { functions: functions(elf), ..Symbols::default() };
+            let inlines = Inlines::read(elf);
+            let mut symbols = Symbols { functions: functions(elf), inlines, ..Symbols::default() };
             symbols.read_lines(elf);
             symbols
         }));
@@ -100,6 +103,27 @@ impl Symbols {
             place.line = Some(row.line);
         }
         place
+    }
+
+    /// The frames of the code at `address`, innermost first: calls that the compiler inlined, and at last the function
+    /// that [`at`](Symbols::at) names.
+    pub fn frames(&self, address: u64) -> Vec<SourcePlace> {
+        let whole = self.at(address);
+        let (mut file, mut line) = (whole.file.clone(), whole.line);
+        let mut frames = Vec::new();
+        for call in self.inlines.at(address).iter().rev() {
+            let function = call.name.map(str::to_owned);
+            frames.push(SourcePlace { function, offset: 0, file, line });
+            (file, line) = (call.file.map(str::to_owned), call.line);
+        }
+        frames.push(SourcePlace { file, line, ..whole });
+        frames
+    }
+
+    /// Where the function at `address` starts, if there is one.
+    pub(super) fn start_of(&self, address: u64) -> Option<u64> {
+        let place = self.at(address);
+        place.function.is_some().then(|| address - place.offset)
     }
 
     fn read_lines(&mut self, elf: &[u8]) {
@@ -166,7 +190,7 @@ fn functions(elf: &[u8]) -> Vec<Function> {
 
 /// Path of file number `index` of a line program: its directory, if it is not the one that the compiler ran in,
 /// and its name.
-fn file_name(header: &LineProgramHeader<Slice<'_>>, index: u64, strings: &[u8]) -> Option<String> {
+pub(super) fn file_name(header: &LineProgramHeader<Slice<'_>>, index: u64, strings: &[u8]) -> Option<String> {
     let text = |value: AttributeValue<Slice<'_>>| match value {
         AttributeValue::String(bytes) => Some(printable(bytes.slice())),
         AttributeValue::DebugLineStrRef(at) => Some(text(strings, at.0)),
@@ -191,7 +215,7 @@ fn text(table: &[u8], offset: usize) -> String {
 }
 
 /// `bytes` as text that is safe to print on a terminal, no longer than is shown.
-fn printable(bytes: &[u8]) -> String {
+pub(super) fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_NAME)]);
     text.chars().map(|c| if c.is_control() || c == '\u{fffd}' { '?' } else { c }).collect()
 }
@@ -283,6 +307,31 @@ int second(int n) {
             assert_eq!(text(&names, 1).len(), MAX_NAME);
         }
         assert!(started.elapsed().as_secs() < 5);
+    }
+
+    /// Calls inlined in calls, deeper than any stack would be for a reader that descends: they are read, and the chain of
+    /// names that goes round in a circle ends.
+    #[test]
+    fn deeply_nested_calls_need_no_stack() {
+        const DEEP: usize = 1_000_000;
+        let dir = tempfile::tempdir().unwrap();
+        let (source, out) = (dir.path().join("deep.s"), dir.path().join("deep"));
+        // Abbreviations: 1 a unit, 2 an inlined call (with children) of itself at the first 16 bytes.
+        let text = format!(
+            ".text\n.globl second\nsecond: .fill 32,1,0x90\n\
+             .section .debug_abbrev,\"\",@progbits\n.byte 1,0x11,1,0,0, 2,0x1d,1,0x31,0x13,0x11,0x01,0x12,0x0b,0,0, 0\n\
+             .section .debug_info,\"\",@progbits\n.long 2f-1f\n1: .value 4\n.long .debug_abbrev\n.byte 8\n\
+             .byte 1\n.rept {DEEP}\n.byte 2\n.long 12\n.quad 16\n.byte 16\n.endr\n.fill {DEEP}+1,1,0\n2:\n"
+        );
+        std::fs::write(&source, text).unwrap();
+        let flags = ["-nostdlib", "-static-pie", "-Wl,-e,second", "-Wl,-Ttext=0"];
+        let status = Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&out).status().unwrap();
+        assert!(status.success());
+        let elf = std::fs::read(&out).unwrap();
+        let frames =
+            std::thread::Builder::new().stack_size(128 << 10).spawn(move || Symbols::read(&elf).frames(20));
+        let frames = frames.unwrap().join().unwrap();
+        assert!(frames.len() == 65 && frames[0].function.is_none(), "{}", frames.len());
     }
 
     #[test]

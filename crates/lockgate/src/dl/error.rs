@@ -9,7 +9,9 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum DlError {
     /// Flags without a meaning.
-    #[error("invalid mode {0:#x}: one of RTLD_LAZY and RTLD_NOW, with RTLD_GLOBAL, RTLD_NOLOAD or RTLD_NODELETE")]
+    #[error(
+        "invalid mode {0:#x}: one of RTLD_LAZY and RTLD_NOW, with RTLD_GLOBAL, RTLD_NOLOAD or RTLD_NODELETE"
+    )]
     Flags(i32),
     /// More stack bytes than are ever copied.
     #[error("{0} bytes of stack arguments: at most {max}; give the function a signature", max = super::MAX_STACK_BYTES)]

@@ -1,6 +1,6 @@
 //! Pointers that were given out, for good.
-use super::verdicts::Hash;
 use super::Reporter;
+use super::verdicts::Hash;
 use crate::binding::Front;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};

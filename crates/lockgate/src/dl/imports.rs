@@ -3,69 +3,16 @@
 //! An import is answered, in this order, by a service for this library, by one for all, by the first library open with
 //! `RTLD_GLOBAL` that exports the name.
 use super::loaded::{Loaded, runtime_symbol};
+use super::service_sys::Service;
 use super::{DlError, table};
 use crate::binding::{Binding, OnFailure};
-use crate::callback::HostFunction;
 use crate::domain::{Core, Gate};
 use crate::error::CallError;
 use crate::policy::Policy;
-use crate::signature::{self, Signature};
+use crate::signature::Signature;
 use lockgate_verify::Import;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// A function of the host that libraries call by name: Palladium's *application service*.
-#[derive(Debug, Clone)]
-pub struct Service {
-    name: String,
-    /// `None`: whatever the library's note says, or all registers.
-    signature: Option<Signature>,
-    function: usize,
-}
-
-impl Service {
-    /// A service by its C prototype, or by its name alone.
-    ///
-    /// By its name alone it gets its arguments as the library's import says, if that has a signature; else all argument registers as
-    /// they are, and no stack arguments.
-    ///
-    /// # Safety
-    /// `function` is a C function of that type, which any thread may call, for as long as the process lives. What it gets is the
-    /// library's word: any value is possible.
-    ///
-    /// # Errors
-    /// [`DlError::Service`]: the prototype cannot be understood, or the result would be returned in memory where the library says.
-    pub unsafe fn new(prototype: &str, function: *const ()) -> Result<Service, DlError> {
-        let prototype = prototype.trim();
-        let wrong = |what: String| DlError::Service(prototype.to_owned(), what);
-        let is_name = !prototype.is_empty() && prototype.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        if is_name {
-            return Ok(Service { name: prototype.to_owned(), signature: None, function: function as usize });
-        }
-        let signature: Signature = prototype.parse().map_err(|e: signature::PrototypeError| wrong(e.to_string()))?;
-        if signature.result.size() > 16 {
-            return Err(wrong("its result would be written to memory that the library chooses; return a pointer".to_owned()));
-        }
-        Ok(Service { name: signature.name.clone(), signature: Some(signature), function: function as usize })
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The service as this import's answer.
-    fn answer(&self, noted: Option<&Signature>) -> Result<HostFunction, String> {
-        if let (Some(own), Some(noted)) = (&self.signature, noted) {
-            signature::agree(noted, own).map_err(|mismatch| format!("service of another type: {mismatch}"))?;
-        }
-        let signature = self.signature.as_ref().or(noted);
-        if signature.is_some_and(|signature| signature.result.size() > 16) {
-            return Err("its result would be written to memory that the library chooses".to_owned());
-        }
-        HostFunction::of_pointer(self.function, signature)
-    }
-}
 
 /// By name.
 #[derive(Debug, Default)]
@@ -79,7 +26,7 @@ fn for_all() -> MutexGuard<'static, Services> {
 
 /// Offers a service to all libraries, those that are open already included: it answers imports that nothing has answered yet.
 pub fn provide(service: Service) {
-    for_all().0.insert(service.name.clone(), service);
+    for_all().0.insert(service.name().to_owned(), service);
 }
 
 /// Takes a service for all back, for imports that nothing has answered yet. True if there was one.
@@ -121,7 +68,10 @@ impl Scope {
     pub fn answer_slot(&self, core: &Arc<Core>, slot: u16) -> Result<(), CallError> {
         let import = core.module().parsed().imports.iter().find(|import| import.slot == slot);
         let name = import.map_or_else(|| format!("gate {slot}"), |import| import.name.clone());
-        let answered = import.map_or_else(|| Err("the module has no such import".to_owned()), |import| self.answer(core, import));
+        let answered = import.map_or_else(
+            || Err("the module has no such import".to_owned()),
+            |import| self.answer(core, import),
+        );
         answered.map_err(|why| CallError::Unanswered { library: self.library.clone(), import: name, why })
     }
 
@@ -130,13 +80,13 @@ impl Scope {
     /// # Errors
     /// [`DlError::Service`]: the import is of another type.
     pub fn provide(&self, core: &Arc<Core>, service: Service) -> Result<(), DlError> {
-        let import = core.module().parsed().imports.iter().find(|import| import.name == service.name);
+        let import = core.module().parsed().imports.iter().find(|import| import.name == service.name());
         if let Some(import) = import {
             let answer = service.answer(noted(import).as_ref());
-            let function = answer.map_err(|why| DlError::Service(service.name.clone(), why))?;
+            let function = answer.map_err(|why| DlError::Service(service.name().to_owned(), why))?;
             core.gates().set_import(import.slot, Gate::Host(function));
         }
-        self.services().0.insert(service.name.clone(), service);
+        self.services().0.insert(service.name().to_owned(), service);
         Ok(())
     }
 

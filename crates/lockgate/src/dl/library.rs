@@ -1,7 +1,7 @@
 //! One open library.
-use super::imports::Service;
 use super::loaded::Loaded;
 use super::serial::Turn;
+use super::service_sys::Service;
 use super::table::{self, Row};
 use super::verdicts::FileKey;
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
@@ -53,7 +53,10 @@ impl Library {
         let path = search::find(name.as_ref())?;
         let key = FileKey::of(&path)?;
         let _turn = Turn::take();
-        if let Some(row) = table::rows().iter_mut().find(|row| row.loaded.file == key && row.count + usize::from(row.keep) > 0) {
+        if let Some(row) = table::rows()
+            .iter_mut()
+            .find(|row| row.loaded.file == key && row.count + usize::from(row.keep) > 0)
+        {
             row.count += 1;
             row.global |= mode.global;
             row.keep |= mode.keep;
@@ -253,4 +256,3 @@ impl Library {
         table::find(self.0)
     }
 }
-

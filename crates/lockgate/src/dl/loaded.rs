@@ -231,7 +231,9 @@ impl Loaded {
         let offset = address.checked_sub(self.core().base() + window::IMAGE).ok_or_else(wrong)?;
         let segments = self.module().parsed().segments.iter();
         let mut code = segments.filter(|segment| segment.kind == SegmentKind::Code);
-        let within = code.any(|code| code.address <= offset && offset + code::LABEL.len() as u64 <= code.address + code.size);
+        let within = code.any(|code| {
+            code.address <= offset && offset + code::LABEL.len() as u64 <= code.address + code.size
+        });
         let mut label = [0; code::LABEL.len()];
         // Where the label's bytes are in code, there is a label (rule V4).
         let read = within && self.core().stride().read(window::IMAGE + offset, &mut label).is_ok();

@@ -22,14 +22,16 @@ mod options;
 mod report_sys;
 mod search;
 mod serial;
+mod service_sys;
 mod table;
 mod verdicts;
 
 pub use error::DlError;
-pub use imports::{Service, provide, withdraw};
+pub use imports::{provide, withdraw};
 pub use library::{Library, Object, Symbol};
 pub use mode::Mode;
 pub use options::{MAX_STACK_BYTES, Options};
 pub(crate) use report_sys::Reporter;
 pub use report_sys::{Failure, last_failure, on_failure, take_failure};
 pub use search::{search_path, set_search_path};
+pub use service_sys::Service;

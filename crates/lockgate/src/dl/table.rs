@@ -1,6 +1,6 @@
 //! Which libraries are open, how often, and who needs whom.
-use super::loaded::Loaded;
 use super::DlError;
+use super::loaded::Loaded;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 

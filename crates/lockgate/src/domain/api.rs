@@ -8,6 +8,7 @@ use crate::binding::{Binding, Dynamic, OnFailure};
 use crate::callback::{Callback, HostFunction};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
+use crate::grant::Rights;
 use crate::memory::{Plain, Pointer, Tainted};
 use crate::module::Module;
 use crate::policy::Policy;
@@ -153,7 +154,15 @@ impl Domain {
     /// # Errors
     /// As [`bind`](Domain::bind), and for prototypes that cannot be understood.
     pub fn bind_dynamic(&self, prototype: &str) -> Result<Dynamic, BindError> {
-        self.bind_signature(self.noted_or(prototype)?, Policy::default())
+        self.bind_dynamic_with(prototype, Policy::default())
+    }
+
+    /// The same, with a policy of the caller's choice; what the domain asks for is added.
+    ///
+    /// # Errors
+    /// As [`bind_dynamic`](Domain::bind_dynamic).
+    pub fn bind_dynamic_with(&self, prototype: &str, policy: Policy) -> Result<Dynamic, BindError> {
+        self.bind_signature(self.noted_or(prototype)?, policy)
     }
 
     /// Binds by a parsed signature and a policy.
@@ -312,6 +321,14 @@ impl Domain {
         Ok(Tainted::new(values))
     }
 
+    /// Copies bytes out, once, into a buffer of the caller's own. They are the domain's words: check them before use.
+    ///
+    /// # Errors
+    /// As [`read`](Domain::read).
+    pub fn read_into(&self, at: Pointer<u8>, into: &mut [u8]) -> Result<(), MemoryError> {
+        self.read_bytes(at.offset(), into)
+    }
+
     /// Writes `values`.
     ///
     /// # Errors
@@ -320,6 +337,26 @@ impl Domain {
         let bytes = T::bytes(values);
         let written = self.core().reach(|stride| stride.write(at.offset(), bytes));
         written.map_err(|_| self.inaccessible(at.offset(), bytes.len(), "writable"))
+    }
+
+    /// Whether `length` bytes from `at` are memory of the domain, its grants included, that can be read, and written if `rights` say
+    /// so. Other than [`read`](Domain::read), which takes the low half of the address as the module does, this looks at all of
+    /// it: a pointer that passes may be used where addresses are the host's. The domain may unmap the memory at any time.
+    ///
+    /// # Errors
+    /// [`MemoryError::Inaccessible`].
+    pub fn check(&self, at: Pointer<u8>, length: usize, rights: Rights) -> Result<(), MemoryError> {
+        let access = match rights {
+            Rights::Read => "readable",
+            Rights::ReadWrite => "writable",
+        };
+        let end = (at.address().wrapping_sub(self.base())).checked_add(length as u64);
+        if end.is_none_or(|end| end > lockgate_abi::window::SIZE) {
+            return Err(self.inaccessible(at.address(), length, access));
+        }
+        let writable = rights == Rights::ReadWrite;
+        let probed = self.core().reach(|stride| stride.probe(at.offset(), length, writable));
+        probed.map_err(|_| self.inaccessible(at.offset(), length, access))
     }
 
     /// Reads a string of at most `limit` bytes, without its terminating zero.

@@ -25,7 +25,10 @@ pub(crate) fn close(core: &Arc<Core>) {
 pub(crate) fn close_then(core: &Arc<Core>, then: impl FnOnce() + Send + 'static) {
     core.kill();
     core.gates().clear();
-    CLOSED.lock().unwrap_or_else(|e| e.into_inner()).push(Closed { core: core.clone(), then: Box::new(then) });
+    CLOSED
+        .lock()
+        .unwrap_or_else(|e| e.into_inner())
+        .push(Closed { core: core.clone(), then: Box::new(then) });
     // Again: the watcher may have found the domain empty before it was in the list.
     watch::tell_of_kill(core.base());
 }
@@ -33,8 +36,7 @@ pub(crate) fn close_then(core: &Arc<Core>, then: impl FnOnce() + Send + 'static)
 /// Lets go of closed domains, but for those whose base is in `inhabited`: threads may be in them, or about to be.
 pub(crate) fn bury(inhabited: &[u64]) {
     let mut closed = CLOSED.lock().unwrap_or_else(|e| e.into_inner());
-    let empty: Vec<_> =
-        closed.extract_if(.., |closed| !inhabited.contains(&closed.core.base())).collect();
+    let empty: Vec<_> = closed.extract_if(.., |closed| !inhabited.contains(&closed.core.base())).collect();
     drop(closed);
     for Closed { core, then } in empty {
         core.gates().forget();

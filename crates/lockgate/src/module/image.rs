@@ -103,6 +103,12 @@ impl Image {
             .map(|&(at, length, _)| (at, length))
     }
 
+    /// Copies code or constants: `at` is relative to the image. `None` beyond the image's end.
+    pub fn read(&self, at: u64, into: &mut [u8]) -> Option<()> {
+        let read = rustix::io::pread(&self.file, &mut *into, STUBS.checked_add(at)?).ok()?;
+        (read == into.len()).then_some(())
+    }
+
     /// Page by page, so that each page is touched once.
     fn relocate(&self, stride: &Stride) -> Result<(), Errno> {
         for group in self.relocations.chunk_by(|a, b| a.0 / PAGE == b.0 / PAGE) {

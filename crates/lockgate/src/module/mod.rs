@@ -19,6 +19,7 @@ pub struct Module {
     image: Image,
     file: Vec<u8>,
     symbols: OnceLock<crate::debug::Symbols>,
+    frames: OnceLock<crate::debug::Frames>,
 }
 
 /// Why a module was not loaded.
@@ -101,7 +102,15 @@ impl Module {
             // The image holds the bytes now; relocated words are all that domains need of them.
             segment.bytes = Vec::new();
         }
-        Ok(Arc::new(Module { name, parsed, report, image, file, symbols: OnceLock::new() }))
+        Ok(Arc::new(Module {
+            name,
+            parsed,
+            report,
+            image,
+            file,
+            symbols: OnceLock::new(),
+            frames: OnceLock::new(),
+        }))
     }
 
     /// File name, or "module" for one from bytes.
@@ -151,6 +160,11 @@ impl Module {
     /// Debug information, read when first asked for.
     pub(crate) fn symbols(&self) -> &crate::debug::Symbols {
         self.symbols.get_or_init(|| crate::debug::Symbols::read(&self.file))
+    }
+
+    /// How the frame of the function at an image-relative address lies on the stacks. As [`symbols`](Module::symbols).
+    pub(crate) fn frames_at(&self, address: u64) -> Option<crate::debug::FrameRules> {
+        self.frames.get_or_init(|| crate::debug::Frames::read(&self.file)).at(&self.file, address)
     }
 }
 

@@ -60,6 +60,19 @@ impl Registry {
         self.bind_for_host(principal, request, None).map(Dynamic::new)
     }
 
+    /// The same, by the client's own signature, whatever its name.
+    ///
+    /// # Errors
+    /// As [`bind`](Registry::bind).
+    pub fn bind_signature(
+        &self,
+        principal: &Principal,
+        request: &Request,
+        signature: &Signature,
+    ) -> Result<Dynamic, RegistryError> {
+        self.bind_for_host(principal, request, Some(signature)).map(Dynamic::new)
+    }
+
     fn bind_for_host(
         &self,
         principal: &Principal,

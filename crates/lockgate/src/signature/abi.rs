@@ -6,7 +6,7 @@ const MAX_STRUCT: usize = 64 << 10;
 
 /// A register for one eightbyte: the n-th of its kind in the order of the ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Register {
+pub enum Register {
     /// rdi rsi rdx rcx r8 r9; results: rax rdx.
     Integer(u8),
     /// xmm0–xmm7; results: xmm0 xmm1.
@@ -15,7 +15,7 @@ pub(crate) enum Register {
 
 /// Where one value travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// One register for each eightbyte, in order. Empty for `void` and empty structures.
     Registers(Vec<Register>),
     /// On the stack, from this 8-byte word on.
@@ -26,8 +26,10 @@ pub(crate) enum Place {
 
 /// Where the values of a call travel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub struct Plan {
+    /// Of each parameter, in order.
     pub parameters: Vec<Place>,
+    /// Of the result.
     pub result: Place,
     /// 8-byte words of stack arguments.
     pub stack_words: u32,

@@ -1,7 +1,7 @@
 //! C signatures: parsed from prototypes (`lockgate-signature`), compared, and laid out by the System V ABI for x86-64.
 mod abi;
 
-pub(crate) use abi::{Place, Plan, Register};
+pub use abi::{Place, Plan, Register};
 pub use lockgate_signature::{Field, PrototypeError, Signature, Type};
 
 use std::fmt;

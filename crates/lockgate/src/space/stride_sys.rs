@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 
-use crate::copy_asm::{lockgate_copy, lockgate_load};
+use crate::copy_asm::{lockgate_copy, lockgate_load, lockgate_touch};
 use crate::syscall::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
@@ -186,6 +186,25 @@ impl Stride {
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 
+    /// Copies 8-byte words out of the stride, control stacks included.
+    ///
+    /// # Errors
+    /// `EFAULT`, if any cannot be read.
+    pub fn read_words(&self, offset: u64, count: usize) -> Result<Box<[u64]>, Errno> {
+        let length = count.checked_mul(size_of::<u64>()).ok_or(Errno::FAULT)?;
+        match offset.checked_add(length as u64) {
+            Some(end) if end <= window::STRIDE => {}
+            _ => return Err(Errno::FAULT),
+        }
+        let mut words = vec![0_u64; count].into_boxed_slice();
+        // SAFETY: `words` is ours; faults on the stride's side end the copy.
+        let left = unsafe {
+            let from = (self.base + offset) as *const c_void;
+            lockgate_copy(words.as_mut_ptr().cast(), from, length)
+        };
+        if left == 0 { Ok(words) } else { Err(Errno::FAULT) }
+    }
+
     /// Copies into the window; stops at the first page that cannot be written.
     ///
     /// # Errors
@@ -195,6 +214,31 @@ impl Stride {
         // SAFETY: `bytes` is ours; faults on the window's side end the copy.
         let left = unsafe { lockgate_copy(to, bytes.as_ptr().cast(), bytes.len()) };
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
+    }
+
+    /// Whether every byte of a part of the window can be read, and written if `writable`. Nothing changes.
+    ///
+    /// # Errors
+    /// `EFAULT` if not.
+    pub fn probe(&self, offset: u64, length: usize, writable: bool) -> Result<(), Errno> {
+        let first = self.window_address(offset, length)? as usize;
+        let end = first + length;
+        let pages = (first & !(PAGE as usize - 1)..end).step_by(PAGE as usize).map(|page| page.max(first));
+        for at in pages {
+            let mut byte = 0_u8;
+            // SAFETY: inside the window; faults end the copy and the touch, which change nothing of the domain's.
+            let reached = unsafe {
+                let at = at as *mut c_void;
+                match writable {
+                    true => lockgate_touch(at) != 0,
+                    false => lockgate_copy((&raw mut byte).cast(), at, 1) == 0,
+                }
+            };
+            if !reached {
+                return Err(Errno::FAULT);
+            }
+        }
+        Ok(())
     }
 
     /// Fills a page of the stride with zeros.

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use std::sync::Arc;
 
 /// A granted directory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Directory {
     /// Components of its path in the domain.
     guest: Vec<Vec<u8>>,

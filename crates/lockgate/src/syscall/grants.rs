@@ -60,7 +60,7 @@ pub enum GrantError {
 ///     .current_directory("/data");
 /// # Ok::<(), lockgate::syscall::GrantError>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Grants {
     pub(super) directories: Vec<Directory>,
     pub(super) streams: [Option<Arc<Description>>; 3],

@@ -5,7 +5,7 @@ use crate::error::CallError;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// An asynchronous call: wait for it, or await it in any runtime. Dropping it lets the call go on; nobody gets its
@@ -37,7 +37,7 @@ impl<R: Send + 'static> AsyncCall<R> {
     }
 
     /// Waits for the end, at most for `time`; `None` if the call goes on, or its result has been taken.
-    pub fn wait_timeout(&mut self, time: Duration) -> Option<Result<R, CallError>> {
+    pub fn wait_timeout(&self, time: Duration) -> Option<Result<R, CallError>> {
         let end = Instant::now().checked_add(time);
         let mut state = self.task.state();
         while !state.has_ended() {
@@ -52,13 +52,23 @@ impl<R: Send + 'static> AsyncCall<R> {
     }
 
     /// The result, if the call has ended and it has not been taken.
-    pub fn try_get(&mut self) -> Option<Result<R, CallError>> {
+    pub fn try_get(&self) -> Option<Result<R, CallError>> {
         self.task.state().take()
     }
 
     /// True if the call has ended.
     pub fn has_ended(&self) -> bool {
         self.task.state().has_ended()
+    }
+
+    /// Wakes `waker` when the call has ended: at once, if it has.
+    pub fn wake_at_end(&self, waker: &Waker) {
+        let mut state = self.task.state();
+        match state.has_ended() {
+            true => drop(state),
+            false => return state.set_waker(waker),
+        }
+        waker.wake_by_ref();
     }
 
     /// Takes the call back: one that has not begun does not begin; one in progress is stopped as by a time limit, and no other

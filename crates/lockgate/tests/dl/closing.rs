@@ -81,7 +81,9 @@ fn hostile_destructors_end() {
         ("looping.so", "for (;;) __asm__ volatile(\"\");", "time"),
         ("crashing.so", "static int *volatile nowhere; *nowhere = 1;", "null pointer"),
     ] {
-        let source = format!("__attribute__((destructor)) static void end(void) {{ {body} }}\nlong f(void) {{ return 1; }}");
+        let source = format!(
+            "__attribute__((destructor)) static void end(void) {{ {body} }}\nlong f(void) {{ return 1; }}"
+        );
         let file = File::c(name, &source);
         let library = file.open_with(Mode::NOW, &patience);
         dl::take_failure();
@@ -149,7 +151,8 @@ fn a_library_may_be_closed_from_inside() {
         dl::Library::caller().map_or(1, |caller| i64::from(caller.close().is_err()))
     }
     dl::provide(service("long close_me(void)", close_me as *const ()));
-    let guest = Guest::c_with("long close_me(void);\nlong f(void) { return close_me() + 5; }", &["-O2", "-g"]);
+    let guest =
+        Guest::c_with("long close_me(void);\nlong f(void) { return close_me() + 5; }", &["-O2", "-g"]);
     let file = File::new("suicide.so", guest.gate("long close_me(void)"));
     let library = file.open();
     let f = library.function("f").unwrap();

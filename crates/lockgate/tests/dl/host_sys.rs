@@ -123,7 +123,7 @@ pub fn expose(library: lockgate::dl::Library, at: *mut u8, length: u64) -> u64 {
 /// A service from a C function.
 pub fn service(prototype: &str, function: *const ()) -> lockgate::dl::Service {
     // SAFETY: the tests' own functions, of the type that they say.
-    unsafe { lockgate::dl::Service::new(prototype, function).expect("a service") }
+    unsafe { lockgate::dl::Service::new(prototype, function, 0).expect("a service") }
 }
 
 /// `long f(long, …)` with nine arguments, 1 to 9.
@@ -143,5 +143,5 @@ pub fn call_with_stack(function: *const (), word: i64) -> i64 {
 /// A service that is never called.
 pub fn try_service(prototype: &str) -> Result<lockgate::dl::Service, lockgate::dl::DlError> {
     // SAFETY: it is never called.
-    unsafe { lockgate::dl::Service::new(prototype, std::ptr::null()) }
+    unsafe { lockgate::dl::Service::new(prototype, std::ptr::null(), 0) }
 }

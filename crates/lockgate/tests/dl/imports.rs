@@ -24,7 +24,10 @@ fn services_answer_imports() {
     let file = client("client.so", "service_a");
     let refused = Library::open(&file.path, Mode::NOW, &Options::default()).unwrap_err();
     let text = refused.to_string();
-    assert!(matches!(refused, DlError::Imports { .. }) && text.contains("undefined symbol: service_a"), "{text}");
+    assert!(
+        matches!(refused, DlError::Imports { .. }) && text.contains("undefined symbol: service_a"),
+        "{text}"
+    );
 
     dl::provide(service("long service_a(long)", add_one as *const ()));
     let library = file.open();
@@ -68,7 +71,10 @@ fn service_error(prototype: &str) -> String {
 
 #[test]
 fn libraries_call_each_other() {
-    let server = File::c("server.so", "long serve_d(long x) { return *(volatile int *)(x == 13 ? 0 : (long)&(int){7}) + x; }");
+    let server = File::c(
+        "server.so",
+        "long serve_d(long x) { return *(volatile int *)(x == 13 ? 0 : (long)&(int){7}) + x; }",
+    );
     let file = client("caller.so", "serve_d");
     let opened = server.open();
     let local = Library::open(&file.path, Mode::NOW, &Options::default());
@@ -98,7 +104,8 @@ fn a_ring_of_libraries_goes_together() {
     let guest = |own: &str, other: &str| {
         Guest::c_with(&source(own, other), &["-O2", "-g"]).gate(&format!("long {other}(long)"))
     };
-    let (ping, pong) = (File::new("ping.so", guest("ping_e", "pong_e")), File::new("pong.so", guest("pong_e", "ping_e")));
+    let (ping, pong) =
+        (File::new("ping.so", guest("ping_e", "pong_e")), File::new("pong.so", guest("pong_e", "ping_e")));
     let ping = ping.open_with(Mode::LAZY.global(), &Options::default());
     let pong = pong.open_with(Mode::LAZY.global(), &Options::default());
     let function = ping.function("ping_e").unwrap();

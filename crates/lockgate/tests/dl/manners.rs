@@ -156,7 +156,10 @@ fn the_heap_is_the_librarys() {
 
 #[test]
 fn exposed_memory_is_shared_until_it_is_hidden() {
-    let file = File::c("shared.so", "long read_it(const long *p) { return *p; }\nlong write_it(long *p) { return *p = 7; }");
+    let file = File::c(
+        "shared.so",
+        "long read_it(const long *p) { return *p; }\nlong write_it(long *p) { return *p = 7; }",
+    );
     let library = file.open();
     let pages = crate::host_sys::shared_pages(8192);
     let inside = crate::host_sys::expose(library, pages, 8192);
@@ -177,12 +180,16 @@ fn an_ordinary_library_is_refused() {
     let path = folder.path().join("plain.so");
     std::fs::write(folder.path().join("plain.c"), "int f(void) { return 1; }").unwrap();
     let mut gcc = std::process::Command::new("gcc");
-    let status = gcc.current_dir(folder.path()).args(["-shared", "-o", "plain.so", "plain.c"]).status().unwrap();
+    let status =
+        gcc.current_dir(folder.path()).args(["-shared", "-o", "plain.so", "plain.c"]).status().unwrap();
     assert!(status.success());
     let error = Library::open(&path, Mode::NOW, &Options::default()).unwrap_err();
     assert!(matches!(error, DlError::NotConfined(_)), "{error}");
     std::fs::write(&path, "no ELF file").unwrap();
     let error = Library::open(&path, Mode::NOW, &Options::default()).unwrap_err();
     assert!(matches!(error, DlError::Load(_)), "{error}");
-    assert!(matches!(Library::open(folder.path(), Mode::NOW, &Options::default()), Err(DlError::File { .. })));
+    assert!(matches!(
+        Library::open(folder.path(), Mode::NOW, &Options::default()),
+        Err(DlError::File { .. })
+    ));
 }

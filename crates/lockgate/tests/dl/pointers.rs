@@ -51,9 +51,13 @@ fn functions_without_a_signature_get_every_register() {
 
 #[test]
 fn stack_arguments_are_passed_as_asked() {
-    let file = File::untyped("stack.so", "long ninth(long a, long b, long c, long d, long e, long f, long g, long h, long i) { return i; }");
+    let file = File::untyped(
+        "stack.so",
+        "long ninth(long a, long b, long c, long d, long e, long f, long g, long h, long i) { return i; }",
+    );
     let library = file.open_with(Mode::NOW, &Options::default().stack_bytes(24));
-    let typed: *const () = library.function("long ninth(long, long, long, long, long, long, long, long, long)").unwrap();
+    let typed: *const () =
+        library.function("long ninth(long, long, long, long, long, long, long, long, long)").unwrap();
     let generic = library.function("ninth").unwrap();
     assert_ne!(typed, generic);
     for function in [typed, generic] {
@@ -77,7 +81,10 @@ fn too_many_stack_bytes_are_refused() {
 /// Without stack bytes, nothing of the caller's stack is copied into the domain.
 #[test]
 fn the_callers_stack_is_its_own() {
-    let file = File::untyped("peek.so", "long seventh(long a, long b, long c, long d, long e, long f, volatile long g) { return g; }");
+    let file = File::untyped(
+        "peek.so",
+        "long seventh(long a, long b, long c, long d, long e, long f, volatile long g) { return g; }",
+    );
     let library = file.open();
     let seventh = library.function("seventh").unwrap();
     let found = crate::host_sys::call_with_stack(seventh, 0x5ec2e7);

@@ -1,0 +1,107 @@
+//! Section "Callbacks" of the header.
+use crate::call::{freed, guarded, made, value};
+use crate::domain_sys::DomainObject;
+use crate::error::{Failure, Status};
+use crate::handle::{Handle, Handled};
+use crate::text_sys::text;
+use lockgate::signature::Signature;
+use lockgate::{Callback, HostFunction};
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+/// `lg_code`: a function of C whose type a prototype says.
+pub type Code = unsafe extern "C" fn();
+
+/// What `lg_callback` stands for.
+pub struct CallbackObject(Callback);
+
+impl Handled for CallbackObject {
+    const WHAT: &'static str = "a callback";
+}
+
+impl CallbackObject {
+    pub(crate) fn new(callback: Callback) -> CallbackObject {
+        CallbackObject(callback)
+    }
+}
+
+/// A function of the program's with its name.
+///
+/// # Errors
+/// A prototype that is none; no function.
+///
+/// # Safety
+/// `prototype` is a string or null, `function` a function of that type that any thread may call as long as domains have it.
+pub(crate) unsafe fn host_function(
+    prototype: *const c_char,
+    function: Option<Code>,
+    user: *mut c_void,
+) -> Result<(String, HostFunction), Failure> {
+    // SAFETY: the caller's string.
+    let signature: Signature = unsafe { text(prototype, "prototype")? }.parse()?;
+    let function = function.ok_or_else(|| Failure::argument("function is NULL"))?;
+    // SAFETY: the caller's promise.
+    let made = unsafe { HostFunction::from_c(function as *const (), &signature, user as usize)? };
+    Ok((signature.name, made))
+}
+
+/// Makes a function of the host callable by a domain.
+///
+/// # Safety
+/// As [`host_function`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_callback_new(
+    domain: Handle<DomainObject>,
+    prototype: *const c_char,
+    function: Option<Code>,
+    user: *mut c_void,
+) -> Handle<CallbackObject> {
+    made(|| {
+        // SAFETY: the caller's promises.
+        let (_, function) = unsafe { host_function(prototype, function, user)? };
+        domain.with(|domain| {
+            let full = || {
+                let name = domain.name();
+                Failure::new(
+                    Status::NoPointers,
+                    format!("domain {name} has no function pointers left; free some"),
+                )
+            };
+            domain.callback(function).map(CallbackObject::new).ok_or_else(full)
+        })
+    })
+}
+
+/// Takes the function away.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_callback_free(callback: Handle<CallbackObject>) -> i32 {
+    freed(callback)
+}
+
+/// The function pointer, for the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_callback_pointer(callback: Handle<CallbackObject>) -> *mut c_void {
+    value(ptr::null_mut(), || Ok(callback.get()?.0.pointer::<u8>().address() as *mut c_void))
+}
+
+/// What the function was made with.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_user_data() -> *mut c_void {
+    lockgate::user_data().map_or(ptr::null_mut(), |user| user as *mut c_void)
+}
+
+/// Ends the call of the domain that called the function.
+///
+/// # Safety
+/// `message` is a string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_end_call(message: *const c_char) -> i32 {
+    guarded(|| {
+        // SAFETY: the caller's string.
+        let message = unsafe { text(message, "message")? };
+        match lockgate::end_call(message) {
+            true => Ok(()),
+            false => Err(Failure::argument("only a function that a domain has called can end its call")),
+        }
+    })
+}

@@ -1,0 +1,221 @@
+//! Section "Domains" of the header.
+use crate::call::{guarded, made, value};
+use crate::error::{Failure, Status, c_string};
+use crate::handle::{Handle, Handled};
+use crate::module_sys::ModuleObject;
+use crate::options_sys::OptionsObject;
+use crate::pool_sys::Leased;
+use crate::text_sys::put_part;
+use lockgate::{Domain, ResetError, Usage};
+use std::ffi::{CString, c_char};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock, TryLockError};
+
+/// What `lg_domain` stands for.
+pub struct DomainObject {
+    /// Only a reset changes it.
+    domain: RwLock<Option<Home>>,
+    name: CString,
+    /// It ends with the handle.
+    closing: AtomicBool,
+}
+
+/// Whose domain it is.
+enum Home {
+    Own(Domain),
+    Pooled(Leased),
+}
+
+impl Home {
+    fn domain(&self) -> &Domain {
+        match self {
+            Home::Own(domain) => domain,
+            Home::Pooled(leased) => leased.domain(),
+        }
+    }
+}
+
+impl Handled for DomainObject {
+    const WHAT: &'static str = "a domain";
+}
+
+impl Drop for DomainObject {
+    fn drop(&mut self) {
+        let domain = self.domain.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Home::Own(domain)) = domain.filter(|_| *self.closing.get_mut()) {
+            domain.close();
+        }
+    }
+}
+
+const ENDED: &str = "the domain could not be started again after a reset, and has ended";
+
+impl DomainObject {
+    pub(crate) fn new(domain: Domain) -> DomainObject {
+        DomainObject::at(Home::Own(domain))
+    }
+
+    /// A pool's, which goes back when the last user of the handle is done.
+    pub(crate) fn leased(leased: Leased) -> DomainObject {
+        DomainObject::at(Home::Pooled(leased))
+    }
+
+    fn at(home: Home) -> DomainObject {
+        let name = c_string(home.domain().name());
+        DomainObject { domain: RwLock::new(Some(home)), name, closing: AtomicBool::new(false) }
+    }
+
+    /// What `body` makes of the domain.
+    pub(crate) fn with<R>(&self, body: impl FnOnce(&Domain) -> Result<R, Failure>) -> Result<R, Failure> {
+        let domain = self.domain.read().unwrap_or_else(PoisonError::into_inner);
+        let gone = || Failure::new(Status::Killed, ENDED);
+        body(domain.as_ref().ok_or_else(gone)?.domain())
+    }
+}
+
+/// `LG_CALLER` of the header.
+const CALLER: usize = 1;
+
+impl Handle<DomainObject> {
+    /// What `body` makes of the domain, or of the one that calls the host.
+    pub(crate) fn with<R>(self, body: impl FnOnce(&Domain) -> Result<R, Failure>) -> Result<R, Failure> {
+        if self.bits() == CALLER {
+            let nobody =
+                || Failure::argument("LG_CALLER means a domain only in a function that a domain has called");
+            return lockgate::with_caller(body).ok_or_else(nobody)?;
+        }
+        self.get()?.with(body)
+    }
+}
+
+/// Makes a domain.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_new(
+    module: Handle<ModuleObject>,
+    options: Handle<OptionsObject>,
+) -> Handle<DomainObject> {
+    made(|| Ok(DomainObject::new(Domain::new(&module.get()?.module, options.options()?)?)))
+}
+
+/// Lets go of a domain.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_free(domain: Handle<DomainObject>) -> i32 {
+    crate::call::freed(domain)
+}
+
+/// Ends a domain for good.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_close(domain: Handle<DomainObject>) -> i32 {
+    guarded(|| {
+        let object = domain.take()?;
+        object.closing.store(true, Ordering::Release);
+        object.with(|domain| {
+            domain.kill();
+            Ok(())
+        })
+    })
+}
+
+/// Ends all calls in progress and refuses new ones.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_kill(domain: Handle<DomainObject>) -> i32 {
+    guarded(|| {
+        domain.with(|domain| {
+            domain.kill();
+            Ok(())
+        })
+    })
+}
+
+/// Returns a domain to its pristine image.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
+    guarded(|| {
+        let object = domain.get()?;
+        let mut place = match object.domain.try_write() {
+            Ok(place) => place,
+            Err(TryLockError::Poisoned(place)) => place.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let name = object.name.to_string_lossy();
+                return Err(Failure::new(
+                    Status::InUse,
+                    format!("domain {name} is being used: reset it afterwards"),
+                ));
+            }
+        };
+        let home = place.take().ok_or_else(|| Failure::new(Status::Killed, ENDED))?;
+        let mut domain = match home {
+            Home::Own(domain) => domain,
+            pooled => {
+                *place = Some(pooled);
+                return Err(Failure::argument(
+                    "a pool resets its domains: free the handle, and take another",
+                ));
+            }
+        };
+        let done = domain.reset();
+        // One that cannot be started again has ended.
+        if !matches!(done, Err(ResetError::Create(_))) {
+            *place = Some(Home::Own(domain));
+        }
+        Ok(done?)
+    })
+}
+
+/// Name of the domain.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_name(domain: Handle<DomainObject>) -> *const c_char {
+    value(ptr::null(), || Ok(domain.get()?.name.as_ptr()))
+}
+
+/// Address of the window.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_base(domain: Handle<DomainObject>) -> u64 {
+    value(0, || domain.with(|domain| Ok(domain.base())))
+}
+
+/// `struct lg_usage`.
+#[repr(C)]
+pub struct CUsage {
+    memory: u64,
+    peak_memory: u64,
+    memory_limit: u64,
+    cpu_time_ns: u64,
+    has_cpu_time: i32,
+    threads: u32,
+    descriptors: u32,
+    calls: u32,
+}
+
+impl From<Usage> for CUsage {
+    fn from(usage: Usage) -> CUsage {
+        CUsage {
+            memory: usage.memory,
+            peak_memory: usage.peak_memory,
+            memory_limit: usage.memory_limit,
+            cpu_time_ns: usage.cpu_time.map_or(0, |time| time.as_nanos() as u64),
+            has_cpu_time: usage.cpu_time.is_some().into(),
+            threads: usage.threads,
+            descriptors: usage.descriptors,
+            calls: usage.calls,
+        }
+    }
+}
+
+/// What the domain uses now.
+///
+/// # Safety
+/// `usage` is null or leads to `size` bytes that may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_domain_usage(
+    domain: Handle<DomainObject>,
+    usage: *mut CUsage,
+    size: usize,
+) -> i32 {
+    guarded(|| {
+        let now = domain.with(|domain| Ok(CUsage::from(domain.usage())))?;
+        // SAFETY: the caller's structure, of the size that its header says.
+        unsafe { put_part(usage, now, size, "usage") }
+    })
+}

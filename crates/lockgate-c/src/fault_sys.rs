@@ -1,0 +1,115 @@
+//! `struct lg_fault`: a fault for C.
+use crate::error::c_string;
+use lockgate::{Access, Fault, FaultKind, Registers};
+use std::cell::OnceCell;
+use std::ffi::{CString, c_char};
+use std::ptr;
+
+/// `struct lg_fault` of the header. It may grow at its end, because only the library makes any.
+#[repr(C)]
+pub struct CFault {
+    kind: i32,
+    detail: i32,
+    report: *const c_char,
+    reason: *const c_char,
+    domain: *const c_char,
+    module: *const c_char,
+    entry_point: *const c_char,
+    function: *const c_char,
+    file: *const c_char,
+    line: u32,
+    access: i32,
+    offset: u64,
+    has_address: i32,
+    has_instruction: i32,
+    address: u64,
+    instruction: u64,
+    registers: Registers,
+}
+
+/// A fault, and the strings that its C form points to.
+pub(crate) struct FaultReport {
+    c: CFault,
+    _texts: Vec<CString>,
+    fault: Box<Fault>,
+    /// Made when somebody asks.
+    backtrace: OnceCell<CString>,
+}
+
+impl FaultReport {
+    pub fn new(fault: Box<Fault>) -> FaultReport {
+        let place = fault.location();
+        let mut texts = Vec::new();
+        let mut text = |text: Option<&str>| {
+            text.map_or(ptr::null(), |text| {
+                let text = c_string(text);
+                let at = text.as_ptr();
+                texts.push(text);
+                at
+            })
+        };
+        let (kind, detail) = kind(fault.kind());
+        let c = CFault {
+            kind,
+            detail,
+            report: text(Some(&fault.to_string())),
+            reason: text(Some(fault.reason())),
+            domain: text(Some(fault.domain())),
+            module: text(Some(fault.module())),
+            entry_point: text(Some(fault.entry_point())),
+            function: text(place.as_ref().and_then(|place| place.function.as_deref())),
+            file: text(place.as_ref().and_then(|place| place.file.as_deref())),
+            line: place.as_ref().and_then(|place| place.line).unwrap_or(0),
+            offset: place.as_ref().map_or(0, |place| place.offset),
+            access: match fault.access() {
+                None => 0,
+                Some(Access::Read) => 1,
+                Some(Access::Write) => 2,
+                Some(Access::Execute) => 3,
+            },
+            has_address: fault.address().is_some().into(),
+            has_instruction: fault.instruction().is_some().into(),
+            address: fault.address().unwrap_or(0),
+            instruction: fault.instruction().unwrap_or(0),
+            registers: *fault.registers(),
+        };
+        FaultReport { c, _texts: texts, fault, backtrace: OnceCell::new() }
+    }
+
+    pub fn c(&self) -> *const CFault {
+        &raw const self.c
+    }
+
+    pub fn backtrace(&self) -> *const c_char {
+        self.backtrace.get_or_init(|| c_string(&self.fault.backtrace().to_string())).as_ptr()
+    }
+}
+
+/// `enum lg_fault_kind`, and what the kind tells beside.
+fn kind(kind: FaultKind) -> (i32, i32) {
+    let number = match kind {
+        FaultKind::Segv => 1,
+        FaultKind::Bus => 2,
+        FaultKind::Fpe => 3,
+        FaultKind::Ill => 4,
+        FaultKind::Trap => 5,
+        FaultKind::StackOverflow => 6,
+        FaultKind::ControlStackOverflow => 7,
+        FaultKind::Quota => 8,
+        FaultKind::TimeOut => 9,
+        FaultKind::Exit(_) => 10,
+        FaultKind::Abort => 11,
+        FaultKind::Signal(_) => 12,
+        FaultKind::Killed => 13,
+        FaultKind::CpuTime => 14,
+        FaultKind::Stopped => 15,
+        FaultKind::Gate => 16,
+        _ => 0,
+    };
+    let detail = match kind {
+        FaultKind::Exit(status) => status,
+        FaultKind::Signal(number) => number.into(),
+        _ => 0,
+    };
+    (number, detail)
+}

@@ -1,0 +1,188 @@
+//! Handles: what a program in C holds of the library's objects.
+//!
+//! A handle is a number that looks like a pointer and is none: a place in one table, and how often the place has been used. So a handle that
+//! was freed, one of another kind and one that never was are found out, and nothing is ever read through any of them. The top
+//! bit is set, which makes it an address that no processor accepts.
+use crate::error::{Failure, Status};
+use std::any::Any;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Something that has handles.
+pub(crate) trait Handled: Any + Send + Sync {
+    /// What error messages call it.
+    const WHAT: &'static str;
+}
+
+/// A handle as it comes from the program; it may be anything.
+#[repr(transparent)]
+pub struct Handle<T> {
+    bits: *mut c_void,
+    kind: PhantomData<fn(T) -> T>,
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
+
+#[derive(Default)]
+struct Slot {
+    /// How often the place has been used so far.
+    generation: u32,
+    object: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+struct Table {
+    slots: Vec<Slot>,
+    /// Places without an object.
+    free: Vec<u32>,
+}
+
+static TABLE: RwLock<Table> = RwLock::new(Table { slots: Vec::new(), free: Vec::new() });
+
+const MARK: u64 = 1 << 63;
+const GENERATIONS: u32 = 1 << 31;
+
+impl<T: Handled> Handle<T> {
+    /// No handle.
+    pub const NULL: Self = Handle::from_bits(std::ptr::null_mut());
+
+    pub const fn from_bits(bits: *mut c_void) -> Self {
+        Handle { bits, kind: PhantomData }
+    }
+
+    pub fn bits(self) -> usize {
+        self.bits as usize
+    }
+
+    pub fn is_null(self) -> bool {
+        self.bits.is_null()
+    }
+
+    /// A new handle of `object`.
+    pub fn new(object: T) -> Self {
+        let object: Arc<dyn Any + Send + Sync> = Arc::new(object);
+        let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+        let index = table.free.pop().unwrap_or_else(|| {
+            table.slots.push(Slot::default());
+            (table.slots.len() - 1) as u32
+        });
+        let slot = &mut table.slots[index as usize];
+        slot.object = Some(object);
+        let bits = MARK | u64::from(slot.generation) << 32 | u64::from(index);
+        Handle::from_bits(bits as usize as *mut c_void)
+    }
+
+    /// The object.
+    ///
+    /// # Errors
+    /// [`Status::Handle`].
+    pub fn get(self) -> Result<Arc<T>, Failure> {
+        let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+        let object = self.place(&table)?;
+        let object = table.slots[object].object.clone().ok_or_else(Self::stale)?;
+        object.downcast().map_err(|_| Self::wrong())
+    }
+
+    /// The object; the handle is no handle any more. Whoever is using the object goes on.
+    ///
+    /// # Errors
+    /// [`Status::Handle`].
+    pub fn take(self) -> Result<Arc<T>, Failure> {
+        let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+        let index = self.place(&table)?;
+        let slot = &mut table.slots[index];
+        let object = slot.object.take().ok_or_else(Self::stale)?;
+        match object.downcast() {
+            Ok(object) => {
+                slot.generation += 1;
+                // A place is given up before a number comes again.
+                if slot.generation < GENERATIONS {
+                    table.free.push(index as u32);
+                }
+                Ok(object)
+            }
+            Err(object) => {
+                slot.object = Some(object);
+                Err(Self::wrong())
+            }
+        }
+    }
+
+    fn place(self, table: &Table) -> Result<usize, Failure> {
+        if self.is_null() {
+            return Err(Failure::new(
+                Status::Handle,
+                format!("this function needs {}, and got NULL", T::WHAT),
+            ));
+        }
+        let bits = self.bits as u64;
+        let (index, generation) = ((bits & 0xffff_ffff) as usize, (bits & !MARK) >> 32);
+        match table.slots.get(index) {
+            Some(slot) if bits & MARK != 0 && u64::from(slot.generation) == generation => Ok(index),
+            _ => Err(Self::stale()),
+        }
+    }
+
+    fn stale() -> Failure {
+        let what = T::WHAT;
+        Failure::new(
+            Status::Handle,
+            format!("this is not, or not any more, the handle of {what}: it was freed, or never was"),
+        )
+    }
+
+    fn wrong() -> Failure {
+        Failure::new(
+            Status::Handle,
+            format!("this function needs {}, and got the handle of something else", T::WHAT),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Apple(u32);
+    struct Pear;
+
+    impl Handled for Apple {
+        const WHAT: &'static str = "an apple";
+    }
+
+    impl Handled for Pear {
+        const WHAT: &'static str = "a pear";
+    }
+
+    fn message<T>(result: Result<Arc<T>, Failure>) -> String {
+        result.err().map(|failure| failure.message).unwrap_or_default()
+    }
+
+    #[test]
+    fn only_the_living_handle_of_the_right_kind_leads_anywhere() {
+        let apple = Handle::new(Apple(7));
+        assert_eq!(apple.get().ok().map(|apple| apple.0), Some(7));
+        let as_pear = Handle::<Pear>::from_bits(apple.bits);
+        assert!(message(as_pear.get()).contains("needs a pear"));
+        assert!(message(as_pear.take()).contains("needs a pear"), "and the apple stays");
+        assert!(apple.take().is_ok());
+        assert!(message(apple.get()).contains("was freed"));
+        assert!(message(apple.take()).contains("was freed"));
+        let next: Vec<_> = (0..100).map(|number| Handle::new(Apple(number))).collect();
+        assert!(message(apple.get()).contains("was freed"), "whoever has the place now");
+        for handle in next {
+            assert_ne!(handle.bits, apple.bits);
+            assert!(handle.take().is_ok());
+        }
+        assert!(message(Handle::<Apple>::NULL.get()).contains("got NULL"));
+        for bits in [1, 0x7fff_0000_1234, usize::MAX, 1 << 63 | 0xffff_ffff] {
+            assert!(Handle::<Apple>::from_bits(bits as *mut c_void).get().is_err(), "{bits:#x}");
+        }
+    }
+}

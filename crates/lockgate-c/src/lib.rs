@@ -1,0 +1,31 @@
+//! Lockgate for programs in C and C++. `include/lockgate.h` is the manual; this crate is what it declares.
+//!
+//! Every function goes through `call.rs`: errors become the calling thread's last error, a panic never leaves the library. Handles
+//! are numbers, not addresses (`handle.rs`), so that stale ones are found out. One file for each section of the header.
+
+mod async_sys;
+mod call;
+mod callback_sys;
+mod dl_memory_sys;
+mod dl_sys;
+mod dl_text;
+mod domain_sys;
+mod error;
+mod error_sys;
+mod fault_sys;
+mod function_sys;
+mod handle;
+mod link_sys;
+mod memory_sys;
+mod module_sys;
+mod observe_sys;
+mod options_sys;
+mod policy;
+mod pool_sys;
+mod principal_sys;
+mod program_sys;
+mod region_sys;
+mod registry_sys;
+mod request_sys;
+mod text_sys;
+mod value_sys;

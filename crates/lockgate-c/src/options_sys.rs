@@ -1,0 +1,276 @@
+//! Section "Options" of the header.
+use crate::call::{freed, guarded, made};
+use crate::callback_sys::{Code, host_function};
+use crate::error::Failure;
+use crate::handle::{Handle, Handled};
+use crate::policy::policy;
+use crate::principal_sys::PrincipalObject;
+use crate::registry_sys::RegistryObject;
+use crate::text_sys::{borrow, slice, text};
+use lockgate::syscall::{Access, Grants};
+use lockgate::{DomainOptions, Policy};
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What `lg_options` stands for.
+#[derive(Default)]
+pub struct OptionsObject {
+    state: Mutex<State>,
+}
+
+#[derive(Default, Clone)]
+struct State {
+    options: DomainOptions,
+    grants: Grants,
+}
+
+impl Handled for OptionsObject {
+    const WHAT: &'static str = "options";
+}
+
+impl Handle<OptionsObject> {
+    /// The options as they are now; the defaults if there are none.
+    pub(crate) fn options(self) -> Result<DomainOptions, Failure> {
+        if self.is_null() {
+            return Ok(DomainOptions::new());
+        }
+        let State { options, grants } =
+            self.get()?.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(options.grants(grants))
+    }
+
+    fn change(self, change: impl FnOnce(DomainOptions) -> Result<DomainOptions, Failure>) -> i32 {
+        guarded(|| {
+            let object = self.get()?;
+            let mut state = object.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.options = change(state.options.clone())?;
+            Ok(())
+        })
+    }
+
+    fn grant(self, change: impl FnOnce(Grants) -> Result<Grants, Failure>) -> i32 {
+        guarded(|| {
+            let object = self.get()?;
+            let mut state = object.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.grants = change(state.grants.clone())?;
+            Ok(())
+        })
+    }
+}
+
+/// New options: the defaults.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_new() -> Handle<OptionsObject> {
+    made(|| Ok(OptionsObject::default()))
+}
+
+/// Frees them.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_free(options: Handle<OptionsObject>) -> i32 {
+    freed(options)
+}
+
+/// Name in reports.
+///
+/// # Safety
+/// `name` is a string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_options_name(options: Handle<OptionsObject>, name: *const c_char) -> i32 {
+    // SAFETY: the caller's string.
+    options.change(|options| Ok(options.name(unsafe { text(name, "name")? })))
+}
+
+/// Limit of memory, bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_memory_limit(options: Handle<OptionsObject>, bytes: u64) -> i32 {
+    options.change(|options| Ok(options.memory_limit(bytes)))
+}
+
+/// Stack of each thread, bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_stack_size(options: Handle<OptionsObject>, bytes: u64) -> i32 {
+    options.change(|options| Ok(options.stack_size(bytes)))
+}
+
+/// Limit of each call, milliseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_time_limit(options: Handle<OptionsObject>, milliseconds: u64) -> i32 {
+    options.change(|options| Ok(options.time_limit(Duration::from_millis(milliseconds))))
+}
+
+/// Limit of processor time, milliseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_cpu_limit(options: Handle<OptionsObject>, milliseconds: u64) -> i32 {
+    options.change(|options| Ok(options.cpu_limit(Duration::from_millis(milliseconds))))
+}
+
+/// Measures processor time.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_measure_cpu_time(options: Handle<OptionsObject>) -> i32 {
+    options.change(|options| Ok(options.measure_cpu_time()))
+}
+
+/// Threads at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_thread_limit(options: Handle<OptionsObject>, threads: u32) -> i32 {
+    options.change(|options| Ok(options.thread_limit(threads)))
+}
+
+/// Threads of the module's own at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_own_threads(options: Handle<OptionsObject>, threads: u32) -> i32 {
+    options.change(|options| Ok(options.own_threads(threads)))
+}
+
+/// Descriptors at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_descriptor_limit(options: Handle<OptionsObject>, descriptors: u32) -> i32 {
+    options.change(|options| Ok(options.descriptor_limit(descriptors)))
+}
+
+/// How deep calls may nest.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_depth_limit(options: Handle<OptionsObject>, depth: u32) -> i32 {
+    options.change(|options| Ok(options.depth_limit(depth)))
+}
+
+/// Seals the domain's code.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_seal(options: Handle<OptionsObject>) -> i32 {
+    options.change(|options| Ok(options.seal(true)))
+}
+
+/// What the domain asks for in every call.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_policy(options: Handle<OptionsObject>, word: u32) -> i32 {
+    options.change(|options| Ok(options.policy(policy(word, Policy::MUTUAL_TRUST)?)))
+}
+
+/// One thread at a time; others wait so many milliseconds, or without end if the number is negative.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_exclusive(options: Handle<OptionsObject>, patience_ms: i64) -> i32 {
+    options
+        .change(|options| Ok(options.exclusive(u64::try_from(patience_ms).ok().map(Duration::from_millis))))
+}
+
+/// Arguments of a program.
+///
+/// # Safety
+/// `arguments` leads to `count` strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_options_arguments(
+    options: Handle<OptionsObject>,
+    count: usize,
+    arguments: *const *const c_char,
+) -> i32 {
+    options.change(|options| {
+        // SAFETY: the caller's array of strings.
+        let arguments = unsafe {
+            let all = slice(arguments, count, "arguments")?;
+            all.iter().map(|argument| text(*argument, "an argument")).collect::<Result<Vec<_>, _>>()?
+        };
+        Ok(options.arguments(arguments))
+    })
+}
+
+/// A variable of a program's environment.
+///
+/// # Safety
+/// `name` and `value` are strings or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_options_environment(
+    options: Handle<OptionsObject>,
+    name: *const c_char,
+    value: *const c_char,
+) -> i32 {
+    // SAFETY: the caller's strings.
+    options.change(|options| unsafe { Ok(options.environment(text(name, "name")?, text(value, "value")?)) })
+}
+
+/// Answers an import with a function of the host.
+///
+/// # Safety
+/// As [`host_function`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_options_gate(
+    options: Handle<OptionsObject>,
+    prototype: *const c_char,
+    function: Option<Code>,
+    user: *mut c_void,
+) -> i32 {
+    options.change(|options| {
+        // SAFETY: the caller's promises.
+        let (name, function) = unsafe { host_function(prototype, function, user)? };
+        Ok(options.gate(name, function))
+    })
+}
+
+/// Grants a directory.
+///
+/// # Safety
+/// `guest` and `host` are strings or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_options_directory(
+    options: Handle<OptionsObject>,
+    guest: *const c_char,
+    host: *const c_char,
+    writable: c_int,
+) -> i32 {
+    options.grant(|grants| {
+        let access = if writable != 0 { Access::ReadWrite } else { Access::ReadOnly };
+        // SAFETY: the caller's strings.
+        let (guest, host) = unsafe { (text(guest, "guest")?, text(host, "host")?) };
+        Ok(grants.directory(guest, host, access)?)
+    })
+}
+
+/// Where the domain starts.
+///
+/// # Safety
+/// `guest` is a string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_options_current_directory(
+    options: Handle<OptionsObject>,
+    guest: *const c_char,
+) -> i32 {
+    // SAFETY: the caller's string.
+    options.grant(|grants| Ok(grants.current_directory(unsafe { text(guest, "guest")? })))
+}
+
+/// Grants a duplicate of a descriptor as stream 0, 1 or 2.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_stream(options: Handle<OptionsObject>, number: c_int, descriptor: c_int) -> i32 {
+    options.grant(|grants| {
+        let fd = borrow(descriptor)?.try_clone_to_owned();
+        let fd = fd.map_err(|error| Failure::argument(format!("descriptor {descriptor}: {error}")))?;
+        match number {
+            0 => Ok(grants.stdin(fd)?),
+            1 => Ok(grants.stdout(fd)?),
+            2 => Ok(grants.stderr(fd)?),
+            _ => Err(Failure::argument(format!("{number} is no standard stream: 0, 1 or 2"))),
+        }
+    })
+}
+
+/// Grants the host's own standard streams.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_standard_streams(options: Handle<OptionsObject>) -> i32 {
+    options.grant(|grants| Ok(grants.standard_streams()?))
+}
+
+/// Never opens the file behind a descriptor.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_forbid(options: Handle<OptionsObject>, descriptor: c_int) -> i32 {
+    options.grant(|grants| Ok(grants.forbid(borrow(descriptor)?)?))
+}
+
+/// Finds imports in a registry.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_registry(
+    options: Handle<OptionsObject>,
+    registry: Handle<RegistryObject>,
+    principal: Handle<PrincipalObject>,
+) -> i32 {
+    options.change(|options| Ok(options.registry(&registry.registry()?, principal.principal()?)))
+}

@@ -1,0 +1,64 @@
+//! Section "Pools" of the header.
+use crate::call::{freed, made, value};
+use crate::domain_sys::DomainObject;
+use crate::handle::{Handle, Handled};
+use crate::module_sys::ModuleObject;
+use crate::options_sys::OptionsObject;
+use lockgate::{Domain, Pool, PooledDomain};
+use std::mem::transmute;
+use std::sync::Arc;
+
+/// What `lg_pool` stands for.
+pub struct PoolObject(Arc<Pool>);
+
+impl Handled for PoolObject {
+    const WHAT: &'static str = "a pool";
+}
+
+/// A domain of a pool, and the pool. It goes back when this is dropped.
+pub(crate) struct Leased {
+    /// Goes before the pool.
+    domain: PooledDomain<'static>,
+    _pool: Arc<Pool>,
+}
+
+impl Leased {
+    fn new(pool: &Arc<Pool>) -> Result<Leased, lockgate::CreateError> {
+        let domain = pool.take()?;
+        // SAFETY: the pool lies in an Arc, which `_pool` keeps until after the domain has gone, and which does not move it.
+        let domain = unsafe { transmute::<PooledDomain<'_>, PooledDomain<'static>>(domain) };
+        Ok(Leased { domain, _pool: pool.clone() })
+    }
+
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+/// An empty pool.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_pool_new(
+    module: Handle<ModuleObject>,
+    options: Handle<OptionsObject>,
+    capacity: usize,
+) -> Handle<PoolObject> {
+    made(|| Ok(PoolObject(Arc::new(Pool::new(&module.get()?.module, options.options()?, capacity)))))
+}
+
+/// A pristine domain.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_pool_take(pool: Handle<PoolObject>) -> Handle<DomainObject> {
+    made(|| Ok(DomainObject::leased(Leased::new(&pool.get()?.0)?)))
+}
+
+/// How many are ready.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_pool_ready(pool: Handle<PoolObject>) -> usize {
+    value(0, || Ok(pool.get()?.0.ready()))
+}
+
+/// Frees the handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_pool_free(pool: Handle<PoolObject>) -> i32 {
+    freed(pool)
+}

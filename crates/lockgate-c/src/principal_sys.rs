@@ -1,0 +1,116 @@
+//! Section "Registry" of the header: who asks, and who may.
+use crate::call::{freed, guarded, made};
+use crate::error::Failure;
+use crate::handle::{Handle, Handled};
+use crate::text_sys::{put, text};
+use lockgate::{Principal, Token};
+use std::ffi::c_char;
+use std::sync::{Mutex, PoisonError};
+
+/// What `lg_principal` stands for.
+pub struct PrincipalObject(Mutex<Principal>);
+
+impl Handled for PrincipalObject {
+    const WHAT: &'static str = "a principal";
+}
+
+impl PrincipalObject {
+    fn new(principal: Principal) -> PrincipalObject {
+        PrincipalObject(Mutex::new(principal))
+    }
+}
+
+/// `struct lg_token`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CToken {
+    bits: [u8; 16],
+}
+
+impl CToken {
+    pub(crate) fn token(self) -> Token {
+        Token::from_bytes(self.bits)
+    }
+}
+
+impl Handle<PrincipalObject> {
+    /// The principal; the process if there is none.
+    pub(crate) fn principal(self) -> Result<Principal, Failure> {
+        match self.is_null() {
+            true => Ok(Principal::process()),
+            false => Ok(self.get()?.0.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+        }
+    }
+
+    fn change(self, change: impl FnOnce(Principal) -> Result<Principal, Failure>) -> i32 {
+        guarded(|| {
+            let object = self.get()?;
+            let mut place = object.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *place = change(place.clone())?;
+            Ok(())
+        })
+    }
+}
+
+/// A new token.
+///
+/// # Safety
+/// `token` is null or to be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_token_new(token: *mut CToken) -> i32 {
+    // SAFETY: the caller's place.
+    guarded(|| unsafe { put(token, CToken { bits: Token::new()?.to_bytes() }, "token") })
+}
+
+/// Nobody.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_principal_nobody() -> Handle<PrincipalObject> {
+    made(|| Ok(PrincipalObject::new(Principal::nobody())))
+}
+
+/// The user and groups that the process runs as.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_principal_process() -> Handle<PrincipalObject> {
+    made(|| Ok(PrincipalObject::new(Principal::process())))
+}
+
+/// A user.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_principal_user(user: u32) -> Handle<PrincipalObject> {
+    made(|| Ok(PrincipalObject::new(Principal::user(user))))
+}
+
+/// A domain.
+///
+/// # Safety
+/// `name` is a string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_principal_domain(name: *const c_char) -> Handle<PrincipalObject> {
+    // SAFETY: the caller's string.
+    made(|| Ok(PrincipalObject::new(Principal::domain(unsafe { text(name, "name")? }))))
+}
+
+/// In a group, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_principal_in_group(principal: Handle<PrincipalObject>, group: u32) -> i32 {
+    principal.change(|principal| Ok(principal.in_group(group)))
+}
+
+/// With a token.
+///
+/// # Safety
+/// `token` is null or leads to one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_principal_with(principal: Handle<PrincipalObject>, token: *const CToken) -> i32 {
+    principal.change(|principal| {
+        // SAFETY: the caller's token.
+        let token = unsafe { token.as_ref() }.ok_or_else(|| Failure::argument("token is NULL"))?;
+        Ok(principal.with(&token.token()))
+    })
+}
+
+/// Frees the handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_principal_free(principal: Handle<PrincipalObject>) -> i32 {
+    freed(principal)
+}

@@ -1,0 +1,107 @@
+//! `lockgate stubs`.
+
+use super::output::{self, Paint};
+use anyhow::Context as _;
+use lockgate_stubs::header::Source;
+use lockgate_stubs::{Client, emit};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Arguments of `lockgate stubs`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit status: 0 written; 1 some functions cannot be protected soundly, each with reason and remedy, and nothing is written
+(with --partial: they are left out); 2 the header cannot be read.
+
+Examples:
+  lockgate stubs zlib.h -a share/stubs/zlib.lg.h -D HAVE_UNISTD_H -m zlib.lg -o client
+  lockgate cc -g -O2 *.c -o zlib.lg --exports client/zlib.exports
+  cc -I client -I . minigzip.c client/zlib_client.c $(pkg-config --cflags --libs lockgate) -o minigzip
+
+docs/stubs.md says what annotations mean.")]
+pub struct Args {
+    /// The API's header
+    header: PathBuf,
+    /// A file with annotations for a header that has none
+    #[arg(short, long, value_name = "FILE")]
+    annotations: Vec<PathBuf>,
+    /// Folder with headers that it includes
+    #[arg(short = 'I', value_name = "FOLDER")]
+    includes: Vec<PathBuf>,
+    /// Macro that its programs are compiled with
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    defines: Vec<String>,
+    /// The module that the client loads, unless LOCKGATE_<LIBRARY> in its environment names another
+    #[arg(short, long, value_name = "FILE")]
+    module: PathBuf,
+    /// Folder that the client's files are written to
+    #[arg(short, long, value_name = "FOLDER")]
+    output: PathBuf,
+    /// Leave out the functions that cannot be protected soundly
+    #[arg(long)]
+    partial: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was done, as JSON shows it.
+#[derive(Serialize)]
+struct Summary<'a> {
+    functions: usize,
+    annotation_lines: usize,
+    omitted: &'a [(String, String)],
+    refused: Vec<String>,
+    files: Vec<&'a str>,
+}
+
+/// Runs the command.
+pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let source = Source {
+        header: args.header,
+        annotations: args.annotations,
+        includes: args.includes,
+        defines: args.defines,
+    };
+    let module = std::path::absolute(&args.module).context("no current folder")?;
+    let client = Client::of(&source, &module)?;
+    let refused = !client.plan.refusals.is_empty();
+    for refusal in &client.plan.refusals {
+        eprintln!("{refusal}");
+    }
+    let files: Vec<emit::File> = if refused && !args.partial { Vec::new() } else { client.c() };
+    if !files.is_empty() {
+        lockgate_stubs::write(&args.output, &files).map_err(|(path, error)| {
+            anyhow::Error::new(error).context(format!("cannot write {}", path.display()))
+        })?;
+    }
+    let summary = Summary {
+        functions: client.plan.functions.len(),
+        annotation_lines: client.annotation_lines,
+        omitted: &client.plan.omitted,
+        refused: client.plan.refusals.iter().map(ToString::to_string).collect(),
+        files: files.iter().map(|file| file.name.as_str()).collect(),
+    };
+    if args.json {
+        output::print_json(&summary)?;
+    } else {
+        output::print(&describe(&summary, &args.output))?;
+    }
+    Ok(if files.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn describe(summary: &Summary<'_>, folder: &std::path::Path) -> String {
+    let Summary { functions, annotation_lines, omitted, refused, files } = summary;
+    let mut text = format!("{functions} functions, {annotation_lines} lines of annotations");
+    if !omitted.is_empty() {
+        text += &format!(", {} left out", omitted.len());
+    }
+    if !refused.is_empty() {
+        text += &format!(", {} {}", refused.len(), Paint::stdout().bad("refused"));
+    }
+    match files.as_slice() {
+        [] => text + ": nothing was written (--partial leaves the refused functions out)\n",
+        files => format!("{text}; {} has {}\n", folder.display(), files.join(", ")),
+    }
+}

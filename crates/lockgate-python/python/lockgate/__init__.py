@@ -1,0 +1,88 @@
+"""Native libraries that cannot crash the interpreter.
+
+`CDLL` feels like ctypes', for modules that ``lockgate cc`` has built::
+
+    import lockgate
+    from ctypes import c_double
+
+    lib = lockgate.CDLL("cube.lg", time_limit=0.1)
+    lib.cube_root(27.0)                 # 3.0: the module's note says what the function takes
+    lib.crash(None)                     # raises lockgate.Fault, with function, file and line
+
+What a module does wrong is an exception: `Fault`, `Timeout`, `QuotaExceeded` … It has no reach beyond its own memory, and what
+is passed to it by reference is copied, unless it lies in a `Region` that was granted (``numpy.frombuffer(region)``).
+
+docs/python.md says what is as in ctypes, and what is not.
+"""
+
+from ._asynchronous import AsyncCall, Workers
+from ._callback import CFUNCTYPE, Callback
+from ._domain import CDLL, Domain, Function, Module, Policy, PyDLL, Usage
+from ._errors import (
+    ArgumentError,
+    BadPointer,
+    Busy,
+    CallError,
+    Cancelled,
+    Closed,
+    Error,
+    Exited,
+    Fault,
+    Forked,
+    GrantError,
+    Killed,
+    LoadError,
+    Location,
+    OptionError,
+    QuotaExceeded,
+    Refused,
+    SignatureError,
+    SymbolError,
+    Timeout,
+)
+from ._native import Grant, Region, __version__, claim_signals
+from ._pointer import Pointer
+from ._signals import watch as _watch
+from ._types import Address
+
+__all__ = [
+    "CDLL",
+    "CFUNCTYPE",
+    "Address",
+    "ArgumentError",
+    "AsyncCall",
+    "BadPointer",
+    "Busy",
+    "CallError",
+    "Callback",
+    "Cancelled",
+    "Closed",
+    "Domain",
+    "Error",
+    "Exited",
+    "Fault",
+    "Forked",
+    "Function",
+    "Grant",
+    "GrantError",
+    "Killed",
+    "LoadError",
+    "Location",
+    "Module",
+    "OptionError",
+    "Pointer",
+    "Policy",
+    "PyDLL",
+    "QuotaExceeded",
+    "Refused",
+    "Region",
+    "SignatureError",
+    "SymbolError",
+    "Timeout",
+    "Usage",
+    "Workers",
+    "__version__",
+    "claim_signals",
+]
+
+_watch()

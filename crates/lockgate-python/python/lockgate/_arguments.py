@@ -1,0 +1,149 @@
+"""What can be passed as a pointer.
+
+A converter takes the domain and an argument that the native half does not know, and returns what it does know: None, an address,
+bytes, an object with a buffer (which is copied in, and back after the call), or a callback's pin.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import re
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ._callback import Callback
+from ._types import AnyPointer, FunctionPointer, Simple, _code, check_plain, name_of
+
+_Reference = type(ctypes.byref(ctypes.c_int()))
+#: Callbacks of ctypes' function objects, by their `id`, as long as those live.
+_wrapped: dict[int, Callback] = {}
+
+
+def _referent(argument: Any) -> Any:
+    """What ``byref`` and ``pointer`` refer to; anything else as it is."""
+    if isinstance(argument, _Reference):
+        target = argument._obj
+        address = re.search(r"0x[0-9a-f]+", repr(argument))
+        if address is None or int(address[0], 16) != ctypes.addressof(target):
+            raise TypeError("byref with an offset: pass a memoryview of the part that is meant")
+        return target
+    if isinstance(argument, AnyPointer):
+        if not argument:
+            return None
+        kept = argument._objects or {}
+        if list(kept) == ["1"] and ctypes.addressof(kept["1"]) == ctypes.addressof(argument.contents):
+            return kept["1"]
+        raise TypeError(
+            "nobody knows how much memory this pointer leads to: pass the array itself, or byref(…) of the object"
+        )
+    return argument
+
+
+def _memory(argument: Any) -> Any:
+    """A ctypes object as something with a buffer, unless there are pointers in it."""
+    if isinstance(argument, (ctypes.Array, ctypes.Structure, ctypes.Union, Simple)):
+        check_plain(type(argument))
+    return argument
+
+
+def anything(domain: Any, argument: Any) -> Any:
+    """The converter of ``void *``."""
+    if isinstance(argument, Simple) and _code(type(argument)) in "Pz":
+        return argument.value
+    if isinstance(argument, (Callback, FunctionPointer)):
+        return _callback_of(domain, argument, None)
+    if isinstance(argument, str):
+        raise TypeError("a str has no bytes until it is encoded: pass bytes")
+    argument = getattr(argument, "_as_parameter_", argument)
+    if callable(argument) and not isinstance(argument, ctypes._Pointer):
+        raise TypeError("a function needs a signature: pass lockgate.CFUNCTYPE(…)(function)")
+    return _memory(_referent(argument))
+
+
+def text(domain: Any, argument: Any) -> Any:
+    """The converter of ``char *``: bytes, or memory of characters."""
+    return anything(domain, argument)
+
+
+def typed(target: type) -> Callable[[Any, Any], Any]:
+    """The converter of ``POINTER(target)``."""
+
+    def convert(domain: Any, argument: Any) -> Any:
+        argument = _referent(argument)
+        if argument is None or isinstance(argument, target):
+            return _memory(argument) if argument is not None else None
+        if isinstance(argument, ctypes.Array):
+            if argument._type_ is target or (isinstance(argument._type_, type) and issubclass(argument._type_, target)):
+                return _memory(argument)
+            raise TypeError(f"expected {name_of(target)}s, not {name_of(argument._type_)}s")
+        if isinstance(argument, (Simple, ctypes.Structure, ctypes.Union)):
+            if _code(type(argument)) == "P" if isinstance(argument, Simple) else False:
+                return argument.value
+            raise TypeError(f"expected a pointer to {name_of(target)}, not to {name_of(type(argument))}")
+        try:
+            view = memoryview(argument)
+        except TypeError:
+            return anything(domain, argument)
+        if not _fits(view, target):
+            raise TypeError(f"expected {name_of(target)}s, not elements of format {view.format!r}")
+        return argument
+
+    return convert
+
+
+def _fits(view: memoryview, target: type) -> bool:
+    """Whether elements of a buffer are of the type, as far as its format tells. Bytes are anything."""
+    if view.format in ("B", "b", "c"):
+        return True
+    if view.itemsize != ctypes.sizeof(target):
+        return False
+    if not issubclass(target, Simple):
+        return True
+    return (view.format[-1] in "efdg") == (_code(target) in "fd")
+
+
+def custom(kind: Any) -> Callable[[Any, Any], Any]:
+    """The converter of a class with ``from_param``, such as ``numpy.ctypeslib.ndpointer`` makes."""
+
+    def convert(domain: Any, argument: Any) -> Any:
+        converted = kind.from_param(argument)
+        # An array's `ctypes` knows where it is, not how long.
+        return anything(domain, argument if hasattr(argument, "__array_interface__") else converted)
+
+    return convert
+
+
+def callback(kind: Any) -> Callable[[Any, Any], Any]:
+    """The converter of a function pointer of type ``CFUNCTYPE(…)``."""
+
+    def convert(domain: Any, argument: Any) -> Any:
+        return _callback_of(domain, argument, kind)
+
+    return convert
+
+
+def _callback_of(domain: Any, argument: Any, kind: Any) -> Any:
+    """The pin of a function in the domain; it lives as long as what the caller holds, or as the call."""
+    if isinstance(argument, Simple) and _code(type(argument)) == "P":
+        return argument.value
+    if isinstance(argument, FunctionPointer):
+        known = _wrapped.get(id(argument))
+        if known is None:
+            known = _wrapped[id(argument)] = Callback.like(type(argument))(_python_function(argument))
+            weakref.finalize(argument, _wrapped.pop, id(argument), None)
+        argument = known
+    elif not isinstance(argument, Callback):
+        if not callable(argument):
+            raise TypeError(f"expected a function, not {name_of(type(argument))}")
+        argument = Callback.like(kind)(argument)
+    return argument.pin(domain)
+
+
+def _python_function(argument: Any) -> Callable[..., Any]:
+    """The function of Python's that a ctypes callback calls."""
+    for candidate in gc.get_referents(argument):
+        if callable(candidate) and not isinstance(candidate, type) and not isinstance(candidate, FunctionPointer):
+            return candidate
+    raise TypeError("a domain cannot call native code of the host: pass a function of Python's")

@@ -1,0 +1,82 @@
+"""Python functions that domains call."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable as Function
+from typing import Any, ClassVar
+
+from . import _types
+from ._errors import SignatureError
+
+
+class Callback:
+    """A Python function that domains can call through a pointer, as long as this object lives.
+
+    Made by a type that `CFUNCTYPE` returns. An exception that the function raises ends the domain's call, and comes out of it.
+    """
+
+    _restype_: ClassVar[Any]
+    _argtypes_: ClassVar[tuple[Any, ...]]
+
+    def __init__(self, function: Function[..., Any]):
+        if not callable(function):
+            raise TypeError(f"expected a function, not {type(function).__name__}")
+        self.function = function
+        self._pins: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    @staticmethod
+    def like(kind: Any) -> type[Callback]:
+        """The type of callbacks with the same signature as a function type of ctypes."""
+        if issubclass(kind, Callback):
+            return kind
+        return CFUNCTYPE(kind._restype_, *kind._argtypes_)
+
+    @classmethod
+    def _signature(cls) -> tuple[str, list[tuple[str, Any]], list[Any]]:
+        """Prototype, kinds, and what makes arguments of plain values."""
+        known = cls.__dict__.get("_known")
+        if known is None:
+            parameters = [_types.result(kind) for kind in cls._argtypes_]
+            answer = _types.result(cls._restype_)
+            if cls._restype_ is not None and answer.c == "void *" and _types._code(cls._restype_) != "P":
+                raise SignatureError("a callback returns numbers, structures or c_void_p")
+            listed = ", ".join(shape.c for shape in parameters) or "void"
+            kinds = [shape.kind for shape in (*parameters, answer)]
+            known = cls._known = f"{answer.c} callback({listed})", kinds, [shape.wrap for shape in parameters]
+        return known
+
+    def pin(self, domain: Any) -> Any:
+        """The function's place in a domain."""
+        pin = self._pins.get(domain)
+        if pin is None or pin.address is None:
+            prototype, kinds, _ = self._signature()
+            pin = self._pins[domain] = domain._callback(prototype, kinds, self._answer())
+        return pin
+
+    def _answer(self) -> Function[..., Any]:
+        """What the domain's call runs: it must not keep this object, whose end takes the callback away."""
+        function, (_, _, wraps) = self.function, self._signature()
+        structure = hasattr(self._restype_, "_fields_")
+
+        def answer(domain: Any, *plain: Any) -> Any:
+            arguments = [value if wrap is None else wrap(domain, value) for value, wrap in zip(plain, wraps, strict=True)]
+            result = function(*arguments)
+            return bytes(result) if structure else result
+
+        return answer
+
+    def address(self, domain: Any) -> int:
+        """The function pointer, for a domain to keep: valid as long as this object lives."""
+        return self.pin(domain).address
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+def CFUNCTYPE(restype: Any, *argtypes: Any) -> type[Callback]:
+    """A type of callbacks, as ctypes': call it with a function, and pass the result to a domain's function.
+
+    ``POINTER(T)`` arguments come as `lockgate.Pointer`, which checks each access; ``c_char_p`` as bytes.
+    """
+    return type("Callback", (Callback,), {"_restype_": restype, "_argtypes_": argtypes})

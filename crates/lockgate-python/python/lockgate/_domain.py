@@ -1,0 +1,317 @@
+"""Domains, their functions, and libraries that feel like ctypes'."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import _native, _types
+from ._asynchronous import AsyncCall, Workers, default_workers
+from ._callback import CFUNCTYPE, Callback
+from ._errors import SignatureError, SymbolError
+from ._pointer import Pointer
+from ._types import STRING_LIMIT, Shape
+
+
+class Policy(enum.StrEnum):
+    """What a call keeps apart beyond what it always does (docs/policies.md). ``"+counted"`` and ``"+timed"`` may be added."""
+
+    MUTUAL_DISTRUST = "mutual distrust"
+    SERVER_TRUSTED = "server trusted"
+    INTEGRITY = "integrity"
+    MUTUAL_TRUST = "mutual trust"
+
+
+class Usage(NamedTuple):
+    """What a domain uses at one moment. Memory in bytes, time in seconds."""
+
+    memory: int
+    peak_memory: int
+    memory_limit: int
+    threads: int
+    descriptors: int
+    calls: int
+    #: None if it is not measured.
+    cpu_time: float | None
+
+
+class Module(_native.Module):
+    """A verified module, which any number of domains can be made of.
+
+    `Module(path)` or `Module(image=bytes)`; `exports` and `imports` say what it has.
+    """
+
+
+class Function(_native.Function):
+    """A function of a domain. Calls raise `CallError` and its kinds in place of crashing.
+
+    `argtypes`, `restype` and `errcheck` are as ctypes'. Without them, the module's note says what the function takes.
+    """
+
+    def __init__(self, domain: Domain, name: str):
+        self._note: str | None = domain.module.exports[name]
+        self._argtypes: list[Any] | None = None
+        self._restype: Any = ...
+        self._errcheck: Callable[..., Any] | None = None
+        self._policy: str = Policy.MUTUAL_DISTRUST
+        self._releases = True
+
+    def _declared(self) -> tuple[list[Any], Any]:
+        """Types of parameters and result, as far as known."""
+        if self._note is not None:
+            argtypes, restype = _types.of_note(self._note)
+        elif self._argtypes is None:
+            raise SignatureError(
+                f"{self.domain.module.name} does not say what {self.name} takes: set its argtypes and restype, "
+                "or compile the module with -g"
+            )
+        else:
+            argtypes, restype = [], ctypes.c_int
+        if self._argtypes is not None:
+            argtypes = self._argtypes
+        return argtypes, restype if self._restype is ... else self._restype
+
+    def _prepare(self) -> None:
+        """Binds the function: called at its first call, and at the first after a change or a reset."""
+        argtypes, restype = self._declared()
+        parameters = [_types.parameter(kind) for kind in argtypes]
+        answer: Shape = _types.result(restype)
+        listed = ", ".join(shape.c for shape in parameters) or "void"
+        kinds = [shape.kind for shape in (*parameters, answer)]
+        prototype = f"{answer.c} {self.name}({listed})"
+        self._bind(prototype, kinds, answer.wrap, self._errcheck, self._releases, str(self._policy))
+
+    @property
+    def argtypes(self) -> list[Any]:
+        """Types of the arguments: ctypes' own, or classes with ``from_param``."""
+        return list(self._declared()[0])
+
+    @argtypes.setter
+    def argtypes(self, types: Sequence[Any]) -> None:
+        for kind in types:
+            _types.parameter(kind)
+        self._argtypes = list(types)
+        self._unbind()
+
+    @property
+    def restype(self) -> Any:
+        """Type of the result; None for void."""
+        return self._declared()[1]
+
+    @restype.setter
+    def restype(self, kind: Any) -> None:
+        _types.result(kind)
+        self._restype = kind
+        self._unbind()
+
+    @property
+    def errcheck(self) -> Callable[..., Any] | None:
+        """Called with result, function and arguments; what it returns is the result."""
+        return self._errcheck
+
+    @errcheck.setter
+    def errcheck(self, check: Callable[..., Any] | None) -> None:
+        self._errcheck = check
+        self._unbind()
+
+    @property
+    def policy(self) -> str:
+        """What the caller asks for; what the domain asks for is added."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: str) -> None:
+        self._policy = policy
+        self._unbind()
+
+    def submit(self, workers: Workers, *arguments: Any, timeout: float | None = None) -> AsyncCall:
+        """Has one of the workers make the call; it is stopped if it has not ended `timeout` seconds from now."""
+        return workers.submit(self, *arguments, timeout=timeout)
+
+    async def call_async(self, *arguments: Any, timeout: float | None = None) -> Any:
+        """The call, made by a worker, for asyncio. Cancelling the task stops the call."""
+        return await default_workers().submit(self, *arguments, timeout=timeout)
+
+    def __repr__(self) -> str:
+        return f"<lockgate.Function {self.name} of {self.domain.name}>"
+
+
+class Domain(_native.Domain):
+    """An instance of a module, confined to memory of its own.
+
+    `domain["name"]` is a function of it. As a context manager it is closed at the end of the block.
+
+    All options are by name; times are in seconds, sizes in bytes:
+
+    - ``name``: in reports; the module's by default
+    - ``memory_limit`` (64 MiB), ``stack_size`` of each thread (1 MiB)
+    - ``time_limit`` of each call, ``cpu_limit`` of all calls together, ``measure_cpu_time``
+    - ``thread_limit`` (64), ``own_threads`` that the module may start (0), ``descriptor_limit`` (256), ``depth_limit``
+    - ``exclusive``: one caller at a time; True to wait for ever, or for how long
+    - ``policy``: what the domain asks for in every call of it
+    - ``imports``: functions that the module calls, by name: a `Callback`, or a function if the module's note has its signature
+    - ``directories``: paths in the domain, each with a directory of the host's, or ``(directory, "rw")``
+    - ``streams``: True to share standard input, output and error
+    - ``arguments``, ``environment`` of the program
+    - ``seal``: code can never change again, for domains that live as long as the process
+    """
+
+    def __new__(
+        cls,
+        module: Module | str | os.PathLike[str],
+        *,
+        imports: Mapping[str, Callback | Callable[..., Any]] | None = None,
+        **options: Any,
+    ) -> Domain:
+        if not isinstance(module, _native.Module):
+            module = Module(module)
+        given = {name: value for name, value in options.items() if value is not None}
+        return super().__new__(cls, module, given, [_import(module, *pair) for pair in (imports or {}).items()])
+
+    def __init__(self, module: Any, **_options: Any):
+        pass
+
+    def __getitem__(self, name: str) -> Function:
+        if name not in self.module.exports:
+            # The message of the runtime, which knows similar names.
+            known = ", ".join(sorted(self.module.exports))
+            raise SymbolError(f"{self.module.name} exports no function {name!r}; it has: {known}")
+        return Function(self, name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.module.exports
+
+    def usage(self) -> Usage:
+        """What the domain uses now."""
+        return Usage(**self._usage())
+
+    def pointer(self, address: Any, type: Any = None) -> Pointer:
+        """The pointer to what lies at an address of the domain: an int, or an `Address` that it wrote."""
+        return Pointer(self, getattr(address, "value", address) or 0, type)
+
+    def alloc(self, type: Any, count: int = 1) -> Pointer:
+        """Memory for `count` values of a ctypes type, or for so many bytes, from the module's own ``malloc``.
+
+        It stays until `Pointer.free`, or the end of a ``with`` block.
+        """
+        if isinstance(type, int):
+            return Pointer(self, self._alloc(type * count), None)
+        return Pointer(self, self._alloc(ctypes.sizeof(type) * count), type)
+
+    def place(self, value: Any) -> Pointer:
+        """A copy of a ctypes object, of bytes (with a zero behind them) or of another buffer, in the domain's memory."""
+        kind: Any = None
+        if isinstance(value, ctypes.Array):
+            kind = value._type_
+        elif isinstance(value, (ctypes.Structure, ctypes.Union, _types.Simple)):
+            kind = type(value)
+        elif isinstance(value, (bytes, bytearray)):
+            kind = ctypes.c_char
+        if kind is not None:
+            _types.check_plain(kind)
+        data = bytes(memoryview(value).cast("B")) if kind is None else bytes(value)
+        if isinstance(value, (bytes, bytearray)):
+            data += b"\0"
+        pointer = Pointer(self, self._alloc(max(1, len(data))), kind)
+        pointer.write(data)
+        return pointer
+
+    def string(self, address: int, limit: int = STRING_LIMIT) -> bytes:
+        """The string at an address, at most `limit` bytes long. `BadPointer` if it has no end."""
+        return self._string(getattr(address, "address", address), limit)
+
+    def grant(self, region: _native.Region, rights: str = "rw") -> _native.Grant:
+        """Shares a region with the domain, to read (``"r"``) or to read and write (``"rw"``)."""
+        return self._grant(region, rights)
+
+    def array(self, shape: int | tuple[int, ...], dtype: Any = float, rights: str = "rw") -> Any:
+        """A numpy array of zeros in memory that is shared with the domain: it is passed to functions without being copied."""
+        import numpy
+
+        kind = numpy.dtype(dtype)
+        if kind.hasobject:
+            raise TypeError("objects of Python's cannot be shared with a domain")
+        count = int(numpy.prod(shape))
+        region = _native.Region(max(1, count * kind.itemsize))
+        self.grant(region, rights)
+        return numpy.frombuffer(region, kind, count).reshape(shape)
+
+    def link(
+        self, name: str, server: Domain, export: str | None = None, *, policy: str = Policy.MUTUAL_DISTRUST,
+        on_failure: int | None = 0xFFFF_FFFF_FFFF_FFFF,
+    ) -> None:  # fmt: skip
+        """Answers the module's import `name` with a function of another domain, which is then called directly.
+
+        If that fails, the caller gets `on_failure`; with None, its own call ends, too.
+        """
+        self._link(name, server, export or name, str(policy), on_failure)
+
+    def function_pointer(
+        self, server: Domain, prototype: str, *, policy: str = Policy.MUTUAL_DISTRUST,
+        on_failure: int | None = 0xFFFF_FFFF_FFFF_FFFF,
+    ) -> Any:  # fmt: skip
+        """A function pointer of this domain that leads to another domain's function, as long as the result lives."""
+        return self._function_pointer(server, prototype, str(policy), on_failure)
+
+    def __enter__(self) -> Domain:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+def _import(module: Any, name: str, function: Any) -> tuple[str, str, list[tuple[str, Any]], Any]:
+    """A host function for an import, as the native half wants it."""
+    if not isinstance(function, Callback):
+        note = module.imports.get(name)
+        if note is None:
+            raise SignatureError(f"{module.name} does not say what it calls {name} with: give a lockgate.CFUNCTYPE(…)(function)")
+        argtypes, restype = _types.of_note(note)
+        restype = ctypes.c_void_p if restype in (Pointer, ctypes.c_char_p) else restype
+        argtypes = [Pointer if kind is ctypes.c_void_p else kind for kind in argtypes]
+        function = CFUNCTYPE(restype, *argtypes)(function)
+    prototype, kinds, _ = function._signature()
+    return name, prototype, kinds, function._answer()
+
+
+class CDLL:
+    """A module in a domain of its own, used as a library that ctypes has loaded: attributes are its functions.
+
+    `lib.domain` is the domain; options are those of `Domain`. Threads that are in a call let others run Python.
+    """
+
+    _releases = True
+
+    def __init__(self, module: Module | str | os.PathLike[str], **options: Any):
+        #: The domain.
+        self.domain = Domain(module, **options)
+
+    def __getattr__(self, name: str) -> Function:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        function = self[name]
+        setattr(self, name, function)
+        return function
+
+    def __getitem__(self, name: str) -> Function:
+        function = self.domain[name]
+        function._releases = self._releases
+        return function
+
+    def __enter__(self) -> CDLL:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.domain.close()
+
+    def __repr__(self) -> str:
+        return f"<lockgate.{type(self).__name__} {self.domain.module.name!r}>"
+
+
+class PyDLL(CDLL):
+    """The same, but a call keeps the interpreter's lock: a little quicker, and nobody else runs Python meanwhile."""
+
+    _releases = False

@@ -1,0 +1,114 @@
+"""Pointers into domains."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from . import _native, _types
+
+
+class Pointer(_native.Pointer):
+    """An address in a domain, with the type of what lies there, if that is known.
+
+    It is used as ctypes' pointers are, but each access is checked, and copies: `BadPointer` is raised where the domain has no
+    such memory.
+    """
+
+    __slots__ = ("type",)
+
+    def __new__(cls, domain: Any, address: int, type: Any = None) -> Pointer:
+        return super().__new__(cls, domain, address)
+
+    def __init__(self, domain: Any, address: int, type: Any = None):
+        #: A type of ctypes, or None.
+        self.type = type
+
+    def _target(self) -> Any:
+        if self.type is None:
+            raise TypeError("a pointer to anything: cast() it, or use read() and write()")
+        return self.type
+
+    def _at(self, index: int) -> int:
+        return (self.address + index * ctypes.sizeof(self._target())) & 0xFFFF_FFFF_FFFF_FFFF
+
+    def _values(self, index: int, count: int) -> list[Any]:
+        target = self._target()
+        _types.check_plain(target)
+        size = ctypes.sizeof(target)
+        data = self.domain._read(self._at(index), count * size)
+        values = [target.from_buffer_copy(data, at * size) for at in range(count)]
+        simple = issubclass(target, _types.Simple) and _types.Simple in target.__bases__
+        return [value.value for value in values] if simple else values
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            if index.start is None or index.stop is None or index.step not in (None, 1):
+                raise ValueError("a pointer's slice needs a start and a stop, and no step")
+            count = max(0, index.stop - index.start)
+            if self._target() is ctypes.c_char:
+                return self.domain._read(self._at(index.start), count)
+            return self._values(index.start, count)
+        return self._values(index, 1)[0]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        target = self._target()
+        _types.check_plain(target)
+        self.domain._write(self._at(index), bytes(value if isinstance(value, target) else target(value)))
+
+    @property
+    def contents(self) -> Any:
+        """A copy of what the pointer leads to; ``pointer[0] = …`` writes."""
+        target = self._target()
+        _types.check_plain(target)
+        return target.from_buffer_copy(self.domain._read(self.address, ctypes.sizeof(target)))
+
+    def read(self, length: int) -> bytes:
+        """Copies bytes out of the domain."""
+        return self.domain._read(self.address, length)
+
+    def write(self, data: Any) -> None:
+        """Copies bytes, or any buffer, into the domain."""
+        self.domain._write(self.address, bytes(data))
+
+    def string(self, limit: int = _types.STRING_LIMIT) -> bytes:
+        """The string that begins here, at most `limit` bytes long."""
+        return self.domain.string(self.address, limit)
+
+    def cast(self, type: Any) -> Pointer:
+        """The same address with another type."""
+        return Pointer(self.domain, self.address, type)
+
+    def free(self) -> None:
+        """Gives memory back that `Domain.alloc` or the module's ``malloc`` gave."""
+        self.domain._free(self.address)
+
+    def __add__(self, count: int) -> Pointer:
+        return Pointer(self.domain, self._at(count), self.type)
+
+    def __sub__(self, count: int) -> Pointer:
+        return self + -count
+
+    def __bool__(self) -> bool:
+        return self.address & 0xFFFF_FFFF != 0
+
+    def __int__(self) -> int:
+        return self.address
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Pointer) and self.domain is other.domain
+        return same and self.address == other.address if isinstance(other, Pointer) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((id(self.domain), self.address))
+
+    def __enter__(self) -> Pointer:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        if not self.domain.closed:
+            self.free()
+
+    def __repr__(self) -> str:
+        kind = "void" if self.type is None else _types.name_of(self.type)
+        return f"<lockgate.Pointer to {kind} at {self.address:#x} of {self.domain.name}>"

@@ -1,0 +1,210 @@
+//! Python's buffer protocol: memory of other objects that is passed to domains, and memory shared with domains that other
+//! objects (numpy's arrays, memoryviews) use in place.
+use crate::errors;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::ffi::{CStr, c_int};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::slice;
+
+/// The bytes of a Python object, which keeps them in place as long as this lives.
+pub struct View(Source);
+
+enum Source {
+    /// A buffer that was asked for, in a place of its own: some exporters remember its address.
+    Buffer(Box<ffi::Py_buffer>),
+    /// Bytes with the terminating zero that Python keeps behind them.
+    Text { _bytes: Py<PyBytes>, at: *const u8, length: usize },
+}
+
+// SAFETY: views are made, copied from and to, and dropped with the interpreter's lock held; while it is not, nobody uses them.
+unsafe impl Send for View {}
+// SAFETY: as above.
+unsafe impl Sync for View {}
+
+impl View {
+    /// The bytes of `object`, writable if it allows that.
+    ///
+    /// # Errors
+    /// It has no buffer; the buffer is not contiguous, or holds pointers of the host.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<View> {
+        const READ: c_int = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT;
+        let mut buffer = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
+        // SAFETY: a live object; the buffer is filled if the call succeeds.
+        let done = unsafe {
+            let writable =
+                ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), READ | ffi::PyBUF_WRITABLE);
+            if writable == 0 {
+                true
+            } else {
+                ffi::PyErr_Clear();
+                ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), READ) == 0
+            }
+        };
+        if !done {
+            let error = PyErr::fetch(object.py());
+            if error.is_instance_of::<PyBufferError>(object.py()) {
+                let text =
+                    format!("{}: pass contiguous memory (numpy.ascontiguousarray)", error.value(object.py()));
+                return Err(PyTypeError::new_err(text));
+            }
+            let kind = object.get_type();
+            let text = format!(
+                "{} cannot be passed as a pointer: pass None, bytes, a buffer, byref(…) or a lockgate.Pointer",
+                kind.name()?
+            );
+            return Err(PyTypeError::new_err(text));
+        }
+        // SAFETY: filled; the box only changes its type.
+        let buffer = unsafe { Box::from_raw(Box::into_raw(buffer).cast::<ffi::Py_buffer>()) };
+        let view = View(Source::Buffer(buffer));
+        if view.holds_pointers() {
+            let text = "this memory holds addresses of the host: a domain must not see them, nor may Python follow what \
+                        a domain writes there; use lockgate.Address";
+            return Err(PyTypeError::new_err(text));
+        }
+        Ok(view)
+    }
+
+    /// The bytes and a terminating zero.
+    pub fn text(bytes: &Bound<'_, PyBytes>) -> View {
+        let content = bytes.as_bytes();
+        let (at, length) = (content.as_ptr(), content.len() + 1);
+        View(Source::Text { _bytes: bytes.clone().unbind(), at, length })
+    }
+
+    /// True if the exporter says that there are Python objects, pointers or functions in it (PEP 3118).
+    fn holds_pointers(&self) -> bool {
+        let Source::Buffer(buffer) = &self.0 else { return false };
+        if buffer.format.is_null() {
+            return false;
+        }
+        // SAFETY: a C string, as long as the buffer is held.
+        let format = unsafe { CStr::from_ptr(buffer.format) }.to_bytes();
+        // Names of fields stand between colons.
+        let codes: Vec<u8> = format.split(|b| *b == b':').step_by(2).flatten().copied().collect();
+        let complex = |at: usize| codes[at] == b'Z' && matches!(codes.get(at + 1), Some(b'f' | b'd' | b'g'));
+        (0..codes.len()).any(|at| b"O&zZX".contains(&codes[at]) && !complex(at))
+    }
+
+    /// Address of the first byte.
+    pub fn address(&self) -> usize {
+        match &self.0 {
+            Source::Buffer(buffer) => buffer.buf as usize,
+            Source::Text { at, .. } => *at as usize,
+        }
+    }
+
+    /// Number of bytes.
+    pub fn length(&self) -> usize {
+        match &self.0 {
+            Source::Buffer(buffer) => buffer.len as usize,
+            Source::Text { length, .. } => *length,
+        }
+    }
+
+    /// Whether they may be changed.
+    pub fn is_writable(&self) -> bool {
+        matches!(&self.0, Source::Buffer(buffer) if buffer.readonly == 0)
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        if self.length() == 0 {
+            return &[];
+        }
+        // SAFETY: the exporter holds so many bytes there as long as this lives; the interpreter's lock keeps others from changing
+        // them while we look.
+        unsafe { slice::from_raw_parts(self.address() as *const u8, self.length()) }
+    }
+
+    /// The bytes, to be changed.
+    ///
+    /// # Panics
+    /// If they may not be.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        assert!(self.is_writable());
+        if self.length() == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above, and the exporter allows it.
+        unsafe { slice::from_raw_parts_mut(self.address() as *mut u8, self.length()) }
+    }
+
+    /// The bytes as words, the last one filled up with zeros.
+    pub fn words(&self, words: &mut [u64]) {
+        for (word, bytes) in words.iter_mut().zip(self.bytes().chunks(8)) {
+            let mut all = [0; 8];
+            all[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(all);
+        }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if let Source::Buffer(buffer) = &mut self.0 {
+            // SAFETY: held since `of`; views are dropped with the interpreter's lock.
+            unsafe { ffi::PyBuffer_Release(&mut **buffer) };
+        }
+    }
+}
+
+/// Memory that can be shared with domains: whole pages of zeros at first. It supports the buffer protocol:
+/// ``memoryview(region)`` and ``numpy.frombuffer(region)`` use it in place.
+///
+/// Domains that have it may change it at any time: copy what you check.
+#[pyclass(frozen, module = "lockgate")]
+pub struct Region(lockgate::Region);
+
+impl Region {
+    pub fn inner(&self) -> &lockgate::Region {
+        &self.0
+    }
+}
+
+#[pymethods]
+impl Region {
+    #[new]
+    fn new(py: Python<'_>, length: u64) -> PyResult<Region> {
+        lockgate::Region::new(length).map(Region).map_err(|error| errors::grant(py, error))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.length() as usize
+    }
+
+    /// Offset of the first byte in every domain that has it.
+    #[getter]
+    fn offset(&self) -> u64 {
+        self.0.offset()
+    }
+
+    /// Where this process has it mapped.
+    #[getter]
+    fn host_address(&self) -> usize {
+        self.0.host_address() as usize
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<lockgate.Region of {} bytes>", self.0.length())
+    }
+
+    // SAFETY: the interpreter gives a view to be filled, and keeps `slf`, which keeps the memory, as long as that is used.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let region = &slf.get().0;
+        // SAFETY: the view is the caller's; the memory lives as long as the object that the view holds.
+        let done = unsafe {
+            if view.is_null() {
+                return Err(PyBufferError::new_err("no view"));
+            }
+            (*view).obj = ptr::null_mut();
+            let (at, length) = (region.host_address().cast(), region.length() as isize);
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), at, length, 0, flags)
+        };
+        if done == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+}

@@ -1,0 +1,206 @@
+//! Python functions that domains call through pointers and imports.
+use crate::domain::Domain;
+use crate::errors;
+use crate::kinds::{self, Given, Kind, word_of};
+use lockgate::signature::{PrototypeError, Signature};
+use lockgate::{HostFunction, Value};
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyWeakrefReference};
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Who answers, and for which domain.
+struct Target {
+    function: Py<PyAny>,
+    domain: Option<Py<PyWeakrefReference>>,
+}
+
+/// A host function whose target changes: what a domain was given stays in its tables as long as it lives, so that places are
+/// used again.
+pub struct Offer {
+    prototype: String,
+    function: HostFunction,
+    target: Arc<Mutex<Option<Target>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Offer {
+    /// A host function of this prototype that nobody answers yet; `kinds` as for functions.
+    ///
+    /// # Errors
+    /// The prototype cannot be called by a domain.
+    pub fn new(py: Python<'_>, prototype: &str, kinds: Vec<Given>) -> PyResult<Offer> {
+        let signature: Signature =
+            prototype.parse().map_err(|error: PrototypeError| errors::bind(py, error.into()))?;
+        let (kinds, answer) = kinds::of_signature(&signature, kinds)?;
+        let target = Arc::new(Mutex::new(None));
+        let body = {
+            let target = target.clone();
+            move |_: &lockgate::Domain, arguments: &[Value]| run(&target, &kinds, &answer, arguments)
+        };
+        let function = HostFunction::dynamic(signature, body).map_err(|error| errors::bind(py, error))?;
+        Ok(Offer { prototype: prototype.to_owned(), function, target })
+    }
+
+    /// From now on `function` answers; it is called with the domain, or None if that is gone or not there yet, and the
+    /// arguments.
+    pub fn set(&self, function: Py<PyAny>, domain: Option<Py<PyWeakrefReference>>) {
+        let before = lock(&self.target).replace(Target { function, domain });
+        drop(before); // after the lock: Python objects go
+    }
+
+    /// From now on nobody answers.
+    pub fn clear(&self) {
+        let before = lock(&self.target).take();
+        drop(before); // after the lock: Python objects go
+    }
+
+    /// What the domain gets.
+    pub fn function(&self) -> &HostFunction {
+        &self.function
+    }
+
+    /// True if it was made for this prototype.
+    pub fn is_for(&self, prototype: &str) -> bool {
+        self.prototype == prototype
+    }
+}
+
+/// Runs a callback on the domain's thread, with the interpreter's lock.
+fn run(
+    target: &Mutex<Option<Target>>,
+    kinds: &[Kind],
+    answer: &Kind,
+    arguments: &[Value],
+) -> Result<Value, Box<dyn Any + Send>> {
+    let call = |py: Python<'_>| -> PyResult<Value> {
+        let (function, domain) = match &*lock(target) {
+            Some(target) => {
+                (target.function.clone_ref(py), target.domain.as_ref().map(|domain| domain.clone_ref(py)))
+            }
+            None => {
+                return Err(errors::plain(
+                    py,
+                    "CallError",
+                    &"the callback was taken back while it was called",
+                ));
+            }
+        };
+        let domain = match domain {
+            Some(domain) => domain.bind(py).call0()?,
+            None => py.None().into_bound(py),
+        };
+        let mut given = vec![domain];
+        for (kind, value) in kinds.iter().zip(arguments) {
+            given.push(kind.python(py, word_of(value), || words_of(value))?);
+        }
+        answer.value(&function.bind(py).call1(PyTuple::new(py, given)?)?)
+    };
+    Python::attach(call).map_err(|error| Box::new(error) as Box<dyn Any + Send>)
+}
+
+fn words_of(value: &Value) -> Vec<u64> {
+    let Value::Struct(bytes) = value else { return Vec::new() };
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    };
+    bytes.chunks(8).map(word).collect()
+}
+
+/// A callback in a domain, and the place that it has there.
+pub struct Pinned(Mutex<Option<(lockgate::Callback, Option<Arc<Offer>>)>>);
+
+impl Pinned {
+    /// Takes the callback away. Its place, if it had one, is free.
+    pub fn clear(&self) -> Option<Arc<Offer>> {
+        let (callback, offer) = lock(&self.0).take()?;
+        drop(callback);
+        if let Some(offer) = &offer {
+            offer.clear();
+        }
+        offer
+    }
+}
+
+/// A function pointer of a domain that leads to Python or to another domain, as long as this lives and the domain is not
+/// reset.
+#[pyclass(frozen, module = "lockgate._native")]
+pub struct Pin {
+    domain: Py<PyWeakrefReference>,
+    pinned: Arc<Pinned>,
+}
+
+impl Pin {
+    /// Keeps a callback of `domain`.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn new(
+        domain: &Bound<'_, Domain>,
+        callback: lockgate::Callback,
+        offer: Option<Arc<Offer>>,
+    ) -> PyResult<Pin> {
+        let pinned = Arc::new(Pinned(Mutex::new(Some((callback, offer)))));
+        domain.get().pin(&pinned);
+        Ok(Pin { domain: PyWeakrefReference::new(domain)?.unbind(), pinned })
+    }
+
+    /// A callback that `function` answers.
+    ///
+    /// # Errors
+    /// The prototype cannot be called by a domain, or the domain has no function pointers left.
+    pub fn of_python(
+        domain: &Bound<'_, Domain>,
+        prototype: &str,
+        kinds: Vec<Given>,
+        function: Py<PyAny>,
+    ) -> PyResult<Pin> {
+        let py = domain.py();
+        let live = domain.get().live(py)?;
+        let offer = domain.get().offer(prototype, || Offer::new(py, prototype, kinds))?;
+        let Some(callback) = live.callback(offer.function().clone()) else {
+            domain.get().take_offer(offer);
+            let text = format_args!("domain {} has no function pointers left; drop callbacks", live.name())
+                .to_string();
+            return Err(errors::plain(py, "QuotaExceeded", &text));
+        };
+        offer.set(function, Some(PyWeakrefReference::new(domain)?.unbind()));
+        Pin::new(domain, callback, Some(offer))
+    }
+}
+
+impl Pin {
+    /// The function pointer.
+    ///
+    /// # Errors
+    /// The domain was reset or closed.
+    pub fn pointer(&self, py: Python<'_>) -> PyResult<u64> {
+        let gone = || errors::plain(py, "Closed", &"the domain of this function pointer was reset or closed");
+        self.address().ok_or_else(gone)
+    }
+}
+
+#[pymethods]
+impl Pin {
+    /// The function pointer, or None if the domain was reset or closed.
+    #[getter]
+    fn address(&self) -> Option<u64> {
+        lock(&self.pinned.0).as_ref().map(|(callback, _)| callback.pointer::<u8>().address())
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let Some(offer) = self.pinned.clear() else { return };
+        Python::attach(|py| {
+            if let Ok(Ok(domain)) = self.domain.bind(py).call0().map(pyo3::Bound::cast_into::<Domain>) {
+                domain.get().take_offer(offer);
+            }
+        });
+    }
+}

@@ -1,0 +1,377 @@
+//! Domains, and pointers into them.
+use crate::buffer_sys::Region;
+use crate::callback::{Offer, Pin, Pinned};
+use crate::function::Slot;
+use crate::kinds::Given;
+use crate::module::Module;
+use crate::region::{Grant, Held};
+use crate::scratch::Scratch;
+use crate::{errors, options};
+use lockgate::ResetError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+/// A host function for an import: its name, prototype, kinds, and what answers.
+type Import = (String, String, Vec<Given>, Py<PyAny>);
+
+/// An instance of a module. The Python half derives `lockgate.Domain` from it.
+#[pyclass(frozen, subclass, weakref, module = "lockgate._native")]
+pub struct Domain {
+    name: String,
+    module: Py<Module>,
+    state: Mutex<State>,
+    scratch: Arc<Scratch>,
+}
+
+#[derive(Default)]
+struct State {
+    /// None once it is closed, and for the time of a reset.
+    live: Option<Arc<lockgate::Domain>>,
+    /// What has to go before a reset.
+    functions: Vec<Weak<Slot>>,
+    grants: Vec<Held>,
+    pinned: Vec<Weak<Pinned>>,
+    offers: Vec<Arc<Offer>>,
+}
+
+impl Domain {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The runtime's domain.
+    ///
+    /// # Errors
+    /// It was closed.
+    pub fn live(&self, py: Python<'_>) -> PyResult<Arc<lockgate::Domain>> {
+        let live = self.state().live.clone();
+        live.ok_or_else(|| {
+            errors::plain(py, "Closed", &format_args!("domain {} is closed; make a new one", self.name))
+        })
+    }
+
+    /// A place for a function's binding.
+    pub fn slot(&self) -> Arc<Slot> {
+        let slot = Arc::new(Slot::default());
+        let functions = &mut self.state().functions;
+        functions.retain(|slot| slot.strong_count() > 0);
+        functions.push(Arc::downgrade(&slot));
+        slot
+    }
+
+    /// Memory for what calls pass by reference.
+    pub fn scratch(&self) -> &Arc<Scratch> {
+        &self.scratch
+    }
+
+    /// Keeps a grant.
+    pub fn hold(&self, grant: lockgate::Grant) -> Held {
+        let held = Held::new(grant);
+        let grants = &mut self.state().grants;
+        grants.retain(Held::is_alive);
+        grants.push(held.clone());
+        held
+    }
+
+    /// The address of the region, which the domain must have.
+    pub fn granted(&self, py: Python<'_>, region: &Bound<'_, Region>) -> PyResult<u64> {
+        let offset = region.get().inner().offset();
+        let held = self.state().grants.iter().find(|held| held.is_of(offset)).cloned();
+        let none = || {
+            pyo3::exceptions::PyTypeError::new_err("the domain does not have this region: grant() it first")
+        };
+        held.ok_or_else(none)?.address(0).map_err(|error| errors::grant(py, error))
+    }
+
+    /// The domain's address of the host's bytes, if it has a region that they lie in.
+    pub fn shared(&self, address: usize, length: usize) -> Option<u64> {
+        self.state().grants.iter().find_map(|held| held.translate(address, length))
+    }
+
+    /// Remembers a callback, so that a reset can take it away.
+    pub fn pin(&self, pinned: &Arc<Pinned>) {
+        let all = &mut self.state().pinned;
+        all.retain(|pinned| pinned.strong_count() > 0);
+        all.push(Arc::downgrade(pinned));
+    }
+
+    /// A place in the domain for a callback of this prototype: one that is free, or the one that `make` makes.
+    pub fn offer(&self, prototype: &str, make: impl FnOnce() -> PyResult<Offer>) -> PyResult<Arc<Offer>> {
+        let free = {
+            let offers = &mut self.state().offers;
+            offers.iter().position(|offer| offer.is_for(prototype)).map(|at| offers.swap_remove(at))
+        };
+        match free {
+            Some(offer) => Ok(offer),
+            None => make().map(Arc::new),
+        }
+    }
+
+    /// Takes a place for a callback back.
+    pub fn take_offer(&self, offer: Arc<Offer>) {
+        self.state().offers.push(offer);
+    }
+
+    /// Takes the runtime's domain out, with everything that would keep it.
+    fn strip(&self) -> Option<Arc<lockgate::Domain>> {
+        let State { live, functions, grants, pinned, offers } = std::mem::take(&mut *self.state());
+        // After the lock: Python objects go.
+        functions.iter().filter_map(Weak::upgrade).for_each(|slot| slot.clear());
+        pinned.iter().filter_map(Weak::upgrade).for_each(|pinned| drop(pinned.clear()));
+        grants.iter().for_each(Held::revoke);
+        self.scratch.clear();
+        drop(offers);
+        self.state().functions = functions;
+        live
+    }
+}
+
+#[pymethods]
+impl Domain {
+    #[new]
+    #[pyo3(signature = (module, options, imports))]
+    fn new(
+        module: &Bound<'_, Module>,
+        options: &Bound<'_, PyDict>,
+        imports: Vec<Import>,
+    ) -> PyResult<Domain> {
+        let py = module.py();
+        let mut options = options::domain(py, options)?;
+        for (name, prototype, kinds, function) in imports {
+            let offer = Offer::new(py, &prototype, kinds)?;
+            offer.set(function, None);
+            options = options.gate(name, offer.function().clone());
+        }
+        let inner = module.get().inner().clone();
+        let made = py.detach(|| lockgate::Domain::new(&inner, options));
+        let live = made.map_err(|error| errors::create(py, error))?;
+        Ok(Domain {
+            name: live.name().to_owned(),
+            module: module.clone().unbind(),
+            state: Mutex::new(State { live: Some(Arc::new(live)), ..State::default() }),
+            scratch: Arc::default(),
+        })
+    }
+
+    /// Name in reports.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The module.
+    #[getter]
+    fn module(&self, py: Python<'_>) -> Py<Module> {
+        self.module.clone_ref(py)
+    }
+
+    /// True once it was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.state().live.is_none()
+    }
+
+    /// Address that the domain's pointers start from.
+    #[getter]
+    fn base(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.live(py)?.base())
+    }
+
+    /// Number of calls in progress, on all threads.
+    #[getter]
+    fn threads_inside(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.live(py)?.threads_inside())
+    }
+
+    /// System calls that the module tried and that do not exist for it: number and how often.
+    #[getter]
+    fn refused_syscalls(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64)>> {
+        Ok(self.live(py)?.refused_syscalls())
+    }
+
+    fn _usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let usage = self.live(py)?.usage();
+        let table = PyDict::new(py);
+        table.set_item("memory", usage.memory)?;
+        table.set_item("peak_memory", usage.peak_memory)?;
+        table.set_item("memory_limit", usage.memory_limit)?;
+        table.set_item("threads", usage.threads)?;
+        table.set_item("descriptors", usage.descriptors)?;
+        table.set_item("calls", usage.calls)?;
+        table.set_item("cpu_time", usage.cpu_time.map(|time| time.as_secs_f64()))?;
+        Ok(table)
+    }
+
+    /// Allocates memory with the module's own allocator; its address.
+    fn _alloc(&self, py: Python<'_>, size: usize) -> PyResult<u64> {
+        let live = self.live(py)?;
+        let pointer = py.detach(|| live.alloc::<u8>(size));
+        pointer.map(lockgate::Pointer::address).map_err(|error| errors::alloc(py, error))
+    }
+
+    /// Frees what the module's allocator gave.
+    fn _free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
+        let live = self.live(py)?;
+        let freed = py.detach(|| live.free(lockgate::Pointer::<u8>::from_address(address)));
+        freed.map_err(|error| errors::alloc(py, error))
+    }
+
+    /// Copies bytes out of the domain.
+    fn _read<'py>(&self, py: Python<'py>, address: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.live(py)?.read_slice(lockgate::Pointer::<u8>::from_address(address), length);
+        let bytes = bytes.map_err(|error| errors::memory(py, error))?;
+        Ok(PyBytes::new(py, &bytes.trust("bytes, whatever they are; Python's caller judges them")))
+    }
+
+    /// Copies bytes into the domain.
+    fn _write(&self, py: Python<'_>, address: u64, bytes: &[u8]) -> PyResult<()> {
+        let written = self.live(py)?.write_slice(lockgate::Pointer::<u8>::from_address(address), bytes);
+        written.map_err(|error| errors::memory(py, error))
+    }
+
+    /// Copies a string out of the domain, without its terminating zero.
+    fn _string<'py>(&self, py: Python<'py>, address: u64, limit: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let text = self.live(py)?.read_string(lockgate::Pointer::from_address(address), limit);
+        let text = text.map_err(|error| errors::memory(py, error))?;
+        Ok(PyBytes::new(py, text.trust("bytes, whatever they are; Python's caller judges them").to_bytes()))
+    }
+
+    fn _grant(slf: &Bound<'_, Self>, region: &Bound<'_, Region>, rights: &str) -> PyResult<Grant> {
+        let py = slf.py();
+        let (rights, live) = (options::rights(py, rights)?, slf.get().live(py)?);
+        let grant = live.grant(region.get().inner(), rights).map_err(|error| errors::grant(py, error))?;
+        Ok(Grant::new(slf.get().hold(grant), slf.clone().unbind(), region.clone().unbind()))
+    }
+
+    /// Makes a Python function callable by the domain, as long as the result lives.
+    fn _callback(
+        slf: &Bound<'_, Self>,
+        prototype: &str,
+        kinds: Vec<Given>,
+        function: Py<PyAny>,
+    ) -> PyResult<Pin> {
+        Pin::of_python(slf, prototype, kinds, function)
+    }
+
+    #[pyo3(signature = (server, prototype, policy, on_failure))]
+    fn _function_pointer(
+        slf: &Bound<'_, Self>,
+        server: &Bound<'_, Domain>,
+        prototype: &str,
+        policy: &str,
+        on_failure: Option<u64>,
+    ) -> PyResult<Pin> {
+        let py = slf.py();
+        let (live, other) = (slf.get().live(py)?, server.get().live(py)?);
+        let (policy, on_failure) = (options::policy(py, policy)?, options::on_failure(on_failure));
+        let callback = live.function_pointer(&other, prototype, policy, on_failure);
+        Pin::new(slf, callback.map_err(|error| errors::link(py, error))?, None)
+    }
+
+    #[pyo3(signature = (import, server, name, policy, on_failure))]
+    fn _link(
+        &self,
+        import: &str,
+        server: &Bound<'_, Domain>,
+        name: &str,
+        policy: &str,
+        on_failure: Option<u64>,
+    ) -> PyResult<()> {
+        let py = server.py();
+        let (live, other) = (self.live(py)?, server.get().live(py)?);
+        let (policy, on_failure) = (options::policy(py, policy)?, options::on_failure(on_failure));
+        live.link(import, &other, name, policy, on_failure).map_err(|error| errors::link(py, error))
+    }
+
+    /// Ends all calls in progress, on any thread, and refuses new ones.
+    fn kill(&self, py: Python<'_>) -> PyResult<()> {
+        let live = self.live(py)?;
+        py.detach(|| live.kill());
+        Ok(())
+    }
+
+    /// Ends the domain for good. Calls in progress raise `Killed`, later ones `Closed`. Nothing happens the second time.
+    fn close(&self, py: Python<'_>) {
+        let Some(live) = self.strip() else { return };
+        py.detach(|| match Arc::try_unwrap(live) {
+            Ok(domain) => domain.close(),
+            Err(shared) => shared.kill(),
+        });
+    }
+
+    /// Returns the domain to its pristine image. Functions stay usable; callbacks are given anew when they are used; grants are
+    /// revoked. `Busy` if a call is in progress.
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.live(py)?;
+        let Some(live) = self.strip() else { return Ok(()) };
+        match Arc::try_unwrap(live) {
+            Err(shared) => {
+                self.state().live = Some(shared);
+                Err(errors::plain(py, "Busy", &format_args!("domain {} is in use", self.name)))
+            }
+            Ok(mut domain) => {
+                let (domain, done) = py.detach(move || {
+                    let done = domain.reset();
+                    (domain, done)
+                });
+                // One that could not be started again is of no use to anybody; the others can be tried again.
+                if !matches!(done, Err(ResetError::Create(_))) {
+                    self.state().live = Some(Arc::new(domain));
+                }
+                done.map_err(|error| errors::reset(py, error))
+            }
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let closed = if self.closed() { ", closed" } else { "" };
+        format!("<lockgate.Domain {:?}{closed}>", self.name)
+    }
+}
+
+/// An address in a domain. The Python half derives `lockgate.Pointer` from it.
+#[pyclass(frozen, subclass, module = "lockgate._native")]
+pub struct Pointer {
+    domain: Py<Domain>,
+    address: u64,
+}
+
+impl Pointer {
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The address, for the domain that it belongs to.
+    pub fn address_for(&self, domain: &Py<Domain>) -> PyResult<u64> {
+        if self.domain.is(domain) {
+            return Ok(self.address);
+        }
+        let text = format!(
+            "this pointer is of domain {}, not of {}: share a lockgate.Region",
+            self.domain.get().name,
+            domain.get().name
+        );
+        Err(pyo3::exceptions::PyTypeError::new_err(text))
+    }
+}
+
+#[pymethods]
+impl Pointer {
+    #[new]
+    fn new(domain: Py<Domain>, address: u64) -> Pointer {
+        Pointer { domain, address }
+    }
+
+    /// The domain.
+    #[getter]
+    fn domain(&self, py: Python<'_>) -> Py<Domain> {
+        self.domain.clone_ref(py)
+    }
+
+    /// The address, as the module sees it.
+    #[getter(address)]
+    fn get_address(&self) -> u64 {
+        self.address
+    }
+}

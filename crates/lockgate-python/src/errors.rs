@@ -1,0 +1,219 @@
+//! Errors of the runtime as exceptions of `lockgate._errors`.
+use lockgate::{
+    AllocError, BindError, CallError, CreateError, Fault, FaultKind, GrantError, LinkError, LoadError,
+    MemoryError, ResetError,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::fmt::Display;
+
+/// The exception `lockgate._errors.<class>` with this message and these attributes.
+fn make(
+    py: Python<'_>,
+    class: &str,
+    message: &dyn Display,
+    attributes: impl FnOnce(&Bound<'_, PyDict>) -> PyResult<()>,
+) -> PyErr {
+    let made = || -> PyResult<PyErr> {
+        let fields = PyDict::new(py);
+        attributes(&fields)?;
+        let errors = py.import("lockgate._errors")?;
+        Ok(PyErr::from_value(errors.getattr(class)?.call((message.to_string(),), Some(&fields))?))
+    };
+    made().unwrap_or_else(|error| error)
+}
+
+/// An exception with a message only.
+pub fn plain(py: Python<'_>, class: &str, message: &dyn Display) -> PyErr {
+    make(py, class, message, |_| Ok(()))
+}
+
+/// What happened instead of a return. An exception of a callback comes out as it was raised.
+pub fn call(py: Python<'_>, error: CallError) -> PyErr {
+    match error {
+        CallError::Fault(fault) => self::fault(py, &fault, &fault.to_string()),
+        CallError::Panic(panic) => {
+            let text = panic.to_string();
+            match panic.into_payload().downcast::<PyErr>() {
+                Ok(raised) => *raised,
+                Err(_) => plain(py, "CallError", &format_args!("a host function panicked: {text}")),
+            }
+        }
+        CallError::Callee { ref source, .. } => match source.fault() {
+            Some(fault) => self::fault(py, fault, &error.to_string()),
+            None => plain(py, "CallError", &error),
+        },
+        other => {
+            let (class, domain) = refusal(&other);
+            let domain = domain.map(str::to_owned);
+            make(py, class, &other, |fields| match domain {
+                Some(domain) => fields.set_item("domain", domain),
+                None => Ok(()),
+            })
+        }
+    }
+}
+
+/// The class for a call that was refused or taken back, and the domain's name.
+fn refusal(error: &CallError) -> (&'static str, Option<&str>) {
+    match error {
+        CallError::Threads { domain, .. } | CallError::Depth(domain) | CallError::CpuTime(domain) => {
+            ("QuotaExceeded", Some(domain))
+        }
+        CallError::QueueFull { domain, .. } => ("QuotaExceeded", Some(domain)),
+        CallError::Memory(_) => ("QuotaExceeded", None),
+        CallError::Cancelled(domain) => ("Cancelled", Some(domain)),
+        CallError::Deadline(domain) => ("Timeout", Some(domain)),
+        CallError::Killed(domain) | CallError::Restarted(domain) => ("Killed", Some(domain)),
+        CallError::Revoked(_) => ("Killed", None),
+        CallError::Busy(domain) | CallError::Deadlock(domain) => ("Busy", Some(domain)),
+        CallError::Forked => ("Forked", None),
+        _ => ("CallError", None),
+    }
+}
+
+fn fault(py: Python<'_>, fault: &Fault, report: &str) -> PyErr {
+    let class = match fault.kind() {
+        FaultKind::TimeOut => "Timeout",
+        FaultKind::Quota | FaultKind::CpuTime => "QuotaExceeded",
+        FaultKind::Killed => "Killed",
+        FaultKind::Stopped => "Cancelled",
+        FaultKind::Exit(_) => "Exited",
+        _ => "Fault",
+    };
+    make(py, class, &report, |fields| {
+        fields.set_item("kind", kind(fault.kind()))?;
+        fields.set_item("reason", fault.reason())?;
+        fields.set_item("domain", fault.domain())?;
+        fields.set_item("module", fault.module())?;
+        fields.set_item("function", fault.entry_point())?;
+        fields.set_item("address", fault.address())?;
+        fields.set_item("access", fault.access().map(|access| format!("{access:?}").to_lowercase()))?;
+        fields.set_item("instruction", fault.instruction())?;
+        fields.set_item("registers", registers(py, fault)?)?;
+        if let FaultKind::Exit(status) = fault.kind() {
+            fields.set_item("status", status)?;
+        }
+        let place = fault.location().unwrap_or_default();
+        fields.set_item("location", (place.function, place.file, place.line))
+    })
+}
+
+/// The name of a kind of fault, as Rust spells it but in words: `stack overflow`.
+fn kind(kind: FaultKind) -> String {
+    match kind {
+        FaultKind::Exit(status) => format!("exit {status}"),
+        FaultKind::Signal(number) => format!("signal {number}"),
+        other => {
+            let mut words = String::new();
+            for letter in format!("{other:?}").chars() {
+                if letter.is_uppercase() && !words.is_empty() {
+                    words.push(' ');
+                }
+                words.extend(letter.to_lowercase());
+            }
+            words
+        }
+    }
+}
+
+fn registers<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Bound<'py, PyDict>> {
+    let values = PyDict::new(py);
+    let r = fault.registers();
+    let named = [
+        ("rax", r.rax),
+        ("rbx", r.rbx),
+        ("rcx", r.rcx),
+        ("rdx", r.rdx),
+        ("rsi", r.rsi),
+        ("rdi", r.rdi),
+        ("rbp", r.rbp),
+        ("rsp", r.rsp),
+        ("r8", r.r8),
+        ("r9", r.r9),
+        ("r10", r.r10),
+        ("r11", r.r11),
+        ("r12", r.r12),
+        ("r13", r.r13),
+        ("r14", r.r14),
+        ("r15", r.r15),
+        ("rip", r.rip),
+        ("rflags", r.rflags),
+    ];
+    for (name, value) in named {
+        values.set_item(name, value)?;
+    }
+    Ok(values)
+}
+
+/// Why a module was not loaded.
+pub fn load(py: Python<'_>, error: LoadError) -> PyErr {
+    match error {
+        LoadError::Read { ref source, ref path } => {
+            let (number, path) = (source.raw_os_error(), path.display().to_string());
+            make(py, "LoadError", &error, |fields| {
+                fields.set_item("errno", number)?;
+                fields.set_item("filename", path)
+            })
+        }
+        LoadError::Refused { .. } => plain(py, "Refused", &error),
+        _ => plain(py, "LoadError", &error),
+    }
+}
+
+/// Why a domain was not made.
+pub fn create(py: Python<'_>, error: CreateError) -> PyErr {
+    match error {
+        CreateError::Start { source, .. } => call(py, *source),
+        CreateError::Limit { .. } => plain(py, "QuotaExceeded", &error),
+        CreateError::Option { .. } => plain(py, "OptionError", &error),
+        CreateError::UnknownImport { .. } | CreateError::Import { .. } => plain(py, "SignatureError", &error),
+        _ => plain(py, "Error", &error),
+    }
+}
+
+/// Why a function was not bound.
+pub fn bind(py: Python<'_>, error: BindError) -> PyErr {
+    match error {
+        BindError::Missing { .. } => plain(py, "SymbolError", &error),
+        BindError::Signature { .. } | BindError::Prototype(_) => plain(py, "SignatureError", &error),
+        _ => plain(py, "Error", &error),
+    }
+}
+
+/// Why a domain was not given a function of another.
+pub fn link(py: Python<'_>, error: LinkError) -> PyErr {
+    match error {
+        LinkError::Bind(error) => bind(py, error),
+        LinkError::Import { .. } => plain(py, "SymbolError", &error),
+        _ => plain(py, "SignatureError", &error),
+    }
+}
+
+/// Why a domain's memory could not be reached.
+pub fn memory(py: Python<'_>, error: MemoryError) -> PyErr {
+    plain(py, "BadPointer", &error)
+}
+
+/// Why a domain's allocator gave nothing.
+pub fn alloc(py: Python<'_>, error: AllocError) -> PyErr {
+    match error {
+        AllocError::Call(error) => call(py, error),
+        AllocError::Memory(error) => memory(py, error),
+        AllocError::NoMemory { .. } => plain(py, "QuotaExceeded", &error),
+        _ => plain(py, "Error", &error),
+    }
+}
+
+/// Why memory was not shared.
+pub fn grant(py: Python<'_>, error: GrantError) -> PyErr {
+    plain(py, "GrantError", &error)
+}
+
+/// Why a domain was not reset.
+pub fn reset(py: Python<'_>, error: ResetError) -> PyErr {
+    match error {
+        ResetError::Create(error) => create(py, error),
+        _ => plain(py, "Busy", &error),
+    }
+}

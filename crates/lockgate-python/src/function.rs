@@ -1,0 +1,346 @@
+//! Functions of domains as Python callables.
+use crate::buffer_sys::{Region, View};
+use crate::callback::Pin;
+use crate::domain::{Domain, Pointer};
+use crate::errors;
+use crate::kinds::{self, Given, Kind, address};
+use crate::options;
+use crate::region::Grant;
+use crate::scratch::Passed;
+use lockgate::signature::Signature;
+use lockgate::{Dynamic, Frame};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A function as it is bound now.
+pub struct Binding {
+    dynamic: Dynamic,
+    kinds: Box<[Kind]>,
+    answer: Kind,
+    /// Called with the domain and the plain result, for its class.
+    wrap: Option<Py<PyAny>>,
+    /// Called with result, function and arguments: ctypes' `errcheck`.
+    check: Option<Py<PyAny>>,
+    /// Other threads may run Python meanwhile.
+    releases: bool,
+}
+
+/// Where a function keeps its binding; the domain empties it.
+#[derive(Default)]
+pub struct Slot(Mutex<Option<Arc<Binding>>>);
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Binding>>> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Lets go of the binding: the next call binds again.
+    pub fn clear(&self) {
+        let binding = self.lock().take();
+        drop(binding); // after the lock: Python objects go
+    }
+}
+
+/// A function of a domain. The Python half derives `lockgate.Function` from it.
+#[pyclass(frozen, subclass, module = "lockgate._native")]
+pub struct Function {
+    domain: Py<Domain>,
+    name: String,
+    slot: Arc<Slot>,
+}
+
+#[pymethods]
+impl Function {
+    #[new]
+    fn new(domain: Bound<'_, Domain>, name: String) -> Function {
+        let slot = domain.get().slot();
+        Function { domain: domain.unbind(), name, slot }
+    }
+
+    /// The domain that it belongs to.
+    #[getter]
+    fn domain(&self, py: Python<'_>) -> Py<Domain> {
+        self.domain.clone_ref(py)
+    }
+
+    /// The name that the module exports it by.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Binds it: `kinds` are, for each parameter of the prototype and then the result, a code and an object (see
+    /// `Kind::new`).
+    #[allow(clippy::too_many_arguments, reason = "what the Python half knows, once")]
+    fn _bind(
+        &self,
+        py: Python<'_>,
+        prototype: &str,
+        kinds: Vec<Given>,
+        wrap: Option<Py<PyAny>>,
+        check: Option<Py<PyAny>>,
+        releases: bool,
+        policy: &str,
+    ) -> PyResult<()> {
+        let signature: Signature = prototype
+            .parse()
+            .map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
+        let policy = options::policy(py, policy)?;
+        let (kinds, answer) = kinds::of_signature(&signature, kinds)?;
+        let domain = self.domain.get().live(py)?;
+        let bound = py.detach(|| domain.bind_signature(signature, policy));
+        let dynamic = bound.map_err(|error| errors::bind(py, error))?;
+        let binding = Binding { dynamic, kinds: kinds.into(), answer, wrap, check, releases };
+        let before = self.slot.lock().replace(Arc::new(binding));
+        drop(before); // after the lock: Python objects go
+        Ok(())
+    }
+
+    /// Lets go of the binding, so that the next call makes another one.
+    fn _unbind(&self) {
+        self.slot.clear();
+    }
+
+    /// What is enforced, by name: of the policy of the last binding, if there is one.
+    #[getter]
+    fn policy(&self) -> Option<String> {
+        self.slot.lock().as_ref().map(|binding| binding.dynamic.policy().to_string())
+    }
+
+    #[pyo3(signature = (*arguments))]
+    fn __call__<'py>(slf: &Bound<'py, Self>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let binding = Function::binding(slf)?;
+        let mut call = Call::new(slf.get(), &binding, arguments)?;
+        let py = slf.py();
+        let done = if binding.releases {
+            py.detach(|| binding.dynamic.call_frame(&mut call.frame))
+        } else {
+            binding.dynamic.call_frame(&mut call.frame)
+        };
+        match done {
+            Ok(()) => {
+                let result = call.finish(py, &binding)?;
+                binding.class(slf, result, arguments)
+            }
+            Err(error) => Err(errors::call(py, error)),
+        }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)
+    }
+}
+
+impl Function {
+    /// The binding, made by the Python half if there is none.
+    #[inline]
+    pub fn binding(slf: &Bound<'_, Self>) -> PyResult<Arc<Binding>> {
+        if let Some(binding) = &*slf.get().slot.lock() {
+            return Ok(binding.clone());
+        }
+        Function::prepare(slf)
+    }
+
+    #[cold]
+    fn prepare(slf: &Bound<'_, Self>) -> PyResult<Arc<Binding>> {
+        slf.get().domain.get().live(slf.py())?;
+        slf.call_method0("_prepare")?;
+        let binding = slf.get().slot.lock().clone();
+        binding.ok_or_else(|| {
+            errors::plain(slf.py(), "Closed", &"the domain was reset or closed during the call")
+        })
+    }
+
+    /// The domain that it belongs to.
+    pub fn owner(&self) -> &Py<Domain> {
+        &self.domain
+    }
+}
+
+impl Binding {
+    /// The function of the runtime.
+    pub fn dynamic(&self) -> &Dynamic {
+        &self.dynamic
+    }
+
+    /// The plain result with its class, and as ctypes' `errcheck` leaves it.
+    #[inline]
+    pub fn class<'py>(
+        &self,
+        function: &Bound<'py, Function>,
+        mut result: Bound<'py, PyAny>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = function.py();
+        if let Some(wrap) = &self.wrap {
+            result = wrap.bind(py).call1((function.get().domain.bind(py), result))?;
+        }
+        if let Some(check) = &self.check {
+            result = check.bind(py).call1((result, function, arguments))?;
+        }
+        Ok(result)
+    }
+}
+
+/// One call: its frame, and what is passed by reference.
+pub struct Call {
+    pub frame: Frame,
+    passed: Option<Passed>,
+}
+
+impl Call {
+    /// The parts, for a call that another thread makes.
+    pub fn into_parts(self) -> (Frame, Option<Passed>) {
+        (self.frame, self.passed)
+    }
+
+    /// A call that another thread has made.
+    pub fn from_parts(frame: Frame, passed: Option<Passed>) -> Call {
+        Call { frame, passed }
+    }
+
+    /// Converts the arguments.
+    ///
+    /// # Errors
+    /// Their number or kinds are wrong.
+    #[inline]
+    pub fn new(function: &Function, binding: &Binding, arguments: &Bound<'_, PyTuple>) -> PyResult<Call> {
+        let (given, wanted) = (arguments.len(), binding.kinds.len());
+        if given != wanted {
+            return Err(wrong_number(arguments.py(), binding, given, wanted));
+        }
+        let plan = binding.dynamic.plan();
+        let mut call = Call { frame: Frame::new(plan), passed: None };
+        for (number, kind) in binding.kinds.iter().enumerate() {
+            let value = arguments.get_borrowed_item(number)?;
+            let done = match kind {
+                Kind::Pointer(converter) => call.pointer(function, converter, &value, number),
+                Kind::Struct { class, size } => structure(class, *size, &value).map(Some).map(|words| {
+                    call.frame.set(&plan.parameters[number], &words.unwrap_or_default());
+                    None
+                }),
+                kind => kind.word(&value).map(Some),
+            };
+            match done {
+                Ok(Some(word)) => call.frame.set(&plan.parameters[number], &[word]),
+                Ok(None) => {}
+                Err(error) => return Err(explain(arguments.py(), error, binding, number)),
+            }
+        }
+        if let Some(passed) = &mut call.passed {
+            let live = function.domain.get().live(arguments.py())?;
+            let scratch = function.domain.get().scratch();
+            passed.place(&live, scratch).map_err(|error| errors::grant(arguments.py(), error))?;
+            for (number, address) in passed.addresses() {
+                call.frame.set(&plan.parameters[number], &[address]);
+            }
+        }
+        Ok(call)
+    }
+
+    /// The address of an argument, or None if it is one of those that are copied.
+    fn pointer(
+        &mut self,
+        function: &Function,
+        converter: &Option<Py<PyAny>>,
+        value: &Bound<'_, PyAny>,
+        number: usize,
+    ) -> PyResult<Option<u64>> {
+        let py = value.py();
+        let domain = &function.domain;
+        if let Ok(pointer) = value.cast::<Pointer>() {
+            return pointer.get().address_for(domain).map(Some);
+        }
+        if let Some(address) = address(value)? {
+            return Ok(Some(address));
+        }
+        let passed = |call: &mut Call, view: View, copied_back: bool| {
+            call.passed.get_or_insert_default().add(number, view, copied_back);
+            None
+        };
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(passed(self, View::text(bytes), false));
+        }
+        if let Ok(grant) = value.cast::<Grant>() {
+            return grant.get().address_for(py, domain).map(Some);
+        }
+        if let Ok(region) = value.cast::<Region>() {
+            return domain.get().granted(py, region).map(Some);
+        }
+        let value = match converter {
+            Some(converter) if !value.is_instance_of::<Pin>() => {
+                converter.bind(py).call1((domain.bind(py), value))?
+            }
+            _ => value.to_owned(),
+        };
+        if let Some(address) = address(&value)? {
+            return Ok(Some(address));
+        }
+        if let Ok(pin) = value.cast::<Pin>() {
+            let pointer = pin.get().pointer(py)?;
+            self.passed.get_or_insert_default().keep(pin);
+            return Ok(Some(pointer));
+        }
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(passed(self, View::text(bytes), false));
+        }
+        let view = View::of(&value)?;
+        match domain.get().shared(view.address(), view.length()) {
+            Some(address) => Ok(Some(address)),
+            None => {
+                let writable = view.is_writable();
+                Ok(passed(self, view, writable))
+            }
+        }
+    }
+
+    /// After the call: what was passed by reference as the domain left it, and the plain result.
+    #[inline]
+    pub fn finish<'py>(&mut self, py: Python<'py>, binding: &Binding) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(passed) = &mut self.passed {
+            passed.take_back().map_err(|error| errors::grant(py, error))?;
+        }
+        let plan = binding.dynamic.plan();
+        binding.answer.python(py, self.frame.first_word(plan), || self.frame.result(plan))
+    }
+}
+
+/// The words of a structure by value.
+fn structure(class: &Py<PyAny>, size: usize, value: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let class = class.bind(value.py());
+    if !value.is_instance(class)? {
+        let name: String = class.getattr("__name__")?.extract()?;
+        return Err(pyo3::exceptions::PyTypeError::new_err(format!("expected an instance of {name}")));
+    }
+    let mut words = vec![0; size.div_ceil(8)];
+    View::of(value)?.words(&mut words);
+    Ok(words)
+}
+
+#[cold]
+fn wrong_number(py: Python<'_>, binding: &Binding, given: usize, wanted: usize) -> PyErr {
+    let signature = binding.dynamic.signature();
+    let plural = if wanted == 1 { "" } else { "s" };
+    let text = format_args!("{signature} takes {wanted} argument{plural}, {given} given").to_string();
+    errors::plain(py, "ArgumentError", &text)
+}
+
+/// What is wrong with an argument, with its number; other errors than those of conversion stay what they are.
+#[cold]
+fn explain(py: Python<'_>, error: PyErr, binding: &Binding, number: usize) -> PyErr {
+    let conversion = error.is_instance_of::<pyo3::exceptions::PyTypeError>(py)
+        || error.is_instance_of::<pyo3::exceptions::PyOverflowError>(py)
+        || error.is_instance_of::<pyo3::exceptions::PyValueError>(py)
+        || error.is_instance_of::<pyo3::exceptions::PyBufferError>(py);
+    if !conversion {
+        return error;
+    }
+    let signature = binding.dynamic.signature();
+    let text = format!("argument {} of {signature}: {}", number + 1, error.value(py));
+    let explained = errors::plain(py, "ArgumentError", &text);
+    explained.set_cause(py, Some(error));
+    explained
+}

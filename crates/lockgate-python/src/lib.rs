@@ -1,0 +1,43 @@
+//! The native half of Lockgate's Python package: modules, domains, functions, shared memory and callbacks as Python objects.
+//!
+//! The other half, in `python/lockgate/`, knows ctypes: it turns its types into what is here called *kinds*, once for each
+//! function. A call then takes one way: `function` converts arguments by their kinds, has `scratch` copy what is passed by
+//! reference, lets go of the interpreter's lock, calls, and converts the result. Errors become exceptions in `errors`.
+
+mod asynchronous;
+mod buffer_sys;
+mod callback;
+mod domain;
+mod errors;
+mod function;
+mod kinds;
+mod module;
+mod options;
+mod region;
+mod scratch;
+
+use pyo3::prelude::*;
+
+/// Native classes of the package `lockgate`; use that.
+#[pymodule]
+#[pyo3(name = "_native")]
+fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<module::Module>()?;
+    module.add_class::<domain::Domain>()?;
+    module.add_class::<domain::Pointer>()?;
+    module.add_class::<function::Function>()?;
+    module.add_class::<callback::Pin>()?;
+    module.add_class::<buffer_sys::Region>()?;
+    module.add_class::<region::Grant>()?;
+    module.add_class::<asynchronous::Workers>()?;
+    module.add_class::<asynchronous::Call>()?;
+    module.add_function(wrap_pyfunction!(module::signature, module)?)?;
+    module.add_function(wrap_pyfunction!(claim_signals, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}
+
+/// Puts Lockgate's handlers for faults in front of handlers that were installed since.
+#[pyfunction]
+fn claim_signals(py: Python<'_>) -> PyResult<()> {
+    lockgate::claim_signals().map_err(|error| errors::call(py, error))
+}

@@ -1,0 +1,142 @@
+//! What a call passes by reference: copied into memory that is shared with the domain, and back when the call has returned.
+//!
+//! The domain never sees the host's own memory, and what it leaves in the copy is data, whatever it is.
+use crate::buffer_sys::View;
+use crate::callback::Pin;
+use lockgate::{Domain, Grant, GrantError, Region, Rights, SharedSlice};
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Smallest block, bytes.
+const SMALLEST: u64 = 64 << 10;
+/// Largest block that is kept.
+const LARGEST_KEPT: u64 = 16 << 20;
+/// Most blocks that are kept.
+const KEPT: usize = 8;
+/// Alignment of what is passed: enough for every type of C.
+const ALIGNMENT: u64 = 64;
+
+/// Memory that is shared with one domain, for one call at a time.
+struct Block {
+    memory: SharedSlice<u8>,
+    grant: Grant,
+}
+
+/// The blocks of a domain that no call uses.
+#[derive(Default)]
+pub struct Scratch(Mutex<Vec<Block>>);
+
+impl Scratch {
+    fn free(&self) -> MutexGuard<'_, Vec<Block>> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn take(&self, domain: &Domain, size: u64) -> Result<Block, GrantError> {
+        let mut free = self.free();
+        if let Some(at) = free.iter().position(|block| block.memory.len() >= size) {
+            return Ok(free.swap_remove(at));
+        }
+        drop(free);
+        let region = Region::new(size.max(SMALLEST).checked_next_power_of_two().unwrap_or(size))?;
+        let grant = domain.grant(&region, Rights::ReadWrite)?;
+        Ok(Block { memory: region.slice(0, region.length())?, grant })
+    }
+
+    fn give_back(&self, block: Block) {
+        let mut free = self.free();
+        if free.len() < KEPT && block.memory.len() <= LARGEST_KEPT && block.grant.rights().is_ok() {
+            free.push(block);
+        }
+    }
+
+    /// Lets go of all blocks.
+    pub fn clear(&self) {
+        self.free().clear();
+    }
+}
+
+/// What one call passes by reference, callbacks among it.
+#[derive(Default)]
+pub struct Passed {
+    parts: Vec<Part>,
+    size: u64,
+    block: Option<(Block, Arc<Scratch>)>,
+    /// Callbacks that have to stay.
+    pins: Vec<Py<Pin>>,
+}
+
+struct Part {
+    /// The parameter, from 0.
+    parameter: usize,
+    view: View,
+    /// First byte in the block.
+    at: u64,
+    copied_back: bool,
+}
+
+impl Passed {
+    /// Passes `view` for a parameter. What is passed twice is copied once.
+    pub fn add(&mut self, parameter: usize, view: View, copied_back: bool) {
+        let known = self.parts.iter().find(|part| {
+            (part.view.address(), part.view.length()) == (view.address(), view.length())
+                && part.copied_back == copied_back
+        });
+        let at = match known {
+            Some(part) => part.at,
+            None => {
+                let at = self.size.next_multiple_of(ALIGNMENT);
+                self.size = at + view.length() as u64;
+                at
+            }
+        };
+        self.parts.push(Part { parameter, view, at, copied_back });
+    }
+
+    /// Keeps a callback until the call has ended.
+    pub fn keep(&mut self, pin: &Bound<'_, Pin>) {
+        self.pins.push(pin.clone().unbind());
+    }
+
+    /// Copies everything into a block.
+    ///
+    /// # Errors
+    /// No memory can be shared.
+    pub fn place(&mut self, domain: &Domain, scratch: &Arc<Scratch>) -> Result<(), GrantError> {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        let block = scratch.take(domain, self.size.max(1))?;
+        for part in &self.parts {
+            block.memory.write(part.at, part.view.bytes())?;
+        }
+        self.block = Some((block, scratch.clone()));
+        Ok(())
+    }
+
+    /// Parameters and where their copies are, as the domain sees it.
+    pub fn addresses(&self) -> impl Iterator<Item = (usize, u64)> {
+        let start = self.block.as_ref().and_then(|(block, _)| block.grant.pointer::<u8>(0).ok());
+        let start = start.map_or(0, lockgate::Pointer::address);
+        self.parts.iter().map(move |part| (part.parameter, start + part.at))
+    }
+
+    /// Copies back what the domain may have changed.
+    ///
+    /// # Errors
+    /// The memory is gone.
+    pub fn take_back(&mut self) -> Result<(), GrantError> {
+        let Some((block, _)) = &self.block else { return Ok(()) };
+        for part in self.parts.iter_mut().filter(|part| part.copied_back) {
+            block.memory.copy_into(part.at, part.view.bytes_mut())?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        if let Some((block, scratch)) = self.block.take() {
+            scratch.give_back(block);
+        }
+    }
+}

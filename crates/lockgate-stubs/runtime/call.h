@@ -1,0 +1,147 @@
+/* ---- calls ------------------------------------------------------------------------------------------------------------ */
+
+/* Where this frame's part of the stage begins. A frame that the program has left by longjmp is forgotten. */
+static inline void lgs_mark(struct lgs_call *c)
+{
+    while (lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame < (uintptr_t)c) {
+        lgs_thread.depth--;
+        lgs_thread.block = lgs_thread.marks[lgs_thread.depth].block;
+        lgs_thread.used = lgs_thread.marks[lgs_thread.depth].used;
+    }
+    if (lgs_thread.depth == LGS_DEPTH) {
+        lgs_fail(c, LG_STUB_MEMORY, "call", "nested too deep");
+        return;
+    }
+    lgs_thread.marks[lgs_thread.depth].frame = c;
+    lgs_thread.marks[lgs_thread.depth].block = lgs_thread.block;
+    lgs_thread.marks[lgs_thread.depth].used = lgs_thread.used;
+    lgs_thread.depth++;
+}
+
+static inline void lgs_unmark(struct lgs_call *c)
+{
+    if (lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].frame == c) {
+        lgs_thread.depth--;
+        lgs_thread.block = lgs_thread.marks[lgs_thread.depth].block;
+        lgs_thread.used = lgs_thread.marks[lgs_thread.depth].used;
+    }
+    while (__builtin_expect(c->owned != 0, 0)) {
+        void *next = *(void **)c->owned;
+        free(c->owned);
+        c->owned = next;
+    }
+}
+
+static inline void lgs_begin(struct lgs_call *c, unsigned number)
+{
+    *c = (struct lgs_call){.function = lgs_functions[number].name};
+    pthread_once(&lgs_once, lgs_start);
+    if (__builtin_expect(lgs_start_failed != 0, 0)) {
+        lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
+        return;
+    }
+    lgs_mark(c);
+    if (__builtin_expect(lgs.lent != 0, 0))
+        lgs_give_back(c);
+}
+
+/* Whether the call returned, and no callback on the way was refused. */
+static inline bool lgs_returned(struct lgs_call *c)
+{
+    if (__builtin_expect(lg_failed(), 0)) {
+        lg_status status = lg_take_call_error();
+        if (status == LG_E_CALLBACK && lgs_thread.failed)
+            c->failed = true;
+        else
+            lgs_fail(c, LG_STUB_FAULT, "call", lg_last_message());
+        lgs_thread.failed = false;
+        return false;
+    }
+    return true;
+}
+
+static inline void lgs_finish(struct lgs_call *c)
+{
+    lgs_unmark(c);
+}
+
+/* The library's errno, for functions that say by it what is wrong. */
+static void lgs_errno(struct lgs_call *c)
+{
+    int number = 0;
+    uint64_t at = lgs.errno_location();
+    if (lgs_returned(c) && lgs_read(&number, at, sizeof number) && number > 0 && number < 4096)
+        errno = number;
+}
+
+/* The text that printf would print, inside. */
+static uint64_t lgs_print(struct lgs_call *c, const char *format, va_list list)
+{
+    va_list again;
+    va_copy(again, list);
+    int length = vsnprintf(0, 0, format, again);
+    va_end(again);
+    struct lgs_block block = lgs_room(c, 0, length < 0 ? 0 : (size_t)length + 1);
+    if (!c->failed && length >= 0)
+        vsnprintf(block.here, (size_t)length + 1, format, list);
+    else
+        lgs_fail(c, LG_STUB_SIZE, "format", "it cannot be printed");
+    return block.inside;
+}
+
+static inline lgs_wide lgs_strlen(const char *text)
+{
+    return text ? (lgs_wide)strlen(text) : 0;
+}
+
+/* Room for a pointer that the library sets. */
+static struct lgs_block lgs_variable(struct lgs_call *c, const void *host, int flags, const char *what)
+{
+    struct lgs_block block = lgs_block(c, host, 8, flags, what);
+    if (block.here)
+        memset(block.here, 0, 8);
+    return block;
+}
+
+/* Room for a structure, zeros. */
+static struct lgs_block lgs_fresh(struct lgs_call *c, const void *host, size_t size, int flags, const char *what)
+{
+    struct lgs_block block = lgs_block(c, host, size, flags, what);
+    if (block.here)
+        memset(block.here, 0, size);
+    return block;
+}
+
+/* A snapshot of what the library has written: it is not read again. */
+static inline void lgs_once_only(void *to, const void *from, size_t size)
+{
+    memcpy(to, from, size);
+    __asm__ volatile("" ::: "memory");
+}
+
+/* How far the library has moved a pointer on within its buffer. */
+static size_t lgs_moved(struct lgs_call *c, uint64_t now, const struct lgs_block *block, const char *what)
+{
+    uint64_t moved = now - block->inside;
+    if (moved > block->size) {
+        lgs_fail(c, LG_STUB_POINTER, what, "the library moved the pointer out of the buffer");
+        return 0;
+    }
+    return moved;
+}
+
+/* A place in the library's memory, for the program to pass on: nothing is found there. */
+static void *lgs_place(struct lgs_call *c, uint64_t address, const char *what)
+{
+    uint32_t offset;
+    if (c->failed || !address || !lgs_offset(c, address, 1, &offset, what))
+        return 0;
+    return lgs.handles + offset;
+}
+
+static inline void lgs_handle_dead(const void *host)
+{
+    uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
+    if (host && offset < LGS_WINDOW)
+        __atomic_store_n(&lgs.tags[offset >> 3], 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,52 @@
+/* ---- handles: an address among zeros, and a table of those that were given out -------------------------------------------- */
+
+/* A handle that the library gives out. */
+static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char type, int flags, const char *what)
+{
+    uint32_t offset;
+    if (c->failed || (!address && lgs_null(c, flags, what)))
+        return 0;
+    if ((uint32_t)address != address - lgs.window || address & 7) {
+        lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle outside its domain");
+        return 0;
+    }
+    offset = (uint32_t)address;
+    __atomic_store_n(&lgs.tags[offset >> 3], type, __ATOMIC_RELAXED);
+    return lgs.handles + offset;
+}
+
+/* A handle that the program passes. */
+static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, unsigned char type, int flags, const char *what)
+{
+    uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
+    if (!host) {
+        if (!(flags & LGS_NULLABLE))
+            lgs_fail(c, LG_STUB_NULL, what, "it is null");
+        return 0;
+    }
+    if (c->failed)
+        return 0;
+    if (__builtin_expect(offset >= LGS_WINDOW || offset & 7 || lgs.tags[offset >> 3] != type, 0)) {
+        lgs_fail(c, LG_STUB_HANDLE, what, "it is no handle of this type that this library has given out");
+        return 0;
+    }
+    if (flags & LGS_RELEASE)
+        __atomic_store_n(&lgs.tags[offset >> 3], 0, __ATOMIC_RELAXED);
+    return lgs.window + offset;
+}
+
+/* An array of handles of the library's. */
+static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, unsigned char type, const char *what)
+{
+    size_t size = lgs_size(c, count, 8, what);
+    if (!size)
+        return 0;
+    uint64_t *handles = lgs_own(c, size, what);
+    void *copy = lgs_memory(c, address, size, LGS_READS, what);
+    if (!handles || !copy)
+        return 0;
+    memcpy(handles, copy, size);
+    for (size_t i = 0; i < size / 8; i++)
+        handles[i] = (uint64_t)(uintptr_t)lgs_handle_out(c, handles[i], type, LGS_NULLABLE, what);
+    return handles;
+}

@@ -1,0 +1,114 @@
+/* ---- the domain, and what is used of lockgate.h -------------------------------------------------------------------------- */
+
+static inline bool lgs_read(void *to, uint64_t from, size_t size)
+{
+    return lg_memory_read(lgs.domain, to, (const void *)(uintptr_t)from, size) == LG_OK;
+}
+
+static inline bool lgs_write(uint64_t to, const void *from, size_t size)
+{
+    return lg_memory_write(lgs.domain, (void *)(uintptr_t)to, from, size) == LG_OK;
+}
+
+/* Memory that the host and the domain share. */
+static bool lgs_region_new(size_t size, struct lgs_stage *block)
+{
+    block->region = lg_region_new(size);
+    block->grant = lg_grant(lgs.domain, block->region, LG_READ_WRITE);
+    block->here = lg_region_address(block->region);
+    block->inside = (uint64_t)(uintptr_t)lg_grant_pointer(block->grant, 0);
+    block->size = size;
+    if (block->here && block->inside)
+        return true;
+    lg_grant_free(block->grant);
+    lg_region_free(block->region);
+    return false;
+}
+
+static void lgs_region_free(const struct lgs_stage *block)
+{
+    lg_grant_free(block->grant);
+    lg_region_free(block->region);
+}
+
+/* Host memory without contents, which costs nothing until it is used. A page of zeros is behind it. */
+static void *lgs_reserve(size_t size)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *at = mmap(0, size + 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return at == MAP_FAILED ? 0 : at;
+}
+
+/* Sets one option of the domain: "streams", "memory=64M", "stack=1M", "time=1000", "directory=HOST[:ro]". */
+static bool lgs_option(lg_options *options, const char *option)
+{
+    const char *value = strchr(option, '=');
+    size_t length = value ? (size_t)(value++ - option) : strlen(option);
+    char *end = 0;
+    uint64_t number = value ? strtoull(value, &end, 10) : 0;
+    number <<= end && *end == 'K' ? 10 : end && *end == 'M' ? 20 : end && *end == 'G' ? 30 : 0;
+#define LGS_IS(name) (length == sizeof name - 1 && memcmp(option, name, length) == 0)
+    if (LGS_IS("streams"))
+        return lg_options_standard_streams(options) == LG_OK;
+    if (LGS_IS("memory"))
+        return lg_options_memory_limit(options, number) == LG_OK;
+    if (LGS_IS("stack"))
+        return lg_options_stack_size(options, number) == LG_OK;
+    if (LGS_IS("time"))
+        return lg_options_time_limit(options, number) == LG_OK;
+    if (LGS_IS("directory") && value) {
+        /* Under its own name, so that the program's paths lead to the same files. */
+        char host[4096], path[4096];
+        size_t named = strlen(value);
+        bool writable = !(named > 3 && strcmp(value + named - 3, ":ro") == 0);
+        snprintf(host, sizeof host, "%.*s", (int)(writable ? named : named - 3), value);
+        return realpath(host, path) && lg_options_directory(options, path, path, writable) == LG_OK &&
+               (strcmp(host, ".") != 0 || lg_options_current_directory(options, path) == LG_OK);
+    }
+#undef LGS_IS
+    return false;
+}
+
+static const char *lgs_start_failed;
+
+static void lgs_leave_thread(void *unused);
+
+/* Once, at the first call: the module from the environment or where it was made, the domain, its functions. */
+static void lgs_start(void)
+{
+    const char *path = getenv(LGS_MODULE_VARIABLE);
+    path = path ? path : LGS_MODULE;
+    lg_module *module = lg_module_open(path);
+    lg_options *options = lg_options_new();
+    bool set = module && options;
+    const char *failed = 0;
+    for (const char *const *option = lgs_options; set && *option; option++) {
+        set = lgs_option(options, *option);
+        failed = set ? 0 : *option;
+    }
+    lgs.domain = set ? lg_domain_new(module, options) : 0;
+    lg_options_free(options);
+    lg_module_free(module);
+    lgs.window = lgs.domain ? lg_domain_base(lgs.domain) : 0;
+    lgs.mirror = lgs_reserve(LGS_WINDOW);
+    lgs.handles = lgs_reserve(LGS_WINDOW);
+    lgs.tags = lgs_reserve(LGS_WINDOW / 8);
+    bool ready = lgs.window && lgs.mirror && lgs.handles && lgs.tags && pthread_key_create(&lgs_key, lgs_leave_thread) == 0;
+    for (unsigned i = 0; ready && i < LGS_FUNCTION_COUNT; i++) {
+        const struct lgs_function *function = &lgs_functions[i];
+        lg_function *bound = lg_bind(lgs.domain, function->prototype, function->policy);
+        lgs.targets[i] = lg_function_pointer(bound);
+        ready = lgs.targets[i] != 0;
+    }
+    if (ready && LGS_ERRNO) {
+        lg_function *bound = lg_bind(lgs.domain, "void *__errno_location(void)", LG_DEFAULT);
+        lgs.errno_location = (uint64_t (*)(void))lg_function_pointer(bound);
+        ready = lgs.errno_location != 0;
+    }
+    if (ready)
+        return;
+    /* Nobody who calls an unchanged program would find out otherwise. */
+    lgs_start_failed = failed ? failed : path;
+    fprintf(stderr, "lockgate: %s cannot be protected: %s%s%s; set %s to the module, made with `lockgate cc --exports`\n", lgs_name,
+            failed ? "option " : "", failed ? failed : lg_last_message(), failed ? " cannot be met" : "", LGS_MODULE_VARIABLE);
+}

@@ -1,0 +1,79 @@
+/* ---- structures that the library remembers by their address --------------------------------------------------------------------- */
+
+/* Room for the library's copy of a structure, for good: from a region that only these are in. */
+static struct lgs_kept *lgs_kept_new(size_t size)
+{
+    static struct lgs_stage stage;
+    static size_t used;
+    size_t rounded = (size + 15) & ~(size_t)15;
+    if (stage.size - used < rounded) {
+        if (!lgs_region_new(rounded > LGS_STAGE ? (rounded + 4095) & ~(size_t)4095 : LGS_STAGE, &stage))
+            return 0;
+        used = 0;
+    }
+    struct lgs_kept *kept = malloc(sizeof *kept);
+    if (kept) {
+        *kept = (struct lgs_kept){0, 0, stage.here + used, stage.inside + used, size, 0};
+        used += rounded;
+    }
+    return kept;
+}
+
+/* The library's copy of the program's structure at `host`: found, or made, or taken away with LGS_RELEASE. */
+static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, int flags, const char *what)
+{
+    struct lgs_block block = {host, 0, 0, size};
+    if (c->failed)
+        return block;
+    if (!host) {
+        if (!(flags & LGS_NULLABLE))
+            lgs_fail(c, LG_STUB_NULL, what, "it is null");
+        return block;
+    }
+    struct lgs_kept **bucket = &lgs.kept[((uintptr_t)host >> 4) % LGS_BUCKETS];
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_kept *kept = *bucket;
+    while (kept && (kept->host != host || kept->type != type))
+        kept = kept->next;
+    if (!kept) {
+        struct lgs_kept **spare = &lgs.spare;
+        while (*spare && (*spare)->size != size)
+            spare = &(*spare)->next;
+        if ((kept = *spare)) {
+            *spare = kept->next;
+            memset(kept->stage, 0, size);
+        } else {
+            kept = lgs_kept_new(size);
+        }
+        if (kept) {
+            kept->host = host;
+            kept->type = type;
+            kept->next = *bucket;
+            *bucket = kept;
+        }
+    }
+    pthread_mutex_unlock(&lgs.lock);
+    if (!kept) {
+        lgs_fail(c, LG_STUB_MEMORY, what, "no memory that can be shared with the domain");
+        return block;
+    }
+    block.here = kept->stage;
+    block.inside = kept->inside;
+    return block;
+}
+
+/* The library will not use its copy again. */
+static void lgs_release(const void *host, unsigned type)
+{
+    struct lgs_kept **at = &lgs.kept[((uintptr_t)host >> 4) % LGS_BUCKETS];
+    pthread_mutex_lock(&lgs.lock);
+    while (*at && ((*at)->host != host || (*at)->type != type))
+        at = &(*at)->next;
+    struct lgs_kept *kept = *at;
+    if (kept) {
+        *at = kept->next;
+        kept->next = lgs.spare;
+        lgs.spare = kept;
+    }
+    pthread_mutex_unlock(&lgs.lock);
+}

@@ -1,0 +1,48 @@
+/* ---- sizes: exact, or an error of the call -------------------------------------------------------------------------- */
+
+#define LGS_ARITHMETIC(name, builtin)                                                                                  \
+    static inline lgs_wide lgs_##name(struct lgs_call *c, lgs_wide a, lgs_wide b)                                      \
+    {                                                                                                                  \
+        lgs_wide result = 0;                                                                                           \
+        c->overflow |= builtin(a, b, &result);                                                                         \
+        return result;                                                                                                 \
+    }
+LGS_ARITHMETIC(add, __builtin_add_overflow)
+LGS_ARITHMETIC(subtract, __builtin_sub_overflow)
+LGS_ARITHMETIC(multiply, __builtin_mul_overflow)
+
+static inline lgs_wide lgs_divide(struct lgs_call *c, lgs_wide a, lgs_wide b)
+{
+    c->overflow |= b == 0;
+    return b == 0 ? 0 : a / b;
+}
+
+static inline lgs_wide lgs_remainder(struct lgs_call *c, lgs_wide a, lgs_wide b)
+{
+    c->overflow |= b == 0;
+    return b == 0 ? 0 : a % b;
+}
+
+/* Bytes of `count` elements. */
+static inline size_t lgs_size(struct lgs_call *c, lgs_wide count, size_t element, const char *what)
+{
+    lgs_wide bytes = lgs_multiply(c, count, (lgs_wide)element);
+    if (__builtin_expect(c->overflow || bytes < 0 || bytes > (lgs_wide)LGS_WINDOW, 0)) {
+        lgs_fail(c, LG_STUB_SIZE, what, "its size is negative, overflows or is larger than a domain");
+        return 0;
+    }
+    return (size_t)bytes;
+}
+
+/* Bytes of `count` elements that the library says are there, of `room`. Negative counts stand for errors. */
+static inline size_t lgs_length(struct lgs_call *c, lgs_wide count, size_t element, size_t room, const char *what)
+{
+    if (count < 0)
+        return 0;
+    lgs_wide bytes = lgs_multiply(c, count, (lgs_wide)element);
+    if (__builtin_expect(c->overflow || bytes > (lgs_wide)room, 0)) {
+        lgs_fail(c, LG_STUB_LENGTH, what, "the library says that more is there than fits");
+        return 0;
+    }
+    return (size_t)bytes;
+}

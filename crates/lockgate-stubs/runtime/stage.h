@@ -1,0 +1,115 @@
+/* ---- the stage: memory that host and domain share, a stack for each thread --------------------------------------------- */
+
+/* What stands for an object of the program's inside. */
+struct lgs_block {
+    void *host;
+    char *here;
+    uint64_t inside;
+    size_t size;
+};
+
+static void lgs_leave_thread(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < lgs_thread.count; i++)
+        lgs_region_free(&lgs_thread.blocks[i]);
+    lgs_thread.count = 0;
+}
+
+/* Another block, with room for `size` at least. */
+static bool lgs_more(struct lgs_call *c, size_t size)
+{
+    size_t wanted = lgs_thread.count ? lgs_thread.blocks[lgs_thread.count - 1].size * 2 : LGS_STAGE;
+    while (wanted < size)
+        wanted *= 2;
+    struct lgs_stage *block = &lgs_thread.blocks[lgs_thread.count];
+    if (lgs_thread.count == LGS_BLOCKS || !lgs_region_new(wanted, block)) {
+        lgs_fail(c, LG_STUB_MEMORY, "arguments", "no memory that can be shared with the domain");
+        return false;
+    }
+    if (lgs_thread.count == 0)
+        pthread_setspecific(lgs_key, &lgs_thread);
+    lgs_thread.block = lgs_thread.count++;
+    lgs_thread.used = 0;
+    return true;
+}
+
+/* Room for `size` bytes until the call ends. */
+static struct lgs_block lgs_room(struct lgs_call *c, void *host, size_t size)
+{
+    struct lgs_block block = {host, 0, 0, size};
+    if (c->failed)
+        return block;
+    while (lgs_thread.count == 0 || lgs_thread.blocks[lgs_thread.block].size - lgs_thread.used < size) {
+        if (lgs_thread.block + 1 < lgs_thread.count) {
+            lgs_thread.block++;
+            lgs_thread.used = 0;
+        } else if (!lgs_more(c, size)) {
+            return block;
+        }
+    }
+    struct lgs_stage *stage = &lgs_thread.blocks[lgs_thread.block];
+    block.here = stage->here + lgs_thread.used;
+    block.inside = stage->inside + lgs_thread.used;
+    lgs_thread.used += (size + 15) & ~(size_t)15;
+    return block;
+}
+
+/* An object of the program's, copied in if the library reads it. */
+static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t size, int flags, const char *what)
+{
+    struct lgs_block none = {0, 0, 0, 0};
+    if (c->failed)
+        return none;
+    if (!host) {
+        if (!(flags & LGS_NULLABLE) && size)
+            lgs_fail(c, LG_STUB_NULL, what, "it is null");
+        return none;
+    }
+    struct lgs_block block = lgs_room(c, (void *)(uintptr_t)host, size + !!(flags & LGS_TEXT));
+    block.size = size;
+    if (c->failed)
+        return none;
+    if (flags & LGS_READS)
+        memcpy(block.here, host, size);
+    if (flags & LGS_TEXT)
+        block.here[0] = 0;
+    return block;
+}
+
+/* What the library wrote, copied back. */
+static inline void lgs_back(const struct lgs_block *block, size_t size)
+{
+    if (block->host && size)
+        memcpy(block->host, block->here, size < block->size ? size : block->size);
+}
+
+/* Bytes of the string that the library wrote, its end included. */
+static inline size_t lgs_text_length(struct lgs_call *c, const struct lgs_block *block, const char *what)
+{
+    if (!block->host)
+        return 0;
+    const char *end = memchr(block->here, 0, block->size);
+    if (!end)
+        lgs_fail(c, LG_STUB_STRING, what, "the library wrote a string without an end");
+    return end ? (size_t)(end - block->here) + 1 : 0;
+}
+
+/* A string of the program's, copied in. */
+static inline uint64_t lgs_string(struct lgs_call *c, const char *text, int flags, const char *what)
+{
+    return lgs_block(c, text, text ? strlen(text) + 1 : 1, flags | LGS_READS, what).inside;
+}
+
+/* A place within an object that went in, as the program knows it. */
+static void *lgs_within(struct lgs_call *c, uint64_t address, const struct lgs_block *block, const char *what)
+{
+    if (c->failed || !address)
+        return 0;
+    uint64_t offset = address - block->inside;
+    if (!block->host || offset > block->size) {
+        lgs_fail(c, LG_STUB_POINTER, what, "the library returned a pointer beyond the object that it was given");
+        return 0;
+    }
+    return (char *)block->host + offset;
+}

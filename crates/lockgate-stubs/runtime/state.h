@@ -1,0 +1,168 @@
+/* The part of client libraries that `lockgate stubs` does not generate: every client contains a copy of its own.
+ *
+ * Four kinds of memory:
+ *   the window     the domain's; the host reads and writes it by copies that survive faults (lg_read, lg_write)
+ *   the stage      regions of the host that the domain has, too: what goes in is copied there, what comes back is read
+ *                  from there, once
+ *   the mirror     host memory, as large as the window: what the library gives out is copied to the same offset. It holds
+ *                  bytes only, and nothing in it is believed, as the library chooses what is copied over what
+ *   the handles    host memory of the same size, zeros: a handle is the address there, so that nothing is found behind it
+ * Copies that contain pointers of the host (arrays of strings, structures) are in none of these, but in memory of their
+ * own, by address and type: the library can put nothing else over them.
+ */
+#include <errno.h>
+#include <lockgate.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "lockgate_stubs.h"
+
+typedef __int128 lgs_wide;
+
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_RELEASE = 16 };
+
+/* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
+enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
+
+#define LGS_WINDOW ((size_t)1 << 32)
+#define LGS_BLOCKS 24
+#define LGS_DEPTH 64
+/* The first block of a thread's stage; each further one is twice as large. */
+#define LGS_STAGE ((size_t)256 << 10)
+/* Longer strings of the library's are refused. */
+#define LGS_STRING ((size_t)1 << 30)
+/* Most bytes of structures and arrays that are copied out and stay. */
+#define LGS_OBJECTS ((size_t)64 << 20)
+
+/* ---- what the generated part says of the library -------------------------------------------------------------------- */
+
+struct lgs_function {
+    const char *name;
+    const char *prototype;
+    lg_policy policy;
+};
+
+
+
+static const char lgs_name[] = LGS_NAME;
+static const char *const lgs_options[] = {LGS_OPTIONS};
+static const struct lgs_function lgs_functions[] = {LGS_FUNCTIONS};
+enum { LGS_FUNCTION_COUNT = sizeof lgs_functions / sizeof *lgs_functions };
+
+/* ---- state --------------------------------------------------------------------------------------------------------- */
+
+/* A structure of the program's that the library remembers, and the library's copy. */
+struct lgs_kept {
+    const void *host;
+    unsigned type;
+    char *stage;
+    uint64_t inside;
+    size_t size;
+    struct lgs_kept *next;
+};
+
+/* Something with pointers that the library gave out. */
+struct lgs_object {
+    uint64_t address;
+    unsigned type;
+    size_t size;
+    struct lgs_object *next;
+    max_align_t bytes[];
+};
+
+/* A function of the program's that the library may call. */
+struct lgs_callback {
+    void (*function)(void);
+    unsigned type;
+    bool bound; /* its user data comes with it: it gets no other */
+    uint64_t inside; /* as the library knows it */
+    struct lgs_callback *next;
+};
+
+/* A pointer of the program's, and the function that it is for: null for all. */
+struct lgs_token {
+    void *data;
+    void (*function)(void);
+};
+
+/* Memory of the library's that the program fills. */
+struct lgs_lent {
+    uint64_t address;
+    size_t size;
+    struct lgs_lent *next;
+};
+
+#define LGS_BUCKETS 256
+
+static struct {
+    lg_domain *domain;
+    uint64_t window;
+    char *mirror;
+    char *handles;
+    unsigned char *tags; /* one for each 8 bytes of the window: the type of the handle there, or 0 */
+    lg_code targets[LGS_FUNCTION_COUNT];
+    uint64_t (*errno_location)(void);
+    pthread_mutex_t lock;
+    struct lgs_kept *kept[LGS_BUCKETS];
+    struct lgs_kept *spare;
+    struct lgs_object *objects[LGS_BUCKETS];
+    size_t object_bytes;
+    struct lgs_callback *callbacks[LGS_BUCKETS];
+    struct lgs_lent *lent;
+    struct lgs_token *data; /* from 1 */
+    size_t data_count, data_room;
+} lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;
+
+/* A piece of the stage: the same memory here and inside. */
+struct lgs_stage {
+    lg_region *region;
+    lg_grant *grant;
+    char *here;
+    uint64_t inside;
+    size_t size;
+};
+
+static __thread struct {
+    struct lgs_stage blocks[LGS_BLOCKS];
+    unsigned count;
+    unsigned block; /* in use */
+    size_t used;    /* of that one */
+    struct {
+        const void *frame;
+        unsigned block;
+        size_t used;
+    } marks[LGS_DEPTH];
+    unsigned depth;
+    bool failed; /* a callback failed: so does the call it came from */
+    struct lg_stub_error error;
+} lgs_thread;
+
+static pthread_key_t lgs_key;
+
+/* ---- failures ------------------------------------------------------------------------------------------------------ */
+
+struct lgs_call {
+    const char *function;
+    bool failed;
+    bool overflow;
+    void *owned; /* host memory that ends with the call */
+};
+
+static void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
+{
+    if (c->failed)
+        return;
+    c->failed = true;
+    struct lg_stub_error *error = &lgs_thread.error;
+    error->kind = kind;
+    error->function = c->function;
+    error->what = what;
+    snprintf(error->message, sizeof error->message, "%s: %s: %s: %s", lgs_name, c->function, what, reason);
+}

@@ -1,0 +1,208 @@
+//! What `include/lockgate/annotations.h` says of a declaration.
+use crate::expression::{Expression, ExpressionError};
+
+/// Whether the library reads or writes what a pointer leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// `LG_IN`
+    In,
+    /// `LG_OUT`
+    Out,
+    /// `LG_INOUT`
+    InOut,
+}
+
+impl Direction {
+    /// The library reads it.
+    pub fn reads(self) -> bool {
+        self != Direction::Out
+    }
+
+    /// The library writes it.
+    pub fn writes(self) -> bool {
+        self != Direction::In
+    }
+}
+
+/// The annotations of one declaration; one field for each macro that can stand there.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs, reason = "each is the macro of the same name, explained in annotations.h")]
+pub struct Notes {
+    pub direction: Option<Direction>,
+    pub size: Option<Expression>,
+    pub written: Option<Expression>,
+    pub at_most: Option<Expression>,
+    pub error: Option<String>,
+    pub policy: Option<String>,
+    pub omit: Option<String>,
+    pub within: Option<String>,
+    pub shown: Option<String>,
+    pub dispose: Option<(String, String)>,
+    pub domain: Option<String>,
+    pub cursor: bool,
+    pub string: bool,
+    pub strings: bool,
+    pub nullable: bool,
+    pub null: bool,
+    pub ignore: bool,
+    pub opaque: bool,
+    pub release: bool,
+    pub kept: bool,
+    pub inside: bool,
+    pub lent: bool,
+    pub callback: bool,
+    pub data: bool,
+    pub errno: bool,
+    pub printf: bool,
+}
+
+/// Why an annotation is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoteError {
+    /// The header was written for another version.
+    #[error("LG_{0} is not known; annotations.h does not belong to this program")]
+    Unknown(String),
+    /// The expression in it.
+    #[error("LG_{macro_name}({text}): {error}")]
+    Expression {
+        /// Macro, without `LG_`.
+        macro_name: String,
+        /// Its argument.
+        text: String,
+        /// What is wrong with it.
+        error: ExpressionError,
+    },
+    /// Two annotations that cannot both hold.
+    #[error("LG_{0} contradicts LG_{1}")]
+    Contradiction(&'static str, &'static str),
+}
+
+impl Notes {
+    /// Adds the annotation whose attribute says `text` (behind `lockgate:`).
+    ///
+    /// # Errors
+    /// [`NoteError`].
+    pub fn add(&mut self, text: &str) -> Result<(), NoteError> {
+        let (name, argument) = text.split_once(':').unwrap_or((text, ""));
+        let expression = || {
+            Expression::parse(argument).map_err(|error| NoteError::Expression {
+                macro_name: name.to_uppercase(),
+                text: argument.to_owned(),
+                error,
+            })
+        };
+        let owned = || argument.trim().to_owned();
+        match name {
+            "in" => self.direct(Direction::In)?,
+            "out" => self.direct(Direction::Out)?,
+            "inout" => self.direct(Direction::InOut)?,
+            "size" => self.size = Some(expression()?),
+            "written" => self.written = Some(expression()?),
+            "at_most" => self.at_most = Some(expression()?),
+            "error" => self.error = Some(owned()),
+            "policy" => self.policy = Some(owned()),
+            "omit" => self.omit = Some(owned()),
+            "within" => self.within = Some(owned()),
+            "domain" => self.domain = Some(owned()),
+            "shown" => self.shown = Some(owned()),
+            "lent" => self.lent = true,
+            "dispose" => {
+                let (object, copy) = argument.split_once(',').unwrap_or((argument, "0"));
+                self.dispose = Some((object.trim().to_owned(), copy.trim().to_owned()));
+            }
+            "cursor" => self.cursor = true,
+            "string" => self.string = true,
+            "strings" => self.strings = true,
+            "nullable" => self.nullable = true,
+            "null" => self.null = true,
+            "ignore" => self.ignore = true,
+            "opaque" => self.opaque = true,
+            "release" => self.release = true,
+            "kept" => self.kept = true,
+            "inside" => self.inside = true,
+            "callback" => self.callback = true,
+            "data" => self.data = true,
+            "errno" => self.errno = true,
+            "printf" => self.printf = true,
+            _ => return Err(NoteError::Unknown(name.to_uppercase())),
+        }
+        self.check()
+    }
+
+    fn direct(&mut self, direction: Direction) -> Result<(), NoteError> {
+        match self.direction {
+            Some(other) if other != direction => {
+                let name = |d| match d {
+                    Direction::In => "IN",
+                    Direction::Out => "OUT",
+                    Direction::InOut => "INOUT",
+                };
+                Err(NoteError::Contradiction(name(direction), name(other)))
+            }
+            _ => {
+                self.direction = Some(direction);
+                Ok(())
+            }
+        }
+    }
+
+    /// What a pointer is can be said once only.
+    fn check(&self) -> Result<(), NoteError> {
+        let natures = [
+            (self.string, "STRING"),
+            (self.strings, "STRINGS"),
+            (self.opaque, "OPAQUE"),
+            (self.inside, "INSIDE"),
+            (self.within.is_some(), "WITHIN"),
+            (self.callback, "CALLBACK"),
+            (self.data, "DATA"),
+            (self.dispose.is_some(), "DISPOSE"),
+            (self.null, "NULL"),
+            (self.ignore, "IGNORE"),
+        ];
+        let mut said = natures.iter().filter(|(is, _)| *is).map(|(_, name)| *name);
+        if let (Some(first), Some(second)) = (said.next(), said.next()) {
+            return Err(NoteError::Contradiction(second, first));
+        }
+        if self.null && self.nullable {
+            return Err(NoteError::Contradiction("NULLABLE", "NULL"));
+        }
+        Ok(())
+    }
+
+    /// These notes, with those of `other` where these say nothing.
+    pub fn or(mut self, other: &Notes) -> Notes {
+        fn fill<T: Clone>(mine: &mut Option<T>, theirs: &Option<T>) {
+            if mine.is_none() {
+                mine.clone_from(theirs);
+            }
+        }
+        fill(&mut self.direction, &other.direction);
+        fill(&mut self.size, &other.size);
+        fill(&mut self.written, &other.written);
+        fill(&mut self.at_most, &other.at_most);
+        fill(&mut self.error, &other.error);
+        fill(&mut self.policy, &other.policy);
+        fill(&mut self.omit, &other.omit);
+        fill(&mut self.within, &other.within);
+        fill(&mut self.shown, &other.shown);
+        fill(&mut self.dispose, &other.dispose);
+        fill(&mut self.domain, &other.domain);
+        self.cursor |= other.cursor;
+        self.string |= other.string;
+        self.strings |= other.strings;
+        self.nullable |= other.nullable;
+        self.null |= other.null;
+        self.ignore |= other.ignore;
+        self.opaque |= other.opaque;
+        self.release |= other.release;
+        self.kept |= other.kept;
+        self.inside |= other.inside;
+        self.lent |= other.lent;
+        self.callback |= other.callback;
+        self.data |= other.data;
+        self.errno |= other.errno;
+        self.printf |= other.printf;
+        self
+    }
+}

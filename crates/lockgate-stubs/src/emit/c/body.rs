@@ -1,0 +1,462 @@
+//! One stub: everything in, the call, everything checked, then everything out.
+use super::declare::{crossing, declare};
+use super::expression::emit;
+use super::record::index;
+use crate::expression::Expression;
+use crate::header::model::{Parameter, Shape};
+use crate::plan::{Buffer, FunctionPlan, Outcome, Passing, Plan};
+use std::fmt::Write as _;
+
+/// The pieces of a stub, in the order of its text.
+#[derive(Default)]
+struct Body {
+    /// Before the call: copies in.
+    before: String,
+    /// After it: checks, into local variables.
+    check: String,
+    /// When all checks have passed: copies out.
+    out: String,
+    /// Whatever happened.
+    finally: String,
+    /// Arguments of the call.
+    arguments: Vec<String>,
+}
+
+/// The stub of `function`, the `number`th.
+pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
+    let FunctionPlan { name, prototype, result, .. } = function;
+    let mut body = Body::default();
+    let stub = Stub { function, plan };
+    for (number, (parameter, passing)) in prototype.parameters.iter().zip(&function.parameters).enumerate() {
+        if function.format == Some(number) {
+            body.arguments.push("lgs_string(&lgs_c, \"%s\", 0, \"format\")".to_owned());
+        } else {
+            stub.parameter(&mut body, parameter, passing);
+        }
+    }
+    let mut parameters: Vec<String> =
+        prototype.parameters.iter().map(|p| declare(&p.kind.spelling, &p.name)).collect();
+    if prototype.variadic {
+        parameters.push("...".to_owned());
+    }
+    if parameters.is_empty() {
+        parameters.push("void".to_owned());
+    }
+    let mut text = format!(
+        "\n{}\n{{\n",
+        declare(&prototype.result.spelling, &format!("({name})({})", parameters.join(", ")))
+    );
+    let void = *result == Outcome::Void;
+    if let Some(error) = &function.error {
+        let declared = declare(&mutable(&prototype.result.spelling), "lgs_result");
+        // A brace is an initialiser, anything else an expression of some integer type.
+        let value = if error.starts_with('{') {
+            error.clone()
+        } else {
+            format!("({})({error})", prototype.result.spelling)
+        };
+        let _ = writeln!(text, "    {declared} = {value};");
+    }
+    let _ = writeln!(
+        text,
+        "    struct lgs_call lgs_c;\n    const struct lgs_callback *const lgs_here = 0;\n    (void)lgs_here;\n    lgs_begin(&lgs_c, {number});"
+    );
+    if let Some(format) = function.format {
+        let last = &prototype.parameters[format].name;
+        let _ = writeln!(
+            body.before,
+            "    va_list lgs_list;\n    va_start(lgs_list, {last});\n    uint64_t lgs_text_made = lgs_print(&lgs_c, {last}, lgs_list);\n    va_end(lgs_list);"
+        );
+        body.arguments.push("lgs_text_made".to_owned());
+    }
+    text += &body.before;
+    text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
+    let mut types: Vec<String> = prototype.parameters.iter().map(|p| crossing(&p.kind)).collect();
+    if prototype.variadic {
+        types.push("...".to_owned());
+    }
+    let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
+    let crossing = crossing(&prototype.result);
+    let call = format!("(({crossing} (*)({types}))lgs.targets[{number}])({})", body.arguments.join(", "));
+    if void {
+        let _ = writeln!(text, "    {call};");
+    } else {
+        let _ = writeln!(text, "    {} = {call};", declare(&mutable(&crossing), "lg_result"));
+    }
+    text += "    if (!lgs_returned(&lgs_c))\n        goto lgs_end;\n";
+    text += &body.check;
+    if let Some(most) = &function.at_most {
+        let _ = writeln!(
+            text,
+            "    if ((lgs_wide)lg_result > {})\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"the library returned more than there can be\");",
+            stub.after(most)
+        );
+    }
+    if !void {
+        let value =
+            outcome("lg_result", &prototype.result.spelling, result, "result", plan, &|e| stub.after(e));
+        let _ =
+            writeln!(text, "    {} = {value};", declare(&mutable(&prototype.result.spelling), "lgs_value"));
+    }
+    text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
+    text += &body.out;
+    if !void {
+        text += "    lgs_result = lgs_value;\n";
+    }
+    if function.errno {
+        text += "    lgs_errno(&lgs_c);\n";
+    }
+    text += "lgs_end:\n";
+    text += &body.finally;
+    text += "    lgs_finish(&lgs_c);\n";
+    if !void {
+        text += "    return lgs_result;\n";
+    }
+    text + "}\n"
+}
+
+/// A type without the `const` of the variable itself.
+pub fn mutable(spelling: &str) -> String {
+    spelling.strip_suffix("*const").map_or_else(|| spelling.to_owned(), |pointer| format!("{pointer}*"))
+}
+
+/// C for the value that `raw` (a number, if a pointer) is to the program.
+pub fn outcome(
+    raw: &str,
+    spelling: &str,
+    outcome: &Outcome,
+    what: &str,
+    plan: &Plan,
+    size: &dyn Fn(&Expression) -> String,
+) -> String {
+    let flags = |nullable: bool| if nullable { "LGS_NULLABLE" } else { "0" };
+    let cast = |value: String| format!("({spelling})(uintptr_t){value}");
+    match outcome {
+        Outcome::Void | Outcome::Value | Outcome::Untouched => raw.to_owned(),
+        Outcome::String { nullable } => {
+            cast(format!("lgs_text(&lgs_c, {raw}, {}, \"{what}\")", flags(*nullable)))
+        }
+        Outcome::Strings { count, nullable, holes } => {
+            let count = count.as_ref().map_or("-1".to_owned(), size);
+            let (nullable, holes) = (flags(*nullable), flags(*holes));
+            cast(format!("lgs_texts(&lgs_c, {raw}, {count}, {nullable}, {holes}, \"{what}\")"))
+        }
+        Outcome::Memory { buffer } => {
+            let bytes = bytes(buffer, what, size);
+            let mut flags = flags(buffer.nullable).to_owned();
+            if buffer.reads {
+                flags += " | LGS_READS";
+            }
+            cast(format!("lgs_memory(&lgs_c, {raw}, {bytes}, {flags}, \"{what}\")"))
+        }
+        Outcome::Lent { size: count } => cast(format!(
+            "lgs_lend(&lgs_c, {raw}, lgs_size(&lgs_c, {}, 1, \"{what}\"), \"{what}\")",
+            size(count)
+        )),
+        Outcome::Record { key, size: count, nullable } => {
+            let record = &plan.records[key];
+            let count = count.as_ref().map_or("1".to_owned(), size);
+            let flags = flags(*nullable);
+            if record.is_plain() {
+                let bytes = format!("lgs_size(&lgs_c, {count}, {}, \"{what}\")", record.size);
+                cast(format!("lgs_memory(&lgs_c, {raw}, {bytes}, {flags} | LGS_READS, \"{what}\")"))
+            } else {
+                cast(format!("lgs_show_{}(&lgs_c, {raw}, {count}, {flags}, \"{what}\")", record.word))
+            }
+        }
+        Outcome::Handle { number, nullable } => {
+            cast(format!("lgs_handle_out(&lgs_c, {raw}, {number}, {}, \"{what}\")", flags(*nullable)))
+        }
+        Outcome::Handles { number, count } => {
+            cast(format!("lgs_handles(&lgs_c, {raw}, {}, {number}, \"{what}\")", size(count)))
+        }
+        Outcome::Data => cast(format!("lgs_data_out(&lgs_c, lgs_here, {raw}, \"{what}\")")),
+        Outcome::Callback { name } => {
+            let number = 1 + plan.callbacks.keys().position(|known| known == name).unwrap_or(0);
+            cast(format!("lgs_callback_out(&lgs_c, {raw}, {number}, \"{what}\")"))
+        }
+        Outcome::Within(object) => cast(format!("lgs_within(&lgs_c, {raw}, &lgs_b_{object}, \"{what}\")")),
+        Outcome::Inside => cast(format!("lgs_place(&lgs_c, {raw}, \"{what}\")")),
+    }
+}
+
+/// Bytes of a buffer.
+pub fn bytes(buffer: &Buffer, what: &str, size: &dyn Fn(&Expression) -> String) -> String {
+    match &buffer.size {
+        None => format!("{}", buffer.element),
+        Some(count) => format!("lgs_size(&lgs_c, {}, {}, \"{what}\")", size(count), buffer.element),
+    }
+}
+
+/// The flags of a buffer that goes in.
+pub fn flags(buffer: &Buffer) -> String {
+    let named =
+        [(buffer.reads, "LGS_READS"), (buffer.writes, "LGS_WRITES"), (buffer.nullable, "LGS_NULLABLE")];
+    let set: Vec<&str> = named.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
+    if set.is_empty() { "0".to_owned() } else { set.join(" | ") }
+}
+
+struct Stub<'a> {
+    function: &'a FunctionPlan,
+    plan: &'a Plan,
+}
+
+impl Stub<'_> {
+    /// An expression before the call: over what the program gave.
+    fn before(&self, expression: &Expression) -> String {
+        emit(expression, &str::to_owned, &|name| format!("{name} ? *{name} : 0"))
+    }
+
+    /// An expression after the call: over what the library gave, where it did.
+    fn after(&self, expression: &Expression) -> String {
+        emit(expression, &str::to_owned, &|name| {
+            if self.is_written(name) { format!("lgs_s_{name}") } else { format!("{name} ? *{name} : 0") }
+        })
+    }
+
+    fn is_written(&self, name: &str) -> bool {
+        let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
+        parameters
+            .filter(|(parameter, _)| parameter.name == *name)
+            .any(|(_, passing)| matches!(passing, Passing::Scalar(buffer) if buffer.writes))
+    }
+
+    fn parameter(&self, body: &mut Body, parameter: &Parameter, passing: &Passing) {
+        let name = &parameter.name;
+        let mut argument = format!("lgs_b_{name}.inside");
+        let nullable = |nullable: bool| if nullable { "LGS_NULLABLE" } else { "0" };
+        match passing {
+            Passing::Value => argument = name.clone(),
+            Passing::Ignore => argument = "0".to_owned(),
+            Passing::Null => {
+                let _ = writeln!(
+                    body.before,
+                    "    if ({name})\n        lgs_fail(&lgs_c, LG_STUB_NULL, \"{name}\", \"it must be null\");"
+                );
+                argument = "0".to_owned();
+            }
+            Passing::String { nullable: may } => {
+                // As a block, for pointers into it.
+                let flags = format!("LGS_READS | {}", nullable(*may));
+                let _ = writeln!(
+                    body.before,
+                    "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {name} ? strlen({name}) + 1 : 1, {flags}, \"{name}\");"
+                );
+            }
+            Passing::Buffer(buffer) => self.buffer(body, parameter, buffer),
+            Passing::Scalar(buffer) => self.scalar(body, parameter, buffer),
+            Passing::Record { key, buffer, .. } if self.plan.records[key].is_plain() && !is_kept(passing) => {
+                self.buffer(body, parameter, buffer);
+            }
+            Passing::Record { key, buffer, kept, release } => {
+                self.record(body, parameter, key, buffer, *kept, *release);
+            }
+            Passing::Handle { number, nullable: may, release } => {
+                let _ = writeln!(
+                    body.before,
+                    "    uint64_t lgs_v_{name} = lgs_handle(&lgs_c, {name}, {number}, {}, \"{name}\");",
+                    nullable(*may)
+                );
+                if *release {
+                    let condition = self.success();
+                    let _ = writeln!(body.out, "    {condition}lgs_handle_dead({name});");
+                }
+                argument = format!("lgs_v_{name}");
+            }
+            Passing::Inside { nullable: may } => {
+                argument = format!("lgs_inside(&lgs_c, {name}, {}, \"{name}\")", nullable(*may));
+                let _ = writeln!(body.before, "    uint64_t lgs_v_{name} = {argument};");
+                argument = format!("lgs_v_{name}");
+            }
+            Passing::Pointer { before, after, nullable: may } => {
+                self.pointer(body, parameter, before.as_deref(), after, nullable(*may));
+            }
+            Passing::Callback { name: kind, nullable: may } => {
+                let number = 1 + self.plan.callbacks.keys().position(|known| known == kind).unwrap_or(0);
+                let bound = self.function.parameters.iter().any(|p| matches!(p, Passing::Data { .. }));
+                let _ = writeln!(
+                    body.before,
+                    "    uint64_t lgs_v_{name} = lgs_callback(&lgs_c, (lg_code){name}, {number}, {bound}, {}, \"{name}\");",
+                    nullable(*may)
+                );
+                argument = format!("lgs_v_{name}");
+            }
+            Passing::Data { shown } => {
+                let function = self.first_callback();
+                let _ = writeln!(
+                    body.before,
+                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, \"{name}\");"
+                );
+                if let Some(handle) = shown {
+                    let _ = writeln!(body.out, "    *(const void **){handle} = {name};");
+                }
+                argument = format!("lgs_v_{name}");
+            }
+            Passing::Dispose { object, copy } => {
+                let _ = writeln!(
+                    body.finally,
+                    "    if ({name} && (intptr_t){name} != (intptr_t)({copy}))\n        {name}((void *){object});"
+                );
+                argument = format!("(uint64_t)({copy})");
+            }
+        }
+        body.arguments.push(argument);
+    }
+
+    /// `if (…) `: the call succeeded by its own word.
+    fn success(&self) -> &'static str {
+        match self.function.result {
+            Outcome::Value if matches!(self.function.prototype.result.shape, Shape::Integer { .. }) => {
+                "if (lg_result == 0)\n        "
+            }
+            _ => "",
+        }
+    }
+
+    /// C for the callback that user data of this call is for, null if it comes alone.
+    fn first_callback(&self) -> String {
+        let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
+        let callbacks = parameters.filter(|(_, passing)| matches!(passing, Passing::Callback { .. }));
+        let names: Vec<&str> = callbacks.map(|(parameter, _)| parameter.name.as_str()).collect();
+        names
+            .iter()
+            .rev()
+            .fold("(lg_code)0".to_owned(), |rest, name| format!("({name} ? (lg_code){name} : {rest})"))
+    }
+
+    fn buffer(&self, body: &mut Body, parameter: &Parameter, buffer: &Buffer) {
+        let name = &parameter.name;
+        let bytes = bytes(buffer, name, &|e| self.before(e));
+        let text = parameter.notes.string && buffer.writes && buffer.size.is_some();
+        let flags = format!("{}{}", flags(buffer), if text { " | LGS_TEXT" } else { "" });
+        let _ = writeln!(
+            body.before,
+            "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {bytes}, {flags}, \"{name}\");"
+        );
+        if !buffer.writes {
+            return;
+        }
+        let grown = buffer.size.as_ref().filter(|size| size.names().iter().any(|n| self.is_written(n)));
+        let length = match (text, buffer.written.as_ref().or(grown)) {
+            (true, _) => format!("lgs_text_length(&lgs_c, &lgs_b_{name}, \"{name}\")"),
+            (false, Some(count)) => format!(
+                "lgs_length(&lgs_c, {}, {}, lgs_b_{name}.size, \"{name}\")",
+                self.after(count),
+                buffer.element
+            ),
+            (false, None) => format!("lgs_b_{name}.size"),
+        };
+        let _ = writeln!(body.check, "    size_t lgs_n_{name} = {length};");
+        let _ = writeln!(body.out, "    lgs_back(&lgs_b_{name}, lgs_n_{name});");
+    }
+
+    fn scalar(&self, body: &mut Body, parameter: &Parameter, buffer: &Buffer) {
+        let name = &parameter.name;
+        let kind =
+            parameter.kind.pointee().map_or("char", |to| to.spelling.as_str()).trim_start_matches("const ");
+        let _ = writeln!(
+            body.before,
+            "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, sizeof({kind}), {}, \"{name}\");",
+            flags(buffer)
+        );
+        if buffer.writes {
+            // Before all other checks, once.
+            let load = format!(
+                "    {kind} lgs_s_{name} = lgs_b_{name}.here ? *(volatile {kind} *)lgs_b_{name}.here : 0;\n"
+            );
+            body.check.insert_str(0, &load);
+            let _ = writeln!(body.out, "    if ({name})\n        *{name} = lgs_s_{name};");
+        }
+    }
+
+    fn pointer(
+        &self,
+        body: &mut Body,
+        parameter: &Parameter,
+        before: Option<&Passing>,
+        after: &Outcome,
+        nullable: &str,
+    ) {
+        let name = &parameter.name;
+        let kind = parameter.kind.pointee().map_or("void *", |to| to.spelling.as_str());
+        let _ = writeln!(
+            body.before,
+            "    struct lgs_block lgs_b_{name} = lgs_variable(&lgs_c, {name}, {nullable}, \"{name}\");"
+        );
+        if let Some(Passing::Handle { number, release, .. }) = before {
+            let _ = writeln!(
+                body.before,
+                "    if (lgs_b_{name}.here)\n        *(uint64_t *)lgs_b_{name}.here = lgs_handle(&lgs_c, *{name}, {number}, LGS_NULLABLE, \"{name}\");"
+            );
+            if *release {
+                let _ = writeln!(body.out, "    if ({name} && *{name})\n        lgs_handle_dead(*{name});");
+            }
+        }
+        let _ = writeln!(
+            body.check,
+            "    uint64_t lgs_u_{name} = lgs_b_{name}.here ? *(volatile uint64_t *)lgs_b_{name}.here : 0;"
+        );
+        let value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
+        let _ = writeln!(body.check, "    {} = {value};", declare(&mutable(kind), &format!("lgs_p_{name}")));
+        let _ = writeln!(body.out, "    if ({name})\n        *{name} = lgs_p_{name};");
+    }
+
+    fn record(
+        &self,
+        body: &mut Body,
+        parameter: &Parameter,
+        key: &str,
+        buffer: &Buffer,
+        kept: bool,
+        release: bool,
+    ) {
+        let name = &parameter.name;
+        let record = &self.plan.records[key];
+        let number = index(self.plan, key);
+        let (word, spelling) = (&record.word, &record.spelling);
+        let nullable = if buffer.nullable { "LGS_NULLABLE" } else { "0" };
+        if kept {
+            let _ = writeln!(
+                body.before,
+                "    struct lgs_block lgs_b_{name} = lgs_keep(&lgs_c, (void *){name}, {number}, sizeof({spelling}), {nullable}, \"{name}\");"
+            );
+        } else if let Some(count) = &buffer.size {
+            let _ = writeln!(
+                body.before,
+                "    struct lgs_block lgs_b_{name} = lgs_into_all_{word}(&lgs_c, {name}, {}, {nullable}, \"{name}\");",
+                self.before(count)
+            );
+            return;
+        } else {
+            let _ = writeln!(
+                body.before,
+                "    struct lgs_block lgs_b_{name} = lgs_fresh(&lgs_c, (void *){name}, sizeof({spelling}), {nullable}, \"{name}\");"
+            );
+        }
+        let _ = writeln!(body.before, "    struct lgs_with_{word} lgs_w_{name} = {{0}};");
+        if buffer.reads {
+            let _ = writeln!(
+                body.before,
+                "    if (lgs_b_{name}.here)\n        lgs_into_{word}(&lgs_c, {name}, ({spelling} *)lgs_b_{name}.here, &lgs_w_{name});"
+            );
+        }
+        if buffer.writes {
+            let passed = if buffer.reads { "LGS_PASSED" } else { "LGS_LEFT" };
+            let _ = writeln!(
+                body.check,
+                "    {spelling} lgs_r_{name};\n    if (lgs_b_{name}.here) {{\n        lgs_once_only(&lgs_r_{name}, lgs_b_{name}.here, sizeof lgs_r_{name});\n        lgs_check_{word}(&lgs_c, &lgs_r_{name}, {name}, &lgs_w_{name}, {passed});\n    }}"
+            );
+            let _ = writeln!(
+                body.out,
+                "    if (lgs_b_{name}.here) {{\n        lgs_back_{word}(&lgs_w_{name});\n        *{name} = lgs_r_{name};\n    }}"
+            );
+        }
+        if kept && release {
+            let _ = writeln!(body.finally, "    lgs_release({name}, {number});");
+        }
+    }
+}
+
+fn is_kept(passing: &Passing) -> bool {
+    matches!(passing, Passing::Record { kept: true, .. })
+}

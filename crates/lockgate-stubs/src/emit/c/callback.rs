@@ -1,0 +1,81 @@
+//! What the domain calls in place of a function of the program's.
+use super::body::{bytes, mutable, outcome};
+use super::declare::{crossing, declare, prototype};
+use super::expression::emit;
+use crate::plan::{CallbackPlan, Outcome, Passing, Plan};
+use std::fmt::Write as _;
+
+/// The table of all trampolines; what is at 0 is no type.
+pub fn table(plan: &Plan) -> String {
+    let mut text =
+        String::from("\nstatic const struct lgs_trampoline lgs_trampolines[] = {\n    {0, 0, 0},\n");
+    for callback in plan.callbacks.values() {
+        let CallbackPlan { name, prototype: own, .. } = callback;
+        let _ = writeln!(text, "    {{\"{name}\", \"{}\", (lg_code)lgs_call_{name}}},", prototype(name, own));
+    }
+    text + "};\n"
+}
+
+/// The trampoline of one type: everything the domain passes is checked, then the program's function is called.
+pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> String {
+    let CallbackPlan { name, prototype, parameters, result } = callback;
+    let raw = |n: usize| format!("lgs_a{n}");
+    let mut declared: Vec<String> =
+        prototype.parameters.iter().enumerate().map(|(n, p)| declare(&crossing(&p.kind), &raw(n))).collect();
+    if declared.is_empty() {
+        declared.push("void".to_owned());
+    }
+    let result_type = &prototype.result.spelling;
+    let returns = *result == Passing::Value;
+    let mut text = format!(
+        "\nstatic {}\n{{\n",
+        declare(result_type, &format!("lgs_call_{name}({})", declared.join(", ")))
+    );
+    text += "    struct lgs_call lgs_c;\n    const struct lgs_callback *lgs_here = lgs_enter(&lgs_c);\n    (void)lgs_here;\n";
+    // Expressions speak of parameters by name: numbers first, as they may be sizes of what comes before them.
+    let named = |wanted: &str| {
+        prototype.parameters.iter().position(|p| p.name == *wanted).map_or(wanted.to_owned(), raw)
+    };
+    let size = |e: &crate::expression::Expression| emit(e, &named, &|n| format!("*{}", named(n)));
+    let mut back = String::new();
+    let mut arguments = Vec::new();
+    for (n, (parameter, planned)) in prototype.parameters.iter().zip(parameters).enumerate() {
+        if matches!(planned, Outcome::Value) {
+            arguments.push(raw(n));
+            continue;
+        }
+        let value = outcome(&raw(n), &parameter.kind.spelling, planned, &parameter.name, plan, &size);
+        let _ = writeln!(
+            text,
+            "    {} = {value};",
+            declare(&mutable(&parameter.kind.spelling), &format!("lgs_p{n}"))
+        );
+        arguments.push(format!("lgs_p{n}"));
+        if let Outcome::Memory { buffer } = planned
+            && buffer.writes
+        {
+            let bytes = bytes(buffer, &parameter.name, &size);
+            let _ = writeln!(
+                back,
+                "        lgs_memory_back(&lgs_c, {}, {bytes}, \"{}\");",
+                raw(n),
+                parameter.name
+            );
+        }
+    }
+    let types: Vec<&str> = prototype.parameters.iter().map(|p| p.kind.spelling.as_str()).collect();
+    let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
+    let call = format!("(({result_type} (*)({types}))lgs_here->function)({})", arguments.join(", "));
+    if returns {
+        let _ = writeln!(text, "    {} = 0;", declare(result_type, "lgs_result"));
+    }
+    let assign = if returns { "lgs_result = " } else { "" };
+    let _ = writeln!(
+        text,
+        "    if (!lgs_c.failed) {{\n        {assign}{call};\n{back}    }}\n    lgs_leave(&lgs_c);"
+    );
+    if returns {
+        text += "    return lgs_result;\n";
+    }
+    text + "}\n"
+}

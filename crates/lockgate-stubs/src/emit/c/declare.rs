@@ -1,0 +1,59 @@
+//! Declarations.
+use crate::header::model::{CType, Prototype, Shape};
+
+/// `name` declared with the type spelled `spelling`.
+pub fn declare(spelling: &str, name: &str) -> String {
+    if let Some(at) = spelling.find("(*") {
+        let at = at + 2;
+        return format!("{}{name}{}", &spelling[..at], &spelling[at..]);
+    }
+    if let Some(at) = spelling.find('[') {
+        return format!("{} {name}{}", spelling[..at].trim_end(), &spelling[at..]);
+    }
+    let gap = if spelling.ends_with('*') || name.is_empty() { "" } else { " " };
+    format!("{spelling}{gap}{name}")
+}
+
+/// The type with which a value of `kind` crosses: pointers are numbers.
+pub fn crossing(kind: &CType) -> String {
+    match kind.shape {
+        Shape::Pointer(_) | Shape::Function(_) => "uint64_t".to_owned(),
+        _ => kind.spelling.clone(),
+    }
+}
+
+/// The prototype in the language of `lockgate-signature`.
+pub fn prototype(name: &str, prototype: &Prototype) -> String {
+    let parameters: Vec<String> = prototype.parameters.iter().map(|p| signature(&p.kind)).collect();
+    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+    format!("{} {name}({parameters})", signature(&prototype.result))
+}
+
+fn signature(kind: &CType) -> String {
+    match &kind.shape {
+        Shape::Void => "void".to_owned(),
+        Shape::Integer { signed, .. } => format!("{}int{}_t", if *signed { "" } else { "u" }, kind.size * 8),
+        Shape::Float if kind.size == 4 => "float".to_owned(),
+        Shape::Float => "double".to_owned(),
+        Shape::Pointer(_) | Shape::Function(_) => "void *".to_owned(),
+        Shape::Record(_) | Shape::Array(..) | Shape::Unsupported(_) => kind.spelling.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_where_c_wants_them() {
+        for (spelling, expected) in [
+            ("int", "int x"),
+            ("const char *", "const char *x"),
+            ("int (*)(void *, int)", "int (*x)(void *, int)"),
+            ("char[8]", "char x[8]"),
+            ("gzFile", "gzFile x"),
+        ] {
+            assert_eq!(declare(spelling, "x"), expected);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The client in C: a header that includes the original one, and a library with the same functions.
+mod body;
+mod callback;
+mod declare;
+mod expression;
+mod record;
+
+use super::{File, Target};
+use crate::header::model::Prototype;
+use crate::plan::{FunctionPlan, Plan, word};
+use declare::prototype;
+use std::fmt::Write as _;
+
+/// Parts of `runtime/`, in the order in which they build on each other.
+const RUNTIME: &[(&str, &str)] = &[
+    ("state", include_str!("../../../runtime/state.h")),
+    ("host", include_str!("../../../runtime/host.h")),
+    ("size", include_str!("../../../runtime/size.h")),
+    ("stage", include_str!("../../../runtime/stage.h")),
+    ("mirror", include_str!("../../../runtime/mirror.h")),
+    ("handle", include_str!("../../../runtime/handle.h")),
+    ("data", include_str!("../../../runtime/data.h")),
+    ("kept", include_str!("../../../runtime/kept.h")),
+    ("call", include_str!("../../../runtime/call.h")),
+    ("callback", include_str!("../../../runtime/callback.h")),
+];
+
+/// What programs see of the runtime.
+const STUBS_H: &str = include_str!("../../../runtime/stubs.h");
+
+/// All files of a client in C.
+pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
+    let name = plan.library.as_ref().map_or_else(|| stem(&target.header), |(name, _)| name.clone());
+    let mut runtime = String::from(
+        "/* Runtime of clients made by `lockgate stubs`. Included once, by the client. */\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n",
+    );
+    for (_, part) in RUNTIME {
+        runtime += "\n";
+        runtime += part;
+    }
+    vec![
+        File { name: target.header.clone(), text: header(plan, target, &name) },
+        File { name: format!("{}_client.c", word(&name)), text: source(plan, target, &name) },
+        File { name: "lockgate_stubs.h".into(), text: STUBS_H.into() },
+        File { name: "lockgate_stubs_runtime.h".into(), text: runtime },
+        File { name: format!("{}.exports", word(&name)), text: exports(plan) },
+    ]
+}
+
+fn stem(header: &str) -> String {
+    header.rsplit('/').next().unwrap_or(header).trim_end_matches(".h").to_owned()
+}
+
+/// The client's header: the original one, what is missing made unusable with the reason, and what is new.
+fn header(plan: &Plan, target: &Target, name: &str) -> String {
+    let (guard, short) = (format!("LOCKGATE_CLIENT_{}", word(name).to_uppercase()), word(name));
+    let mut text = format!(
+        "/* {name}, protected: made by `lockgate stubs`, do not edit. Its functions run in a domain. */\n\
+         #include_next <{}>\n#ifndef {guard}\n#define {guard}\n#include \"lockgate_stubs.h\"\n\
+         #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
+         /* Why the last call on this thread returned an error value. */\n\
+         const struct lg_stub_error *lg_{short}_error(void);\n",
+        target.header
+    );
+    if !plan.omitted.is_empty() || !plan.refusals.is_empty() {
+        text += "#ifndef LOCKGATE_CLIENT_SOURCE\n";
+        let refused = plan.refusals.iter().map(|refusal| (&refusal.function, &refusal.reason));
+        for (function, why) in plan.omitted.iter().map(|(function, why)| (function, why)).chain(refused) {
+            let why = why.replace(['"', '\\'], "'");
+            let _ = writeln!(
+                text,
+                "extern __typeof__({function}) {function} __attribute__((unavailable(\"not protected: {why}\")));"
+            );
+        }
+        text += "#endif\n";
+    }
+    text + "#ifdef __cplusplus\n}\n#endif\n#endif\n"
+}
+
+/// The client's library.
+fn source(plan: &Plan, target: &Target, name: &str) -> String {
+    let mut text = format!(
+        "/* {name}, protected: made by `lockgate stubs`, do not edit. */\n\
+         {}#define LOCKGATE_CLIENT_SOURCE\n#include \"{}\"\n\n\
+         #define LGS_NAME \"{name}\"\n#define LGS_MODULE \"{}\"\n#define LGS_MODULE_VARIABLE \"LOCKGATE_{}\"\n",
+        target.defines.iter().map(|define| defined(define)).collect::<String>(),
+        target.header,
+        target.module.replace('\\', "\\\\").replace('"', "\\\""),
+        word(name).to_uppercase(),
+    );
+    let options = plan.library.iter().flat_map(|(_, options)| options);
+    let _ =
+        writeln!(text, "#define LGS_OPTIONS {}0", options.map(|o| format!("\"{o}\", ")).collect::<String>());
+    text += "#define LGS_FUNCTIONS";
+    for function in &plan.functions {
+        let bound = prototype(&function.name, &bound(function));
+        let policy = function.policy.as_ref().map_or("DEFAULT", |policy| policy);
+        let _ = write!(text, " \\\n    {{\"{}\", \"{bound}\", LG_{policy}}},", function.name);
+    }
+    let errno = plan.functions.iter().any(|function| function.errno);
+    let _ = write!(text, "\n#define LGS_ERRNO {}", i32::from(errno));
+    text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
+    let _ = writeln!(
+        text,
+        "const struct lg_stub_error *lg_{}_error(void)\n{{\n    return &lgs_thread.error;\n}}",
+        word(name)
+    );
+    for (number, record) in plan.records.values().enumerate().filter(|(_, record)| !record.is_plain()) {
+        text += &record::functions(record, number + 1, plan);
+    }
+    for callback in plan.callbacks.values() {
+        text += &callback::trampoline(callback, plan);
+    }
+    text += &callback::table(plan);
+    for (number, function) in plan.functions.iter().enumerate() {
+        text += &body::function(function, number, plan);
+    }
+    text
+}
+
+/// The prototype by which a function is bound: variable arguments are the text to print.
+fn bound(function: &FunctionPlan) -> Prototype {
+    let mut prototype = function.prototype.clone();
+    if let Some(format) = function.format {
+        prototype.parameters.push(prototype.parameters[format].clone());
+        prototype.variadic = false;
+    }
+    prototype
+}
+
+/// `NAME=VALUE` of a command line in the source.
+fn defined(define: &str) -> String {
+    let (name, value) = define.split_once('=').unwrap_or((define, "1"));
+    format!("#ifndef {name}\n#define {name} {value}\n#endif\n")
+}
+
+/// Exports for the link of the module.
+fn exports(plan: &Plan) -> String {
+    let mut text = String::from("// Exports of the module: lockgate cc --exports FILE\n");
+    for function in &plan.functions {
+        match function.format {
+            Some(_) => text += &function.name,
+            None => text += &prototype(&function.name, &function.prototype),
+        }
+        text += "\n";
+    }
+    if plan.functions.iter().any(|function| function.errno) {
+        text += "void *__errno_location(void)\n";
+    }
+    text
+}

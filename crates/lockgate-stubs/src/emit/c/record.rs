@@ -1,0 +1,165 @@
+//! Structures with pointers in them, field by field.
+use super::body::{bytes, flags, outcome};
+use super::declare::declare;
+use super::expression::emit;
+use crate::expression::Expression;
+use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan};
+use std::fmt::Write as _;
+
+/// The number of a record's type, from 1.
+pub fn index(plan: &Plan, key: &str) -> usize {
+    1 + plan.records.keys().position(|known| known == key).unwrap_or(0)
+}
+
+/// An expression over fields of what `object` points to.
+fn over(object: &str, expression: &Expression) -> String {
+    emit(expression, &|name| field_or_constant(object, name), &|name| format!("*{object}->{name}"))
+}
+
+/// Enumerators and macros are written in capitals.
+fn field_or_constant(object: &str, name: &str) -> String {
+    if name.chars().any(|c| c.is_ascii_lowercase()) { format!("{object}->{name}") } else { name.to_owned() }
+}
+
+/// What a stub does with structures of this type.
+pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
+    let RecordPlan { spelling, word, fields, .. } = record;
+    let buffers: Vec<(&FieldPlan, &Buffer)> = fields
+        .iter()
+        .filter_map(|field| match &field.passing {
+            Passing::Buffer(buffer) => Some((field, buffer)),
+            _ => None,
+        })
+        .collect();
+    let mut text = format!("\n/* {spelling} */\nstruct lgs_with_{word} {{\n    int none;\n");
+    for (field, _) in &buffers {
+        let _ = writeln!(text, "    struct lgs_block {0};\n    size_t written_{0};", field.name);
+    }
+    text += "};\n\n";
+    let _ = writeln!(
+        text,
+        "static void lgs_into_{word}(struct lgs_call *lgs_call, const {spelling} *from, {spelling} *to, struct lgs_with_{word} *with)\n{{\n    struct lgs_call lgs_c = *lgs_call;\n    (void)with;"
+    );
+    for field in fields {
+        into(&mut text, field, plan);
+    }
+    text += "    *lgs_call = lgs_c;\n}\n\n";
+    let _ = writeln!(
+        text,
+        "static struct lgs_block lgs_into_all_{word}(struct lgs_call *c, const {spelling} *from, lgs_wide count, int flags, const char *what)\n\
+         {{\n    size_t size = lgs_size(c, count, sizeof *from, what);\n    struct lgs_block block = lgs_fresh(c, (void *)from, size, flags, what);\n    \
+         struct lgs_with_{word} with = {{0}};\n    for (size_t i = 0; block.here && i < size / sizeof *from; i++)\n        \
+         lgs_into_{word}(c, from + i, ({spelling} *)block.here + i, &with);\n    return block;\n}}\n"
+    );
+    let _ = writeln!(
+        text,
+        "static void lgs_check_{word}(struct lgs_call *lgs_call, {spelling} *now, const {spelling} *host, struct lgs_with_{word} *with, int mode)\n{{\n    struct lgs_call lgs_c = *lgs_call;\n    const struct lgs_callback *const lgs_here = 0;\n    (void)with, (void)mode, (void)host, (void)lgs_here;"
+    );
+    for field in fields {
+        check(&mut text, field, plan);
+    }
+    text += "    *lgs_call = lgs_c;\n}\n\n";
+    let _ = writeln!(text, "static void lgs_back_{word}(struct lgs_with_{word} *with)\n{{\n    (void)with;");
+    for (field, buffer) in &buffers {
+        if buffer.writes {
+            let _ = writeln!(text, "    lgs_back(&with->{0}, with->written_{0});", field.name);
+        }
+    }
+    text += "}\n\n";
+    let _ = writeln!(
+        text,
+        "static {spelling} *lgs_show_{word}(struct lgs_call *c, uint64_t address, lgs_wide count, int flags, const char *what)\n\
+         {{\n    {spelling} *copy = 0;\n    size_t size = lgs_size(c, count, sizeof *copy, what);\n    \
+         const {spelling} *raw = lgs_memory(c, address, size, flags | LGS_READS, what);\n    \
+         copy = raw ? lgs_object(c, address, {number}, size, what) : 0;\n    \
+         {spelling} *checked = copy ? lgs_own(c, size, what) : 0;\n    if (!checked)\n        return 0;\n    \
+         memcpy(checked, raw, size);\n    static const {spelling} none;\n    struct lgs_with_{word} with = {{0}};\n    \
+         for (size_t i = 0; i < size / sizeof *copy; i++)\n        lgs_check_{word}(c, checked + i, &none, &with, LGS_SHOWN);\n    \
+         if (c->failed)\n        return 0;\n    memcpy(copy, checked, size);\n    return copy;\n}}"
+    );
+    text
+}
+
+fn into(text: &mut String, field: &FieldPlan, plan: &Plan) {
+    let FieldPlan { name, kind, passing, .. } = field;
+    let cast = |value: String| format!("    to->{name} = ({})(uintptr_t){value};\n", kind.spelling);
+    let may = |nullable: bool| if nullable { "LGS_NULLABLE" } else { "0" };
+    *text += &match passing {
+        Passing::Value => format!("    memcpy(&to->{name}, &from->{name}, sizeof to->{name});\n"),
+        Passing::String { nullable } => {
+            cast(format!("lgs_string(&lgs_c, from->{name}, {}, \"{name}\")", may(*nullable)))
+        }
+        Passing::Buffer(buffer) => {
+            let bytes = bytes(buffer, name, &|e| over("from", e));
+            let block = format!(
+                "    with->{name} = lgs_block(&lgs_c, from->{name}, {bytes}, {}, \"{name}\");\n",
+                flags(buffer)
+            );
+            block + &cast(format!("with->{name}.inside"))
+        }
+        Passing::Handle { number, nullable, .. } => {
+            cast(format!("lgs_handle(&lgs_c, from->{name}, {number}, {}, \"{name}\")", may(*nullable)))
+        }
+        Passing::Inside { nullable } => {
+            cast(format!("lgs_inside(&lgs_c, from->{name}, {}, \"{name}\")", may(*nullable)))
+        }
+        Passing::Data { .. } => cast(format!("lgs_data(&lgs_c, from->{name}, 0, \"{name}\")")),
+        Passing::Callback { name: type_name, nullable } => {
+            let number = 1 + plan.callbacks.keys().position(|known| known == type_name).unwrap_or(0);
+            cast(format!(
+                "lgs_callback(&lgs_c, (lg_code)from->{name}, {number}, false, {}, \"{name}\")",
+                may(*nullable)
+            ))
+        }
+        Passing::Null => format!(
+            "    if (from->{name})\n        lgs_fail(&lgs_c, LG_STUB_NULL, \"{name}\", \"it must be null\");\n"
+        ),
+        _ => String::new(),
+    };
+}
+
+fn check(text: &mut String, field: &FieldPlan, plan: &Plan) {
+    let FieldPlan { name, kind, passing, cursor, of_buffer, .. } = field;
+    if let Passing::Buffer(buffer) = passing {
+        let count = buffer.size.as_ref().map_or("1".to_owned(), |size| over("now", size));
+        let moved = if *cursor {
+            format!("lgs_moved(&lgs_c, (uint64_t)(uintptr_t)now->{name}, &with->{name}, \"{name}\")")
+        } else {
+            "0".to_owned()
+        };
+        let rest =
+            format!("lgs_length(&lgs_c, {count}, {}, with->{name}.size - moved, \"{name}\")", buffer.element);
+        let written = if *cursor { "moved" } else { "rest" };
+        let shown = outcome(
+            &format!("(uint64_t)(uintptr_t)now->{name}"),
+            &kind.spelling,
+            &Outcome::Memory { buffer: Buffer { reads: true, nullable: true, ..buffer.clone() } },
+            name,
+            plan,
+            &|e| over("now", e),
+        );
+        let _ = writeln!(
+            text,
+            "    if (mode == LGS_PASSED) {{\n        size_t moved = {moved};\n        size_t rest = {rest};\n        (void)rest;\n        \
+             with->written_{name} = {written};\n        now->{name} = host->{name} ? ({0})((char *)(uintptr_t)host->{name} + moved) : 0;\n    \
+             }} else if (mode == LGS_SHOWN) {{\n        now->{name} = {shown};\n    }} else {{\n        now->{name} = host->{name};\n    }}",
+            kind.spelling
+        );
+        return;
+    }
+    let untouched = format!("memcpy((void *)&now->{name}, &host->{name}, sizeof now->{name});");
+    match &field.outcome {
+        Outcome::Value if *of_buffer => {
+            let _ = writeln!(text, "    if (mode == LGS_LEFT)\n        {untouched}");
+        }
+        Outcome::Value => {}
+        Outcome::Untouched => {
+            let _ = writeln!(text, "    {untouched}");
+        }
+        other => {
+            let raw = format!("(uint64_t)(uintptr_t)now->{name}");
+            let value = outcome(&raw, &declare(&kind.spelling, ""), other, name, plan, &|e| over("now", e));
+            let _ = writeln!(text, "    now->{name} = {value};");
+        }
+    }
+}

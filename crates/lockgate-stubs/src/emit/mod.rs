@@ -1,0 +1,22 @@
+//! From the plan to source files.
+pub mod c;
+
+/// One file of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Name, without folders.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What a client is made of, beside the plan.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Name of the header as programs include it: `zlib.h`.
+    pub header: String,
+    /// Where the client looks for the module unless the environment says otherwise.
+    pub module: String,
+    /// Macros that the header was read with.
+    pub defines: Vec<String>,
+}

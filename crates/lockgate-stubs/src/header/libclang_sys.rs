@@ -1,0 +1,281 @@
+//! A safe view of the part of libclang that headers need: units, cursors, types.
+use clang_sys::*;
+use std::ffi::{CStr, CString, c_char, c_uint, c_void};
+use std::marker::PhantomData;
+use std::path::Path;
+use std::ptr::null_mut;
+
+/// Loads libclang for this thread. What is said if it cannot be found is clang-sys's.
+pub fn load() -> Result<(), String> {
+    if is_loaded() { Ok(()) } else { clang_sys::load() }
+}
+
+/// A parsed file.
+pub struct Unit {
+    index: CXIndex,
+    unit: CXTranslationUnit,
+}
+
+/// One complaint of the parser.
+pub struct Diagnostic {
+    /// It could not go on as if nothing were wrong.
+    pub error: bool,
+    /// `file:line:column: severity: text`.
+    pub text: String,
+}
+
+impl Unit {
+    /// Parses `file`, which need not exist: `contents` are its text. [`load`] comes first.
+    pub fn parse(file: &Path, contents: &str, arguments: &[String]) -> Result<Unit, String> {
+        let text = |s: &str| CString::new(s).map_err(|_| format!("{s:?} contains a zero byte"));
+        let name = text(&file.to_string_lossy())?;
+        let arguments = arguments.iter().map(|a| text(a)).collect::<Result<Vec<_>, _>>()?;
+        let pointers: Vec<*const c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
+        let mut unsaved = CXUnsavedFile {
+            Filename: name.as_ptr(),
+            Contents: contents.as_ptr().cast(),
+            Length: contents.len() as u64,
+        };
+        let mut unit = null_mut();
+        // SAFETY: libclang is loaded; all pointers live for the calls, and it copies what it keeps.
+        unsafe {
+            let index = clang_createIndex(0, 0);
+            let options = CXTranslationUnit_SkipFunctionBodies;
+            let count = pointers.len() as i32;
+            let code = clang_parseTranslationUnit2(
+                index,
+                name.as_ptr(),
+                pointers.as_ptr(),
+                count,
+                &raw mut unsaved,
+                1,
+                options,
+                &raw mut unit,
+            );
+            if code != CXError_Success || unit.is_null() {
+                clang_disposeIndex(index);
+                return Err(format!("libclang could not parse {} (error {code})", file.display()));
+            }
+            Ok(Unit { index, unit })
+        }
+    }
+
+    /// What the parser complains of.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        // SAFETY: the unit is alive; each diagnostic is disposed of once.
+        unsafe {
+            let one = |number| {
+                let diagnostic = clang_getDiagnostic(self.unit, number);
+                let error = clang_getDiagnosticSeverity(diagnostic) >= CXDiagnostic_Error;
+                let options = clang_defaultDiagnosticDisplayOptions();
+                let text = string(clang_formatDiagnostic(diagnostic, options));
+                clang_disposeDiagnostic(diagnostic);
+                Diagnostic { error, text }
+            };
+            (0..clang_getNumDiagnostics(self.unit)).map(one).collect()
+        }
+    }
+
+    /// The whole file.
+    pub fn root(&self) -> Cursor<'_> {
+        // SAFETY: the unit is alive.
+        Cursor { cursor: unsafe { clang_getTranslationUnitCursor(self.unit) }, unit: PhantomData }
+    }
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        // SAFETY: made by `parse`; cursors and types borrow the unit.
+        unsafe {
+            clang_disposeTranslationUnit(self.unit);
+            clang_disposeIndex(self.index);
+        }
+    }
+}
+
+/// A declaration or attribute.
+#[derive(Clone, Copy)]
+pub struct Cursor<'u> {
+    cursor: CXCursor,
+    unit: PhantomData<&'u Unit>,
+}
+
+impl<'u> Cursor<'u> {
+    /// What it is: one of the `CXCursor_` constants.
+    pub fn kind(self) -> CXCursorKind {
+        // SAFETY: the cursor is of a live unit (so below).
+        unsafe { clang_getCursorKind(self.cursor) }
+    }
+
+    /// Its name, or the text of an attribute.
+    pub fn name(self) -> String {
+        // SAFETY: as `kind`.
+        unsafe { string(clang_getCursorSpelling(self.cursor)) }
+    }
+
+    /// Its type.
+    pub fn kind_of_value(self) -> Type<'u> {
+        // SAFETY: as `kind`.
+        Type { kind: unsafe { clang_getCursorType(self.cursor) }, unit: PhantomData }
+    }
+
+    /// The type that a typedef names.
+    pub fn typedef_type(self) -> Type<'u> {
+        // SAFETY: as `kind`.
+        Type { kind: unsafe { clang_getTypedefDeclUnderlyingType(self.cursor) }, unit: PhantomData }
+    }
+
+    /// The definition, if the unit has one.
+    pub fn definition(self) -> Option<Cursor<'u>> {
+        // SAFETY: as `kind`.
+        let cursor = unsafe { clang_getCursorDefinition(self.cursor) };
+        // SAFETY: as `kind`.
+        let null = unsafe { clang_Cursor_isNull(cursor) } != 0;
+        (!null).then_some(Cursor { cursor, unit: PhantomData })
+    }
+
+    /// True for `static` functions: they are no part of a library.
+    pub fn is_static(self) -> bool {
+        // SAFETY: as `kind`.
+        unsafe { clang_Cursor_getStorageClass(self.cursor) == CX_SC_Static }
+    }
+
+    /// True for a bit-field.
+    pub fn is_bit_field(self) -> bool {
+        // SAFETY: as `kind`.
+        unsafe { clang_Cursor_isBitField(self.cursor) != 0 }
+    }
+
+    /// File and line.
+    pub fn location(self) -> (String, u32) {
+        let mut file = null_mut();
+        let mut line: c_uint = 0;
+        // SAFETY: as `kind`; the out-parameters live on this frame.
+        unsafe {
+            let location = clang_getCursorLocation(self.cursor);
+            clang_getFileLocation(location, &raw mut file, &raw mut line, null_mut(), null_mut());
+            let name = if file.is_null() { String::new() } else { string(clang_getFileName(file)) };
+            (name, line)
+        }
+    }
+
+    /// What it directly contains.
+    pub fn children(self) -> Vec<Cursor<'u>> {
+        extern "C" fn visit(child: CXCursor, _: CXCursor, found: CXClientData) -> CXChildVisitResult {
+            // SAFETY: `children` passes a vector that outlives the visit.
+            unsafe { (*found.cast::<Vec<CXCursor>>()).push(child) };
+            CXChildVisit_Continue
+        }
+        let mut found: Vec<CXCursor> = Vec::new();
+        // SAFETY: as `kind`; the visitor gets the vector it expects.
+        unsafe { clang_visitChildren(self.cursor, visit, (&raw mut found).cast::<c_void>()) };
+        found.into_iter().map(|cursor| Cursor { cursor, unit: PhantomData }).collect()
+    }
+}
+
+/// A type of C.
+#[derive(Clone, Copy)]
+pub struct Type<'u> {
+    kind: CXType,
+    unit: PhantomData<&'u Unit>,
+}
+
+impl<'u> Type<'u> {
+    fn wrap(kind: CXType) -> Type<'u> {
+        Type { kind, unit: PhantomData }
+    }
+
+    /// What it is: one of the `CXType_` constants.
+    pub fn kind(self) -> CXTypeKind {
+        self.kind.kind
+    }
+
+    /// As it is written.
+    pub fn spelling(self) -> String {
+        // SAFETY: the type is of a live unit (so below).
+        unsafe { string(clang_getTypeSpelling(self.kind)) }
+    }
+
+    /// Without typedefs.
+    pub fn canonical(self) -> Type<'u> {
+        // SAFETY: as `spelling`.
+        Type::wrap(unsafe { clang_getCanonicalType(self.kind) })
+    }
+
+    /// What a pointer points to.
+    pub fn pointee(self) -> Type<'u> {
+        // SAFETY: as `spelling`.
+        Type::wrap(unsafe { clang_getPointeeType(self.kind) })
+    }
+
+    /// What an elaborated type (`struct s`) names.
+    pub fn named(self) -> Type<'u> {
+        // SAFETY: as `spelling`.
+        Type::wrap(unsafe { clang_Type_getNamedType(self.kind) })
+    }
+
+    /// Type of an array's elements.
+    pub fn element(self) -> Type<'u> {
+        // SAFETY: as `spelling`.
+        Type::wrap(unsafe { clang_getArrayElementType(self.kind) })
+    }
+
+    /// Number of an array's elements.
+    pub fn count(self) -> Option<u64> {
+        // SAFETY: as `spelling`.
+        u64::try_from(unsafe { clang_getArraySize(self.kind) }).ok()
+    }
+
+    /// What a function returns.
+    pub fn result(self) -> Type<'u> {
+        // SAFETY: as `spelling`.
+        Type::wrap(unsafe { clang_getResultType(self.kind) })
+    }
+
+    /// What a function takes.
+    pub fn parameters(self) -> Vec<Type<'u>> {
+        // SAFETY: as `spelling`.
+        let count = unsafe { clang_getNumArgTypes(self.kind) }.max(0) as u32;
+        // SAFETY: below the count.
+        (0..count).map(|n| Type::wrap(unsafe { clang_getArgType(self.kind, n) })).collect()
+    }
+
+    /// True for a function with `...`.
+    pub fn is_variadic(self) -> bool {
+        // SAFETY: as `spelling`.
+        unsafe { clang_isFunctionTypeVariadic(self.kind) != 0 }
+    }
+
+    /// True for `const`.
+    pub fn is_const(self) -> bool {
+        // SAFETY: as `spelling`.
+        unsafe { clang_isConstQualifiedType(self.kind) != 0 }
+    }
+
+    /// Size in bytes, if it is complete.
+    pub fn size(self) -> Option<u64> {
+        // SAFETY: as `spelling`.
+        u64::try_from(unsafe { clang_Type_getSizeOf(self.kind) }).ok()
+    }
+
+    /// Where it is declared.
+    pub fn declaration(self) -> Cursor<'u> {
+        // SAFETY: as `spelling`.
+        Cursor { cursor: unsafe { clang_getTypeDeclaration(self.kind) }, unit: PhantomData }
+    }
+}
+
+/// Takes the text out of a string of libclang's and disposes of it.
+///
+/// # Safety
+/// The string is libclang's and has not been disposed of.
+unsafe fn string(string: CXString) -> String {
+    // SAFETY: by the caller; the text lives until it is disposed of.
+    unsafe {
+        let text = clang_getCString(string);
+        let copy =
+            if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() };
+        clang_disposeString(string);
+        copy
+    }
+}

@@ -1,0 +1,120 @@
+//! From a header to its declarations: libclang reads it, [`model`] is what is kept.
+mod libclang_sys;
+pub mod model;
+mod read;
+
+use libclang_sys as libclang;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to read, and how the API's programs are compiled.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// The API's header.
+    pub header: PathBuf,
+    /// Separate files with annotations, which redeclare what they annotate.
+    pub annotations: Vec<PathBuf>,
+    /// Include folders.
+    pub includes: Vec<PathBuf>,
+    /// Macros, `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
+}
+
+/// Why a header could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// libclang is not installed.
+    #[error(
+        "libclang was not found: install it (Debian and Ubuntu: apt-get install libclang1, or libclang1-14 and later), or set LIBCLANG_PATH to the folder with libclang.so; {0}"
+    )]
+    NoLibclang(String),
+    /// A file is missing.
+    #[error("cannot read {path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// It is no C, or something that it includes was not found.
+    #[error("{header} does not parse; give the flags that its programs are compiled with (-I, -D):\n{messages}", header = header.display())]
+    Parse {
+        /// The header.
+        header: PathBuf,
+        /// One line for each error.
+        messages: String,
+    },
+    /// An annotation is wrong by itself.
+    #[error("{place}: {declaration}: {error}")]
+    Note {
+        /// Where.
+        place: model::Place,
+        /// Of what.
+        declaration: String,
+        /// What is wrong.
+        error: Box<crate::annotation::NoteError>,
+    },
+    /// An annotation is about something that does not exist.
+    #[error("{place}: {what}")]
+    Stray {
+        /// Where.
+        place: model::Place,
+        /// What is missing.
+        what: String,
+    },
+}
+
+/// Reads the declarations of `source`.
+///
+/// # Errors
+/// [`ReadError`].
+pub fn read(source: &Source) -> Result<model::Header, ReadError> {
+    libclang::load().map_err(ReadError::NoLibclang)?;
+    let absolute =
+        |path: &Path| path.canonicalize().map_err(|error| ReadError::Io { path: path.to_owned(), error });
+    let header = absolute(&source.header)?;
+    let annotations = source.annotations.iter().map(|file| absolute(file)).collect::<Result<Vec<_>, _>>()?;
+    let mut text = format!("#include <lockgate/annotations.h>\n#include \"{}\"\n", header.display());
+    for file in &annotations {
+        text += &format!("#include \"{}\"\n", file.display());
+    }
+    let mut arguments: Vec<String> =
+        ["-xc", "-std=gnu11", "--target=x86_64-linux-gnu", "-DLOCKGATE_STUBS=1", "-w"]
+            .map(str::to_owned)
+            .into();
+    let own = tempdir_with_annotations()?;
+    let folders = [own.path().to_owned()].into_iter();
+    let beside = header.parent().map(Path::to_owned);
+    for folder in folders.chain(source.includes.iter().cloned()).chain(beside) {
+        arguments.push(format!("-I{}", folder.display()));
+    }
+    arguments.extend(compiler_headers().map(|folder| format!("-isystem{folder}")));
+    arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
+    let unit = libclang::Unit::parse(Path::new("lockgate-stubs.c"), &text, &arguments)
+        .map_err(|messages| ReadError::Parse { header: header.clone(), messages })?;
+    let errors: Vec<String> =
+        unit.diagnostics().into_iter().filter(|d| d.error).map(|d| format!("  {}", d.text)).collect();
+    if !errors.is_empty() {
+        return Err(ReadError::Parse { header, messages: errors.join("\n") });
+    }
+    let mut files = vec![header];
+    files.extend(annotations);
+    read::Reader::new(files).read(&unit)
+}
+
+/// The annotations as this program knows them, whatever else is on the include path.
+fn tempdir_with_annotations() -> Result<tempfile::TempDir, ReadError> {
+    let io = |error| ReadError::Io { path: std::env::temp_dir(), error };
+    let folder = tempfile::tempdir().map_err(io)?;
+    std::fs::create_dir(folder.path().join("lockgate")).map_err(io)?;
+    std::fs::write(folder.path().join("lockgate/annotations.h"), crate::ANNOTATIONS_H).map_err(io)?;
+    Ok(folder)
+}
+
+/// The folder of the compiler's own headers (`stddef.h`): the library libclang comes without.
+fn compiler_headers() -> Option<String> {
+    let output = Command::new("gcc").arg("-print-file-name=include").output().ok()?;
+    let folder = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    Path::new(&folder).is_absolute().then_some(folder)
+}

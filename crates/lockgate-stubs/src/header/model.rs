@@ -1,0 +1,151 @@
+//! What a header declares, free of libclang.
+use crate::annotation::Notes;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Where something is declared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as the compiler names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// All declarations of a header that stubs may need.
+#[derive(Debug, Default)]
+pub struct Header {
+    /// Functions in the order of their first declarations.
+    pub functions: Vec<Function>,
+    /// Structures and unions by [`Record::key`].
+    pub records: BTreeMap<String, Record>,
+    /// Annotated typedefs of functions: parameters with their notes, by the typedef's name.
+    pub callbacks: BTreeMap<String, Prototype>,
+    /// Notes on types, by name.
+    pub types: BTreeMap<String, Notes>,
+    /// Error values by result type.
+    pub errors: BTreeMap<String, String>,
+    /// The library's name and options, if the file says them.
+    pub library: Option<(String, Vec<String>)>,
+    /// Lines of the source files that contain annotations.
+    pub annotation_lines: usize,
+}
+
+/// One function of the API.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Result and parameters.
+    pub prototype: Prototype,
+    /// What is said of the function and its result.
+    pub notes: Notes,
+    /// First declaration.
+    pub place: Place,
+}
+
+/// Result and parameters of a function or of a pointer to one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prototype {
+    /// What it returns.
+    pub result: CType,
+    /// What it takes.
+    pub parameters: Vec<Parameter>,
+    /// It has `...`.
+    pub variadic: bool,
+}
+
+/// One parameter or field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// Its name; `arg0`, `arg1`, … where the header gives none.
+    pub name: String,
+    /// Its type; arrays have decayed to pointers in parameters.
+    pub kind: CType,
+    /// What is said of it.
+    pub notes: Notes,
+}
+
+/// A type as it is written, and what it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CType {
+    /// As in the header, typedefs included.
+    pub spelling: String,
+    /// Names of the typedefs it goes through, outermost first.
+    pub names: Vec<String>,
+    /// It is `const`.
+    pub constant: bool,
+    /// Bytes; 0 for what has no size.
+    pub size: u64,
+    /// What it is.
+    pub shape: Shape,
+}
+
+/// What a type is, without its names.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// `void`.
+    Void,
+    /// Integers, enumerations and booleans.
+    Integer {
+        /// Two's complement.
+        signed: bool,
+        /// `char`, of either sign: what strings are made of.
+        character: bool,
+    },
+    /// `float` and `double`.
+    Float,
+    /// A pointer to an object.
+    Pointer(Box<CType>),
+    /// A pointer to a function.
+    Function(Box<Prototype>),
+    /// A structure or union: its key in [`Header::records`].
+    Record(String),
+    /// A fixed number of elements.
+    Array(Box<CType>, u64),
+    /// What no stub can pass, in words.
+    Unsupported(String),
+}
+
+impl CType {
+    /// What it points to, if it is a pointer to an object.
+    pub fn pointee(&self) -> Option<&CType> {
+        match &self.shape {
+            Shape::Pointer(to) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// True for integers.
+    pub fn is_integer(&self) -> bool {
+        matches!(self.shape, Shape::Integer { .. })
+    }
+
+    /// True for `char`.
+    pub fn is_character(&self) -> bool {
+        matches!(self.shape, Shape::Integer { character: true, .. })
+    }
+}
+
+/// A structure or union.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// `struct tag`, `union tag`, or the typedef's name where there is no tag.
+    pub key: String,
+    /// How C names it: the key, without `struct` for typedefs.
+    pub spelling: String,
+    /// True for a union.
+    pub union: bool,
+    /// Bytes.
+    pub size: u64,
+    /// Its fields, `None` if it is incomplete.
+    pub fields: Option<Vec<Parameter>>,
+    /// It has bit-fields.
+    pub bit_fields: bool,
+}

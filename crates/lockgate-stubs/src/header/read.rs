@@ -1,0 +1,346 @@
+//! From libclang's cursors to the model.
+#![allow(non_upper_case_globals, reason = "the constants of libclang")]
+use super::ReadError;
+use super::libclang::{Cursor, Type, Unit};
+use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape};
+use crate::annotation::Notes;
+use clang_sys::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What attributes of ours begin with.
+const PREFIX: &str = "lockgate:";
+
+/// Reads declarations of certain files, and of whatever these need.
+pub struct Reader {
+    files: Vec<PathBuf>,
+    header: Header,
+    /// Keys of records by the names of their typedefs.
+    typedefs: BTreeMap<String, String>,
+}
+
+/// What a file-level annotation is about.
+enum About {
+    Field(String, String),
+    Type(String),
+    Errors(String),
+    Library(String),
+}
+
+impl Reader {
+    /// A reader of the functions declared in `files`, absolute paths.
+    pub fn new(files: Vec<PathBuf>) -> Reader {
+        Reader { files, header: Header::default(), typedefs: BTreeMap::new() }
+    }
+
+    /// Reads the whole unit.
+    pub fn read(mut self, unit: &Unit) -> Result<Header, ReadError> {
+        let cursors = unit.root().children();
+        let mut abouts = Vec::new();
+        for cursor in cursors {
+            match cursor.kind() {
+                CXCursor_FunctionDecl if self.is_api(cursor) && !cursor.is_static() => {
+                    self.function(cursor)?;
+                }
+                CXCursor_TypedefDecl => self.typedef(cursor)?,
+                CXCursor_VarDecl if cursor.name().starts_with("lockgate_about_") => {
+                    abouts.push(cursor);
+                }
+                _ => {}
+            }
+        }
+        for cursor in abouts {
+            self.about(cursor)?;
+        }
+        self.header.annotation_lines = self.files.iter().map(|file| annotation_lines(file)).sum();
+        Ok(self.header)
+    }
+
+    fn is_api(&self, cursor: Cursor<'_>) -> bool {
+        let (file, _) = cursor.location();
+        self.files.iter().any(|known| known.as_path() == Path::new(&file))
+    }
+
+    fn function(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
+        let name = cursor.name();
+        let kind = cursor.kind_of_value();
+        let parameters = self.parameters(cursor, kind)?;
+        let notes = notes(cursor, &name)?;
+        if let Some(known) = self.header.functions.iter_mut().find(|f| f.name == name) {
+            known.notes = notes.or(&known.notes);
+            merge(&mut known.prototype.parameters, parameters);
+            return Ok(());
+        }
+        let prototype =
+            Prototype { result: self.kind(kind.result()), parameters, variadic: kind.is_variadic() };
+        self.header.functions.push(Function { name, prototype, notes, place: place(cursor) });
+        Ok(())
+    }
+
+    /// Notes on the parameters of a function's type, names of records.
+    fn typedef(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
+        let name = cursor.name();
+        let notes = notes(cursor, &name)?;
+        if notes != Notes::default() {
+            let known = self.header.types.remove(&name).unwrap_or_default();
+            self.header.types.insert(name.clone(), notes.or(&known));
+        }
+        let kind = cursor.typedef_type().canonical();
+        if kind.kind() == CXType_Record
+            && let Shape::Record(key) = self.kind(kind).shape
+        {
+            self.typedefs.insert(name, key);
+            return Ok(());
+        }
+        let function = if kind.kind() == CXType_Pointer { kind.pointee() } else { kind };
+        if function.kind() != CXType_FunctionProto {
+            return Ok(());
+        }
+        let parameters = self.parameters(cursor, function)?;
+        if let Some(known) = self.header.callbacks.get_mut(&name) {
+            merge(&mut known.parameters, parameters);
+            return Ok(());
+        }
+        let result = self.kind(function.result());
+        self.header
+            .callbacks
+            .insert(name, Prototype { result, parameters, variadic: function.is_variadic() });
+        Ok(())
+    }
+
+    /// Parameters of the function type `kind` with the names and notes that `cursor` has for them.
+    fn parameters(&mut self, cursor: Cursor<'_>, kind: Type<'_>) -> Result<Vec<Parameter>, ReadError> {
+        let declared = cursor.children().into_iter().filter(|child| child.kind() == CXCursor_ParmDecl);
+        let declared: Vec<Cursor<'_>> = declared.collect();
+        let mut parameters = Vec::new();
+        for (number, kind) in kind.parameters().into_iter().enumerate() {
+            let cursor = declared.get(number);
+            let name = cursor.map(|c| c.name()).filter(|name| !name.is_empty());
+            let name = name.unwrap_or_else(|| format!("arg{number}"));
+            let notes = cursor.map_or(Ok(Notes::default()), |c| notes(*c, &name))?;
+            let mut kind = self.kind(cursor.map_or(kind, |c| c.kind_of_value()));
+            // As C does it: an array as a parameter is a pointer.
+            if let Shape::Array(element, _) = kind.shape {
+                kind.shape = Shape::Pointer(element);
+                kind.size = 8;
+            }
+            if let (Shape::Function(prototype), Some(cursor)) = (&mut kind.shape, cursor) {
+                let inner = function_type(cursor.kind_of_value().canonical());
+                if let Some(inner) = inner {
+                    let named = self.parameters(*cursor, inner)?;
+                    merge(&mut prototype.parameters, named);
+                }
+            }
+            parameters.push(Parameter { name, kind, notes });
+        }
+        Ok(parameters)
+    }
+
+    /// A type, with its records, in the model.
+    fn kind(&mut self, kind: Type<'_>) -> CType {
+        let mut names = Vec::new();
+        let mut bare = kind;
+        loop {
+            bare = match bare.kind() {
+                CXType_Typedef => {
+                    let declaration = bare.declaration();
+                    names.push(declaration.name());
+                    declaration.typedef_type()
+                }
+                CXType_Elaborated => bare.named(),
+                _ => break,
+            };
+        }
+        let canonical = bare.canonical();
+        let shape = self.shape(if bare.kind() == CXType_Unexposed { canonical } else { bare });
+        CType {
+            spelling: kind.spelling(),
+            constant: kind.is_const() || canonical.is_const(),
+            size: if shape == Shape::Void { 0 } else { kind.size().unwrap_or(0) },
+            names,
+            shape,
+        }
+    }
+
+    fn shape(&mut self, kind: Type<'_>) -> Shape {
+        let integer = |signed, character| Shape::Integer { signed, character };
+        match kind.kind() {
+            CXType_Void => Shape::Void,
+            CXType_Char_S | CXType_SChar => integer(true, true),
+            CXType_Char_U | CXType_UChar => integer(false, true),
+            CXType_Bool | CXType_UShort | CXType_UInt | CXType_ULong | CXType_ULongLong => {
+                integer(false, false)
+            }
+            CXType_Short | CXType_Int | CXType_Long | CXType_LongLong => integer(true, false),
+            CXType_Enum => integer(false, false),
+            CXType_Float | CXType_Double => Shape::Float,
+            CXType_Record => self.record(kind),
+            CXType_Pointer => match function_type(kind.canonical()) {
+                Some(function) => {
+                    let parameters = function.parameters().into_iter().enumerate();
+                    let parameter = |(number, kind)| Parameter {
+                        name: format!("arg{number}"),
+                        kind: self.kind(kind),
+                        notes: Notes::default(),
+                    };
+                    let parameters = parameters.map(parameter).collect();
+                    let result = self.kind(function.result());
+                    Shape::Function(Box::new(Prototype {
+                        result,
+                        parameters,
+                        variadic: function.is_variadic(),
+                    }))
+                }
+                None => Shape::Pointer(Box::new(self.kind(kind.pointee()))),
+            },
+            CXType_ConstantArray => {
+                Shape::Array(Box::new(self.kind(kind.element())), kind.count().unwrap_or(0))
+            }
+            CXType_IncompleteArray => Shape::Pointer(Box::new(self.kind(kind.element()))),
+            CXType_FunctionProto | CXType_FunctionNoProto => {
+                Shape::Unsupported("a function, not a pointer to one".into())
+            }
+            CXType_LongDouble => Shape::Unsupported("long double".into()),
+            CXType_Int128 | CXType_UInt128 => Shape::Unsupported("__int128".into()),
+            _ => Shape::Unsupported(format!("`{}`", kind.spelling())),
+        }
+    }
+
+    fn record(&mut self, kind: Type<'_>) -> Shape {
+        let declaration = kind.declaration();
+        let union = declaration.kind() == CXCursor_UnionDecl;
+        // Without a tag the canonical type's name is the typedef's, or says where it is.
+        let key = kind
+            .canonical()
+            .spelling()
+            .trim_start_matches("const ")
+            .trim_start_matches("volatile ")
+            .to_owned();
+        if self.header.records.contains_key(&key) {
+            return Shape::Record(key);
+        }
+        let mut record = Record {
+            key: key.clone(),
+            spelling: key.clone(),
+            union,
+            size: kind.size().unwrap_or(0),
+            fields: None,
+            bit_fields: false,
+        };
+        // Known before its fields are read: they may point back to it.
+        self.header.records.insert(key.clone(), record.clone());
+        if let Some(definition) = declaration.definition() {
+            let fields = definition.children().into_iter().filter(|child| child.kind() == CXCursor_FieldDecl);
+            let fields: Vec<Cursor<'_>> = fields.collect();
+            record.bit_fields = fields.iter().any(|field| field.is_bit_field());
+            let field = |field: &Cursor<'_>| {
+                let name = field.name();
+                let notes = notes(*field, &name).unwrap_or_default();
+                Parameter { kind: self.kind(field.kind_of_value()), name, notes }
+            };
+            record.fields = Some(fields.iter().map(field).collect());
+            self.header.records.insert(key.clone(), record);
+        }
+        Shape::Record(key)
+    }
+
+    /// `LG_FIELD`, `LG_TYPE`, `LG_ERRORS`, `LG_LIBRARY`.
+    fn about(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
+        let mut about = None;
+        let mut said = Notes::default();
+        let mut options = Vec::new();
+        for text in attributes(cursor) {
+            match text.split_once(':') {
+                Some(("field", path)) => {
+                    let (record, field) = path.rsplit_once('.').unwrap_or((path, ""));
+                    about = Some(About::Field(record.trim().to_owned(), field.trim().to_owned()));
+                }
+                Some(("type", name)) => about = Some(About::Type(name.trim().to_owned())),
+                Some(("errors", name)) => about = Some(About::Errors(name.trim().to_owned())),
+                Some(("library", name)) => about = Some(About::Library(name.trim().to_owned())),
+                Some(("options", list)) => {
+                    options =
+                        list.split(',').map(|o| o.trim().to_owned()).filter(|o| !o.is_empty()).collect();
+                }
+                _ => said.add(&text).map_err(|error| note_error(cursor, "the annotation", error))?,
+            }
+        }
+        let stray = |what: String| ReadError::Stray { place: place(cursor), what };
+        match about {
+            Some(About::Field(record, field)) => {
+                let unknown = || stray(format!("LG_FIELD({record}, {field}): there is no such field"));
+                let record = self.find_record(&record).ok_or_else(unknown)?;
+                let found =
+                    record.fields.iter_mut().flatten().find(|f| f.name == field).ok_or_else(unknown)?;
+                found.notes = said.or(&found.notes);
+            }
+            Some(About::Type(name)) => {
+                let known = self.header.types.remove(&name).unwrap_or_default();
+                self.header.types.insert(name, said.or(&known));
+            }
+            Some(About::Errors(kind)) => {
+                self.header.errors.insert(kind, said.error.unwrap_or_default());
+            }
+            Some(About::Library(name)) => self.header.library = Some((name, options)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The record of this name: `struct tag`, `tag`, or a typedef's name.
+    fn find_record(&mut self, name: &str) -> Option<&mut Record> {
+        let tagged = [name.to_owned(), format!("struct {name}"), format!("union {name}")];
+        let tagged = tagged.into_iter().find(|key| self.header.records.contains_key(key));
+        let key = tagged.or_else(|| self.typedefs.get(name).cloned())?;
+        self.header.records.get_mut(&key)
+    }
+}
+
+/// The function that a pointer's canonical type points to.
+fn function_type(kind: Type<'_>) -> Option<Type<'_>> {
+    let pointee = kind.pointee();
+    matches!(pointee.kind(), CXType_FunctionProto | CXType_FunctionNoProto).then_some(pointee)
+}
+
+/// Later declarations add notes, and names where there were none.
+fn merge(known: &mut [Parameter], later: Vec<Parameter>) {
+    for (known, later) in known.iter_mut().zip(later) {
+        known.notes = later.notes.or(&known.notes);
+        if !later.name.starts_with("arg") {
+            known.name = later.name;
+        }
+        if let (Shape::Function(mine), Shape::Function(theirs)) = (&mut known.kind.shape, later.kind.shape) {
+            merge(&mut mine.parameters, theirs.parameters);
+        }
+    }
+}
+
+fn place(cursor: Cursor<'_>) -> Place {
+    let (file, line) = cursor.location();
+    Place { file, line }
+}
+
+/// Texts of our attributes at `cursor`.
+fn attributes(cursor: Cursor<'_>) -> Vec<String> {
+    let attribute = |child: &Cursor<'_>| child.kind() == CXCursor_AnnotateAttr;
+    let texts = cursor.children().into_iter().filter(attribute).map(|child| child.name());
+    texts.filter_map(|text| Some(text.strip_prefix(PREFIX)?.to_owned())).collect()
+}
+
+fn notes(cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
+    let mut notes = Notes::default();
+    for text in attributes(cursor) {
+        notes.add(&text).map_err(|error| note_error(cursor, name, error))?;
+    }
+    Ok(notes)
+}
+
+fn note_error(cursor: Cursor<'_>, name: &str, error: crate::annotation::NoteError) -> ReadError {
+    ReadError::Note { place: place(cursor), declaration: name.to_owned(), error: Box::new(error) }
+}
+
+/// Lines of `file` that say something to the generator: what an author had to write.
+fn annotation_lines(file: &Path) -> usize {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter(|line| line.contains("LG_")).count()
+}

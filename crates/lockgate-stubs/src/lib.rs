@@ -1,0 +1,62 @@
+//! The stub generator: an ordinary C header, with annotations in it or beside it, becomes a client library with the
+//! same API whose functions run in a domain.
+//!
+//! [`header`] reads declarations with libclang, [`plan`] decides for each function how everything crosses the
+//! boundary, or refuses it with a reason and a remedy, [`emit`] writes the client in C, Rust or Python.
+//! `docs/stubs.md` says what annotations mean.
+pub mod annotation;
+pub mod emit;
+pub mod expression;
+pub mod header;
+pub mod plan;
+
+use std::path::{Path, PathBuf};
+
+/// `include/lockgate/annotations.h`.
+pub const ANNOTATIONS_H: &str = include_str!("../../../include/lockgate/annotations.h");
+
+/// A client in the making: what was read, what is planned.
+#[derive(Debug)]
+pub struct Client {
+    /// The plan, refusals included.
+    pub plan: plan::Plan,
+    /// Lines of annotations that it took.
+    pub annotation_lines: usize,
+    target: emit::Target,
+}
+
+impl Client {
+    /// Reads a header and plans its client, which will look for its module at `module`.
+    ///
+    /// # Errors
+    /// [`header::ReadError`] if the header cannot be read. What cannot be done soundly is in
+    /// [`Plan::refusals`](plan::Plan::refusals).
+    pub fn of(source: &header::Source, module: &Path) -> Result<Client, header::ReadError> {
+        let header = header::read(source)?;
+        let name = source.header.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let target = emit::Target {
+            header: name,
+            module: module.to_string_lossy().into_owned(),
+            defines: source.defines.clone(),
+        };
+        Ok(Client { plan: plan::plan(&header), annotation_lines: header.annotation_lines, target })
+    }
+
+    /// The client in C.
+    pub fn c(&self) -> Vec<emit::File> {
+        emit::c::client(&self.plan, &self.target)
+    }
+}
+
+/// Writes `files` into `folder`, which is made if it is not there.
+///
+/// # Errors
+/// The path that cannot be written, and why.
+pub fn write(folder: &Path, files: &[emit::File]) -> Result<(), (PathBuf, std::io::Error)> {
+    std::fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
+    for file in files {
+        let path = folder.join(&file.name);
+        std::fs::write(&path, &file.text).map_err(|error| (path, error))?;
+    }
+    Ok(())
+}

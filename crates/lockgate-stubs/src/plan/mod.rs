@@ -1,0 +1,407 @@
+//! How everything crosses the boundary: one decision for each parameter, result and field, or a refusal.
+//!
+//! Two points of view. What goes *in*, from the program to the library, is a [`Passing`]; what comes *out* is an
+//! [`Outcome`], which may be anything and is checked. The parameters of callbacks are outcomes, their results go in.
+mod outcome;
+mod passing;
+mod record;
+mod sizes;
+
+use crate::expression::Expression;
+use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape};
+use std::collections::BTreeMap;
+
+/// What stubs are made from.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Functions with stubs, in the header's order.
+    pub functions: Vec<FunctionPlan>,
+    /// Functions of the program that the library may call, by name of their type.
+    pub callbacks: BTreeMap<String, CallbackPlan>,
+    /// Structures that cross, by their keys.
+    pub records: BTreeMap<String, RecordPlan>,
+    /// Types of handles: a handle's number is its place here, from 1.
+    pub handles: Vec<String>,
+    /// Functions that the annotations leave out, and why.
+    pub omitted: Vec<(String, String)>,
+    /// What cannot be done soundly.
+    pub refusals: Vec<Refusal>,
+    /// Name of the library and options of its domain.
+    pub library: Option<(String, Vec<String>)>,
+}
+
+/// Something that cannot be done soundly.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {declaration}: {reason}; {remedy}")]
+pub struct Refusal {
+    /// Where it is declared.
+    pub place: Place,
+    /// Function that gets no stub.
+    pub function: String,
+    /// What exactly: `function`, `function: parameter p`.
+    pub declaration: String,
+    /// Why.
+    pub reason: String,
+    /// What its author can do.
+    pub remedy: String,
+}
+
+/// Why, and what to do; [`Refusal`] adds where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct No {
+    reason: String,
+    remedy: String,
+}
+
+fn no<T>(reason: impl Into<String>, remedy: impl Into<String>) -> Result<T, No> {
+    Err(No { reason: reason.into(), remedy: remedy.into() })
+}
+
+/// A stub.
+#[derive(Debug, Clone)]
+pub struct FunctionPlan {
+    /// The function's name.
+    pub name: String,
+    /// As it is declared.
+    pub prototype: Prototype,
+    /// How each parameter goes in (and comes back).
+    pub parameters: Vec<Passing>,
+    /// How the result comes out.
+    pub result: Outcome,
+    /// The result when the call fails: an expression of C; `None` for `void`.
+    pub error: Option<String>,
+    /// The library's errno becomes the thread's.
+    pub errno: bool,
+    /// The result must not be larger.
+    pub at_most: Option<Expression>,
+    /// Number of the parameter with printf's format; `...` follows.
+    pub format: Option<usize>,
+    /// Isolation asked for.
+    pub policy: Option<String>,
+}
+
+/// A function of the program that the library may call.
+#[derive(Debug, Clone)]
+pub struct CallbackPlan {
+    /// Name of its type, a word of C.
+    pub name: String,
+    /// As it is declared.
+    pub prototype: Prototype,
+    /// How each parameter reaches the program.
+    pub parameters: Vec<Outcome>,
+    /// How the result goes back.
+    pub result: Passing,
+}
+
+/// A structure with something in it that is not plain.
+#[derive(Debug, Clone)]
+pub struct RecordPlan {
+    /// How C names it.
+    pub spelling: String,
+    /// A word of C that names it.
+    pub word: String,
+    /// Size, bytes.
+    pub size: u64,
+    /// Its fields: as declared, how they go in, how they come out.
+    pub fields: Vec<FieldPlan>,
+}
+
+/// One field.
+#[derive(Debug, Clone)]
+pub struct FieldPlan {
+    /// Name.
+    pub name: String,
+    /// Type as declared.
+    pub kind: CType,
+    /// How it goes in.
+    pub passing: Passing,
+    /// How it comes out.
+    pub outcome: Outcome,
+    /// It moves on behind what was read or written.
+    pub cursor: bool,
+    /// It is a buffer, or says how large one is.
+    pub of_buffer: bool,
+}
+
+impl RecordPlan {
+    /// True if all of it can be copied as it is.
+    pub fn is_plain(&self) -> bool {
+        self.fields.iter().all(|field| field.passing == Passing::Value)
+    }
+}
+
+/// A piece of memory that goes in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Buffer {
+    /// The library reads it.
+    pub reads: bool,
+    /// The library writes it.
+    pub writes: bool,
+    /// Elements; `None` is one.
+    pub size: Option<Expression>,
+    /// Elements it has after the call.
+    pub written: Option<Expression>,
+    /// Bytes of an element.
+    pub element: u64,
+    /// May be null.
+    pub nullable: bool,
+}
+
+/// How something goes from the program to the library.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Passing {
+    /// By value.
+    Value,
+    /// Nothing: it must be null.
+    Null,
+    /// Nothing: zero, whatever it is.
+    Ignore,
+    /// A string, copied.
+    String {
+        /// May be null.
+        nullable: bool,
+    },
+    /// Memory, copied there, back, or both.
+    Buffer(Buffer),
+    /// One number, copied there, back, or both.
+    Scalar(Buffer),
+    /// A structure, or an array of them, copied field by field.
+    Record {
+        /// Its key.
+        key: String,
+        /// Direction, size, nullness.
+        buffer: Buffer,
+        /// The library knows it by its address.
+        kept: bool,
+        /// Its life ends here.
+        release: bool,
+    },
+    /// A handle, looked up.
+    Handle {
+        /// Its type.
+        number: usize,
+        /// May be null.
+        nullable: bool,
+        /// Its life ends here.
+        release: bool,
+    },
+    /// A place in the library's memory that it has given out.
+    Inside {
+        /// May be null.
+        nullable: bool,
+    },
+    /// A pointer variable that the library sets (and may read first, if a handle is in it).
+    Pointer {
+        /// What is in it before the call, if the library reads it.
+        before: Option<Box<Passing>>,
+        /// What is in it afterwards.
+        after: Box<Outcome>,
+        /// May be null.
+        nullable: bool,
+    },
+    /// A function of the program.
+    Callback {
+        /// Its type.
+        name: String,
+        /// May be null.
+        nullable: bool,
+    },
+    /// The program's own pointer, as a token.
+    Data {
+        /// A handle through which the program reads it back.
+        shown: Option<String>,
+    },
+    /// Called here, after the call, with the object of another parameter.
+    Dispose {
+        /// The parameter.
+        object: String,
+        /// What the library gets.
+        copy: String,
+    },
+}
+
+/// How something comes from the library to the program.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// Nothing.
+    Void,
+    /// By value; any value is possible.
+    Value,
+    /// A string, copied out.
+    String {
+        /// May be null.
+        nullable: bool,
+    },
+    /// Strings, copied out: so many, or up to a null pointer.
+    Strings {
+        /// How many.
+        count: Option<Expression>,
+        /// The array may be null.
+        nullable: bool,
+        /// Each may be.
+        holes: bool,
+    },
+    /// Memory, copied out (and back again, if the program writes it).
+    Memory {
+        /// Elements, bytes of an element.
+        buffer: Buffer,
+    },
+    /// Memory of the library's that the program fills until the next call.
+    Lent {
+        /// Bytes.
+        size: Expression,
+    },
+    /// A structure, or an array of them, copied out.
+    Record {
+        /// Its key.
+        key: String,
+        /// Elements; `None` is one.
+        size: Option<Expression>,
+        /// May be null.
+        nullable: bool,
+    },
+    /// A handle: noted as given out.
+    Handle {
+        /// Its type.
+        number: usize,
+        /// May be null.
+        nullable: bool,
+    },
+    /// An array of handles.
+    Handles {
+        /// Their type.
+        number: usize,
+        /// How many.
+        count: Expression,
+    },
+    /// The program's own pointer back.
+    Data,
+    /// The function that the program gave.
+    Callback {
+        /// Its type.
+        name: String,
+    },
+    /// A place within the object of a parameter.
+    Within(String),
+    /// A place in the library's memory, without contents.
+    Inside,
+    /// The program's stays as it is.
+    Untouched,
+}
+
+/// Plans stubs for all functions of `header`.
+pub fn plan(header: &Header) -> Plan {
+    let mut planner = Planner { header, plan: Plan { library: header.library.clone(), ..Plan::default() } };
+    for function in &header.functions {
+        planner.function(function);
+    }
+    planner.plan
+}
+
+/// Makes the plan.
+struct Planner<'a> {
+    header: &'a Header,
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    fn function(&mut self, function: &Function) {
+        if let Some(why) = &function.notes.omit {
+            self.plan.omitted.push((function.name.clone(), why.clone()));
+            return;
+        }
+        match self.try_function(function) {
+            Ok(plan) => self.plan.functions.push(plan),
+            Err((what, No { reason, remedy })) => self.plan.refusals.push(Refusal {
+                place: function.place.clone(),
+                function: function.name.clone(),
+                declaration: what.map_or(function.name.clone(), |what| format!("{}: {what}", function.name)),
+                reason,
+                remedy,
+            }),
+        }
+    }
+
+    fn try_function(&mut self, function: &Function) -> Result<FunctionPlan, (Option<String>, No)> {
+        let Function { name, prototype, notes, .. } = function;
+        let of_function = |no| (None, no);
+        let format = self.format(function).map_err(of_function)?;
+        let mut parameters = Vec::new();
+        for parameter in &prototype.parameters {
+            let what = |no| (Some(format!("parameter {}", parameter.name)), no);
+            parameters.push(self.parameter(parameter, prototype).map_err(what)?);
+        }
+        let of_result = |no| (Some("result".to_owned()), no);
+        let result =
+            Parameter { name: "result".into(), kind: prototype.result.clone(), notes: notes.clone() };
+        let result = self.outcome(&result, &prototype.parameters, true).map_err(of_result)?;
+        if let Some(most) = &notes.at_most {
+            self.check_expression(most, &prototype.parameters).map_err(of_function)?;
+        }
+        Ok(FunctionPlan {
+            name: name.clone(),
+            prototype: prototype.clone(),
+            parameters,
+            error: self.error(function),
+            result,
+            errno: notes.errno,
+            at_most: notes.at_most.clone(),
+            format,
+            policy: notes.policy.clone(),
+        })
+    }
+
+    /// The parameter with printf's format, for functions with variable arguments.
+    fn format(&self, function: &Function) -> Result<Option<usize>, No> {
+        let Function { prototype, notes, .. } = function;
+        match (prototype.variadic, notes.printf, prototype.parameters.len()) {
+            (false, false, _) => Ok(None),
+            (true, true, 1..) => Ok(Some(prototype.parameters.len() - 1)),
+            (false, true, _) => no("LG_PRINTF, but there are no variable arguments", "remove it"),
+            (true, ..) => no(
+                "what variable arguments are, only the function knows",
+                "annotate it with LG_PRINTF if the last parameter is a format of printf's, or leave it out with LG_OMIT",
+            ),
+        }
+    }
+
+    /// The annotated error value, else that of the result's type, else a documented default.
+    fn error(&self, function: &Function) -> Option<String> {
+        let result = &function.prototype.result;
+        if result.shape == Shape::Void {
+            return None;
+        }
+        let named = || {
+            let mut names = std::iter::once(&result.spelling).chain(&result.names);
+            names.find_map(|name| self.header.errors.get(name)).cloned()
+        };
+        let default = || match &result.shape {
+            Shape::Integer { signed: true, .. } => "-1",
+            Shape::Record(_) => "{0}",
+            _ => "0",
+        };
+        Some(function.notes.error.clone().or_else(named).unwrap_or_else(|| default().to_owned()))
+    }
+
+    /// Notes of a declaration, with those on its types.
+    fn notes(&self, parameter: &Parameter) -> crate::annotation::Notes {
+        let names = parameter.kind.names.iter();
+        let about = names.filter_map(|name| self.header.types.get(name));
+        about.fold(parameter.notes.clone(), |notes, about| notes.or(about))
+    }
+
+    /// The number of a type of handles.
+    fn handle(&mut self, spelling: &str) -> usize {
+        let known = self.plan.handles.iter().position(|known| known == spelling);
+        1 + known.unwrap_or_else(|| {
+            self.plan.handles.push(spelling.to_owned());
+            self.plan.handles.len() - 1
+        })
+    }
+}
+
+/// A word of C made of `text`.
+pub fn word(text: &str) -> String {
+    let plain = text.strip_prefix("struct ").or_else(|| text.strip_prefix("union ")).unwrap_or(text);
+    plain.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}

@@ -1,0 +1,170 @@
+//! From the library to the program.
+use super::passing::handle_name;
+use super::{Buffer, CallbackPlan, No, Outcome, Passing, Planner, no, word};
+use crate::annotation::Direction;
+use crate::header::model::{CType, Parameter, Shape};
+
+impl Planner<'_> {
+    /// How `parameter` (a result, a callback's parameter, a field) comes out, beside `siblings`. Results may be null
+    /// without saying so: programs expect it of them.
+    pub(super) fn outcome(
+        &mut self,
+        parameter: &Parameter,
+        siblings: &[Parameter],
+        result: bool,
+    ) -> Result<Outcome, No> {
+        let notes = self.notes(parameter);
+        let nullable = notes.nullable || result;
+        for expression in [&notes.size, &notes.written].into_iter().flatten() {
+            self.check_expression(expression, siblings)?;
+        }
+        let kind = &parameter.kind;
+        match &kind.shape {
+            _ if notes.ignore => Ok(Outcome::Untouched),
+            Shape::Void => Ok(Outcome::Void),
+            Shape::Integer { .. } | Shape::Float => Ok(Outcome::Value),
+            Shape::Record(key) => self.plain_record(key).map(|()| Outcome::Value),
+            Shape::Array(element, _) if matches!(element.shape, Shape::Integer { .. } | Shape::Float) => {
+                Ok(Outcome::Value)
+            }
+            Shape::Array(..) => {
+                no("an array of pointers or structures by value", "leave it out with LG_OMIT")
+            }
+            Shape::Unsupported(what) => no(format!("{what} cannot be passed"), "leave it out with LG_OMIT"),
+            Shape::Function(_) => self.callback(parameter).map(|name| Outcome::Callback { name }),
+            Shape::Pointer(_) if notes.data => Ok(Outcome::Data),
+            Shape::Pointer(_) if notes.inside => Ok(Outcome::Inside),
+            Shape::Pointer(_) if notes.within.is_some() => {
+                let object = notes.within.unwrap_or_default();
+                if !siblings.iter().any(|s| s.name == object && s.kind.pointee().is_some()) {
+                    return no(
+                        format!("LG_WITHIN names no pointer {object}"),
+                        "name the parameter that it points into",
+                    );
+                }
+                Ok(Outcome::Within(object))
+            }
+            Shape::Pointer(to) => {
+                if self.is_handle(kind, &notes) {
+                    return Ok(Outcome::Handle { number: self.handle(&handle_name(kind)), nullable });
+                }
+                self.out_pointer(parameter, to, siblings, nullable)
+            }
+        }
+    }
+
+    fn out_pointer(
+        &mut self,
+        parameter: &Parameter,
+        to: &CType,
+        siblings: &[Parameter],
+        nullable: bool,
+    ) -> Result<Outcome, No> {
+        let notes = self.notes(parameter);
+        let direction = notes.direction.unwrap_or(Direction::In);
+        match &to.shape {
+            Shape::Pointer(inner) if inner.is_character() && (notes.strings || notes.size.is_some()) => {
+                Ok(Outcome::Strings { count: notes.size, nullable, holes: notes.nullable })
+            }
+            Shape::Pointer(_) => {
+                let element = Parameter { kind: to.clone(), ..parameter.clone() };
+                match (self.outcome(&element, siblings, true)?, notes.size) {
+                    (Outcome::Handle { number, .. }, Some(count)) => Ok(Outcome::Handles { number, count }),
+                    _ => no(
+                        "what the pointers lead to, or how many there are, is not said",
+                        "annotate it with LG_STRINGS, or LG_SIZE(…)",
+                    ),
+                }
+            }
+            Shape::Integer { .. } if to.is_character() && notes.size.is_none() => {
+                if notes.string || to.constant {
+                    Ok(Outcome::String { nullable })
+                } else {
+                    no("it may be a string or a buffer", "annotate it with LG_STRING or LG_SIZE(…)")
+                }
+            }
+            Shape::Record(key) if notes.size.is_some() || notes.direction.is_some() => {
+                self.record(key)?;
+                if direction.writes() {
+                    self.plain_record(key)?;
+                    let buffer = self.memory(&notes, to, direction, nullable);
+                    return Ok(Outcome::Memory { buffer });
+                }
+                Ok(Outcome::Record { key: key.clone(), size: notes.size, nullable })
+            }
+            Shape::Void | Shape::Integer { .. } | Shape::Float if notes.size.is_some() && notes.lent => {
+                Ok(Outcome::Lent { size: notes.size.expect("just looked") })
+            }
+            Shape::Void | Shape::Integer { .. } | Shape::Float if notes.size.is_some() => {
+                Ok(Outcome::Memory { buffer: self.memory(&notes, to, direction, nullable) })
+            }
+            Shape::Integer { .. } | Shape::Float if notes.direction.is_some() => {
+                Ok(Outcome::Memory { buffer: self.memory(&notes, to, direction, nullable) })
+            }
+            _ => no(
+                format!("what `{}` leads to is not said", parameter.kind.spelling),
+                "annotate it with LG_SIZE(…), LG_STRING, LG_OPAQUE, LG_DATA, LG_WITHIN(…) or LG_INSIDE",
+            ),
+        }
+    }
+
+    fn memory(
+        &self,
+        notes: &crate::annotation::Notes,
+        to: &CType,
+        direction: Direction,
+        nullable: bool,
+    ) -> Buffer {
+        Buffer {
+            reads: direction.reads(),
+            writes: direction.writes(),
+            size: notes.size.clone(),
+            written: notes.written.clone(),
+            element: to.size.max(1),
+            nullable,
+        }
+    }
+
+    /// The plan of a callback's type; its name.
+    pub(super) fn callback(&mut self, parameter: &Parameter) -> Result<String, No> {
+        let named =
+            parameter.kind.names.iter().find(|name| self.header.callbacks.contains_key(*name)).cloned();
+        let prototype = match (&named, &parameter.kind.shape) {
+            (Some(name), _) => self.header.callbacks[name].clone(),
+            (None, Shape::Function(prototype)) => (**prototype).clone(),
+            _ => return no("no function", "correct the annotation"),
+        };
+        let name = named.unwrap_or_else(|| word(&format!("{} {}", parameter.name, parameter.kind.spelling)));
+        if self.plan.callbacks.contains_key(&name) {
+            return Ok(name);
+        }
+        if prototype.variadic {
+            return no("the callback has variable arguments", "leave the function out with LG_OMIT");
+        }
+        let in_callback = |what: String, cause: No| No {
+            reason: format!("callback {name}: {what}: {}", cause.reason),
+            remedy: cause.remedy,
+        };
+        let mut parameters = Vec::new();
+        for inner in &prototype.parameters {
+            let outcome = self.outcome(inner, &prototype.parameters, false);
+            parameters
+                .push(outcome.map_err(|cause| in_callback(format!("parameter {}", inner.name), cause))?);
+        }
+        let result = match &prototype.result.shape {
+            Shape::Void => Passing::Ignore,
+            Shape::Integer { .. } | Shape::Float => Passing::Value,
+            _ => {
+                let cause = No {
+                    reason: format!("it returns `{}`, which the library would use", prototype.result.spelling),
+                    remedy: "leave the function out with LG_OMIT, or let the library use its own with LG_IGNORE or LG_NULL".into(),
+                };
+                return Err(in_callback("result".into(), cause));
+            }
+        };
+        self.plan
+            .callbacks
+            .insert(name.clone(), CallbackPlan { name: name.clone(), prototype, parameters, result });
+        Ok(name)
+    }
+}

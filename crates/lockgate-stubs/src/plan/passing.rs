@@ -1,0 +1,213 @@
+//! From the program to the library.
+use super::{Buffer, No, Outcome, Passing, Planner, no};
+use crate::annotation::{Direction, Notes};
+use crate::header::model::{CType, Parameter, Prototype, Shape};
+
+impl Planner<'_> {
+    pub(super) fn parameter(&mut self, parameter: &Parameter, of: &Prototype) -> Result<Passing, No> {
+        self.passing(parameter, &of.parameters)
+    }
+
+    /// How `parameter` goes in, one of `siblings` (itself among them).
+    pub(super) fn passing(&mut self, parameter: &Parameter, siblings: &[Parameter]) -> Result<Passing, No> {
+        let notes = self.notes(parameter);
+        for expression in [&notes.size, &notes.written].into_iter().flatten() {
+            self.check_expression(expression, siblings)?;
+        }
+        match &parameter.kind.shape {
+            _ if notes.ignore => Ok(Passing::Ignore),
+            Shape::Integer { .. } | Shape::Float => {
+                if notes.direction.is_some() || notes.size.is_some() || notes.string {
+                    return no(
+                        format!("`{}` is no pointer, but is annotated as one", parameter.kind.spelling),
+                        "remove LG_IN, LG_OUT, LG_INOUT, LG_SIZE and LG_STRING",
+                    );
+                }
+                Ok(Passing::Value)
+            }
+            Shape::Void => no("a parameter cannot be void", "correct the header"),
+            Shape::Unsupported(what) => {
+                no(format!("{what} cannot be passed"), "leave the function out with LG_OMIT")
+            }
+            Shape::Array(element, _) => match element.shape {
+                Shape::Integer { .. } | Shape::Float => Ok(Passing::Value),
+                _ => no("an array of pointers or structures by value", "leave the function out with LG_OMIT"),
+            },
+            Shape::Record(key) => self.plain_record(key).map(|()| Passing::Value),
+            Shape::Function(_) => self.function_pointer(parameter, &notes, siblings),
+            Shape::Pointer(to) => self.pointer(parameter, to, &notes, siblings),
+        }
+    }
+
+    fn function_pointer(
+        &mut self,
+        parameter: &Parameter,
+        notes: &Notes,
+        siblings: &[Parameter],
+    ) -> Result<Passing, No> {
+        if notes.null {
+            return Ok(Passing::Null);
+        }
+        if let Some((object, copy)) = &notes.dispose {
+            if !siblings.iter().any(|sibling| sibling.name == *object) {
+                return no(
+                    format!("LG_DISPOSE names no parameter {object}"),
+                    "name the one that it disposes of",
+                );
+            }
+            return Ok(Passing::Dispose { object: object.clone(), copy: copy.clone() });
+        }
+        let name = self.callback(parameter)?;
+        Ok(Passing::Callback { name, nullable: notes.nullable })
+    }
+
+    fn pointer(
+        &mut self,
+        parameter: &Parameter,
+        to: &CType,
+        notes: &Notes,
+        siblings: &[Parameter],
+    ) -> Result<Passing, No> {
+        let nullable = notes.nullable;
+        let kind = &parameter.kind;
+        if notes.null {
+            return Ok(Passing::Null);
+        }
+        if notes.data {
+            return Ok(Passing::Data { shown: notes.shown.clone() });
+        }
+        if notes.inside {
+            return Ok(Passing::Inside { nullable });
+        }
+        if notes.strings {
+            return no("arrays of strings cannot be passed in", "leave the function out with LG_OMIT");
+        }
+        if self.is_handle(kind, notes) {
+            let number = self.handle(&handle_name(kind));
+            return Ok(Passing::Handle { number, nullable, release: notes.release });
+        }
+        let buffer = |size: Option<u64>| Buffer {
+            reads: notes.direction.is_none_or(Direction::reads),
+            writes: notes.direction.is_some_and(Direction::writes),
+            size: notes.size.clone(),
+            written: notes.written.clone(),
+            element: size.unwrap_or(1).max(1),
+            nullable,
+        };
+        let writes = notes.direction.is_some_and(Direction::writes);
+        if writes && to.constant && !matches!(to.shape, Shape::Pointer(_)) {
+            return no("LG_OUT, but what it points to is const", "LG_IN is meant, or the header is wrong");
+        }
+        match &to.shape {
+            Shape::Record(key) if notes.direction.is_some() || notes.kept => {
+                let direction = notes.direction.unwrap_or(Direction::InOut);
+                self.record(key)?;
+                let buffer =
+                    Buffer { reads: direction.reads(), writes: direction.writes(), ..buffer(Some(to.size)) };
+                if notes.kept && buffer.size.is_some() {
+                    return no(
+                        "LG_KEPT and LG_SIZE: the library cannot remember an array",
+                        "remove one of them",
+                    );
+                }
+                Ok(Passing::Record { key: key.clone(), buffer, kept: notes.kept, release: notes.release })
+            }
+            Shape::Record(_) => no(
+                format!("whether the library reads or writes `{}` is not said", to.spelling),
+                "annotate it with LG_IN, LG_OUT or LG_INOUT, with LG_OPAQUE if it is a handle, or with LG_KEPT if the library remembers it",
+            ),
+            Shape::Pointer(_) | Shape::Function(_) => self.pointer_variable(parameter, to, notes, siblings),
+            Shape::Integer { .. } if to.is_character() && notes.size.is_none() && !writes => {
+                if notes.string || (to.constant && !notes.cursor) {
+                    return Ok(Passing::String { nullable });
+                }
+                no(
+                    "it may be a string, a buffer, or room for one",
+                    "annotate it with LG_STRING, or with LG_IN, LG_OUT or LG_INOUT and LG_SIZE(…)",
+                )
+            }
+            Shape::Void | Shape::Integer { .. } | Shape::Float => {
+                if notes.direction.is_none() {
+                    return no(
+                        format!("what `{}` leads to is not said", kind.spelling),
+                        "annotate it with LG_IN, LG_OUT or LG_INOUT (and LG_SIZE(…)), LG_DATA if it is the program's own, LG_INSIDE if it is the library's",
+                    );
+                }
+                if notes.size.is_none() && (to.shape == Shape::Void || to.is_character()) {
+                    return no("how large the buffer is, is not said", "add LG_SIZE(…)");
+                }
+                let plain = buffer(Some(to.size));
+                Ok(if notes.size.is_none() { Passing::Scalar(plain) } else { Passing::Buffer(plain) })
+            }
+            Shape::Array(..) => {
+                no("a pointer to an array", "declare a pointer to its first element, with LG_SIZE(…)")
+            }
+            Shape::Unsupported(what) => {
+                no(format!("a pointer to {what} cannot be passed"), "leave the function out with LG_OMIT")
+            }
+        }
+    }
+
+    /// `T **p`: the library sets a pointer of the program's.
+    fn pointer_variable(
+        &mut self,
+        parameter: &Parameter,
+        to: &CType,
+        notes: &Notes,
+        siblings: &[Parameter],
+    ) -> Result<Passing, No> {
+        let Some(direction) = notes.direction else {
+            return no(
+                format!(
+                    "whether the library sets the pointer that `{}` leads to is not said",
+                    parameter.kind.spelling
+                ),
+                "annotate it with LG_OUT (LG_INOUT for a handle that is read, too)",
+            );
+        };
+        if direction == Direction::In {
+            return no("arrays of pointers cannot be passed in", "leave the function out with LG_OMIT");
+        }
+        let variable = Parameter {
+            name: parameter.name.clone(),
+            kind: to.clone(),
+            notes: Notes { direction: None, nullable: true, ..notes.clone() },
+        };
+        let before = if direction.reads() {
+            match self.passing(&variable, siblings)? {
+                handle @ Passing::Handle { .. } => Some(Box::new(handle)),
+                _ => return no("LG_INOUT: the pointer that is read is no handle", "LG_OUT may be meant"),
+            }
+        } else {
+            None
+        };
+        let after = Box::new(self.outcome(&variable, siblings, true)?);
+        if after == Box::new(Outcome::Inside) && !notes.inside {
+            return no(
+                "what the pointer leads to afterwards is not said",
+                "add LG_STRING, LG_SIZE(…), LG_OPAQUE, LG_WITHIN(…) or LG_INSIDE",
+            );
+        }
+        Ok(Passing::Pointer { before, after, nullable: notes.nullable })
+    }
+
+    /// True for pointers that the program only passes on.
+    pub(super) fn is_handle(&self, kind: &CType, notes: &Notes) -> bool {
+        let Some(to) = kind.pointee() else { return false };
+        let incomplete = match &to.shape {
+            Shape::Record(key) => self.header.records.get(key).is_none_or(|record| record.fields.is_none()),
+            _ => false,
+        };
+        // LG_OPAQUE on `T **` speaks of the T *.
+        notes.opaque && to.pointee().is_none() || incomplete && notes.direction.is_none()
+    }
+}
+
+/// The name of a handle's type: that of what it points to.
+pub(super) fn handle_name(kind: &CType) -> String {
+    let to = kind.pointee().map_or(kind.spelling.as_str(), |to| match &to.shape {
+        Shape::Record(key) => key,
+        _ => kind.names.first().unwrap_or(&kind.spelling),
+    });
+    to.trim_start_matches("const ").to_owned()
+}

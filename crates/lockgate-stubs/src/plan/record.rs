@@ -1,0 +1,141 @@
+//! Structures.
+use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, no, word};
+use crate::annotation::Direction;
+use crate::header::model::{Parameter, Shape};
+
+impl Planner<'_> {
+    /// Plans the record `key`, once.
+    pub(super) fn record(&mut self, key: &str) -> Result<(), No> {
+        if self.plan.records.contains_key(key) {
+            return Ok(());
+        }
+        let header = self.header;
+        let Some(record) = header.records.get(key) else {
+            return no(format!("{key} is not declared"), "include the header that declares it");
+        };
+        let Some(fields) = &record.fields else {
+            return no(format!("{key} is incomplete"), "annotate the pointer with LG_OPAQUE");
+        };
+        let has_pointers = fields.iter().any(|field| has_pointer(&field.kind.shape));
+        if record.union && has_pointers {
+            return no(
+                format!(
+                    "which field of {key} is in use, only the program knows, and there are pointers among them"
+                ),
+                "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
+            );
+        }
+        if record.bit_fields && has_pointers {
+            return no(
+                format!("{key} has bit-fields beside pointers"),
+                "leave the function out with LG_OMIT",
+            );
+        }
+        let mut plan = RecordPlan {
+            spelling: record.spelling.clone(),
+            word: word(key),
+            size: record.size,
+            fields: Vec::new(),
+        };
+        // Known before its fields are planned: they may point to the same type.
+        self.plan.records.insert(key.to_owned(), plan.clone());
+        if has_pointers || (!record.union && !record.bit_fields) {
+            for field in fields {
+                let planned = self.field(field, fields).map_err(|cause| No {
+                    reason: format!("{key}, field {}: {}", field.name, cause.reason),
+                    remedy: cause.remedy,
+                });
+                match planned {
+                    Ok(field) => plan.fields.push(field),
+                    Err(no) => {
+                        self.plan.records.remove(key);
+                        return Err(no);
+                    }
+                }
+            }
+        }
+        mark_buffers(&mut plan.fields);
+        self.plan.records.insert(key.to_owned(), plan);
+        Ok(())
+    }
+
+    fn field(&mut self, field: &Parameter, fields: &[Parameter]) -> Result<FieldPlan, No> {
+        let notes = self.notes(field);
+        let cursor = notes.cursor;
+        let (passing, outcome) = match &field.kind.shape {
+            Shape::Record(key) => {
+                self.plain_record(key)?;
+                (Passing::Value, Outcome::Value)
+            }
+            Shape::Pointer(_) if notes.opaque => (Passing::Ignore, Outcome::Inside),
+            Shape::Pointer(to)
+                if notes.direction == Some(Direction::Out) && !cursor && notes.size.is_none() =>
+            {
+                let nullable = Parameter {
+                    notes: crate::annotation::Notes { nullable: true, ..notes },
+                    ..field.clone()
+                };
+                let _ = to;
+                (Passing::Ignore, self.outcome(&nullable, fields, true)?)
+            }
+            _ => {
+                let passing = self.passing(field, fields)?;
+                let outcome = match &passing {
+                    Passing::Value => Outcome::Value,
+                    Passing::Handle { number, .. } => Outcome::Handle { number: *number, nullable: true },
+                    Passing::Data { .. } => Outcome::Data,
+                    Passing::Callback { name, .. } => Outcome::Callback { name: name.clone() },
+                    Passing::String { nullable } => Outcome::String { nullable: *nullable },
+                    Passing::Buffer(buffer) if !cursor => Outcome::Memory { buffer: buffer.clone() },
+                    Passing::Record { .. } | Passing::Pointer { .. } | Passing::Scalar(_) => {
+                        return no(
+                            "structures behind pointers in structures",
+                            "annotate it with LG_OPAQUE or LG_NULL",
+                        );
+                    }
+                    _ => Outcome::Untouched,
+                };
+                (passing, outcome)
+            }
+        };
+        Ok(FieldPlan {
+            name: field.name.clone(),
+            kind: field.kind.clone(),
+            passing,
+            outcome,
+            cursor,
+            of_buffer: false,
+        })
+    }
+
+    /// A record without pointers in it.
+    pub(super) fn plain_record(&mut self, key: &str) -> Result<(), No> {
+        self.record(key)?;
+        if self.plan.records[key].is_plain() {
+            return Ok(());
+        }
+        no(format!("{key} has pointers in it and is passed by value or written"), "pass a pointer to it")
+    }
+}
+
+fn has_pointer(shape: &Shape) -> bool {
+    match shape {
+        Shape::Pointer(_) | Shape::Function(_) => true,
+        Shape::Array(element, _) => has_pointer(&element.shape),
+        _ => false,
+    }
+}
+
+/// Marks buffers and the fields that say how large they are.
+fn mark_buffers(fields: &mut [FieldPlan]) {
+    let mut names: Vec<String> = Vec::new();
+    for field in fields.iter() {
+        if let Passing::Buffer(buffer) = &field.passing {
+            names.push(field.name.clone());
+            names.extend(buffer.size.iter().flat_map(|size| size.names()).map(str::to_owned));
+        }
+    }
+    for field in fields {
+        field.of_buffer = names.contains(&field.name);
+    }
+}

@@ -1,0 +1,69 @@
+//! Bindings that are called through bare pointers: found again when somebody asks why such a call failed.
+use super::Binding;
+use crate::call::thread_sys;
+use crate::error::CallError;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+/// By address of the header.
+static LENT: Mutex<BTreeMap<usize, Weak<Binding>>> = Mutex::new(BTreeMap::new());
+
+fn lent() -> MutexGuard<'static, BTreeMap<usize, Weak<Binding>>> {
+    LENT.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+pub(super) fn add(binding: &Arc<Binding>) {
+    if !binding.info.lent.swap(true, Ordering::AcqRel) {
+        lent().insert(binding.address(), Arc::downgrade(binding));
+    }
+}
+
+pub(super) fn remove(binding: &Binding) {
+    if binding.info.lent.load(Ordering::Acquire) {
+        lent().remove(&binding.address());
+    }
+}
+
+/// The binding with this header, or the one that handed the call on to it.
+fn find(header: usize) -> Option<Arc<Binding>> {
+    let lent = lent();
+    let direct = lent.get(&header).and_then(Weak::upgrade);
+    direct.or_else(|| lent.values().filter_map(Weak::upgrade).find(|binding| binding.leads_to(header)))
+}
+
+/// Why the calling thread's last call through a bare function pointer ([`Function::as_ptr`](crate::Function::as_ptr),
+/// [`Dynamic::as_ptr`](crate::Dynamic::as_ptr)) did not return; `None` if it did, or if this has been asked before.
+pub fn take_call_error() -> Option<CallError> {
+    if !thread_sys::failed() {
+        return None;
+    }
+    Some(match thread_sys::take_refusal() {
+        Some(refused) => refused,
+        None => match find(thread_sys::failed_binding() as usize) {
+            Some(binding) => thread_sys::take_error(binding.info()),
+            None => {
+                thread_sys::forget_error();
+                CallError::Gone
+            }
+        },
+    })
+}
+
+impl Binding {
+    fn address(&self) -> usize {
+        &raw const *self.header as usize
+    }
+
+    /// True if calls of this binding go, or went, on to the one with this header.
+    fn leads_to(&self, header: usize) -> bool {
+        let mut next = self.info.successor.get();
+        while let Some(binding) = next {
+            if binding.address() == header {
+                return true;
+            }
+            next = binding.info.successor.get();
+        }
+        false
+    }
+}

@@ -1,0 +1,878 @@
+/* lockgate.h - call native modules that you do not trust, in your own address space.
+ *
+ * A *module* is a file that `lockgate cc` has made and that the library verifies when it is opened. A *domain* is one instance of
+ * it, confined to memory of its own. You *bind* a function of a domain by its C prototype, get a plain C function pointer and call
+ * that, at a few nanoseconds. Whatever goes wrong in the domain ends that call and nothing else:
+ *
+ *     lg_module *module = lg_module_open("cube.lg");
+ *     lg_domain *domain = lg_domain_new(module, NULL);
+ *     lg_function *f = lg_bind(domain, "double cube_root(double)", LG_DEFAULT);
+ *     double (*cube_root)(double) = (double (*)(double))lg_function_pointer(f);
+ *     if (!cube_root)
+ *         return fprintf(stderr, "%s\n", lg_last_message()), 1;
+ *     double y = cube_root(27.0);
+ *     if (lg_failed() && lg_take_call_error() != LG_OK)
+ *         fprintf(stderr, "%s\n", lg_last_message());
+ *
+ * (A NULL handle is an error of every function that takes one, so that the look at the last result is enough.)
+ *
+ *     cc program.c $(pkg-config --cflags --libs lockgate)
+ *
+ * C++: lockgate.hpp. How modules are made: lockgate-cc(1). Background: docs/ of the source.
+ *
+ * CONVENTIONS
+ *
+ * Errors. A function returns an lg_status, LG_OK (0) or what went wrong; or a handle or pointer, NULL if something did. In either case
+ * the *calling thread's last error* says more: lg_last_status(), lg_last_message(), lg_last_fault(). A function that succeeds leaves
+ * it alone, as with errno. No function ends the process, and no exception leaves the library.
+ *
+ * Handles. lg_module, lg_domain and the others are handles: numbers that look like pointers, so that the compiler can tell them apart, but
+ * are none. One that was freed, one of another kind and NULL are errors (LG_E_HANDLE), never undefined behaviour. What you made with
+ * lg_X_new, _open or _bind you free with lg_X_free, in any order: things keep alive what they need. lg_X_free(NULL) does nothing.
+ *
+ * Threads. Every function may be called from any thread at any time, unless it says otherwise, also with the same handle. Freeing a
+ * handle while another thread uses it is no error: the other finishes. That is not so for function *pointers*, which are plain C.
+ *
+ * Strings are UTF-8, and copied when you pass them. Those that you get belong to the handle that you asked, and go with it, but for those
+ * of the last error, which go with the next error.
+ *
+ * Cost. "Cheap" is some tens of nanoseconds: a lock, a look into a table. Everything else says so. Calls through function pointers
+ * take no lock and look into no table.
+ *
+ * Stability. Handles are opaque; options are set by functions. Structures that the library fills are passed with their size, or made by
+ * the library alone, so that they may grow at their ends; enumerations and bits may get more values. Symbols have versions.
+ *
+ * What the library does in the process: handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when
+ * the first module is opened, chained to those that were there; faults that are not a domain's go on to them. See lockgate(3) for signal
+ * handlers, longjmp, pthread_exit, fork, sanitizers and valgrind.
+ */
+#ifndef LOCKGATE_H
+#define LOCKGATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lg_module lg_module;
+typedef struct lg_options lg_options;
+typedef struct lg_domain lg_domain;
+typedef struct lg_function lg_function;
+typedef struct lg_callback lg_callback;
+typedef struct lg_region lg_region;
+typedef struct lg_grant lg_grant;
+typedef struct lg_registry lg_registry;
+typedef struct lg_principal lg_principal;
+typedef struct lg_export lg_export;
+typedef struct lg_request lg_request;
+typedef struct lg_names lg_names;
+typedef struct lg_observed lg_observed;
+typedef struct lg_workers lg_workers;
+typedef struct lg_async lg_async;
+typedef struct lg_pool lg_pool;
+
+/* A function of C whose real type a prototype says: cast it before you call it. */
+typedef void (*lg_code)(void);
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------- */
+
+typedef enum lg_status {
+    LG_OK = 0,
+    LG_E_ARGUMENT = 1,  /* an argument that cannot be: NULL, not UTF-8, out of its range; values that do not fit a prototype */
+    LG_E_HANDLE = 2,    /* NULL, freed, of another kind */
+    LG_E_INTERNAL = 3,  /* the library is at fault */
+
+    /* modules */
+    LG_E_READ = 10,     /* the file cannot be read */
+    LG_E_PARSE = 11,    /* it is no module */
+    LG_E_REFUSED = 12,  /* it breaks a rule of the code model: the message names rule, place and instruction */
+    LG_E_HOST = 13,     /* this machine or process cannot run domains */
+    LG_E_MEMORY = 14,   /* no memory, address space or kernel mappings */
+
+    /* domains and bindings */
+    LG_E_OPTION = 20,   /* an option that cannot be met */
+    LG_E_LIMIT = 21,    /* the image does not fit in the memory limit */
+    LG_E_IMPORT = 22,   /* the module has no such import, or with another signature */
+    LG_E_START = 23,    /* the module's initialisation failed; perhaps with a fault */
+    LG_E_MISSING = 24,  /* no such export; the message suggests a similar one */
+    LG_E_SIGNATURE = 25, /* the module's note says another signature, or nobody says one */
+    LG_E_PROTOTYPE = 26, /* no C prototype, or one of a function that cannot be called this way */
+    LG_E_IN_USE = 27,   /* the domain still has functions or callbacks */
+    LG_E_NO_POINTERS = 28, /* all function pointers that the domain can have are in use */
+    LG_E_DIRECTORY = 29, /* the directory cannot be granted */
+    LG_E_STREAM = 30,   /* the descriptor cannot be granted */
+
+    /* calls */
+    LG_E_FAULT = 40,    /* the domain faulted, ran out of time, was killed or ended itself: see lg_last_fault() */
+    LG_E_CALLBACK = 41, /* a function of the host that the domain called ended the call: lg_end_call() */
+    LG_E_SIGNAL_HANDLER = 42, /* domains cannot be entered from a signal handler */
+    LG_E_TOO_DEEP = 43, /* nested calls would overflow the host's stack */
+    LG_E_FORKED = 44,   /* the process is a forked child */
+    LG_E_THREAD_ENDING = 45, /* the thread has left all domains already */
+    LG_E_HANDLER = 46,  /* a signal handler of the program does not run on the alternate stack, and cannot be changed */
+    LG_E_THREADS = 47,  /* the domain has as many threads as it may */
+    LG_E_DEPTH = 48,    /* the call would be nested deeper than the domain allows */
+    LG_E_QUEUE_FULL = 49, /* as many asynchronous calls as may wait already */
+    LG_E_CANCELLED = 50, /* the asynchronous call was cancelled */
+    LG_E_DEADLINE = 51, /* it had not ended by its deadline */
+    LG_E_CPU_TIME = 52, /* the domain has used up its processor time */
+    LG_E_KILLED = 53,   /* the domain was killed or closed */
+    LG_E_REVOKED = 54,  /* the registry took the name back */
+    LG_E_RESTARTED = 55, /* the domain was restarted; bind again */
+    LG_E_UNRESOLVED = 56, /* an import was not found at its first call */
+    LG_E_BUSY = 57,     /* the exclusive domain was busy for too long */
+    LG_E_DEADLOCK = 58, /* the call would wait for itself */
+    LG_E_CALLEE = 59,   /* another domain that the domain called failed */
+    LG_E_THREAD_INIT = 60, /* thread-local storage of the module could not be made */
+    LG_E_GONE = 61,     /* the function was freed before anybody asked why its call failed */
+
+    /* memory */
+    LG_E_INACCESSIBLE = 70, /* not all bytes are the domain's, or not with that right */
+    LG_E_UNTERMINATED = 71, /* no string that ends in time */
+    LG_E_NO_ALLOCATOR = 72, /* the module has no allocator for the host */
+    LG_E_NO_MEMORY = 73,    /* the domain has no memory left */
+
+    /* shared memory */
+    LG_E_EMPTY = 80,        /* a region of 0 bytes */
+    LG_E_UNALIGNED = 81,    /* not whole pages */
+    LG_E_PRIVATE = 82,      /* private memory of the host has no second address */
+    LG_E_NOT_MAPPED = 83,   /* not one mapping of the host's */
+    LG_E_WINDOW = 84,       /* a domain's own memory */
+    LG_E_FILE = 85,         /* a file that cannot be shared, or is too short, or a descriptor with too few rights */
+    LG_E_NO_ROOM = 86,      /* no room in the shared region of windows */
+    LG_E_TOO_MANY = 87,     /* the domain has 64 grants already */
+    LG_E_OVERLAP = 88,      /* the domain has the region already */
+    LG_E_UPGRADE = 89,      /* more rights than there are to give */
+    LG_E_GRANT_REVOKED = 90, /* the grant was revoked, or its domain was reset or is gone */
+    LG_E_RANGE = 91,        /* not inside the region */
+    LG_E_LOST = 92,         /* the region's file was cut */
+    LG_E_SYSTEM = 93,       /* the kernel refused */
+
+    /* the registry */
+    LG_E_UNKNOWN = 100,     /* nothing of that name */
+    LG_E_LATE = 101,        /* nothing of that name in time */
+    LG_E_FORBIDDEN = 102,   /* the principal may not bind it */
+    LG_E_VERSION = 103,     /* other versions only */
+    LG_E_NO_SIGNATURE = 104, /* nobody says the signature */
+    LG_E_TAKEN = 105,       /* name and major version are exported already */
+    LG_E_DOMAIN_TAKEN = 106, /* another domain of this name exports */
+    LG_E_UNKNOWN_DOMAIN = 107, /* no domain of this name exports */
+    LG_E_HOST_FUNCTION = 108, /* it is a function of the host: call it directly */
+    LG_E_FULL = 109,        /* all places for exports and bindings are taken */
+    LG_E_REGISTRY_GONE = 110, /* the registry that the domain was made with is gone */
+    LG_E_TOO_OFTEN = 111,   /* the domain was restarted too often */
+    LG_E_RESTARTING = 112,  /* another thread is restarting it */
+
+    LG_E_PENDING = 120,     /* the asynchronous call has not ended yet */
+
+    /* observing processes */
+    LG_E_NO_PROCESS = 130,  /* no such process */
+    LG_E_PERMISSION = 131,  /* it may not be read */
+    LG_E_NO_EXPORTS = 132,  /* it exports nothing */
+    LG_E_LAYOUT = 133       /* it uses another version of the library */
+} lg_status;
+
+typedef enum lg_fault_kind {
+    LG_FAULT_SEGV = 1,  /* access to memory that the domain does not have */
+    LG_FAULT_BUS = 2,   /* access to a page that its file does not back */
+    LG_FAULT_FPE = 3,   /* arithmetic */
+    LG_FAULT_ILL = 4,   /* illegal instruction: traps of compilers, failed checks of the code model */
+    LG_FAULT_TRAP = 5,  /* breakpoint, or padding reached */
+    LG_FAULT_STACK_OVERFLOW = 6,
+    LG_FAULT_CONTROL_STACK_OVERFLOW = 7,
+    LG_FAULT_QUOTA = 8, /* the memory limit had refused a request before */
+    LG_FAULT_TIME_OUT = 9,
+    LG_FAULT_EXIT = 10, /* the module called exit; detail is the status */
+    LG_FAULT_ABORT = 11,
+    LG_FAULT_SIGNAL = 12, /* the module sent itself a signal; detail is the number */
+    LG_FAULT_KILLED = 13,
+    LG_FAULT_CPU_TIME = 14,
+    LG_FAULT_STOPPED = 15, /* the asynchronous call was cancelled, or its deadline passed */
+    LG_FAULT_GATE = 16  /* a host function that the domain was not given, or unreadable arguments of one */
+} lg_fault_kind;
+
+typedef enum lg_access { LG_ACCESS_NONE = 0, LG_ACCESS_READ = 1, LG_ACCESS_WRITE = 2, LG_ACCESS_EXECUTE = 3 } lg_access;
+
+/* Registers at a fault; general registers are zero where a gate, not an instruction, ended the call. */
+typedef struct lg_registers {
+    uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip, rflags;
+    uint64_t error; /* the processor's page-fault error code */
+} lg_registers;
+
+/* What happened in a domain. Made by the library only: it may grow at its end. */
+typedef struct lg_fault {
+    lg_fault_kind kind;
+    int detail;              /* exit status, signal number */
+    const char *report;      /* everything, as one line for people */
+    const char *reason;      /* one sentence: what happened */
+    const char *domain;      /* name of the domain */
+    const char *module;      /* name of its module */
+    const char *entry_point; /* the function that the host called */
+    const char *function;    /* the function that faulted, or NULL if unknown */
+    const char *file;        /* its source file, or NULL if the module has no debug information for it */
+    unsigned line;           /* and line; 0 if unknown */
+    lg_access access;        /* what the instruction wanted at `address` */
+    uint64_t offset;         /* of the instruction in `function` */
+    int has_address;         /* 0 if the fault was not about an address */
+    int has_instruction;     /* 0 if the instruction lies outside of the module's image */
+    uint64_t address;        /* as an offset from the window's base */
+    uint64_t instruction;    /* as an address in the module's image */
+    lg_registers registers;
+} lg_fault;
+
+/* The calling thread's last error: LG_OK before the first. Cheap; fails never. */
+lg_status lg_last_status(void);
+
+/* Its message, never NULL: what went wrong, where, and what to do about it. Good until the thread's next error. */
+const char *lg_last_message(void);
+
+/* Its fault, or NULL if it was none. Good until the thread's next error. */
+const lg_fault *lg_last_fault(void);
+
+/* Who called whom when that happened, a line for each function, through all domains of the thread; NULL if the last error was no fault. Milliseconds.
+ * Good until the thread's next error. */
+const char *lg_last_backtrace(void);
+
+/* Forgets the last error. */
+void lg_clear_error(void);
+
+/* Name of a status ("LG_E_FAULT"), "unknown" for other numbers. Static. */
+const char *lg_status_name(int status);
+
+/* Version of the library, "major.minor.patch". Static. */
+const char *lg_version(void);
+
+/* Not zero if the calling thread's last call through a function pointer did not return: what it returned is nothing then. One load. */
+static inline int lg_failed(void);
+
+/* Why that call did not return, as the thread's last error, or LG_OK if it did return. After that, lg_failed() is 0. A call that nobody asks
+ * about is forgotten when the thread makes its next one, or when the callback that made it returns. Reads debug information when a
+ * module's first fault is reported (milliseconds), some microseconds later. */
+lg_status lg_take_call_error(void);
+
+/* ---- Modules ------------------------------------------------------------------------------------------------------ */
+
+/* Reads and verifies a module: milliseconds for each megabyte. Every domain of the module shares its code and constants.
+ * Errors: LG_E_READ, LG_E_PARSE, LG_E_REFUSED, LG_E_HOST, LG_E_MEMORY. */
+lg_module *lg_module_open(const char *path);
+
+/* The same of a module in memory, which is copied. */
+lg_module *lg_module_from_bytes(const void *bytes, size_t size);
+
+/* Frees the handle. Domains of the module live on. */
+lg_status lg_module_free(lg_module *module);
+
+/* File name, or "module" for one from bytes. */
+const char *lg_module_name(lg_module *module);
+
+/* Functions that the module exports and imports, and their C prototypes: NULL where the module has no note of it. The count is 0, with an
+ * error, for no module; an index beyond the count is LG_E_ARGUMENT. */
+size_t lg_module_export_count(lg_module *module);
+const char *lg_module_export_name(lg_module *module, size_t index);
+const char *lg_module_export_prototype(lg_module *module, size_t index);
+size_t lg_module_import_count(lg_module *module);
+const char *lg_module_import_name(lg_module *module, size_t index);
+const char *lg_module_import_prototype(lg_module *module, size_t index);
+
+/* What the verifier found: what the module can read or modify. Proxies keep and clear only that. */
+typedef struct lg_report {
+    uint64_t text_bytes;
+    uint64_t instructions;
+    int x87;             /* uses x87 or MMX state */
+    int x87_environment; /* reads the x87 environment */
+    int mxcsr_write;
+    int mxcsr_read;
+    int evex;            /* can use zmm0-31 */
+    int mask;            /* can use mask registers */
+    int ymm;             /* can use upper halves of vector registers */
+    uint32_t callee_saved_written; /* bit i: register i (rbx 3, rbp 5, r12-r15) */
+    uint32_t gate_count; /* functions of the host, system calls included, that it can call */
+} lg_report;
+
+/* lg_module_report(module, &report, sizeof report). Cheap. */
+lg_status lg_module_report(lg_module *module, lg_report *report, size_t size);
+
+/* ---- Policies ----------------------------------------------------------------------------------------------------- */
+
+/* What a call keeps apart beyond what it always does, and whether calls are counted: docs/policies.md. Each side asks for itself; what
+ * either asks for is enforced. A policy is one word; `|` joins. */
+typedef uint32_t lg_policy;
+
+#define LG_REGISTER_INTEGRITY 1u
+#define LG_REGISTER_CONFIDENTIALITY 2u
+#define LG_CPU_STATE 4u
+#define LG_CLIENT(properties) ((lg_policy)(properties))
+#define LG_SERVER(properties) ((lg_policy)(properties) << 8)
+#define LG_COUNTED ((lg_policy)1 << 16) /* calls are counted: lockgate-ps(1) */
+#define LG_TIMED ((lg_policy)1 << 17)   /* counted and timed */
+
+#define LG_MUTUAL_TRUST ((lg_policy)0)
+#define LG_SERVER_TRUSTED LG_SERVER(LG_REGISTER_CONFIDENTIALITY | LG_CPU_STATE)
+#define LG_INTEGRITY LG_CLIENT(LG_REGISTER_INTEGRITY | LG_CPU_STATE)
+#define LG_MUTUAL_DISTRUST \
+    (LG_CLIENT(LG_REGISTER_INTEGRITY | LG_REGISTER_CONFIDENTIALITY | LG_CPU_STATE) | LG_SERVER_TRUSTED)
+
+/* The default of whatever asks: mutual distrust for who calls, nothing for who is called. */
+#define LG_DEFAULT ((lg_policy)1 << 31)
+
+/* ---- Options ------------------------------------------------------------------------------------------------------ */
+
+/* Options of domains (docs/limits.md). Each setter may be called again and counts for domains that are made afterwards; one that fails
+ * changes nothing. Values that cannot be are found out by lg_domain_new(). All cheap. */
+lg_options *lg_options_new(void);
+lg_status lg_options_free(lg_options *options);
+
+lg_status lg_options_name(lg_options *options, const char *name);                 /* in reports; the module's by default */
+lg_status lg_options_memory_limit(lg_options *options, uint64_t bytes);           /* 64 MiB; image, stacks, heap, mappings */
+lg_status lg_options_stack_size(lg_options *options, uint64_t bytes);             /* of each thread; 1 MiB; whole pages */
+lg_status lg_options_time_limit(lg_options *options, uint64_t milliseconds);      /* of each call; none */
+lg_status lg_options_cpu_limit(lg_options *options, uint64_t milliseconds);       /* of all calls together; none */
+lg_status lg_options_measure_cpu_time(lg_options *options);                       /* for lg_domain_usage() */
+lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* 1-64; 64 */
+lg_status lg_options_own_threads(lg_options *options, uint32_t threads);          /* that the module may start; 0 */
+lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-256; 256 */
+lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */
+lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
+lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* what the domain asks for in calls of it */
+
+/* One thread at a time; others wait so many milliseconds (LG_E_BUSY then), without end if the number is negative. */
+lg_status lg_options_exclusive(lg_options *options, int64_t patience_ms);
+
+/* Arguments (argv) and environment of a program; nothing of the host's own is passed on. */
+lg_status lg_options_arguments(lg_options *options, size_t count, const char *const *arguments);
+lg_status lg_options_environment(lg_options *options, const char *name, const char *value);
+
+/* Answers the module's import with a function of the host. The prototype has the import's name: "int log_line(const char *)". The
+ * function is called as it is, on the thread of the call, with what the domain passes: check it. Pointers are the domain's (lg_memory_read
+ * with LG_CALLER). lg_user_data() returns `user` in it. It must not return a structure of more than 16 bytes (LG_E_PROTOTYPE). It and
+ * `user` must stay as long as domains that were made with these options. */
+lg_status lg_options_gate(lg_options *options, const char *prototype, lg_code function, void *user);
+
+/* What system calls may reach: the host's directory `host`, and all beneath it, as `guest`; where the domain starts; a duplicate of a
+ * descriptor as stream 0, 1 or 2; the host's own streams; the file behind a descriptor, never, wherever it is found. */
+lg_status lg_options_directory(lg_options *options, const char *guest, const char *host, int writable);
+lg_status lg_options_current_directory(lg_options *options, const char *guest);
+lg_status lg_options_stream(lg_options *options, int number, int descriptor);
+lg_status lg_options_standard_streams(lg_options *options);
+lg_status lg_options_forbid(lg_options *options, int descriptor);
+
+/* Finds imports that lg_options_gate() does not answer in a registry (NULL: the process's), each at its first call, as the principal may (NULL:
+ * the process). A call of one that is not found ends with LG_E_UNRESOLVED. The domain does not keep the registry. */
+lg_status lg_options_registry(lg_options *options, lg_registry *registry, lg_principal *principal);
+
+/* ---- Domains ------------------------------------------------------------------------------------------------------ */
+
+/* Where a domain is asked for, in a function that a domain has called: that domain. */
+#define LG_CALLER ((lg_domain *)1)
+
+/* Makes a domain and runs the module's initialisation in it, on this thread: some ten microseconds. Options may be NULL.
+ * Errors: LG_E_OPTION, LG_E_LIMIT, LG_E_IMPORT, LG_E_START, LG_E_MEMORY. */
+lg_domain *lg_domain_new(lg_module *module, lg_options *options);
+
+/* Frees the handle. Functions of the domain keep it alive; threads that the module started end. */
+lg_status lg_domain_free(lg_domain *domain);
+
+/* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later ones with LG_E_KILLED. */
+lg_status lg_domain_kill(lg_domain *domain);
+
+/* Kills the domain, frees the handle, and lets go of the domains that it calls: those that call each other keep each other alive until one of
+ * them is closed. */
+lg_status lg_domain_close(lg_domain *domain);
+
+/* Returns the domain to its pristine image and starts it again. Its functions and callbacks must have been freed, and no thread may be using
+ * the domain: LG_E_IN_USE. If it cannot be started again (LG_E_START, LG_E_MEMORY), it has ended: LG_E_KILLED from then on. */
+lg_status lg_domain_reset(lg_domain *domain);
+
+/* Name in reports. NULL if there is no such domain. */
+const char *lg_domain_name(lg_domain *domain);
+
+/* Address of the window: a pointer of the domain's is this plus an offset below 4 GiB. 0 if there is no such domain. */
+uint64_t lg_domain_base(lg_domain *domain);
+
+typedef struct lg_usage {
+    uint64_t memory;       /* bytes: image, stacks of all threads, heap, mappings */
+    uint64_t peak_memory;  /* the most since start or reset */
+    uint64_t memory_limit;
+    uint64_t cpu_time_ns;  /* that calls have used */
+    int has_cpu_time;      /* 0 if it is not measured */
+    uint32_t threads;      /* that have a place in the domain */
+    uint32_t descriptors;  /* open */
+    uint32_t calls;        /* in progress, on all threads */
+} lg_usage;
+
+/* What the domain uses now: lg_domain_usage(domain, &usage, sizeof usage). A microsecond for each thread. */
+lg_status lg_domain_usage(lg_domain *domain, lg_usage *usage, size_t size);
+
+/* System calls that the module tried and that do not exist for it. Fills in at most `capacity`, returns how many there are. */
+typedef struct lg_refused {
+    uint64_t number;
+    uint64_t times;
+} lg_refused;
+size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t capacity);
+
+/* ---- Functions ---------------------------------------------------------------------------------------------------- */
+
+/* Binds an export: "double cbrt(double)", or "cbrt" alone if the module's note has the prototype. Typedefs of the standard library are known;
+ * other types are written out, structures as "struct { double x; int n; }", any pointer as "void *". Some microseconds.
+ * Errors: LG_E_MISSING, LG_E_SIGNATURE, LG_E_PROTOTYPE, LG_E_MEMORY. */
+lg_function *lg_bind(lg_domain *domain, const char *prototype, lg_policy policy);
+
+/* Frees the handle; the function pointer may not be called any more, not even by a thread that is at it: a call in progress must have ended.
+ * A later call traps. Look at the error of its last call before (LG_E_GONE else). */
+lg_status lg_function_free(lg_function *function);
+
+/* The function as a C function pointer of the prototype's type, for any thread, as long as the handle is there. After each call,
+ * lg_failed() tells whether it returned. Pointers that you pass must be the domain's, or NULL: it cannot reach any others. The first call on
+ * a thread gives it stacks in the domain (microseconds); later ones cost some nanoseconds more than any call through a pointer. */
+lg_code lg_function_pointer(lg_function *function);
+
+/* Its prototype, with typedefs resolved. */
+const char *lg_function_prototype(lg_function *function);
+
+/* What is enforced: the union of what both sides asked for. */
+lg_policy lg_function_policy(lg_function *function);
+
+/* The code that enforces it: for those who want to look. As long as the function. */
+const void *lg_function_proxy(lg_function *function, size_t *size);
+
+/* A value whose type is known at run time only. */
+typedef enum lg_type {
+    LG_VOID = 0,
+    LG_SIGNED = 1,   /* as.i: an integer of any size */
+    LG_UNSIGNED = 2, /* as.u */
+    LG_FLOAT = 3,    /* as.f */
+    LG_DOUBLE = 4,   /* as.d */
+    LG_POINTER = 5,  /* as.p: the domain's */
+    LG_STRUCT = 6    /* as.bytes: laid out as C does */
+} lg_type;
+
+typedef struct lg_value {
+    lg_type type;
+    union {
+        int64_t i;
+        uint64_t u;
+        float f;
+        double d;
+        void *p;
+        struct {
+            void *at;
+            size_t size;
+        } bytes;
+    } as;
+} lg_value;
+
+/* Calls with arguments whose types are known at run time only; the type of the result is filled in. For a structure, result->as.bytes must be
+ * room for it. `result` may be NULL. A microsecond. Errors: LG_E_ARGUMENT, or those of calls; lg_failed() is not concerned. */
+lg_status lg_call(lg_function *function, const lg_value *arguments, size_t count, lg_value *result);
+
+/* ---- Callbacks ---------------------------------------------------------------------------------------------------- */
+
+/* Makes a function of the host callable by the domain, through a pointer that you pass to it. The same holds of it as for
+ * lg_options_gate(). A domain may have some hundred at a time (LG_E_NO_POINTERS). Cheap. */
+lg_callback *lg_callback_new(lg_domain *domain, const char *prototype, lg_code function, void *user);
+
+/* Takes it away: the module's call through the pointer ends with LG_FAULT_GATE then. Threads may still be in the function when this returns. */
+lg_status lg_callback_free(lg_callback *callback);
+
+/* The function pointer, as the module sees it; nothing for the host to call. */
+void *lg_callback_pointer(lg_callback *callback);
+
+/* In a function that a domain has called: what it was made with. NULL elsewhere. A few nanoseconds. */
+void *lg_user_data(void);
+
+/* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this message as soon as the function returns, whatever
+ * it returns. Return at once. LG_E_ARGUMENT elsewhere. */
+lg_status lg_end_call(const char *message);
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------- */
+
+/* The module's pointers are real addresses, so that the host could follow them; but the module says what they are, and may change or unmap what
+ * they lead to at any time. These functions copy each byte once and survive whatever the module does. They take the low half of
+ * an address, as the module's own accesses do: no pointer leads out of the domain. What was copied is the domain's word: check it. */
+
+typedef enum lg_rights { LG_READ = 1, LG_READ_WRITE = 3 } lg_rights;
+
+/* Allocates in the domain with the module's own malloc, for arguments. A call. NULL: LG_E_NO_MEMORY, LG_E_NO_ALLOCATOR, errors of calls. */
+void *lg_memory_alloc(lg_domain *domain, size_t size);
+
+/* The same, with a copy of `bytes` in it. Strings: strlen(s) + 1. */
+void *lg_memory_alloc_copy(lg_domain *domain, const void *bytes, size_t size);
+
+/* Frees it. The module's free may fault, if the module has damaged its heap: LG_E_FAULT. */
+lg_status lg_memory_free(lg_domain *domain, void *at);
+
+/* Copies out of the domain, into it. LG_E_INACCESSIBLE; part of it may have been copied then. */
+lg_status lg_memory_read(lg_domain *domain, void *to, const void *from, size_t size);
+lg_status lg_memory_write(lg_domain *domain, void *to, const void *from, size_t size);
+
+/* Copies a string of less than `size` bytes, with its zero; its length goes to `length`, which may be NULL.
+ * LG_E_UNTERMINATED if it is longer, LG_E_INACCESSIBLE if it runs out of the domain's memory. */
+lg_status lg_memory_read_string(lg_domain *domain, char *to, size_t size, const void *from, size_t *length);
+
+/* Whether all of the range is memory of the domain, grants included, with these rights, going by the whole address: for pointers that
+ * the host wants to follow itself. That is safe as long as nothing runs in the domain that could unmap it, and what is read there may
+ * change at any time while something does. Some ten nanoseconds for each page. LG_E_INACCESSIBLE. */
+lg_status lg_memory_check(lg_domain *domain, const void *at, size_t size, lg_rights rights);
+
+/* ---- Shared memory --------------------------------------------------------------------------------------------------- */
+
+/* Memory that the host shares with domains (docs/grants.md): whole pages, at the same window offset in all of them, so that a pointer
+ * that one domain stores there is good in the others. Queues in it: lockgate_ring.h, for both sides. */
+
+/* `length` bytes of zeros, rounded up to pages. All regions of a process share 1 GiB. LG_E_EMPTY, LG_E_NO_ROOM. Microseconds. */
+lg_region *lg_region_new(uint64_t length);
+
+/* Part of a memory file or an ordinary one; `most` are the rights that can be granted. The descriptor is duplicated. Seal the file against cuts:
+ * accesses behind a new end are faults in domains, LG_E_LOST here, and SIGBUS at lg_region_address(). LG_E_FILE, LG_E_UNALIGNED. */
+lg_region *lg_region_from_file(int descriptor, uint64_t from, uint64_t length, lg_rights most);
+
+/* Whole pages of one *shared* mapping of the host (mmap with MAP_SHARED). Private memory - heap, stacks, static data - has no second address:
+ * LG_E_PRIVATE. Nobody may unmap it before this returns; afterwards everybody may. */
+lg_region *lg_region_from_host(void *at, uint64_t length, lg_rights most);
+
+/* Frees the handle. Grants keep the region; lg_region_address() goes with the last of them. */
+lg_status lg_region_free(lg_region *region);
+
+uint64_t lg_region_length(lg_region *region);
+uint64_t lg_region_offset(lg_region *region); /* in every window that has it */
+lg_rights lg_region_rights(lg_region *region); /* the most that can be granted; 0 if there is no such region */
+void *lg_region_address(lg_region *region);   /* where the host has it. Domains may change it at any time: copy, then check */
+
+/* Copies out of a region, from byte `at` on, and into it. Each byte once; nobody crashes. LG_E_RANGE, LG_E_LOST, LG_E_UPGRADE. */
+lg_status lg_region_read(lg_region *region, void *to, uint64_t at, size_t size);
+lg_status lg_region_write(lg_region *region, uint64_t at, const void *from, size_t size);
+
+/* Shares the region with the domain. LG_E_OVERLAP, LG_E_TOO_MANY, LG_E_UPGRADE. Microseconds. */
+lg_grant *lg_grant_new(lg_domain *domain, lg_region *region, lg_rights rights);
+
+/* Gives another domain the same rights or fewer. What is taken from the first is taken from the second, too. */
+lg_grant *lg_grant_pass_on(lg_grant *grant, lg_domain *to, lg_rights rights);
+
+/* Takes the right to write away, here and from all who have it from here, before this returns. */
+lg_status lg_grant_downgrade(lg_grant *grant, lg_rights to);
+
+/* What it allows now; 0, with LG_E_GRANT_REVOKED, nothing any more. */
+lg_rights lg_grant_rights(lg_grant *grant);
+
+/* The module's pointer to byte `at` of the region: pass it to functions. NULL: LG_E_RANGE, LG_E_GRANT_REVOKED. */
+void *lg_grant_pointer(lg_grant *grant, uint64_t at);
+
+/* Revokes it, with all that was passed on from it, before this returns, and frees the handle. */
+lg_status lg_grant_free(lg_grant *grant);
+
+/* ---- Calls between domains ------------------------------------------------------------------------------------------- */
+
+/* What a domain gets when its call of another fails: `value` in every register of a result; or its own call ends, too, with LG_E_CALLEE. Where
+ * one is asked for, NULL stands for a value with all bits set: -1, no number, a bad pointer. */
+typedef struct lg_on_failure {
+    int propagate;
+    uint64_t value;
+} lg_on_failure;
+
+/* Answers the import of this domain's module with the server's export `name`: calls go there directly from now on, on the caller's thread.
+ * The server stays as long as this domain. LG_E_IMPORT, LG_E_NO_SIGNATURE, LG_E_SIGNATURE, LG_E_MISSING. */
+lg_status lg_domain_link(lg_domain *domain, const char *import, lg_domain *server, const char *name, lg_policy policy,
+                         const lg_on_failure *failure);
+
+/* Makes the server's function callable by this domain through a pointer, as lg_callback_new() does with the host's. */
+lg_callback *lg_callback_to(lg_domain *domain, lg_domain *server, const char *prototype, lg_policy policy,
+                            const lg_on_failure *failure);
+
+/* ---- Registry -------------------------------------------------------------------------------------------------------- */
+
+/* Entry points by name (docs/registry.md), for clients and servers that know nothing of each other. Where a registry is asked for, NULL is the
+ * process's own; where a principal is, NULL is the process: its user and groups. */
+lg_registry *lg_registry_new(void);
+lg_status lg_registry_free(lg_registry *registry);
+
+/* A capability: whoever holds it may bind what was exported for it. 128 random bits. */
+typedef struct lg_token {
+    unsigned char bits[16];
+} lg_token;
+lg_status lg_token_new(lg_token *token);
+
+/* On whose behalf something is bound. The host says so; a module cannot. */
+lg_principal *lg_principal_nobody(void);
+lg_principal *lg_principal_process(void);
+lg_principal *lg_principal_user(uint32_t user);
+lg_principal *lg_principal_domain(const char *name);
+lg_status lg_principal_in_group(lg_principal *principal, uint32_t group); /* in that group, too */
+lg_status lg_principal_with(lg_principal *principal, const lg_token *token);
+lg_status lg_principal_free(lg_principal *principal);
+
+/* An entry point to be exported under a name, with a version. Nobody may bind it until one of _allow_ says so. */
+lg_export *lg_export_new(const char *name, uint16_t major, uint16_t minor);
+lg_status lg_export_of(lg_export *of, const char *prototype); /* which function of the domain; the one of the same name if not said */
+lg_status lg_export_policy(lg_export *of, lg_policy policy);  /* what the server asks for in every call */
+lg_status lg_export_allow_everyone(lg_export *of);
+lg_status lg_export_allow_user(lg_export *of, uint32_t user);
+lg_status lg_export_allow_group(lg_export *of, uint32_t group);
+lg_status lg_export_allow_domain(lg_export *of, const char *name);
+lg_status lg_export_allow_token(lg_export *of, const lg_token *token);
+lg_status lg_export_free(lg_export *of);
+
+/* Exports a function of the domain, which lives until its last name is taken back. LG_E_TAKEN, LG_E_DOMAIN_TAKEN, LG_E_FULL, LG_E_MISSING,
+ * LG_E_NO_SIGNATURE. The export may be freed or used again. */
+lg_status lg_registry_export(lg_registry *registry, lg_domain *domain, lg_export *what);
+
+/* Exports a function of the host to domains. As for lg_options_gate(); the name in the prototype does not matter. */
+lg_status lg_registry_export_host(lg_registry *registry, const char *prototype, lg_code function, void *user, lg_export *what);
+
+/* Takes every version of a name back: nobody binds it any more; functions stay. LG_E_UNKNOWN. */
+lg_status lg_registry_unexport(lg_registry *registry, const char *name);
+
+/* The same, and calls through existing functions return LG_E_REVOKED from now on. Those in progress finish, or end at once if `stop` is not 0. */
+lg_status lg_registry_revoke(lg_registry *registry, const char *name, int stop);
+
+/* Ends the domain of that name: its exports are revoked, calls in it end. LG_E_UNKNOWN_DOMAIN. */
+lg_status lg_registry_remove(lg_registry *registry, const char *name);
+
+/* What is asked for: this major version with at least this minor one, or the newest that has the client's signature. */
+lg_request *lg_request_new(const char *name, uint16_t major, uint16_t minor);
+lg_request *lg_request_newest(const char *name);
+lg_status lg_request_wait(lg_request *request, uint64_t milliseconds); /* for the name to be exported */
+lg_status lg_request_policy(lg_request *request, lg_policy policy);
+lg_status lg_request_heal(lg_request *request, int heal); /* after a restart, calls go to the new instance */
+lg_status lg_request_on_failure(lg_request *request, const lg_on_failure *failure);
+lg_status lg_request_free(lg_request *request);
+
+/* Binds a function of a domain for the host, with the exporter's signature, or only if it has the client's. LG_E_UNKNOWN, LG_E_LATE,
+ * LG_E_FORBIDDEN, LG_E_VERSION, LG_E_SIGNATURE, LG_E_HOST_FUNCTION, LG_E_FULL. */
+lg_function *lg_registry_bind(lg_registry *registry, lg_principal *principal, lg_request *request);
+lg_function *lg_registry_bind_as(lg_registry *registry, lg_principal *principal, lg_request *request, const char *prototype);
+
+/* Answers an import of the domain's module with what is asked for. */
+lg_status lg_registry_link(lg_registry *registry, lg_domain *domain, const char *import, lg_principal *principal, lg_request *request);
+
+/* Ends the domain of that name and puts a new one, of the same module with the same options, in its place: its handle is returned. Its names stay
+ * exported. Functions go on, or return LG_E_RESTARTED, as their requests said. LG_E_UNKNOWN_DOMAIN, LG_E_TOO_OFTEN, LG_E_RESTARTING. */
+lg_domain *lg_registry_restart(lg_registry *registry, const char *name);
+
+/* At most so many restarts in any time of this length; three a minute if not said. */
+lg_status lg_registry_limit_restarts(lg_registry *registry, const char *name, size_t most, uint64_t within_ms);
+
+/* Names that are exported now, in order, with their versions, which may be NULL. */
+lg_names *lg_registry_names(lg_registry *registry);
+size_t lg_names_count(lg_names *names);
+const char *lg_names_get(lg_names *names, size_t index, uint16_t *major, uint16_t *minor);
+lg_status lg_names_free(lg_names *names);
+
+/* ---- What processes export ------------------------------------------------------------------------------------------- */
+
+typedef struct lg_observed_binding {
+    const char *client;
+    const char *policy;
+    int is_counted;
+    int is_timed;
+    uint64_t calls;   /* if they are counted */
+    uint64_t mean_ns; /* if they are timed */
+} lg_observed_binding;
+
+typedef struct lg_observed_export {
+    const char *name;
+    const char *version;
+    const char *server;    /* the domain, or "host" */
+    const char *signature;
+    const char *policy;
+    const char *allowed;
+    const lg_observed_binding *bindings;
+    size_t binding_count;
+} lg_observed_export;
+
+/* What a process exports, and who has bound it, as it is now: what lockgate-ps(1) prints. It takes the right to trace the process. LG_E_NO_PROCESS,
+ * LG_E_PERMISSION, LG_E_NO_EXPORTS, LG_E_LAYOUT. */
+lg_observed *lg_observe(uint32_t pid);
+size_t lg_observed_count(lg_observed *observed);
+const lg_observed_export *lg_observed_get(lg_observed *observed, size_t index);
+lg_status lg_observed_free(lg_observed *observed);
+
+/* ---- Asynchronous calls ---------------------------------------------------------------------------------------------- */
+
+/* Threads that make calls for others (docs/limits.md), and for each domain a queue of at most `capacity` calls that have not begun. */
+lg_workers *lg_workers_new(size_t threads, size_t capacity);
+
+/* Calls that have not ended. */
+size_t lg_workers_pending(lg_workers *workers);
+
+/* Waits until every call has ended, and frees the handle. Not from a worker. */
+lg_status lg_workers_finish(lg_workers *workers);
+
+/* Cancels what has not ended, waits for the threads, and frees the handle. Not from a worker. */
+lg_status lg_workers_free(lg_workers *workers);
+
+/* Has a worker call the function, to be ended after so many milliseconds from now; 0: no deadline. Arguments are copied, what pointers lead to is
+ * not. LG_E_QUEUE_FULL, LG_E_ARGUMENT. A microsecond. */
+lg_async *lg_call_async(lg_function *function, lg_workers *workers, uint64_t deadline_ms, const lg_value *arguments, size_t count);
+
+/* Has a worker run `work(user)`, which counts as a call of the domain: for calls of several functions that belong together. What it returns is the
+ * result, as LG_SIGNED. When it is cancelled, calls that it makes end with LG_FAULT_STOPPED; it has to see to the rest. */
+typedef int (*lg_work)(void *user);
+lg_async *lg_spawn(lg_domain *domain, lg_workers *workers, uint64_t deadline_ms, lg_work work, void *user);
+
+/* Waits for the end, at most so many milliseconds, without end if the number is negative; fills in the result as lg_call() does. LG_E_PENDING if the
+ * call goes on; LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. A result is taken once: LG_E_ARGUMENT afterwards. */
+lg_status lg_async_wait(lg_async *call, int64_t milliseconds, lg_value *result);
+
+/* Not 0 if the call has ended. */
+int lg_async_has_ended(lg_async *call);
+
+/* Takes the call back: one that has not begun does not begin, one in progress is stopped as by a time limit, and no other with it. */
+lg_status lg_async_cancel(lg_async *call);
+
+/* Calls `notify(user)` once when the call has ended, from a worker, or from here if it has ended already. Only the last such request counts.
+ * It must not wait for anything; a write to an eventfd is what most event loops want. */
+typedef void (*lg_notify)(void *user);
+lg_status lg_async_notify(lg_async *call, lg_notify notify, void *user);
+
+/* Frees the handle. The call goes on, and nobody gets its result. */
+lg_status lg_async_free(lg_async *call);
+
+/* ---- Pools ----------------------------------------------------------------------------------------------------------- */
+
+/* Domains of one module with the same options, at most `capacity` of them kept ready, pristine. */
+lg_pool *lg_pool_new(lg_module *module, lg_options *options, size_t capacity);
+
+/* A pristine domain: one that is ready (a microsecond), or a new one. lg_domain_free() gives it back, reset, if all of its functions were freed
+ * before; else it is given up. */
+lg_domain *lg_pool_take(lg_pool *pool);
+
+/* How many are ready. */
+size_t lg_pool_ready(lg_pool *pool);
+
+/* Frees the handle. Domains that were taken live on. */
+lg_status lg_pool_free(lg_pool *pool);
+
+/* ---- Programs -------------------------------------------------------------------------------------------------------- */
+
+/* Runs a whole program, whose module has a main, to its end on this thread; its exit status goes to `status`. LG_E_ARGUMENT if it is none, errors of
+ * lg_domain_new(), LG_E_FAULT. */
+lg_status lg_run(lg_module *module, lg_options *options, int *status);
+
+/* ---- Safe dlopen -------------------------------------------------------------------------------------------------- */
+
+/* dlopen's manners for modules (docs/dlopen.md). A program that uses dlopen changes four names, and its plugins are built with `lockgate cc
+ * -shared`: each gets a domain of its own; a plugin that crashes, loops or writes where it should not ends the call and nothing else.
+ *
+ *     void *plugin = lg_dlopen("./plugin.so", RTLD_NOW);
+ *     int (*run)(int) = plugin ? (int (*)(int))lg_dlsym(plugin, "run") : NULL;
+ *     if (!run)
+ *         return fprintf(stderr, "%s\n", lg_dlerror()), 1;
+ *     errno = 0;
+ *     if (run(7) == -1 && errno == EFAULT)
+ *         fprintf(stderr, "%s\n", lg_last_message());
+ *
+ * What a call that fails returns. -1 (all bits set, so not a number for floating-point results), NULL for pointers, 0 for bool, zeros for
+ * structures in memory; or what lg_dlfailure() or the options say. errno is set: EFAULT, ETIMEDOUT (a time limit), ECANCELED (killed, closed
+ * meanwhile), ESTALE (closed before), ENOMEM, ENOSYS (an import that nothing answers), EAGAIN, EBUSY, EDEADLK. The thread's last error says
+ * more: lg_last_status(), lg_last_message(), lg_last_fault(). A handler is told before the caller gets its value: lg_on_fault(). (lg_failed()
+ * and lg_take_call_error() are not for these pointers: they have been asked already.) A call that returns leaves errno alone as far as its
+ * module is concerned, whose errno is its own.
+ *
+ * Pointers of the host's are nothing that a plugin can follow. What it is to read or write lies on its own heap (lg_malloc()) or in memory that is
+ * exposed to it (lg_expose()). Pointers that it returns can be followed by the host, but are *its word*: they may lead anywhere, and what they lead
+ * to may change at any moment. Check them (lg_memory_check(), lg_owner()), copy once, then look at the copy.
+ *
+ * Function pointers of the plugin's, in a table for example, are not callable as they are: lg_dlfunc().
+ *
+ * Functions without a signature. A module that was compiled with -g, or linked with prototypes, says the types of its functions. For others a
+ * *generic* proxy passes all six integer and eight vector argument registers and `stack_bytes` of the caller's stack, and returns rax, rdx, xmm0
+ * and xmm1. It cannot know which registers are arguments: whatever the caller has left in argument registers, the plugin can see, under any
+ * policy; and of the stack, whatever lies there. A structure of more than 16 bytes cannot be returned so, nor one of 32 bytes be passed in a
+ * vector register. lg_dlsym_typed() makes it exact.
+ *
+ * Thread-safe, all of them. Constructors and destructors run on the thread that opens or closes, inside the domain; one thread at a time opens and
+ * closes. Cost: an open of a module that was verified before some 20 microseconds, the first of a megabyte some milliseconds; lg_dlsym() a
+ * microsecond for a new symbol, then some hundred nanoseconds; calls as in lg_function_pointer(). */
+
+/* Opens a module: `file` is a path if it has a slash; else it is looked for in the folders of lg_dlpath() or $LG_LIBRARY_PATH, then in
+ * /usr/local/lib/lockgate and /usr/lib/lockgate. Flags are those of <dlfcn.h>: RTLD_NOW (imports are answered at once, or it is not opened) or
+ * RTLD_LAZY (each at its first call); RTLD_GLOBAL (imports of others find its functions), RTLD_NOLOAD, RTLD_NODELETE. A file that is open already is the
+ * same handle, once more. NULL stands for everything that is open with RTLD_GLOBAL. Returns NULL on failure: lg_dlerror(). */
+void *lg_dlopen(const char *file, int flags);
+
+/* How lg_dlopen_with() opens. Zeros are sensible: LG_MUTUAL_TRUST, no stack bytes, ten seconds of patience. */
+typedef struct lg_dl_options {
+    lg_options *domain;   /* limits and grants of its domain, or NULL */
+    lg_policy policy;     /* what the host asks for in calls; LG_DEFAULT is what lg_dlopen() does */
+    uint32_t stack_bytes; /* of the caller's stack, for functions without a signature; at most 4096 */
+    uint32_t patience_ms; /* for constructors and destructors, if the domain has no shorter time limit; 0: 10000 */
+    int has_failure;
+    uint64_t failure;     /* what failing calls return, if has_failure is not 0 */
+} lg_dl_options;
+
+/* The same with options, which count if the file was not open. */
+void *lg_dlopen_with(const char *file, int flags, const lg_dl_options *options, size_t size);
+
+/* The address of a symbol: a function, to be cast to its type, or data. The handle may be NULL (RTLD_DEFAULT): the first library open with
+ * RTLD_GLOBAL that has the symbol. A function pointer stays callable for as long as the process lives: when the library was closed, a call is an
+ * error (ESTALE), or leads to the same function of the same module, if that was opened and the symbol looked up again. */
+void *lg_dlsym(void *handle, const char *symbol);
+
+/* A function by its prototype ("double cbrt(double)"), which must agree with the module's note, if it has one. */
+lg_code lg_dlsym_typed(void *handle, const char *prototype);
+
+/* Data, and its size in bytes. Valid until the library is closed; what it holds is the library's word. */
+void *lg_dlsym_data(void *handle, const char *symbol, size_t *size);
+
+/* A function pointer that the library gave, made callable; with its prototype, or NULL. Whatever the library gives, only beginnings of its own
+ * functions can be called: else NULL. */
+lg_code lg_dlfunc(void *handle, const void *address, const char *prototype);
+
+/* Closes it once; the last time, when no open library calls it, for good: destructors run, calls in progress on other threads end with an error. 0, or
+ * -1 if it is no handle (any more). What goes wrong in a destructor is told by the handler and the last error, and changes nothing. At the end of
+ * the process destructors do not run: close what needs them. */
+int lg_dlclose(void *handle);
+
+/* What went wrong in the thread's last lg_ call of this section, once: NULL if nothing has since the last time. Good until the next such call. */
+const char *lg_dlerror(void);
+
+/* Folders to search, colons between, in place of $LG_LIBRARY_PATH (which is ignored in set-user-ID programs). */
+int lg_dlpath(const char *folders);
+
+/* What calls of a function that was looked up return when they fail; of all, and those looked up later, if `symbol` is NULL. */
+int lg_dlfailure(void *handle, const char *symbol, uint64_t value);
+
+/* Called after each call that failed, on the caller's thread, when the thread's last error is set. NULL: nobody. The strings are good until it
+ * returns; it must not longjmp. */
+typedef void (*lg_dl_handler)(const char *library, const char *symbol, void *user);
+void lg_on_fault(lg_dl_handler handler, void *user);
+
+/* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the library's own free(). NULL if it has none left. Some
+ * microseconds. */
+void *lg_malloc(void *handle, size_t size);
+int lg_free(void *handle, void *at);
+
+/* Exposes memory of the host's to the library: whole pages of one mapping made with MAP_SHARED. Returns where the library finds it. */
+void *lg_expose(void *handle, void *at, size_t length, int rights);
+
+/* Takes it back: no access of the library succeeds any more when this has returned. */
+int lg_hide(void *handle, void *at);
+
+/* Offers a *service*: a function of the host that libraries call by name, having declared it (`lockgate cc --gate`). To one library, or, if the handle
+ * is NULL, to all, also those that are open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
+ * arguments as the library's note says. In it lg_user_data() is `user`, and lg_caller() the library. Arguments are the library's word. */
+int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
+int lg_ungate(const char *name);
+
+/* The library that has called the service in which the thread is, or NULL. */
+void *lg_caller(void);
+
+/* The open library whose memory an address is, or NULL. */
+void *lg_owner(const void *at);
+
+/* ---- Implementation of what is inline ------------------------------------------------------------------------------- */
+
+/* Of the thread: not 0 if its last call through a function pointer did not return. For lg_failed(). */
+__extension__ extern __thread uint64_t lg_call_failed __attribute__((tls_model("initial-exec")));
+
+static inline int lg_failed(void) {
+    return __builtin_expect(lg_call_failed != 0, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,102 @@
+/* Annotations for `lockgate stubs` (docs/stubs.md). Ordinary compilers see nothing of them.
+ *
+ * They stand behind a parameter's name, or behind a function's parameter list:
+ *
+ *     int gzread(gzFile file, void *buf LG_OUT LG_SIZE(len), unsigned len) LG_ERROR(-1);
+ *
+ * in the API's own header, or in declarations of a separate file that includes the unchanged header.
+ */
+#ifndef LOCKGATE_ANNOTATIONS_H
+#define LOCKGATE_ANNOTATIONS_H
+
+#ifdef LOCKGATE_STUBS
+#define LG_NOTE(...) __attribute__((annotate("lockgate:" #__VA_ARGS__)))
+#define LG_NOTE_(text) __attribute__((annotate("lockgate:" text)))
+#define LG_JOIN__(a, b) a##b
+#define LG_JOIN_(a, b) LG_JOIN__(a, b)
+#define LG_ABOUT_(text, ...) extern char LG_JOIN_(lockgate_about_, __COUNTER__) LG_NOTE_(text) __VA_ARGS__
+#else
+#define LG_NOTE_(text)
+#define LG_ABOUT_(text, ...) struct lockgate_nothing
+#endif
+
+/* ---- what a pointer leads to --------------------------------------------------------------------------------- */
+
+/* The library reads it, writes it, or both. */
+#define LG_IN LG_NOTE_("in")
+#define LG_OUT LG_NOTE_("out")
+#define LG_INOUT LG_NOTE_("inout")
+/* Elements (bytes, behind a void pointer): an expression of C over the other parameters, or fields of the same
+ * structure. Evaluated exactly: an overflow or a negative number is an error of the call. */
+#define LG_SIZE(n) LG_NOTE_("size:" #n)
+/* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. */
+#define LG_WRITTEN(n) LG_NOTE_("written:" #n)
+/* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
+#define LG_CURSOR LG_NOTE_("cursor")
+/* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string without saying so. */
+#define LG_STRING LG_NOTE_("string")
+#define LG_STRINGS LG_NOTE_("strings")
+/* May be a null pointer. */
+#define LG_NULLABLE LG_NOTE_("nullable")
+/* Must be a null pointer: anything else is an error of the call. */
+#define LG_NULL LG_NOTE_("null")
+/* The library's own setting is used, whatever the program gives: allocators, above all. */
+#define LG_IGNORE LG_NOTE_("ignore")
+
+/* ---- what belongs to the library ------------------------------------------------------------------------------- */
+
+/* A handle: the program passes it on and never looks inside. Pointers to incomplete structures are handles without
+ * saying so. */
+#define LG_OPAQUE LG_NOTE_("opaque")
+/* The function ends the life of this handle or structure. */
+#define LG_RELEASE LG_NOTE_("release")
+/* A structure of the program's that the library remembers by its address from call to call. */
+#define LG_KEPT LG_NOTE_("kept")
+/* A place in memory of the library's that it has given out before. */
+#define LG_INSIDE LG_NOTE_("inside")
+/* Memory of the library's that the program fills; its contents go in with the next call. Results only, with LG_SIZE. */
+#define LG_LENT LG_NOTE_("lent")
+/* A place inside the object that parameter `p` points to. */
+#define LG_WITHIN(p) LG_NOTE_("within:" #p)
+
+/* ---- functions of the program ------------------------------------------------------------------------------------ */
+
+/* A function that the library calls. Pointers to functions are, without saying so. */
+#define LG_CALLBACK LG_NOTE_("callback")
+/* The program's own pointer, which the library hands back and never follows. */
+#define LG_DATA LG_NOTE_("data")
+/* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). */
+#define LG_SHOWN(h) LG_NOTE_("shown:" #h)
+/* A function that is called with the object of parameter `p` when the library needs it no more. The library is given
+ * `copy` instead, by which it copies the object at once. */
+#define LG_DISPOSE(p, copy) LG_NOTE_("dispose:" #p "," #copy)
+
+/* ---- functions ----------------------------------------------------------------------------------------------------- */
+
+/* What the function returns when the library failed: crashed, ran out of time, answered with nonsense. */
+#define LG_ERROR(value) LG_NOTE_("error:" #value)
+/* What is wrong is told by errno. */
+#define LG_ERRNO LG_NOTE_("errno")
+/* The result is at most this. */
+#define LG_AT_MOST(n) LG_NOTE_("at_most:" #n)
+/* Like printf: the text is made before the library is called. */
+#define LG_PRINTF LG_NOTE_("printf")
+/* Isolation asked for: LG_POLICY(INTEGRITY), see docs/policies.md. */
+#define LG_POLICY(policy) LG_NOTE_("policy:" #policy)
+/* No stub is made: the reason is in the text. */
+#define LG_OMIT(why) LG_NOTE_("omit:" why)
+
+/* ---- whole files: types and domain --------------------------------------------------------------------------------- */
+
+/* Annotates field `f` of a structure, given by the name of its type. */
+#define LG_FIELD(type, f, ...) LG_ABOUT_("field:" #type "." #f, __VA_ARGS__)
+/* Annotates every parameter, result and field of this type name. */
+#define LG_TYPE(type, ...) LG_ABOUT_("type:" #type, __VA_ARGS__)
+/* LG_ERROR for all functions with results of this type that have none of their own. */
+#define LG_ERRORS(type, value) LG_ABOUT_("errors:" #type, LG_ERROR(value))
+/* Where the library lives: the domain's name, and what it may reach (docs/stubs.md). On a function (docs/split.md):
+ * the domain that it runs in. */
+#define LG_DOMAIN(name) LG_NOTE_("domain:" name)
+#define LG_LIBRARY(name, ...) LG_ABOUT_("library:" name, LG_NOTE_("options:" #__VA_ARGS__))
+
+#endif

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Links liblockgate from the archive that cargo has built, and installs it with headers, pkg-config file and CMake package:
+#
+#   scripts/install-library.sh FROM [PREFIX]     (FROM: target/release; DESTDIR is honoured; PREFIX is /usr/local)
+#
+# The shared library is linked here and not by cargo, because rustc hands the linker a version script of its own that leaves no room for
+# versions of symbols. In the static one every symbol but lg_* is made local, so that it meets no other Rust library in a program.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+from=${1:?usage: scripts/install-library.sh FROM [PREFIX]}
+prefix=${2:-/usr/local}
+into=${DESTDIR:-}$prefix
+archive=$from/liblockgate_c.a
+[ -e "$archive" ] || {
+    echo "install-library: no $archive: build it with 'cargo build --release -p lockgate-c'" >&2
+    exit 1
+}
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$root/Cargo.toml" | head -n 1)
+major=${version%%.*}
+
+# One at a time; and once is enough for all tests that want the same.
+mkdir -p "$into"
+exec 9<"$into"
+flock 9
+done="$into/lib/pkgconfig/lockgate.pc"
+if [ -e "$done" ] && [ -z "$(find "$archive" "$0" "$root/include" "$root/share/c" -newer "$done" | head -n 1)" ]; then
+    exit 0
+fi
+rm -f "$done"
+
+mkdir -p "$into/lib/pkgconfig" "$into/lib/cmake/lockgate" "$into/include"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# One object with all that the header's functions need; the names are those of the objects that define them.
+nm --defined-only --extern-only "$archive" 2>/dev/null | sed -n 's/^[0-9a-f]* [A-Z] \(lg_[a-z0-9_]*\)$/-u \1/p' | sort -u >"$work/roots"
+ld -r --force-group-allocation "@$work/roots" -o "$work/all.o" "$archive"
+# (The standard library's objects carry bitcode, which plugins of binutils choke on when it is joined.)
+objcopy --wildcard --keep-global-symbol='lg_*' -R .llvmbc -R .llvmcmd "$work/all.o" "$work/lockgate.o"
+
+rm -f "$into/lib/liblockgate.a"
+ar rcs "$into/lib/liblockgate.a" "$work/lockgate.o"
+cc -shared -o "$into/lib/liblockgate.so.$version" "$work/lockgate.o" -Wl,--gc-sections -Wl,-soname,"liblockgate.so.$major" \
+    -Wl,--version-script="$root/share/c/lockgate.map" -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -lm -lpthread -ldl
+ln -sf "liblockgate.so.$version" "$into/lib/liblockgate.so.$major"
+ln -sf "liblockgate.so.$major" "$into/lib/liblockgate.so"
+
+fill() {
+    sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" "$root/share/c/$1.in" >"$into/lib/$2"
+}
+fill cmake/lockgate-config-version.cmake cmake/lockgate/lockgate-config-version.cmake
+cp "$root/share/c/cmake/lockgate-config.cmake" "$into/lib/cmake/lockgate/"
+cp -R "$root/include/." "$into/include/"
+fill lockgate.pc pkgconfig/lockgate.pc
