@@ -844,6 +844,15 @@ void lg_on_fault(lg_dl_handler handler, void *user);
 void *lg_malloc(void *handle, size_t size);
 int lg_free(void *handle, void *at);
 
+/* Copies `size` bytes from or to the library's memory, once. -1 if they are not all its own, or not accessible: the way to follow a pointer that the
+ * library gave. */
+int lg_peek(void *handle, void *to, const void *from, size_t size);
+int lg_poke(void *handle, void *to, const void *from, size_t size);
+
+/* Makes a function of the host callable by the library through a pointer, which stays as long as the library: what is handed over in place of the
+ * function's own address. As lg_gate(), with a prototype. */
+void *lg_dlcallback(void *handle, const char *prototype, lg_code function, void *user);
+
 /* Exposes memory of the host's to the library: whole pages of one mapping made with MAP_SHARED. Returns where the library finds it. */
 void *lg_expose(void *handle, void *at, size_t length, int rights);
 

@@ -6,6 +6,7 @@
 
 pub mod calls;
 pub mod create;
+pub mod dlopen;
 pub mod ipc;
 pub mod overhead;
 pub mod rewrite;
@@ -14,6 +15,7 @@ pub mod verify;
 
 mod child_sys;
 mod code_size;
+mod dlopen_sys;
 mod gs_sys;
 mod interleave;
 mod machine;

@@ -3,7 +3,7 @@ use crate::callback_sys::Code;
 use crate::dl_sys::{handle, library};
 use crate::dl_text::dl_value;
 use crate::error::Failure;
-use crate::text_sys::text;
+use crate::text_sys::{slice, slice_mut, text};
 use lockgate::Rights;
 use lockgate::dl::{self, Library, Service};
 use std::ffi::{c_char, c_int, c_void};
@@ -24,6 +24,74 @@ pub extern "C" fn lg_free(handle: *mut c_void, at: *mut c_void) -> c_int {
         }
         Ok(0)
     })
+}
+
+/// Copies out of a library's memory.
+///
+/// # Safety
+/// `to` leads to `size` bytes of the program's, which nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_peek(
+    handle: *mut c_void,
+    to: *mut c_void,
+    from: *const c_void,
+    size: usize,
+) -> c_int {
+    dl_value(-1, || {
+        // SAFETY: the caller's promise.
+        library(handle).read(from as u64, unsafe { slice_mut(to.cast(), size, "to")? })?;
+        Ok(0)
+    })
+}
+
+/// Copies into a library's memory.
+///
+/// # Safety
+/// `from` leads to `size` bytes of the program's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_poke(
+    handle: *mut c_void,
+    to: *mut c_void,
+    from: *const c_void,
+    size: usize,
+) -> c_int {
+    dl_value(-1, || {
+        // SAFETY: the caller's promise.
+        library(handle).write(to as u64, unsafe { slice(from.cast(), size, "from")? })?;
+        Ok(0)
+    })
+}
+
+/// Makes a service callable through a pointer.
+///
+/// # Safety
+/// As [`lg_gate`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_dlcallback(
+    handle: *mut c_void,
+    prototype: *const c_char,
+    function: Option<Code>,
+    user: *mut c_void,
+) -> *mut c_void {
+    dl_value(ptr::null_mut(), || {
+        // SAFETY: the caller's promises.
+        let service = unsafe { service(prototype, function, user)? };
+        Ok(library(handle).callback(&service)? as *mut c_void)
+    })
+}
+
+/// # Safety
+/// As [`lg_gate`].
+unsafe fn service(
+    prototype: *const c_char,
+    function: Option<Code>,
+    user: *mut c_void,
+) -> Result<Service, Failure> {
+    // SAFETY: the caller's string.
+    let prototype = unsafe { text(prototype, "prototype")? };
+    let function = function.ok_or_else(|| Failure::argument("function is NULL"))?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Service::new(prototype, function as *const (), user as usize)? })
 }
 
 /// Exposes shared pages of the program's to a library.
@@ -69,11 +137,8 @@ pub unsafe extern "C" fn lg_gate(
     user: *mut c_void,
 ) -> c_int {
     dl_value(-1, || {
-        // SAFETY: the caller's string.
-        let prototype = unsafe { text(prototype, "prototype")? };
-        let function = function.ok_or_else(|| Failure::argument("function is NULL"))?;
-        // SAFETY: the caller's promise.
-        let service = unsafe { Service::new(prototype, function as *const (), user as usize)? };
+        // SAFETY: the caller's promises.
+        let service = unsafe { service(prototype, function, user)? };
         match handle.is_null() {
             true => dl::provide(service),
             false => library(handle).provide(service)?,

@@ -113,8 +113,10 @@ unsafe fn read_options(at: *const DlOptions, size: usize) -> Result<Options, Fai
     }
     // SAFETY: the caller's promise.
     let given = unsafe { at.read() };
-    let mut options =
-        options.domain(given.domain.options()?).policy(policy(given.policy, Policy::default())?).stack_bytes(given.stack_bytes);
+    let mut options = options
+        .domain(given.domain.options()?)
+        .policy(policy(given.policy, Policy::default())?)
+        .stack_bytes(given.stack_bytes);
     if given.patience_ms != 0 {
         options = options.patience(Duration::from_millis(given.patience_ms.into()));
     }

@@ -359,6 +359,7 @@ impl From<DlError> for Failure {
             DlError::Bind(error) => error.into(),
             DlError::Alloc(error) => error.into(),
             DlError::Grant(error) => error.into(),
+            DlError::Memory(error) => error.into(),
             error => Failure::new(status, error.to_string()),
         }
     }

@@ -1,5 +1,5 @@
 //! What dlerror says.
-use crate::error::{AllocError, BindError, CreateError};
+use crate::error::{AllocError, BindError, CreateError, MemoryError};
 use crate::grant::GrantError;
 use crate::module::LoadError;
 use std::path::PathBuf;
@@ -100,6 +100,9 @@ pub enum DlError {
     /// The library's heap.
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    /// Memory that is not the library's, or not with that right.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
     /// Memory could not be exposed.
     #[error(transparent)]
     Grant(#[from] GrantError),

@@ -181,6 +181,36 @@ impl Library {
         Ok(self.loaded()?.domain.free(Pointer::<u8>::from_address(address))?)
     }
 
+    /// Copies bytes of the library's memory, once.
+    ///
+    /// # Errors
+    /// [`DlError::Memory`] if they are not all its own and readable, [`DlError::Handle`].
+    pub fn read(self, at: u64, to: &mut [u8]) -> Result<(), DlError> {
+        let loaded = self.loaded()?;
+        loaded.owns(at, to.len(), "readable")?;
+        let bytes = loaded.domain.read_slice(Pointer::<u8>::from_address(at), to.len())?;
+        to.copy_from_slice(&bytes.trust("handed on as it is: the caller's to check"));
+        Ok(())
+    }
+
+    /// Copies bytes to the library's memory.
+    ///
+    /// # Errors
+    /// [`DlError::Memory`] if it is not all its own and writable, [`DlError::Handle`].
+    pub fn write(self, at: u64, from: &[u8]) -> Result<(), DlError> {
+        let loaded = self.loaded()?;
+        loaded.owns(at, from.len(), "writable")?;
+        Ok(loaded.domain.write_slice(Pointer::<u8>::from_address(at), from)?)
+    }
+
+    /// Makes a service callable by the library through a function pointer, which stays as long as the library. Returns that.
+    ///
+    /// # Errors
+    /// [`DlError::Service`]: it has no signature, or the library has no pointers left; [`DlError::Handle`].
+    pub fn callback(self, service: &Service) -> Result<u64, DlError> {
+        self.loaded()?.callback(service)
+    }
+
     /// Exposes host memory, whole pages of one shared mapping ([`Region::from_host`]), to the library. Returns where the library
     /// finds it.
     ///

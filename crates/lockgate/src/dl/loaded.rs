@@ -3,12 +3,14 @@ use super::fronts::{self, Meaning, Pointer};
 use super::imports::{Scope, Services};
 use super::library::Object;
 use super::report_sys::{self, Failure, Reporter};
+use super::service_sys::Service;
 use super::verdicts::{self, FileKey, Hash};
 use super::{DlError, Mode, Options};
 use crate::binding::{BarePointer, Binding, Closed, nearest};
 use crate::call::watch;
+use crate::callback::Callback;
 use crate::domain::{self, Core, Domain};
-use crate::error::{BindError, CallError, CreateError};
+use crate::error::{BindError, CallError, CreateError, MemoryError};
 use crate::grant::Grant;
 use crate::module::Module;
 use crate::signature::{self, Plan, PrototypeError, Signature};
@@ -47,6 +49,8 @@ pub(super) struct Loaded {
     failure: Mutex<Option<u64>>,
     /// Pointers that were given out; `None` when the library is gone.
     entries: Mutex<Option<HashMap<Meaning, Entry>>>,
+    /// Services that it may call through pointers.
+    callbacks: Mutex<Vec<Callback>>,
     /// Addresses of the host, and what makes them accessible.
     exposed: Mutex<Vec<(u64, Grant)>>,
 }
@@ -88,6 +92,7 @@ impl Loaded {
             failure: Mutex::new(options.failure),
             options: options.clone(),
             entries: Mutex::new(Some(HashMap::new())),
+            callbacks: Mutex::default(),
             exposed: Mutex::default(),
         }))
     }
@@ -114,6 +119,26 @@ impl Loaded {
 
     pub fn exposed(&self) -> MutexGuard<'_, Vec<(u64, Grant)>> {
         self.exposed.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// # Errors
+    /// [`DlError::Memory`]: not all in the library's window.
+    pub fn owns(&self, at: u64, length: usize, access: &'static str) -> Result<(), DlError> {
+        let offset = at.wrapping_sub(self.core().base());
+        match offset.checked_add(length as u64) {
+            Some(end) if end <= window::SIZE => Ok(()),
+            _ => Err(MemoryError::Inaccessible { domain: self.name.clone(), offset, length, access }.into()),
+        }
+    }
+
+    pub fn callback(&self, service: &Service) -> Result<u64, DlError> {
+        let wrong = |what: &str| DlError::Service(service.name().to_owned(), what.to_owned());
+        let function = service.answer(None).map_err(|what| wrong(&what))?;
+        let callback =
+            self.domain.callback(function).ok_or_else(|| wrong("no function pointers are left"))?;
+        let address = callback.pointer::<u8>().address();
+        self.callbacks.lock().unwrap_or_else(|e| e.into_inner()).push(callback);
+        Ok(address)
     }
 
     /// What calls of `symbol`, or of everything, return when they fail. False if `symbol` was not looked up.
