@@ -161,7 +161,6 @@ typedef enum lg_status {
     LG_E_UNKNOWN_DOMAIN = 107, /* no domain of this name exports */
     LG_E_HOST_FUNCTION = 108, /* it is a function of the host: call it directly */
     LG_E_FULL = 109,        /* all places for exports and bindings are taken */
-    LG_E_REGISTRY_GONE = 110, /* the registry that the domain was made with is gone */
     LG_E_TOO_OFTEN = 111,   /* the domain was restarted too often */
     LG_E_RESTARTING = 112,  /* another thread is restarting it */
 
@@ -243,6 +242,10 @@ const char *lg_status_name(int status);
 
 /* Version of the library, "major.minor.patch". Static. */
 const char *lg_version(void);
+
+/* Puts the library's signal handlers back in front of any that were installed past it since the first module was opened, as sanitizers and interpreters
+ * do; those then get the faults that are no domain's. Threads do that by themselves when they first call a domain. LG_E_HANDLER. */
+lg_status lg_claim_signals(void);
 
 /* Not zero if the calling thread's last call through a function pointer did not return: what it returned is nothing then. One load. */
 static inline int lg_failed(void);
@@ -507,6 +510,11 @@ lg_status lg_memory_free(lg_domain *domain, void *at);
 lg_status lg_memory_read(lg_domain *domain, void *to, const void *from, size_t size);
 lg_status lg_memory_write(lg_domain *domain, void *to, const void *from, size_t size);
 
+/* The same, either way, by whole addresses: the caller has made sure that the domain's side lies within its window (lg_domain_base), and that the
+ * domain is alive. Returns how many bytes could not be copied; lg_memory_read() and _write() then say why, or succeed after all. No handle, no
+ * lock, no look into a table, no last error: for stubs. */
+size_t lg_memory_copy(void *to, const void *from, size_t size);
+
 /* Copies a string of less than `size` bytes, with its zero; its length goes to `length`, which may be NULL.
  * LG_E_UNTERMINATED if it is longer, LG_E_INACCESSIBLE if it runs out of the domain's memory. */
 lg_status lg_memory_read_string(lg_domain *domain, char *to, size_t size, const void *from, size_t *length);
@@ -535,6 +543,7 @@ lg_region *lg_region_from_host(void *at, uint64_t length, lg_rights most);
 /* Frees the handle. Grants keep the region; lg_region_address() goes with the last of them. */
 lg_status lg_region_free(lg_region *region);
 
+/* What it is. All 0, with an error, for no region. */
 uint64_t lg_region_length(lg_region *region);
 uint64_t lg_region_offset(lg_region *region); /* in every window that has it */
 lg_rights lg_region_rights(lg_region *region); /* the most that can be granted; 0 if there is no such region */

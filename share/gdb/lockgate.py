@@ -1,10 +1,12 @@
-"""gdb support for Lockgate: symbols of the modules in a process, and frames of the runtime's smallest code.
+"""gdb support for Lockgate: symbols of the modules in a process or core file, and frames of the runtime's smallest code.
+
+Programs that use Lockgate carry this script with them, and gdb loads it where its auto-load safe-path allows; else:
 
     gdb -x share/gdb/lockgate.py --args program...
 
 Functions, lines, arguments and backtraces of modules built with -g then work as in any program, across the gates into
-the host and back. Modules are noticed as the program loads them. A process with very many domains gets the symbols of
-the first ones; `lockgate modules` lists all, `lockgate symbols` loads the rest.
+the host and back. Modules are noticed as the program loads them. `info lockgate` shows domains and which of them each
+thread is in. A process with very many domains gets the symbols of the first ones; `lockgate symbols` loads the rest.
 """
 
 import atexit
@@ -20,20 +22,17 @@ from gdb.FrameDecorator import FrameDecorator
 from gdb.unwinder import Unwinder, register_unwinder
 
 # crates/lockgate/src/debug/registry_sys.rs
-VERSION = 1
-HEAD = struct.Struct("<QQ")
-ENTRY = struct.Struct("<QQQQQQQ")
+VERSION = 2
+HEAD = struct.Struct("<QQq")
+ENTRY = struct.Struct("<QQQQQQQQQ")
 # crates/lockgate-abi/src/lib.rs, window and code
 STUBS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x40000000
 # crates/lockgate/src/call/layout.rs: ThreadBlock, Record, EntryRecord, GateRecord, the frame of proxies
-GATE_SYSCALL = 80
 RECORD = struct.Struct("<QQQQ")
 RECORD_SIZE, ENTRIES = 64, (1, 3)
-FLAGS, FROM_DOMAIN = 52, 4
+TARGET, FLAGS, FROM_DOMAIN = 24, 60, 4
 FRAME = {"r15": 8, "r14": 16, "r13": 24, "r12": 32, "rbx": 40, "rbp": 48}
 FRAME_RETURN = 56
-# crates/lockgate/src/call/stubs.rs: mov $0,%r11d; jmp *%fs:block+GATE_SYSCALL
-STUB = struct.Struct("<6x4xi")
 # crates/lockgate/src/call/code_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
 THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63|\x64\xc7\x04\x25.{4}\0\0\0\0\x0f\x1f\x40\0", re.DOTALL)
 THUNK_SIZE = 16
@@ -50,11 +49,24 @@ class Symbols:
         self.loaded = {}
         self.files = {}
         self.frames = {}
+        self.code = {}
         self.folder = None
+        self.busy = False
 
     def sync(self, limit=EAGER):
         """Drops the symbols of modules that are gone and loads those of new ones, up to `limit` modules."""
-        modules = {image: rest for image, *rest in registered()}
+        if self.busy:
+            return  # gdb tells us of the symbols that we are loading
+        self.busy = True
+        try:
+            self.load(limit)
+        except gdb.MemoryError:
+            pass  # not all of the program is there yet
+        finally:
+            self.busy = False
+
+    def load(self, limit):
+        modules = {image: rest for image, _, *rest in registered()}
         for image in [image for image in self.loaded if image not in modules]:
             del self.loaded[image]
             gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
@@ -77,6 +89,7 @@ class Symbols:
                 copy.write(contents)
             self.files[file, size] = path
             self.frames[path] = frame_ranges(contents)
+            self.code[path] = code_segment(contents)
         return self.files[file, size]
 
     def forget(self):
@@ -85,6 +98,13 @@ class Symbols:
             gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
         self.loaded.clear()
         self.files.clear()
+
+    def code_before(self, address, size):
+        """Code of a module that ends at `address`, or None: from its file, because core files do not have it."""
+        image = address - address % STRIDE + IMAGE
+        start, contents = self.code.get(self.loaded.get(image), (0, b""))
+        at = address - image - start
+        return contents[at - size : at] if size <= at <= len(contents) else None
 
     def lacks_frames(self, pc):
         """Whether `pc` is code of a module that has no frame information: assembly, or a C library without."""
@@ -95,6 +115,16 @@ class Symbols:
         ranges = self.frames[path]
         below = bisect.bisect_right(ranges, (pc - image, 1 << 64)) - 1
         return below < 0 or pc - image >= ranges[below][1]
+
+
+def code_segment(elf):
+    """Address and contents of the code of a module's file: there is one executable segment."""
+    table, count = struct.unpack_from("<Q", elf, 32)[0], struct.unpack_from("<H", elf, 56)[0]
+    for index in range(count):
+        kind, flags, offset, address, _, size = struct.unpack_from("<IIQQQQ", elf, table + 56 * index)
+        if kind == 1 and flags & 1:
+            return address, elf[offset : offset + size]
+    return 0, b""
 
 
 def frame_ranges(elf):
@@ -123,20 +153,41 @@ def read(address, size):
     return gdb.selected_inferior().read_memory(address, size).tobytes()
 
 
-def registered():
-    """Yields image address, name, file address and file size of every module, newest first."""
+def address_of(symbol):
+    """Address of a symbol of the program, or None."""
     try:
         # Unlike an expression, this reads the same in every language.
-        text = gdb.execute("info address lockgate_debug_modules", to_string=True)
-        head = int(re.search(r"0x[0-9a-f]+", text)[0], 16)
-        version, entry = HEAD.unpack(read(head, HEAD.size))
+        text = gdb.execute(f"info address {symbol}", to_string=True)
+        return int(re.search(r"0x[0-9a-f]+", text)[0], 16)
     except (gdb.error, TypeError):
-        return  # The program does not use Lockgate, or does not run.
+        return None
+
+
+def head():
+    """The first module's entry and the offset of thread blocks, or None where there is no Lockgate, or not yet."""
+    at = address_of("lockgate_debug_modules")
+    if at is None:
+        return None
+    try:
+        version, first, block = HEAD.unpack(read(at, HEAD.size))
+    except gdb.error:
+        return None
     if version != VERSION:
         raise gdb.GdbError("lockgate: this script is for another version of Lockgate than the program's")
+    return first, block
+
+
+def registered():
+    """Yields image address, domain, module, file address and file size of every module, newest first."""
+    entry, _ = head() or (0, 0)
     while entry:
-        entry, _, image, file, size, name, name_size = ENTRY.unpack(read(entry, ENTRY.size))
-        yield image, read(name, name_size).decode(errors="replace"), file, size
+        entry, _, image, file, size, *names = ENTRY.unpack(read(entry, ENTRY.size))
+        module, domain = (text(*where) for where in (names[:2], names[2:]))
+        yield image, domain, module, file, size
+
+
+def text(address, size):
+    return read(address, size).decode(errors="replace")
 
 
 class Changed(gdb.Breakpoint):
@@ -165,11 +216,13 @@ class BareCode(Unwinder):
 
     def __init__(self):
         super().__init__("lockgate")
+        self.fs_bases = {}
 
     def __call__(self, pending):
         pc, sp = pending.read_register("rip"), pending.read_register("rsp")
+        fs_base = self.fs_base(pending)
         if int(pc) == exit_address():
-            return caller_of_entry(pending, int(sp))
+            return caller_of_entry(pending, int(sp), fs_base)
         if is_stub(int(pc)) or is_thunk(int(pc)):
             at = int(sp)
         elif SYMBOLS.lacks_frames(int(pc)):
@@ -183,52 +236,65 @@ class BareCode(Unwinder):
         caller = pending.create_unwind_info(Identity(gdb.Value(frame).cast(sp.type), pc))
         caller.add_saved_register("rip", gdb.Value(read(at, 8), pc.type))
         caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp.type))
-        caller.add_saved_register("fs_base", pending.read_register("fs_base"))
         return caller
+
+    def fs_base(self, pending):
+        """The same in all frames of a thread, but in core files gdb knows it for the innermost ones only."""
+        thread = gdb.selected_thread().ptid
+        try:
+            self.fs_bases[thread] = int(pending.read_register("fs_base"))
+        except gdb.error:
+            pass
+        return self.fs_bases.get(thread)
 
 
 def exit_address():
     """Where every entry point returns to, or None."""
-    try:
-        text = gdb.execute("info address lockgate_exit", to_string=True)
-        return int(re.search(r"0x[0-9a-f]+", text)[0], 16)
-    except (gdb.error, TypeError):
-        return None
+    return address_of("lockgate_exit")
 
 
-def caller_of_entry(pending, sp):
+def caller_of_entry(pending, sp, fs_base):
     """Whoever called the entry point that began with its stack pointer at `sp`, from the thread's records."""
     pc, sp_type = pending.read_register("rip"), pending.read_register("rsp").type
     try:
-        (block,) = STUB.unpack(read(sp - sp % STRIDE + STUBS, STUB.size))
-        block += int(pending.read_register("fs_base")) - GATE_SYSCALL
-        record, first = struct.unpack("<QQ", read(block, 16))
-        while record > first:
-            kind, _, control, host = RECORD.unpack(read(record, RECORD.size))
-            if kind in ENTRIES and control == sp:
+        for record, binding, control, host in entries(fs_base):
+            if control == sp:
                 break
-            record -= RECORD_SIZE
         else:
             return None
-        # The host called, or another domain, whose gate's record is the one before.
-        at = host + FRAME_RETURN
-        if crosses(record):
-            _, at, _, _ = RECORD.unpack(read(record - RECORD_SIZE, RECORD.size))
-        (returns,) = struct.unpack("<Q", read(at, 8))
+        if crosses(binding):
+            # Another domain called, whose gate's record is the one before. The frame of `lockgate_crossing` finds its return
+            # address where rsp points, and keeps all registers.
+            _, rsp, _, _ = RECORD.unpack(read(record - RECORD_SIZE, RECORD.size))
+            returns = address_of("lockgate_crossing") + 1
+        else:
+            (returns,) = struct.unpack("<Q", read(host + FRAME_RETURN, 8))
+            rsp = host + FRAME_RETURN + 8
         caller = pending.create_unwind_info(Identity(gdb.Value(host).cast(sp_type), pc))
         caller.add_saved_register("rip", gdb.Value(returns).cast(pc.type))
-        caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp_type))
+        caller.add_saved_register("rsp", gdb.Value(rsp).cast(sp_type))
         for register, place in FRAME.items():
             caller.add_saved_register(register, gdb.Value(read(host + place, 8), pc.type))
-        caller.add_saved_register("fs_base", pending.read_register("fs_base"))
         return caller
     except gdb.MemoryError:
         return None
 
 
-def crosses(record):
-    """Whether the entry of `record` was called by a domain."""
-    binding = RECORD.unpack(read(record, RECORD.size))[1]
+def entries(fs_base):
+    """Yields record, binding, control address and host's stack pointer of each entry of a thread, innermost first."""
+    _, block = head() or (0, 0)
+    if not block or fs_base is None:
+        return
+    record, first = struct.unpack("<QQ", read(fs_base + block, 16))
+    while record > first:
+        kind, binding, control, host = RECORD.unpack(read(record, RECORD.size))
+        if kind in ENTRIES:
+            yield record, binding, control, host
+        record -= RECORD_SIZE
+
+
+def crosses(binding):
+    """Whether a domain calls through `binding`."""
     (flags,) = struct.unpack("<I", read(binding + FLAGS, 4))
     return flags & FROM_DOMAIN != 0
 
@@ -247,9 +313,11 @@ def return_slot(pc, sp):
             (address,) = struct.unpack("<Q", read(at, 8))
             if address - address % STRIDE != pc - pc % STRIDE:
                 continue
-            call = read(address - 5, 5)
         except gdb.MemoryError:
             break
+        call = SYMBOLS.code_before(address, 5)
+        if call is None:
+            continue
         if call[0] == 0xE8 and address + struct.unpack_from("<i", call, 1)[0] in (start, start + 4):
             return at
         if first is None and (call[0] == 0xE8 or call[2:] == b"\x41\xff\xd3"):
@@ -271,7 +339,7 @@ def is_thunk(pc):
 
 
 class RuntimeFrame(FrameDecorator):
-    """A frame of the runtime's own code under its own name. (Gates are signal frames to gdb, so that it lets the stack
+    """A frame of the runtime's own code under its own name. (Gates and crossings are signal frames to gdb, so that it lets the stack
     change there; stubs and thunks have no symbols.)"""
 
     def function(self):
@@ -293,7 +361,7 @@ class RuntimeFrames:
     def decorate(decorated):
         frame = decorated.inferior_frame()
         name = frame.name()
-        is_gate = name is not None and name.startswith("lockgate_gate_")
+        is_gate = name is not None and name.startswith(("lockgate_gate_", "lockgate_crossing"))
         is_bare = name is None and (is_stub(frame.pc()) or is_thunk(frame.pc()))
         return RuntimeFrame(decorated) if is_gate or is_bare else decorated
 
@@ -305,16 +373,35 @@ class Lockgate(gdb.Command):
         super().__init__("lockgate", gdb.COMMAND_FILES, prefix=True)
 
 
-class Modules(gdb.Command):
-    """List the modules in the process: image address, name, and whether their symbols are loaded."""
+class Info(gdb.Command):
+    """Show the domains of the process, with their modules, and which of them each thread is in."""
 
     def __init__(self):
-        super().__init__("lockgate modules", gdb.COMMAND_STATUS)
+        super().__init__("info lockgate", gdb.COMMAND_STATUS)
 
     def invoke(self, argument, from_tty):
-        for image, name, _, _ in registered():
-            state = "symbols loaded" if image in SYMBOLS.loaded else "no symbols"
-            gdb.write(f"{image:#x} {name} ({state})\n")
+        names = {}
+        for image, domain, module, _, _ in registered():
+            names[image - IMAGE] = domain
+            state = "symbols loaded" if image in SYMBOLS.loaded else "no symbols: lockgate symbols"
+            gdb.write(f"domain {domain}: module {module}, window {image - IMAGE:#x} ({state})\n")
+        if not names:
+            gdb.write("No domains.\n")
+            return
+        selected = gdb.selected_thread()
+        for thread in sorted(gdb.selected_inferior().threads(), key=lambda thread: thread.num):
+            thread.switch()
+            path = [self.entry(names, *entry) for entry in entries(int(gdb.parse_and_eval("$fs_base")))]
+            gdb.write(f"thread {thread.num} {thread.name!r}: {' -> '.join(['host'] + path[::-1])}\n")
+        if selected is not None:
+            selected.switch()
+
+    @staticmethod
+    def entry(names, record, binding, control, host):
+        (target,) = struct.unpack("<Q", read(binding + TARGET, 8))
+        symbol = gdb.execute(f"info symbol {target:#x}", to_string=True).split()[0]
+        domain = names.get(control - control % STRIDE, "?")
+        return f"{domain}: {symbol if symbol != 'No' else hex(target)}"
 
 
 class LoadSymbols(gdb.Command):
@@ -327,12 +414,19 @@ class LoadSymbols(gdb.Command):
         SYMBOLS.sync(limit=1 << 30)
 
 
-SYMBOLS = Symbols()
-register_unwinder(None, BareCode(), replace=True)
-gdb.frame_filters[RuntimeFrames.name] = RuntimeFrames()
-Changed()
-# A process that gdb attaches to has its modules already.
-gdb.events.stop.connect(lambda event: SYMBOLS.sync())
-gdb.events.exited.connect(lambda event: SYMBOLS.forget())
-Lockgate(), Modules(), LoadSymbols()
-SYMBOLS.sync()
+def install():
+    register_unwinder(None, BareCode(), replace=True)
+    gdb.frame_filters[RuntimeFrames.name] = RuntimeFrames()
+    Changed()
+    # A process that gdb attaches to, and a core file, have their modules already.
+    gdb.events.stop.connect(lambda event: SYMBOLS.sync())
+    gdb.events.new_objfile.connect(lambda event: SYMBOLS.sync())
+    gdb.events.exited.connect(lambda event: SYMBOLS.forget())
+    Lockgate(), Info(), LoadSymbols()
+    SYMBOLS.sync()
+
+
+# A program and a library may carry the script both.
+if not hasattr(gdb, "lockgate"):
+    SYMBOLS = gdb.lockgate = Symbols()
+    install()

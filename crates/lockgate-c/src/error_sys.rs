@@ -43,6 +43,12 @@ pub extern "C" fn lg_take_call_error() -> i32 {
     })
 }
 
+/// Puts the library's signal handlers in front.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_claim_signals() -> i32 {
+    guarded(|| Ok(lockgate::claim_signals()?))
+}
+
 /// Name of a status.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_status_name(status: i32) -> *const c_char {

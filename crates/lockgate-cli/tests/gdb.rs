@@ -1,10 +1,12 @@
-//! gdb on a process that is stopped inside a domain: functions, lines, arguments, locals, and backtraces that cross the
-//! gates between host and module (share/gdb/lockgate.py).
+//! gdb on a process that is stopped inside a domain, and on core files: functions, lines, arguments, locals, and backtraces
+//! that cross the gates between hosts and modules (share/gdb/lockgate.py).
 
 mod common;
 
 use common::{Shop, text};
-use std::path::Path;
+use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Policy};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// Where a line of `programs/debugged.c` is marked with `mark`.
 fn line(mark: &str) -> usize {
@@ -21,21 +23,35 @@ fn module(shop: &Shop, flags: &[&str]) {
         .run_quietly();
 }
 
-/// What gdb says to `commands`, debugging `lockgate ARGUMENTS`.
+const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
+
+/// What gdb says to `commands`, debugging `lockgate ARGUMENTS`, with the script given by hand.
 fn gdb(shop: &Shop, commands: &str, arguments: &[&str]) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/gdb/lockgate.py");
+    let script = format!("source {}\n", script.display());
+    let arguments = [&["--args", LOCKGATE], arguments].concat();
+    gdb_itself(shop, &["set auto-load off"], &format!("{script}{commands}"), &arguments)
+}
+
+/// What gdb says to `commands`, with the script that `program` brings along.
+fn gdb_alone(shop: &Shop, program: &str, commands: &str, rest: &[&str]) -> String {
+    let first = format!("add-auto-load-safe-path {program}");
+    gdb_itself(shop, &[&first], commands, rest)
+}
+
+/// What gdb says to the commands `first`, to the program that it is given with `rest`, and to `commands`.
+fn gdb_itself(shop: &Shop, first: &[&str], commands: &str, rest: &[&str]) -> String {
     let always = "set pagination off\nset confirm off\nset breakpoint pending on\nset width 0\nset style enabled off\n";
     let commands = shop.write("commands.gdb", &format!("{always}{commands}"));
     let output = shop
         .command("gdb")
-        .args(["-nx", "-q", "-batch", "-iex", "set auto-load off", "-x"])
-        .arg(script)
+        .args(["-nx", "-q", "-batch"])
+        .args(first.iter().flat_map(|first| ["-iex", first]))
         .arg("-x")
         .arg(commands)
-        .args(["--args", env!("CARGO_BIN_EXE_lockgate")])
-        .args(arguments)
+        .args(rest)
         .env_remove("DEBUGINFOD_URLS")
-        .stdin(std::process::Stdio::null())
+        .stdin(Stdio::null())
         .output()
         .expect("gdb is installed: scripts/setup.sh");
     format!("{}{}", text(&output.stdout), text(&output.stderr))
@@ -217,4 +233,193 @@ fn stopped_in_stubs_and_thunks() {
             &strings(&["in tell (text=", "in main (argc=", "in lockgate_enter", " in main ("]),
         );
     }
+}
+
+/// The program brings the script along. gdb loads it where it is allowed to, and else says what to write where.
+#[test]
+fn the_script_comes_with_the_program() {
+    let shop = Shop::new();
+    module(&shop, &["-g", "-O1"]);
+    let arguments = ["--args", LOCKGATE, "call", "debugged.lg", "int crash(int)", "0"];
+    let said = gdb_alone(&shop, LOCKGATE, "run\nbacktrace\ninfo lockgate\n", &arguments);
+    let wanted =
+        ["area (points=", "in crash (", " in main (", "domain debugged.lg: module debugged.lg, window 0x"];
+    assert_in_order(&said, &strings(&wanted));
+    assert_in_order(&said, &strings(&["(symbols loaded)\n", "host -> debugged.lg: crash\n"]));
+
+    let said = gdb_itself(&shop, &[], "run\nbacktrace\ninfo lockgate\n", &arguments);
+    let declined = format!("File \"{LOCKGATE}\" auto-loading has been declined");
+    assert!(said.contains(&declined) && !said.contains("in crash ("), "{said}");
+    assert!(said.contains(&format!("add-auto-load-safe-path {LOCKGATE}\n")), "{said}");
+}
+
+const SPINNING: &str = r#"
+#include <unistd.h>
+volatile int go = 1;
+__attribute__((noinline)) int spin(int *count) { while (go) if (++*count == 1000) write(1, "ready\n", 6); return *count; }
+__attribute__((noinline)) int middle(int n) { int local = n + 41; return spin(&local) + 1; }
+int main(int argc, char **argv) { return middle(argc) + 1; }
+"#;
+
+/// A core file is opened when the process is gone. Modules' names and lines are in it, because their files are, in the host's
+/// memory; their code need not be.
+#[test]
+fn core_files() {
+    let shop = Shop::new();
+    shop.write("spin.c", SPINNING);
+    shop.lockgate("cc").args(["-g", "-O0", "spin.c", "-o", "spin.lg"]).run_quietly();
+    let commands = "break spin\nrun\ngcore gdb.core\nkill\n";
+    gdb(&shop, commands, &["run", "spin.lg"]);
+    check_core(&shop, &shop.path("gdb.core"));
+
+    for filter in ["0x33", "0x1"] {
+        match abort(&shop, filter) {
+            Some(core) => check_core(&shop, &core),
+            None => eprintln!("this machine hands core files to a program: only gdb's own was looked at"),
+        }
+    }
+}
+
+fn check_core(shop: &Shop, core: &Path) {
+    let commands = "backtrace\nframe function middle\np n\ninfo lockgate\n";
+    let said = gdb_alone(shop, LOCKGATE, commands, &[LOCKGATE, core.to_str().unwrap()]);
+    let wanted = ["spin (count=", "at spin.c:4\n", "in middle (n=", "at spin.c:5\n", "in main (argc=1, "];
+    assert_in_order(&said, &strings(&wanted));
+    let wanted =
+        ["in lockgate_enter", " in main (", "$1 = 1", "domain spin.lg: ", "host -> spin.lg: _lg_main\n"];
+    assert_in_order(&said, &strings(&wanted));
+}
+
+/// The core file of a process that was aborted while a domain ran, with the kernel's filter set (core(5)); `None` if the
+/// kernel does not write such files.
+fn abort(shop: &Shop, filter: &str) -> Option<PathBuf> {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
+    if pattern.starts_with(['|', '/']) {
+        return None;
+    }
+    let shell = format!(
+        "ulimit -c unlimited && echo {filter} > /proc/self/coredump_filter && exec {LOCKGATE} run spin.lg"
+    );
+    let mut child = shop.command("sh").args(["-c", &shell]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::ABORT).unwrap();
+    child.wait().unwrap();
+    let mut entries = std::fs::read_dir(shop.path("")).unwrap().map(|entry| entry.unwrap().path());
+    let core = entries.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("core"))?;
+    let kept = shop.path(&format!("{filter}.core"));
+    std::fs::rename(core, &kept).unwrap();
+    Some(kept)
+}
+
+const SERVER: &str = r#"
+__attribute__((noinline)) int fail(int *p) {
+    return *p + 1; // FAIL
+}
+int inner(int n) { return fail((int *)(long)(n - n)) + 1; }
+"#;
+
+/// `host` leads to the host, `inner` to the other domain.
+const CLIENT: &str = r#"
+int host(int); int inner(int);
+__attribute__((noinline)) int ask(int n) {
+    return (n > 0 ? host(n) : inner(n)) + 1; // ASK
+}
+int outer(int n) { return ask(n) + 1; }
+"#;
+
+/// The program that gdb debugs: a host whose domain calls another, through the host or at once.
+#[test]
+#[ignore = "run under gdb by `calls_in_every_direction`"]
+fn host_of_two() {
+    let options = |name: &str| DomainOptions::new().name(name);
+    let server = Domain::new(&Module::open("server.lg").unwrap(), options("server")).unwrap();
+    let inner = server.bind::<extern "C" fn(i32) -> i32>("inner").unwrap();
+    let host = HostFunction::new(move |_: &Domain, n: i32| inner.call(n).map_or(-1, |n| n));
+    let client =
+        Domain::new(&Module::open("client.lg").unwrap(), options("client").gate("host", host)).unwrap();
+    client.link("inner", &server, "inner", Policy::default(), OnFailure::default()).unwrap();
+    let outer = client.bind::<extern "C" fn(i32) -> i32>("outer").unwrap();
+    for through_the_host in [1, 0] {
+        assert_eq!(outer.call(through_the_host).unwrap(), 1); // -1 comes back
+    }
+}
+
+#[test]
+fn calls_in_every_direction() {
+    let own_place = |source: &str, mark: &str| {
+        1 + source.lines().position(|line| line.ends_with(&format!("// {mark}"))).unwrap()
+    };
+    let fail = format!(" at server.c:{}\n", own_place(SERVER, "FAIL"));
+    let ask = format!(" at client.c:{}\n", own_place(CLIENT, "ASK"));
+    let program = std::env::current_exe().unwrap();
+    let program = program.to_str().unwrap();
+    let arguments =
+        ["--args", program, "--exact", "host_of_two", "--ignored", "--nocapture", "--test-threads", "1"];
+    for flags in [&["-O0"][..], &["-O2", "-fno-optimize-sibling-calls"]] {
+        let shop = Shop::new();
+        shop.write("server.c", SERVER);
+        shop.write("client.c", CLIENT);
+        let prototype = "int inner(int)";
+        shop.lockgate("cc")
+            .args(["-g", "server.c", "-o", "server.lg", "--export", prototype])
+            .args(flags)
+            .run_quietly();
+        let imports = ["--export", "int outer(int)", "--gate", "int host(int)", "--gate", prototype];
+        shop.lockgate("cc")
+            .args(["-g", "client.c", "-o", "client.lg"])
+            .args(imports)
+            .args(flags)
+            .run_quietly();
+
+        let both = "backtrace\ninfo lockgate\n";
+        let said = gdb_alone(&shop, program, &format!("run\n{both}continue\n{both}continue\n"), &arguments);
+        let stops: Vec<&str> = said.split("received signal SIGSEGV").skip(1).collect();
+        assert_eq!(stops.len(), 2, "{said}");
+        for (stop, through_the_host) in stops.iter().zip([true, false]) {
+            let mut wanted = strings(&["fail (p="]);
+            wanted.push(fail.clone());
+            wanted.push("in inner (n=".to_owned());
+            if through_the_host {
+                wanted.extend(strings(&[
+                    "in lockgate_enter",
+                    "gdb::host_of_two::{closure",
+                    "in lockgate_gate_",
+                ]));
+            }
+            wanted.push("in ask (n=".to_owned());
+            wanted.push(ask.clone());
+            wanted.extend(strings(&["in outer (n=", "in lockgate_enter", "gdb::host_of_two"]));
+            wanted.extend(strings(&[
+                "domain client: ",
+                "domain server: ",
+                "host -> client: outer -> server: inner\n",
+            ]));
+            assert_in_order(stop, &wanted);
+        }
+        assert!(said.contains("test host_of_two ... ok") || said.contains("1 passed"), "{said}");
+    }
+}
+
+const THREADED: &str = r#"
+#include <pthread.h>
+__attribute__((noinline)) int work(int *p) { return *p + 1; }
+static void *begin(void *p) { return (void *)(long)(work(p) + 1); }
+int main(void) { int n = 1; pthread_t t; pthread_create(&t, 0, begin, &n); void *r; pthread_join(t, &r); return (int)(long)r; }
+"#;
+
+/// A thread that a module has started itself.
+#[test]
+fn threads_of_modules() {
+    let shop = Shop::new();
+    shop.write("threaded.c", THREADED);
+    shop.lockgate("cc").args(["-g", "-O1", "-pthread", "threaded.c", "-o", "threaded.lg"]).run_quietly();
+    let commands = "break work\nrun\nbacktrace\ninfo lockgate\nthread apply all backtrace\n";
+    let arguments = ["--args", LOCKGATE, "run", "--threads", "2", "threaded.lg"];
+    let said = gdb_alone(&shop, LOCKGATE, commands, &arguments);
+    let mut wanted = strings(&["work (p=0x", "#0  work (p=", "in begin (p=", "in lockgate_enter"]);
+    wanted.extend(strings(&["host -> threaded.lg: _lg_main", "host -> threaded.lg: _lg_thread_start\n"]));
+    wanted.extend(strings(&["in main () at threaded.c:5\n", "in lockgate_enter", " in main ("]));
+    assert_in_order(&said, &wanted);
 }

@@ -333,8 +333,17 @@ pub(crate) fn in_gate() -> bool {
 /// handler.
 pub(crate) fn in_living_gate(rsp: u64) -> bool {
     let Some(state) = current() else { return false };
-    // SAFETY: a record is always on top.
-    !on_alternate_stack() && unsafe { (*repair(state, rsp)).kind == GATE }
+    // SAFETY: our own block; a record is always on top, and an entry's is below a gate's.
+    let plainly = unsafe {
+        let block = state.block;
+        let top = (*block).top;
+        // On the thread's own stack and deeper than the call: no need to ask the kernel.
+        (*top).kind == GATE
+            && rsp >= (*block).stack_floor
+            && rsp < (*top.byte_sub(RECORD as usize).cast::<EntryRecord>()).host
+    };
+    // SAFETY: as above.
+    plainly || !on_alternate_stack() && unsafe { (*repair(state, rsp)).kind == GATE }
 }
 
 /// True on an alternate signal stack, ours or anybody's (rule R13).

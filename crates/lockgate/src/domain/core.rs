@@ -30,7 +30,7 @@ const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 /// One domain. Bindings and the domain's handle keep it alive, so no thread is inside when it goes (rule R22).
 pub(crate) struct Core {
-    /// For debuggers. Goes before the module that it lists.
+    /// For debuggers. Goes before the module and the name that it lists.
     _listing: crate::debug::Registration,
     name: String,
     module: Arc<Module>,
@@ -110,7 +110,7 @@ impl Core {
             Arc::new(Meter::new(base, id, options.limits.cpu_time))
         });
         Ok(Arc::new(Core {
-            _listing: module.list_for_debuggers(stride.base() + window::IMAGE),
+            _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name),
             services: Services::new(module.image_end(), image, options.memory_limit),
             process: new_process(&options),
             gates: GateTables::new(imports, import_count, resolver, saved_components(module)),

@@ -152,9 +152,10 @@ impl Module {
         window::IMAGE + self.parsed.image_size
     }
 
-    /// Shows debuggers the module in a window whose image is at `image`, until the registration is dropped.
-    pub(crate) fn list_for_debuggers(&self, image: u64) -> crate::debug::Registration {
-        crate::debug::Registration::new(image, &self.name, &self.file)
+    /// Shows debuggers the module of `domain`, whose image is at `image`, until the registration is dropped. `domain` must
+    /// stay where it is until then.
+    pub(crate) fn list_for_debuggers(&self, image: u64, domain: &str) -> crate::debug::Registration {
+        crate::debug::Registration::new(image, domain, &self.name, &self.file)
     }
 
     /// Debug information, read when first asked for.

@@ -102,12 +102,19 @@ impl Stride {
     /// The kernel's.
     pub fn clear(&self, offset: u64, length: u64) -> Result<(), Errno> {
         let empty = || self.map(offset, length, ProtFlags::empty(), Backing::Anonymous);
+        let hide = || hide_from_cores(self.address(offset, length), length);
         match empty() {
             // A process with a kernel mapping too many gets no other, not even one in place of three. It may change
             // rights, and neighbours with equal ones become one mapping.
-            Err(Errno::NOMEM) => self.protect(offset, length, Protection::None).and_then(|()| empty()),
-            done => done,
+            Err(Errno::NOMEM) => {
+                self.protect(offset, length, Protection::None)?;
+                hide();
+                empty()?;
+            }
+            done => done?,
         }
+        hide();
+        Ok(())
     }
 
     /// Changes the rights of mapped pages.
@@ -305,6 +312,14 @@ pub(crate) fn in_a_stride(range: &Range<u64>) -> bool {
     reserved.iter().any(|run| range.start < run.end && run.start < range.end)
 }
 
+/// Keeps inaccessible memory out of core files: the kernel writes none of it anyway, but gdb's `gcore` would write
+/// thousands of megabytes of zeros for each domain. All of it is marked, so that neighbours stay one kernel mapping.
+fn hide_from_cores(at: *mut c_void, length: u64) {
+    // SAFETY: changes nothing that a program can see.
+    let marked = unsafe { mm::madvise(at, length as usize, Advice::LinuxDontDump) };
+    debug_assert!(marked.is_ok());
+}
+
 /// Reserves a run of strides, inaccessible and unaccounted.
 fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
     let mut count = RESERVED_AT_ONCE;
@@ -319,6 +334,7 @@ fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
             Err(error) => return Err(error),
         }
     };
+    hide_from_cores(start as *mut c_void, length);
     let first = start.next_multiple_of(window::STRIDE);
     let end = first + count * window::STRIDE;
     // SAFETY: both remainders belong to the reservation just made and to no stride.

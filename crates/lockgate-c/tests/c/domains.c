@@ -1,0 +1,237 @@
+/* Options, limits, resets, programs, pools. */
+#include "check.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static lg_module *module;
+
+/* A domain with one option set. */
+#define WITH(domain, setter)                                                                              \
+    lg_options *options = lg_options_new();                                                               \
+    CHECK(options);                                                                                       \
+    STATUS(LG_OK, setter);                                                                                \
+    lg_domain *domain = new_domain(module, options);                                                      \
+    STATUS(LG_OK, lg_options_free(options))
+
+#define REFUSED(wanted, setter)                                                                           \
+    do {                                                                                                  \
+        lg_options *options = lg_options_new();                                                           \
+        STATUS(LG_OK, setter);                                                                            \
+        NOTHING(wanted, lg_domain_new(module, options));                                                  \
+        STATUS(LG_OK, lg_options_free(options));                                                          \
+    } while (0)
+
+static void limits(void) {
+    REFUSED(LG_E_LIMIT, lg_options_memory_limit(options, 4096));
+    REFUSED(LG_E_OPTION, lg_options_stack_size(options, 5000));
+    REFUSED(LG_E_OPTION, lg_options_time_limit(options, 0));
+    REFUSED(LG_E_OPTION, lg_options_cpu_limit(options, 0));
+    REFUSED(LG_E_OPTION, lg_options_thread_limit(options, 65));
+    REFUSED(LG_E_OPTION, lg_options_own_threads(options, 64));
+    REFUSED(LG_E_OPTION, lg_options_descriptor_limit(options, 0));
+    REFUSED(LG_E_OPTION, lg_options_depth_limit(options, 0));
+    STATUS(LG_E_HANDLE, lg_options_depth_limit(NULL, 1));
+    {
+        WITH(domain, lg_options_memory_limit(options, 8 << 20));
+        int (*allocate)(size_t) = POINTER(int (*)(size_t), bind(domain, "allocate"));
+        CHECK(allocate(1 << 20) == 1 && allocate(64 << 20) == 0);
+        RETURNED();
+        lg_usage usage;
+        STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+        CHECK(usage.memory_limit == 8 << 20 && usage.memory <= usage.peak_memory && usage.peak_memory > 1 << 20);
+        CHECK(usage.threads == 1 && usage.calls == 0 && !usage.has_cpu_time);
+        STATUS(LG_E_ARGUMENT, lg_domain_usage(domain, NULL, sizeof usage));
+    }
+    {
+        WITH(domain, lg_options_time_limit(options, 20));
+        POINTER(void (*)(void), bind(domain, "spin"))();
+        FAILED(LG_E_FAULT);
+        CHECK(lg_last_fault()->kind == LG_FAULT_TIME_OUT);
+    }
+    {
+        WITH(domain, lg_options_cpu_limit(options, 20));
+        void (*spin)(void) = POINTER(void (*)(void), bind(domain, "spin"));
+        spin();
+        FAILED(LG_E_FAULT);
+        CHECK(lg_last_fault()->kind == LG_FAULT_CPU_TIME);
+        spin();
+        FAILED(LG_E_CPU_TIME);
+        lg_usage usage;
+        STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+        CHECK(usage.has_cpu_time && usage.cpu_time_ns > 1000000);
+    }
+    {
+        WITH(domain, lg_options_measure_cpu_time(options));
+        lg_usage usage;
+        STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+        CHECK(usage.has_cpu_time);
+    }
+    {
+        WITH(domain, lg_options_stack_size(options, 64 << 10));
+        POINTER(int (*)(int), bind(domain, "deep"))(0);
+        FAILED(LG_E_FAULT);
+        CHECK(strstr(lg_last_fault()->reason, "65536"));
+    }
+    {
+        WITH(domain, lg_options_own_threads(options, 2));
+        int (*start)(void) = POINTER(int (*)(void), bind(domain, "start_thread"));
+        CHECK(start() == 0);
+        RETURNED();
+    }
+    lg_domain *domain = new_domain(module, NULL);
+    CHECK(POINTER(int (*)(void), bind(domain, "start_thread"))() == EAGAIN);
+    CHECK(POINTER(long (*)(void), bind(domain, "odd_syscall"))() == -1);
+    lg_refused refused[4];
+    size_t count = lg_domain_refused_syscalls(domain, refused, 4), found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += refused[i].number == 319 && refused[i].times == 1;
+    CHECK(found == 1 && lg_domain_refused_syscalls(domain, NULL, 0) == count);
+    NOTHING(LG_E_ARGUMENT, lg_domain_refused_syscalls(domain, NULL, 1));
+}
+
+static void broken(void) {
+    NOTHING(LG_E_START, lg_domain_new(open_module("start.lg"), NULL));
+    CHECK(lg_last_fault() && strcmp(lg_last_fault()->function, "begin") == 0);
+}
+
+static void names_and_seals(void) {
+    WITH(domain, lg_options_name(options, "codec"));
+    CHECK(strcmp(lg_domain_name(domain), "codec") == 0);
+    CHECK(lg_domain_base(domain) % (UINT64_C(1) << 32) == 0);
+    POINTER(void (*)(int *), bind(domain, "crash"))(NULL);
+    FAILED(LG_E_FAULT);
+    CHECK(strcmp(lg_last_fault()->domain, "codec") == 0);
+    lg_options *sealed = lg_options_new();
+    STATUS(LG_OK, lg_options_seal(sealed));
+    STATUS(LG_OK, lg_options_policy(sealed, LG_MUTUAL_TRUST | LG_COUNTED));
+    STATUS(LG_E_ARGUMENT, lg_options_policy(sealed, 1u << 20));
+    STATUS(LG_E_ARGUMENT, lg_options_name(sealed, NULL));
+    lg_domain *other = new_domain(module, sealed);
+    lg_function *same = lg_bind(other, "same", LG_MUTUAL_TRUST);
+    CHECK(lg_function_policy(same) == (LG_MUTUAL_TRUST | LG_COUNTED));
+}
+
+static void granted(void) {
+    lg_options *options = lg_options_new();
+    STATUS(LG_E_DIRECTORY, lg_options_directory(options, "/data", "no such folder", 0));
+    STATUS(LG_E_DIRECTORY, lg_options_directory(options, "/data", "/proc", 0));
+    SAYS("proc");
+    STATUS(LG_E_DIRECTORY, lg_options_directory(options, "data", ".", 0));
+    STATUS(LG_E_ARGUMENT, lg_options_directory(options, NULL, ".", 0));
+    STATUS(LG_OK, lg_options_directory(options, "/data", ".", 0));
+    STATUS(LG_OK, lg_options_current_directory(options, "/data"));
+    STATUS(LG_E_ARGUMENT, lg_options_stream(options, 1, 999));
+    STATUS(LG_E_ARGUMENT, lg_options_stream(options, 1, -1));
+    STATUS(LG_E_ARGUMENT, lg_options_stream(options, 3, 1));
+    STATUS(LG_E_ARGUMENT, lg_options_forbid(options, -1));
+    STATUS(LG_E_STREAM, lg_options_forbid(options, 999));
+    int secret = open("garbage.lg", O_RDONLY), ends[2];
+    CHECK(secret >= 0 && pipe(ends) == 0);
+    STATUS(LG_OK, lg_options_forbid(options, secret));
+    STATUS(LG_OK, lg_options_standard_streams(options));
+    STATUS(LG_OK, lg_options_stream(options, 1, ends[1]));
+    close(ends[1]);
+    lg_domain *domain = new_domain(module, options);
+    int (*open_file)(const void *) = POINTER(int (*)(const void *), bind(domain, "open_file"));
+    CHECK(open_file(lg_memory_alloc_copy(domain, "/data/guest.lg", 15)) == 0);
+    CHECK(open_file(lg_memory_alloc_copy(domain, "guest.lg", 9)) == 0);
+    CHECK(open_file(lg_memory_alloc_copy(domain, "garbage.lg", 11)) == -EACCES ||
+          open_file(lg_memory_alloc_copy(domain, "garbage.lg", 11)) == -EPERM);
+    CHECK(open_file(lg_memory_alloc_copy(domain, "/etc/passwd", 12)) == -ENOENT);
+    int (*say)(const void *) = POINTER(int (*)(const void *), bind(domain, "say"));
+    char heard[8];
+    CHECK(say(lg_memory_alloc_copy(domain, "hello", 6)) == 5 && read(ends[0], heard, sizeof heard) == 5);
+    CHECK(memcmp(heard, "hello", 5) == 0);
+    lg_domain *bare = new_domain(module, NULL);
+    open_file = POINTER(int (*)(const void *), bind(bare, "open_file"));
+    CHECK(open_file(lg_memory_alloc_copy(bare, "/data/guest.lg", 15)) < 0);
+    RETURNED();
+    close(ends[0]);
+    close(secret);
+}
+
+static void lives(void) {
+    lg_domain *domain = new_domain(module, NULL);
+    lg_function *count = bind(domain, "count");
+    CHECK(POINTER(int (*)(void), count)() == 1 && POINTER(int (*)(void), count)() == 2);
+    STATUS(LG_E_IN_USE, lg_domain_reset(domain));
+    STATUS(LG_OK, lg_function_free(count));
+    STATUS(LG_OK, lg_domain_reset(domain));
+    count = bind(domain, "count");
+    CHECK(POINTER(int (*)(void), count)() == 1);
+    STATUS(LG_OK, lg_domain_kill(domain));
+    POINTER(int (*)(void), count)();
+    FAILED(LG_E_KILLED);
+    STATUS(LG_OK, lg_domain_close(domain));
+    STATUS(LG_E_HANDLE, lg_domain_close(domain));
+    POINTER(int (*)(void), count)();
+    FAILED(LG_E_KILLED);
+    /* A function keeps its domain. */
+    domain = new_domain(module, NULL);
+    count = bind(domain, "count");
+    STATUS(LG_OK, lg_domain_free(domain));
+    CHECK(POINTER(int (*)(void), count)() == 1);
+    RETURNED();
+    STATUS(LG_OK, lg_function_free(count));
+}
+
+static void pools(void) {
+    lg_pool *pool = lg_pool_new(module, NULL, 2);
+    CHECK(pool && lg_pool_ready(pool) == 0);
+    for (int i = 0; i < 3; i++) {
+        lg_domain *domain = lg_pool_take(pool);
+        lg_function *count = bind(domain, "count");
+        CHECK(POINTER(int (*)(void), count)() == 1);
+        STATUS(LG_E_ARGUMENT, lg_domain_reset(domain));
+        STATUS(LG_OK, lg_function_free(count));
+        STATUS(LG_OK, lg_domain_free(domain));
+        CHECK(lg_pool_ready(pool) == 1);
+    }
+    lg_domain *domain = lg_pool_take(pool);
+    lg_function *kept = bind(domain, "count");
+    STATUS(LG_OK, lg_domain_free(domain));
+    CHECK(lg_pool_ready(pool) == 0);
+    CHECK(POINTER(int (*)(void), kept)() == 1);
+    STATUS(LG_OK, lg_function_free(kept));
+    domain = lg_pool_take(pool);
+    STATUS(LG_OK, lg_pool_free(pool)); /* the domain keeps it */
+    CHECK(POINTER(int (*)(void), kept = bind(domain, "count"))() == 1);
+    STATUS(LG_OK, lg_function_free(kept));
+    STATUS(LG_OK, lg_domain_free(domain));
+    STATUS(LG_E_HANDLE, lg_pool_free(pool));
+    NOTHING(LG_E_HANDLE, lg_pool_new(NULL, NULL, 1));
+}
+
+static void programs(void) {
+    lg_module *program = open_module("program.lg");
+    lg_options *options = lg_options_new();
+    const char *const arguments[] = {"program", "hello"};
+    int ends[2], status = -1;
+    char heard[16];
+    CHECK(pipe(ends) == 0);
+    STATUS(LG_OK, lg_options_arguments(options, 2, arguments));
+    STATUS(LG_E_ARGUMENT, lg_options_arguments(options, 2, NULL));
+    STATUS(LG_OK, lg_options_stream(options, 1, ends[1]));
+    STATUS(LG_OK, lg_run(program, options, &status));
+    CHECK(status == 2 && read(ends[0], heard, sizeof heard) == 8 && memcmp(heard, "2 hello\n", 8) == 0);
+    STATUS(LG_E_ARGUMENT, lg_run(program, options, NULL));
+    STATUS(LG_OK, lg_options_environment(options, "CRASH", "1"));
+    STATUS(LG_E_ARGUMENT, lg_options_environment(options, "CRASH", NULL));
+    STATUS(LG_E_FAULT, lg_run(program, options, &status));
+    CHECK(strstr(lg_last_fault()->file, "program.c"));
+    STATUS(LG_E_ARGUMENT, lg_run(module, NULL, &status));
+    STATUS(LG_E_HANDLE, lg_run(NULL, NULL, &status));
+}
+
+int main(void) {
+    module = open_module("guest.lg");
+    limits();
+    broken();
+    names_and_seals();
+    granted();
+    lives();
+    pools();
+    programs();
+    return 0;
+}

@@ -1,0 +1,89 @@
+/* A well-behaved module. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int host_add(int a, int b);
+void host_note(const char *text);
+
+struct pair {
+    double x;
+    long n;
+};
+
+struct large {
+    long numbers[5];
+};
+
+static int counter;
+
+int same(int x) { return x; }
+double half(double x) { return x / 2; }
+float third(float x) { return x / 3; }
+unsigned char small(unsigned char x, short y) { return (unsigned char)(x + y); }
+struct pair turn(struct pair p) {
+    struct pair q = {(double)p.n, (long)p.x};
+    return q;
+}
+struct large fill(long from) {
+    struct large all;
+    for (int i = 0; i < 5; i++)
+        all.numbers[i] = from + i;
+    return all;
+}
+long sum9(long a, long b, long c, long d, long e, long f, long g, long h, long i) {
+    return a + b * 2 + c * 3 + d * 4 + e * 5 + f * 6 + g * 7 + h * 8 + i * 9;
+}
+int count(void) { return ++counter; }
+size_t length(const char *text) { return strlen(text); }
+char *copy(const char *text) { return strdup(text); }
+int add_by_host(int a, int b) { return host_add(a, b); }
+int note(const char *text) {
+    host_note(text);
+    return 1;
+}
+int apply(int (*function)(int), int x) { return function(x) + 1; }
+long apply9(long (*function)(long, long, long, long, long, long, long, long, double), double x) {
+    return function(1, 2, 3, 4, 5, 6, 7, 8, x);
+}
+void sort(int *numbers, size_t count, int (*compare)(const void *, const void *)) {
+    qsort(numbers, count, sizeof *numbers, compare);
+}
+int read_int(const int *at) { return *at; }
+void write_int(int *at, int value) { *at = value; }
+void crash(int *at) { *at = 1; }
+int divide(int a, int b) { return a / b; }
+void spin(void) {
+    for (;;)
+        __asm__ volatile("");
+}
+void leave(int status) { exit(status); }
+void give_up(void) { abort(); }
+int deep(int n) {
+    volatile char room[256];
+    room[0] = (char)n;
+    return deep(n + 1) + room[0];
+}
+long nested(int (*function)(int), int depth) { return depth == 0 ? 0 : function(depth - 1); }
+int allocate(size_t size) {
+    char *block = malloc(size);
+    if (!block)
+        return 0;
+    memset(block, 1, size);
+    return 1;
+}
+int open_file(const char *path) { return open(path, O_RDONLY) < 0 ? -errno : 0; }
+int say(const char *text) { return (int)write(1, text, strlen(text)); }
+static void *thread(void *argument) { return argument; }
+int start_thread(void) {
+    pthread_t id;
+    void *result = NULL;
+    int error = pthread_create(&id, NULL, thread, &counter);
+    if (!error)
+        pthread_join(id, &result);
+    return error ? error : result == &counter ? 0 : -1;
+}
+long odd_syscall(void) { return syscall(319, "name", 0); }

@@ -1,0 +1,167 @@
+/* What C programs do besides: signal handlers, longjmp, pthread_exit, fork. */
+#include "check.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static lg_domain *domain;
+static int (*same)(int);
+static int (*apply)(void *, int);
+static void (*crash)(int *);
+
+static volatile sig_atomic_t handled;
+static lg_status in_handler;
+
+static void on_signal(int number) {
+    same(1);
+    in_handler = lg_take_call_error();
+    handled = number;
+}
+
+static int raise_it(int x) {
+    raise(SIGUSR1);
+    return x;
+}
+
+static void signals(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_ONSTACK;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    raise(SIGUSR1);
+    CHECK(handled == SIGUSR1 && in_handler == LG_E_SIGNAL_HANDLER);
+    handled = 0;
+    lg_callback *callback = lg_callback_new(domain, "int raise_it(int)", (lg_code)raise_it, NULL);
+    CHECK(apply(lg_callback_pointer(callback), 4) == 5);
+    RETURNED();
+    CHECK(handled == SIGUSR1 && in_handler == LG_E_SIGNAL_HANDLER);
+    signal(SIGUSR1, SIG_IGN);
+}
+
+static sigjmp_buf own_fault;
+static void on_fault(int number) {
+    siglongjmp(own_fault, number);
+}
+
+/* The program's own handler sees the program's own faults, and none of the domain's. */
+static void own_handler(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_fault;
+    action.sa_flags = SA_ONSTACK;
+    pid_t child = fork();
+    if (child == 0) {
+        /* Installed before the library's. */
+        execl("/proc/self/exe", "hosts", "own-handler", (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int with_own_handler(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_fault;
+    action.sa_flags = SA_ONSTACK;
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    domain = new_domain(open_module("guest.lg"), NULL);
+    crash = POINTER(void (*)(int *), bind(domain, "crash"));
+    crash(NULL);
+    FAILED(LG_E_FAULT);
+    /* One that is installed past the library goes behind it again. */
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    STATUS(LG_OK, lg_claim_signals());
+    crash(NULL);
+    FAILED(LG_E_FAULT);
+    volatile int rounds = 0;
+    if (sigsetjmp(own_fault, 1) == 0) {
+        rounds = rounds + 1;
+        *(volatile int *)(uintptr_t)64 = 1;
+        CHECK(!"a write to address 64 went on");
+    }
+    CHECK(rounds == 1);
+    crash(NULL);
+    FAILED(LG_E_FAULT);
+    return 0;
+}
+
+static jmp_buf back;
+static int jump(int x) {
+    if (x)
+        longjmp(back, x);
+    return x;
+}
+
+static void jumps(void) {
+    lg_callback *callback = lg_callback_new(domain, "int jump(int)", (lg_code)jump, NULL);
+    for (volatile int i = 1; i < 100; i++) {
+        int arrived = setjmp(back);
+        if (arrived == 0) {
+            apply(lg_callback_pointer(callback), i);
+            CHECK(!"longjmp came back");
+        }
+        CHECK(arrived == i);
+        CHECK(!lg_user_data()); /* no function that a domain called runs any more */
+        CHECK(same(i) == i);
+        RETURNED();
+    }
+    lg_usage usage;
+    STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+    CHECK(usage.calls == 0);
+}
+
+static int leave_thread(int x) {
+    pthread_exit(lg_user_data());
+    return x;
+}
+
+static void *thread(void *callback) {
+    apply(callback, 1);
+    CHECK(!"pthread_exit returned");
+    return NULL;
+}
+
+static void exits(void) {
+    static int mark;
+    lg_callback *callback = lg_callback_new(domain, "int leave_thread(int)", (lg_code)leave_thread, &mark);
+    for (int i = 0; i < 100; i++) { /* more than there are places */
+        pthread_t id;
+        void *result = NULL;
+        CHECK(pthread_create(&id, NULL, thread, lg_callback_pointer(callback)) == 0);
+        CHECK(pthread_join(id, &result) == 0 && result == &mark);
+    }
+    CHECK(same(1) == 1);
+    RETURNED();
+}
+
+static void forks(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        same(1);
+        lg_status status = lg_take_call_error();
+        _exit(status == LG_E_FORKED && lg_domain_new(NULL, NULL) == NULL ? 0 : 1);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(same(1) == 1);
+    RETURNED();
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "own-handler") == 0)
+        return with_own_handler();
+    domain = new_domain(open_module("guest.lg"), NULL);
+    same = POINTER(int (*)(int), bind(domain, "same"));
+    apply = POINTER(int (*)(void *, int), bind(domain, "apply"));
+    crash = POINTER(void (*)(int *), bind(domain, "crash"));
+    signals();
+    own_handler();
+    jumps();
+    exits();
+    forks();
+    return 0;
+}

@@ -1,0 +1,181 @@
+/* Asynchronous calls, exclusive domains, many threads with the same handles. */
+#include "check.h"
+#include <pthread.h>
+#include <semaphore.h>
+
+static lg_module *module;
+
+static int work(void *user) {
+    int (*same)(int) = *(int (**)(int))user;
+    return same(20) + 1;
+}
+
+static void post(void *user) {
+    sem_post((sem_t *)user);
+}
+
+static void asynchronous(void) {
+    NOTHING(LG_E_OPTION, lg_workers_new(0, 1));
+    lg_workers *workers = lg_workers_new(1, 1);
+    lg_domain *domain = new_domain(module, NULL);
+    lg_function *same = bind(domain, "same"), *spin = bind(domain, "spin");
+    lg_value argument = {LG_SIGNED, {7}}, result;
+    lg_async *call = lg_call_async(same, workers, 0, &argument, 1);
+    STATUS(LG_OK, lg_async_wait(call, -1, &result));
+    CHECK(result.type == LG_SIGNED && result.as.i == 7 && lg_async_has_ended(call));
+    STATUS(LG_E_ARGUMENT, lg_async_wait(call, -1, &result));
+    STATUS(LG_OK, lg_async_free(call));
+
+    lg_async *busy = lg_call_async(spin, workers, 0, NULL, 0);
+    STATUS(LG_E_PENDING, lg_async_wait(busy, 1, NULL));
+    lg_usage usage;
+    do
+        STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+    while (usage.calls == 0);
+    lg_async *waiting = lg_call_async(same, workers, 0, &argument, 1);
+    CHECK(waiting && lg_workers_pending(workers) == 2);
+    NOTHING(LG_E_QUEUE_FULL, lg_call_async(same, workers, 0, &argument, 1));
+    sem_t ended;
+    CHECK(sem_init(&ended, 0, 0) == 0);
+    STATUS(LG_OK, lg_async_notify(waiting, post, &ended));
+    STATUS(LG_E_ARGUMENT, lg_async_notify(waiting, NULL, &ended));
+    CHECK(!lg_async_has_ended(busy));
+    STATUS(LG_OK, lg_async_cancel(busy));
+    STATUS(LG_E_CANCELLED, lg_async_wait(busy, -1, NULL));
+    while (sem_wait(&ended) != 0)
+        ;
+    STATUS(LG_OK, lg_async_wait(waiting, 0, &result));
+    STATUS(LG_OK, lg_async_notify(waiting, post, &ended)); /* at once */
+    CHECK(sem_trywait(&ended) == 0);
+    busy = lg_call_async(spin, workers, 20, NULL, 0);
+    STATUS(LG_E_DEADLINE, lg_async_wait(busy, -1, NULL));
+
+    int (*pointer)(int) = POINTER(int (*)(int), same);
+    lg_async *own = lg_spawn(domain, workers, 0, work, &pointer);
+    STATUS(LG_OK, lg_async_wait(own, -1, &result));
+    CHECK(result.as.i == 21);
+    NOTHING(LG_E_ARGUMENT, lg_spawn(domain, workers, 0, NULL, NULL));
+    NOTHING(LG_E_HANDLE, lg_spawn(NULL, workers, 0, work, NULL));
+    own = lg_spawn(domain, workers, 0, work, &pointer);
+    STATUS(LG_OK, lg_workers_finish(workers));
+    STATUS(LG_OK, lg_async_wait(own, 0, &result));
+    NOTHING(LG_E_HANDLE, lg_call_async(same, workers, 0, &argument, 1));
+    workers = lg_workers_new(2, 10);
+    busy = lg_call_async(spin, workers, 0, NULL, 0);
+    STATUS(LG_OK, lg_workers_free(workers));
+    STATUS(LG_E_CANCELLED, lg_async_wait(busy, -1, NULL));
+}
+
+static lg_function *inside;
+static pthread_barrier_t barrier;
+
+static int hold(int x) {
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return x;
+}
+
+static int again(int x) {
+    int (*same)(int) = *(int (**)(int))lg_user_data();
+    same(x);
+    FAILED(LG_E_DEADLOCK);
+    return x;
+}
+
+static void *enter(void *callback) {
+    int (*apply)(void *, int) = POINTER(int (*)(void *, int), inside);
+    CHECK(apply(callback, 1) == 2);
+    RETURNED();
+    return NULL;
+}
+
+static void exclusive(void) {
+    lg_options *options = lg_options_new();
+    STATUS(LG_OK, lg_options_exclusive(options, 1));
+    STATUS(LG_OK, lg_options_thread_limit(options, 2));
+    lg_domain *domain = new_domain(module, options);
+    int (*same)(int) = POINTER(int (*)(int), bind(domain, "same"));
+    int (*apply)(void *, int) = POINTER(int (*)(void *, int), inside = bind(domain, "apply"));
+    lg_callback *wait = lg_callback_new(domain, "int hold(int)", (lg_code)hold, NULL);
+    lg_callback *re_enter = lg_callback_new(domain, "int again(int)", (lg_code)again, &same);
+    CHECK(apply(lg_callback_pointer(re_enter), 1) == 2);
+    pthread_t thread;
+    CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
+    CHECK(pthread_create(&thread, NULL, enter, lg_callback_pointer(wait)) == 0);
+    pthread_barrier_wait(&barrier);
+    same(1);
+    FAILED(LG_E_BUSY);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    STATUS(LG_OK, lg_options_exclusive(options, -1));
+    CHECK(lg_domain_new(module, options));
+}
+
+static int (*limited)(int);
+static void *too_many(void *argument) {
+    limited(1);
+    FAILED(LG_E_THREADS);
+    return argument;
+}
+
+static int nest(int depth) {
+    long (*nested)(void *, int) = *(long (**)(void *, int))lg_user_data();
+    long result = nested(NULL, depth);
+    if (lg_failed()) {
+        STATUS(LG_E_DEPTH, lg_take_call_error());
+        return -1;
+    }
+    return (int)result;
+}
+
+static void other_limits(void) {
+    lg_options *options = lg_options_new();
+    STATUS(LG_OK, lg_options_thread_limit(options, 1));
+    STATUS(LG_OK, lg_options_depth_limit(options, 1));
+    lg_domain *domain = new_domain(module, options);
+    limited = POINTER(int (*)(int), bind(domain, "same"));
+    CHECK(limited(1) == 1);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, too_many, NULL) == 0);
+    pthread_join(thread, NULL);
+    long (*nested)(void *, int) = POINTER(long (*)(void *, int), bind(domain, "nested"));
+    lg_callback *back = lg_callback_new(domain, "int nest(int)", (lg_code)nest, &nested);
+    CHECK(nested(lg_callback_pointer(back), 1) == -1);
+    RETURNED();
+}
+
+static void *everything(void *argument) {
+    lg_domain *domain = (lg_domain *)argument;
+    for (int i = 0; i < 200; i++) {
+        lg_function *same = lg_bind(domain, "same", LG_DEFAULT);
+        CHECK(POINTER(int (*)(int), same)(i) == i);
+        STATUS(LG_OK, lg_function_free(same));
+        lg_function *crash = lg_bind(domain, "crash", LG_DEFAULT);
+        POINTER(void (*)(int *), crash)(NULL);
+        FAILED(LG_E_FAULT);
+        STATUS(LG_OK, lg_function_free(crash));
+        CHECK(!lg_module_open("garbage.lg") && lg_last_status() == LG_E_PARSE);
+        lg_region *region = lg_region_new(4096);
+        STATUS(LG_OK, lg_region_free(region));
+    }
+    return NULL;
+}
+
+static void many(void) {
+    lg_domain *domain = new_domain(module, NULL);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, everything, domain) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    STATUS(LG_OK, lg_domain_free(domain));
+}
+
+int main(void) {
+    module = open_module("guest.lg");
+    asynchronous();
+    exclusive();
+    other_limits();
+    many();
+    return 0;
+}

@@ -1,0 +1,116 @@
+//! Programs in C for tests: the library installed as users have it, modules to call, compilers.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use lockgate_toolchain::{Link, Sysroot, silent};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The root of the source tree.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the tree is there")
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// The same; it must succeed.
+pub fn done(command: &mut Command) -> String {
+    let output = run(command);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}\n{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// The folder in which cargo has just put the library.
+pub fn built() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    test.parent().expect("a folder").to_owned()
+}
+
+/// Where the library is installed for all tests of this build.
+pub fn installed() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-c");
+        done(Command::new(root().join("scripts/install-library.sh")).arg(built()).arg(&prefix));
+        prefix
+    })
+}
+
+/// A folder with modules: `guest.lg`, `hostile.lg`, `client.lg`, `start.lg`, `program.lg`, `refused.lg`, `garbage.lg`.
+pub fn modules() -> &'static Path {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    FOLDER.get_or_init(make_modules).path()
+}
+
+fn make_modules() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name);
+    let gates = ["int host_add(int, int)", "void host_note(const char *)"];
+    module(folder.path(), "guest.lg", &source("guest.c"), &gates);
+    module(folder.path(), "hostile.lg", &source("hostile.c"), &["int host_measure(const char *)"]);
+    module(folder.path(), "client.lg", &source("client.c"), &["int remote(int)"]);
+    module(folder.path(), "start.lg", &source("start.c"), &[]);
+    module(folder.path(), "program.lg", &source("program.c"), &[]);
+    let mut bytes = std::fs::read(folder.path().join("guest.lg")).expect("just built");
+    const LABEL: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    let label = bytes.windows(4).position(|window| window == LABEL).expect("functions have labels");
+    bytes[label..label + 4].copy_from_slice(&[0x0f, 0x05, 0x90, 0x90]); // syscall
+    std::fs::write(folder.path().join("refused.lg"), bytes).expect("the folder is writable");
+    std::fs::write(folder.path().join("garbage.lg"), "no module").expect("the folder is writable");
+    folder
+}
+
+/// Builds a module from C that exports everything, with the signatures of its debug information.
+pub fn module(folder: &Path, name: &str, source: &Path, gates: &[&str]) {
+    static SYSROOT: OnceLock<Sysroot> = OnceLock::new();
+    let sysroot = SYSROOT.get_or_init(|| Sysroot::ensure(&silent).expect("the sysroot can be built"));
+    let output = folder.join(name);
+    let object = output.with_extension("o");
+    done(sysroot.tools().compiler().args(["-O1", "-g", "-c"]).arg(source).arg("-o").arg(&object));
+    let mut link = Link::new(&output);
+    link.file(&object).expect("an object").export_all(true);
+    for gate in gates {
+        link.gate(gate).expect("a prototype");
+    }
+    if let Err(error) = link.run(sysroot, &silent) {
+        panic!("{error}");
+    }
+}
+
+/// The languages in which a program in C must compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    C99,
+    Cpp17,
+}
+
+/// A compiler that takes no warning.
+pub fn compiler(language: Language) -> Command {
+    let (program, arguments) = match language {
+        Language::C99 => ("gcc", ["-std=c99", "-D_GNU_SOURCE", "-x", "c"]),
+        Language::Cpp17 => ("g++", ["-std=c++17", "-Wno-missing-field-initializers", "-x", "c++"]),
+    };
+    let mut compiler = Command::new(program);
+    compiler.args(arguments).args(["-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
+    compiler.arg("-I").arg(installed().join("include"));
+    compiler
+}
+
+/// Compiles a program and links it with the shared library.
+pub fn program(language: Language, source: &Path, output: &Path, flags: &[&str]) {
+    let library = installed().join("lib");
+    let run_path = format!("-Wl,-rpath,{}", library.display());
+    let mut compiler = compiler(language);
+    compiler.args(flags).arg(source).arg("-o").arg(output).arg("-L").arg(&library);
+    done(compiler.args(["-llockgate", "-lpthread", &run_path]));
+}
