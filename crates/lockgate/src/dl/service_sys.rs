@@ -69,10 +69,11 @@ impl Service {
         }
         let function = self.function as *const ();
         match self.signature.as_ref().or(noted) {
-            // SAFETY: what the service's maker promised. The library's note may say another type than the service has, which is
-            // nothing but a library that calls it with other values.
             Some(signature) => {
-                unsafe { HostFunction::from_c(function, signature, self.user) }.map_err(|error| error.what)
+                // SAFETY: what the service's maker promised. The library's note may say another type than the service has, which is
+                // nothing but a library that calls it with other values.
+                let made = unsafe { HostFunction::from_c(function, signature, self.user) };
+                made.map_err(|error| error.what)
             }
             // SAFETY: as above.
             None => Ok(unsafe { HostFunction::without_signature(function, self.user) }),
