@@ -35,6 +35,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<asynchronous::Call>()?;
     module.add_function(wrap_pyfunction!(module::signature, module)?)?;
     module.add_function(wrap_pyfunction!(claim_signals, module)?)?;
+    module.add("OPTIMISED", !cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }
 

@@ -145,7 +145,8 @@ def test_a_thousand_domains_leave_nothing(values_module):
 
 def test_policies(values):
     values.count.policy = lockgate.Policy.INTEGRITY
-    assert values.count() == 1 and values.count.policy == "integrity"
+    assert values.count.enforced is None
+    assert values.count() == 1 and values.count.policy == values.count.enforced == "integrity"
     values.count.policy = "mutual distrust+counted"
     assert values.count() == 2
     values.count.policy = "none"
