@@ -24,17 +24,18 @@ pub fn set_search_path(folders: impl Into<OsString>) {
 /// Where libraries are looked for: what [`set_search_path`] said, else `LG_LIBRARY_PATH` (which programs with more rights than
 /// their user ignore), then the system's folders.
 pub fn search_path() -> OsString {
-    let set = path().clone().or_else(|| {
-        // SECURE: what execve(2) gave more rights than its caller has must not load its caller's files.
-        let secure = host::is_privileged();
-        std::env::var_os("LG_LIBRARY_PATH").filter(|_| !secure)
-    });
+    let set = path().clone().or_else(|| believed(std::env::var_os("LG_LIBRARY_PATH"), host::is_privileged()));
     let mut bytes = set.map_or_else(Vec::new, OsString::into_vec);
     if !bytes.is_empty() {
         bytes.push(b':');
     }
     bytes.extend(DEFAULT);
     OsString::from_vec(bytes)
+}
+
+/// What the environment says, for a program that has no more rights than who has set it.
+fn believed(environment: Option<OsString>, secure: bool) -> Option<OsString> {
+    environment.filter(|_| !secure)
 }
 
 /// The file that `name` means: itself if it has a slash, else the first of that name in the folders.
@@ -55,4 +56,16 @@ pub(super) fn find(name: &Path) -> Result<PathBuf, DlError> {
         name: name.display().to_string(),
         folders: folders.to_string_lossy().into_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_is_believed_only_in_ordinary_programs() {
+        let set = || Some(OsString::from("/tmp"));
+        assert_eq!(believed(set(), false), set());
+        assert_eq!(believed(set(), true), None);
+    }
 }

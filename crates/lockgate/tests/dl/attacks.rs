@@ -124,3 +124,44 @@ fn a_damaged_module_is_refused_though_its_like_was_verified() {
     let refused = Library::open(&file.path, Mode::NOW, &Options::default());
     assert!(matches!(refused, Err(DlError::Load(_))), "{refused:?}");
 }
+
+/// Bytes in data that look like the beginning of a function are none.
+#[test]
+fn labels_in_data_are_no_functions() {
+    let file = File::c(
+        "labels.so",
+        "unsigned char forged[16] __attribute__((aligned(16))) = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
+         const unsigned char constant[16] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
+         void *in_data(void) { return forged; }
+         const void *in_constants(void) { return constant; }",
+    );
+    let library = file.open();
+    for name in ["in_data", "in_constants"] {
+        let address = call_pointer(library.function(name).unwrap()) as u64;
+        assert!(matches!(library.function_at(address, None), Err(DlError::NoFunction { .. })), "{name}");
+    }
+    library.close().unwrap();
+}
+
+/// Two libraries next to each other: a pointer of one that leads into the other is not followed on its behalf.
+#[test]
+fn nothing_but_its_own_memory_is_read_for_a_library() {
+    let source = "int secret = 0x5ec2e7; long f(void) { return 1; }";
+    let (one, two) = (File::c("near-one.so", source), File::c("near-two.so", source));
+    let (a, b) = (one.open(), two.open());
+    let mut bytes = [0; 4];
+    let own = a.object("secret").unwrap().address;
+    a.read(own, &mut bytes).unwrap();
+    assert_eq!(i32::from_le_bytes(bytes), 0x5ec2e7);
+    let others = b.object("secret").unwrap().address;
+    let host = bytes.as_ptr() as u64;
+    let end = own - own % (4 << 30) + (4 << 30) - 2;
+    for wild in [others, host, 0, u64::MAX - 1, end] {
+        assert!(matches!(a.read(wild, &mut bytes), Err(DlError::Memory(_))), "{wild:#x}");
+        assert!(matches!(a.write(wild, &[0; 4]), Err(DlError::Memory(_))), "{wild:#x}");
+    }
+    let constant_code = a.function("f").unwrap();
+    assert_eq!(call(constant_code, 0), 1);
+    a.close().unwrap();
+    b.close().unwrap();
+}

@@ -193,3 +193,20 @@ fn an_ordinary_library_is_refused() {
         Err(DlError::File { .. })
     ));
 }
+
+/// Plugins that belong together: one module with a name for each.
+#[test]
+fn links_to_one_module_are_one_library_with_one_heap() {
+    let file = File::c(
+        "both.so",
+        "#include <stdlib.h>\nlong *first_make(void) { long *p = malloc(8); *p = 5; return p; }\nlong second_use(long *p) { long x = *p; free(p); return x; }",
+    );
+    let link = file.path.with_file_name("second.so");
+    std::os::unix::fs::symlink(&file.path, &link).unwrap();
+    let first = file.open();
+    let second = Library::open(&link, Mode::NOW, &Options::default()).unwrap();
+    let made = crate::host_sys::call_pointer(first.function("first_make").unwrap());
+    assert_eq!(call(second.function("second_use").unwrap(), made as i64), 5);
+    second.close().unwrap();
+    first.close().unwrap();
+}

@@ -199,3 +199,20 @@ fn failures_are_of_their_thread() {
     assert!(dl::last_failure().is_none());
     library.close().unwrap();
 }
+
+/// A pointer of another kind, whose failure nobody asked about, leaves that with the thread.
+#[test]
+fn the_failure_of_another_call_is_not_taken_for_ones_own() {
+    let source =
+        "void crash(void) { static int *volatile nowhere; *nowhere = 1; }\nlong fine(long x) { return x; }";
+    let domain = crate::common::Guest::c(source).domain();
+    let crash = domain.bind::<extern "C" fn()>("crash").unwrap();
+    let file = File::c("fine.so", source);
+    let library = file.open();
+    let fine = library.function("fine").unwrap();
+    dl::take_failure();
+    call(crash.as_ptr(), 0);
+    assert_eq!(call(fine, 5), 5);
+    assert!(dl::take_failure().is_none());
+    library.close().unwrap();
+}
