@@ -47,7 +47,8 @@
  * Signals. Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when the first module is opened, and
  * each thread gets an alternate signal stack at its first call. Faults that are not a domain's go on to the handlers that were there before;
  * handlers that come later are put behind when a thread first calls a domain, or by lg_claim_signals(). All handlers of the process are
- * made to run on the alternate stack. A domain cannot be called from one: LG_E_SIGNAL_HANDLER.
+ * made to run on the alternate stack. A domain cannot be called from one: the call fails (lg_failed()), and whoever asks afterwards gets
+ * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed() and calls through function pointers are safe in handlers.
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
  * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
@@ -523,6 +524,11 @@ lg_status lg_memory_free(lg_domain *domain, void *at);
 /* Copies out of the domain, into it. LG_E_INACCESSIBLE; part of it may have been copied then. */
 lg_status lg_memory_read(lg_domain *domain, void *to, const void *from, size_t size);
 lg_status lg_memory_write(lg_domain *domain, void *to, const void *from, size_t size);
+
+/* The same, either way, by whole addresses: the caller has made sure that the domain's side lies within its window (lg_domain_base), and that the
+ * domain is alive. Returns how many bytes could not be copied; lg_memory_read() and _write() then say why, or succeed after all. No handle, no
+ * lock, no look into a table, no last error: for stubs. */
+size_t lg_memory_copy(void *to, const void *from, size_t size);
 
 /* Copies a string of less than `size` bytes, with its zero; its length goes to `length`, which may be NULL.
  * LG_E_UNTERMINATED if it is longer, LG_E_INACCESSIBLE if it runs out of the domain's memory. */

@@ -36,7 +36,9 @@
 /* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string without saying so. */
 #define LG_STRING LG_NOTE_("string")
 #define LG_STRINGS LG_NOTE_("strings")
-/* May be a null pointer. */
+/* An array of structures, the last of which has zero in field `f`. */
+#define LG_UNTIL(f) LG_NOTE_("until:" #f)
+/* The library may give a null pointer. (Results may be null without saying so, and what the program gives is not looked at.) */
 #define LG_NULLABLE LG_NOTE_("nullable")
 /* Must be a null pointer: anything else is an error of the call. */
 #define LG_NULL LG_NOTE_("null")
@@ -63,9 +65,11 @@
 
 /* A function that the library calls. Pointers to functions are, without saying so. */
 #define LG_CALLBACK LG_NOTE_("callback")
-/* The program's own pointer, which the library hands back and never follows. */
+/* The program's own pointer, which the library hands back and never follows. `void *` parameters of callbacks are, without
+ * saying so. */
 #define LG_DATA LG_NOTE_("data")
-/* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). */
+/* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). On a function with a
+ * handle as its result: the same word is found behind that. */
 #define LG_SHOWN(h) LG_NOTE_("shown:" #h)
 /* A function that is called with the object of parameter `p` when the library needs it no more. The library is given
  * `copy` instead, by which it copies the object at once. */

@@ -9,6 +9,7 @@ pub mod capi;
 pub mod create;
 pub mod ipc;
 pub mod overhead;
+pub mod python;
 pub mod rewrite;
 pub mod soak;
 pub mod verify;

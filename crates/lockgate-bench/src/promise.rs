@@ -43,6 +43,7 @@ const PROMISES: &[(&str, Promise)] = &[
 const RATIOS: &[(&str, &str, f64)] = &[
     ("calls.host_to_domain.integrity", "calls.native_indirect", 4.0),
     ("capi.call", "calls.host_to_domain.integrity", 1.1),
+    ("python.call", "python.ctypes", 1.2),
 ];
 
 impl Promise {
@@ -99,9 +100,11 @@ mod tests {
         let text = include_str!("../../../SPECIFICATION.md");
         let mut written: Vec<&str> =
             text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
-        let mut here: Vec<&str> = PROMISES.iter().map(|(name, _)| *name).collect();
+        let own = PROMISES.iter().map(|(name, _)| *name);
+        let mut here: Vec<&str> = own.chain(RATIOS.iter().map(|(name, _, _)| *name)).collect();
         written.sort_unstable();
         here.sort_unstable();
+        here.dedup();
         assert_eq!(written, here);
     }
 }

@@ -60,6 +60,16 @@ pub unsafe extern "C" fn lg_memory_read(
     })
 }
 
+/// Copies between host and domain without a look at handles.
+///
+/// # Safety
+/// One side is the host's and may be used so, the other lies in the window of a domain that is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> usize {
+    // SAFETY: the caller's promises.
+    unsafe { lockgate::copy_memory(to, from, size) }
+}
+
 /// Copies into the domain.
 ///
 /// # Safety

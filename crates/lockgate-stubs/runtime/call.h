@@ -95,18 +95,18 @@ static inline lgs_wide lgs_strlen(const char *text)
 }
 
 /* Room for a pointer that the library sets. */
-static struct lgs_block lgs_variable(struct lgs_call *c, const void *host, int flags, const char *what)
+static struct lgs_block lgs_variable(struct lgs_call *c, const void *host)
 {
-    struct lgs_block block = lgs_block(c, host, 8, flags, what);
+    struct lgs_block block = lgs_block(c, host, 8, 0);
     if (block.here)
         memset(block.here, 0, 8);
     return block;
 }
 
 /* Room for a structure, zeros. */
-static struct lgs_block lgs_fresh(struct lgs_call *c, const void *host, size_t size, int flags, const char *what)
+static struct lgs_block lgs_fresh(struct lgs_call *c, const void *host, size_t size)
 {
-    struct lgs_block block = lgs_block(c, host, size, flags, what);
+    struct lgs_block block = lgs_block(c, host, size, 0);
     if (block.here)
         memset(block.here, 0, size);
     return block;

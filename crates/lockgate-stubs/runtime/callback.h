@@ -10,15 +10,10 @@ struct lgs_trampoline {
 static const struct lgs_trampoline lgs_trampolines[];
 
 /* The pointer by which the library calls `function`, made when it is first passed. */
-static uint64_t lgs_callback(struct lgs_call *c, void (*function)(void), unsigned type, bool bound, int flags, const char *what)
+static uint64_t lgs_callback(struct lgs_call *c, void (*function)(void), unsigned type, bool bound, const char *what)
 {
-    if (c->failed)
+    if (c->failed || !function)
         return 0;
-    if (!function) {
-        if (!(flags & LGS_NULLABLE))
-            lgs_fail(c, LG_STUB_NULL, what, "it is null");
-        return 0;
-    }
     struct lgs_callback **bucket = &lgs.callbacks[((uintptr_t)function >> 4) % LGS_BUCKETS];
     pthread_mutex_lock(&lgs.lock);
     struct lgs_callback *callback = *bucket;

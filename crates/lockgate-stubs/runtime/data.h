@@ -1,5 +1,10 @@
 /* ---- the program's own pointers: numbers to the library ---------------------------------------------------------------------- */
 
+static inline struct lgs_token *lgs_token(size_t token)
+{
+    return &lgs.data[(token - 1) / LGS_TOKENS][(token - 1) % LGS_TOKENS];
+}
+
 /* The number of a pointer that comes together with `function`, or, if that is null, for every callback whose data comes alone. */
 static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(void), const char *what)
 {
@@ -7,17 +12,13 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(
         return 0;
     pthread_mutex_lock(&lgs.lock);
     size_t token = lgs.data_count;
-    while (token && (lgs.data[token - 1].data != data || lgs.data[token - 1].function != function))
+    while (token && (lgs_token(token)->data != data || lgs_token(token)->function != function))
         token--;
-    if (!token && lgs.data_count == lgs.data_room) {
-        size_t room = lgs.data_room ? lgs.data_room * 2 : 64;
-        struct lgs_token *grown = realloc(lgs.data, room * sizeof *grown);
-        lgs.data = grown ? grown : lgs.data;
-        lgs.data_room = grown ? room : lgs.data_room;
-    }
-    if (!token && lgs.data_count < lgs.data_room) {
-        lgs.data[lgs.data_count] = (struct lgs_token){(void *)(uintptr_t)data, function};
-        token = ++lgs.data_count;
+    size_t chunk = lgs.data_count / LGS_TOKENS;
+    if (!token && chunk < LGS_TOKENS && (lgs.data[chunk] || (lgs.data[chunk] = calloc(LGS_TOKENS, sizeof **lgs.data)))) {
+        token = lgs.data_count + 1;
+        *lgs_token(token) = (struct lgs_token){(void *)(uintptr_t)data, function};
+        __atomic_store_n(&lgs.data_count, token, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lgs.lock);
     if (!token)
@@ -33,13 +34,11 @@ static void *lgs_data_out(struct lgs_call *c, const struct lgs_callback *callbac
     if (token - (uint32_t)token == lgs.window && !(token & 7) && lgs.tags[(uint32_t)token >> 3])
         return lgs.handles + (uint32_t)token;
     void *data = 0;
-    pthread_mutex_lock(&lgs.lock);
-    if (token <= lgs.data_count) {
-        const struct lgs_token *given = &lgs.data[token - 1];
+    if (token <= __atomic_load_n(&lgs.data_count, __ATOMIC_ACQUIRE)) {
+        const struct lgs_token *given = lgs_token(token);
         if (!callback || given->function == (callback->bound ? callback->function : 0))
             data = given->data;
     }
-    pthread_mutex_unlock(&lgs.lock);
     if (!data)
         lgs_fail(c, LG_STUB_DATA, what, "the library passed user data that it was not given for this");
     return data;

@@ -16,22 +16,15 @@ static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char 
 }
 
 /* A handle that the program passes. */
-static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, unsigned char type, int flags, const char *what)
+static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, unsigned char type, const char *what)
 {
     uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
-    if (!host) {
-        if (!(flags & LGS_NULLABLE))
-            lgs_fail(c, LG_STUB_NULL, what, "it is null");
-        return 0;
-    }
-    if (c->failed)
+    if (!host || c->failed)
         return 0;
     if (__builtin_expect(offset >= LGS_WINDOW || offset & 7 || lgs.tags[offset >> 3] != type, 0)) {
         lgs_fail(c, LG_STUB_HANDLE, what, "it is no handle of this type that this library has given out");
         return 0;
     }
-    if (flags & LGS_RELEASE)
-        __atomic_store_n(&lgs.tags[offset >> 3], 0, __ATOMIC_RELAXED);
     return lgs.window + offset;
 }
 

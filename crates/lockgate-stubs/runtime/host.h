@@ -1,20 +1,29 @@
 /* ---- the domain, and what is used of lockgate.h -------------------------------------------------------------------------- */
 
+/* The range lies in the window: no pointer of the library's is followed anywhere else. */
+static inline bool lgs_in_window(uint64_t address, size_t size)
+{
+    uint64_t offset = address - lgs.window;
+    return offset < LGS_WINDOW && size <= LGS_WINDOW - offset;
+}
+
 static inline bool lgs_read(void *to, uint64_t from, size_t size)
 {
-    return lg_memory_read(lgs.domain, to, (const void *)(uintptr_t)from, size) == LG_OK;
+    return lgs_in_window(from, size) && (lg_memory_copy(to, (const void *)(uintptr_t)from, size) == 0 ||
+           lg_memory_read(lgs.domain, to, (const void *)(uintptr_t)from, size) == LG_OK);
 }
 
 static inline bool lgs_write(uint64_t to, const void *from, size_t size)
 {
-    return lg_memory_write(lgs.domain, (void *)(uintptr_t)to, from, size) == LG_OK;
+    return lgs_in_window(to, size) && (lg_memory_copy((void *)(uintptr_t)to, from, size) == 0 ||
+           lg_memory_write(lgs.domain, (void *)(uintptr_t)to, from, size) == LG_OK);
 }
 
 /* Memory that the host and the domain share. */
 static bool lgs_region_new(size_t size, struct lgs_stage *block)
 {
     block->region = lg_region_new(size);
-    block->grant = lg_grant(lgs.domain, block->region, LG_READ_WRITE);
+    block->grant = lg_grant_new(lgs.domain, block->region, LG_READ_WRITE);
     block->here = lg_region_address(block->region);
     block->inside = (uint64_t)(uintptr_t)lg_grant_pointer(block->grant, 0);
     block->size = size;

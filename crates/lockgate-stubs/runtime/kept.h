@@ -19,17 +19,12 @@ static struct lgs_kept *lgs_kept_new(size_t size)
     return kept;
 }
 
-/* The library's copy of the program's structure at `host`: found, or made, or taken away with LGS_RELEASE. */
-static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, int flags, const char *what)
+/* The library's copy of the program's structure at `host`: found, or made. */
+static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, const char *what)
 {
     struct lgs_block block = {host, 0, 0, size};
-    if (c->failed)
+    if (c->failed || !host)
         return block;
-    if (!host) {
-        if (!(flags & LGS_NULLABLE))
-            lgs_fail(c, LG_STUB_NULL, what, "it is null");
-        return block;
-    }
     struct lgs_kept **bucket = &lgs.kept[((uintptr_t)host >> 4) % LGS_BUCKETS];
     pthread_mutex_lock(&lgs.lock);
     struct lgs_kept *kept = *bucket;

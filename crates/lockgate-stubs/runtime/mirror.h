@@ -4,7 +4,7 @@
 static inline bool lgs_offset(struct lgs_call *c, uint64_t address, size_t size, uint32_t *offset, const char *what)
 {
     *offset = (uint32_t)address;
-    if (__builtin_expect(address - *offset != lgs.window || size > LGS_WINDOW - *offset, 0)) {
+    if (__builtin_expect(!lgs_in_window(address, size), 0)) {
         lgs_fail(c, LG_STUB_POINTER, what, "the library returned a pointer outside its domain");
         return false;
     }
@@ -93,11 +93,11 @@ static void lgs_give_back(struct lgs_call *c)
 }
 
 /* A place in the library's memory that the program names: a string or buffer that it was given, or a handle. */
-static uint64_t lgs_inside(struct lgs_call *c, const void *host, int flags, const char *what)
+static uint64_t lgs_inside(struct lgs_call *c, const void *host, const char *what)
 {
     uintptr_t in_mirror = (uintptr_t)host - (uintptr_t)lgs.mirror;
     uintptr_t in_handles = (uintptr_t)host - (uintptr_t)lgs.handles;
-    if (c->failed || (!host && lgs_null(c, flags, what)))
+    if (c->failed || !host)
         return 0;
     if (in_mirror < LGS_WINDOW)
         return lgs.window + in_mirror;
@@ -142,6 +142,21 @@ static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, siz
     if (!object)
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory, or the library gave out too much");
     return object ? object->bytes : 0;
+}
+
+/* Structures up to one with zero in a field, that one included. */
+static lgs_wide lgs_until(struct lgs_call *c, uint64_t address, size_t size, size_t offset, size_t length, const char *what)
+{
+    uint64_t field = 1;
+    lgs_wide count = 0;
+    for (; field && address; count++) {
+        field = 0;
+        if (!lgs_read(&field, address + (uint64_t)count * size + offset, length)) {
+            lgs_fail(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
+            return 0;
+        }
+    }
+    return count;
 }
 
 /* An array of strings: `count` of them, or, if that is negative, up to a null pointer. */

@@ -56,16 +56,11 @@ static struct lgs_block lgs_room(struct lgs_call *c, void *host, size_t size)
 }
 
 /* An object of the program's, copied in if the library reads it. */
-static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t size, int flags, const char *what)
+static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t size, int flags)
 {
     struct lgs_block none = {0, 0, 0, 0};
-    if (c->failed)
+    if (c->failed || !host)
         return none;
-    if (!host) {
-        if (!(flags & LGS_NULLABLE) && size)
-            lgs_fail(c, LG_STUB_NULL, what, "it is null");
-        return none;
-    }
     struct lgs_block block = lgs_room(c, (void *)(uintptr_t)host, size + !!(flags & LGS_TEXT));
     block.size = size;
     if (c->failed)
@@ -96,9 +91,9 @@ static inline size_t lgs_text_length(struct lgs_call *c, const struct lgs_block 
 }
 
 /* A string of the program's, copied in. */
-static inline uint64_t lgs_string(struct lgs_call *c, const char *text, int flags, const char *what)
+static inline uint64_t lgs_string(struct lgs_call *c, const char *text)
 {
-    return lgs_block(c, text, text ? strlen(text) + 1 : 1, flags | LGS_READS, what).inside;
+    return lgs_block(c, text, text ? strlen(text) + 1 : 1, LGS_READS).inside;
 }
 
 /* A place within an object that went in, as the program knows it. */

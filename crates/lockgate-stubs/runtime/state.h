@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 
 typedef __int128 lgs_wide;
 
-enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_RELEASE = 16 };
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8 };
 
 /* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
 enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
@@ -32,6 +33,7 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 #define LGS_WINDOW ((size_t)1 << 32)
 #define LGS_BLOCKS 24
 #define LGS_DEPTH 64
+#define LGS_TOKENS 1024
 /* The first block of a thread's stage; each further one is twice as large. */
 #define LGS_STAGE ((size_t)256 << 10)
 /* Longer strings of the library's are refused. */
@@ -114,8 +116,8 @@ static struct {
     size_t object_bytes;
     struct lgs_callback *callbacks[LGS_BUCKETS];
     struct lgs_lent *lent;
-    struct lgs_token *data; /* from 1 */
-    size_t data_count, data_room;
+    struct lgs_token *data[LGS_TOKENS]; /* from 1, in chunks that stay where they are */
+    size_t data_count;
 } lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;

@@ -36,6 +36,7 @@ pub struct Notes {
     pub policy: Option<String>,
     pub omit: Option<String>,
     pub within: Option<String>,
+    pub until: Option<String>,
     pub shown: Option<String>,
     pub dispose: Option<(String, String)>,
     pub domain: Option<String>,
@@ -104,6 +105,7 @@ impl Notes {
             "omit" => self.omit = Some(owned()),
             "within" => self.within = Some(owned()),
             "domain" => self.domain = Some(owned()),
+            "until" => self.until = Some(owned()),
             "shown" => self.shown = Some(owned()),
             "lent" => self.lent = true,
             "dispose" => {
@@ -185,6 +187,7 @@ impl Notes {
         fill(&mut self.policy, &other.policy);
         fill(&mut self.omit, &other.omit);
         fill(&mut self.within, &other.within);
+        fill(&mut self.until, &other.until);
         fill(&mut self.shown, &other.shown);
         fill(&mut self.dispose, &other.dispose);
         fill(&mut self.domain, &other.domain);

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use lockgate_bench::{Options, Report, calls, capi, create, ipc, overhead, rewrite, soak, verify};
+use lockgate_bench::{Options, Report, calls, capi, create, ipc, overhead, python, rewrite, soak, verify};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,6 +35,8 @@ enum Family {
     Ipc,
     /// Run time and code size of rewritten programs against native ones (about five minutes)
     Overhead,
+    /// Calls from Python, beside ctypes calling an ordinary library (needs the package: `make python`)
+    Python,
     /// The verifier on the SQLite module
     Verify,
     /// The rewriter on the corpus's objects
@@ -55,6 +57,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Capi => Report::new(capi::measure(&options)?),
         Family::Ipc => ipc::measure(&options)?,
         Family::Overhead => Report::new(overhead::measure(&options, &lockgate)?),
+        Family::Python => python::measure(&options)?,
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
         Family::Create => Report::new(create::measure(&options)?),

@@ -76,6 +76,8 @@ pub struct FunctionPlan {
     pub at_most: Option<Expression>,
     /// Number of the parameter with printf's format; `...` follows.
     pub format: Option<usize>,
+    /// The result, a handle, shows what this handle shows.
+    pub shown: Option<String>,
     /// Isolation asked for.
     pub policy: Option<String>,
 }
@@ -147,7 +149,7 @@ pub struct Buffer {
     pub nullable: bool,
 }
 
-/// How something goes from the program to the library.
+/// How something goes from the program to the library. Null pointers go as they are: what they mean is the library's affair.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Passing {
     /// By value.
@@ -157,10 +159,7 @@ pub enum Passing {
     /// Nothing: zero, whatever it is.
     Ignore,
     /// A string, copied.
-    String {
-        /// May be null.
-        nullable: bool,
-    },
+    String,
     /// Memory, copied there, back, or both.
     Buffer(Buffer),
     /// One number, copied there, back, or both.
@@ -180,31 +179,22 @@ pub enum Passing {
     Handle {
         /// Its type.
         number: usize,
-        /// May be null.
-        nullable: bool,
         /// Its life ends here.
         release: bool,
     },
     /// A place in the library's memory that it has given out.
-    Inside {
-        /// May be null.
-        nullable: bool,
-    },
+    Inside,
     /// A pointer variable that the library sets (and may read first, if a handle is in it).
     Pointer {
         /// What is in it before the call, if the library reads it.
         before: Option<Box<Passing>>,
         /// What is in it afterwards.
         after: Box<Outcome>,
-        /// May be null.
-        nullable: bool,
     },
     /// A function of the program.
     Callback {
         /// Its type.
         name: String,
-        /// May be null.
-        nullable: bool,
     },
     /// The program's own pointer, as a token.
     Data {
@@ -255,10 +245,15 @@ pub enum Outcome {
     Record {
         /// Its key.
         key: String,
-        /// Elements; `None` is one.
-        size: Option<Expression>,
+        /// Elements.
+        count: Count,
         /// May be null.
         nullable: bool,
+    },
+    /// A structure that the program fills for the library.
+    Filled {
+        /// Its key.
+        key: String,
     },
     /// A handle: noted as given out.
     Handle {
@@ -287,6 +282,17 @@ pub enum Outcome {
     Inside,
     /// The program's stays as it is.
     Untouched,
+}
+
+/// How many structures the library gives out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Count {
+    /// One.
+    One,
+    /// So many.
+    Of(Expression),
+    /// Up to the one with zero in this field.
+    Until(String),
 }
 
 /// Plans stubs for all functions of `header`.
@@ -347,6 +353,7 @@ impl Planner<'_> {
             errno: notes.errno,
             at_most: notes.at_most.clone(),
             format,
+            shown: notes.shown.clone(),
             policy: notes.policy.clone(),
         })
     }

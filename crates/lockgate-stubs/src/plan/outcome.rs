@@ -1,6 +1,6 @@
 //! From the library to the program.
 use super::passing::handle_name;
-use super::{Buffer, CallbackPlan, No, Outcome, Passing, Planner, no, word};
+use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no, word};
 use crate::annotation::Direction;
 use crate::header::model::{CType, Parameter, Shape};
 
@@ -48,7 +48,7 @@ impl Planner<'_> {
                 if self.is_handle(kind, &notes) {
                     return Ok(Outcome::Handle { number: self.handle(&handle_name(kind)), nullable });
                 }
-                self.out_pointer(parameter, to, siblings, nullable)
+                self.out_pointer(parameter, to, siblings, nullable, result)
             }
         }
     }
@@ -59,6 +59,7 @@ impl Planner<'_> {
         to: &CType,
         siblings: &[Parameter],
         nullable: bool,
+        result: bool,
     ) -> Result<Outcome, No> {
         let notes = self.notes(parameter);
         let direction = notes.direction.unwrap_or(Direction::In);
@@ -83,14 +84,25 @@ impl Planner<'_> {
                     no("it may be a string or a buffer", "annotate it with LG_STRING or LG_SIZE(…)")
                 }
             }
-            Shape::Record(key) if notes.size.is_some() || notes.direction.is_some() => {
+            Shape::Record(key)
+                if notes.size.is_some() || notes.direction.is_some() || notes.until.is_some() =>
+            {
                 self.record(key)?;
                 if direction.writes() {
-                    self.plain_record(key)?;
-                    let buffer = self.memory(&notes, to, direction, nullable);
-                    return Ok(Outcome::Memory { buffer });
+                    return match (self.plain_record(key), direction) {
+                        (Ok(()), _) => {
+                            Ok(Outcome::Memory { buffer: self.memory(&notes, to, direction, nullable) })
+                        }
+                        (Err(_), Direction::Out) => Ok(Outcome::Filled { key: key.clone() }),
+                        (Err(no), _) => Err(no),
+                    };
                 }
-                Ok(Outcome::Record { key: key.clone(), size: notes.size, nullable })
+                let count = match (notes.size, notes.until) {
+                    (_, Some(field)) => Count::Until(field),
+                    (Some(size), None) => Count::Of(size),
+                    (None, None) => Count::One,
+                };
+                Ok(Outcome::Record { key: key.clone(), count, nullable })
             }
             Shape::Void | Shape::Integer { .. } | Shape::Float if notes.size.is_some() && notes.lent => {
                 Ok(Outcome::Lent { size: notes.size.expect("just looked") })
@@ -101,6 +113,7 @@ impl Planner<'_> {
             Shape::Integer { .. } | Shape::Float if notes.direction.is_some() => {
                 Ok(Outcome::Memory { buffer: self.memory(&notes, to, direction, nullable) })
             }
+            Shape::Void if !result => Ok(Outcome::Data),
             _ => no(
                 format!("what `{}` leads to is not said", parameter.kind.spelling),
                 "annotate it with LG_SIZE(…), LG_STRING, LG_OPAQUE, LG_DATA, LG_WITHIN(…) or LG_INSIDE",

@@ -58,7 +58,7 @@ impl Planner<'_> {
             return Ok(Passing::Dispose { object: object.clone(), copy: copy.clone() });
         }
         let name = self.callback(parameter)?;
-        Ok(Passing::Callback { name, nullable: notes.nullable })
+        Ok(Passing::Callback { name })
     }
 
     fn pointer(
@@ -68,23 +68,25 @@ impl Planner<'_> {
         notes: &Notes,
         siblings: &[Parameter],
     ) -> Result<Passing, No> {
-        let nullable = notes.nullable;
         let kind = &parameter.kind;
         if notes.null {
             return Ok(Passing::Null);
         }
-        if notes.data {
+        // Beside a callback, an untyped pointer that nothing is said of is the callback's.
+        let bare = notes == &Notes::default() && to.shape == Shape::Void;
+        let beside = || siblings.iter().any(|s| matches!(s.kind.shape, Shape::Function(_)) && s.notes.dispose.is_none());
+        if notes.data || bare && beside() {
             return Ok(Passing::Data { shown: notes.shown.clone() });
         }
         if notes.inside {
-            return Ok(Passing::Inside { nullable });
+            return Ok(Passing::Inside);
         }
         if notes.strings {
             return no("arrays of strings cannot be passed in", "leave the function out with LG_OMIT");
         }
         if self.is_handle(kind, notes) {
             let number = self.handle(&handle_name(kind));
-            return Ok(Passing::Handle { number, nullable, release: notes.release });
+            return Ok(Passing::Handle { number, release: notes.release });
         }
         let buffer = |size: Option<u64>| Buffer {
             reads: notes.direction.is_none_or(Direction::reads),
@@ -92,7 +94,7 @@ impl Planner<'_> {
             size: notes.size.clone(),
             written: notes.written.clone(),
             element: size.unwrap_or(1).max(1),
-            nullable,
+            nullable: true,
         };
         let writes = notes.direction.is_some_and(Direction::writes);
         if writes && to.constant && !matches!(to.shape, Shape::Pointer(_)) {
@@ -119,7 +121,7 @@ impl Planner<'_> {
             Shape::Pointer(_) | Shape::Function(_) => self.pointer_variable(parameter, to, notes, siblings),
             Shape::Integer { .. } if to.is_character() && notes.size.is_none() && !writes => {
                 if notes.string || (to.constant && !notes.cursor) {
-                    return Ok(Passing::String { nullable });
+                    return Ok(Passing::String);
                 }
                 no(
                     "it may be a string, a buffer, or room for one",
@@ -188,7 +190,7 @@ impl Planner<'_> {
                 "add LG_STRING, LG_SIZE(…), LG_OPAQUE, LG_WITHIN(…) or LG_INSIDE",
             );
         }
-        Ok(Passing::Pointer { before, after, nullable: notes.nullable })
+        Ok(Passing::Pointer { before, after })
     }
 
     /// True for pointers that the program only passes on.

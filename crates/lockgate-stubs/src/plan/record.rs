@@ -84,8 +84,8 @@ impl Planner<'_> {
                     Passing::Value => Outcome::Value,
                     Passing::Handle { number, .. } => Outcome::Handle { number: *number, nullable: true },
                     Passing::Data { .. } => Outcome::Data,
-                    Passing::Callback { name, .. } => Outcome::Callback { name: name.clone() },
-                    Passing::String { nullable } => Outcome::String { nullable: *nullable },
+                    Passing::Callback { name } => Outcome::Callback { name: name.clone() },
+                    Passing::String => Outcome::String { nullable: notes.nullable },
                     Passing::Buffer(buffer) if !cursor => Outcome::Memory { buffer: buffer.clone() },
                     Passing::Record { .. } | Passing::Pointer { .. } | Passing::Scalar(_) => {
                         return no(

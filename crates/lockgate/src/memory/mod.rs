@@ -1,9 +1,11 @@
 //! Values that cross the boundary: plain data, pointers of domains, and what must be checked first.
 mod c_sys;
+mod copy_sys;
 mod plain_sys;
 mod tainted;
 
 pub use c_sys::{Argument, Member, Returned};
+pub use copy_sys::copy;
 pub use plain_sys::Plain;
 pub use tainted::Tainted;
 

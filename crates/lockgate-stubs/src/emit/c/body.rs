@@ -4,7 +4,7 @@ use super::expression::emit;
 use super::record::index;
 use crate::expression::Expression;
 use crate::header::model::{Parameter, Shape};
-use crate::plan::{Buffer, FunctionPlan, Outcome, Passing, Plan};
+use crate::plan::{Buffer, Count, FunctionPlan, Outcome, Passing, Plan};
 use std::fmt::Write as _;
 
 /// The pieces of a stub, in the order of its text.
@@ -29,7 +29,7 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     let stub = Stub { function, plan };
     for (number, (parameter, passing)) in prototype.parameters.iter().zip(&function.parameters).enumerate() {
         if function.format == Some(number) {
-            body.arguments.push("lgs_string(&lgs_c, \"%s\", 0, \"format\")".to_owned());
+            body.arguments.push("lgs_string(&lgs_c, \"%s\")".to_owned());
         } else {
             stub.parameter(&mut body, parameter, passing);
         }
@@ -103,6 +103,10 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     if !void {
         text += "    lgs_result = lgs_value;\n";
     }
+    if let Some(handle) = &function.shown {
+        text +=
+            &format!("    if (lgs_result && {handle})\n        *(void **)lgs_result = *(void **){handle};\n");
+    }
     if function.errno {
         text += "    lgs_errno(&lgs_c);\n";
     }
@@ -153,9 +157,18 @@ pub fn outcome(
             "lgs_lend(&lgs_c, {raw}, lgs_size(&lgs_c, {}, 1, \"{what}\"), \"{what}\")",
             size(count)
         )),
-        Outcome::Record { key, size: count, nullable } => {
+        Outcome::Record { key, count, nullable } => {
             let record = &plan.records[key];
-            let count = count.as_ref().map_or("1".to_owned(), size);
+            let count = match count {
+                Count::One => "1".to_owned(),
+                Count::Of(count) => size(count),
+                Count::Until(field) => {
+                    let kind = &record.spelling;
+                    format!(
+                        "lgs_until(&lgs_c, {raw}, sizeof({kind}), offsetof({kind}, {field}), sizeof((({kind} *)0)->{field}), \"{what}\")"
+                    )
+                }
+            };
             let flags = flags(*nullable);
             if record.is_plain() {
                 let bytes = format!("lgs_size(&lgs_c, {count}, {}, \"{what}\")", record.size);
@@ -163,6 +176,10 @@ pub fn outcome(
             } else {
                 cast(format!("lgs_show_{}(&lgs_c, {raw}, {count}, {flags}, \"{what}\")", record.word))
             }
+        }
+        Outcome::Filled { key } => {
+            let record = &plan.records[key];
+            cast(format!("lgs_own(&lgs_c, sizeof({}), \"{what}\")", record.spelling))
         }
         Outcome::Handle { number, nullable } => {
             cast(format!("lgs_handle_out(&lgs_c, {raw}, {number}, {}, \"{what}\")", flags(*nullable)))
@@ -190,8 +207,7 @@ pub fn bytes(buffer: &Buffer, what: &str, size: &dyn Fn(&Expression) -> String) 
 
 /// The flags of a buffer that goes in.
 pub fn flags(buffer: &Buffer) -> String {
-    let named =
-        [(buffer.reads, "LGS_READS"), (buffer.writes, "LGS_WRITES"), (buffer.nullable, "LGS_NULLABLE")];
+    let named = [(buffer.reads, "LGS_READS"), (buffer.writes, "LGS_WRITES")];
     let set: Vec<&str> = named.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
     if set.is_empty() { "0".to_owned() } else { set.join(" | ") }
 }
@@ -224,7 +240,6 @@ impl Stub<'_> {
     fn parameter(&self, body: &mut Body, parameter: &Parameter, passing: &Passing) {
         let name = &parameter.name;
         let mut argument = format!("lgs_b_{name}.inside");
-        let nullable = |nullable: bool| if nullable { "LGS_NULLABLE" } else { "0" };
         match passing {
             Passing::Value => argument = name.clone(),
             Passing::Ignore => argument = "0".to_owned(),
@@ -235,12 +250,11 @@ impl Stub<'_> {
                 );
                 argument = "0".to_owned();
             }
-            Passing::String { nullable: may } => {
+            Passing::String => {
                 // As a block, for pointers into it.
-                let flags = format!("LGS_READS | {}", nullable(*may));
                 let _ = writeln!(
                     body.before,
-                    "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {name} ? strlen({name}) + 1 : 1, {flags}, \"{name}\");"
+                    "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {name} ? strlen({name}) + 1 : 1, LGS_READS);"
                 );
             }
             Passing::Buffer(buffer) => self.buffer(body, parameter, buffer),
@@ -251,11 +265,10 @@ impl Stub<'_> {
             Passing::Record { key, buffer, kept, release } => {
                 self.record(body, parameter, key, buffer, *kept, *release);
             }
-            Passing::Handle { number, nullable: may, release } => {
+            Passing::Handle { number, release } => {
                 let _ = writeln!(
                     body.before,
-                    "    uint64_t lgs_v_{name} = lgs_handle(&lgs_c, {name}, {number}, {}, \"{name}\");",
-                    nullable(*may)
+                    "    uint64_t lgs_v_{name} = lgs_handle(&lgs_c, {name}, {number}, \"{name}\");"
                 );
                 if *release {
                     let condition = self.success();
@@ -263,21 +276,20 @@ impl Stub<'_> {
                 }
                 argument = format!("lgs_v_{name}");
             }
-            Passing::Inside { nullable: may } => {
-                argument = format!("lgs_inside(&lgs_c, {name}, {}, \"{name}\")", nullable(*may));
+            Passing::Inside => {
+                argument = format!("lgs_inside(&lgs_c, {name}, \"{name}\")");
                 let _ = writeln!(body.before, "    uint64_t lgs_v_{name} = {argument};");
                 argument = format!("lgs_v_{name}");
             }
-            Passing::Pointer { before, after, nullable: may } => {
-                self.pointer(body, parameter, before.as_deref(), after, nullable(*may));
+            Passing::Pointer { before, after } => {
+                self.pointer(body, parameter, before.as_deref(), after);
             }
-            Passing::Callback { name: kind, nullable: may } => {
+            Passing::Callback { name: kind } => {
                 let number = 1 + self.plan.callbacks.keys().position(|known| known == kind).unwrap_or(0);
                 let bound = self.function.parameters.iter().any(|p| matches!(p, Passing::Data { .. }));
                 let _ = writeln!(
                     body.before,
-                    "    uint64_t lgs_v_{name} = lgs_callback(&lgs_c, (lg_code){name}, {number}, {bound}, {}, \"{name}\");",
-                    nullable(*may)
+                    "    uint64_t lgs_v_{name} = lgs_callback(&lgs_c, (lg_code){name}, {number}, {bound}, \"{name}\");"
                 );
                 argument = format!("lgs_v_{name}");
             }
@@ -288,7 +300,8 @@ impl Stub<'_> {
                     "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, \"{name}\");"
                 );
                 if let Some(handle) = shown {
-                    let _ = writeln!(body.out, "    *(const void **){handle} = {name};");
+                    let _ =
+                        writeln!(body.out, "    if ({handle})\n        *(const void **){handle} = {name};");
                 }
                 argument = format!("lgs_v_{name}");
             }
@@ -331,7 +344,7 @@ impl Stub<'_> {
         let flags = format!("{}{}", flags(buffer), if text { " | LGS_TEXT" } else { "" });
         let _ = writeln!(
             body.before,
-            "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {bytes}, {flags}, \"{name}\");"
+            "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {bytes}, {flags});"
         );
         if !buffer.writes {
             return;
@@ -356,7 +369,7 @@ impl Stub<'_> {
             parameter.kind.pointee().map_or("char", |to| to.spelling.as_str()).trim_start_matches("const ");
         let _ = writeln!(
             body.before,
-            "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, sizeof({kind}), {}, \"{name}\");",
+            "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, sizeof({kind}), {});",
             flags(buffer)
         );
         if buffer.writes {
@@ -369,24 +382,14 @@ impl Stub<'_> {
         }
     }
 
-    fn pointer(
-        &self,
-        body: &mut Body,
-        parameter: &Parameter,
-        before: Option<&Passing>,
-        after: &Outcome,
-        nullable: &str,
-    ) {
+    fn pointer(&self, body: &mut Body, parameter: &Parameter, before: Option<&Passing>, after: &Outcome) {
         let name = &parameter.name;
         let kind = parameter.kind.pointee().map_or("void *", |to| to.spelling.as_str());
-        let _ = writeln!(
-            body.before,
-            "    struct lgs_block lgs_b_{name} = lgs_variable(&lgs_c, {name}, {nullable}, \"{name}\");"
-        );
+        let _ = writeln!(body.before, "    struct lgs_block lgs_b_{name} = lgs_variable(&lgs_c, {name});");
         if let Some(Passing::Handle { number, release, .. }) = before {
             let _ = writeln!(
                 body.before,
-                "    if (lgs_b_{name}.here)\n        *(uint64_t *)lgs_b_{name}.here = lgs_handle(&lgs_c, *{name}, {number}, LGS_NULLABLE, \"{name}\");"
+                "    if (lgs_b_{name}.here)\n        *(uint64_t *)lgs_b_{name}.here = lgs_handle(&lgs_c, *{name}, {number}, \"{name}\");"
             );
             if *release {
                 let _ = writeln!(body.out, "    if ({name} && *{name})\n        lgs_handle_dead(*{name});");
@@ -414,23 +417,22 @@ impl Stub<'_> {
         let record = &self.plan.records[key];
         let number = index(self.plan, key);
         let (word, spelling) = (&record.word, &record.spelling);
-        let nullable = if buffer.nullable { "LGS_NULLABLE" } else { "0" };
         if kept {
             let _ = writeln!(
                 body.before,
-                "    struct lgs_block lgs_b_{name} = lgs_keep(&lgs_c, (void *){name}, {number}, sizeof({spelling}), {nullable}, \"{name}\");"
+                "    struct lgs_block lgs_b_{name} = lgs_keep(&lgs_c, (void *){name}, {number}, sizeof({spelling}), \"{name}\");"
             );
         } else if let Some(count) = &buffer.size {
             let _ = writeln!(
                 body.before,
-                "    struct lgs_block lgs_b_{name} = lgs_into_all_{word}(&lgs_c, {name}, {}, {nullable}, \"{name}\");",
+                "    struct lgs_block lgs_b_{name} = lgs_into_all_{word}(&lgs_c, {name}, {}, \"{name}\");",
                 self.before(count)
             );
             return;
         } else {
             let _ = writeln!(
                 body.before,
-                "    struct lgs_block lgs_b_{name} = lgs_fresh(&lgs_c, (void *){name}, sizeof({spelling}), {nullable}, \"{name}\");"
+                "    struct lgs_block lgs_b_{name} = lgs_fresh(&lgs_c, (void *){name}, sizeof({spelling}));"
             );
         }
         let _ = writeln!(body.before, "    struct lgs_with_{word} lgs_w_{name} = {{0}};");

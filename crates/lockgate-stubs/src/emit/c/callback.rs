@@ -51,6 +51,15 @@ pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> String {
             declare(&mutable(&parameter.kind.spelling), &format!("lgs_p{n}"))
         );
         arguments.push(format!("lgs_p{n}"));
+        if let Outcome::Filled { key } = planned {
+            let word = &plan.records[key].word;
+            let _ = writeln!(
+                back,
+                "        lgs_fill_{word}(&lgs_c, lgs_p{n}, {}, \"{}\");",
+                raw(n),
+                parameter.name
+            );
+        }
         if let Outcome::Memory { buffer } = planned
             && buffer.writes
         {

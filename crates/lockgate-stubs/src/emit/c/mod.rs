@@ -6,7 +6,7 @@ mod expression;
 mod record;
 
 use super::{File, Target};
-use crate::header::model::Prototype;
+use crate::header::model::{CType, Prototype, Shape};
 use crate::plan::{FunctionPlan, Plan, word};
 use declare::prototype;
 use std::fmt::Write as _;
@@ -93,7 +93,7 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
         writeln!(text, "#define LGS_OPTIONS {}0", options.map(|o| format!("\"{o}\", ")).collect::<String>());
     text += "#define LGS_FUNCTIONS";
     for function in &plan.functions {
-        let bound = prototype(&function.name, &bound(function));
+        let bound = bound(function);
         let policy = function.policy.as_ref().map_or("DEFAULT", |policy| policy);
         let _ = write!(text, " \\\n    {{\"{}\", \"{bound}\", LG_{policy}}},", function.name);
     }
@@ -119,13 +119,18 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
 }
 
 /// The prototype by which a function is bound: variable arguments are the text to print.
-fn bound(function: &FunctionPlan) -> Prototype {
-    let mut prototype = function.prototype.clone();
+fn bound(function: &FunctionPlan) -> String {
+    let mut own: Prototype = function.prototype.clone();
     if let Some(format) = function.format {
-        prototype.parameters.push(prototype.parameters[format].clone());
-        prototype.variadic = false;
+        own.parameters.push(own.parameters[format].clone());
+        own.variadic = false;
     }
-    prototype
+    let by_value = |kind: &CType| matches!(kind.shape, Shape::Record(_));
+    if by_value(&own.result) || own.parameters.iter().any(|parameter| by_value(&parameter.kind)) {
+        // The module's note knows the structure: it comes from debug information.
+        return function.name.clone();
+    }
+    prototype(&function.name, &own)
 }
 
 /// `NAME=VALUE` of a command line in the source.

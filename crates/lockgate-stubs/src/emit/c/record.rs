@@ -46,8 +46,8 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
     text += "    *lgs_call = lgs_c;\n}\n\n";
     let _ = writeln!(
         text,
-        "static struct lgs_block lgs_into_all_{word}(struct lgs_call *c, const {spelling} *from, lgs_wide count, int flags, const char *what)\n\
-         {{\n    size_t size = lgs_size(c, count, sizeof *from, what);\n    struct lgs_block block = lgs_fresh(c, (void *)from, size, flags, what);\n    \
+        "static struct lgs_block lgs_into_all_{word}(struct lgs_call *c, const {spelling} *from, lgs_wide count, const char *what)\n\
+         {{\n    size_t size = lgs_size(c, count, sizeof *from, what);\n    struct lgs_block block = lgs_fresh(c, (void *)from, size);\n    \
          struct lgs_with_{word} with = {{0}};\n    for (size_t i = 0; block.here && i < size / sizeof *from; i++)\n        \
          lgs_into_{word}(c, from + i, ({spelling} *)block.here + i, &with);\n    return block;\n}}\n"
     );
@@ -77,39 +77,37 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
          for (size_t i = 0; i < size / sizeof *copy; i++)\n        lgs_check_{word}(c, checked + i, &none, &with, LGS_SHOWN);\n    \
          if (c->failed)\n        return 0;\n    memcpy(copy, checked, size);\n    return copy;\n}}"
     );
+    let _ = writeln!(
+        text,
+        "\nstatic void lgs_fill_{word}(struct lgs_call *c, const {spelling} *from, uint64_t address, const char *what)\n\
+         {{\n    uint32_t offset;\n    {spelling} inside = {{0}};\n    struct lgs_with_{word} with = {{0}};\n    \
+         lgs_into_{word}(c, from, &inside, &with);\n    \
+         if (!c->failed && lgs_offset(c, address, sizeof inside, &offset, what) && !lgs_write(address, &inside, sizeof inside))\n        \
+         lgs_fail(c, LG_STUB_POINTER, what, \"the library gave a structure that it does not have\");\n}}"
+    );
     text
 }
 
 fn into(text: &mut String, field: &FieldPlan, plan: &Plan) {
     let FieldPlan { name, kind, passing, .. } = field;
     let cast = |value: String| format!("    to->{name} = ({})(uintptr_t){value};\n", kind.spelling);
-    let may = |nullable: bool| if nullable { "LGS_NULLABLE" } else { "0" };
     *text += &match passing {
         Passing::Value => format!("    memcpy(&to->{name}, &from->{name}, sizeof to->{name});\n"),
-        Passing::String { nullable } => {
-            cast(format!("lgs_string(&lgs_c, from->{name}, {}, \"{name}\")", may(*nullable)))
-        }
+        Passing::String => cast(format!("lgs_string(&lgs_c, from->{name})")),
         Passing::Buffer(buffer) => {
             let bytes = bytes(buffer, name, &|e| over("from", e));
-            let block = format!(
-                "    with->{name} = lgs_block(&lgs_c, from->{name}, {bytes}, {}, \"{name}\");\n",
-                flags(buffer)
-            );
+            let block =
+                format!("    with->{name} = lgs_block(&lgs_c, from->{name}, {bytes}, {});\n", flags(buffer));
             block + &cast(format!("with->{name}.inside"))
         }
-        Passing::Handle { number, nullable, .. } => {
-            cast(format!("lgs_handle(&lgs_c, from->{name}, {number}, {}, \"{name}\")", may(*nullable)))
+        Passing::Handle { number, .. } => {
+            cast(format!("lgs_handle(&lgs_c, from->{name}, {number}, \"{name}\")"))
         }
-        Passing::Inside { nullable } => {
-            cast(format!("lgs_inside(&lgs_c, from->{name}, {}, \"{name}\")", may(*nullable)))
-        }
+        Passing::Inside => cast(format!("lgs_inside(&lgs_c, from->{name}, \"{name}\")")),
         Passing::Data { .. } => cast(format!("lgs_data(&lgs_c, from->{name}, 0, \"{name}\")")),
-        Passing::Callback { name: type_name, nullable } => {
+        Passing::Callback { name: type_name } => {
             let number = 1 + plan.callbacks.keys().position(|known| known == type_name).unwrap_or(0);
-            cast(format!(
-                "lgs_callback(&lgs_c, (lg_code)from->{name}, {number}, false, {}, \"{name}\")",
-                may(*nullable)
-            ))
+            cast(format!("lgs_callback(&lgs_c, (lg_code)from->{name}, {number}, false, \"{name}\")"))
         }
         Passing::Null => format!(
             "    if (from->{name})\n        lgs_fail(&lgs_c, LG_STUB_NULL, \"{name}\", \"it must be null\");\n"

@@ -1,0 +1,68 @@
+/* How SQLite's functions use what they are given: annotations for `lockgate stubs --partial sqlite3.h` (docs/stubs.md).
+ *
+ * The functions that programs use; what is neither here nor plain is left out: UTF-16, virtual tables, VFSs, sessions. */
+#include "sqlite3.h"
+
+LG_LIBRARY("sqlite", memory=512M, directory=.);
+LG_ERRORS(int, SQLITE_ERROR);
+
+int sqlite3_open(const char *filename, sqlite3 **ppDb LG_OUT);
+int sqlite3_open_v2(const char *filename, sqlite3 **ppDb LG_OUT, int flags, const char *zVfs);
+int sqlite3_close(sqlite3 *db LG_RELEASE);
+int sqlite3_close_v2(sqlite3 *db LG_RELEASE);
+int sqlite3_exec(sqlite3 *db, const char *sql,
+                 int (*callback)(void *data, int columns, char **values LG_SIZE(columns) LG_NULLABLE, char **names LG_SIZE(columns)),
+                 void *data, char **errmsg LG_OUT LG_STRING);
+void sqlite3_free(void *memory LG_INSIDE);
+int sqlite3_busy_handler(sqlite3 *db, int (*handler)(void *data, int tries), void *data);
+void sqlite3_progress_handler(sqlite3 *db, int steps, int (*handler)(void *data), void *data);
+int sqlite3_set_authorizer(sqlite3 *db,
+                           int (*xAuth)(void *data, int action, const char *a LG_NULLABLE, const char *b LG_NULLABLE,
+                                        const char *c LG_NULLABLE, const char *d LG_NULLABLE), void *data);
+void *sqlite3_commit_hook(sqlite3 *db, int (*hook)(void *data), void *data) LG_DATA;
+void *sqlite3_rollback_hook(sqlite3 *db, void (*hook)(void *data), void *data) LG_DATA;
+void *sqlite3_update_hook(sqlite3 *db, void (*hook)(void *data, int action, const char *database, const char *table, sqlite3_int64 row),
+                          void *data) LG_DATA;
+
+int sqlite3_prepare(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
+                    sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+int sqlite3_prepare_v2(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
+                       sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+int sqlite3_prepare_v3(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
+                       unsigned int prepFlags, sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+int sqlite3_finalize(sqlite3_stmt *pStmt LG_RELEASE);
+char *sqlite3_expanded_sql(sqlite3_stmt *pStmt) LG_STRING;
+
+/* The library copies what it is given at once; the program's destructor is called here. */
+int sqlite3_bind_blob(sqlite3_stmt *stmt, int index, const void *value LG_IN LG_SIZE(n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
+int sqlite3_bind_blob64(sqlite3_stmt *stmt, int index, const void *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
+int sqlite3_bind_text(sqlite3_stmt *stmt, int index, const char *value LG_IN LG_SIZE(n < 0 ? strlen(value) + 1 : n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
+int sqlite3_bind_text64(sqlite3_stmt *stmt, int index, const char *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT), unsigned char encoding);
+void sqlite3_result_blob(sqlite3_context *context, const void *value LG_IN LG_SIZE(n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
+void sqlite3_result_text(sqlite3_context *context, const char *value LG_IN LG_SIZE(n < 0 ? strlen(value) + 1 : n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
+void sqlite3_result_error(sqlite3_context *context, const char *message LG_IN LG_SIZE(n < 0 ? strlen(message) + 1 : n), int n);
+const void *sqlite3_column_blob(sqlite3_stmt *stmt, int column) LG_SIZE(sqlite3_column_bytes(stmt, column));
+const void *sqlite3_value_blob(sqlite3_value *value) LG_SIZE(sqlite3_value_bytes(value));
+void sqlite3_value_free(sqlite3_value *value LG_RELEASE);
+
+int sqlite3_create_function(sqlite3 *db, const char *zFunctionName, int nArg, int eTextRep, void *pApp,
+                            void (*xFunc)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
+                            void (*xStep)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
+                            void (*xFinal)(sqlite3_context *context));
+void *sqlite3_user_data(sqlite3_context *context) LG_DATA;
+int sqlite3_create_collation(sqlite3 *db, const char *zName, int eTextRep, void *pArg,
+                             int (*xCompare)(void *data, int m, const void *a LG_SIZE(m), int n, const void *b LG_SIZE(n)));
+
+int sqlite3_blob_open(sqlite3 *db, const char *zDb, const char *zTable, const char *zColumn, sqlite3_int64 iRow, int flags,
+                      sqlite3_blob **ppBlob LG_OUT);
+int sqlite3_blob_close(sqlite3_blob *blob LG_RELEASE);
+int sqlite3_blob_read(sqlite3_blob *blob, void *Z LG_OUT LG_SIZE(N), int N, int iOffset);
+int sqlite3_blob_write(sqlite3_blob *blob, const void *z LG_IN LG_SIZE(n), int n, int iOffset);
+int sqlite3_backup_finish(sqlite3_backup *p LG_RELEASE);
+int sqlite3_table_column_metadata(sqlite3 *db, const char *zDbName, const char *zTableName, const char *zColumnName,
+                                  char const **pzDataType LG_OUT LG_STRING, char const **pzCollSeq LG_OUT LG_STRING,
+                                  int *pNotNull LG_OUT, int *pPrimaryKey LG_OUT, int *pAutoinc LG_OUT);
+int sqlite3_status(int op, int *pCurrent LG_OUT, int *pHighwater LG_OUT, int resetFlag);
+int sqlite3_db_status(sqlite3 *db, int op, int *pCur LG_OUT, int *pHiwtr LG_OUT, int resetFlg);
+int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *zDb, int eMode, int *pnLog LG_OUT, int *pnCkpt LG_OUT);
+void sqlite3_randomness(int N, void *P LG_OUT LG_SIZE(N));
