@@ -42,9 +42,24 @@
  * Stability. Handles are opaque; options are set by functions. Structures that the library fills are passed with their size, or made by
  * the library alone, so that they may grow at their ends; enumerations and bits may get more values. Symbols have versions.
  *
- * What the library does in the process: handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when
- * the first module is opened, chained to those that were there; faults that are not a domain's go on to them. See lockgate(3) for signal
- * handlers, longjmp, pthread_exit, fork, sanitizers and valgrind.
+ * HOSTS
+ *
+ * Signals. Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when the first module is opened, and
+ * each thread gets an alternate signal stack at its first call. Faults that are not a domain's go on to the handlers that were there before;
+ * handlers that come later are put behind when a thread first calls a domain, or by lg_claim_signals(). All handlers of the process are
+ * made to run on the alternate stack. A domain cannot be called from one: the call fails (lg_failed()), and whoever asks afterwards gets
+ * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed() and calls through function pointers are safe in handlers.
+ *
+ * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
+ * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
+ * another function of the library, whose frames would be lost: the process may end then. The same holds of C++ exceptions, but these may not
+ * leave a function that a domain has called in any case: catch them there, and lg_end_call().
+ *
+ * fork. The child may call nothing but exec: calls of domains return LG_E_FORKED there. The parent is not affected.
+ *
+ * Stacks. A function that a domain has called may not switch to another stack (makecontext, coroutines) and call domains there.
+ *
+ * Sanitizers and valgrind: docs/debugging.md.
  */
 #ifndef LOCKGATE_H
 #define LOCKGATE_H

@@ -5,6 +5,7 @@
 //! median of many samples and shows its minimum and 99th percentile beside it.
 
 pub mod calls;
+pub mod capi;
 pub mod create;
 pub mod dlopen;
 pub mod ipc;

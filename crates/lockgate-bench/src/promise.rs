@@ -22,6 +22,7 @@ const PROMISES: &[(&str, Promise)] = &[
     ("calls.domain_to_domain.mutual_distrust", Promise::AtMost(35.0)),
     ("calls.domain_to_domain.mutual_trust", Promise::AtMost(30.0)),
     ("calls.fault_recovery", Promise::AtMost(5_000.0)),
+    ("capi.call", Promise::AtMost(5.5)),
     ("verify.throughput", Promise::AtLeast(120.0)),
     ("rewrite.throughput", Promise::AtLeast(20.0)),
     ("capi.dlsym_generic", Promise::AtMost(12.0)),
@@ -44,6 +45,7 @@ const PROMISES: &[(&str, Promise)] = &[
 const RATIOS: &[(&str, &str, f64)] = &[
     ("calls.host_to_domain.integrity", "calls.native_indirect", 4.0),
     ("load.lg_dlopen.again", "load.dlopen", 3.0),
+    ("capi.call", "calls.host_to_domain.integrity", 1.1),
     ("python.call", "python.ctypes", 1.2),
 ];
 

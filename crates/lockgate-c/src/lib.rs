@@ -16,6 +16,7 @@ mod fault_sys;
 mod function_sys;
 mod handle;
 mod link_sys;
+pub mod manual;
 mod memory_sys;
 mod module_sys;
 mod observe_sys;

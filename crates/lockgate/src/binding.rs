@@ -16,9 +16,11 @@ use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{NOBODY, SLOT_SIZE};
 use crate::call::{self, Thunk, flags, watch};
+use crate::debug::perf_map;
 use crate::dl::Reporter;
 use crate::domain::Core;
 use crate::error::{BindError, CallError};
+use crate::host::environment;
 use crate::policy::Policy;
 use crate::registry::Row;
 use crate::signature::{self, Plan, PrototypeError, Signature, Type};
@@ -267,6 +269,11 @@ impl Binding {
     fn make(core: &Arc<Core>, parts: Parts) -> std::io::Result<Binding> {
         let Parts { address, signature, plan, caller, policy, on_failure, row, limit, generic, pointer } =
             parts;
+        let policy = measured(policy);
+        let row = row.or_else(|| list(&signature, caller, policy));
+        if let Some(row) = &row {
+            row.serve(core.row());
+        }
         let callee = Facts::of(core.module().report());
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
         let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
@@ -324,6 +331,8 @@ impl Binding {
             }
         };
         core.admissions().add(&header);
+        let name = || format!("thunk of {} [{}]", info.signature.name, core.name());
+        perf_map::list(thunk.clearing() as usize, Thunk::SIZE, name);
         Ok(Binding { thunk, header, info, proxy })
     }
 
@@ -398,6 +407,20 @@ impl Drop for Binding {
         self.info.core.admissions().remove(&self.header);
         pointers::remove(self);
     }
+}
+
+/// `policy`, with calls counted and timed if the program's user asks for it.
+pub(crate) fn measured(policy: Policy) -> Policy {
+    if environment::measures() { policy.timed() } else { policy }
+}
+
+/// Lists a binding that no registry has listed, if its calls are counted: there is something to see.
+fn list(signature: &Signature, caller: Caller, policy: Policy) -> Option<Arc<Row>> {
+    let client = if caller == Caller::Host { "host" } else { "domain" };
+    let counted = if policy.timed { "timed" } else { "counted" };
+    policy
+        .counted
+        .then(|| Row::binding(None, &[client, &policy.to_string(), counted, &signature.name]).ok())?
 }
 
 /// The candidate that differs from `name` in the fewest letters, if in few.

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
 use lockgate_bench::{
-    Options, Report, calls, create, dlopen, ipc, overhead, python, rewrite, soak, verify,
+    Options, Report, calls, capi, create, dlopen, ipc, overhead, python, rewrite, soak, verify,
 };
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +31,8 @@ pub struct Args {
 enum Family {
     /// Calls between the host and a domain, and recovery from a fault
     Calls,
+    /// Calls from a host in C, beside those from Rust
+    Capi,
     /// Calls into a domain beside every other kind of call: functions, system calls, pipes, sockets, semaphores, RPC, Wasmtime
     Ipc,
     /// Run time and code size of rewritten programs against native ones (about five minutes)
@@ -56,6 +58,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let lockgate = std::env::current_exe()?;
     let report = match args.family {
         Family::Calls => Report::new(calls::measure(&options)?),
+        Family::Capi => Report::new(capi::measure(&options)?),
         Family::Ipc => ipc::measure(&options)?,
         Family::Overhead => Report::new(overhead::measure(&options, &lockgate)?),
         Family::Python => python::measure(&options)?,

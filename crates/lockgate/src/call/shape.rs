@@ -1,11 +1,13 @@
 //! What a proxy's code depends on. Bindings of the same shape share their code.
 use super::code_sys::Code;
 use super::emit;
+use crate::debug::perf_map;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
 use lockgate_verify::Report;
 use rustix::io::Errno;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole
@@ -158,6 +160,24 @@ pub(crate) struct Shape {
     pub reports: bool,
 }
 
+impl fmt::Display for Shape {
+    /// Who calls, under which policy, with how many registers of arguments.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let caller = if self.caller == Caller::Host { "host" } else { "domain" };
+        let used = |fills: &[Fill]| fills.iter().filter(|fill| **fill != Fill::Nothing).count();
+        let (integers, vectors) = (used(&self.arguments.integers), used(&self.arguments.vectors));
+        write!(f, "{caller} to domain, {}, {integers}+{vectors} registers", self.policy)?;
+        let more = [
+            (self.stack, "stack arguments"),
+            (self.memory, "result in memory"),
+            (self.limited, "time limit"),
+            (self.depth, "depth limit"),
+            (self.exclusive, "exclusive"),
+        ];
+        more.iter().filter(|(is_so, _)| *is_so).try_for_each(|(_, what)| write!(f, ", {what}"))
+    }
+}
+
 impl Shape {
     pub fn new(caller: Caller, callee: Facts, policy: Policy, signature: &Signature, plan: &Plan) -> Shape {
         let (mut arguments, mut results) = (Values::default(), Values::default());
@@ -242,6 +262,11 @@ impl Proxy {
         let mut code = Code::new(length)?;
         let emitted = emit::proxy(&shape, code.address());
         code.fill(&emitted.bytes);
+        let leave = emitted.leave - emitted.enter;
+        perf_map::list(code.address(), leave, || format!("proxy in, {shape}"));
+        perf_map::list(code.address() + leave, length.saturating_sub(leave), || {
+            format!("proxy out, {shape}")
+        });
         let proxy = Arc::new(Proxy {
             enter: code.address() + emitted.enter,
             leave: code.address() + emitted.leave,

@@ -11,11 +11,13 @@ use crate::binding::{Admissions, Binding};
 use crate::call::meter::Meter;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
+use crate::debug::perf_map;
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::host;
 use crate::module::Module;
 use crate::policy::Policy;
+use crate::registry::Row;
 use crate::space::{self, Backing, Services, Stride};
 use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
@@ -40,6 +42,7 @@ pub(crate) struct Core {
     process: Process,
     gates: GateTables,
     options: DomainOptions,
+    row: Option<Arc<Row>>,
     killed: AtomicBool,
     admissions: Admissions,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
@@ -68,6 +71,13 @@ pub(super) struct Slots {
     pub(super) resting: Option<rest::Kept>,
     /// Bytes that the start block takes at the top of the first slot.
     start_block: u64,
+}
+
+impl Slots {
+    /// How many threads have one.
+    fn threads(&self) -> u32 {
+        self.owners.iter().flatten().filter(|owner| **owner != LOST).count() as u32
+    }
 }
 
 impl Core {
@@ -105,13 +115,17 @@ impl Core {
         });
         let stride = stride.map_err(space)?;
         let no_watcher = |source| CreateError::Space { name: name.clone(), source };
+        let measured = if options.is_measured() { "measured" } else { "" };
+        let limit = options.memory_limit.to_string();
+        let row = Row::domain(&[&name, module.name(), &limit, measured]).ok();
+        perf_map::list_module(stride.base(), &name, module);
         let meter = options.is_measured().then(|| {
             let (base, id) = (stride.base(), stride.index());
-            Arc::new(Meter::new(base, id, options.limits.cpu_time))
+            Arc::new(Meter::new(base, id, options.limits.cpu_time, row.clone()))
         });
         Ok(Arc::new(Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name),
-            services: Services::new(module.image_end(), image, options.memory_limit),
+            services: Services::new(module.image_end(), image, options.memory_limit, row.clone()),
             process: new_process(&options),
             gates: GateTables::new(imports, import_count, resolver, saved_components(module)),
             watch: watch::Interest::new(options.time_limit.is_some(), meter).map_err(no_watcher)?,
@@ -125,8 +139,14 @@ impl Core {
             module: module.clone(),
             name,
             stride: Arc::new(stride),
+            row,
             options,
         }))
+    }
+
+    /// Its place in the list of domains that other processes can read.
+    pub fn row(&self) -> Option<&Row> {
+        self.row.as_deref()
     }
 
     /// Runs the module's initialisation on the calling thread.
@@ -186,7 +206,7 @@ impl Core {
             memory: memory.used,
             peak_memory: memory.peak,
             memory_limit: memory.limit,
-            threads: self.slots().owners.iter().flatten().filter(|owner| **owner != LOST).count() as u32,
+            threads: self.slots().threads(),
             descriptors: self.process.descriptors_used(),
             calls: thread_sys::calls_in(self.base()) as u32,
             cpu_time: self.watch.meter().map(Meter::used),
@@ -346,6 +366,7 @@ impl Core {
             self.map_stacks(slot).map_err(CallError::memory)?;
         }
         slots.owners[slot] = Some(tid);
+        self.publish_threads(&slots);
         Ok((slot, self.entry_rsp(&slots, slot), false))
     }
 
@@ -354,6 +375,7 @@ impl Core {
         thread.set_slot(self.id(), 0);
         let mut slots = self.slots();
         slots.owners[slot] = None;
+        self.publish_threads(&slots);
         if slot == 0 {
             rest::orphan(self.id());
         }
@@ -376,6 +398,12 @@ impl Core {
                 Ok(()) => self.services.refund(2 * self.options.stack_size),
                 Err(_) => slots.owners[slot] = Some(LOST),
             }
+        }
+    }
+
+    fn publish_threads(&self, slots: &Slots) {
+        if let Some(row) = &self.row {
+            row.set_threads(false, slots.threads());
         }
     }
 
