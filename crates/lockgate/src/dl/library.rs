@@ -7,7 +7,6 @@ use super::verdicts::FileKey;
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
 use crate::call;
 use crate::error::BindError;
-use crate::grant::{Region, Rights};
 use crate::memory::Pointer;
 use crate::signature::Signature;
 use lockgate_abi::window;
@@ -211,24 +210,6 @@ impl Library {
         self.loaded()?.callback(service)
     }
 
-    /// Exposes host memory, whole pages of one shared mapping ([`Region::from_host`]), to the library. Returns where the library
-    /// finds it.
-    ///
-    /// # Safety
-    /// As [`Region::from_host`].
-    ///
-    /// # Errors
-    /// [`DlError::Grant`], [`DlError::Handle`].
-    pub unsafe fn expose(self, at: *mut u8, length: u64, rights: Rights) -> Result<u64, DlError> {
-        let loaded = self.loaded()?;
-        // SAFETY: the caller's promise.
-        let region = unsafe { Region::from_host(at, length, rights)? };
-        let grant = loaded.domain.grant(&region, rights)?;
-        let address = grant.pointer::<u8>(0)?.address();
-        loaded.exposed().push((at as u64, grant));
-        Ok(address)
-    }
-
     /// Takes back what [`expose`](Library::expose) gave: no access of the library succeeds when this has returned.
     ///
     /// # Errors
@@ -282,7 +263,7 @@ impl Library {
         call::calling_base().and_then(Library::of_address)
     }
 
-    fn loaded(self) -> Result<Arc<Loaded>, DlError> {
+    pub(super) fn loaded(self) -> Result<Arc<Loaded>, DlError> {
         table::find(self.0)
     }
 }
