@@ -87,6 +87,8 @@ pub(crate) enum Fill {
     Low32,
     /// All of a general register, or the low half of a vector register.
     Low64,
+    /// All 128 bits of a vector register's part that every processor has.
+    Low128,
 }
 
 /// Registers that hold values.
@@ -152,6 +154,10 @@ pub(crate) struct Shape {
     pub depth: bool,
     /// The domain takes one caller at a time.
     pub exclusive: bool,
+    /// Nobody knows the signature: every register that may carry an argument or a result does.
+    pub generic: bool,
+    /// Somebody is told at once when a call does not return: [`BindingHeader::reporter`](super::layout::BindingHeader).
+    pub reports: bool,
 }
 
 impl fmt::Display for Shape {
@@ -194,7 +200,19 @@ impl Shape {
             limited: false,
             depth: false,
             exclusive: false,
+            generic: false,
+            reports: false,
         }
+    }
+
+    /// For a function whose signature nobody knows.
+    pub fn without_signature(self) -> Shape {
+        let (mut arguments, mut results) = (Values::default(), Values::default());
+        arguments.integers = [Fill::Low64; 6];
+        arguments.vectors = [Fill::Low128; 8];
+        results.integers[..2].fill(Fill::Low64);
+        results.vectors[..2].fill(Fill::Low128);
+        Shape { arguments, results, generic: true, ..self }
     }
 }
 

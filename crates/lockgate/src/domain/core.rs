@@ -83,6 +83,19 @@ impl Slots {
 impl Core {
     /// Maps a new domain; nothing of it has run yet.
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Arc<Core>, CreateError> {
+        let resolver = resolver(&options);
+        Core::with_resolver(module, options, resolver)
+    }
+
+    /// The same, with something else than a registry that finds imports at their first call.
+    ///
+    /// # Errors
+    /// As [`Core::new`].
+    pub fn with_resolver(
+        module: &Arc<Module>,
+        options: DomainOptions,
+        resolver: Option<Box<Resolver>>,
+    ) -> Result<Arc<Core>, CreateError> {
         let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;
         let imports = super::api::imports(&name, module, &options.gates)?;
@@ -114,7 +127,7 @@ impl Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name),
             services: Services::new(module.image_end(), image, options.memory_limit, row.clone()),
             process: new_process(&options),
-            gates: GateTables::new(imports, import_count, resolver(&options), saved_components(module)),
+            gates: GateTables::new(imports, import_count, resolver, saved_components(module)),
             watch: watch::Interest::new(options.time_limit.is_some(), meter).map_err(no_watcher)?,
             spent: AtomicBool::new(false),
             own_threads: OwnThreads::default(),
@@ -138,7 +151,12 @@ impl Core {
 
     /// Runs the module's initialisation on the calling thread.
     pub fn start(self: &Arc<Core>) -> Result<(), CreateError> {
-        let begun = start::run(self);
+        self.start_within(self.time_limit())
+    }
+
+    /// The same, in no more than `limit`. The watcher must be awake.
+    pub fn start_within(self: &Arc<Core>, limit: Option<Duration>) -> Result<(), CreateError> {
+        let begun = start::run(self, limit);
         begun.map_err(|source| CreateError::Start { name: self.name.clone(), source: Box::new(source) })
     }
 

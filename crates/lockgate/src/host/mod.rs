@@ -4,4 +4,4 @@ mod process_sys;
 
 pub(crate) use environment_sys as environment;
 
-pub(crate) use process_sys::{components, forked, prepare};
+pub(crate) use process_sys::{components, forked, is_privileged, prepare};
