@@ -7,6 +7,7 @@
 pub mod calls;
 pub mod capi;
 pub mod create;
+pub mod dlopen;
 pub mod ipc;
 pub mod overhead;
 pub mod python;
@@ -16,6 +17,7 @@ pub mod verify;
 
 mod child_sys;
 mod code_size;
+mod dlopen_sys;
 mod gs_sys;
 mod interleave;
 mod machine;

@@ -6,6 +6,9 @@
 mod async_sys;
 mod call;
 mod callback_sys;
+mod dl_memory_sys;
+mod dl_sys;
+mod dl_text;
 mod domain_sys;
 mod error;
 mod error_sys;

@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use lockgate_bench::{Options, Report, calls, capi, create, ipc, overhead, python, rewrite, soak, verify};
+use lockgate_bench::{
+    Options, Report, calls, capi, create, dlopen, ipc, overhead, python, rewrite, soak, verify,
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -43,6 +45,8 @@ enum Family {
     Rewrite,
     /// Creation of domains, and how many there can be
     Create,
+    /// Calls through pointers of lg_dlsym, and loads, beside dlopen
+    Dlopen,
     /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
     Soak,
 }
@@ -61,6 +65,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
         Family::Create => Report::new(create::measure(&options)?),
+        Family::Dlopen => Report::new(dlopen::measure(&options)?),
         Family::Soak => soak::measure(&options, args.calls)?,
     };
     let chart = match args.family {
