@@ -341,7 +341,7 @@ fn counts(row: &Seen, rate: Rate) -> Option<Counts> {
     let counted = row.field(2);
     matches!(counted.as_str(), "counted" | "timed").then(|| Counts {
         calls,
-        mean: (counted == "timed" && calls > 0).then(|| rate.duration(cycles / calls)),
+        mean: (counted == "timed" && calls > 0 && cycles > 0).then(|| rate.duration(cycles / calls)),
     })
 }
 
