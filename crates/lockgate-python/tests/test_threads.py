@@ -12,36 +12,33 @@ import lockgate
 import pytest
 
 
-def test_a_call_lets_other_threads_run(hostile):
+@pytest.mark.parametrize(("kind", "lets_go"), [(lockgate.CDLL, True), (lockgate.PyDLL, False)])
+def test_a_call_lets_other_threads_run_or_not(hostile_module, kind, lets_go):
     """The domain waits for what only another thread of Python can write."""
-    region = lockgate.Region(4096)
-    flag = memoryview(region).cast("i")
-    grant = hostile.domain.grant(region)
-
-    def write():
-        while hostile.domain.threads_inside == 0:
-            pass
-        flag[0] = 1
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    hostile.wait_for(grant)
-    thread.join()
-
-
-def test_a_call_of_a_pydll_does_not(hostile_module):
-    with lockgate.PyDLL(hostile_module, time_limit=0.3) as library:
+    with kind(hostile_module, time_limit=60 if lets_go else 0.3) as library:
         region = lockgate.Region(4096)
         flag = memoryview(region).cast("i")
         grant = library.domain.grant(region)
-        thread = threading.Thread(target=lambda: flag.__setitem__(0, 1))
+        flag[0] = 1
+        library.wait_for(grant)  # it is bound now, which lets others run, too
+        flag[0] = 0
+        go = threading.Event()
+
+        def write():
+            go.wait()
+            flag[0] = 1
+
+        thread = threading.Thread(target=write)
+        thread.start()
         interval = sys.getswitchinterval()
-        sys.setswitchinterval(1000)  # nobody is asked to let the lock go
+        sys.setswitchinterval(1000)  # from here on this thread is not asked to let go of the lock
         try:
-            thread.start()
-            flag[0] = 0
-            with pytest.raises(lockgate.Timeout):
+            go.set()
+            if lets_go:
                 library.wait_for(grant)
+            else:
+                with pytest.raises(lockgate.Timeout):
+                    library.wait_for(grant)
         finally:
             sys.setswitchinterval(interval)
             thread.join()
