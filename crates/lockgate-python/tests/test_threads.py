@@ -1,11 +1,13 @@
 """Threads, processes and signals."""
 
 import faulthandler
+import gc
 import multiprocessing
 import os
 import signal
 import sys
 import threading
+import weakref
 from ctypes import c_int, c_int64
 
 import lockgate
@@ -242,3 +244,34 @@ print("end", flush=True)
 """
     done = child(code, build("hostile"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", ""), done
+
+
+@pytest.mark.parametrize("end", ["close", "drop", "raise"])
+def test_threads_of_the_module_call_python_until_their_domain_ends(build, end):
+    """They need the interpreter's lock to come out of it: nobody may wait for them with the lock in hand."""
+    ticks, enough, last = threading.Event(), threading.Event(), threading.Event()
+
+    def tick(n):
+        ticks.set()
+        if enough.is_set():
+            last.set()
+            raise ValueError
+        return n
+
+    library = lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": tick})
+    assert library.start() == 0
+    if end == "raise":
+        enough.set()
+        last.wait()
+        while library.domain.threads_inside:
+            pass
+        with pytest.raises(lockgate.Killed):
+            library.start()
+    else:
+        ticks.wait()
+        domain = weakref.ref(library.domain)
+        if end == "close":
+            library.domain.close()
+        del library
+        gc.collect()
+        assert domain() is None
