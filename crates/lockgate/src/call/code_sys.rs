@@ -155,7 +155,7 @@ pub(super) fn contains(address: usize) -> bool {
 }
 
 /// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`. Before it is another way in, for callers that ask for the
-/// call's error later, or never: it begins with `movl $0,%fs:STATUS`, so that an earlier call's is not taken for this one's.
+/// call's error later, or never: it begins with `movq $0,%fs:STATUS`, so that an earlier call's is not taken for this one's.
 pub(crate) struct Thunk(Code);
 
 /// Bytes of either part.
@@ -173,9 +173,9 @@ impl Thunk {
         let mut code = [TRAP; Thunk::SIZE];
         let (clear, jump) = code.split_at_mut(PART);
         let status = thread_sys::block_offset() + offset_of!(ThreadBlock, status) as i32;
-        clear[..4].copy_from_slice(&[0x64, 0xc7, 0x04, 0x25]);
-        clear[4..8].copy_from_slice(&status.to_le_bytes());
-        clear[8..].copy_from_slice(&[0, 0, 0, 0, 0x0f, 0x1f, 0x40, 0x00]); // the value; a nop
+        clear[..5].copy_from_slice(&[0x64, 0x48, 0xc7, 0x04, 0x25]);
+        clear[5..9].copy_from_slice(&status.to_le_bytes());
+        clear[9..].copy_from_slice(&[0, 0, 0, 0, 0x0f, 0x1f, 0x00]); // the value; a nop
         jump[..2].copy_from_slice(&[0x49, 0xbb]);
         jump[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
         jump[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);

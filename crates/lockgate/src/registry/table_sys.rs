@@ -8,6 +8,7 @@
 //! The first row describes the table. A row's first word is odd while the row changes, and another number afterwards.
 use super::error::RegistryError;
 use crate::call::layout::Traffic;
+use crate::host::forked;
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
@@ -202,6 +203,9 @@ impl Row {
 
     /// Publishes a domain's number.
     pub(crate) fn set(&self, gauge: Gauge, value: u64) {
+        if forked() {
+            return;
+        }
         self.numbers()[gauge as usize].store(value, Ordering::Relaxed);
     }
 
@@ -236,6 +240,10 @@ impl Row {
 
 impl Drop for Row {
     fn drop(&mut self) {
+        // A forked child shares the table with its parent, whose rows these are.
+        if forked() {
+            return;
+        }
         // SAFETY: the row is ours until it is in the list.
         unsafe { change(self.cells.cast_mut(), |cells| (*cells).kind = 0) };
         if let Ok(table) = table() {
