@@ -10,6 +10,7 @@ pub mod ipc;
 pub mod overhead;
 pub mod rewrite;
 pub mod soak;
+pub mod stubs;
 pub mod verify;
 
 mod child_sys;

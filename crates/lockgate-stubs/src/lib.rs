@@ -5,6 +5,7 @@
 //! boundary, or refuses it with a reason and a remedy, [`emit`] writes the client in C, Rust or Python.
 //! `docs/stubs.md` says what annotations mean.
 pub mod annotation;
+pub mod defined;
 pub mod emit;
 pub mod expression;
 pub mod header;
@@ -40,6 +41,12 @@ impl Client {
             defines: source.defines.clone(),
         };
         Ok(Client { plan: plan::plan(&header), annotation_lines: header.annotation_lines, target })
+    }
+
+    /// Leaves out what the library's objects do not define: headers declare what some builds do not have.
+    pub fn keep_defined(&mut self, names: &std::collections::BTreeSet<String>) {
+        self.plan.functions.retain(|function| names.contains(&function.name));
+        self.plan.refusals.retain(|refusal| names.contains(&refusal.function));
     }
 
     /// The client in C.

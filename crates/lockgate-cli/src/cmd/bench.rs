@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use lockgate_bench::{Options, Report, calls, create, ipc, overhead, rewrite, soak, verify};
+use lockgate_bench::{Options, Report, calls, create, ipc, overhead, rewrite, soak, stubs, verify};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,6 +39,8 @@ enum Family {
     Rewrite,
     /// Creation of domains, and how many there can be
     Create,
+    /// Real libraries protected by stubs, with their own programs, against the same without
+    Stubs,
     /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
     Soak,
 }
@@ -55,6 +57,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
         Family::Create => Report::new(create::measure(&options)?),
+        Family::Stubs => stubs::measure(&options, &lockgate)?,
         Family::Soak => soak::measure(&options, args.calls)?,
     };
     let chart = match args.family {

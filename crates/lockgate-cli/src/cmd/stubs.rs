@@ -32,6 +32,9 @@ pub struct Args {
     /// Macro that its programs are compiled with
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     defines: Vec<String>,
+    /// Object or archive of the library: functions that it does not define get no stubs
+    #[arg(long = "defined-in", value_name = "FILE")]
+    defined_in: Vec<PathBuf>,
     /// The module that the client loads, unless LOCKGATE_<LIBRARY> in its environment names another
     #[arg(short, long, value_name = "FILE")]
     module: PathBuf,
@@ -65,7 +68,10 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         defines: args.defines,
     };
     let module = std::path::absolute(&args.module).context("no current folder")?;
-    let client = Client::of(&source, &module)?;
+    let mut client = Client::of(&source, &module)?;
+    if !args.defined_in.is_empty() {
+        client.keep_defined(&lockgate_stubs::defined::in_files(&args.defined_in)?);
+    }
     let refused = !client.plan.refusals.is_empty();
     for refusal in &client.plan.refusals {
         eprintln!("{refusal}");
