@@ -53,6 +53,16 @@ impl Client {
     pub fn c(&self) -> Vec<emit::File> {
         emit::c::client(&self.plan, &self.target)
     }
+
+    /// Bindings for Rust.
+    pub fn rust(&self) -> emit::File {
+        emit::rust::client(&self.plan, &self.target)
+    }
+
+    /// Declarations for Python.
+    pub fn python(&self) -> emit::File {
+        emit::python::client(&self.plan, &self.target)
+    }
 }
 
 /// Writes `files` into `folder`, which is made if it is not there.

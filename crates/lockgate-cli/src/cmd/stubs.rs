@@ -41,12 +41,25 @@ pub struct Args {
     /// Folder that the client's files are written to
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
+    /// What to write: c without this option
+    #[arg(short, long, value_enum, value_name = "LANGUAGE")]
+    language: Vec<Language>,
     /// Leave out the functions that cannot be protected soundly
     #[arg(long)]
     partial: bool,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Language {
+    /// A client with the same API, in C
+    C,
+    /// Bindings over the lockgate crate
+    Rust,
+    /// Declarations for the lockgate package
+    Python,
 }
 
 /// What was done, as JSON shows it.
@@ -76,7 +89,17 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     for refusal in &client.plan.refusals {
         eprintln!("{refusal}");
     }
-    let files: Vec<emit::File> = if refused && !args.partial { Vec::new() } else { client.c() };
+    let mut files: Vec<emit::File> = Vec::new();
+    if !refused || args.partial {
+        let languages = if args.language.is_empty() { vec![Language::C] } else { args.language };
+        for language in languages {
+            match language {
+                Language::C => files.extend(client.c()),
+                Language::Rust => files.push(client.rust()),
+                Language::Python => files.push(client.python()),
+            }
+        }
+    }
     if !files.is_empty() {
         lockgate_stubs::write(&args.output, &files).map_err(|(path, error)| {
             anyhow::Error::new(error).context(format!("cannot write {}", path.display()))
