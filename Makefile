@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build demo test lint bench peers evidence man clean
+.PHONY: help setup build install demo python test lint bench peers evidence man clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -11,8 +11,20 @@ setup:
 build: setup ## the lockgate program, target/release/lockgate
 	cargo build --release --locked
 
+PREFIX = /usr/local
+
+install: build ## program, library for C and C++, manual pages, below $(DESTDIR)$(PREFIX)
+	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/lockgate"
+	cp target/release/lockgate "$(DESTDIR)$(PREFIX)/bin/"
+	cp share/gdb/lockgate.py "$(DESTDIR)$(PREFIX)/share/lockgate/"
+	scripts/install-library.sh target/release "$(PREFIX)"
+	target/release/lockgate man "$(DESTDIR)$(PREFIX)/share/man"
+
 demo: build ## SQLite in a domain, a hostile module that fails, a latency table
 	cargo run --release --locked --quiet -p lockgate-demo
+
+python: build ## the Python package, optimised, in the virtual environment build/python
+	scripts/python.sh build/python release
 
 lint: setup ## formatting, lints, documentation warnings
 	cargo fmt --all --check
@@ -22,10 +34,12 @@ lint: setup ## formatting, lints, documentation warnings
 
 test: lint ## lints, then every test
 	cargo test --workspace --locked
+	scripts/python.sh build/python-test dev
+	build/python-test/bin/python -m pytest
 
-bench: build ## all benchmarks, JSON in build/bench/
+bench: build python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls ipc verify rewrite create overhead; do \
+	for b in calls capi ipc python verify rewrite create overhead; do \
 		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
 
 peers: setup ## Wasmtime for `lockgate bench ipc`, once (minutes): it has a compiler of its own inside

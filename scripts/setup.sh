@@ -12,6 +12,7 @@ fail() {
 missing() {
     while read -r thing package; do
         case $thing in
+            python3:*) python3 -c "import ${thing#*:}" >/dev/null 2>&1 || echo "$package" ;;
             # Unquoted: a pattern stands for its first match.
             /*) set -- $thing && [ -e "$1" ] || echo "$package" ;;
             *) command -v "$thing" >/dev/null 2>&1 || echo "$package" ;;
@@ -22,12 +23,16 @@ missing() {
 	ld binutils
 	make make
 	gdb gdb
+	pkg-config pkgconf
+	cmake cmake
+	valgrind valgrind
 	/usr/include/stdio.h libc6-dev
 	/usr/include/x86_64-linux-gnu/asm/unistd.h linux-libc-dev
 	/usr/include/x86_64-linux-musl/stdio.h musl-dev
 	/usr/lib/x86_64-linux-musl/libc.a musl-dev
 	musl-gcc musl-tools
 	/usr/lib/x86_64-linux-gnu/libclang-[0-9]*.so* libclang1
+	python3:ensurepip python3-venv
 	END
 }
 

@@ -34,7 +34,7 @@ TARGET, FLAGS, FROM_DOMAIN = 24, 60, 4
 FRAME = {"r15": 8, "r14": 16, "r13": 24, "r12": 32, "rbx": 40, "rbp": 48}
 FRAME_RETURN = 56
 # crates/lockgate/src/call/code_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
-THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63|\x64\xc7\x04\x25.{4}\0\0\0\0\x0f\x1f\x40\0", re.DOTALL)
+THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63|\x64\x48\xc7\x04\x25.{4}\0\0\0\0\x0f\x1f\0", re.DOTALL)
 THUNK_SIZE = 16
 # How far up the control stack a return address is looked for, bytes.
 SEARCH = 64 << 10

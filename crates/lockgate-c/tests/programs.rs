@@ -26,4 +26,4 @@ macro_rules! programs {
     )* };
 }
 
-programs!(modules calls domains memory callbacks grants registry threads hosts);
+programs!(modules calls domains memory callbacks grants registry threads hosts dlopen);

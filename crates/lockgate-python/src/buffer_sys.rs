@@ -46,16 +46,14 @@ impl View {
         };
         if !done {
             let error = PyErr::fetch(object.py());
-            if error.is_instance_of::<PyBufferError>(object.py()) {
-                let text =
-                    format!("{}: pass contiguous memory (numpy.ascontiguousarray)", error.value(object.py()));
-                return Err(PyTypeError::new_err(text));
-            }
-            let kind = object.get_type();
-            let text = format!(
-                "{} cannot be passed as a pointer: pass None, bytes, a buffer, byref(…) or a lockgate.Pointer",
-                kind.name()?
-            );
+            // SAFETY: a live object.
+            let text = if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
+                format!("{}: pass contiguous memory (numpy.ascontiguousarray)", error.value(object.py()))
+            } else {
+                let kind = object.get_type();
+                let what = "pass None, bytes, a buffer, byref(…) or a lockgate.Pointer";
+                format!("{} cannot be passed as a pointer: {what}", kind.name()?)
+            };
             return Err(PyTypeError::new_err(text));
         }
         // SAFETY: filled; the box only changes its type.

@@ -5,7 +5,7 @@ use crate::kinds::{self, Given, Kind, word_of};
 use lockgate::signature::{PrototypeError, Signature};
 use lockgate::{HostFunction, Value};
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyWeakrefReference};
+use pyo3::types::{PyTuple, PyWeakrefMethods, PyWeakrefReference};
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -89,10 +89,8 @@ fn run(
                 ));
             }
         };
-        let domain = match domain {
-            Some(domain) => domain.bind(py).call0()?,
-            None => py.None().into_bound(py),
-        };
+        let domain = domain.and_then(|domain| domain.bind(py).upgrade());
+        let domain = domain.unwrap_or_else(|| py.None().into_bound(py));
         let mut given = vec![domain];
         for (kind, value) in kinds.iter().zip(arguments) {
             given.push(kind.python(py, word_of(value), || words_of(value))?);
@@ -197,8 +195,9 @@ impl Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         let Some(offer) = self.pinned.clear() else { return };
+        // An exception may be on its way: nothing here may raise one.
         Python::attach(|py| {
-            if let Ok(Ok(domain)) = self.domain.bind(py).call0().map(pyo3::Bound::cast_into::<Domain>) {
+            if let Some(Ok(domain)) = self.domain.bind(py).upgrade().map(Bound::cast_into::<Domain>) {
                 domain.get().take_offer(offer);
             }
         });

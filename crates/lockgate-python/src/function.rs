@@ -104,9 +104,9 @@ impl Function {
         self.slot.clear();
     }
 
-    /// What is enforced, by name: of the policy of the last binding, if there is one.
+    /// What is enforced, by name: what the caller and the domain ask for. None before the first call.
     #[getter]
-    fn policy(&self) -> Option<String> {
+    fn enforced(&self) -> Option<String> {
         self.slot.lock().as_ref().map(|binding| binding.dynamic.policy().to_string())
     }
 

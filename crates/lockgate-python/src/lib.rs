@@ -10,6 +10,7 @@ mod callback;
 mod domain;
 mod errors;
 mod function;
+mod interpreter_sys;
 mod kinds;
 mod module;
 mod options;
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    interpreter_sys::only_one(module.py())?;
     module.add_class::<module::Module>()?;
     module.add_class::<domain::Domain>()?;
     module.add_class::<domain::Pointer>()?;
@@ -31,8 +33,10 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<region::Grant>()?;
     module.add_class::<asynchronous::Workers>()?;
     module.add_class::<asynchronous::Call>()?;
+    module.add_class::<errors::Trace>()?;
     module.add_function(wrap_pyfunction!(module::signature, module)?)?;
     module.add_function(wrap_pyfunction!(claim_signals, module)?)?;
+    module.add("OPTIMISED", !cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }
 

@@ -2,7 +2,10 @@
 mod common;
 
 use common::Guest;
-use lockgate::{CallError, Callback, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Pointer};
+use lockgate::{
+    BindError, CallError, Callback, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Pointer,
+    Value,
+};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -184,4 +187,91 @@ fn domains_call_each_other_through_the_host() {
     let scale = HostFunction::new(move |_: &Domain, x: f64| area.call(x).expect("it returns"));
     let domain = guest().domain_with(DomainOptions::new().gate("scale", scale));
     assert_eq!(domain.bind::<extern "C" fn(f64) -> f64>("twice").unwrap().call(1.0).unwrap(), 27.0);
+}
+
+/// The prototype of the host's function, a C function `go` that calls it, what the host must get and what it returns.
+type Dynamic<'a> = (&'a str, &'a str, Vec<Value>, Value);
+
+/// Every place that an argument or a result can have.
+fn dynamic_cases() -> Vec<Dynamic<'static>> {
+    let structure = |words: &[u64]| Value::Struct(words.iter().flat_map(|word| word.to_le_bytes()).collect());
+    let eight = (1..=8).map(Value::Signed);
+    vec![
+        ("void host(void)", "void host(void); void go(void) { host(); }", vec![], Value::Void),
+        (
+            "int host(signed char, unsigned short, float, double, void *)",
+            "int host(signed char, unsigned short, float, double, void *);
+             int go(void) { return host(-3, 65535, 1.5f, -2.5, 0); }",
+            vec![
+                Value::Signed(-3),
+                Value::Unsigned(65535),
+                Value::Float(1.5),
+                Value::Double(-2.5),
+                Value::Pointer(0),
+            ],
+            Value::Signed(-7),
+        ),
+        (
+            "double host(long, long, long, long, long, long, long, long, double)",
+            "double host(long, long, long, long, long, long, long, long, double);
+             double go(void) { return host(1, 2, 3, 4, 5, 6, 7, 8, 0.25); }",
+            eight.chain([Value::Double(0.25)]).collect(),
+            Value::Double(0.5),
+        ),
+        (
+            "struct { double x; long n; } host(struct { double x; long n; }, struct { long v[3]; })",
+            "struct pair { double x; long n; }; struct big { long v[3]; };
+             struct pair host(struct pair, struct big);
+             struct pair go(void) { return host((struct pair){0.5, 2}, (struct big){{1, 2, 3}}); }",
+            vec![structure(&[0.5_f64.to_bits(), 2]), structure(&[1, 2, 3])],
+            structure(&[4.0_f64.to_bits(), 7]),
+        ),
+    ]
+}
+
+#[test]
+fn functions_known_at_run_time_get_and_return_every_kind_of_value() {
+    for (prototype, source, expected, result) in dynamic_cases() {
+        let given = Arc::new(Mutex::new(Vec::new()));
+        let (seen, answer) = (given.clone(), result.clone());
+        let host = HostFunction::dynamic(prototype.parse().unwrap(), move |_, values| {
+            seen.lock().unwrap().extend_from_slice(values);
+            Ok(answer.clone())
+        });
+        let options = DomainOptions::new().gate("host", host.unwrap());
+        let domain = Guest::c(source).gate(prototype).domain_with(options);
+        let (kind, _) = prototype.split_once("host").unwrap();
+        let go = domain.bind_dynamic(&format!("{kind} go(void)")).unwrap();
+        assert_eq!(go.call(&[]).unwrap(), result, "{prototype}");
+        assert_eq!(*given.lock().unwrap(), expected, "{prototype}");
+    }
+}
+
+/// What a function fails with, or panics with, ends the call, and comes to the caller as it is. A result that is none is a
+/// panic, too.
+#[test]
+fn what_ends_a_function_known_at_run_time_ends_the_call() {
+    let source = "double scale(double); double go(double x) { return scale(x) + 1; }";
+    let prototype = "double scale(double)";
+    for (number, expected) in [(0.0, "sent"), (1.0, "thrown"), (2.0, "Void is no result of double (double)")]
+    {
+        let scale = HostFunction::dynamic(prototype.parse().unwrap(), |_, values| match values {
+            [Value::Double(0.0)] => Err(Box::new("sent")),
+            [Value::Double(1.0)] => panic!("thrown"),
+            _ => Ok(Value::Void),
+        });
+        let options = DomainOptions::new().gate("scale", scale.unwrap());
+        let domain = Guest::c(source).gate(prototype).domain_with(options);
+        let go = domain.bind::<extern "C" fn(f64) -> f64>("go").unwrap();
+        let Err(CallError::Panic(panic)) = go.call(number) else { panic!("an error") };
+        assert!(panic.to_string().starts_with(&expected[..4]), "{panic}, not {expected}");
+    }
+}
+
+/// A result in memory would be written where the domain says.
+#[test]
+fn functions_known_at_run_time_cannot_return_in_memory() {
+    let big = "struct { long v[3]; } host(void)".parse().unwrap();
+    let error = HostFunction::dynamic(big, |_, _| Ok(Value::Void)).unwrap_err();
+    assert!(matches!(error, BindError::Prototype(_)) && error.to_string().contains("in memory"), "{error}");
 }

@@ -266,6 +266,49 @@ fn child_handles_its_own_faults() {
     println!("handled {}", host_sys::skipped_loads());
 }
 
+/// R11, R14: a handler that was installed by a raw system call after the library's own, as an interpreter that loads the library late
+/// does, gets the host's faults and not the domains'; it runs once, also if it puts back what it found and raises its signal
+/// again. Red without `claim`, and without `runs_in` (it would run for ever).
+#[test]
+fn handlers_installed_past_the_library_are_put_behind_it() {
+    use std::os::unix::process::ExitStatusExt;
+    for child in ["child_claims_signals", "child_claims_signals_by_a_new_thread"] {
+        let output = in_child(child);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("domain fault: Segv"), "{child}: {output:?}");
+        assert_eq!(text.matches("reported").count(), 1, "{child}: {output:?}");
+        assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{child}: {output:?}");
+    }
+}
+
+/// A domain's fault, then one of the host's, with a handler that came late; `claim` has it put behind ours.
+fn fault_with_a_late_handler(claim: impl FnOnce(&Domain)) {
+    let _patience = patience("two faults");
+    let domain = guest().domain();
+    let crash = domain.bind::<extern "C" fn()>("crash").unwrap();
+    host_sys::report_faults_once();
+    claim(&domain);
+    println!("domain fault: {:?}", crash.call().unwrap_err().fault().unwrap().kind());
+    host_sys::read_address_16();
+}
+
+#[test]
+#[ignore = "run by handlers_installed_past_the_library_are_put_behind_it"]
+fn child_claims_signals() {
+    fault_with_a_late_handler(|_| lockgate::claim_signals().unwrap());
+}
+
+#[test]
+#[ignore = "run by handlers_installed_past_the_library_are_put_behind_it"]
+fn child_claims_signals_by_a_new_thread() {
+    fault_with_a_late_handler(|domain| {
+        let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| fine.call().unwrap());
+        });
+    });
+}
+
 /// R15: after a fault, the host has its own MXCSR, x87 and flags again, whatever the module had set. Red if the frame
 /// keeps the domain's state and the proxy's way out leaves it.
 #[test]

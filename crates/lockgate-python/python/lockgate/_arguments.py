@@ -32,9 +32,10 @@ def _referent(argument: Any) -> Any:
     if isinstance(argument, AnyPointer):
         if not argument:
             return None
-        kept = argument._objects or {}
-        if list(kept) == ["1"] and ctypes.addressof(kept["1"]) == ctypes.addressof(argument.contents):
-            return kept["1"]
+        # What `pointer(…)` was made of.
+        kept = (argument._objects or {}).get("1")
+        if isinstance(kept, argument._type_) and ctypes.addressof(kept) == ctypes.addressof(argument.contents):
+            return kept
         raise TypeError(
             "nobody knows how much memory this pointer leads to: pass the array itself, or byref(…) of the object"
         )
@@ -131,7 +132,8 @@ def _callback_of(domain: Any, argument: Any, kind: Any) -> Any:
     if isinstance(argument, FunctionPointer):
         known = _wrapped.get(id(argument))
         if known is None:
-            known = _wrapped[id(argument)] = Callback.like(type(argument))(_python_function(argument))
+            function = _python_function(argument)
+            known = _wrapped[id(argument)] = Callback.like(type(argument))(function)
             weakref.finalize(argument, _wrapped.pop, id(argument), None)
         argument = known
     elif not isinstance(argument, Callback):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -178,6 +179,9 @@ def parameter(kind: Any) -> Shape:
     """The shape of an argument that Python gives."""
     from . import _arguments
 
+    if isinstance(getattr(kind, "from_param", None), types.MethodType):
+        # Not one of ctypes' own, which are all built in; but perhaps derived from one, as numpy's are.
+        return Shape("void *", "", _arguments.custom(kind))
     if isinstance(kind, PointerType):
         check_plain(kind._type_)
         return Shape("void *", "", _arguments.typed(kind._type_))
@@ -192,8 +196,6 @@ def parameter(kind: Any) -> Shape:
         return _simple(kind)
     if isinstance(kind, type) and issubclass(kind, ctypes.Structure):
         return _structure(kind)
-    if hasattr(kind, "from_param") and not (isinstance(kind, type) and issubclass(kind, ctypes.Array)):
-        return Shape("void *", "", _arguments.custom(kind))
     if isinstance(kind, type) and issubclass(kind, ctypes.Array):
         check_plain(kind)
         return Shape("void *", "", _arguments.typed(kind._type_))

@@ -155,7 +155,7 @@ fn claim() {
 /// [`CallError::Handler`](crate::CallError::Handler).
 pub fn claim_signals() -> Result<(), crate::CallError> {
     check_handlers().map_err(crate::CallError::Handler)?;
-    // SAFETY: our own block; the next call of a domain takes the slow way and installs our stack again.
+    // SAFETY: our own block: the thread is admitted anew, with our stack.
     unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
     Ok(())
 }

@@ -1,0 +1,150 @@
+"""Calls that workers make, and asyncio."""
+
+import asyncio
+import gc
+import signal
+import threading
+from ctypes import byref, c_int32
+
+import lockgate
+import pytest
+
+
+@pytest.fixture
+def workers():
+    with lockgate.Workers(2, 10) as workers:
+        yield workers
+
+
+def test_results_and_what_was_passed_by_reference(values, workers):
+    number = c_int32(1)
+    calls = [values.same_i64.submit(workers, n) for n in range(5)]
+    assert [call.wait() for call in calls] == list(range(5))
+    assert calls[0].wait() == 0 and calls[0].done()
+    increment = values.increment.submit(workers, byref(number))
+    assert increment.wait() is None and number.value == 2
+    assert values.greeting.submit(workers).wait() == b"hello"
+    with pytest.raises(lockgate.ArgumentError):
+        values.increment.submit(workers, 1.5)
+
+
+def test_errors_come_to_whoever_waits(hostile, workers):
+    call = hostile.null_write.submit(workers)
+    for _ in range(2):
+        with pytest.raises(lockgate.Fault):
+            call.wait()
+
+
+def test_a_wait_may_end_before_the_call(hostile, workers):
+    call = hostile.loop.submit(workers)
+    with pytest.raises(TimeoutError):
+        call.wait(0.01)
+    assert not call.done()
+    call.cancel()
+    with pytest.raises(lockgate.Cancelled):
+        call.wait()
+
+
+def test_deadlines(hostile, workers):
+    with pytest.raises(lockgate.Timeout, match="deadline"):
+        hostile.loop.submit(workers, timeout=0.05).wait()
+    assert hostile.fine.submit(workers, timeout=60).wait() == 42
+
+
+def test_queues_are_bounded(hostile):
+    with lockgate.Workers(1, 1) as workers:
+        running = hostile.loop.submit(workers)
+        while hostile.domain.threads_inside == 0:
+            pass
+        waiting = hostile.fine.submit(workers)
+        with pytest.raises(lockgate.QuotaExceeded, match="wait for domain"):
+            hostile.fine.submit(workers)
+        assert workers.pending == 2
+        running.cancel()
+        assert waiting.wait() == 42
+
+
+def test_closed_workers(hostile):
+    workers = lockgate.Workers(1)
+    call = hostile.loop.submit(workers)
+    workers.close()
+    with pytest.raises(lockgate.Cancelled):
+        call.wait()
+    with pytest.raises(lockgate.Closed):
+        hostile.fine.submit(workers)
+
+
+def test_workers_that_are_dropped_end(hostile):
+    workers = lockgate.Workers(1)
+    callback = lockgate.CFUNCTYPE(c_int32, c_int32)(lambda x: x + 1)
+    calls = [hostile.call.submit(workers, callback, n) for n in range(3)]
+    del workers
+    for number, call in enumerate(calls):
+        try:
+            assert call.wait() == number + 1
+        except lockgate.Cancelled:
+            pass
+
+
+def test_dropped_calls_go_on(values):
+    workers = lockgate.Workers(2, 100)
+    for n in range(50):
+        values.increment.submit(workers, byref(c_int32(n)))
+        gc.collect(0)
+    workers.finish()
+    assert values.same_i32(1) == 1
+
+
+def test_asyncio(hostile):
+    async def main():
+        results = await asyncio.gather(*(hostile.divide.call_async(10 * n, 10) for n in range(5)))
+        assert results == [0, 1, 2, 3, 4]
+        with pytest.raises(lockgate.Fault):
+            await hostile.divide.call_async(1, 0)
+        with pytest.raises(lockgate.Timeout):
+            await hostile.loop.call_async(timeout=0.05)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(hostile.loop.call_async(), 0.05)
+        task = asyncio.ensure_future(hostile.loop.call_async())
+        while hostile.domain.threads_inside == 0:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while hostile.domain.threads_inside:
+            await asyncio.sleep(0)
+        assert await hostile.fine.call_async() == 42
+
+    asyncio.run(main())
+
+
+def test_ctrl_c_interrupts_a_wait_and_cancels_the_call(hostile, workers):
+    call = hostile.loop.submit(workers)
+
+    def wait():
+        call.wait()
+
+    def interrupt(_, frame):
+        if frame.f_code in (wait.__code__, lockgate.AsyncCall.wait.__code__):
+            raise KeyboardInterrupt
+
+    def press():
+        while not call.done():
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    thread = threading.Thread(target=press)
+    interrupted = 0
+    try:
+        thread.start()
+        while True:
+            try:
+                wait()
+            except KeyboardInterrupt:
+                interrupted += 1
+            except lockgate.Cancelled:
+                break
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    assert interrupted

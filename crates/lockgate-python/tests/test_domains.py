@@ -1,0 +1,292 @@
+"""Lives of domains: limits, reset, kill, close, links, policies."""
+
+import gc
+import threading
+import weakref
+from ctypes import byref, c_int32, c_int64
+
+import lockgate
+import pytest
+
+
+def test_options_are_checked(values_module):
+    for options, message in [
+        ({"nonsense": 1}, 'no option "nonsense"'),
+        ({"memory_limit": "much"}, "memory_limit"),
+        ({"time_limit": -1}, "time_limit"),
+        ({"time_limit": 0.0}, "millisecond"),
+        ({"stack_size": 1}, "stack size"),
+        ({"policy": "blind trust"}, "no policy"),
+        ({"directories": {"relative": "/tmp"}}, "starts with /"),
+        ({"directories": {"/x": ("/tmp", "x")}}, "neither"),
+    ]:
+        with pytest.raises(lockgate.OptionError, match=message) as caught:
+            lockgate.CDLL(values_module, **options)
+        assert isinstance(caught.value, ValueError)
+    with pytest.raises(lockgate.QuotaExceeded):
+        lockgate.CDLL(values_module, memory_limit=4096)
+
+
+def test_usage_and_names(values_module):
+    with lockgate.Domain(values_module, name="counted", measure_cpu_time=True) as domain:
+        assert (domain.name, domain.module) == ("counted", values_module)
+        before = domain.usage()
+        with domain.alloc(1 << 20):
+            usage = domain.usage()
+            assert usage.memory > before.memory
+        assert usage.memory_limit == 64 << 20 and usage.calls == 0 and usage.cpu_time is not None
+        assert usage.peak_memory >= usage.memory
+        assert domain.threads_inside == 0 and domain.refused_syscalls == []
+        assert "counted" in repr(domain)
+
+
+def test_a_reset_brings_the_pristine_image_back(values):
+    number = c_int32(1)
+    assert (values.count(), values.count()) == (1, 2)
+    values.increment(byref(number))
+    callback = lockgate.CFUNCTYPE(c_int32, c_int32)(lambda x: x)
+    callback.address(values.domain)
+    region = lockgate.Region(4096)
+    grant = values.domain.grant(region)
+    values.domain.reset()
+    assert values.count() == 1
+    values.increment(byref(number))
+    assert number.value == 3
+    with pytest.raises(lockgate.GrantError):
+        grant.address()
+    assert callback.address(values.domain)
+
+
+def test_no_reset_during_a_call(hostile):
+    busy = []
+
+    def inside(_):
+        with pytest.raises(lockgate.Busy):
+            hostile.domain.reset()
+        busy.append(True)
+        return 0
+
+    hostile.call(lockgate.CFUNCTYPE(c_int32, c_int32)(inside), 1)
+    assert busy
+    hostile.domain.reset()
+    assert hostile.fine() == 42
+
+
+def test_a_closed_domain_answers_nothing(values):
+    pointer = values.domain.place(b"x")
+    count = values.count
+    values.domain.close()
+    values.domain.close()
+    assert values.domain.closed
+    for use in (
+        count,
+        values.domain.usage,
+        values.domain.kill,
+        values.domain.reset,
+        pointer.string,
+        pointer.free,
+        lambda: values.domain.alloc(4),
+        lambda: values.length(b"x"),
+        lambda: values.domain.grant(lockgate.Region(4096)),
+        lambda: values.domain.base,
+    ):
+        with pytest.raises(lockgate.Closed, match="closed"):
+            use()
+
+
+def test_context_managers_close(values_module):
+    with pytest.raises(ZeroDivisionError), lockgate.CDLL(values_module) as library:
+        raise ZeroDivisionError
+    assert library.domain.closed
+
+
+@pytest.mark.parametrize("how", ["close", "kill"])
+def test_calls_in_progress_end_with_their_domain(hostile_module, how):
+    """Use after close from another thread: one is inside, one comes later."""
+    region = lockgate.Region(4096)
+    library = lockgate.CDLL(hostile_module)
+    grant = library.domain.grant(region)
+    ended = []
+
+    def wait():
+        try:
+            library.wait_for(grant)
+        except lockgate.Killed as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while library.domain.threads_inside == 0:
+        pass
+    getattr(library.domain, how)()
+    thread.join(30)
+    assert ended and not thread.is_alive()
+    with pytest.raises((lockgate.Closed, lockgate.Killed)):
+        library.fine()
+
+
+def test_domains_go_with_their_last_user(values_module):
+    library = lockgate.CDLL(values_module)
+    function = library.count
+    domain = weakref.ref(library.domain)
+    del library
+    gc.collect()
+    assert domain() is not None and function() == 1
+    del function
+    gc.collect()
+    assert domain() is None
+
+
+def test_a_thousand_domains_leave_nothing(values_module):
+    for _ in range(1000):
+        with lockgate.CDLL(values_module) as library:
+            assert library.count() == 1
+
+
+def test_policies(values):
+    values.count.policy = lockgate.Policy.INTEGRITY
+    assert values.count.enforced is None
+    assert values.count() == 1 and values.count.policy == values.count.enforced == "integrity"
+    values.count.policy = "mutual distrust+counted"
+    assert values.count() == 2
+    values.count.policy = "none"
+    with pytest.raises(lockgate.OptionError):
+        values.count()
+
+
+def test_links_between_domains(build):
+    module = lockgate.Module(build("imports"))
+    with lockgate.Domain(build("server"), name="server") as server, lockgate.CDLL(module) as client:
+        client.domain.link("host_add", server)
+        assert client.add_three(1, 2, 3) == 10203
+        client.domain.link("host_add", server, "broken", on_failure=7)
+        assert client.add_three(1, 2, 3) == 7
+        client.domain.link("host_add", server, "broken", on_failure=None)
+        with pytest.raises(lockgate.Fault, match="null pointer") as caught:
+            client.add_three(1, 2, 3)
+        assert caught.value.domain == "server"
+        with pytest.raises(lockgate.SymbolError):
+            client.domain.link("missing", server)
+
+
+def test_function_pointers_between_domains(build, hostile):
+    source = "int32_t triple(int32_t x)"
+    with lockgate.Domain(build("triple")) as server:
+        pointer = hostile.domain.function_pointer(server, source)
+        assert hostile.call(pointer.address, 5) == 15
+        assert hostile.call(pointer, 6) == 18
+        del pointer
+
+
+def test_exclusive_domains(hostile_module):
+    with lockgate.CDLL(hostile_module, exclusive=0.05, time_limit=30) as library:
+        region = lockgate.Region(4096)
+        view = memoryview(region).cast("i")
+        grant = library.domain.grant(region)
+        thread = threading.Thread(target=lambda: library.wait_for(grant))
+        thread.start()
+        while library.domain.threads_inside == 0:
+            pass
+        with pytest.raises(lockgate.Busy):
+            library.fine()
+        view[0] = 1
+        thread.join(30)
+        assert library.fine() == 42
+
+
+def test_directories_and_streams(build, tmp_path):
+    (tmp_path / "note").write_bytes(b"from the host")
+    options = {"directories": {"/data": tmp_path}, "arguments": ["x"], "environment": {"NAME": "value"}}
+    with lockgate.CDLL(build("files"), **options) as library:
+        assert library.first_byte(b"/data/note") == ord("f")
+        assert library.first_byte(b"/etc/passwd") < 0
+        assert library.write_byte(b"/data/new") < 0
+    with lockgate.CDLL(build("files"), directories={"/data": (tmp_path, "rw")}) as library:
+        assert library.write_byte(b"/data/new") == 1
+    assert (tmp_path / "new").read_bytes() == b"x"
+
+
+def test_regions_are_shared_without_copies(values):
+    numpy = pytest.importorskip("numpy")
+    region = lockgate.Region(8192)
+    assert len(region) == 8192
+    numbers = numpy.frombuffer(region, dtype="int64", count=4)
+    numbers[:] = [1, 2, 3, 4]
+    with values.domain.grant(region) as grant:
+        assert (grant.rights, grant.region, grant.domain) == ("rw", region, values.domain)
+        # The array, a part of it, the region, the grant and an address: all lead to the same bytes.
+        for form in (numbers, numbers[:], region, grant, grant.address(), memoryview(region)):
+            assert values.sum(form, 4) == 10
+        assert values.sum(numbers[2:], 2) == 7
+        assert values.same_place(numbers[1:], grant.address(8)) == 1
+        doubles = numpy.frombuffer(region, dtype="float64", count=4, offset=4096)
+        doubles[:] = 1.5
+        values.twice(doubles, 4)
+        assert doubles.tolist() == [3.0] * 4
+        shaped = values.domain.array((2, 3), "float64")
+        values.twice(shaped, 6)
+        assert shaped.shape == (2, 3) and not shaped.any()
+    # No more: what is passed now is a copy.
+    values.twice(doubles, 4)
+    assert doubles.tolist() == [6.0] * 4
+    with pytest.raises(lockgate.ArgumentError, match="grant"):
+        values.sum(region, 4)
+
+
+def test_the_domain_writes_in_place(hostile):
+    region = lockgate.Region(4096)
+    view = memoryview(region)
+    hostile.domain.grant(region)
+    hostile.scribble(view[16:32], 8)
+    assert bytes(view[:32]) == bytes(16) + b"\xff" * 8 + bytes(8)
+    # And not beyond, whatever it says.
+    with pytest.raises(lockgate.Fault) as caught:
+        hostile.scribble(view, 1 << 20)
+    assert caught.value.address == region.offset + 4096
+
+
+def test_rights_of_grants(hostile, values):
+    region = lockgate.Region(4096)
+    grant = hostile.domain.grant(region, "r")
+    with pytest.raises(lockgate.Fault, match="without the right"):
+        hostile.scribble(grant, 1)
+    with pytest.raises(lockgate.GrantError):
+        grant.pass_on(values.domain, "rw")
+    onward = grant.pass_on(values.domain, "r")
+    assert values.sum(onward, 4) == 0
+    with pytest.raises(lockgate.ArgumentError, match="another domain"):
+        values.sum(grant, 4)
+    grant.revoke()
+    grant.revoke()
+    for use in (onward.address, lambda: grant.rights, lambda: grant.downgrade("r")):
+        with pytest.raises(lockgate.GrantError, match="revoked"):
+            use()
+    again = hostile.domain.grant(region)
+    hostile.scribble(again, 1)
+    again.downgrade("r")
+    with pytest.raises(lockgate.Fault):
+        hostile.scribble(again, 1)
+    with pytest.raises(lockgate.GrantError):
+        hostile.domain.grant(region)
+    with pytest.raises(lockgate.OptionError):
+        hostile.domain.grant(lockgate.Region(4096), "rwx")
+    with pytest.raises(lockgate.GrantError):
+        lockgate.Region(0)
+
+
+def test_memory_stays_as_long_as_somebody_looks(values_module):
+    region = lockgate.Region(4096)
+    view = memoryview(region).cast("q")
+    with lockgate.CDLL(values_module) as library:
+        library.domain.grant(region)
+        view[0] = 5
+        assert library.sum(view, 1) == 5
+    del region
+    gc.collect()
+    view[1] = 6
+    assert view[:2].tolist() == [5, 6]
+
+
+def test_a_wrong_number_of_bytes_is_the_domains_problem(values):
+    with pytest.raises(lockgate.Fault):
+        values.sum((c_int64 * 2)(), 1 << 40)

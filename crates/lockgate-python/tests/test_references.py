@@ -1,0 +1,241 @@
+"""Arguments by reference: what is copied, what is shared, what is refused."""
+
+import array
+import ctypes
+from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32, c_int64, c_void_p, create_string_buffer, pointer
+
+import lockgate
+import pytest
+
+
+class Pair(Structure):
+    _fields_ = [("x", c_double), ("n", c_int32)]
+
+
+def test_what_the_domain_writes_comes_back(values):
+    number = c_int32(41)
+    values.increment(byref(number))
+    assert number.value == 42
+    values.increment(pointer(number))
+    assert number.value == 43
+    values.increment.argtypes = [POINTER(c_int32)]
+    values.increment(byref(number))
+    values.increment(number)
+    assert number.value == 45
+    pair = Pair(1.5, 2)
+    values.move_pair.argtypes = [POINTER(Pair), c_double]
+    values.move_pair(byref(pair), 0.5)
+    values.move_pair(pair, 0.5)
+    assert (pair.x, pair.n) == (2.5, 4)
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_arrays_and_buffers(values, typed):
+    if typed:
+        values.sum.argtypes = [POINTER(c_int64), ctypes.c_size_t]
+        values.twice.argtypes = [POINTER(c_double), ctypes.c_size_t]
+    assert values.sum((c_int64 * 4)(1, 2, 3, 4), 4) == 10
+    assert values.sum(array.array("q", [5, 6]), 2) == 11
+    assert values.sum(bytes(16), 2) == 0
+    doubles = (c_double * 3)(1, 2, 3)
+    values.twice(doubles, 3)
+    assert list(doubles) == [2, 4, 6]
+    values.twice(memoryview(doubles)[1:], 2)
+    assert list(doubles) == [2, 8, 12]
+
+
+def test_strings(values):
+    assert values.length(b"hello") == 5
+    assert values.length(c_char_p(b"four")) == 4
+    assert values.length(bytearray(b"in place\0")) == 8
+    values.length.argtypes = [c_char_p]
+    assert values.length(b"") == 0
+    buffer = create_string_buffer(8)
+    values.fill(buffer, 8)
+    assert buffer.value == b"xxxxxxx"
+    assert values.greeting() == b"hello"
+    assert values.no_greeting() is None
+    values.greeting.restype = c_void_p
+    assert values.domain.string(values.greeting()) == b"hello"
+
+
+def test_bytes_are_never_changed(values):
+    text = b"immutable"
+    values.fill(text, 9)
+    assert text == b"immutable"
+
+
+def test_the_same_object_twice_is_one_copy(values):
+    number = c_int32()
+    assert values.same_place(byref(number), byref(number)) == 1
+    assert values.same_place(byref(number), byref(c_int32())) == 0
+
+
+def test_large_arguments(values):
+    count = 1 << 20
+    numbers = (c_int64 * count)(*range(count))
+    assert values.sum(numbers, count) == count * (count - 1) // 2
+
+
+def test_numpy_arrays_are_copied_in_and_back(values):
+    numpy = pytest.importorskip("numpy")
+    numbers = numpy.arange(4.0)
+    values.twice(numbers, 4)
+    assert numbers.tolist() == [0, 2, 4, 6]
+    numbers.flags.writeable = False
+    values.twice(numbers, 4)
+    assert numbers.tolist() == [0, 2, 4, 6]
+    values.twice.argtypes = [numpy.ctypeslib.ndpointer(c_double, flags="C"), ctypes.c_size_t]
+    fresh = numpy.ones(2)
+    values.twice(fresh, 2)
+    assert fresh.tolist() == [2, 2]
+    with pytest.raises(lockgate.ArgumentError):
+        values.twice(numpy.ones(2, dtype="int32"), 2)
+    assert values.same_place(numpy.ones(2, dtype=complex), None) == 0
+
+
+def test_arrays_of_another_type_are_refused(values):
+    numpy = pytest.importorskip("numpy")
+    values.sum.argtypes = [POINTER(c_int64), ctypes.c_size_t]
+    for wrong in ((c_double * 2)(), byref(c_int32()), numpy.ones(2), numpy.ones(2, dtype="int32"), Pair()):
+        with pytest.raises(lockgate.ArgumentError, match="argument 1"):
+            values.sum(wrong, 2)
+
+
+def test_memory_that_is_not_contiguous_is_refused(values):
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(lockgate.ArgumentError, match="ascontiguousarray"):
+        values.twice(numpy.ones(8)[::2], 4)
+    with pytest.raises(lockgate.ArgumentError):
+        values.twice(memoryview(bytearray(8))[::2], 4)
+
+
+def test_pointers_to_an_unknown_amount_of_memory_are_refused(values):
+    numbers = (c_int64 * 4)(1, 2, 3, 4)
+    with pytest.raises(lockgate.ArgumentError, match="pass the array itself"):
+        values.sum(ctypes.cast(numbers, POINTER(c_int64)), 4)
+    with pytest.raises(lockgate.ArgumentError, match="offset"):
+        values.sum(byref(numbers, 8), 3)
+    assert values.same_pointer(POINTER(c_int64)()) is not None  # a null pointer is none at all
+    assert not values.same_pointer(POINTER(c_int64)())
+
+
+def test_pointers_of_the_domain(values):
+    values.numbers.restype = POINTER(c_int64)
+    numbers = values.numbers(4)
+    assert (numbers[0], numbers[3], numbers[1:4]) == (0, 9, [1, 4, 9])
+    assert numbers.contents.value == 0
+    numbers[2] = -1
+    assert values.sum(numbers, 4) == 0 + 1 - 1 + 9
+    assert values.sum(numbers + 2, 2) == 8
+    assert (numbers + 1) == numbers + 2 - 1 and len({numbers, numbers + 0}) == 1
+    numbers.free()
+    copied = values.copy(b"text")
+    assert copied == b"text"
+    untyped = values["numbers"](2)
+    assert untyped.read(16) == bytes(8) + (1).to_bytes(8, "little")
+
+
+def test_memory_of_the_domain(values):
+    domain = values.domain
+    with domain.alloc(c_int64, 3) as numbers:
+        for index in range(3):
+            numbers[index] = index + 1
+        assert values.sum(numbers, 3) == 6
+    text = domain.place(b"placed")
+    assert values.length(text) == 6 and text.string() == b"placed"
+    pair = domain.place(Pair(0.5, 1))
+    values.move_pair(pair, 1.0)
+    assert (pair.contents.x, pair.contents.n) == (1.5, 2)
+    pair[0] = Pair(7.0, 7)
+    assert pair[0].x == 7.0
+    raw = domain.alloc(8)
+    raw.write(memoryview(b"12345678"))
+    assert raw.cast(c_char)[0:4] == b"1234"
+
+
+def test_pointers_stay_in_their_domain(values, values_module):
+    with lockgate.CDLL(values_module, name="other") as other:
+        theirs = other.domain.place(b"theirs")
+        with pytest.raises(lockgate.ArgumentError, match="of domain other, not of values"):
+            values.length(theirs)
+
+
+class Holder(Structure):
+    _fields_ = [("text", c_char_p), ("n", c_int32)]
+
+
+class Linked(Structure):
+    _fields_ = [("next", POINTER(c_int32)), ("n", c_int32)]
+
+
+class Hooked(Structure):
+    _fields_ = [("hook", ctypes.CFUNCTYPE(None)), ("n", c_int32)]
+
+
+class Deep(Structure):
+    _fields_ = [("inner", Linked * 2)]
+
+
+class Hidden(ctypes.Union):
+    _fields_ = [("inner", Holder), ("bytes", c_char * 16)]
+
+
+@pytest.mark.parametrize("kind", [Holder, Linked, Hooked, Deep, Hidden])
+def test_what_ctypes_would_follow_is_never_shared(values, kind):
+    """A domain that wrote there would choose what Python reads, writes or calls."""
+    for attempt in (byref(kind()), kind(), pointer(kind()), (kind * 2)()):
+        with pytest.raises((lockgate.ArgumentError, lockgate.SignatureError), match="Address"):
+            values.same_place(attempt, None)
+    with pytest.raises(lockgate.SignatureError, match="Address"):
+        values.same_place.argtypes = [POINTER(kind), c_void_p]
+    with pytest.raises(lockgate.SignatureError, match="Address"):
+        values.numbers.restype = POINTER(kind)
+    with pytest.raises(lockgate.SignatureError):
+        values.domain.place(kind())
+    with pytest.raises(lockgate.SignatureError):
+        values.domain.alloc(kind).contents
+
+
+def test_objects_of_python_are_never_shared(values):
+    numpy = pytest.importorskip("numpy")
+    for attempt in (
+        numpy.array([object()], dtype=object),
+        numpy.zeros(2, dtype=[("a", "i4"), ("O", object)]),
+        (ctypes.py_object * 2)(1, 2),
+        (c_char_p * 2)(b"a", b"b"),
+    ):
+        with pytest.raises((lockgate.ArgumentError, lockgate.SignatureError)):
+            values.same_place(attempt, None)
+    # A field may be called what it likes.
+    assert values.same_place(numpy.zeros(2, dtype=[("O", "i4"), ("&", "f8")]), None) == 0
+
+
+def test_addresses_in_structures(values):
+    class Node(Structure):
+        _fields_ = [("next", lockgate.Address), ("n", c_int64)]
+
+    domain = values.domain
+    last = domain.place(Node(0, 2))
+    first = domain.place(Node(last.address, 1))
+    follow = domain.pointer(first[0].next, Node)
+    assert follow == last and follow[0].n == 2
+    assert not domain.pointer(follow[0].next)
+
+
+def test_classes_with_from_param(values):
+    class Doubled:
+        @classmethod
+        def from_param(cls, value):
+            return (c_int64 * len(value))(*(2 * x for x in value))
+
+    values.sum.argtypes = [Doubled, ctypes.c_size_t]
+    assert values.sum([1, 2, 3], 3) == 12
+
+
+def test_what_a_module_keeps_of_a_call_is_no_memory_of_the_host(hostile):
+    number = c_int32(5)
+    hostile.borrow(byref(number))
+    assert number.value == 1
+    number.value = 1234
+    assert hostile.use_borrowed() != 1234

@@ -1,0 +1,247 @@
+"""Threads, processes and signals."""
+
+import faulthandler
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from ctypes import c_int, c_int64
+
+import lockgate
+import pytest
+
+
+def test_a_call_lets_other_threads_run(hostile):
+    """The domain waits for what only another thread of Python can write."""
+    region = lockgate.Region(4096)
+    flag = memoryview(region).cast("i")
+    grant = hostile.domain.grant(region)
+
+    def write():
+        while hostile.domain.threads_inside == 0:
+            pass
+        flag[0] = 1
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    hostile.wait_for(grant)
+    thread.join()
+
+
+def test_a_call_of_a_pydll_does_not(hostile_module):
+    with lockgate.PyDLL(hostile_module, time_limit=0.3) as library:
+        region = lockgate.Region(4096)
+        flag = memoryview(region).cast("i")
+        grant = library.domain.grant(region)
+        thread = threading.Thread(target=lambda: flag.__setitem__(0, 1))
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1000)  # nobody is asked to let the lock go
+        try:
+            thread.start()
+            flag[0] = 0
+            with pytest.raises(lockgate.Timeout):
+                library.wait_for(grant)
+        finally:
+            sys.setswitchinterval(interval)
+            thread.join()
+
+
+def test_many_threads_call_one_domain(values_module):
+    with lockgate.CDLL(values_module) as library:
+        errors = []
+
+        def work(seed):
+            for n in range(300):
+                numbers = (c_int64 * 8)(*range(seed, seed + 8))
+                total = library.sum(numbers, 8)
+                if total != 8 * seed + 28 or library.same_i64(n) != n:
+                    errors.append((seed, total))
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+
+
+def test_callbacks_come_on_the_threads_that_call(hostile):
+    seen = []
+    callback = lockgate.CFUNCTYPE(c_int, c_int)(lambda x: seen.append(threading.get_ident()) or x)
+    threads = [threading.Thread(target=hostile.call, args=(callback, n)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    identities = {thread.ident for thread in threads}
+    for thread in threads:
+        thread.join()
+    assert set(seen) <= identities and len(seen) == 4
+
+
+def test_crashes_on_all_threads_at_once(hostile):
+    caught = []
+
+    def crash():
+        for _ in range(50):
+            try:
+                hostile.null_write()
+            except lockgate.Fault as fault:
+                caught.append(fault.address)
+
+    threads = [threading.Thread(target=crash) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert caught == [0] * 300
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_is_refused_and_the_parent_goes_on(values):
+    assert values.same_i32(1) == 1
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            values.same_i32(2)
+        except lockgate.Forked:
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert values.same_i32(3) == 3
+
+
+def square_in_a_domain(path, number):
+    """For the test below: runs in a process of its own."""
+    with lockgate.CDLL(path) as library:
+        return library.same_i32(number) ** 2
+
+
+def test_spawned_processes_have_domains_of_their_own(build):
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.starmap(square_in_a_domain, [(build("values"), n) for n in range(4)]) == [0, 1, 4, 9]
+
+
+def test_subinterpreters_are_refused(child):
+    code = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import lockgate
+inner = interpreters.create()
+interpreters.run_string(inner, '''
+try:
+    import lockgate
+except ImportError as error:
+    print("refused:", error, flush=True)
+''')
+"""
+    done = child(code)
+    assert done.returncode == 0 and "refused: " in done.stdout, done
+
+
+CRASH = """
+import ctypes, faulthandler, signal, sys, lockgate
+BEFORE, AFTER = {before!r}, {after!r}
+exec(BEFORE)
+library = lockgate.CDLL(sys.argv[1], time_limit=5)
+def crash():
+    try:
+        library.null_write()
+    except lockgate.Fault:
+        print("caught", flush=True)
+crash()
+exec(AFTER)
+crash()
+assert library.fine() == 42
+sys.stderr.flush()
+{end}
+"""
+ENABLE = "faulthandler.enable()"
+HANDLER = "signal.signal(signal.SIGSEGV, lambda *_: print('python', flush=True))"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("pass", "pass"),
+        (ENABLE, "pass"),
+        ("pass", ENABLE),
+        (ENABLE, "faulthandler.disable()"),
+        (ENABLE, "faulthandler.disable(); faulthandler.enable()"),
+        (HANDLER, "pass"),
+        ("pass", HANDLER),
+        (ENABLE, HANDLER),
+        (HANDLER, ENABLE),
+    ],
+)
+def test_faults_of_domains_never_reach_handlers_of_python(child, build, before, after):
+    done = child(CRASH.format(before=before, after=after, end=""), build("hostile"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "caught\n" * 2, ""), done
+
+
+@pytest.mark.parametrize(("before", "after"), [(ENABLE, "pass"), ("pass", ENABLE), (ENABLE, "faulthandler.disable(); faulthandler.enable()")])
+def test_faults_of_the_host_are_still_reported_once(child, build, before, after):
+    done = child(CRASH.format(before=before, after=after, end="ctypes.string_at(16)"), build("hostile"))
+    assert done.returncode == -signal.SIGSEGV and done.stdout == "caught\n" * 2, done
+    assert done.stderr.count("Fatal Python error: Segmentation fault") == 1 and "string_at" in done.stderr, done
+
+
+def test_faults_of_the_host_without_faulthandler_end_the_process(child, build):
+    done = child(CRASH.format(before="pass", after="pass", end="ctypes.string_at(16)"), build("hostile"))
+    assert (done.returncode, done.stderr) == (-signal.SIGSEGV, ""), done
+
+
+def test_faulthandler_is_watched_once():
+    enable = faulthandler.enable
+    lockgate._signals.watch()
+    assert faulthandler.enable is enable and enable.__wrapped__.__module__ == "faulthandler"
+    lockgate.claim_signals()
+
+
+def test_ctrl_c_comes_when_the_call_returns(hostile):
+    """As with ctypes; a time limit bounds how long that may be."""
+    region = lockgate.Region(4096)
+    flag = memoryview(region).cast("i")
+    grant = hostile.domain.grant(region)
+    returned = []
+
+    def interrupt():
+        while hostile.domain.threads_inside == 0:
+            pass
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        flag[0] = 1
+
+    thread = threading.Thread(target=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+        hostile.wait_for(grant)
+        returned.append(True)
+        while True:
+            pass
+    thread.join()
+    assert hostile.fine() == 42
+
+
+def test_ctrl_c_in_a_callback_ends_the_call(hostile):
+    def interrupt(x):
+        signal.raise_signal(signal.SIGINT)
+        return x
+
+    with pytest.raises(KeyboardInterrupt):
+        hostile.call(lockgate.CFUNCTYPE(c_int, c_int)(interrupt), 1)
+
+
+def test_the_interpreter_ends_while_threads_are_inside(child, build):
+    code = """
+import sys, threading, lockgate
+library = lockgate.CDLL(sys.argv[1])
+threading.Thread(target=library.loop, daemon=True).start()
+while library.domain.threads_inside == 0:
+    pass
+print("end", flush=True)
+"""
+    done = child(code, build("hostile"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", ""), done
