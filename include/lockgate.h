@@ -266,7 +266,8 @@ lg_status lg_claim_signals(void);
 static inline int lg_failed(void);
 
 /* Why that call did not return, as the thread's last error, or LG_OK if it did return. After that, lg_failed() is 0. A call that nobody asks
- * about is forgotten when the thread makes its next one, or when the callback that made it returns. Reads debug information when a
+ * about is forgotten when the thread makes its next one (so do lg_call(), lg_memory_alloc(), lg_memory_free() and lg_domain_new()), or when the
+ * callback that made it returns. Reads debug information when a
  * module's first fault is reported (milliseconds), some microseconds later. */
 lg_status lg_take_call_error(void);
 

@@ -74,7 +74,7 @@ def test_the_example():
         "lockgate: width=3;height=4 makes 7",
         "read of a null pointer",
         "function sum_settings, line 1",
-        "the call exceeded its time limit of 200ms",
+        "the call exceeded its time limit of 500ms",
         "and goes on: 27 takes 111 steps",
         "smoothed in place: [0.0, 3.0, 3.0, 3.0, 0.0]",
     ):

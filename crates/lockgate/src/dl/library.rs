@@ -3,11 +3,10 @@ use super::loaded::Loaded;
 use super::serial::Turn;
 use super::service_sys::Service;
 use super::table::{self, Row};
-use super::verdicts::FileKey;
+use super::verdicts::{self, FileKey};
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
 use crate::call;
 use crate::error::BindError;
-use crate::grant::{Region, Rights};
 use crate::memory::Pointer;
 use crate::signature::Signature;
 use lockgate_abi::window;
@@ -53,19 +52,24 @@ impl Library {
         let path = search::find(name.as_ref())?;
         let key = FileKey::of(&path)?;
         let _turn = Turn::take();
-        if let Some(row) = table::rows()
-            .iter_mut()
-            .find(|row| row.loaded.file == key && row.count + usize::from(row.keep) > 0)
-        {
-            row.count += 1;
-            row.global |= mode.global;
-            row.keep |= mode.keep;
-            return Ok(Library(row.loaded.id()));
+        if let Some(known) = table::open_again(mode, |loaded| loaded.file == key) {
+            return Ok(Library(known));
+        }
+        let not_open = || DlError::NotOpen(path.display().to_string());
+        let is_known = table::rows().iter().any(|row| row.loaded.file.is_place_of(&key));
+        if mode.only_if_open && !is_known {
+            return Err(not_open());
+        }
+        let (module, hash) = verdicts::module(&path, &key)?;
+        // Somebody has touched the file, or made a link to it, and left its contents alone.
+        let is_same = |loaded: &Loaded| loaded.file.is_place_of(&key) && loaded.hash() == hash;
+        if let Some(known) = table::open_again(mode, is_same) {
+            return Ok(Library(known));
         }
         if mode.only_if_open {
-            return Err(DlError::NotOpen(path.display().to_string()));
+            return Err(not_open());
         }
-        let loaded = Loaded::new(&path, key, mode, options)?;
+        let loaded = Loaded::new(&path, key, (module, hash), mode, options)?;
         let id = loaded.id();
         // In the table before its constructors run: what they call may look for it.
         table::rows().push(Row { loaded: loaded.clone(), count: 1, global: mode.global, keep: mode.keep });
@@ -211,24 +215,6 @@ impl Library {
         self.loaded()?.callback(service)
     }
 
-    /// Exposes host memory, whole pages of one shared mapping ([`Region::from_host`]), to the library. Returns where the library
-    /// finds it.
-    ///
-    /// # Safety
-    /// As [`Region::from_host`].
-    ///
-    /// # Errors
-    /// [`DlError::Grant`], [`DlError::Handle`].
-    pub unsafe fn expose(self, at: *mut u8, length: u64, rights: Rights) -> Result<u64, DlError> {
-        let loaded = self.loaded()?;
-        // SAFETY: the caller's promise.
-        let region = unsafe { Region::from_host(at, length, rights)? };
-        let grant = loaded.domain.grant(&region, rights)?;
-        let address = grant.pointer::<u8>(0)?.address();
-        loaded.exposed().push((at as u64, grant));
-        Ok(address)
-    }
-
     /// Takes back what [`expose`](Library::expose) gave: no access of the library succeeds when this has returned.
     ///
     /// # Errors
@@ -282,7 +268,7 @@ impl Library {
         call::calling_base().and_then(Library::of_address)
     }
 
-    fn loaded(self) -> Result<Arc<Loaded>, DlError> {
+    pub(super) fn loaded(self) -> Result<Arc<Loaded>, DlError> {
         table::find(self.0)
     }
 }

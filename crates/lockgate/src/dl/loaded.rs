@@ -4,7 +4,7 @@ use super::imports::{Scope, Services};
 use super::library::Object;
 use super::report_sys::{self, Failure, Reporter};
 use super::service_sys::Service;
-use super::verdicts::{self, FileKey, Hash};
+use super::verdicts::{FileKey, Hash};
 use super::{DlError, Mode, Options};
 use crate::binding::{BarePointer, Binding, Closed, nearest};
 use crate::call::watch;
@@ -62,9 +62,14 @@ struct Entry {
 }
 
 impl Loaded {
-    pub fn new(path: &Path, key: FileKey, mode: Mode, options: &Options) -> Result<Arc<Loaded>, DlError> {
+    pub fn new(
+        path: &Path,
+        key: FileKey,
+        (module, hash): (Arc<Module>, Hash),
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Arc<Loaded>, DlError> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let (module, hash) = verdicts::module(path, &key)?;
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let domain = match options.domain.is_named() {
             true => options.domain.clone(),
@@ -99,6 +104,10 @@ impl Loaded {
 
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    pub fn hash(&self) -> Hash {
+        self.hash
     }
 
     pub fn core(&self) -> &Arc<Core> {

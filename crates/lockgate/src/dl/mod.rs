@@ -13,6 +13,7 @@
 //!
 //! What a library may call of the host are services: [`provide`], [`Library::provide`]. docs/dlopen.md says more.
 mod error;
+mod expose_sys;
 mod fronts;
 mod imports;
 mod library;

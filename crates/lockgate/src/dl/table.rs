@@ -1,6 +1,6 @@
 //! Which libraries are open, how often, and who needs whom.
-use super::DlError;
 use super::loaded::Loaded;
+use super::{DlError, Mode};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -20,6 +20,16 @@ static OPEN: Mutex<Vec<Row>> = Mutex::new(Vec::new());
 
 pub(super) fn rows() -> MutexGuard<'static, Vec<Row>> {
     OPEN.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Opens a library once more that is in the table already, if there is such a one. Returns its number.
+pub(super) fn open_again(mode: Mode, is_it: impl Fn(&Loaded) -> bool) -> Option<u64> {
+    let mut rows = rows();
+    let row = rows.iter_mut().find(|row| is_it(&row.loaded))?;
+    row.count += 1;
+    row.global |= mode.global;
+    row.keep |= mode.keep;
+    Some(row.loaded.id())
 }
 
 /// The library with this number.

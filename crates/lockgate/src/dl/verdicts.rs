@@ -42,6 +42,11 @@ impl FileKey {
         Ok(FileKey::from(&metadata))
     }
 
+    /// True if both are of one file, whatever has become of it.
+    pub fn is_place_of(&self, other: &FileKey) -> bool {
+        (self.device, self.number) == (other.device, other.number)
+    }
+
     /// True if the file was left alone for long enough that a later change would show: kernels before 6.13 count time stamps in
     /// ticks, of a hundredth of a second at most.
     fn is_settled(&self) -> bool {

@@ -87,6 +87,8 @@ fn libraries_call_each_other() {
     assert_eq!(call(ask, 3), 100);
     opened.close().unwrap();
     assert_eq!(call(ask, 3), 100, "it stays as long as it is called");
+    assert_eq!(server.open(), opened, "and is the same when it is opened meanwhile");
+    opened.close().unwrap();
     assert_eq!(call(ask, 13), -1, "a crash of the server ends the call");
     let failure = dl::take_failure().expect("a failure");
     assert_eq!(failure.library, "caller.so");

@@ -210,3 +210,18 @@ fn links_to_one_module_are_one_library_with_one_heap() {
     second.close().unwrap();
     first.close().unwrap();
 }
+
+#[test]
+fn a_file_that_was_touched_is_the_same_library() {
+    let file = File::c("touched.so", "long f(void) { return 1; }");
+    let library = file.open();
+    // A second name changes a time stamp.
+    std::fs::hard_link(&file.path, file.path.with_file_name("touched-too.so")).unwrap();
+    assert_eq!(file.open(), library);
+    let only_if_open = Mode { only_if_open: true, ..Mode::NOW };
+    assert_eq!(Library::open(&file.path, only_if_open, &Options::default()).unwrap(), library);
+    for _ in 0..3 {
+        library.close().unwrap();
+    }
+    assert!(library.symbol("f").is_err());
+}
