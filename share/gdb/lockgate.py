@@ -236,6 +236,9 @@ class BareCode(Unwinder):
         caller = pending.create_unwind_info(Identity(gdb.Value(frame).cast(sp.type), pc))
         caller.add_saved_register("rip", gdb.Value(read(at, 8), pc.type))
         caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp.type))
+        # What calls preserve is most likely the caller's still.
+        for register in FRAME:
+            caller.add_saved_register(register, pending.read_register(register))
         return caller
 
     def fs_base(self, pending):
