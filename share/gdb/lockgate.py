@@ -394,7 +394,7 @@ class Info(gdb.Command):
         selected = gdb.selected_thread()
         for thread in sorted(gdb.selected_inferior().threads(), key=lambda thread: thread.num):
             thread.switch()
-            path = [self.entry(names, *entry) for entry in entries(int(gdb.parse_and_eval("$fs_base")))]
+            path = [self.entry(names, *entry) for entry in entries(int(gdb.newest_frame().read_register("fs_base")))]
             gdb.write(f"thread {thread.num} {thread.name!r}: {' -> '.join(['host'] + path[::-1])}\n")
         if selected is not None:
             selected.switch()
