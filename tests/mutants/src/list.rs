@@ -12,7 +12,10 @@ const LISTS: [&str; 8] = [
     "policies.txt",
     "dlopen.txt",
     "debug.txt",
+const LISTS: [&str; 2] = [
     "stubs.txt",
+    "capi.txt",
+];
 ];
 
 /// A program of tests: `cargo test -p package --test target`, or `--lib` if the target is `lib`.
