@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 9] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
@@ -12,10 +12,8 @@ const LISTS: [&str; 8] = [
     "policies.txt",
     "dlopen.txt",
     "debug.txt",
-const LISTS: [&str; 2] = [
     "stubs.txt",
     "capi.txt",
-];
 ];
 
 /// A program of tests: `cargo test -p package --test target`, or `--lib` if the target is `lib`.
