@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 9] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
@@ -12,6 +12,7 @@ const LISTS: [&str; 8] = [
     "policies.txt",
     "dlopen.txt",
     "debug.txt",
+    "stubs.txt",
     "capi.txt",
 ];
 
