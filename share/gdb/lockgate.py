@@ -236,6 +236,9 @@ class BareCode(Unwinder):
         caller = pending.create_unwind_info(Identity(gdb.Value(frame).cast(sp.type), pc))
         caller.add_saved_register("rip", gdb.Value(read(at, 8), pc.type))
         caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp.type))
+        # What calls preserve is most likely the caller's still.
+        for register in FRAME:
+            caller.add_saved_register(register, pending.read_register(register))
         return caller
 
     def fs_base(self, pending):
@@ -391,7 +394,7 @@ class Info(gdb.Command):
         selected = gdb.selected_thread()
         for thread in sorted(gdb.selected_inferior().threads(), key=lambda thread: thread.num):
             thread.switch()
-            path = [self.entry(names, *entry) for entry in entries(int(gdb.parse_and_eval("$fs_base")))]
+            path = [self.entry(names, *entry) for entry in entries(int(gdb.newest_frame().read_register("fs_base")))]
             gdb.write(f"thread {thread.num} {thread.name!r}: {' -> '.join(['host'] + path[::-1])}\n")
         if selected is not None:
             selected.switch()

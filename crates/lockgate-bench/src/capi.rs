@@ -58,7 +58,7 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
 }
 
 /// Where the library is installed: beside the program, or, in a build folder, in `folder` now.
-fn library(root: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn library(root: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let beside = program.parent().context("a program lies in a folder")?;
     let installed = beside.join("../lib/liblockgate.so");

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
 use lockgate_bench::{
-    Options, Report, calls, capi, create, dlopen, ipc, overhead, python, rewrite, soak, verify,
+    Options, Report, calls, capi, create, dlopen, ipc, overhead, python, rewrite, soak, stubs, verify,
 };
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,6 +45,8 @@ enum Family {
     Rewrite,
     /// Creation of domains, and how many there can be
     Create,
+    /// Real libraries protected by stubs, with their own programs, against the same without
+    Stubs,
     /// Calls through pointers of lg_dlsym, and loads, beside dlopen
     Dlopen,
     /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
@@ -65,6 +67,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
         Family::Create => Report::new(create::measure(&options)?),
+        Family::Stubs => stubs::measure(&options, &lockgate)?,
         Family::Dlopen => Report::new(dlopen::measure(&options)?),
         Family::Soak => soak::measure(&options, args.calls)?,
     };

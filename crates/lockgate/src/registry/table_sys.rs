@@ -91,6 +91,11 @@ fn table() -> Result<&'static Table, RegistryError> {
 }
 
 fn make() -> Result<Table, Errno> {
+    // The kernel ends processes that make a file, even this one, larger than they may: such a process has no table.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| limit < (ROWS * ROW) as u64) {
+        return Err(Errno::FBIG);
+    }
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file =
         fs::memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| fs::memfd_create(NAME, flags))?;
