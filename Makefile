@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build demo python test lint bench peers evidence man clean
+.PHONY: help setup build install demo python test lint bench peers evidence man clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -10,6 +10,15 @@ setup:
 
 build: setup ## the lockgate program, target/release/lockgate
 	cargo build --release --locked
+
+PREFIX = /usr/local
+
+install: build ## program, library for C and C++, manual pages, below $(DESTDIR)$(PREFIX)
+	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/lockgate"
+	cp target/release/lockgate "$(DESTDIR)$(PREFIX)/bin/"
+	cp share/gdb/lockgate.py "$(DESTDIR)$(PREFIX)/share/lockgate/"
+	scripts/install-library.sh target/release "$(PREFIX)"
+	target/release/lockgate man "$(DESTDIR)$(PREFIX)/share/man"
 
 demo: build ## SQLite in a domain, a hostile module that fails, a latency table
 	cargo run --release --locked --quiet -p lockgate-demo
@@ -30,7 +39,7 @@ test: lint ## lints, then every test
 
 bench: build python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls ipc python verify rewrite create overhead; do \
+	for b in calls capi dlopen ipc python stubs verify rewrite create overhead; do \
 		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
 
 peers: setup ## Wasmtime for `lockgate bench ipc`, once (minutes): it has a compiler of its own inside

@@ -42,9 +42,24 @@
  * Stability. Handles are opaque; options are set by functions. Structures that the library fills are passed with their size, or made by
  * the library alone, so that they may grow at their ends; enumerations and bits may get more values. Symbols have versions.
  *
- * What the library does in the process: handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when
- * the first module is opened, chained to those that were there; faults that are not a domain's go on to them. See lockgate(3) for signal
- * handlers, longjmp, pthread_exit, fork, sanitizers and valgrind.
+ * HOSTS
+ *
+ * Signals. Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when the first module is opened, and
+ * each thread gets an alternate signal stack at its first call. Faults that are not a domain's go on to the handlers that were there before;
+ * handlers that come later are put behind when a thread first calls a domain, or by lg_claim_signals(). All handlers of the process are
+ * made to run on the alternate stack. A domain cannot be called from one: the call fails (lg_failed()), and whoever asks afterwards gets
+ * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed() and calls through function pointers are safe in handlers.
+ *
+ * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
+ * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
+ * another function of the library, whose frames would be lost: the process may end then. The same holds of C++ exceptions, but these may not
+ * leave a function that a domain has called in any case: catch them there, and lg_end_call().
+ *
+ * fork. The child may call nothing but exec: calls of domains return LG_E_FORKED there. The parent is not affected.
+ *
+ * Stacks. A function that a domain has called may not switch to another stack (makecontext, coroutines) and call domains there.
+ *
+ * Sanitizers and valgrind: docs/debugging.md.
  */
 #ifndef LOCKGATE_H
 #define LOCKGATE_H
@@ -251,7 +266,8 @@ lg_status lg_claim_signals(void);
 static inline int lg_failed(void);
 
 /* Why that call did not return, as the thread's last error, or LG_OK if it did return. After that, lg_failed() is 0. A call that nobody asks
- * about is forgotten when the thread makes its next one, or when the callback that made it returns. Reads debug information when a
+ * about is forgotten when the thread makes its next one (so do lg_call(), lg_memory_alloc(), lg_memory_free() and lg_domain_new()), or when the
+ * callback that made it returns. Reads debug information when a
  * module's first fault is reported (milliseconds), some microseconds later. */
 lg_status lg_take_call_error(void);
 
@@ -760,6 +776,125 @@ lg_status lg_pool_free(lg_pool *pool);
 lg_status lg_run(lg_module *module, lg_options *options, int *status);
 
 /* ---- Safe dlopen -------------------------------------------------------------------------------------------------- */
+
+/* dlopen's manners for modules (docs/dlopen.md). A program that uses dlopen changes four names, and its plugins are built with `lockgate cc
+ * -shared`: each gets a domain of its own; a plugin that crashes, loops or writes where it should not ends the call and nothing else.
+ *
+ *     void *plugin = lg_dlopen("./plugin.so", RTLD_NOW);
+ *     int (*run)(int) = plugin ? (int (*)(int))lg_dlsym(plugin, "run") : NULL;
+ *     if (!run)
+ *         return fprintf(stderr, "%s\n", lg_dlerror()), 1;
+ *     errno = 0;
+ *     if (run(7) == -1 && errno == EFAULT)
+ *         fprintf(stderr, "%s\n", lg_last_message());
+ *
+ * What a call that fails returns. -1 (all bits set, so not a number for floating-point results), NULL for pointers, 0 for bool, zeros for
+ * structures in memory; or what lg_dlfailure() or the options say. errno is set: EFAULT, ETIMEDOUT (a time limit), ECANCELED (killed, closed
+ * meanwhile), ESTALE (closed before), ENOMEM, ENOSYS (an import that nothing answers), EAGAIN, EBUSY, EDEADLK. The thread's last error says
+ * more: lg_last_status(), lg_last_message(), lg_last_fault(). A handler is told before the caller gets its value: lg_on_fault(). (lg_failed()
+ * and lg_take_call_error() are not for these pointers: they have been asked already.) A call that returns leaves errno alone as far as its
+ * module is concerned, whose errno is its own.
+ *
+ * Pointers of the host's are nothing that a plugin can follow. What it is to read or write lies on its own heap (lg_malloc()) or in memory that is
+ * exposed to it (lg_expose()). Pointers that it returns can be followed by the host, but are *its word*: they may lead anywhere, and what they lead
+ * to may change at any moment. Check them (lg_memory_check(), lg_owner()), copy once, then look at the copy.
+ *
+ * Function pointers of the plugin's, in a table for example, are not callable as they are: lg_dlfunc().
+ *
+ * Functions without a signature. A module that was compiled with -g, or linked with prototypes, says the types of its functions. For others a
+ * *generic* proxy passes all six integer and eight vector argument registers and `stack_bytes` of the caller's stack, and returns rax, rdx, xmm0
+ * and xmm1. It cannot know which registers are arguments: whatever the caller has left in argument registers, the plugin can see, under any
+ * policy; and of the stack, whatever lies there. A structure of more than 16 bytes cannot be returned so, nor one of 32 bytes be passed in a
+ * vector register. lg_dlsym_typed() makes it exact.
+ *
+ * Thread-safe, all of them. Constructors and destructors run on the thread that opens or closes, inside the domain; one thread at a time opens and
+ * closes. Cost: an open of a module that was verified before some 20 microseconds, the first of a megabyte some milliseconds; lg_dlsym() a
+ * microsecond for a new symbol, then some hundred nanoseconds; calls as in lg_function_pointer(). */
+
+/* Opens a module: `file` is a path if it has a slash; else it is looked for in the folders of lg_dlpath() or $LG_LIBRARY_PATH, then in
+ * /usr/local/lib/lockgate and /usr/lib/lockgate. Flags are those of <dlfcn.h>: RTLD_NOW (imports are answered at once, or it is not opened) or
+ * RTLD_LAZY (each at its first call); RTLD_GLOBAL (imports of others find its functions), RTLD_NOLOAD, RTLD_NODELETE. A file that is open already is the
+ * same handle, once more. NULL stands for everything that is open with RTLD_GLOBAL. Returns NULL on failure: lg_dlerror(). */
+void *lg_dlopen(const char *file, int flags);
+
+/* How lg_dlopen_with() opens. Zeros are sensible: LG_MUTUAL_TRUST, no stack bytes, ten seconds of patience. */
+typedef struct lg_dl_options {
+    lg_options *domain;   /* limits and grants of its domain, or NULL */
+    lg_policy policy;     /* what the host asks for in calls; LG_DEFAULT is what lg_dlopen() does */
+    uint32_t stack_bytes; /* of the caller's stack, for functions without a signature; at most 4096 */
+    uint32_t patience_ms; /* for constructors and destructors, if the domain has no shorter time limit; 0: 10000 */
+    int has_failure;
+    uint64_t failure;     /* what failing calls return, if has_failure is not 0 */
+} lg_dl_options;
+
+/* The same with options, which count if the file was not open. */
+void *lg_dlopen_with(const char *file, int flags, const lg_dl_options *options, size_t size);
+
+/* The address of a symbol: a function, to be cast to its type, or data. The handle may be NULL (RTLD_DEFAULT): the first library open with
+ * RTLD_GLOBAL that has the symbol. A function pointer stays callable for as long as the process lives: when the library was closed, a call is an
+ * error (ESTALE), or leads to the same function of the same module, if that was opened and the symbol looked up again. */
+void *lg_dlsym(void *handle, const char *symbol);
+
+/* A function by its prototype ("double cbrt(double)"), which must agree with the module's note, if it has one. */
+lg_code lg_dlsym_typed(void *handle, const char *prototype);
+
+/* Data, and its size in bytes. Valid until the library is closed; what it holds is the library's word. */
+void *lg_dlsym_data(void *handle, const char *symbol, size_t *size);
+
+/* A function pointer that the library gave, made callable; with its prototype, or NULL. Whatever the library gives, only beginnings of its own
+ * functions can be called: else NULL. */
+lg_code lg_dlfunc(void *handle, const void *address, const char *prototype);
+
+/* Closes it once; the last time, when no open library calls it, for good: destructors run, calls in progress on other threads end with an error. 0, or
+ * -1 if it is no handle (any more). What goes wrong in a destructor is told by the handler and the last error, and changes nothing. At the end of
+ * the process destructors do not run: close what needs them. */
+int lg_dlclose(void *handle);
+
+/* What went wrong in the thread's last lg_ call of this section, once: NULL if nothing has since the last time. Good until the next such call. */
+const char *lg_dlerror(void);
+
+/* Folders to search, colons between, in place of $LG_LIBRARY_PATH (which is ignored in set-user-ID programs). */
+int lg_dlpath(const char *folders);
+
+/* What calls of a function that was looked up return when they fail; of all, and those looked up later, if `symbol` is NULL. */
+int lg_dlfailure(void *handle, const char *symbol, uint64_t value);
+
+/* Called after each call that failed, on the caller's thread, when the thread's last error is set. NULL: nobody. The strings are good until it
+ * returns; it must not longjmp. */
+typedef void (*lg_dl_handler)(const char *library, const char *symbol, void *user);
+void lg_on_fault(lg_dl_handler handler, void *user);
+
+/* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the library's own free(). NULL if it has none left. Some
+ * microseconds. */
+void *lg_malloc(void *handle, size_t size);
+int lg_free(void *handle, void *at);
+
+/* Copies `size` bytes from or to the library's memory, once. -1 if they are not all its own, or not accessible: the way to follow a pointer that the
+ * library gave. */
+int lg_peek(void *handle, void *to, const void *from, size_t size);
+int lg_poke(void *handle, void *to, const void *from, size_t size);
+
+/* Makes a function of the host callable by the library through a pointer, which stays as long as the library: what is handed over in place of the
+ * function's own address. As lg_gate(), with a prototype. */
+void *lg_dlcallback(void *handle, const char *prototype, lg_code function, void *user);
+
+/* Exposes memory of the host's to the library: whole pages of one mapping made with MAP_SHARED. Returns where the library finds it. */
+void *lg_expose(void *handle, void *at, size_t length, int rights);
+
+/* Takes it back: no access of the library succeeds any more when this has returned. */
+int lg_hide(void *handle, void *at);
+
+/* Offers a *service*: a function of the host that libraries call by name, having declared it (`lockgate cc --gate`). To one library, or, if the handle
+ * is NULL, to all, also those that are open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
+ * arguments as the library's note says. In it lg_user_data() is `user`, and lg_caller() the library. Arguments are the library's word. */
+int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
+int lg_ungate(const char *name);
+
+/* The library that has called the service in which the thread is, or NULL. */
+void *lg_caller(void);
+
+/* The open library whose memory an address is, or NULL. */
+void *lg_owner(const void *at);
 
 /* ---- Implementation of what is inline ------------------------------------------------------------------------------- */
 

@@ -52,4 +52,6 @@ fill() {
 fill cmake/lockgate-config-version.cmake cmake/lockgate/lockgate-config-version.cmake
 cp "$root/share/c/cmake/lockgate-config.cmake" "$into/lib/cmake/lockgate/"
 cp -R "$root/include/." "$into/include/"
+mkdir -p "$into/share/lockgate"
+cp "$root/share/c/tsan.supp" "$into/share/lockgate/"
 fill lockgate.pc pkgconfig/lockgate.pc

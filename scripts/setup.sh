@@ -23,6 +23,9 @@ missing() {
 	ld binutils
 	make make
 	gdb gdb
+	pkg-config pkgconf
+	cmake cmake
+	valgrind valgrind
 	/usr/include/stdio.h libc6-dev
 	/usr/include/x86_64-linux-gnu/asm/unistd.h linux-libc-dev
 	/usr/include/x86_64-linux-musl/stdio.h musl-dev

@@ -40,7 +40,7 @@ def under_ctypes(library: Path) -> None:
 
 def under_lockgate(module: Path) -> None:
     """Everything that goes wrong is an exception of the call that it happened in."""
-    with lockgate.CDLL(module, time_limit=0.2) as settings:
+    with lockgate.CDLL(module, time_limit=0.5) as settings:
         print(f"lockgate: width=3;height=4 makes {settings.sum_settings(b'width=3;height=4')}")
         try:
             settings.sum_settings(b"width=3;height")

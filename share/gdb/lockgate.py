@@ -34,7 +34,7 @@ TARGET, FLAGS, FROM_DOMAIN = 24, 60, 4
 FRAME = {"r15": 8, "r14": 16, "r13": 24, "r12": 32, "rbx": 40, "rbp": 48}
 FRAME_RETURN = 56
 # crates/lockgate/src/call/code_sys.rs: mov $binding,%r11; jmp *proxy(%r11)
-THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63|\x64\xc7\x04\x25.{4}\0\0\0\0\x0f\x1f\x40\0", re.DOTALL)
+THUNK = re.compile(rb"\x49\xbb.{8}\x41\xff\x63|\x64\x48\xc7\x04\x25.{4}\0\0\0\0\x0f\x1f\0", re.DOTALL)
 THUNK_SIZE = 16
 # How far up the control stack a return address is looked for, bytes.
 SEARCH = 64 << 10
@@ -236,6 +236,9 @@ class BareCode(Unwinder):
         caller = pending.create_unwind_info(Identity(gdb.Value(frame).cast(sp.type), pc))
         caller.add_saved_register("rip", gdb.Value(read(at, 8), pc.type))
         caller.add_saved_register("rsp", gdb.Value(at + 8).cast(sp.type))
+        # What calls preserve is most likely the caller's still.
+        for register in FRAME:
+            caller.add_saved_register(register, pending.read_register(register))
         return caller
 
     def fs_base(self, pending):
@@ -402,7 +405,7 @@ class Info(gdb.Command):
         selected = gdb.selected_thread()
         for thread in sorted(gdb.selected_inferior().threads(), key=lambda thread: thread.num):
             thread.switch()
-            path = [self.entry(names, *entry) for entry in entries(int(gdb.parse_and_eval("$fs_base")))]
+            path = [self.entry(names, *entry) for entry in entries(int(gdb.newest_frame().read_register("fs_base")))]
             gdb.write(f"thread {thread.num} {thread.name!r}: {' -> '.join(['host'] + path[::-1])}\n")
         if selected is not None:
             selected.switch()

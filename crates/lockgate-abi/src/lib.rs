@@ -149,6 +149,9 @@ pub mod symbol {
     /// `void _lg_init(long *stack)`: initialises libc and runs constructors. `stack` is what the kernel
     /// gives a new process at its initial rsp: argc, argv, 0, envp, 0, auxv.
     pub const INIT: &str = "_lg_init";
+    /// `void _lg_fini(void)`: the reverse of `_lg_init`: what was registered with `atexit`, destructors, open files. Once, before the
+    /// domain goes.
+    pub const FINI: &str = "_lg_fini";
     /// `int _lg_main(long *stack)`: `_lg_init`, then `exit(main(argc, argv, envp))`. Whole programs only.
     pub const MAIN: &str = "_lg_main";
     /// `int _lg_thread_init(void)`: gives the calling host thread its thread-local storage in this

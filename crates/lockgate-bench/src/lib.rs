@@ -5,16 +5,20 @@
 //! median of many samples and shows its minimum and 99th percentile beside it.
 
 pub mod calls;
+pub mod capi;
 pub mod create;
+pub mod dlopen;
 pub mod ipc;
 pub mod overhead;
 pub mod python;
 pub mod rewrite;
 pub mod soak;
+pub mod stubs;
 pub mod verify;
 
 mod child_sys;
 mod code_size;
+mod dlopen_sys;
 mod gs_sys;
 mod interleave;
 mod machine;

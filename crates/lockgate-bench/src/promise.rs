@@ -22,8 +22,11 @@ const PROMISES: &[(&str, Promise)] = &[
     ("calls.domain_to_domain.mutual_distrust", Promise::AtMost(35.0)),
     ("calls.domain_to_domain.mutual_trust", Promise::AtMost(30.0)),
     ("calls.fault_recovery", Promise::AtMost(5_000.0)),
+    ("capi.call", Promise::AtMost(5.5)),
     ("verify.throughput", Promise::AtLeast(120.0)),
     ("rewrite.throughput", Promise::AtLeast(20.0)),
+    ("capi.dlsym_generic", Promise::AtMost(12.0)),
+    ("load.lg_dlopen.first", Promise::AtMost(40_000.0)),
     ("create.cold", Promise::AtMost(100.0)),
     ("create.pooled", Promise::AtMost(3.0)),
     ("domains.rss_per_idle", Promise::AtMost(24.0)),
@@ -41,6 +44,8 @@ const PROMISES: &[(&str, Promise)] = &[
 /// Every promise about a ratio between two metrics of one run, which is at most the number.
 const RATIOS: &[(&str, &str, f64)] = &[
     ("calls.host_to_domain.integrity", "calls.native_indirect", 4.0),
+    ("load.lg_dlopen.again", "load.dlopen", 3.0),
+    ("capi.call", "calls.host_to_domain.integrity", 1.1),
     ("python.call", "python.ctypes", 1.2),
 ];
 

@@ -3,7 +3,7 @@
 
 mod common;
 use common::{QUICK, has};
-use lockgate_bench::{calls, ipc};
+use lockgate_bench::{calls, capi, ipc};
 
 #[test]
 fn calls_are_compared_with_a_native_one() {
@@ -23,6 +23,13 @@ fn calls_are_compared_with_a_native_one() {
     );
     let call = metrics.iter().find(|metric| metric.name == "calls.host_to_domain.integrity").unwrap();
     assert!(call.ratios["calls.native_indirect"] > 1.0);
+}
+
+#[test]
+fn a_host_in_c_is_compared_with_one_in_rust() {
+    let metrics = capi::measure(&QUICK).unwrap();
+    has(&metrics, &[("capi.call", "ns"), ("calls.host_to_domain.integrity", "ns")]);
+    assert!(metrics[0].ratios["calls.host_to_domain.integrity"] > 0.5);
 }
 
 #[test]

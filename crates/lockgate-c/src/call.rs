@@ -1,6 +1,7 @@
 //! What every function of the library does around its work: errors are kept for the thread, panics stay inside.
 use crate::error::{self, Failure, Status};
 use crate::handle::{Handle, Handled};
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What `body` returns, or `failed`; the reason is the thread's last error then.
@@ -36,12 +37,15 @@ pub(crate) fn freed<T: Handled>(handle: Handle<T>) -> i32 {
 }
 
 fn catch<R>(body: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        let text = payload.downcast_ref::<&str>().copied().map(str::to_owned);
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        Err(Failure::new(
-            Status::Internal,
-            format!("the library is at fault, please report: {}", text.unwrap_or_default()),
-        ))
-    })
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(of_panic(payload.as_ref())))
+}
+
+/// A panic of the library's own.
+pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> Failure {
+    let text = payload.downcast_ref::<&str>().copied().map(str::to_owned);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    Failure::new(
+        Status::Internal,
+        format!("the library is at fault, please report: {}", text.unwrap_or_default()),
+    )
 }

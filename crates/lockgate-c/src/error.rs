@@ -1,5 +1,6 @@
 //! Errors: one status for each variant of the Rust interface's errors, and what the thread keeps of the last one.
 use crate::fault_sys::{CFault, FaultReport};
+use lockgate::dl::DlError;
 use lockgate::registry::ObserveError;
 use lockgate::signature::PrototypeError;
 use lockgate::syscall;
@@ -302,7 +303,13 @@ impl From<AllocError> for Failure {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Failure {
-        let status = match &error {
+        Failure::from(&error)
+    }
+}
+
+impl From<&CallError> for Failure {
+    fn from(error: &CallError) -> Failure {
+        let status = match error {
             CallError::Fault(_) => Status::Fault,
             CallError::Panic(_) => Status::Callback,
             CallError::SignalHandler => Status::SignalHandler,
@@ -319,17 +326,41 @@ impl From<CallError> for Failure {
             CallError::Killed(_) => Status::Killed,
             CallError::Revoked(_) => Status::Revoked,
             CallError::Restarted(_) => Status::Restarted,
-            CallError::Import { .. } => Status::Unresolved,
+            CallError::Import { .. } | CallError::Unanswered { .. } => Status::Unresolved,
             CallError::Memory(_) => Status::Memory,
             CallError::Busy(_) => Status::Busy,
             CallError::Deadlock(_) => Status::Deadlock,
             CallError::Callee { .. } => Status::Callee,
             CallError::ThreadInit { .. } => Status::ThreadInit,
-            CallError::Gone => Status::Gone,
+            CallError::Gone | CallError::Unloaded(_) => Status::Gone,
             CallError::Arguments(_) => Status::Argument,
             _ => Status::Internal,
         };
-        Failure { status, message: error.to_string(), fault: fault_of(&error) }
+        Failure { status, message: error.to_string(), fault: fault_of(error) }
+    }
+}
+
+impl From<DlError> for Failure {
+    fn from(error: DlError) -> Failure {
+        let status = match &error {
+            DlError::Flags(_) | DlError::StackBytes(_) => Status::Argument,
+            DlError::NotFound { .. } | DlError::File { .. } => Status::Read,
+            DlError::NotConfined(_) => Status::Parse,
+            DlError::Imports { .. } => Status::Import,
+            DlError::Handle => Status::Handle,
+            DlError::NotExposed(..) => Status::NotMapped,
+            DlError::Service(..) => Status::Prototype,
+            _ => Status::Missing,
+        };
+        match error {
+            DlError::Load(error) => error.into(),
+            DlError::Create(error) => error.into(),
+            DlError::Bind(error) => error.into(),
+            DlError::Alloc(error) => error.into(),
+            DlError::Grant(error) => error.into(),
+            DlError::Memory(error) => error.into(),
+            error => Failure::new(status, error.to_string()),
+        }
     }
 }
 

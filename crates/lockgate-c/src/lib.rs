@@ -6,6 +6,9 @@
 mod async_sys;
 mod call;
 mod callback_sys;
+mod dl_memory_sys;
+mod dl_sys;
+mod dl_text;
 mod domain_sys;
 mod error;
 mod error_sys;
@@ -13,6 +16,7 @@ mod fault_sys;
 mod function_sys;
 mod handle;
 mod link_sys;
+pub mod manual;
 mod memory_sys;
 mod module_sys;
 mod observe_sys;

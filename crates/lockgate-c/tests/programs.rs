@@ -17,13 +17,66 @@ fn passes(name: &str) {
     }
 }
 
-macro_rules! programs {
-    ($($name:ident)*) => { $(
-        #[test]
-        fn $name() {
-            passes(stringify!($name));
-        }
-    )* };
+/// A program that is linked with the archive, and a plugin of it with the shared library.
+#[test]
+fn two_copies_of_the_library_live_in_one_process() {
+    let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name);
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let (plugin, host) = (folder.path().join("plugin.so"), folder.path().join("host"));
+    program(Language::C99, &source("plugin.c"), &plugin, &["-shared", "-fPIC"]);
+    let mut compiler = common::compiler(Language::C99);
+    compiler.arg("-Wno-pedantic").arg(source("two.c")).arg("-o").arg(&host);
+    compiler.args(["-x", "none"]).arg(common::installed().join("lib/liblockgate.a"));
+    done(compiler.args(["-lm", "-lpthread", "-ldl"]));
+    done(Command::new(&host).arg(&plugin).current_dir(common::modules()));
 }
 
-programs!(modules calls domains memory callbacks grants registry threads hosts);
+#[test]
+fn modules() {
+    passes("modules");
+}
+
+#[test]
+fn calls() {
+    passes("calls");
+}
+
+#[test]
+fn domains() {
+    passes("domains");
+}
+
+#[test]
+fn memory() {
+    passes("memory");
+}
+
+#[test]
+fn callbacks() {
+    passes("callbacks");
+}
+
+#[test]
+fn grants() {
+    passes("grants");
+}
+
+#[test]
+fn registry() {
+    passes("registry");
+}
+
+#[test]
+fn threads() {
+    passes("threads");
+}
+
+#[test]
+fn hosts() {
+    passes("hosts");
+}
+
+#[test]
+fn dlopen() {
+    passes("dlopen");
+}

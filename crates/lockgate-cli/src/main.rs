@@ -47,6 +47,8 @@ enum Command {
     Bench(cmd::bench::Args),
     /// Show what running processes export, who has bound it, and how often it is called
     Ps(cmd::ps::Args),
+    /// Watch the domains of running processes: calls, processor time, memory, faults, latencies
+    Top(cmd::top::Args),
     /// Say what this machine supports
     Doctor(cmd::doctor::Args),
     /// Write the manual pages to a folder
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Command::Call(args) => cmd::call::main(args),
         Command::Bench(args) => cmd::bench::main(args),
         Command::Ps(args) => cmd::ps::main(args),
+        Command::Top(args) => cmd::top::main(args),
         Command::Doctor(args) => cmd::doctor::main(args),
         Command::Man(args) => cmd::man::main(args),
     };

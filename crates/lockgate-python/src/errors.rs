@@ -94,9 +94,21 @@ fn fault(py: Python<'_>, fault: &Fault, report: &str) -> PyErr {
         if let FaultKind::Exit(status) = fault.kind() {
             fields.set_item("status", status)?;
         }
+        fields.set_item("trace", Trace(fault.clone()))?;
         let place = fault.location().unwrap_or_default();
         fields.set_item("location", (place.function, place.file, place.line))
     })
+}
+
+/// What the backtrace of a fault is made of: nobody may ask for it.
+#[pyclass(frozen, module = "lockgate._native")]
+pub struct Trace(Fault);
+
+#[pymethods]
+impl Trace {
+    fn __str__(&self) -> String {
+        self.0.backtrace().to_string()
+    }
 }
 
 /// The name of a kind of fault, as Rust spells it but in words: `stack overflow`.

@@ -33,6 +33,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<region::Grant>()?;
     module.add_class::<asynchronous::Workers>()?;
     module.add_class::<asynchronous::Call>()?;
+    module.add_class::<errors::Trace>()?;
     module.add_function(wrap_pyfunction!(module::signature, module)?)?;
     module.add_function(wrap_pyfunction!(claim_signals, module)?)?;
     module.add("OPTIMISED", !cfg!(debug_assertions))?;

@@ -80,7 +80,7 @@ def values(values_module):
 @pytest.fixture
 def hostile(hostile_module):
     """A hostile module under limits. Whatever a test did with it, it and the interpreter still work."""
-    with lockgate.CDLL(hostile_module, time_limit=5, memory_limit=24 << 20) as library:
+    with lockgate.CDLL(hostile_module, time_limit=30, memory_limit=24 << 20) as library:
         yield library
         if not library.domain.closed:
             assert library.fine() == 42
@@ -90,7 +90,7 @@ def hostile(hostile_module):
 def child():
     """Runs Python code in a process of its own: what it prints, and how it ended."""
 
-    def run(code: str, *arguments: object, timeout: float = 60) -> subprocess.CompletedProcess:
+    def run(code: str, *arguments: object, timeout: float = 120) -> subprocess.CompletedProcess:
         command = [sys.executable, "-c", code, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 

@@ -44,8 +44,10 @@ def test_the_report_is_complete(hostile):
     assert "null_write" in source[report.location.line - 1]
     assert report.registers["rip"] and report.instruction
     assert f"hostile.c:{report.location.line}" in report.report
+    assert "null_write" in report.backtrace and "entered at null_write, domain hostile.lg" in report.backtrace
     again = pickle.loads(pickle.dumps(report))
-    assert type(again) is lockgate.Fault and vars(again) == vars(report) and str(again) == str(report)
+    assert type(again) is lockgate.Fault and str(again) == str(report) and again.backtrace == report.backtrace
+    assert vars(again) == {**vars(report), "_trace": report.backtrace}
 
 
 def test_the_status_of_exit(hostile):
@@ -55,8 +57,8 @@ def test_the_status_of_exit(hostile):
 
 
 def test_endless_loops_end(hostile_module):
-    with lockgate.CDLL(hostile_module, time_limit=0.05) as library:
-        with pytest.raises(lockgate.Timeout, match="time limit of 50ms") as caught:
+    with lockgate.CDLL(hostile_module, time_limit=0.5) as library:
+        with pytest.raises(lockgate.Timeout, match="time limit of 500ms") as caught:
             library.loop()
         assert isinstance(caught.value, TimeoutError) and caught.value.kind == "time out"
         assert library.fine() == 42

@@ -1,6 +1,7 @@
 """The package as users get it: types, documentation, the example, what the documents say."""
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -46,6 +47,19 @@ def test_everything_public_is_documented(name):
                 assert inspect.getdoc(value), f"{name}.{member}"
 
 
+def test_the_benchmark_measures_every_side(build):
+    """What it measures is not judged here: that depends on the machine and its load."""
+    source = ROOT / "bench/python/null.c"
+    library, module = build.folder / "null.so", build.folder / "null.lg"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run([program(), "cc", "-g", "-shared", "-o", module, source], check=True)
+    command = [sys.executable, ROOT / "bench/python/calls.py", library, module, "3", "10"]
+    printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    sides = {"python.ctypes", "python.call", "python.ctypes_pydll", "python.call_pydll", "python.function"}
+    assert set(printed["samples"]) == sides
+    assert all(len(samples) == 3 and min(samples) > 0 for samples in printed["samples"].values())
+
+
 def run(script: Path) -> str:
     environment = {**os.environ, "LOCKGATE": str(program())}
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
@@ -60,7 +74,7 @@ def test_the_example():
         "lockgate: width=3;height=4 makes 7",
         "read of a null pointer",
         "function sum_settings, line 1",
-        "the call exceeded its time limit of 200ms",
+        "the call exceeded its time limit of 500ms",
         "and goes on: 27 takes 111 steps",
         "smoothed in place: [0.0, 3.0, 3.0, 3.0, 0.0]",
     ):

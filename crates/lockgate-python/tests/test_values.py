@@ -185,7 +185,7 @@ def test_libraries_look_like_those_of_ctypes(values, values_module):
     assert (values.count(), values.count(), values["count"]()) == (1, 2, 3)
     assert not hasattr(values, "missing")
     assert "count" in values.domain and "missing" not in values.domain
-    with pytest.raises(lockgate.SymbolError, match="exports no function 'contu'"):
+    with pytest.raises(lockgate.SymbolError, match="no function 'contu'; did you mean 'count'"):
         values.contu
     assert "count" in values_module.exports
     with lockgate.PyDLL(values_module) as other:

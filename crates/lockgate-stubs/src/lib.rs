@@ -5,6 +5,7 @@
 //! boundary, or refuses it with a reason and a remedy, [`emit`] writes the client in C, Rust or Python.
 //! `docs/stubs.md` says what annotations mean.
 pub mod annotation;
+pub mod defined;
 pub mod emit;
 pub mod expression;
 pub mod header;
@@ -42,9 +43,25 @@ impl Client {
         Ok(Client { plan: plan::plan(&header), annotation_lines: header.annotation_lines, target })
     }
 
+    /// Leaves out what the library's objects do not define: headers declare what some builds do not have.
+    pub fn keep_defined(&mut self, names: &std::collections::BTreeSet<String>) {
+        self.plan.functions.retain(|function| names.contains(&function.name));
+        self.plan.refusals.retain(|refusal| names.contains(&refusal.function));
+    }
+
     /// The client in C.
     pub fn c(&self) -> Vec<emit::File> {
         emit::c::client(&self.plan, &self.target)
+    }
+
+    /// Bindings for Rust.
+    pub fn rust(&self) -> emit::File {
+        emit::rust::client(&self.plan, &self.target)
+    }
+
+    /// Declarations for Python.
+    pub fn python(&self) -> emit::File {
+        emit::python::client(&self.plan, &self.target)
     }
 }
 

@@ -61,6 +61,15 @@ impl Input {
         })
     }
 
+    /// The same of its global data; thread-local data has no one address.
+    pub(crate) fn data(&self) -> Vec<String> {
+        self.symbols(|symbol| {
+            (symbol.is_definition() || symbol.is_common())
+                && symbol.kind() == SymbolKind::Data
+                && is_exported(symbol)
+        })
+    }
+
     /// Names of the weak symbols that it uses but does not define.
     pub(crate) fn undefined_weak_symbols(&self) -> Vec<String> {
         self.symbols(|symbol| symbol.is_undefined() && symbol.is_weak())

@@ -6,12 +6,14 @@ use crate::rewritten::Rewritten;
 use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto, signatures};
 use lockgate_abi::symbol;
 use lockgate_verify::{Module, Report};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Symbols of the sysroot that the runtime looks up in every module.
 const RUNTIME_EXPORTS: &[&str] = &[
     symbol::INIT,
+    symbol::FINI,
     symbol::THREAD_INIT,
     symbol::THREAD_EXIT,
     symbol::THREAD_START,
@@ -134,7 +136,7 @@ impl Link {
     }
 
     /// Makes a function callable from the host: its C prototype, or its name alone. [`Link::run`] completes a name
-    /// from the object's debug information, if there is any.
+    /// from the object's debug information, if there is any. The name of a global object lets the host find that.
     ///
     /// # Errors
     /// [`Error::Prototype`].
@@ -143,7 +145,7 @@ impl Link {
         Ok(self)
     }
 
-    /// Exports every global function of the objects (not of the archives).
+    /// Exports every global function and every global object of the objects (not of the archives).
     pub fn export_all(&mut self, yes: bool) -> &mut Self {
         self.export_all = yes;
         self
@@ -187,7 +189,15 @@ impl Link {
                 add(&mut exports, Prototype::parse(name)?)?;
             }
         }
-        if !is_program && exports.is_empty() {
+        let objects: Vec<String> =
+            inputs(&parts).filter(|input| input.kind == Kind::Object).flat_map(Input::data).collect();
+        let (data, mut exports): (Vec<_>, Vec<_>) =
+            exports.into_iter().partition(|export| objects.iter().any(|name| name == export.text()));
+        let mut data: BTreeSet<String> = data.iter().map(|export| export.name().to_owned()).collect();
+        if self.export_all {
+            data.extend(objects);
+        }
+        if !is_program && exports.is_empty() && data.is_empty() {
             let what = "nothing to call: the inputs define no `main`, and no function is exported; \
                         name the functions that the host may call with --export 'PROTOTYPE'";
             return Err(Error::Usage(what.to_owned()));
@@ -202,6 +212,7 @@ impl Link {
         let glue = glue::assemble(sysroot.tools(), folder, &notes)?;
 
         let mut symbols: Vec<String> = exports.iter().map(|export| export.name().to_owned()).collect();
+        symbols.extend(data);
         symbols.extend(RUNTIME_EXPORTS.iter().map(|&name| name.to_owned()));
         symbols.extend(is_program.then(|| symbol::MAIN.to_owned()));
         let mut rewritten = Rewritten::of(&parts, sysroot, folder, progress)?;

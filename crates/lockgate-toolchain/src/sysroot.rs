@@ -26,6 +26,7 @@ const HEADERS: &[Source] = &[source!("libc/musl.h"), source!("start/start.h")];
 const START: &[Source] = &[
     source!("start/zero.S"),
     source!("start/init.c"),
+    source!("start/fini.c"),
     source!("start/thread.c"),
     source!("start/memory.c"),
     source!("start/main.c"),

@@ -1,11 +1,14 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
 mod admission_sys;
 mod frame;
+mod front_sys;
 mod invoke_sys;
 mod pointers;
 
 pub(crate) use admission_sys::Admissions;
 pub use frame::Frame;
+use front_sys::Header;
+pub(crate) use front_sys::{BarePointer, Front, living, lockgate_report_failure};
 pub(crate) use invoke_sys::Registers;
 pub use pointers::take_call_error;
 
@@ -13,8 +16,11 @@ use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{NOBODY, SLOT_SIZE};
 use crate::call::{self, Thunk, flags, watch};
+use crate::debug::perf_map;
+use crate::dl::Reporter;
 use crate::domain::Core;
 use crate::error::{BindError, CallError};
+use crate::host::environment;
 use crate::policy::Policy;
 use crate::registry::Row;
 use crate::signature::{self, Plan, PrototypeError, Signature, Type};
@@ -22,12 +28,13 @@ use crate::workers::{self, AsyncCall, Submission};
 use lockgate_abi::window;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// An entry point of a domain, bound for one caller.
 pub(crate) struct Binding {
-    thunk: Thunk,
+    thunk: Arc<Thunk>,
     /// What thunk and gates point to: it must not move.
-    header: Box<BindingHeader>,
+    header: Arc<Header>,
     info: Box<Info>,
     proxy: Arc<Proxy>,
 }
@@ -54,11 +61,36 @@ pub(crate) struct Info {
     lent: AtomicBool,
 }
 
+/// What a binding is made of, beside its domain.
+struct Parts {
+    /// Of the procedure, image-relative.
+    address: u64,
+    signature: Signature,
+    plan: Plan,
+    caller: Caller,
+    policy: Policy,
+    on_failure: OnFailure,
+    row: Option<Arc<Row>>,
+    limit: Option<Duration>,
+    /// Nobody knows the signature.
+    generic: bool,
+    pointer: Option<PointerParts>,
+}
+
+/// What a binding needs whose pointer stays callable for good.
+struct PointerParts {
+    reporter: Arc<Reporter>,
+    /// What an earlier instance of the same symbol left.
+    front: Option<Front>,
+}
+
 /// Why a binding admits no calls any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closed {
     Revoked,
     Restarted,
+    /// The library was closed.
+    Unloaded,
 }
 
 impl Info {
@@ -69,6 +101,7 @@ impl Info {
             None => Ok(()),
             Some(Closed::Revoked) => Err(CallError::Revoked(self.signature.name.clone())),
             Some(Closed::Restarted) => Err(CallError::Restarted(self.core.name().to_owned())),
+            Some(Closed::Unloaded) => Err(CallError::Unloaded(self.core.name().to_owned())),
         }
     }
 
@@ -187,40 +220,70 @@ impl Binding {
             what,
             at: 1,
         })?;
-        let policy = policy.union(core.policy());
-        let made = Binding::make(core, export.address, signature, plan, caller, policy, on_failure, row);
-        made.map_err(BindError::Memory)
+        let parts = Parts {
+            address: export.address,
+            signature,
+            plan,
+            caller,
+            policy: policy.union(core.policy()),
+            on_failure,
+            row,
+            limit: core.time_limit(),
+            generic: false,
+            pointer: None,
+        };
+        Binding::make(core, parts).map_err(BindError::Memory)
     }
 
     /// Binds one of the module's own procedures for the runtime (`lockgate_abi::symbol`), integers in and
     /// out; `None` if the module has it not.
     pub fn internal(core: &Arc<Core>, name: &str) -> Option<std::io::Result<Binding>> {
+        Binding::internal_within(core, name, core.time_limit())
+    }
+
+    /// The same, with a time limit of its own.
+    pub fn internal_within(
+        core: &Arc<Core>,
+        name: &str,
+        limit: Option<Duration>,
+    ) -> Option<std::io::Result<Binding>> {
         let export = core.module().export(name)?;
         let word = Type::Integer { bytes: 8, signed: false };
         let signature = Signature { name: name.to_owned(), result: word.clone(), parameters: vec![word] };
-        let plan = Plan::new(&signature).expect("one word fits in registers");
-        // Nothing of the host's registers stays behind in a new domain's memory.
-        let (policy, on_failure) = (Policy::MUTUAL_DISTRUST, OnFailure::default());
-        Some(Binding::make(core, export.address, signature, plan, Caller::Host, policy, on_failure, None))
+        let parts = Parts {
+            address: export.address,
+            plan: Plan::new(&signature).expect("one word fits in registers"),
+            signature,
+            caller: Caller::Host,
+            // Nothing of the host's registers stays behind in a new domain's memory.
+            policy: Policy::MUTUAL_DISTRUST,
+            on_failure: OnFailure::default(),
+            row: None,
+            limit,
+            generic: false,
+            pointer: None,
+        };
+        Some(Binding::make(core, parts))
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of a binding, once")]
-    fn make(
-        core: &Arc<Core>,
-        address: u64,
-        signature: Signature,
-        plan: Plan,
-        caller: Caller,
-        policy: Policy,
-        on_failure: OnFailure,
-        row: Option<Arc<Row>>,
-    ) -> std::io::Result<Binding> {
+    fn make(core: &Arc<Core>, parts: Parts) -> std::io::Result<Binding> {
+        let Parts { address, signature, plan, caller, policy, on_failure, row, limit, generic, pointer } =
+            parts;
+        let policy = measured(policy);
+        let row = row.or_else(|| list(&signature, caller, policy));
+        if let Some(row) = &row {
+            row.serve(core.row());
+        }
         let callee = Facts::of(core.module().report());
-        let limit = core.time_limit().map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
+        let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
         let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
         shape.limited = limit != 0;
         shape.depth = core.depth_limit().is_some();
         shape.exclusive = core.exclusive().is_some();
+        shape.reports = pointer.is_some();
+        if generic {
+            shape = shape.without_signature();
+        }
         let proxy = Proxy::of(shape)?;
         let info = Box::new(Info {
             signature,
@@ -237,7 +300,7 @@ impl Binding {
             lent: AtomicBool::new(false),
         });
         let slot = core.id() * SLOT_SIZE;
-        let header = Box::new(BindingHeader {
+        let header = BindingHeader {
             proxy: AtomicUsize::new(proxy.enter),
             leave: proxy.leave,
             window: core.base(),
@@ -257,9 +320,19 @@ impl Binding {
             owner: if shape.exclusive { core.owner() } else { std::ptr::null() },
             traffic: info.traffic(),
             successor: AtomicPtr::default(),
-        });
-        let thunk = Thunk::new(&raw const *header)?;
+            reporter: pointer.as_ref().map_or(std::ptr::null(), |pointer| Arc::as_ptr(&pointer.reporter)),
+            retired: AtomicBool::new(false),
+        };
+        let (thunk, header) = match pointer.and_then(|pointer| pointer.front) {
+            Some(front) => front.revive(header),
+            None => {
+                let header = Arc::new(Header::new(header));
+                (Arc::new(Thunk::new(&raw const **header)?), header)
+            }
+        };
         core.admissions().add(&header);
+        let name = || format!("thunk of {} [{}]", info.signature.name, core.name());
+        perf_map::list(thunk.clearing() as usize, Thunk::SIZE, name);
         Ok(Binding { thunk, header, info, proxy })
     }
 
@@ -308,7 +381,7 @@ impl Binding {
     pub fn stop(&self, why: Closed) {
         self.close(why);
         self.info.stopped.store(true, Ordering::Release);
-        watch::tell_of_stop(&raw const *self.header as usize);
+        watch::tell_of_stop(&raw const **self.header as usize);
         if let Some(successor) = self.info.successor.get() {
             successor.stop(why);
         }
@@ -316,7 +389,7 @@ impl Binding {
 
     /// Hands later calls on to `successor`, for the same caller with the same signature. A binding has one at most.
     pub fn hand_on(&self, successor: Arc<Binding>) {
-        let header = (&raw const *successor.header).cast_mut();
+        let header = (&raw const **successor.header).cast_mut();
         if self.info.successor.set(successor).is_ok() {
             self.header.successor.store(header, Ordering::Release);
             self.header.proxy.store(call::forward(), Ordering::Release);
@@ -325,7 +398,7 @@ impl Binding {
 
     /// The entry of gates through which a domain calls this binding, made for it.
     pub fn gate_entry(&self) -> GateEntry {
-        GateEntry::crossing(self.proxy.enter, &raw const *self.header)
+        GateEntry::crossing(self.proxy.enter, &raw const **self.header)
     }
 }
 
@@ -334,6 +407,20 @@ impl Drop for Binding {
         self.info.core.admissions().remove(&self.header);
         pointers::remove(self);
     }
+}
+
+/// `policy`, with calls counted and timed if the program's user asks for it.
+pub(crate) fn measured(policy: Policy) -> Policy {
+    if environment::measures() { policy.timed() } else { policy }
+}
+
+/// Lists a binding that no registry has listed, if its calls are counted: there is something to see.
+fn list(signature: &Signature, caller: Caller, policy: Policy) -> Option<Arc<Row>> {
+    let client = if caller == Caller::Host { "host" } else { "domain" };
+    let counted = if policy.timed { "timed" } else { "counted" };
+    policy
+        .counted
+        .then(|| Row::binding(None, &[client, &policy.to_string(), counted, &signature.name]).ok())?
 }
 
 /// The candidate that differs from `name` in the fewest letters, if in few.

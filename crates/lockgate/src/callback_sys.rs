@@ -4,7 +4,7 @@ use crate::call::{self, stubs};
 use crate::domain::{Core, Domain, Gate};
 use crate::function::FunctionType;
 use crate::memory::{Argument, Pointer, Returned};
-use crate::signature::{Place, Plan, PrototypeError, Register, Signature};
+use crate::signature::{Place, Plan, PrototypeError, Register, Signature, Type};
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,6 +42,21 @@ impl HostFunction {
     /// A panic in it becomes the error of the domain's call: [`CallError::Panic`](crate::CallError::Panic).
     pub fn new<M, F: HostClosure<M>>(closure: F) -> HostFunction {
         closure.into_host_function()
+    }
+
+    /// A C function that gets all argument registers as they are, and may use all result registers.
+    ///
+    /// # Safety
+    /// As [`from_c`](HostFunction::from_c), for whatever is in the registers.
+    pub(crate) unsafe fn without_signature(function: *const (), user: usize) -> HostFunction {
+        HostFunction {
+            function: function as usize,
+            captured: None,
+            context: user,
+            stack_words: 0,
+            results: RESULT_RAX | RESULT_RDX | RESULT_XMM0 | RESULT_XMM1,
+            signature: Signature { name: String::new(), result: Type::Void, parameters: Vec::new() },
+        }
     }
 
     /// A function of C with this signature, called as it is: the quickest kind, for bindings of other languages. In it,

@@ -219,6 +219,19 @@ pub enum CallError {
     /// The domain was restarted, and the binding was made for the instance before.
     #[error("domain {0} was restarted; bind again, or bind with Heal::Yes")]
     Restarted(String),
+    /// The library was closed, and a pointer of it called.
+    #[error("{0} was closed: pointers that dlsym gave before are stale; open it again")]
+    Unloaded(String),
+    /// Nothing answers an import of a library that was opened lazily.
+    #[error("{library} called {import}: {why}; open with RTLD_NOW to learn of it at once")]
+    Unanswered {
+        /// The library.
+        library: String,
+        /// The import.
+        import: String,
+        /// What was looked for.
+        why: String,
+    },
     /// An import could not be bound at its first call.
     #[error("domain {domain}: import {import}: {source}")]
     Import {

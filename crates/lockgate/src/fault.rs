@@ -2,6 +2,7 @@
 use crate::binding::Info;
 use crate::debug::{Backtrace, Captured, Entered, SourcePlace};
 use crate::domain::Core;
+use crate::registry::Gauge;
 use crate::syscall;
 use lockgate_abi::{PAGE, code, stack, window};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -165,6 +166,9 @@ impl Fault {
     /// Of a call through `binding` that has just ended, nested in `outer` calls, innermost first.
     pub(crate) fn new(raw: RawFault, binding: &Info, outer: Vec<Entered>) -> Box<Fault> {
         let Judgement { kind, reason, address, access } = judge(&raw, &binding.core);
+        if let Some(row) = binding.core.row().filter(|_| !matches!(kind, FaultKind::Exit(_))) {
+            row.count(Gauge::Faults);
+        }
         let call = Entered::new(binding, raw.registers, raw.entry);
         Box::new(Fault { kind, reason, address, access, captured: Arc::new(Captured { call, outer }) })
     }

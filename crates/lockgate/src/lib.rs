@@ -21,6 +21,7 @@ mod call;
 mod callback_sys;
 mod copy_asm;
 pub mod debug;
+pub mod dl;
 mod domain;
 mod dynamic_callback_sys;
 mod error;

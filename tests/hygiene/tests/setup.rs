@@ -53,7 +53,7 @@ fn what_is_missing_is_named() {
             "no root",
             &[CARGO, USER, ("apt-get", NOTHING)],
             &[
-                "as root, run: apt-get update && apt-get install -y --no-install-recommends binutils g++ gcc gdb ",
+                "as root, run: apt-get update && apt-get install -y --no-install-recommends binutils cmake g++ gcc gdb ",
             ],
         ),
         (

@@ -4,7 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 5] = ["runtime.txt", "verifier.txt", "grants.txt", "limits.txt", "policies.txt"];
+const LISTS: [&str; 9] = [
+    "runtime.txt",
+    "verifier.txt",
+    "grants.txt",
+    "limits.txt",
+    "policies.txt",
+    "dlopen.txt",
+    "debug.txt",
+    "stubs.txt",
+    "capi.txt",
+];
 
 /// A program of tests: `cargo test -p package --test target`, or `--lib` if the target is `lib`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -19,6 +19,7 @@ struct large {
 };
 
 static int counter;
+int answer = 42;
 
 int same(int x) { return x; }
 double half(double x) { return x / 2; }

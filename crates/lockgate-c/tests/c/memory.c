@@ -12,6 +12,8 @@ static void honest(lg_module *module) {
     STATUS(LG_OK, lg_memory_read(domain, &again, at, sizeof again));
     CHECK(again == 6 && *at == 6); /* one address space */
     STATUS(LG_OK, lg_memory_check(domain, at, sizeof *at, LG_READ_WRITE));
+    CHECK(lg_memory_copy(&again, at, sizeof again) == 0 && again == 6);
+    CHECK(lg_memory_copy((void *)(uintptr_t)(lg_domain_base(domain) + 8), &again, sizeof again) == sizeof again);
     STATUS(LG_OK, lg_memory_free(domain, at));
 
     char *text = (char *)lg_memory_alloc_copy(domain, "some text", 10), copy[16];

@@ -1,3 +1,4 @@
 /* A module whose initialisation fails. */
-__attribute__((constructor)) static void begin(void) { *(volatile int *)0 = 1; }
+static int *volatile nowhere;
+__attribute__((constructor)) static void begin(void) { *nowhere = 1; }
 int same(int x) { return x; }

@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use lockgate_bench::{Options, Report, calls, create, ipc, overhead, python, rewrite, soak, verify};
+use lockgate_bench::{
+    Options, Report, calls, capi, create, dlopen, ipc, overhead, python, rewrite, soak, stubs, verify,
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,6 +31,8 @@ pub struct Args {
 enum Family {
     /// Calls between the host and a domain, and recovery from a fault
     Calls,
+    /// Calls from a host in C, beside those from Rust
+    Capi,
     /// Calls into a domain beside every other kind of call: functions, system calls, pipes, sockets, semaphores, RPC, Wasmtime
     Ipc,
     /// Run time and code size of rewritten programs against native ones (about five minutes)
@@ -41,6 +45,10 @@ enum Family {
     Rewrite,
     /// Creation of domains, and how many there can be
     Create,
+    /// Real libraries protected by stubs, with their own programs, against the same without
+    Stubs,
+    /// Calls through pointers of lg_dlsym, and loads, beside dlopen
+    Dlopen,
     /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
     Soak,
 }
@@ -52,12 +60,15 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let lockgate = std::env::current_exe()?;
     let report = match args.family {
         Family::Calls => Report::new(calls::measure(&options)?),
+        Family::Capi => Report::new(capi::measure(&options)?),
         Family::Ipc => ipc::measure(&options)?,
         Family::Overhead => Report::new(overhead::measure(&options, &lockgate)?),
         Family::Python => python::measure(&options)?,
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
         Family::Create => Report::new(create::measure(&options)?),
+        Family::Stubs => stubs::measure(&options, &lockgate)?,
+        Family::Dlopen => Report::new(dlopen::measure(&options)?),
         Family::Soak => soak::measure(&options, args.calls)?,
     };
     let chart = match args.family {

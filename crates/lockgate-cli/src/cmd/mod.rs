@@ -14,5 +14,7 @@ mod proxy;
 pub mod ps;
 pub mod rewrite;
 pub mod run;
+mod screen;
 pub mod stubs;
+pub mod top;
 pub mod verify;

@@ -81,6 +81,7 @@ fn all() -> anyhow::Result<Vec<Process>> {
     let mut processes = Vec::new();
     for pid in pids {
         match observe(pid) {
+            Ok(exports) if exports.is_empty() => {}
             Ok(exports) => processes.push(process(pid, exports)),
             // Other people's processes, processes without a registry, processes that have ended meanwhile.
             Err(ObserveError::Layout { pid, found }) => {

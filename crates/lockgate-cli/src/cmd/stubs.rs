@@ -32,18 +32,34 @@ pub struct Args {
     /// Macro that its programs are compiled with
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     defines: Vec<String>,
+    /// Object or archive of the library: functions that it does not define get no stubs
+    #[arg(long = "defined-in", value_name = "FILE")]
+    defined_in: Vec<PathBuf>,
     /// The module that the client loads, unless LOCKGATE_<LIBRARY> in its environment names another
     #[arg(short, long, value_name = "FILE")]
     module: PathBuf,
     /// Folder that the client's files are written to
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
+    /// What to write: c without this option
+    #[arg(short, long, value_enum, value_name = "LANGUAGE")]
+    language: Vec<Language>,
     /// Leave out the functions that cannot be protected soundly
     #[arg(long)]
     partial: bool,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Language {
+    /// A client with the same API, in C
+    C,
+    /// Bindings over the lockgate crate
+    Rust,
+    /// Declarations for the lockgate package
+    Python,
 }
 
 /// What was done, as JSON shows it.
@@ -65,12 +81,25 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         defines: args.defines,
     };
     let module = std::path::absolute(&args.module).context("no current folder")?;
-    let client = Client::of(&source, &module)?;
+    let mut client = Client::of(&source, &module)?;
+    if !args.defined_in.is_empty() {
+        client.keep_defined(&lockgate_stubs::defined::in_files(&args.defined_in)?);
+    }
     let refused = !client.plan.refusals.is_empty();
     for refusal in &client.plan.refusals {
         eprintln!("{refusal}");
     }
-    let files: Vec<emit::File> = if refused && !args.partial { Vec::new() } else { client.c() };
+    let mut files: Vec<emit::File> = Vec::new();
+    if !refused || args.partial {
+        let languages = if args.language.is_empty() { vec![Language::C] } else { args.language };
+        for language in languages {
+            match language {
+                Language::C => files.extend(client.c()),
+                Language::Rust => files.push(client.rust()),
+                Language::Python => files.push(client.python()),
+            }
+        }
+    }
     if !files.is_empty() {
         lockgate_stubs::write(&args.output, &files).map_err(|(path, error)| {
             anyhow::Error::new(error).context(format!("cannot write {}", path.display()))

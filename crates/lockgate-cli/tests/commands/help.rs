@@ -24,8 +24,10 @@ fn help_explains_itself() {
 #[test]
 fn manual_pages_are_written() {
     let folder = tempfile::tempdir().unwrap();
-    let man = folder.path().join("deep/man1");
+    let man = folder.path().join("deep");
     lockgate(&["man", man.to_str().unwrap()]).gives(0, "");
+    let (man, library) = (man.join("man1"), man.join("man3"));
+    assert!(std::fs::read_to_string(library.join("lg_bind.3")).unwrap().starts_with(".so man3/"));
     for name in
         ["lockgate".to_owned()].into_iter().chain(COMMANDS.map(|command| format!("lockgate-{command}")))
     {

@@ -8,4 +8,5 @@ mod inspect;
 mod ps;
 mod run;
 mod sqlite;
+mod top;
 mod verify;

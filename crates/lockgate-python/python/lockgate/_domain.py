@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 import enum
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -176,9 +177,9 @@ class Domain(_native.Domain):
 
     def __getitem__(self, name: str) -> Function:
         if name not in self.module.exports:
-            # The message of the runtime, which knows similar names.
-            known = ", ".join(sorted(self.module.exports))
-            raise SymbolError(f"{self.module.name} exports no function {name!r}; it has: {known}")
+            near = difflib.get_close_matches(name, self.module.exports, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise SymbolError(f"{self.module.name} exports no function {name!r}{hint}")
         return Function(self, name)
 
     def __contains__(self, name: str) -> bool:

@@ -80,6 +80,7 @@ class CallError(Error):
         instruction: int | None = None,
         location: tuple[str | None, str | None, int | None] | None = None,
         registers: dict[str, int] | None = None,
+        trace: object = None,
     ):
         super().__init__(report)
         #: What happened, in a word or two: ``segv``, ``stack overflow``, ``time out`` …
@@ -102,14 +103,20 @@ class CallError(Error):
         self.location = Location(*location) if location is not None else None
         #: Registers by name.
         self.registers = registers
+        self._trace = trace
 
     @property
     def report(self) -> str:
         """The full report."""
         return str(self.args[0])
 
+    @property
+    def backtrace(self) -> str | None:
+        """The functions that were in progress, a line for each, innermost first; worked out when asked for."""
+        return None if self._trace is None else str(self._trace)
+
     def __reduce__(self):
-        return _again, (type(self), self.args[0], dict(self.__dict__))
+        return _again, (type(self), self.args[0], {**self.__dict__, "_trace": self.backtrace})
 
 
 def _again(kind: type[CallError], report: str, fields: dict) -> CallError:

@@ -1,5 +1,9 @@
 //! From the plan to source files.
 pub mod c;
+pub mod python;
+pub mod rust;
+
+use crate::plan::Plan;
 
 /// One file of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,4 +23,10 @@ pub struct Target {
     pub module: String,
     /// Macros that the header was read with.
     pub defines: Vec<String>,
+}
+
+/// The library's name: what the annotations say, else the header's.
+fn library_name(plan: &Plan, target: &Target) -> String {
+    let stem = || target.header.rsplit('/').next().unwrap_or_default().trim_end_matches(".h").to_owned();
+    plan.library.as_ref().map_or_else(stem, |(name, _)| name.clone())
 }

@@ -172,7 +172,7 @@ impl Reader {
                 integer(false, false)
             }
             CXType_Short | CXType_Int | CXType_Long | CXType_LongLong => integer(true, false),
-            CXType_Enum => integer(false, false),
+            CXType_Enum => integer(true, false),
             CXType_Float | CXType_Double => Shape::Float,
             CXType_Record => self.record(kind),
             CXType_Pointer => match function_type(kind.canonical()) {

@@ -74,7 +74,9 @@ impl Planner<'_> {
         }
         // Beside a callback, an untyped pointer that nothing is said of is the callback's.
         let bare = notes == &Notes::default() && to.shape == Shape::Void;
-        let beside = || siblings.iter().any(|s| matches!(s.kind.shape, Shape::Function(_)) && s.notes.dispose.is_none());
+        let beside = || {
+            siblings.iter().any(|s| matches!(s.kind.shape, Shape::Function(_)) && s.notes.dispose.is_none())
+        };
         if notes.data || bare && beside() {
             return Ok(Passing::Data { shown: notes.shown.clone() });
         }

@@ -3,10 +3,9 @@ use super::exclusive_sys;
 use super::gate_sys::lockgate_pending;
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::thread_sys::{self, ThreadState};
-use crate::domain::Core;
+use crate::binding::living;
 use crate::error::CallError;
 use crate::host;
-use std::sync::Arc;
 
 /// Called by the proxy on the host's stack, before anything of the entry is recorded. Returns 0 to try again,
 /// 1 if the call is refused; the reason is with the thread then.
@@ -75,17 +74,11 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
 
 /// A place on the domain's stacks; its turn, if the domain is exclusive.
 fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallError> {
-    // SAFETY: the caller's binding, whose information it keeps.
-    unsafe { (*binding.info).is_open()? };
+    let domain = living(binding, |info| info.is_open().map(|()| info.core.clone()))
+        .ok_or_else(|| CallError::Unloaded("the library".to_owned()))??;
     if thread_sys::beyond_depth(state, binding.depth) {
-        // SAFETY: the caller's binding keeps its domain.
-        return Err(CallError::Depth(unsafe { &*binding.domain }.name().to_owned()));
+        return Err(CallError::Depth(domain.name().to_owned()));
     }
-    // SAFETY: the binding keeps its domain alive; cores are always inside an Arc.
-    let domain: Arc<Core> = unsafe {
-        Arc::increment_strong_count(binding.domain);
-        Arc::from_raw(binding.domain)
-    };
     if domain.is_killed() {
         state.set_slot(domain.id(), 0);
         return Err(domain.ended());

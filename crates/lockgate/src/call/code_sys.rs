@@ -3,9 +3,10 @@
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
 use super::layout::{BindingHeader, ThreadBlock};
 use super::thread_sys;
+use crate::host::environment;
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
-use rustix::mm::{self, MapFlags, ProtFlags};
+use rustix::mm::{self, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::sync::Mutex;
@@ -94,6 +95,29 @@ fn take(length: usize) -> Result<Place, Errno> {
 }
 
 fn map() -> Result<Place, Errno> {
+    let place = if environment::perf_map() { map_for_profilers()? } else { map_file()? };
+    let free = CHUNKS.iter().find(|chunk| chunk.load(Ordering::Relaxed) == 0).ok_or(Errno::NOMEM)?;
+    free.store(place.run, Ordering::Release);
+    Ok(place)
+}
+
+/// Anonymous memory, where `perf` looks for names (docs/debugging.md), also mapped twice.
+fn map_for_profilers() -> Result<Place, Errno> {
+    let map = |access, flags| {
+        // SAFETY: new mappings that replace nothing; they live as long as the process.
+        unsafe { mm::mmap_anonymous(std::ptr::null_mut(), CHUNK, access, flags) }
+    };
+    let write = map(ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)?;
+    let run = map(ProtFlags::empty(), MapFlags::PRIVATE)?;
+    // SAFETY: of shared memory, a size of 0 asks for a second mapping, here over the place just taken.
+    unsafe {
+        mm::mremap_fixed(write, 0, CHUNK, MremapFlags::MAYMOVE, run)?;
+        mm::mprotect(run, CHUNK, MprotectFlags::READ | MprotectFlags::EXEC)?;
+    }
+    Ok(Place { write: write as usize, run: run as usize })
+}
+
+fn map_file() -> Result<Place, Errno> {
     let file = fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC | MemfdFlags::EXEC)
         .or_else(|_| fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC))?;
     fs::ftruncate(&file, CHUNK as u64)?;
@@ -103,10 +127,7 @@ fn map() -> Result<Place, Errno> {
     };
     let run = ProtFlags::READ | ProtFlags::EXEC;
     let run = map(run)? as usize;
-    let place = Place { write: map(ProtFlags::READ | ProtFlags::WRITE)? as usize, run };
-    let free = CHUNKS.iter().find(|chunk| chunk.load(Ordering::Relaxed) == 0).ok_or(Errno::NOMEM)?;
-    free.store(run, Ordering::Release);
-    Ok(place)
+    Ok(Place { write: map(ProtFlags::READ | ProtFlags::WRITE)? as usize, run })
 }
 
 /// Where code lies, for signal handlers; 0 where nothing does yet.
@@ -122,24 +143,27 @@ pub(super) fn contains(address: usize) -> bool {
 }
 
 /// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`. Before it is another way in, for callers that ask for the
-/// call's error later, or never: it begins with `movl $0,%fs:STATUS`, so that an earlier call's is not taken for this one's.
+/// call's error later, or never: it begins with `movq $0,%fs:STATUS`, so that an earlier call's is not taken for this one's.
 pub(crate) struct Thunk(Code);
 
 /// Bytes of either part.
 const PART: usize = 16;
 
 impl Thunk {
+    /// Bytes of both, from [`clearing`](Thunk::clearing) on.
+    pub const SIZE: usize = 2 * PART;
+
     /// Makes the thunk of `binding`, which must not move while the thunk can be called.
     ///
     /// # Errors
     /// As [`Code::new`].
     pub fn new(binding: *const BindingHeader) -> Result<Thunk, Errno> {
-        let mut code = [TRAP; 2 * PART];
+        let mut code = [TRAP; Thunk::SIZE];
         let (clear, jump) = code.split_at_mut(PART);
         let status = thread_sys::block_offset() + offset_of!(ThreadBlock, status) as i32;
-        clear[..4].copy_from_slice(&[0x64, 0xc7, 0x04, 0x25]);
-        clear[4..8].copy_from_slice(&status.to_le_bytes());
-        clear[8..].copy_from_slice(&[0, 0, 0, 0, 0x0f, 0x1f, 0x40, 0x00]); // the value; a nop
+        clear[..5].copy_from_slice(&[0x64, 0x48, 0xc7, 0x04, 0x25]);
+        clear[5..9].copy_from_slice(&status.to_le_bytes());
+        clear[9..].copy_from_slice(&[0, 0, 0, 0, 0x0f, 0x1f, 0x00]); // the value; a nop
         jump[..2].copy_from_slice(&[0x49, 0xbb]);
         jump[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
         jump[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);

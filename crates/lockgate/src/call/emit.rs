@@ -278,6 +278,12 @@ impl Emitter<'_> {
         self.nest();
         self.place();
         self.take_exclusive();
+        if self.shape.reports {
+            // Somebody may have called otherwise, and never asked how that ended.
+            let status = self.field(offset_of!(ThreadBlock, status));
+            self.part("failure");
+            code!(self ; fs mov QWORD [status], 0);
+        }
         self.frame();
         code!(self ; add r10, STEP);
     }
@@ -611,10 +617,16 @@ impl Emitter<'_> {
         code!(self
             ; mov r11, [r11 + TARGET]
             ; mov rsp, rax
-            ; xor eax, eax
-            ; xor r10d, r10d // the host's addresses stay its own (R24)
         );
-        code!(self ; call r11);
+        match self.shape.generic {
+            // No more than this many vector registers, should the function take variable arguments.
+            true => code!(self ; mov eax, 8),
+            false => code!(self ; xor eax, eax),
+        }
+        code!(self
+            ; xor r10d, r10d // the host's addresses stay its own (R24)
+            ; call r11
+        );
     }
 
     /// Where the callee returns to. Any register may hold anything here, and the word that leads here may be one that an
@@ -751,6 +763,13 @@ impl Emitter<'_> {
             ; fs mov [top], r10
         );
         self.restore_registers();
+        if self.shape.reports {
+            self.part("failure");
+            code!(self
+                ; fs cmp QWORD [status], 0
+                ; jne ->report
+            );
+        }
         self.hide_general();
         self.part("return");
         code!(self ; ret);
@@ -855,7 +874,7 @@ impl Emitter<'_> {
             Fill::Unsigned16 => code!(self ; movzx Rd(number), Rw(number)),
             Fill::Signed16 => code!(self ; movsx Rd(number), Rw(number)),
             Fill::Low32 => code!(self ; mov Rd(number), Rd(number)),
-            Fill::Low64 => {}
+            Fill::Low64 | Fill::Low128 => {}
         }
     }
 
@@ -871,6 +890,8 @@ impl Emitter<'_> {
                     (Fill::Nothing, false) => code!(self ; pxor Rx(number), Rx(number)),
                     (Fill::Low32, true) => code!(self ; vinsertps Rx(number), Rx(number), Rx(number), 0b1110),
                     (Fill::Low32, false) => code!(self ; insertps Rx(number), Rx(number), 0b1110),
+                    (Fill::Low128, true) => code!(self ; vmovdqa Rx(number), Rx(number)),
+                    (Fill::Low128, false) => {}
                     (_, true) => code!(self ; vmovq Rx(number), Rx(number)),
                     (_, false) => code!(self ; movq Rx(number), Rx(number)),
                 }
@@ -952,6 +973,14 @@ impl Emitter<'_> {
         let top = self.field(offset_of!(ThreadBlock, top));
         let floor = self.field(offset_of!(ThreadBlock, stack_floor));
         let end = self.field(offset_of!(ThreadBlock, records_end));
+        if self.shape.reports {
+            let report = self.field(offset_of!(ThreadBlock, report));
+            self.part("failure");
+            code!(self
+                ; ->report:
+                ; fs jmp QWORD [report]
+            );
+        }
         self.part("another window");
         code!(self
             ; ->window:

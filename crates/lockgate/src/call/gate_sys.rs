@@ -57,6 +57,12 @@ pub(crate) unsafe fn caller<'a>() -> &'a Core {
     unsafe { &*(*(*entry(gate())).binding).domain }
 }
 
+/// The base of the domain in whose gate the calling thread is.
+pub(crate) fn calling_base() -> Option<u64> {
+    // SAFETY: in a gate, the record below is a live entry, whose binding keeps its domain.
+    thread_sys::in_gate().then(|| unsafe { caller() }.base())
+}
+
 /// Ends the domain's call when the host's function returns.
 pub(crate) fn end_call(cause: Cause) {
     let gate = gate();

@@ -1,7 +1,7 @@
 //! Structures that the assembly of the call path and Rust both know.
 //!
 //! Field offsets reach the assembly through `offset_of!`; nothing repeats them.
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 /// The thread's control block: the one static thread-local object of the library, reached through `fs`.
 ///
@@ -51,6 +51,8 @@ pub(crate) struct ThreadBlock {
     pub wake: usize,
     /// A copy that survives a fault.
     pub copy: usize,
+    /// Tells of a call through a bare pointer that did not return.
+    pub report: usize,
     /// The thread's Rust side; null before the thread first attaches.
     pub state: *const super::thread_sys::ThreadState,
 }
@@ -237,6 +239,10 @@ pub(crate) struct BindingHeader {
     pub traffic: *const Traffic,
     /// The binding that takes the calls of this one, if `proxy` says so.
     pub successor: AtomicPtr<BindingHeader>,
+    /// Who is told of calls that do not return, and says what they return instead; null where the caller asks by itself.
+    pub reporter: *const crate::dl::Reporter,
+    /// `info` and `domain` are gone, or going: see `binding/front_sys.rs`.
+    pub retired: AtomicBool,
 }
 
 /// Counts of a binding, where its policy asks for them.

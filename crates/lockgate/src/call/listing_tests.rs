@@ -125,6 +125,8 @@ fn shape(caller: Caller, callee: Facts, policy: Policy) -> Shape {
         limited: false,
         depth: false,
         exclusive: false,
+        generic: false,
+        reports: false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Processor time of domains, by samples: what a thread has used since the last look counts for the domain that it is found in.
 use super::thread_sys::{ThreadState, processor_time};
+use crate::registry::{Gauge, Row};
 use lockgate_abi::window;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,11 +18,13 @@ pub(crate) struct Meter {
     limit: u64,
     /// Somebody has been told that the limit is reached.
     told: AtomicBool,
+    /// Where other processes read it.
+    row: Option<Arc<Row>>,
 }
 
 impl Meter {
     /// Of the domain `id` at `base`.
-    pub fn new(base: u64, id: u32, limit: Option<Duration>) -> Meter {
+    pub fn new(base: u64, id: u32, limit: Option<Duration>, row: Option<Arc<Row>>) -> Meter {
         let nanoseconds = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Meter {
             base,
@@ -29,6 +32,7 @@ impl Meter {
             used: AtomicU64::new(0),
             limit: limit.map_or(u64::MAX, nanoseconds),
             told: AtomicBool::new(false),
+            row,
         }
     }
 
@@ -39,6 +43,16 @@ impl Meter {
     pub fn reset(&self) {
         self.used.store(0, Ordering::Relaxed);
         self.told.store(false, Ordering::Relaxed);
+    }
+
+    /// Shows others what has been used, and how many threads are inside.
+    fn publish(&self, threads: &[Arc<ThreadState>]) {
+        let Some(row) = &self.row else { return };
+        let is_inside = |thread: &&Arc<ThreadState>| {
+            thread.entries().iter().any(|entry| entry.control - entry.control % window::STRIDE == self.base)
+        };
+        row.set_threads(true, threads.iter().filter(is_inside).count() as u32);
+        row.set(Gauge::Cpu, self.used.load(Ordering::Relaxed));
     }
 
     /// True if the limit is reached, once.
@@ -66,6 +80,7 @@ impl Samples {
             }
         }
         self.0 = now;
+        meters.iter().for_each(|meter| meter.publish(threads));
     }
 
     /// Forgets them: nobody will look for a while.

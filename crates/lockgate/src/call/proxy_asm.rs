@@ -22,8 +22,8 @@ lockgate_thread:
     .quad -1
     .fill ({CODE}-{ALT_SIZE}-8)/8,8,0
     .quad lockgate_gate_syscall,lockgate_gate_import,lockgate_gate_callback
-    .quad lockgate_exit,lockgate_slow,lockgate_cross_slow,lockgate_cross_failed,lockgate_wake,{copy}
-    .fill ({BLOCK}-{CODE}-9*8)/8,8,0
+    .quad lockgate_exit,lockgate_slow,lockgate_cross_slow,lockgate_cross_failed,lockgate_wake,{copy},lockgate_report
+    .fill ({BLOCK}-{CODE}-10*8)/8,8,0
     .size lockgate_thread,.-lockgate_thread
 
     # Its status, for programs in C (include/lockgate.h).
@@ -146,9 +146,41 @@ lockgate_slow:
     jnz 1f
     jmp *{PROXY}(%r11)
 1:
+    cmpq $0,{REPORTER}(%r11)
+    jne lockgate_stale
     ret
     .cfi_endproc
     .size lockgate_slow,.-lockgate_slow
+
+    # What a bare pointer of a library that was closed leads to, and a call through one that is refused: r11 the binding.
+    .p2align 4
+    .globl lockgate_stale
+    .hidden lockgate_stale
+    .type lockgate_stale,@function
+lockgate_stale:
+    .cfi_startproc
+    mov %rdi,%rax # where a result in memory would be
+    .globl lockgate_report
+    .hidden lockgate_report
+lockgate_report: # the same for a call that did not return, at the proxy's end
+    sub $40,%rsp
+    .cfi_adjust_cfa_offset 40
+    mov %rax,(%rsp)
+    mov %rdx,8(%rsp)
+    movsd %xmm0,16(%rsp)
+    movsd %xmm1,24(%rsp)
+    mov %r11,%rdi
+    mov %rsp,%rsi
+    call {report}
+    mov (%rsp),%rax
+    mov 8(%rsp),%rdx
+    movsd 16(%rsp),%xmm0
+    movsd 24(%rsp),%xmm1
+    add $40,%rsp
+    .cfi_adjust_cfa_offset -40
+    ret
+    .cfi_endproc
+    .size lockgate_stale,.-lockgate_stale
 
     # What a binding that has a successor leads to: r11 the binding.
     .p2align 4
@@ -361,17 +393,25 @@ lockgate_invoke:
     HOST = const offset_of!(EntryRecord, host),
     PROXY = const offset_of!(BindingHeader, proxy),
     SUCCESSOR = const offset_of!(BindingHeader, successor),
+    REPORTER = const offset_of!(BindingHeader, reporter),
     LEAVE = const offset_of!(BindingHeader, leave),
     copy = sym crate::copy_asm::lockgate_copy,
     admit = sym super::admit_sys::lockgate_admit,
     admit_crossing = sym super::admit_sys::lockgate_admit_crossing,
     crossing_failed = sym super::crossing_sys::lockgate_crossing_failed,
     wake = sym super::exclusive_sys::lockgate_wake_next,
+    report = sym crate::binding::lockgate_report_failure,
     options(att_syntax)
 );
 
 unsafe extern "C" {
     fn lockgate_forward();
+    fn lockgate_stale();
+}
+
+/// What a binding has for a proxy whose domain is gone for good.
+pub(crate) fn stale() -> usize {
+    lockgate_stale as *const () as usize
 }
 
 /// What a binding with a successor has for a proxy.
@@ -393,4 +433,5 @@ const _: () = {
             && offset_of!(ThreadBlock, cross_failed) == first + 48
     );
     assert!(offset_of!(ThreadBlock, wake) == first + 56 && offset_of!(ThreadBlock, copy) == first + 64);
+    assert!(offset_of!(ThreadBlock, report) == first + 72);
 };

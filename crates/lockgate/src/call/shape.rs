@@ -1,11 +1,13 @@
 //! What a proxy's code depends on. Bindings of the same shape share their code.
 use super::code_sys::Code;
 use super::emit;
+use crate::debug::perf_map;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
 use lockgate_verify::Report;
 use rustix::io::Errno;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole
@@ -85,6 +87,8 @@ pub(crate) enum Fill {
     Low32,
     /// All of a general register, or the low half of a vector register.
     Low64,
+    /// All 128 bits of a vector register's part that every processor has.
+    Low128,
 }
 
 /// Registers that hold values.
@@ -150,6 +154,28 @@ pub(crate) struct Shape {
     pub depth: bool,
     /// The domain takes one caller at a time.
     pub exclusive: bool,
+    /// Nobody knows the signature: every register that may carry an argument or a result does.
+    pub generic: bool,
+    /// Somebody is told at once when a call does not return: [`BindingHeader::reporter`](super::layout::BindingHeader).
+    pub reports: bool,
+}
+
+impl fmt::Display for Shape {
+    /// Who calls, under which policy, with how many registers of arguments.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let caller = if self.caller == Caller::Host { "host" } else { "domain" };
+        let used = |fills: &[Fill]| fills.iter().filter(|fill| **fill != Fill::Nothing).count();
+        let (integers, vectors) = (used(&self.arguments.integers), used(&self.arguments.vectors));
+        write!(f, "{caller} to domain, {}, {integers}+{vectors} registers", self.policy)?;
+        let more = [
+            (self.stack, "stack arguments"),
+            (self.memory, "result in memory"),
+            (self.limited, "time limit"),
+            (self.depth, "depth limit"),
+            (self.exclusive, "exclusive"),
+        ];
+        more.iter().filter(|(is_so, _)| *is_so).try_for_each(|(_, what)| write!(f, ", {what}"))
+    }
 }
 
 impl Shape {
@@ -174,7 +200,19 @@ impl Shape {
             limited: false,
             depth: false,
             exclusive: false,
+            generic: false,
+            reports: false,
         }
+    }
+
+    /// For a function whose signature nobody knows.
+    pub fn without_signature(self) -> Shape {
+        let (mut arguments, mut results) = (Values::default(), Values::default());
+        arguments.integers = [Fill::Low64; 6];
+        arguments.vectors = [Fill::Low128; 8];
+        results.integers[..2].fill(Fill::Low64);
+        results.vectors[..2].fill(Fill::Low128);
+        Shape { arguments, results, generic: true, ..self }
     }
 }
 
@@ -223,6 +261,11 @@ impl Proxy {
         let emitted = emit::proxy(&shape);
         let mut code = Code::new(emitted.bytes.len())?;
         code.fill(&emitted.bytes);
+        let leave = emitted.leave - emitted.enter;
+        perf_map::list(code.address(), leave, || format!("proxy in, {shape}"));
+        perf_map::list(code.address() + leave, length.saturating_sub(leave), || {
+            format!("proxy out, {shape}")
+        });
         let proxy = Arc::new(Proxy {
             enter: code.address() + emitted.enter,
             leave: code.address() + emitted.leave,

@@ -233,14 +233,14 @@ pub(crate) fn leave_window(base: u64) {
 /// # Errors
 /// Why the thread cannot enter any domain.
 pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
+    if on_alternate_stack() {
+        return Err(CallError::SignalHandler);
+    }
     let known = match THREAD.try_with(|t| t.borrow().as_ref().map(|a| a.0.clone())) {
         Ok(known) => known,
         // The thread ends; until its state goes, the modules' own clean-up may still run.
         Err(_) => Some(registered().ok_or(CallError::ThreadEnding)?),
     };
-    if on_alternate_stack() {
-        return Err(CallError::SignalHandler);
-    }
     super::signals_sys::check_handlers().map_err(CallError::Handler)?;
     let state = match known {
         Some(state) => state,
@@ -408,16 +408,25 @@ pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
 
 /// Makes the call in progress fail with `error` before it begins.
 pub(crate) fn refuse(error: CallError) {
-    // Gone when the thread ends, while modules clean up behind it: nobody asks why then.
-    let _ = REFUSED.try_with(|r| r.set(Some(error)));
+    let status = match error {
+        // A signal handler may not allocate, which the first use of thread-local storage does.
+        CallError::SignalHandler => STATUS_SIGNAL_HANDLER,
+        error => {
+            // Gone when the thread ends, while modules clean up behind it: nobody asks why then.
+            let _ = REFUSED.try_with(|r| r.set(Some(error)));
+            STATUS_REFUSED
+        }
+    };
     // SAFETY: our own block.
-    unsafe { (*block()).status = STATUS_REFUSED };
+    unsafe { (*block()).status = status };
 }
 
 /// Status of a call that ended with a fault, recorded in [`ThreadState::fault`].
 pub(crate) const STATUS_FAULT: u64 = 1;
-/// Status of a call that was refused.
+/// Status of a call that was refused; why is in [`REFUSED`].
 const STATUS_REFUSED: u64 = 2;
+/// Status of a call that was refused because a signal handler made it.
+const STATUS_SIGNAL_HANDLER: u64 = 3;
 
 /// True if the last call through a thunk did not return normally.
 #[inline(always)]
@@ -501,10 +510,14 @@ pub(super) unsafe fn registers_at(gate: *const GateRecord) -> Registers {
 pub(crate) fn take_refusal() -> Option<CallError> {
     // SAFETY: our own block.
     let status = unsafe { &mut (*block()).status };
-    if *status != STATUS_REFUSED {
+    let refused = *status;
+    if refused == STATUS_FAULT || refused == 0 {
         return None;
     }
     *status = 0;
+    if refused == STATUS_SIGNAL_HANDLER {
+        return Some(CallError::SignalHandler);
+    }
     Some(REFUSED.try_with(Cell::take).ok().flatten().unwrap_or(CallError::ThreadEnding))
 }
 

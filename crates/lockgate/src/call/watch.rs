@@ -89,6 +89,14 @@ impl Condemned {
         }
     }
 
+    /// The base of the domain that was ended.
+    fn domain(self) -> Option<u64> {
+        match self {
+            Condemned::Domain(base, _) => Some(base),
+            Condemned::Binding(..) => None,
+        }
+    }
+
     fn sentence(self) -> u64 {
         let (Condemned::Domain(_, number) | Condemned::Binding(_, number)) = self;
         number
@@ -218,8 +226,9 @@ fn watch() {
             let mut interested = self::interested();
             // Those that were killed meanwhile stay for the next look.
             interested.killed.retain(|one| found.inhabited.contains(one) || !killed.contains(one));
+            let bases: Vec<u64> = interested.killed.iter().filter_map(|one| one.domain()).collect();
             drop(interested);
-            domain::bury();
+            domain::bury(&bases);
         }
         if leftovers && !domain::release_leftovers() {
             self::interested().leftovers = true;

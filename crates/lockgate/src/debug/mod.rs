@@ -1,12 +1,13 @@
 //! Names for addresses in modules: in reports, in debuggers, and in profilers.
 //!
 //! `symbols` functions and lines; `inlines` calls that the compiler inlined; `frames` and `chain` how stacks are laid out; `backtrace`
-//! who called whom when a call ended; `registry_sys` what debuggers read.
+//! who called whom when a call ended; `registry_sys` what debuggers read; `perf_map` what profilers read.
 mod backtrace;
 mod chain;
 mod elf;
 mod frames;
 mod inlines;
+pub(crate) mod perf_map;
 mod registry_sys;
 mod stack_image;
 mod symbols;

@@ -126,6 +126,15 @@ impl Symbols {
         place.function.is_some().then(|| address - place.offset)
     }
 
+    /// Start, size and name of every function; a size that is not known goes up to the next function.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (u64, u64, &str)> {
+        let next = self.functions.iter().skip(1).map(|function| function.address).chain([u64::MAX]);
+        self.functions.iter().zip(next).map(|(function, next)| {
+            let Function { address, size, name } = function;
+            (*address, if *size == 0 && next < u64::MAX { next - address } else { *size }, name.as_str())
+        })
+    }
+
     fn read_lines(&mut self, elf: &[u8]) {
         let lines =
             elf::section(elf, ".debug_line").filter(|lines| lines.len() <= MAX_LINES).unwrap_or_default();

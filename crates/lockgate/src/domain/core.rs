@@ -11,11 +11,13 @@ use crate::binding::{Admissions, Binding};
 use crate::call::meter::Meter;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
+use crate::debug::perf_map;
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::host;
 use crate::module::Module;
 use crate::policy::Policy;
+use crate::registry::Row;
 use crate::space::{self, Backing, Services, Stride};
 use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
@@ -40,6 +42,7 @@ pub(crate) struct Core {
     process: Process,
     gates: GateTables,
     options: DomainOptions,
+    row: Option<Arc<Row>>,
     killed: AtomicBool,
     admissions: Admissions,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
@@ -70,9 +73,29 @@ pub(super) struct Slots {
     start_block: u64,
 }
 
+impl Slots {
+    /// How many threads have one.
+    fn threads(&self) -> u32 {
+        self.owners.iter().flatten().filter(|owner| **owner != LOST).count() as u32
+    }
+}
+
 impl Core {
     /// Maps a new domain; nothing of it has run yet.
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Arc<Core>, CreateError> {
+        let resolver = resolver(&options);
+        Core::with_resolver(module, options, resolver)
+    }
+
+    /// The same, with something else than a registry that finds imports at their first call.
+    ///
+    /// # Errors
+    /// As [`Core::new`].
+    pub fn with_resolver(
+        module: &Arc<Module>,
+        options: DomainOptions,
+        resolver: Option<Box<Resolver>>,
+    ) -> Result<Arc<Core>, CreateError> {
         let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;
         let imports = super::api::imports(&name, module, &options.gates)?;
@@ -92,15 +115,19 @@ impl Core {
         });
         let stride = stride.map_err(space)?;
         let no_watcher = |source| CreateError::Space { name: name.clone(), source };
+        let measured = if options.is_measured() { "measured" } else { "" };
+        let limit = options.memory_limit.to_string();
+        let row = Row::domain(&[&name, module.name(), &limit, measured]).ok();
+        perf_map::list_module(stride.base(), &name, module);
         let meter = options.is_measured().then(|| {
             let (base, id) = (stride.base(), stride.index());
-            Arc::new(Meter::new(base, id, options.limits.cpu_time))
+            Arc::new(Meter::new(base, id, options.limits.cpu_time, row.clone()))
         });
         Ok(Arc::new(Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name),
-            services: Services::new(module.image_end(), image, options.memory_limit),
+            services: Services::new(module.image_end(), image, options.memory_limit, row.clone()),
             process: new_process(&options),
-            gates: GateTables::new(imports, import_count, resolver(&options), saved_components(module)),
+            gates: GateTables::new(imports, import_count, resolver, saved_components(module)),
             watch: watch::Interest::new(options.time_limit.is_some(), meter).map_err(no_watcher)?,
             spent: AtomicBool::new(false),
             own_threads: OwnThreads::default(),
@@ -112,13 +139,24 @@ impl Core {
             module: module.clone(),
             name,
             stride: Arc::new(stride),
+            row,
             options,
         }))
     }
 
+    /// Its place in the list of domains that other processes can read.
+    pub fn row(&self) -> Option<&Row> {
+        self.row.as_deref()
+    }
+
     /// Runs the module's initialisation on the calling thread.
     pub fn start(self: &Arc<Core>) -> Result<(), CreateError> {
-        let begun = start::run(self);
+        self.start_within(self.time_limit())
+    }
+
+    /// The same, in no more than `limit`. The watcher must be awake.
+    pub fn start_within(self: &Arc<Core>, limit: Option<Duration>) -> Result<(), CreateError> {
+        let begun = start::run(self, limit);
         begun.map_err(|source| CreateError::Start { name: self.name.clone(), source: Box::new(source) })
     }
 
@@ -168,7 +206,7 @@ impl Core {
             memory: memory.used,
             peak_memory: memory.peak,
             memory_limit: memory.limit,
-            threads: self.slots().owners.iter().flatten().filter(|owner| **owner != LOST).count() as u32,
+            threads: self.slots().threads(),
             descriptors: self.process.descriptors_used(),
             calls: thread_sys::calls_in(self.base()) as u32,
             cpu_time: self.watch.meter().map(Meter::used),
@@ -328,6 +366,7 @@ impl Core {
             self.map_stacks(slot).map_err(CallError::memory)?;
         }
         slots.owners[slot] = Some(tid);
+        self.publish_threads(&slots);
         Ok((slot, self.entry_rsp(&slots, slot), false))
     }
 
@@ -336,6 +375,7 @@ impl Core {
         thread.set_slot(self.id(), 0);
         let mut slots = self.slots();
         slots.owners[slot] = None;
+        self.publish_threads(&slots);
         if slot == 0 {
             rest::orphan(self.id());
         }
@@ -358,6 +398,12 @@ impl Core {
                 Ok(()) => self.services.refund(2 * self.options.stack_size),
                 Err(_) => slots.owners[slot] = Some(LOST),
             }
+        }
+    }
+
+    fn publish_threads(&self, slots: &Slots) {
+        if let Some(row) = &self.row {
+            row.set_threads(false, slots.threads());
         }
     }
 

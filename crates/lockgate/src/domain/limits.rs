@@ -1,5 +1,6 @@
 //! What a domain may use beyond memory, and what it uses (docs/limits.md).
 use super::options::DomainOptions;
+use crate::host::environment;
 use crate::syscall;
 use lockgate_abi::stack;
 use std::time::Duration;
@@ -99,7 +100,7 @@ impl DomainOptions {
     }
 
     pub(super) fn is_measured(&self) -> bool {
-        self.limits.measured || self.limits.cpu_time.is_some()
+        self.limits.measured || self.limits.cpu_time.is_some() || environment::measures()
     }
 }
 

@@ -13,7 +13,7 @@ mod snapshot;
 mod start;
 
 pub use api::{Domain, ProgramEnd};
-pub(crate) use burial::{bury, close, release_functions, release_leftovers};
+pub(crate) use burial::{bury, close, close_then, release_functions, release_leftovers, settle};
 pub(crate) use core::Core;
 pub(crate) use gates_sys::Gate;
 pub use limits::Usage;

@@ -60,6 +60,10 @@ impl DomainOptions {
         self
     }
 
+    pub(crate) fn is_named(&self) -> bool {
+        !self.name.is_empty()
+    }
+
     /// Most memory that the domain may have, bytes: image, stacks of all threads, heap and mappings.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;

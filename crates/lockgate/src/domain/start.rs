@@ -5,11 +5,12 @@ use crate::call::thread_sys;
 use crate::error::CallError;
 use lockgate_abi::{PAGE, stack, symbol, window};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Runs the module's initialisation, if it has one, on the calling thread. Modules without are ready at once;
 /// their first thread attaches at its first call.
-pub(super) fn run(core: &Arc<Core>) -> Result<(), CallError> {
-    let Some(init) = Binding::internal(core, symbol::INIT) else { return Ok(()) };
+pub(super) fn run(core: &Arc<Core>, limit: Option<Duration>) -> Result<(), CallError> {
+    let Some(init) = Binding::internal_within(core, symbol::INIT, limit) else { return Ok(()) };
     let stack = prepare(core)?;
     init.map_err(CallError::Memory)?.invoke(&[stack])?;
     Ok(())

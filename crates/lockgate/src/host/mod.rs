@@ -1,4 +1,7 @@
 //! The machine and the process: what domains need of them, checked once.
+pub(crate) mod environment_sys;
 mod process_sys;
 
-pub(crate) use process_sys::{components, forked, prepare};
+pub(crate) use environment_sys as environment;
+
+pub(crate) use process_sys::{components, forked, is_privileged, prepare};

@@ -20,6 +20,12 @@ pub(crate) fn components() -> u64 {
     PREPARED.get().and_then(|p| p.as_ref().ok()).copied().unwrap_or_default()
 }
 
+/// True for a program that has more rights than its caller (set-user-ID and the like): its environment is not to be trusted.
+pub(crate) fn is_privileged() -> bool {
+    // SAFETY: a query.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// True in a forked child: the watcher and the other threads are gone, so calls are refused.
 pub(crate) fn forked() -> bool {
     FORKED.load(Ordering::Relaxed)

@@ -87,7 +87,7 @@ impl Module {
         Module::named("module".to_owned(), bytes.to_vec())
     }
 
-    fn named(name: String, file: Vec<u8>) -> Result<Arc<Module>, LoadError> {
+    pub(crate) fn named(name: String, file: Vec<u8>) -> Result<Arc<Module>, LoadError> {
         host::prepare()?;
         let mut parsed = lockgate_verify::Module::parse(&file)
             .map_err(|source| LoadError::Parse { name: name.clone(), source })?;

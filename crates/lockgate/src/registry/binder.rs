@@ -3,7 +3,7 @@ use super::principal::Principal;
 use super::request::{Heal, Request};
 use super::table_sys::Row;
 use super::{Entry, Registry, RegistryError, Server, Shared, State};
-use crate::binding::{Binding, Dynamic, nearest};
+use crate::binding::{Binding, Dynamic, measured, nearest};
 use crate::callback::HostFunction;
 use crate::domain::{Core, Domain, Gate};
 use crate::error::CallError;
@@ -280,12 +280,12 @@ impl Entry {
 
     /// A row for a binding; `policy` is `None` for functions of the host.
     fn list(&self, client: &str, policy: Option<Policy>) -> Result<Arc<Row>, RegistryError> {
-        let (enforced, counted) = match policy {
+        let (enforced, counted) = match policy.map(measured) {
             Some(policy) if policy.timed => (policy.to_string(), "timed"),
             Some(policy) if policy.counted => (policy.to_string(), "counted"),
             Some(policy) => (policy.to_string(), ""),
             None => ("gate".to_owned(), ""),
         };
-        Row::new(Some(&self.row), &[client, &enforced, counted])
+        Row::binding(Some(&self.row), &[client, &enforced, counted, &self.export.name])
     }
 }

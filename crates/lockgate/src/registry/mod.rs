@@ -12,10 +12,13 @@ mod table_sys;
 
 pub(crate) use binder::WeakRegistry;
 pub use error::RegistryError;
-pub use observe::{Counts, ObserveError, ObservedBinding, ObservedExport, observe};
+pub use observe::{
+    Counts, Observation, ObserveError, ObservedBinding, ObservedCalls, ObservedDomain, ObservedExport,
+    Observer, observe,
+};
 pub use principal::{Allow, Principal, Token};
 pub use request::{Export, Heal, Request, Revoke, Version};
-pub(crate) use table_sys::Row;
+pub(crate) use table_sys::{Gauge, Row};
 
 use crate::binding::{Binding, Closed, nearest};
 use crate::callback::HostFunction;
@@ -218,17 +221,14 @@ impl State {
             Server::Domain(core) => format!("domain {}", core.name()),
             Server::Host(_) => "host".to_owned(),
         };
-        let row = Row::new(
-            None,
-            &[
-                &export.name,
-                &export.version.to_string(),
-                &served,
-                &export.policy.to_string(),
-                &allowed.join(", "),
-                &signature.to_string(),
-            ],
-        )?;
+        let row = Row::export(&[
+            &export.name,
+            &export.version.to_string(),
+            &served,
+            &export.policy.to_string(),
+            &allowed.join(", "),
+            &signature.to_string(),
+        ])?;
         self.entries.insert(key, Entry { export, signature, server, row, bound: Vec::new() });
         Ok(())
     }

@@ -2,11 +2,14 @@
 //!
 //! What is read was written by a process that may be hostile or half way through a change: every number is checked, text
 //! is cleaned, and nothing is followed.
-use super::table_sys::{BINDING, EXPORT, LAYOUT, NAME, ROW, ROWS, time_stamp};
+use super::table_sys::{
+    BINDING, BOUND, DOMAIN, EXPORT, LAYOUT, NAME, ROW, ROWS, server_reference, time_stamp,
+};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,51 +89,155 @@ pub struct ObservedExport {
     pub bindings: Vec<ObservedBinding>,
 }
 
+/// A domain of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObservedDomain {
+    /// Name; several domains may have the same.
+    pub name: String,
+    /// Name of its module.
+    pub module: String,
+    /// Which of the process's domains it is, as long as it lives: no other has the same number.
+    pub id: u64,
+    /// Memory in use, bytes.
+    pub memory: u64,
+    /// Its limit, bytes.
+    pub memory_limit: u64,
+    /// Calls that ended by a fault.
+    pub faults: u64,
+    /// Threads that have a place in it.
+    pub threads: u32,
+    /// Threads inside, a few milliseconds ago; `None` if its processor time is not measured.
+    pub inside: Option<u32>,
+    /// Processor time used; `None` if it is not measured.
+    pub cpu_time: Option<Duration>,
+    /// Bindings whose calls are counted.
+    pub calls: Vec<ObservedCalls>,
+}
+
+/// Calls through one binding to a domain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObservedCalls {
+    /// Which binding it is, as long as it lives.
+    pub id: u64,
+    /// The function.
+    pub function: String,
+    /// Who bound it.
+    pub client: String,
+    /// Its calls.
+    pub counts: Counts,
+}
+
+/// What a process is doing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observation {
+    /// By name and version.
+    pub exports: Vec<ObservedExport>,
+    /// By name.
+    pub domains: Vec<ObservedDomain>,
+}
+
 /// What the process `pid` exports, and who has bound it, as it is now.
 ///
 /// # Errors
 /// [`ObserveError`].
 pub fn observe(pid: u32) -> Result<Vec<ObservedExport>, ObserveError> {
-    let system = |source: io::Error| match source.kind() {
+    Ok(Observer::new(pid)?.look()?.exports)
+}
+
+/// Looks at one process, again and again.
+#[derive(Debug)]
+pub struct Observer {
+    pid: u32,
+    file: File,
+}
+
+impl Observer {
+    /// Finds the table of the process `pid`.
+    ///
+    /// # Errors
+    /// [`ObserveError`].
+    pub fn new(pid: u32) -> Result<Observer, ObserveError> {
+        let system = |source| failed(pid, source);
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        if !folder.exists() {
+            return Err(ObserveError::NoProcess(pid));
+        }
+        let path = find(&folder.join("fd")).map_err(system)?.ok_or(ObserveError::None(pid))?;
+        let file = File::open(path).map_err(system)?;
+        let head = look(&file, 0).map_err(system)?.ok_or(ObserveError::None(pid))?;
+        if head.kind != LAYOUT {
+            return Err(ObserveError::Layout { pid, found: head.kind });
+        }
+        if Some(head.of) != own_number(&folder) {
+            return Err(ObserveError::None(pid)); // a forked child: the table is its parent's
+        }
+        Ok(Observer { pid, file })
+    }
+
+    /// The process as it is now.
+    ///
+    /// # Errors
+    /// [`ObserveError`]: the process has ended.
+    pub fn look(&self) -> Result<Observation, ObserveError> {
+        // The file outlives the process that wrote it.
+        if !Path::new(&format!("/proc/{}", self.pid)).exists() {
+            return Err(ObserveError::NoProcess(self.pid));
+        }
+        self.rows().map_err(|source| failed(self.pid, source))
+    }
+
+    fn rows(&self) -> io::Result<Observation> {
+        let Some(head) = look(&self.file, 0)? else { return Ok(Observation::default()) };
+        let rate = Rate::since(&head);
+        let mut all = Observation::default();
+        let (mut exports, mut domains) = (HashMap::new(), HashMap::new());
+        let mut bindings = Vec::new();
+        // Rows are used in order: behind one that never was there are no others of its kind.
+        let used = |numbers: Range<usize>| {
+            let file = &self.file;
+            numbers
+                .map_while(move |number| is_used(file, number).transpose().map(|used| used.map(|()| number)))
+        };
+        for number in used(1..BOUND).chain(used(BOUND..ROWS)) {
+            let number = number?;
+            let Some(row) = look(&self.file, number)? else { continue };
+            match row.kind {
+                EXPORT => {
+                    exports.insert((number as u64, row.generation), all.exports.len());
+                    all.exports.push(export(&row));
+                }
+                BINDING => bindings.push((number as u64, row)),
+                DOMAIN => {
+                    let reference = server_reference(number as u64, row.generation);
+                    domains.insert(reference, all.domains.len());
+                    all.domains.push(domain(&row, reference));
+                }
+                _ => {}
+            }
+        }
+        for (number, row) in bindings {
+            // Without its export or domain: that is gone meanwhile, or never was.
+            if let Some(place) = exports.get(&(row.of, row.of_generation)) {
+                all.exports[*place].bindings.push(binding(&row, rate));
+            }
+            if let Some(place) = domains.get(&row.numbers[3])
+                && let Some(counts) = counts(&row, rate)
+            {
+                let (id, function) = (server_reference(number, row.generation), row.field(3));
+                all.domains[*place].calls.push(ObservedCalls { id, function, client: row.field(0), counts });
+            }
+        }
+        all.exports.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        all.domains.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+        Ok(all)
+    }
+}
+
+fn failed(pid: u32, source: io::Error) -> ObserveError {
+    match source.kind() {
         io::ErrorKind::PermissionDenied => ObserveError::Permission(pid),
         _ => ObserveError::System { pid, source },
-    };
-    let folder = PathBuf::from(format!("/proc/{pid}"));
-    if !folder.exists() {
-        return Err(ObserveError::NoProcess(pid));
     }
-    let path = find(&folder.join("fd")).map_err(system)?.ok_or(ObserveError::None(pid))?;
-    let file = File::open(path).map_err(system)?;
-    let head = look(&file, 0).map_err(system)?.ok_or(ObserveError::None(pid))?;
-    if head.kind != LAYOUT {
-        return Err(ObserveError::Layout { pid, found: head.kind });
-    }
-    if Some(head.of) != own_number(&folder) {
-        return Err(ObserveError::None(pid)); // a forked child: the table is its parent's
-    }
-    let rate = Rate::since(&head);
-    let mut exports = Vec::new();
-    let mut places = HashMap::new();
-    let mut bindings = Vec::new();
-    for number in 1..ROWS {
-        let Some(row) = look(&file, number).map_err(system)? else { continue };
-        match row.kind {
-            EXPORT => {
-                places.insert((number as u64, row.generation), exports.len());
-                exports.push(export(&row));
-            }
-            BINDING => bindings.push(row),
-            _ => {}
-        }
-    }
-    for row in bindings {
-        // Without its export: that was taken back meanwhile.
-        if let Some(place) = places.get(&(row.of, row.of_generation)) {
-            exports[*place].bindings.push(binding(&row, rate));
-        }
-    }
-    exports.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-    Ok(exports)
 }
 
 /// The table among the descriptors in `folder`.
@@ -158,10 +265,21 @@ struct Seen {
     kind: u64,
     of: u64,
     of_generation: u64,
-    calls: u64,
-    cycles: u64,
-    counter: u64,
+    numbers: [u64; 4],
     fields: Vec<String>,
+}
+
+impl Seen {
+    fn field(&self, index: usize) -> String {
+        self.fields.get(index).cloned().unwrap_or_default()
+    }
+}
+
+/// `None` for a row that never was used.
+fn is_used(file: &File, number: usize) -> io::Result<Option<()>> {
+    let mut generation = [0; 8];
+    file.read_exact_at(&mut generation, (number * ROW) as u64)?;
+    Ok((generation != [0; 8]).then_some(()))
 }
 
 /// `None` for a row that changes all the time, or was never used.
@@ -188,9 +306,7 @@ fn look(file: &File, number: usize) -> io::Result<Option<Seen>> {
                 kind: word(1),
                 of: word(2),
                 of_generation: word(3),
-                calls: word(4),
-                cycles: word(6),
-                counter: word(7),
+                numbers: std::array::from_fn(|index| word(4 + index)),
                 fields,
             }));
         }
@@ -204,7 +320,7 @@ fn clean(bytes: &[u8]) -> String {
 }
 
 fn export(row: &Seen) -> ObservedExport {
-    let field = |index: usize| row.fields.get(index).cloned().unwrap_or_default();
+    let field = |index| row.field(index);
     ObservedExport {
         name: field(0),
         version: field(1),
@@ -217,12 +333,33 @@ fn export(row: &Seen) -> ObservedExport {
 }
 
 fn binding(row: &Seen, rate: Rate) -> ObservedBinding {
-    let field = |index: usize| row.fields.get(index).cloned().unwrap_or_default();
-    let counts = matches!(field(2).as_str(), "counted" | "timed").then(|| Counts {
-        calls: row.calls,
-        mean: (field(2) == "timed" && row.calls > 0).then(|| rate.duration(row.cycles / row.calls)),
-    });
-    ObservedBinding { client: field(0), policy: field(1), counts }
+    ObservedBinding { client: row.field(0), policy: row.field(1), counts: counts(row, rate) }
+}
+
+fn counts(row: &Seen, rate: Rate) -> Option<Counts> {
+    let [calls, _, cycles, _] = row.numbers;
+    let counted = row.field(2);
+    matches!(counted.as_str(), "counted" | "timed").then(|| Counts {
+        calls,
+        mean: (counted == "timed" && calls > 0 && cycles > 0).then(|| rate.duration(cycles / calls)),
+    })
+}
+
+fn domain(row: &Seen, id: u64) -> ObservedDomain {
+    let [memory, faults, cpu, threads] = row.numbers;
+    let is_measured = row.field(3) == "measured";
+    ObservedDomain {
+        name: row.field(0),
+        module: row.field(1),
+        id,
+        memory,
+        memory_limit: row.field(2).parse().unwrap_or(0),
+        faults,
+        threads: threads as u32,
+        inside: is_measured.then_some((threads >> 32) as u32),
+        cpu_time: is_measured.then(|| Duration::from_nanos(cpu)),
+        calls: Vec::new(),
+    }
 }
 
 /// How long a cycle of the time-stamp counter takes.
@@ -239,11 +376,51 @@ impl Rate {
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         Rate {
             nanoseconds: now.saturating_sub(head.of_generation).into(),
-            cycles: time_stamp().saturating_sub(head.counter).max(1).into(),
+            cycles: time_stamp().saturating_sub(head.numbers[3]).max(1).into(),
         }
     }
 
     fn duration(self, cycles: u64) -> Duration {
         Duration::from_nanos((u128::from(cycles) * self.nanoseconds / self.cycles) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// The other process writes what it likes: any numbers, any text, references to anything.
+    #[test]
+    fn a_table_of_garbage_is_harmless() {
+        let mut seed = 1_u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as u8
+        };
+        let mut bytes: Vec<u8> = (0..ROWS * ROW).map(|_| random()).collect();
+        for (number, row) in bytes.chunks_exact_mut(ROW).enumerate() {
+            row[0] &= !1; // not in the middle of a change
+            row[8..16].copy_from_slice(&[1 + number as u8 % 3, 0, 0, 0, 0, 0, 0, 0]);
+            if number % 7 == 0 {
+                row[64..].fill(b'\x1b');
+            }
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let seen = Observer { pid: std::process::id(), file }.look().unwrap();
+        assert!(seen.exports.len() > 1000 && seen.domains.len() > 1000);
+        let texts = seen.exports.iter().map(|export| &export.name);
+        assert!(
+            !texts.chain(seen.domains.iter().map(|domain| &domain.name)).any(|text| text.contains('\x1b'))
+        );
+
+        // Cut off in the middle of a row.
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes[..ROW + 9]).unwrap();
+        assert!(matches!(
+            Observer { pid: std::process::id(), file }.look(),
+            Err(ObserveError::System { .. })
+        ));
     }
 }

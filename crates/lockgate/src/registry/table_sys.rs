@@ -1,33 +1,54 @@
-//! The table of exports and bindings that other processes can read.
+//! The table of exports, bindings and domains that other processes can read.
 //!
 //! It is a memory file of rows, found by its name among the process's descriptors: who may open it there is who may
 //! trace the process. Proxies count calls in the rows themselves, so that a reader sees live numbers and costs the
-//! process nothing. Nobody but this process can ever write to it.
+//! process nothing. Nobody but this process can ever write to it. Exports and bindings have rows of their own, so that many
+//! domains do not crowd them out; a domain that finds none is not listed.
 //!
 //! The first row describes the table. A row's first word is odd while the row changes, and another number afterwards.
 use super::error::RegistryError;
 use crate::call::layout::Traffic;
+use crate::host::forked;
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Name of the memory file.
 pub(super) const NAME: &str = "lockgate-registry";
 /// Bytes of a row.
 pub(super) const ROW: usize = 512;
-/// Rows, the first included.
-pub(super) const ROWS: usize = 8192;
+/// Rows of exports and bindings, the first included.
+pub(super) const BOUND: usize = 8192;
+/// All rows: those of domains follow.
+pub(super) const ROWS: usize = BOUND + 8192;
 /// Bytes of text in a row: fields that end with zeros.
 pub(super) const TEXT: usize = ROW - 64;
 /// Version of this layout, and of nothing else.
-pub(super) const LAYOUT: u64 = 1;
+pub(super) const LAYOUT: u64 = 2;
 /// What a row holds.
 pub(super) const EXPORT: u64 = 1;
 pub(super) const BINDING: u64 = 2;
+pub(super) const DOMAIN: u64 = 3;
+
+/// What a domain's row counts, by its place among the row's numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Gauge {
+    /// Bytes.
+    Memory,
+    /// Calls that ended by a fault.
+    Faults,
+    /// Processor time, nanoseconds, if it is measured.
+    Cpu,
+    /// In the low half threads that have a place in the domain, in the high half those inside at the last sample.
+    Threads,
+}
+
+/// Which of a binding's numbers is its domain's row: number in the low half, low half of its generation above.
+const SERVER: usize = 3;
 
 /// One row.
 #[repr(C, align(64))]
@@ -39,17 +60,22 @@ pub(super) struct Cells {
     /// the time in ns for which `counter` holds.
     pub(super) of: u64,
     pub(super) of_generation: u64,
-    pub(super) traffic: Traffic,
-    /// In the first row: a value of the time-stamp counter.
-    pub(super) counter: u64,
+    /// Of a binding: [`Traffic`], and the row of the domain called. Of a domain: by [`Gauge`]. In the first row the last one
+    /// is a value of the time-stamp counter.
+    numbers: [AtomicU64; NUMBERS],
     pub(super) text: [u8; TEXT],
 }
 
-const _: () = assert!(size_of::<Cells>() == ROW);
+/// Numbers of a row.
+const NUMBERS: usize = 4;
+
+const _: () = assert!(size_of::<Cells>() == ROW && size_of::<Traffic>() <= NUMBERS * 8);
 
 struct Table {
     rows: *mut Cells,
     free: Mutex<Vec<usize>>,
+    /// The same for domains.
+    free_domains: Mutex<Vec<usize>>,
     /// What readers open.
     _file: OwnedFd,
 }
@@ -65,6 +91,11 @@ fn table() -> Result<&'static Table, RegistryError> {
 }
 
 fn make() -> Result<Table, Errno> {
+    // The kernel ends processes that make a file, even this one, larger than they may: such a process has no table.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| limit < (ROWS * ROW) as u64) {
+        return Err(Errno::FBIG);
+    }
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file =
         fs::memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| fs::memfd_create(NAME, flags))?;
@@ -80,11 +111,20 @@ fn make() -> Result<Table, Errno> {
     unsafe {
         (*rows).of = u64::from(std::process::id());
         (*rows).of_generation = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        (*rows).counter = time_stamp();
+        (*rows).numbers[NUMBERS - 1].store(time_stamp(), Ordering::Relaxed);
         (*rows).kind = LAYOUT;
         (*rows).generation.store(2, Ordering::Release);
     }
-    Ok(Table { rows, free: Mutex::new((1..ROWS).rev().collect()), _file: file })
+    let free = Mutex::new((1..BOUND).rev().collect());
+    Ok(Table { rows, free, free_domains: Mutex::new((BOUND..ROWS).rev().collect()), _file: file })
+}
+
+impl Table {
+    /// The free rows among which `number` belongs.
+    fn free(&self, of_domains: bool) -> MutexGuard<'_, Vec<usize>> {
+        let free = if of_domains { &self.free_domains } else { &self.free };
+        free.lock().unwrap_or_else(|e| e.into_inner())
+    }
 }
 
 /// The processor's time-stamp counter, which durations are counted in.
@@ -94,6 +134,7 @@ pub(super) fn time_stamp() -> u64 {
 }
 
 /// A row in use: it is given back when dropped.
+#[derive(Debug)]
 pub(crate) struct Row {
     number: usize,
     cells: *const Cells,
@@ -105,20 +146,39 @@ unsafe impl Send for Row {}
 unsafe impl Sync for Row {}
 
 impl Row {
-    /// Lists an export, or a binding `of` one. Text that does not fit is cut off.
+    /// Lists an export. Text that does not fit is cut off.
     ///
     /// # Errors
     /// [`RegistryError::Full`], or no memory for the table.
-    pub(super) fn new(of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
+    pub(super) fn export(fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
+        Row::new(EXPORT, None, fields)
+    }
+
+    /// Lists a binding `of` an export, or of a function that is none.
+    ///
+    /// # Errors
+    /// As [`export`](Row::export).
+    pub(crate) fn binding(of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
+        Row::new(BINDING, of, fields)
+    }
+
+    /// Lists a domain.
+    ///
+    /// # Errors
+    /// As [`export`](Row::export).
+    pub(crate) fn domain(fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
+        Row::new(DOMAIN, None, fields)
+    }
+
+    fn new(kind: u64, of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
         let table = table()?;
-        let number = table.free.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        let number = number.ok_or(RegistryError::Full(ROWS - 1))?;
+        let number = table.free(kind == DOMAIN).pop();
+        let number = number.ok_or(RegistryError::Full(BOUND - 1))?;
         let mut text = [0; TEXT];
         let joined = fields.iter().flat_map(|field| field.bytes().filter(|b| *b != 0).chain([0]));
         for (to, from) in text[..TEXT - fields.len()].iter_mut().zip(joined) {
             *to = from;
         }
-        let kind = if of.is_some() { BINDING } else { EXPORT };
         let (of, of_generation) = of.map_or((0, 0), |row| (row.number as u64, row.generation()));
         // SAFETY: a row that was free is this thread's alone.
         let cells = unsafe {
@@ -127,7 +187,7 @@ impl Row {
                 (*cells).kind = kind;
                 (*cells).of = of;
                 (*cells).of_generation = of_generation;
-                (*cells).traffic = Traffic::default();
+                (*cells).numbers = Default::default();
                 (*cells).text = text;
             });
             cells
@@ -137,8 +197,44 @@ impl Row {
 
     /// Where calls are counted: stays in place for good.
     pub(crate) fn traffic(&self) -> &Traffic {
+        // SAFETY: mapped for good; a `Traffic` is as many atomics as a row begins its numbers with.
+        unsafe { &*(&raw const (*self.cells).numbers).cast() }
+    }
+
+    fn numbers(&self) -> &[AtomicU64; NUMBERS] {
         // SAFETY: mapped for good; atomics.
-        unsafe { &(*self.cells).traffic }
+        unsafe { &(*self.cells).numbers }
+    }
+
+    /// Publishes a domain's number.
+    pub(crate) fn set(&self, gauge: Gauge, value: u64) {
+        if forked() {
+            return;
+        }
+        self.numbers()[gauge as usize].store(value, Ordering::Relaxed);
+    }
+
+    /// Counts one more.
+    pub(crate) fn count(&self, gauge: Gauge) {
+        self.numbers()[gauge as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Publishes one half of [`Gauge::Threads`].
+    pub(crate) fn set_threads(&self, inside: bool, value: u32) {
+        let shift = if inside { 32 } else { 0 };
+        let kept = !(u64::from(u32::MAX) << shift);
+        let change = |old: u64| Some(old & kept | u64::from(value) << shift);
+        let _ = self.numbers()[Gauge::Threads as usize].fetch_update(
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+            change,
+        );
+    }
+
+    /// Says which domain a binding leads to.
+    pub(crate) fn serve(&self, domain: Option<&Row>) {
+        let reference = domain.map_or(0, |row| server_reference(row.number as u64, row.generation()));
+        self.numbers()[SERVER].store(reference, Ordering::Relaxed);
     }
 
     fn generation(&self) -> u64 {
@@ -149,12 +245,21 @@ impl Row {
 
 impl Drop for Row {
     fn drop(&mut self) {
+        // A forked child shares the table with its parent, whose rows these are.
+        if forked() {
+            return;
+        }
         // SAFETY: the row is ours until it is in the list.
         unsafe { change(self.cells.cast_mut(), |cells| (*cells).kind = 0) };
         if let Ok(table) = table() {
-            table.free.lock().unwrap_or_else(|e| e.into_inner()).push(self.number);
+            table.free(self.number >= BOUND).push(self.number);
         }
     }
+}
+
+/// How a binding's row names the row of its domain.
+pub(super) fn server_reference(number: u64, generation: u64) -> u64 {
+    generation << 32 | number
 }
 
 /// Changes a row so that readers notice.

@@ -75,6 +75,11 @@ impl Plan {
         let result_size = if result == Place::Memory { signature.result.size() as u32 } else { 0 };
         Ok(Plan { parameters, result, stack_words: words, result_size })
     }
+
+    /// For a function whose signature nobody knows: all registers, and so many words of the stack.
+    pub fn without_signature(stack_words: u32) -> Plan {
+        Plan { parameters: Vec::new(), result: Place::Registers(Vec::new()), stack_words, result_size: 0 }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

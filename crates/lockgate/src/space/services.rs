@@ -5,12 +5,13 @@
 //! executable (rule R4): [`Protection`] cannot say it.
 use super::ranges::Ranges;
 use super::stride_sys::{Backing, Stride};
+use crate::registry::{Gauge, Row};
 use crate::syscall::{Placement, Protection};
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
-use std::ops::Range;
-use std::sync::{Mutex, MutexGuard};
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Largest number of separate mappings of one domain: the process has 65,530 of them by default.
 const MAX_MAPPINGS: usize = 1024;
@@ -22,6 +23,36 @@ pub(crate) struct Services {
     area: Range<u64>,
     limit: u64,
     books: Mutex<Books>,
+    /// Where other processes read how much is used.
+    row: Option<Arc<Row>>,
+}
+
+/// The books, open; what is used is published when they are closed.
+struct Open<'a> {
+    books: MutexGuard<'a, Books>,
+    row: Option<&'a Row>,
+}
+
+impl Deref for Open<'_> {
+    type Target = Books;
+
+    fn deref(&self) -> &Books {
+        &self.books
+    }
+}
+
+impl DerefMut for Open<'_> {
+    fn deref_mut(&mut self) -> &mut Books {
+        &mut self.books
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if let Some(row) = self.row {
+            row.set(Gauge::Memory, self.books.used);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -66,8 +97,8 @@ pub(crate) struct Usage {
 }
 
 impl Services {
-    /// Books of a domain whose image ends at window offset `image_end`.
-    pub fn new(image_end: u64, image_size: u64, limit: u64) -> Self {
+    /// Books of a domain whose image ends at window offset `image_end`; published in `row`.
+    pub fn new(image_end: u64, image_size: u64, limit: u64, row: Option<Arc<Row>>) -> Self {
         let books = Books {
             ranges: Ranges::default(),
             shared: Ranges::default(),
@@ -76,11 +107,12 @@ impl Services {
             peak: image_size,
             refused: 0,
         };
-        Services { area: image_end..window::SHARED, limit, books: Mutex::new(books) }
+        Services { area: image_end..window::SHARED, limit, books: Mutex::new(books), row }
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(|e| e.into_inner())
+    fn books(&self) -> Open<'_> {
+        let books = self.books.lock().unwrap_or_else(|e| e.into_inner());
+        Open { books, row: self.row.as_deref() }
     }
 
     /// Quota and use.

@@ -131,6 +131,16 @@ impl Stride {
         unsafe { mm::mprotect(self.address(offset, length), length as usize, flags) }
     }
 
+    /// Makes written pages code, which nobody writes to any more: those of a verified image.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn execute(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        let flags = MprotectFlags::READ | MprotectFlags::EXEC;
+        // SAFETY: as in `map`.
+        unsafe { mm::mprotect(self.address(offset, length), length as usize, flags) }
+    }
+
     /// Lets the pages read as their backing again: zeros, or the file.
     ///
     /// # Errors

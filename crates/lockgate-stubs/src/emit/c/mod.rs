@@ -30,7 +30,7 @@ const STUBS_H: &str = include_str!("../../../runtime/stubs.h");
 
 /// All files of a client in C.
 pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
-    let name = plan.library.as_ref().map_or_else(|| stem(&target.header), |(name, _)| name.clone());
+    let name = super::library_name(plan, target);
     let mut runtime = String::from(
         "/* Runtime of clients made by `lockgate stubs`. Included once, by the client. */\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n",
     );
@@ -45,10 +45,6 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
         File { name: "lockgate_stubs_runtime.h".into(), text: runtime },
         File { name: format!("{}.exports", word(&name)), text: exports(plan) },
     ]
-}
-
-fn stem(header: &str) -> String {
-    header.rsplit('/').next().unwrap_or(header).trim_end_matches(".h").to_owned()
 }
 
 /// The client's header: the original one, what is missing made unusable with the reason, and what is new.

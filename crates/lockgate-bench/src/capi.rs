@@ -1,0 +1,118 @@
+//! `capi.*`: calls into a domain from a host in C, beside the same from Rust.
+//!
+//! The host is a process of its own, compiled by gcc and linked with the shared library as programs of others are. It takes its
+//! turns on the same CPU as the sides in this process, and times itself. Where a process happens to have its stacks and code makes
+//! calls slower by a tenth or a third, in any language: so there are several hosts, and a sample is that of the one best placed.
+
+use crate::interleave::{Side, interleave};
+use crate::preset::PRESETS;
+use crate::{Metric, Options, Pinned, objects};
+use anyhow::{Context as _, ensure};
+use lockgate::{Domain, DomainOptions, Module};
+use lockgate_c as _; // so that the library is built before it is measured
+use lockgate_corpus::Corpus;
+use std::hint::black_box;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Samples of a full run.
+const ROUNDS: usize = 500;
+/// Calls in one sample: enough that the change of processes vanishes among them.
+const CALLS: u32 = 20_000;
+
+/// Hosts, of which the best placed one counts.
+const HOSTS: usize = 8;
+
+type Number = extern "C" fn(i64) -> i64;
+
+/// Measures calls from a host in C.
+pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
+    let folder = tempfile::tempdir()?;
+    let corpus = Corpus::locate()?;
+    let sources = corpus.root().join("bench");
+    let exports = ["long null_call(long x)"];
+    let module = objects::module(&sources.join("calls.c"), "plain", &[], &exports, folder.path())?;
+    let library = library(corpus.root(), folder.path())?;
+    let binary = host(&sources.join("capi_host.c"), &library, folder.path())?;
+
+    let domain = Domain::new(&Module::open(&module)?, DomainOptions::new())?;
+    let integrity = PRESETS.iter().find(|preset| preset.name == "integrity").context("a preset")?;
+    let null = integrity.bind::<Number>(&domain, "null_call")?;
+    let _pinned = Pinned::here()?;
+    let mut hosts = (0..HOSTS).map(|_| Host::start(&binary, &module)).collect::<anyhow::Result<Vec<_>>>()?;
+    let sides = vec![
+        Side::calls("calls.host_to_domain.integrity", CALLS, || {
+            null.call(1).is_ok_and(|x| black_box(x) == 1)
+        }),
+        Side::timed("capi.call", || {
+            let samples = hosts.iter_mut().map(Host::sample).collect::<anyhow::Result<Vec<_>>>()?;
+            samples.into_iter().min_by(f64::total_cmp).context("a host")
+        }),
+    ];
+    let samples = interleave("capi", options, ROUNDS, sides)?;
+    let [rust, c] = samples.as_slice() else { anyhow::bail!("two sides have two results") };
+    let rust = rust.metric("ns");
+    Ok(vec![c.metric("ns").against(&rust), rust])
+}
+
+/// Where the library is installed: beside the program, or, in a build folder, in `folder` now.
+pub(crate) fn library(root: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let beside = program.parent().context("a program lies in a folder")?;
+    let installed = beside.join("../lib/liblockgate.so");
+    if installed.exists() {
+        return Ok(beside.join(".."));
+    }
+    let prefix = folder.join("library");
+    let mut script = Command::new(root.join("scripts/install-library.sh"));
+    let output =
+        script.arg(beside).arg(&prefix).output().context("cannot start scripts/install-library.sh")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(prefix)
+}
+
+/// Compiles the host.
+fn host(source: &Path, library: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let binary = folder.join("capi-host");
+    let (include, lib) = (library.join("include"), library.join("lib"));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-o"]).arg(&binary).arg(source).arg("-I").arg(include).arg("-L").arg(&lib);
+    gcc.arg("-llockgate").arg(format!("-Wl,-rpath,{}", lib.display()));
+    let output = gcc.output().context("cannot start gcc")?;
+    ensure!(output.status.success(), "{gcc:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(binary)
+}
+
+/// The host, waiting for its next turn.
+struct Host {
+    child: Child,
+    ask: Option<ChildStdin>,
+    answer: BufReader<ChildStdout>,
+}
+
+impl Host {
+    fn start(binary: &Path, module: &Path) -> anyhow::Result<Self> {
+        let mut command = Command::new(binary);
+        command.arg(module).arg(CALLS.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the host")?;
+        let ask = child.stdin.take();
+        let answer = BufReader::new(child.stdout.take().context("the host has an output")?);
+        Ok(Self { child, ask, answer })
+    }
+
+    fn sample(&mut self) -> anyhow::Result<f64> {
+        self.ask.as_mut().context("the host has an input")?.write_all(b"\n")?;
+        let mut line = String::new();
+        self.answer.read_line(&mut line)?;
+        line.trim().parse().with_context(|| format!("the host in C failed: {line:?}"))
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        drop(self.ask.take()); // the end of its input is the end of the host
+        // It has no more to say, and nothing depends on how it ended.
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,253 @@
+//! Real libraries and their own programs, built twice: linked with the library, and with the client that `lockgate stubs` makes.
+
+use anyhow::{Context as _, ensure};
+use lockgate_corpus::Corpus;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A library of the corpus with annotations in `share/stubs`.
+#[derive(Debug, Clone, Copy)]
+pub struct Library {
+    /// Its name in the corpus, and of its metrics: `stubs.<name>`.
+    pub name: &'static str,
+    /// Libraries of the corpus that are linked into its module.
+    pub with: &'static [&'static str],
+    /// Its header.
+    pub header: &'static str,
+    /// Annotations, in `share/stubs`.
+    pub annotations: &'static str,
+    /// Name that the annotations give it.
+    pub client: &'static str,
+    /// Macros beside the corpus's.
+    pub defines: &'static [&'static str],
+    /// Functions without annotations are left out.
+    pub partial: bool,
+    /// Programs that use it.
+    pub programs: &'static [Program],
+}
+
+/// An unchanged program.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// Its files: a package of the corpus, or the repository (""), and the path in it.
+    pub sources: &'static [(&'static str, &'static str)],
+    /// Include folder in the repository.
+    pub includes: &'static [&'static str],
+}
+
+const fn program(name: &'static str, sources: &'static [(&'static str, &'static str)]) -> Program {
+    Program { name, sources, includes: &[] }
+}
+
+/// All of them.
+pub const LIBRARIES: &[Library] = &[
+    Library {
+        name: "zlib",
+        with: &[],
+        header: "zlib.h",
+        annotations: "zlib.lg.h",
+        client: "zlib",
+        defines: &[],
+        partial: false,
+        programs: &[
+            program("minigzip", &[("", "corpus/clients/zlib/minigzip.c")]),
+            program("example", &[("", "corpus/clients/zlib/example.c")]),
+            program("zpipe", &[("", "corpus/clients/zlib/zpipe.c")]),
+        ],
+    },
+    Library {
+        name: "expat",
+        with: &[],
+        header: "expat.h",
+        annotations: "expat.lg.h",
+        client: "expat",
+        defines: &["HAVE_UNISTD_H"],
+        partial: false,
+        programs: &[
+            program(
+                "xmlwf",
+                &[
+                    ("expat-sys", "expat/xmlwf/xmlwf.c"),
+                    ("expat-sys", "expat/xmlwf/xmlfile.c"),
+                    ("expat-sys", "expat/xmlwf/codepage.c"),
+                    ("expat-sys", "expat/xmlwf/unixfilemap.c"),
+                ],
+            ),
+            program("elements", &[("expat-sys", "expat/examples/elements.c")]),
+            program("outline", &[("expat-sys", "expat/examples/outline.c")]),
+        ],
+    },
+    Library {
+        name: "sqlite",
+        with: &[],
+        header: "sqlite3.h",
+        annotations: "sqlite3.lg.h",
+        client: "sqlite",
+        defines: &["SQLITE_ENABLE_COLUMN_METADATA"],
+        partial: true,
+        programs: &[Program {
+            name: "sqlite",
+            sources: &[("", "bench/programs/sqlite.c")],
+            includes: &["bench/programs"],
+        }],
+    },
+];
+
+/// What was built of a library.
+#[derive(Debug)]
+pub struct Built {
+    /// Programs linked with the library itself, by name.
+    pub native: BTreeMap<&'static str, PathBuf>,
+    /// The same programs linked with the client.
+    pub protected: BTreeMap<&'static str, PathBuf>,
+    /// The module.
+    pub module: PathBuf,
+    /// Objects that the module was linked from.
+    pub objects: Vec<PathBuf>,
+    /// Folder of the client's files.
+    pub client: PathBuf,
+    /// Lines of annotations.
+    pub annotation_lines: usize,
+}
+
+/// The tools of a build.
+#[derive(Debug)]
+pub struct Kit<'a> {
+    /// Where sources are.
+    pub corpus: &'a Corpus,
+    /// The `lockgate` program.
+    pub lockgate: &'a Path,
+    /// Where liblockgate is installed.
+    pub prefix: &'a Path,
+    /// `-O2` and its like.
+    pub optimisation: &'a str,
+}
+
+impl Kit<'_> {
+    /// Builds everything of `library` in `folder`.
+    pub fn build(&self, library: &Library, folder: &Path) -> anyhow::Result<Built> {
+        let Library { name, header, client: client_name, .. } = *library;
+        let parts = std::iter::once(&name).chain(library.with);
+        let parts = parts.map(|part| self.corpus.library(part)).collect::<Result<Vec<_>, _>>()?;
+        let mut flags = vec![self.optimisation.to_owned(), "-g".to_owned(), "-w".to_owned()];
+        flags.extend(parts.iter().flat_map(|part| part.flags()));
+        flags.extend(library.defines.iter().map(|define| format!("-D{define}")));
+        let sources: Vec<PathBuf> = parts.iter().flat_map(|part| part.sources.clone()).collect();
+        let mut modular = Command::new(self.lockgate);
+        let objects = self.objects(modular.arg("cc"), &flags, &sources, &folder.join("module"))?;
+        let native_objects =
+            self.objects(&mut Command::new("gcc"), &flags, &sources, &folder.join("native"))?;
+
+        let main = &parts[0];
+        let found = main.includes.iter().map(|include| include.join(header)).find(|path| path.is_file());
+        let header_path = found.with_context(|| format!("{header} is not in {name}'s include folders"))?;
+        let module = folder.join(name).with_extension("lg");
+        let client = folder.join("client");
+        let mut stubs = Command::new(self.lockgate);
+        stubs.arg("stubs").arg(&header_path).arg("-o").arg(&client).arg("-m").arg(&module).arg("--json");
+        stubs.arg("-a").arg(self.corpus.root().join("share/stubs").join(library.annotations));
+        stubs.args(flags.iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")));
+        stubs.args(library.partial.then_some("--partial"));
+        for object in &objects {
+            stubs.arg("--defined-in").arg(object);
+        }
+        let summary: serde_json::Value = serde_json::from_str(&done(&mut stubs)?)?;
+        let annotation_lines = summary["annotation_lines"].as_u64().unwrap_or_default() as usize;
+
+        let exports = client.join(client_name).with_extension("exports");
+        let mut link = Command::new(self.lockgate);
+        link.arg("cc").args(&objects).arg("-lm").arg("-o").arg(&module).arg("--exports").arg(exports);
+        done(&mut link)?;
+
+        let client_object = folder.join("client.o");
+        let mut compile = Command::new("gcc");
+        compile.args([self.optimisation, "-g", "-Wall", "-Wextra", "-Werror", "-I"]).arg(&client);
+        compile.args(&flags[3..]).arg("-I").arg(self.prefix.join("include"));
+        done(
+            compile
+                .arg("-c")
+                .arg(client.join(format!("{client_name}_client.c")))
+                .arg("-o")
+                .arg(&client_object),
+        )?;
+
+        let (mut native, mut protected) = (BTreeMap::new(), BTreeMap::new());
+        for program in library.programs {
+            let sources = program.sources.iter().map(|(package, path)| match *package {
+                "" => Ok(self.corpus.root().join(path)),
+                package => self.corpus.package(package).map(|folder| folder.join(path)),
+            });
+            let sources = sources.collect::<Result<Vec<_>, _>>()?;
+            let plain = folder.join(format!("{}-plain", program.name));
+            let mut compile = Command::new("gcc");
+            compile
+                .args(program.includes.iter().map(|i| format!("-I{}", self.corpus.root().join(i).display())));
+            compile.args(&flags).args(&sources).args(&native_objects).arg("-o").arg(&plain);
+            done(compile.args(["-lm", "-lpthread"]))?;
+            native.insert(program.name, plain);
+            let ours = folder.join(program.name);
+            let mut compile = Command::new("gcc");
+            compile
+                .args(program.includes.iter().map(|i| format!("-I{}", self.corpus.root().join(i).display())));
+            compile
+                .arg("-I")
+                .arg(&client)
+                .args(&flags)
+                .args(&sources)
+                .arg(&client_object)
+                .arg("-o")
+                .arg(&ours);
+            done(self.link_with_library(&mut compile))?;
+            protected.insert(program.name, ours);
+        }
+        Ok(Built { native, protected, module, objects, client, annotation_lines })
+    }
+
+    /// Completes a link with liblockgate.
+    pub fn link_with_library<'c>(&self, compile: &'c mut Command) -> &'c mut Command {
+        let library = self.prefix.join("lib");
+        compile.arg("-L").arg(&library).arg("-llockgate").arg(format!("-Wl,-rpath,{}", library.display()));
+        compile.arg("-lpthread")
+    }
+
+    fn objects(
+        &self,
+        compiler: &mut Command,
+        flags: &[String],
+        sources: &[PathBuf],
+        folder: &Path,
+    ) -> anyhow::Result<Vec<PathBuf>> {
+        std::fs::create_dir_all(folder)?;
+        let program = compiler.get_program().to_owned();
+        let first: Vec<_> = compiler.get_args().map(ToOwned::to_owned).collect();
+        let object = |source: &PathBuf| {
+            let object = folder.join(source.file_name().unwrap_or_default()).with_extension("o");
+            let mut compile = Command::new(&program);
+            compile.args(&first).args(flags).arg("-c").arg(source).arg("-o").arg(&object);
+            done(&mut compile).map(|_| object)
+        };
+        sources.iter().map(object).collect()
+    }
+}
+
+/// Runs `command`; what it writes to standard output, or everything if it fails.
+pub fn done(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    ensure!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Installs the library that cargo has built in `from` under `prefix`.
+pub fn install(corpus: &Corpus, from: &Path, prefix: &Path) -> anyhow::Result<()> {
+    let mut install = Command::new(corpus.root().join("scripts/install-library.sh"));
+    done(install.arg(from).arg(prefix)).map(|_| ())
+}

@@ -1,0 +1,148 @@
+/* Modules with dlopen's manners. */
+#include "check.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+/* A symbol as a function of a type: ISO C knows no cast from data to functions. */
+#define AS(type, pointer) (as_##type(pointer))
+#define TYPE(type)                                                                                        \
+    static type as_##type(void *pointer) {                                                                \
+        type function;                                                                                    \
+        CHECK(pointer);                                                                                   \
+        memcpy(&function, &pointer, sizeof function);                                                     \
+        return function;                                                                                  \
+    }
+
+typedef int (*number)(int);
+typedef void (*taker)(int *);
+typedef int (*reader)(const int *);
+typedef int (*applier)(number, int);
+TYPE(number)
+TYPE(taker)
+TYPE(reader)
+TYPE(applier)
+
+static int faults;
+static void told(const char *library, const char *symbol, void *user) {
+    CHECK(strcmp(library, "guest.lg") == 0 && strcmp(symbol, "crash") == 0);
+    CHECK(lg_last_status() == LG_E_FAULT);
+    ++*(int *)user;
+}
+
+static int host_add(int a, int b) {
+    CHECK(lg_caller());
+    CHECK(strcmp((const char *)lg_user_data(), "adds") == 0);
+    return a + b;
+}
+
+static void host_note(const char *text) {
+    char copy[6];
+    CHECK(lg_peek(lg_caller(), copy, text, sizeof copy) == 0);
+}
+
+static int triple(int x) { return 3 * x; }
+
+static void offer(void) {
+    CHECK(!lg_dlopen("./guest.lg", RTLD_NOW)); /* its imports are not answered */
+    CHECK(strstr(lg_dlerror(), "undefined symbol: host_add"));
+    CHECK(!lg_dlerror()); /* once */
+    static char adds[] = "adds";
+    CHECK(lg_gate(NULL, "int host_add(int, int)", (lg_code)host_add, adds) == 0);
+    CHECK(lg_gate(NULL, "host_note", (lg_code)host_note, NULL) == 0);
+    CHECK(lg_gate(NULL, "int f(", (lg_code)host_add, NULL) == -1);
+    CHECK(lg_gate(NULL, "f", NULL, NULL) == -1);
+    CHECK(lg_gate(NULL, "gone", (lg_code)host_add, NULL) == 0);
+    CHECK(lg_ungate("gone") == 0 && lg_ungate("gone") == -1);
+    CHECK(!lg_caller());
+}
+
+static void symbols(void *guest) {
+    number same = AS(number, lg_dlsym(guest, "same"));
+    CHECK(same(7) == 7);
+    CHECK(AS(number, lg_dlsym(guest, "same")) == same);
+    lg_code typed = lg_dlsym_typed(guest, "int same(int)");
+    CHECK(((number)typed)(8) == 8);
+    CHECK(!lg_dlsym_typed(guest, "double same(double)"));
+    CHECK(strstr(lg_dlerror(), "signatures differ"));
+    CHECK(!lg_dlsym(guest, "smae"));
+    CHECK(strstr(lg_dlerror(), "undefined symbol: smae (did you mean same?)"));
+    CHECK(!lg_dlsym(guest, NULL));
+    CHECK(!lg_dlsym(RTLD_NEXT, "same"));
+    CHECK(!lg_dlsym(RTLD_DEFAULT, "same")); /* it is local */
+    size_t size = 0;
+    int *answer = (int *)lg_dlsym_data(guest, "answer", &size);
+    CHECK(answer && *answer == 42 && size == sizeof *answer);
+    CHECK(lg_dlsym(guest, "answer") == (void *)answer && lg_owner(answer) == guest && !lg_owner(&size));
+    CHECK(!lg_dlsym_data(guest, "same", &size));
+    CHECK(!lg_dlfunc(guest, answer, NULL)); /* data is no function */
+    CHECK(!lg_dlfunc(guest, &size, NULL));
+}
+
+static void failures(void *guest) {
+    taker crash = AS(taker, lg_dlsym(guest, "crash"));
+    reader read_int = AS(reader, lg_dlsym(guest, "read_int"));
+    lg_on_fault(told, &faults);
+    errno = 0;
+    crash(NULL);
+    CHECK(errno == EFAULT && faults == 1 && lg_last_fault() && !lg_failed());
+    SAYS("null pointer");
+    lg_on_fault(NULL, NULL);
+    lg_clear_error();
+    CHECK(read_int(NULL) == -1 && lg_last_status() == LG_E_FAULT && faults == 1);
+    CHECK(lg_dlfailure(guest, "read_int", 12) == 0 && read_int(NULL) == 12);
+    CHECK(lg_dlfailure(guest, "nothing", 1) == -1);
+    CHECK(lg_dlfailure(guest, NULL, 13) == 0 && read_int(NULL) == 13);
+}
+
+static void memory(void *guest) {
+    char *text = (char *)lg_malloc(guest, 16), copy[16];
+    CHECK(text && lg_owner(text) == guest);
+    CHECK(lg_poke(guest, text, "inside", 7) == 0);
+    CHECK(lg_peek(guest, copy, text, 7) == 0 && strcmp(copy, "inside") == 0);
+    CHECK(lg_peek(guest, copy, copy, 7) == -1); /* the host's own */
+    CHECK(lg_poke(guest, NULL, copy, 7) == -1);
+    CHECK(lg_peek(guest, copy, text - ((uintptr_t)text & 0xffffffff) + 0xfffffffe, 7) == -1); /* across the end */
+    CHECK(lg_free(guest, text) == 0 && lg_free(guest, NULL) == 0);
+    int *pages = (int *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    *pages = 5;
+    int *inside = (int *)lg_expose(guest, pages, 8192, LG_READ);
+    CHECK(inside && *inside == 5);
+    CHECK(!lg_expose(guest, pages, 8192, 7) && !lg_expose(guest, copy, 1, LG_READ));
+    CHECK(lg_hide(guest, pages) == 0 && lg_hide(guest, pages) == -1);
+    void *inside_triple = lg_dlcallback(guest, "int triple(int)", (lg_code)triple, NULL);
+    CHECK(AS(applier, lg_dlsym(guest, "apply"))(AS(number, inside_triple), 5) == 16);
+    CHECK(!lg_dlcallback(guest, "int triple(", (lg_code)triple, NULL));
+}
+
+int main(void) {
+    offer();
+    void *guest = lg_dlopen("./guest.lg", RTLD_NOW);
+    CHECK(guest && lg_dlopen("./guest.lg", RTLD_LAZY) == guest);
+    CHECK(lg_dlopen(NULL, RTLD_NOW) && lg_dlclose(lg_dlopen(NULL, RTLD_NOW)) == 0);
+    CHECK(!lg_dlopen("./guest.lg", 0) && strstr(lg_dlerror(), "invalid mode"));
+    CHECK(!lg_dlopen("./no-such.lg", RTLD_NOW) && lg_dlerror());
+    CHECK(lg_dlpath(".") == 0 && lg_dlpath(NULL) == -1);
+    CHECK(lg_dlopen("guest.lg", RTLD_NOW | RTLD_NOLOAD) == guest);
+    symbols(guest);
+    failures(guest);
+    memory(guest);
+
+    number same = AS(number, lg_dlsym(guest, "same"));
+    for (int i = 0; i < 3; i++)
+        CHECK(lg_dlclose(guest) == 0);
+    CHECK(lg_dlclose(guest) == -1 && lg_last_status() == LG_E_HANDLE);
+    errno = 0;
+    CHECK(same(7) == 13 && errno == ESTALE && lg_last_status() == LG_E_GONE);
+    CHECK(!lg_dlsym(guest, "same") && !lg_dlsym((void *)(uintptr_t)64, "same"));
+
+    lg_dl_options options = {NULL, LG_DEFAULT, 16, 500, 1, 99};
+    CHECK(!lg_dlopen_with("./guest.lg", RTLD_NOW, &options, sizeof options + 1));
+    guest = lg_dlopen_with("./guest.lg", RTLD_NOW | RTLD_GLOBAL, &options, sizeof options);
+    CHECK(AS(reader, lg_dlsym(RTLD_DEFAULT, "read_int"))(NULL) == 99);
+    options.stack_bytes = 1 << 20;
+    CHECK(!lg_dlopen_with("./hostile.lg", RTLD_LAZY, &options, sizeof options));
+    CHECK(lg_dlclose(guest) == 0);
+    return 0;
+}

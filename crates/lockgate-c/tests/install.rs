@@ -1,0 +1,133 @@
+//! The library as its users get it: installed below DESTDIR, found by pkg-config and CMake from outside of the tree; the examples, and the
+//! README's program.
+
+mod common;
+use common::{built, done, installed, module, root};
+use std::path::PathBuf;
+use std::process::Command;
+
+const PREFIX: &str = "/opt/lockgate";
+
+/// A folder into which the library was installed for [`PREFIX`].
+fn staged() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let mut script = Command::new(root().join("scripts/install-library.sh"));
+    done(script.arg(built()).arg(PREFIX).env("DESTDIR", folder.path()));
+    folder
+}
+
+fn example(name: &str) -> PathBuf {
+    root().join("examples").join(name)
+}
+
+#[test]
+fn pkg_config_finds_it_and_a_program_runs() {
+    let staged = staged();
+    let at = staged.path().join(PREFIX.trim_start_matches('/'));
+    let pkg_config = |arguments: &[&str]| {
+        let mut command = Command::new("pkg-config");
+        command.args(arguments).arg("lockgate").env("PKG_CONFIG_LIBDIR", at.join("lib/pkgconfig"));
+        done(command.env("PKG_CONFIG_SYSROOT_DIR", staged.path()))
+    };
+    assert_eq!(pkg_config(&["--modversion"]).trim(), env!("CARGO_PKG_VERSION"));
+    let text = std::fs::read_to_string(at.join("lib/pkgconfig/lockgate.pc")).expect("a pkg-config file");
+    assert!(text.starts_with(&format!("prefix={PREFIX}\n")), "DESTDIR leaves no trace: {text}");
+    let outside = tempfile::tempdir().expect("a scratch folder");
+    module(outside.path(), "words.lg", &example("c/words.c"), &["int host_progress(int)"]);
+    let shared = pkg_config(&["--cflags", "--libs"]);
+    let fixed = pkg_config(&["--static", "--cflags", "--libs"]).replace("-llockgate", "-l:liblockgate.a");
+    for (name, flags) in [("shared", shared), ("static", fixed)] {
+        let binary = outside.path().join(name);
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-Wall", "-Wextra", "-Werror", "-g", "-o"]).arg(&binary).arg(example("c/host.c"));
+        done(gcc.args(flags.split_whitespace()));
+        let mut host = Command::new(&binary);
+        host.current_dir(outside.path()).args(["words.lg", "some words of a text"]);
+        let said = done(host.env("LD_LIBRARY_PATH", at.join("lib")));
+        assert!(said.contains("5 words, 2 reports"), "{said}");
+        assert!(said.contains("the last word begins with t"), "{said}");
+        let mut host = Command::new(&binary);
+        host.current_dir(outside.path()).args(["words.lg", "oneword"]).env("LD_LIBRARY_PATH", at.join("lib"));
+        let said = done(&mut host);
+        assert!(said.contains("1 words") && said.contains("the program goes on"), "{said}");
+    }
+}
+
+#[test]
+fn cmake_finds_it_and_both_libraries_link() {
+    let staged = staged();
+    let at = staged.path().join(PREFIX.trim_start_matches('/'));
+    let outside = tempfile::tempdir().expect("a scratch folder");
+    module(outside.path(), "checksum.lg", &example("cpp/checksum.c"), &[]);
+    let build = outside.path().join("build");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(example("cpp")).arg("-B").arg(&build);
+    done(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", at.display())));
+    done(Command::new("cmake").arg("--build").arg(&build));
+    for name in ["host", "host_static"] {
+        let said = done(Command::new(build.join(name)).arg("checksum.lg").current_dir(outside.path()));
+        assert!(
+            said.contains("checksum 11e60398") && said.contains("two") && said.contains("no name: "),
+            "{said}"
+        );
+    }
+    let wrong = outside.path().join("wrong");
+    std::fs::create_dir(&wrong).expect("a scratch folder");
+    let text =
+        "cmake_minimum_required(VERSION 3.16)\nproject(wrong C)\nfind_package(lockgate 0.2 REQUIRED)\n";
+    std::fs::write(wrong.join("CMakeLists.txt"), text).expect("a scratch folder");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(&wrong).arg("-B").arg(wrong.join("build"));
+    let output = common::run(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", at.display())));
+    assert!(!output.status.success(), "version 0.1 does not do for 0.2");
+}
+
+#[test]
+fn nothing_but_the_interface_is_visible() {
+    let symbols = |arguments: &[&str], file: &str| {
+        done(Command::new("nm").args(arguments).arg(installed().join("lib").join(file)))
+    };
+    let shared = symbols(&["-D", "--defined-only", "--with-symbol-versions"], "liblockgate.so");
+    let mut count = 0;
+    for line in shared.lines() {
+        let (kind, name) = line[17..].split_once(' ').expect("address, kind, name");
+        let is_version = kind == "A" && name == "LOCKGATE_0.1@@LOCKGATE_0.1" || name == "LOCKGATE_0.1";
+        assert!(is_version || name.starts_with("lg_") && name.ends_with("@@LOCKGATE_0.1"), "{line}");
+        count += 1;
+    }
+    assert!(count > 120, "only {count} symbols");
+    for line in symbols(&["-g", "--defined-only"], "liblockgate.a").lines().filter(|line| line.len() > 19) {
+        assert!(line[19..].starts_with("lg_"), "{line}");
+    }
+    let dynamic = done(Command::new("readelf").arg("-d").arg(installed().join("lib/liblockgate.so")));
+    assert!(dynamic.contains("[liblockgate.so.0]") && !dynamic.contains("TEXTREL"), "{dynamic}");
+}
+
+/// What the README's section has in its blocks of code, indented by four.
+fn readme(heading: &str) -> String {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
+    let (_, rest) = readme.split_once(&format!("\n## {heading}\n")).expect("the heading");
+    rest.split("\n## ").next().expect("a section").to_owned()
+}
+
+#[test]
+fn the_program_of_the_readme_runs() {
+    let section = readme("Quick start: embedding in C");
+    let program =
+        section.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program");
+    let module_source = readme("Quick start: C");
+    let (_, rest) = module_source.split_once("cat > cube.c <<'EOF'\n").expect("cube.c");
+    let cube: String =
+        rest.lines().take_while(|line| line.trim() != "EOF").map(|line| format!("{line}\n")).collect();
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("the scratch folder is writable");
+        path
+    };
+    module(folder.path(), "cube.lg", &write("cube.c", &cube), &[]);
+    let binary = folder.path().join("program");
+    common::program(common::Language::C99, &write("program.c", program), &binary, &["-Wno-unused-result"]);
+    let said = done(Command::new(&binary).current_dir(folder.path()));
+    assert!(said.starts_with("3\n") && said.contains("cube.c:"), "{said}");
+}

@@ -1,0 +1,52 @@
+//! The C++ layer: it works, and misuse of it does not compile.
+
+mod common;
+use common::{Language, compiler, done, modules, program, run};
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn the_layer_works() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let binary = folder.path().join("layer");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/layer.cpp");
+    program(Language::Cpp17, &source, &binary, &[]);
+    done(Command::new(&binary).current_dir(modules()));
+}
+
+/// A program with `statement` in it.
+fn source(statement: &str) -> String {
+    format!(
+        "#include <lockgate.hpp>\n#include <cstring>\n\
+         void f(lockgate::Domain &domain, lockgate::Function<int(int)> &same, lockgate::pointer<char> text) {{\n\
+         int numbers[3];\n(void)domain, (void)same, (void)text, (void)numbers;\n{statement}\n}}\n"
+    )
+}
+
+#[test]
+fn misuse_does_not_compile() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("misuse.cpp");
+    let compile = |statement: &str| {
+        std::fs::write(&path, source(statement)).expect("the scratch folder is writable");
+        let mut compiler = compiler(Language::Cpp17);
+        let output = run(compiler.args(["-fsyntax-only", "-Wno-unused"]).arg(&path).env("LC_ALL", "C"));
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (fine, message) = compile("int x = same(1).trust(\"\"); (void)x;");
+    assert!(fine, "the rest of the program compiles: {message}");
+    let table = include_str!("misuse.txt");
+    let cases = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let (mut count, mut wrong) = (0, String::new());
+    for case in cases {
+        let (statement, expected) = case.split_once(" | ").expect("statement | message");
+        let (compiled, message) = compile(statement);
+        let says = message.contains(expected) || message.replace(['‘', '’'], "'").contains(expected);
+        if compiled || !says {
+            wrong += &format!("{statement}: expected {expected:?}, got: {message}\n");
+        }
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(count > 15, "only {count} cases");
+}

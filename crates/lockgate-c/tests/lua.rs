@@ -1,0 +1,155 @@
+//! A real program that loads plugins with dlopen, before and after: Lua, whose `require` loads C modules (`examples/c/lua`).
+
+mod common;
+use common::{done, installed, root, run};
+use lockgate_corpus::{Corpus, Library};
+use lockgate_toolchain::{Link, Sysroot, silent};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Names that change in Lua's `loadlib.c`.
+const NAMES: [&str; 4] =
+    ["-Ddlopen=lg_dlopen", "-Ddlsym=lua_plugin_symbol", "-Ddlclose=lg_dlclose", "-Ddlerror=lg_dlerror"];
+
+/// Two programs with Lua in them, `plain-lua` and `confined-lua`, and a folder of plugins for each: `plain`, `confined`.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let build = || {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let lua = Corpus::locate().and_then(|corpus| corpus.library("lua")).expect("the corpus has Lua");
+        Build { folder: folder.path(), lua: &lua }.all();
+        folder
+    };
+    BUILT.get_or_init(build).path()
+}
+
+fn example(name: &str) -> PathBuf {
+    root().join("examples/c/lua").join(name)
+}
+
+struct Build<'a> {
+    folder: &'a Path,
+    lua: &'a Library,
+}
+
+impl Build<'_> {
+    fn source(&self, name: &str) -> PathBuf {
+        let found = self.lua.sources.iter().find(|source| source.ends_with(name));
+        found.unwrap_or_else(|| panic!("Lua has no {name}")).clone()
+    }
+
+    fn gcc(&self, folder: &str) -> Command {
+        let mut gcc = Command::new("gcc");
+        let folder = self.folder.join(folder);
+        std::fs::create_dir_all(&folder).expect("the scratch folder is writable");
+        gcc.current_dir(folder).args(["-O1", "-g", "-w", "-DLUA_USE_DLOPEN"]).args(self.lua.flags());
+        gcc
+    }
+
+    fn all(&self) {
+        // Lua itself, once; its loader of plugins, and the program around it, twice.
+        let loader = self.source("loadlib.c");
+        let others = self.lua.sources.iter().filter(|source| **source != loader);
+        done(self.gcc("objects").arg("-c").args(others));
+        let archive = self.folder.join("lua.a");
+        let objects = std::fs::read_dir(self.folder.join("objects")).expect("objects");
+        done(
+            Command::new("ar")
+                .arg("rcs")
+                .arg(&archive)
+                .args(objects.map(|entry| entry.expect("an entry").path())),
+        );
+
+        let mut plain = self.gcc(".");
+        plain.args(["-Wl,-E", "-o", "plain-lua"]).arg(example("host.c")).arg(&loader);
+        // All of Lua: plugins call what the program itself does not.
+        done(plain.arg("-Wl,--whole-archive").arg(&archive).args(["-Wl,--no-whole-archive", "-ldl", "-lm"]));
+
+        done(self.gcc(".").args(NAMES).args(["-c", "-o", "loadlib.o"]).arg(&loader));
+        let library = installed().join("lib");
+        let mut confined = self.gcc(".");
+        confined.args(["-DCONFINED", "-o", "confined-lua", "-I"]).arg(installed().join("include"));
+        confined.args([example("host.c"), example("services.c")]).arg("loadlib.o").arg(&archive);
+        confined.arg("-L").arg(&library).args(["-llockgate", "-lm"]);
+        done(confined.arg(format!("-Wl,-rpath,{}", library.display())));
+
+        for (name, own) in [("utf8", self.source("lutf8lib.c")), ("crash", example("crash.c"))] {
+            let file = format!("{name}.so");
+            done(self.gcc("plain").args(["-shared", "-fPIC", "-o", &file]).arg(&own));
+            self.module(name, &[own, self.source("lauxlib.c"), example("guest.c")]);
+        }
+    }
+
+    /// The same plugin as a module.
+    fn module(&self, name: &str, sources: &[PathBuf]) {
+        let sysroot = Sysroot::ensure(&silent).expect("the sysroot can be built");
+        let folder = self.folder.join("confined");
+        std::fs::create_dir_all(&folder).expect("the scratch folder is writable");
+        let mut link = Link::new(folder.join(name).with_extension("so"));
+        for source in sources {
+            let object = folder.join(source.file_stem().expect("a name")).with_extension(format!("{name}.o"));
+            let mut compiler = sysroot.tools().compiler();
+            done(
+                compiler
+                    .args(["-O1", "-g", "-w", "-c"])
+                    .args(self.lua.flags())
+                    .arg(source)
+                    .arg("-o")
+                    .arg(&object),
+            );
+            link.file(&object).expect("an object");
+        }
+        let services = std::fs::read_to_string(example("services.txt")).expect("the list of services");
+        for service in services.lines() {
+            link.gate(service).expect("a prototype");
+        }
+        link.export(&format!("luaopen_{name}")).expect("a name");
+        link.run(&sysroot, &silent).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Runs a script among the plugins of `kind`.
+fn lua(kind: &str, script: &str) -> Output {
+    let mut program = Command::new(built().join(format!("{kind}-lua")));
+    program.env("LUA_CPATH", "./?.so").current_dir(built().join(kind)).arg(example(script));
+    run(&mut program)
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn good_plugins_behave_as_ever() {
+    let (plain, confined) = (lua("plain", "script.lua"), lua("confined", "script.lua"));
+    assert!(plain.status.success(), "{}", text(&plain));
+    assert!(confined.status.success(), "{}", text(&confined));
+    assert_eq!(plain.stdout, confined.stdout);
+    assert!(text(&plain).contains("49000"), "the script ran to its end");
+}
+
+#[test]
+fn a_crashing_plugin_is_an_error_of_pcall() {
+    let plain = lua("plain", "crash.lua");
+    assert!(plain.status.signal().is_some(), "with dlopen it is the end: {plain:?}");
+    let confined = lua("confined", "crash.lua");
+    let output = text(&confined);
+    assert!(confined.status.success() && output.ends_with("alive\n"), "{output}");
+    for (name, what) in [
+        ("null_pointer", "write to a null pointer"),
+        ("recursion", "stack overflow"),
+        ("overrun", "stack overflow"),
+        ("wild_state", "not the plugin's to use"),
+        ("wild_string", "cannot be read"),
+        ("wild_function", "no function of the plugin's"),
+        ("wild_index", "no such index"),
+        ("empty_stack", "no such index"),
+        ("false_results", "not that many results"),
+        ("error", "an error of Lua's own, 42"),
+    ] {
+        let line = output.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        assert!(line.contains("\tfalse\t") && line.contains(what), "{name}: {line}");
+    }
+}

@@ -1,0 +1,60 @@
+//! Hosts under AddressSanitizer, UndefinedBehaviorSanitizer, ThreadSanitizer and valgrind: nothing is reported of what the library does, and what
+//! the host does wrong is reported still (docs/debugging.md).
+
+mod common;
+use common::{Language, done, modules, program, root, run};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAMS: [&str; 9] =
+    ["modules", "calls", "domains", "memory", "callbacks", "grants", "registry", "threads", "hosts"];
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c")
+}
+
+/// A program, built with a tool's flags, among the modules.
+fn build(folder: &Path, name: &str, flags: &[&str]) -> Command {
+    let binary = folder.join(name);
+    program(Language::C99, &source(name), &binary, flags);
+    let mut command = Command::new(binary);
+    let suppressions = root().join("share/c/tsan.supp");
+    command.current_dir(modules()).env("TSAN_OPTIONS", format!("suppressions={}", suppressions.display()));
+    command
+}
+
+/// All programs are clean under a sanitizer, and it finds the bug called `bug`.
+fn clean(flags: &[&str], bug: &str, report: &str) {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for name in PROGRAMS {
+        done(&mut build(folder.path(), name, flags));
+    }
+    let output = run(build(folder.path(), "host_bug", flags).arg(bug));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains(report), "{}: {said}", output.status);
+}
+
+#[test]
+fn hosts_are_clean_under_address_sanitizer() {
+    clean(&["-fsanitize=address"], "a", "heap-buffer-overflow");
+}
+
+#[test]
+fn hosts_are_clean_under_undefined_behaviour_sanitizer() {
+    clean(&["-fsanitize=undefined", "-fno-sanitize-recover=all"], "u", "signed integer overflow");
+}
+
+#[test]
+fn hosts_are_clean_under_thread_sanitizer() {
+    clean(&["-fsanitize=thread"], "t", "data race");
+}
+
+/// valgrind's processor has no FSGSBASE, so that no domain runs there: hosts get an error.
+#[test]
+fn hosts_get_an_error_under_valgrind_and_are_clean() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let host = build(folder.path(), "no_machine", &[]);
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
+    done(valgrind.arg(host.get_program()).current_dir(modules()));
+}

@@ -1,0 +1,134 @@
+//! `lockgate top`: this very process, and one that measures itself, seen from another one.
+use crate::shop::{library, lockgate};
+use lockgate::{Domain, DomainOptions, Module, Policy, Value};
+use serde_json::Value as Json;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
+
+/// The domains called `name` of a look at `process`.
+fn domains<'a>(look: &'a Json, process: u32, name: &str) -> Vec<&'a Json> {
+    let processes = look["processes"].as_array().unwrap().iter();
+    let process = processes.clone().find(|one| one["pid"] == process).expect("the process");
+    process["domains"].as_array().unwrap().iter().filter(|domain| domain["name"] == name).collect()
+}
+
+#[test]
+fn what_domains_have_done_is_shown() {
+    let options = DomainOptions::new().name("\x1b[2Jbusy");
+    let domain = Domain::new(&Module::open(library()).unwrap(), options).unwrap();
+    let crash = domain.bind_dynamic("int crash(int *)").unwrap();
+    for _ in 0..2 {
+        assert!(crash.call(&[Value::Pointer(0)]).unwrap_err().fault().is_some());
+    }
+    let root = domain.bind_dynamic_with("double cube_root(double)", Policy::default().timed()).unwrap();
+    for _ in 0..10 {
+        root.call(&[Value::Double(27.0)]).unwrap();
+    }
+    let own = std::process::id();
+    for arguments in [&["top", "--json", "-n", "1"][..], &["top", &own.to_string(), "--json", "--count", "1"]]
+    {
+        let look = lockgate(arguments).json();
+        assert_eq!((&look["schema"], &look["seconds"]), (&1.into(), &0.0.into()));
+        let [seen] = domains(&look, own, "\u{fffd}[2Jbusy")[..] else { panic!("one domain: {look}") };
+        assert_eq!(
+            (&seen["faults"], &seen["threads"], &seen["module"]),
+            (&2.into(), &1.into(), &"library.lg".into())
+        );
+        let usage = domain.usage();
+        assert_eq!(
+            (&seen["memory"], &seen["memory_limit"]),
+            (&usage.memory.into(), &usage.memory_limit.into())
+        );
+        assert_eq!((&seen["cpu_ns"], &seen["inside"]), (&Json::Null, &Json::Null), "nobody measures");
+        let [binding] = &seen["bindings"].as_array().unwrap()[..] else { panic!("one is counted: {seen}") };
+        assert_eq!((&binding["function"], &binding["calls"]), (&"cube_root".into(), &10.into()));
+        assert!(binding["mean_ns"].as_u64().is_some_and(|mean| mean < 1_000_000), "{binding}");
+    }
+    let table = lockgate(&["top", &own.to_string(), "--batch", "-n", "2", "--delay", "0.01"]).out;
+    assert!(!table.contains('\x1b') && table.matches("DOMAIN").count() == 2, "{table}");
+    assert!(table.contains("cube_root") && table.contains(" calls, mean "), "{table}");
+    drop((crash, root, domain));
+    let look = lockgate(&["top", &own.to_string(), "--json", "-n", "1"]).json();
+    assert_eq!(domains(&look, own, "\u{fffd}[2Jbusy").len(), 0, "{look}");
+}
+
+/// A process told by its environment measures everything.
+#[test]
+fn measured_by_its_user() {
+    let mut child = Command::new(LOCKGATE)
+        .args(["call", library(), "void loop(void)"])
+        .env("LOCKGATE_MEASURE", "1")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = child.id().to_string();
+    let end = Instant::now() + Duration::from_secs(60);
+    let busy = loop {
+        assert!(Instant::now() < end, "its processor time is never seen");
+        let ran = lockgate(&["top", &pid, "--json", "-n", "2", "--delay", "0.05"]);
+        let look = ran.out.lines().last().and_then(|line| serde_json::from_str::<Json>(line).ok());
+        let Some(look) = look.filter(|_| ran.status == 0) else { continue };
+        if let [domain] = domains(&look, child.id(), "library.lg")[..]
+            && domain["inside"] == 1
+            && domain["cpu_percent"].as_f64().is_some_and(|percent| percent > 0.0)
+        {
+            break domain.clone();
+        }
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let bindings = busy["bindings"].as_array().unwrap();
+    let binding = bindings.iter().find(|binding| binding["function"] == "loop").expect("counted");
+    assert_eq!((&binding["calls"], &binding["client"]), (&1.into(), &"host".into()));
+    lockgate(&["top", &pid, "-n", "1"]).fails(2, &[&format!("there is no process {pid}")]);
+}
+
+/// A reader that goes away ends it.
+#[test]
+fn pipes_end_it() {
+    let command = format!("{LOCKGATE} top --delay 0.01 | head -n 1");
+    let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// On a terminal: the other page, a key that sorts, a key that ends it, and the page from before.
+#[test]
+fn on_a_terminal() {
+    let domain = Domain::new(&Module::open(library()).unwrap(), DomainOptions::new()).unwrap();
+    for end in ["q", "\x03"] {
+        let command = format!("{LOCKGATE} top {} --delay 0.05", std::process::id());
+        let mut child = Command::new("script") // of util-linux: makes a terminal
+            .args(["-qec", &command, "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script is installed (bsdutils)");
+        let (mut keys, mut out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut said = String::new();
+        let mut read_until = |wanted: &str| {
+            while !said.contains(wanted) {
+                let mut bytes = [0; 4096];
+                let read = std::io::Read::read(&mut out, &mut bytes).unwrap();
+                assert!(read > 0, "no {wanted:?} in {said}");
+                said += &String::from_utf8_lossy(&bytes[..read]);
+            }
+        };
+        read_until("\x1b[?1049h");
+        read_until("domains, by cpu");
+        std::io::Write::write_all(&mut keys, b"m").unwrap();
+        read_until("domains, by memory");
+        std::io::Write::write_all(&mut keys, end.as_bytes()).unwrap();
+        read_until("\x1b[?1049l");
+        assert!(child.wait().unwrap().success());
+    }
+    drop(domain);
+}
+
+#[test]
+fn mistakes_are_told() {
+    lockgate(&["top", "4294967295"]).fails(2, &["there is no process 4294967295"]);
+    lockgate(&["top", "--delay", "0"]).fails(2, &["it must be between 0.01 and 3600"]);
+    lockgate(&["top", "--sort", "size"]).fails(2, &["invalid value 'size'"]);
+}

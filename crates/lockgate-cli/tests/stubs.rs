@@ -1,0 +1,327 @@
+//! `lockgate stubs`: programs of others with protected libraries, and what happens to them when the libraries attack.
+// Cargo builds the library beside the tests because they name it.
+use lockgate_bench::stubs::library::{self, Built, Kit, LIBRARIES, Library, done};
+use lockgate_c as _;
+use lockgate_corpus::Corpus;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+#[rustfmt::skip]
+#[path = "stubs/tricky.rs"]
+mod tricky;
+
+const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
+
+/// `include/lockgate/stubs.h`'s numbers.
+const FAULT: i32 = 2;
+const POINTER: i32 = 3;
+const LENGTH: i32 = 5;
+
+fn corpus() -> &'static Corpus {
+    static CORPUS: OnceLock<Corpus> = OnceLock::new();
+    CORPUS.get_or_init(|| Corpus::locate().expect("the corpus"))
+}
+
+/// Where liblockgate is installed for these tests.
+fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let test = std::env::current_exe().expect("a test has a path");
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-stubs");
+        library::install(corpus(), test.parent().expect("a folder"), &prefix).expect("the library installs");
+        prefix
+    })
+}
+
+fn kit() -> Kit<'static> {
+    Kit { corpus: corpus(), lockgate: Path::new(LOCKGATE), prefix: prefix(), optimisation: "-O1" }
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stubs").join(name)
+}
+
+fn library(name: &str) -> &'static Library {
+    LIBRARIES.iter().find(|library| library.name == name).expect("in the table")
+}
+
+/// One run of a program in `folder`, with `input` as its standard input.
+fn run(program: &Path, arguments: &[&str], folder: &Path, input: &[u8], module: Option<&Path>) -> Output {
+    let input_file = folder.join("input");
+    std::fs::write(&input_file, input).expect("a file");
+    let mut command = Command::new(program);
+    // Programs print their names.
+    command
+        .arg0("program")
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(std::fs::File::open(input_file).expect("just written"));
+    if let Some(module) = module {
+        command.env("LOCKGATE_ZLIB", module);
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it starts")
+}
+
+/// Runs both versions of a program: they exit, print and write the same.
+fn same(built: &Built, program: &str, arguments: &[&str], files: &[(&str, &[u8])], input: &[u8]) {
+    let runs = [&built.native[program], &built.protected[program]].map(|program| {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        for (name, contents) in files {
+            std::fs::write(folder.path().join(name), contents).expect("a file");
+        }
+        let output = run(program, arguments, folder.path(), input, None);
+        let mut names: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").flatten().collect();
+        names.sort_by_key(|entry| entry.file_name());
+        let written: Vec<_> =
+            names.iter().map(|e| (e.file_name(), std::fs::read(e.path()).expect("a file"))).collect();
+        (output.status.code(), output.stdout, String::from_utf8_lossy(&output.stderr).into_owned(), written)
+    });
+    let [plain, protected] = runs;
+    assert_eq!(plain.0, protected.0, "{program} {arguments:?}: status; {}", protected.2);
+    assert_eq!(plain.2, protected.2, "{program} {arguments:?}: errors");
+    assert!(plain.1 == protected.1, "{program} {arguments:?}: output");
+    assert!(plain.3 == protected.3, "{program} {arguments:?}: files");
+}
+
+#[test]
+fn everything_that_a_header_may_say() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = |name: &str| folder.path().join(name);
+    let kit = kit();
+    let include = format!("-I{}", corpus().root().join("include").display());
+    done(
+        Command::new(LOCKGATE)
+            .args(["cc", "-g", "-O1", "-c", &include])
+            .arg(file("tricky.c"))
+            .arg("-o")
+            .arg(path("tricky.o")),
+    )
+    .expect("it compiles");
+    let module = path("tricky.lg");
+    let stubs = Command::new(LOCKGATE)
+        .arg("stubs")
+        .arg(file("tricky.h"))
+        .arg("-m")
+        .arg(&module)
+        .arg("-o")
+        .arg(path("client"))
+        .output()
+        .expect("it starts");
+    assert!(stubs.status.success(), "{}", String::from_utf8_lossy(&stubs.stderr));
+    let mut link = Command::new(LOCKGATE);
+    link.arg("cc")
+        .arg(path("tricky.o"))
+        .arg("-o")
+        .arg(&module)
+        .arg("--exports")
+        .arg(path("client/tricky.exports"));
+    done(&mut link).expect("it links");
+    let mut compile = Command::new("gcc");
+    compile.args([
+        "-std=gnu11",
+        "-g",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fsanitize=undefined",
+        &include,
+    ]);
+    compile.arg("-I").arg(path("client")).arg("-I").arg(file("")).arg("-I").arg(prefix().join("include"));
+    compile.arg(file("tricky_host.c")).arg(path("client/tricky_client.c")).arg("-o").arg(path("host"));
+    done(kit.link_with_library(&mut compile)).expect("it compiles");
+    let output = run(&path("host"), &[], folder.path(), b"", None);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn zlib_and_its_own_programs() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let kit = kit();
+    let built = kit.build(library("zlib"), folder.path()).expect("zlib");
+    let text: Vec<u8> = (0..400_000_u32).flat_map(|n| (n.wrapping_mul(n) % 977).to_le_bytes()).collect();
+    same(&built, "example", &[], &[], b"");
+    same(&built, "minigzip", &[], &[], &text);
+    same(&built, "minigzip", &["-9", "text"], &[("text", &text)], b"");
+    same(&built, "minigzip", &["-d", "none.gz"], &[], b"");
+    same(&built, "zpipe", &[], &[], &text);
+    let packed = run(&built.native["zpipe"], &[], folder.path(), &text, None).stdout;
+    same(&built, "zpipe", &["-d"], &[], &packed);
+    same(&built, "zpipe", &["-d"], &[], &packed[..packed.len() / 2]);
+    same(&built, "zpipe", &["-d"], &[], b"no compressed data");
+    let zipped = run(&built.native["minigzip"], &[], folder.path(), &text, None).stdout;
+    same(&built, "minigzip", &["-d"], &[], &zipped);
+
+    // The same client, hostile libraries: nothing that they do is a crash of the program, and every error has its kind.
+    let weak: Vec<PathBuf> = built
+        .objects
+        .iter()
+        .map(|object| {
+            let weak = folder.path().join("weak").join(object.file_name().expect("a name"));
+            std::fs::create_dir_all(weak.parent().expect("a folder")).expect("a folder");
+            done(Command::new("objcopy").arg("--weaken").arg(object).arg(&weak)).expect("objcopy");
+            weak
+        })
+        .collect();
+    let flags = corpus().library("zlib").expect("zlib").flags();
+    let host = folder.path().join("host");
+    let mut compile = Command::new("gcc");
+    compile.args(["-O1", "-g", "-I"]).arg(&built.client).args(&flags).arg(file("zlib_host.c"));
+    compile.arg(folder.path().join("client.o")).arg("-o").arg(&host);
+    done(kit.link_with_library(&mut compile)).expect("it compiles");
+    let expected = [(1, POINTER), (2, LENGTH), (3, POINTER), (4, FAULT)];
+    for (attack, kind) in expected {
+        let module = folder.path().join(format!("hostile{attack}.lg"));
+        let mut link = Command::new(LOCKGATE);
+        link.args(["cc", "-g", "-O1", "-w"]).args(&flags).arg(format!("-DATTACK={attack}"));
+        link.arg(file("hostile_zlib.c")).args(&weak).arg("-o").arg(&module);
+        done(link.arg("--exports").arg(built.client.join("zlib.exports"))).expect("it links");
+        // (Its other functions use its own inflate, and would wait for ever: that is what time limits are for.)
+        let arguments: &[&str] = if attack == 2 { &["uncompress"] } else { &[] };
+        let output = run(&host, arguments, folder.path(), b"", Some(&module));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "attack {attack}: {}", output.status);
+        assert!(
+            text.starts_with(&format!("inflate -2 {kind} ")) && text.contains("untouched"),
+            "attack {attack}: {text}"
+        );
+        if attack == 2 {
+            assert!(text.contains("uncompress -2 1"), "attack {attack}: {text}");
+        }
+        if attack != 2 {
+            let output = run(&built.protected["minigzip"], &["-d"], folder.path(), &zipped, Some(&module));
+            assert_eq!(output.status.signal(), None, "attack {attack}");
+            assert_ne!(output.status.code(), Some(0), "attack {attack}: minigzip noticed nothing");
+        }
+    }
+}
+
+#[test]
+fn expat_and_its_own_programs() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let built = kit().build(library("expat"), folder.path()).expect("expat");
+    let document: &[u8] = b"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!DOCTYPE doc [ <!ELEMENT doc ANY>\
+        <!ATTLIST doc x CDATA \"default\"> <!ENTITY e \"text\"> <!NOTATION n SYSTEM \"seen\"> <!ENTITY u SYSTEM \"pic\" NDATA n>\
+        <!ENTITY other SYSTEM \"other.xml\"> ]>\n<doc y=\"1\" xmlns:z=\"urn:z\"><!-- c --><a b=\"&lt;\">&e; \xe9</a><?pi data?>\
+        <![CDATA[ raw <> ]]><z:q z:w=\"1\"/>&other;</doc>";
+    let files: &[(&str, &[u8])] = &[
+        ("d.xml", document),
+        ("other.xml", b"<other>in</other>"),
+        ("bad.xml", b"<a><b></a>"),
+        ("none.xml", b""),
+    ];
+    for options in ["-d .", "-m -d .", "-n -d .", "-c -d .", "-x -d .", "-r -d .", "-p -s", "-w -d ."] {
+        let mut arguments: Vec<&str> = options.split(' ').collect();
+        arguments.extend(["d.xml", "bad.xml", "none.xml"]);
+        same(&built, "xmlwf", &arguments, files, b"");
+    }
+    same(&built, "elements", &[], &[], b"<a><b x='1'><c/></b>text</a>");
+    same(&built, "outline", &[], &[], b"<a><b x='1' y='2'><c/></b>text</a>");
+    same(&built, "outline", &[], &[], b"<a><b x='1'></a>");
+}
+
+#[test]
+fn sqlite_and_a_program_that_uses_it() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let built = kit().build(library("sqlite"), folder.path()).expect("sqlite");
+    same(&built, "sqlite", &["2"], &[], b"");
+}
+
+/// Headers and annotations that cannot be: each is refused, with a place, a reason and a remedy.
+#[test]
+fn what_is_not_sound_is_refused() {
+    let cases: &[(&str, &[&str])] = &[
+        ("int f(int", &["does not parse", "expected"]),
+        ("#include <no/such/header.h>", &["does not parse", "no/such/header.h"]),
+        ("int f(int *p);", &["f: parameter p", "`int *` leads to is not said", "LG_IN, LG_OUT or LG_INOUT"]),
+        ("int f(char *p);", &["may be a string, a buffer", "LG_STRING"]),
+        ("int f(void *p LG_OUT);", &["how large", "LG_SIZE"]),
+        ("int f(int n LG_OUT);", &["is no pointer", "remove"]),
+        ("int f(const char *p LG_OUT LG_SIZE(3));", &["const", "LG_IN is meant"]),
+        ("int f(char *p LG_IN LG_OUT);", &["LG_OUT contradicts LG_IN"]),
+        ("int f(char *p LG_STRING LG_OPAQUE);", &["contradicts"]),
+        ("int f(char *p LG_IN LG_SIZE(n n), int n);", &["LG_SIZE(n n)", "at character 3"]),
+        (
+            "int f(char *p LG_IN LG_SIZE(q), char *q LG_STRING);",
+            &["`q` in an expression is no integer", "*q"],
+        ),
+        ("int f(char *p LG_IN LG_SIZE(g(1)));", &["g() is no function of this header"]),
+        ("int f(const char *s, ...);", &["variable arguments", "LG_PRINTF"]),
+        ("#include <stdarg.h>\nint f(va_list v);", &["f: parameter v"]),
+        ("void *f(void);", &["result", "LG_SIZE", "LG_OPAQUE"]),
+        ("struct s { int n; char *p; };\nint f(struct s *s LG_INOUT);", &["struct s, field p", "LG_STRING"]),
+        ("union u { int n; char *p; };\nint f(union u *u LG_IN);", &["only the program knows"]),
+        ("struct s { int n; };\nint f(struct s *s);", &["reads or writes `struct s`", "LG_OPAQUE"]),
+        ("int f(char *(*give)(int));", &["callback", "which the library would use"]),
+        ("int f(long double x);", &["long double cannot be passed"]),
+        ("int f(char **p LG_IN);", &["arrays of pointers cannot be passed in"]),
+        ("char *f(char *p LG_STRING) LG_WITHIN(q);", &["LG_WITHIN names no pointer q"]),
+        ("LG_FIELD(struct none, f, LG_IN);\nint f(void);", &["there is no such field"]),
+    ];
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let header = folder.path().join("api.h");
+    for (text, expected) in cases {
+        std::fs::write(&header, format!("#include <lockgate/annotations.h>\n{text}\n")).expect("a file");
+        let output = Command::new(LOCKGATE)
+            .arg("stubs")
+            .arg(&header)
+            .arg("-m")
+            .arg("x.lg")
+            .arg("-o")
+            .arg(folder.path().join("client"))
+            .output()
+            .expect("it starts");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{text}: accepted");
+        for part in *expected {
+            assert!(message.contains(part), "{text}: {message}");
+        }
+        assert!(!folder.path().join("client").exists(), "{text}: something was written");
+    }
+}
+
+/// The bindings for Rust that are compiled here are those that the generator writes, and they work.
+#[test]
+fn bindings_for_rust() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let module = folder.path().join("tricky.lg");
+    let mut stubs = Command::new(LOCKGATE);
+    stubs.arg("stubs").arg(file("tricky.h")).arg("-m").arg("tricky.lg").arg("-o").arg(folder.path());
+    done(stubs.args(["-l", "rust", "-l", "python", "-l", "c"])).expect("bindings");
+    let written = std::fs::read_to_string(folder.path().join("tricky.rs")).expect("written");
+    let here = std::fs::read_to_string(file("tricky.rs")).expect("checked in");
+    assert!(
+        written == here,
+        "the generator writes something else: copy this to tests/stubs/tricky.rs:\n{written}"
+    );
+
+    let python = folder.path().join("tricky_protected.py");
+    done(Command::new("python3").args(["-m", "py_compile"]).arg(&python)).expect("valid Python");
+
+    let mut link = Command::new(LOCKGATE);
+    let include = format!("-I{}", corpus().root().join("include").display());
+    link.args(["cc", "-g", "-O1", &include]).arg(file("tricky.c")).arg("-o").arg(&module);
+    done(link.arg("--exports").arg(folder.path().join("tricky.exports"))).expect("it links");
+    let module = lockgate::Module::open(&module).expect("a module");
+    let domain = lockgate::Domain::new(&module, lockgate::DomainOptions::new()).expect("a domain");
+    let library = tricky::Tricky::bind(&domain).expect("all functions");
+    let values = domain.alloc_slice(&[1, 2, 3]).expect("memory");
+    assert_eq!(library.tricky_sum.call(values, 3).expect("a sum").check(|_| true), Some(6));
+    let thing = library.tricky_open.call(5).expect("a handle").trust("the module alone uses it");
+    assert_eq!(library.tricky_value.call(thing).expect("a value").check(|value| *value < 10), Some(5));
+    let swapped = library.tricky_mirror.call(tricky::Point { x: 1, y: 2 }, 7).expect("a point");
+    assert_eq!(swapped.trust("any point will do"), tricky::Point { x: 2, y: 1 });
+    assert!(library.tricky_crash.call(lockgate::Pointer::NULL).is_err());
+}
+
+/// Annotations are nothing to an ordinary compiler.
+#[test]
+fn annotations_vanish() {
+    let include = format!("-I{}", corpus().root().join("include").display());
+    let mut compile = Command::new("gcc");
+    compile.args(["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", &include]);
+    done(compile.arg("-xc").arg(file("tricky.h"))).expect("gcc sees no annotations");
+}

@@ -1,0 +1,27 @@
+/* Calls a zlib that attacks: prints the kinds of the errors that the calls end with. */
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+int main(int argc, char **argv)
+{
+    unsigned char in[64] = "not compressed", out[64];
+    struct { z_stream stream; unsigned char guard[4096]; } room;
+    memset(&room, 0, sizeof room);
+    z_stream *stream = &room.stream;
+    if (inflateInit(stream) != Z_OK)
+        return 1;
+    stream->next_in = in, stream->avail_in = sizeof in;
+    stream->next_out = out, stream->avail_out = sizeof out;
+    int code = inflate(stream, Z_NO_FLUSH);
+    /* The program's structure is as it was. */
+    int same = stream->next_in == in && stream->avail_in == sizeof in && stream->next_out == out && stream->avail_out == sizeof out;
+    printf("inflate %d %d %s %s\n", code, lg_zlib_error()->kind, lg_zlib_error()->what, same ? "untouched" : "touched");
+    inflateEnd(stream);
+    if (argc > 1 && strcmp(argv[1], "uncompress") == 0) {
+        uLongf length = sizeof out;
+        code = uncompress(out, &length, in, sizeof in);
+        printf("uncompress %d %d\n", code, length == sizeof out);
+    }
+    return 0;
+}

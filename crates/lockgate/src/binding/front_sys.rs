@@ -1,0 +1,156 @@
+//! What bare pointers lead to: thunks and headers that stay when their binding goes.
+//!
+//! A pointer that `dlsym` gave may be called at any time, by any thread, for as long as the process lives. So its thunk and its
+//! header are never freed. When the domain is gone, the header leads to code that reports the call as failed, and nothing
+//! else of it is looked at; when the same symbol of the same module is looked up again, the front is used again, so that a
+//! host that opens and closes for ever needs no more memory.
+use super::{Binding, Info, OnFailure, Parts, PointerParts};
+use crate::call::layout::BindingHeader;
+use crate::call::shape::Caller;
+use crate::call::{self, Thunk, thread_sys};
+use crate::dl::Reporter;
+use crate::domain::Core;
+use crate::error::CallError;
+use crate::policy::Policy;
+use crate::signature::{Plan, Signature, Type};
+use std::cell::UnsafeCell;
+use std::ops::Deref;
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A header at a fixed place.
+#[repr(transparent)]
+pub(super) struct Header(UnsafeCell<BindingHeader>);
+
+// SAFETY: headers are shared between threads by design: what changes while others look is atomic.
+unsafe impl Send for Header {}
+// SAFETY: as above.
+unsafe impl Sync for Header {}
+
+impl Header {
+    pub fn new(header: BindingHeader) -> Header {
+        Header(UnsafeCell::new(header))
+    }
+}
+
+impl Deref for Header {
+    type Target = BindingHeader;
+
+    fn deref(&self) -> &BindingHeader {
+        // SAFETY: it is written in `Front::revive` only, when nobody looks.
+        unsafe { &*self.0.get() }
+    }
+}
+
+/// Held while the Rust side of a header is looked at by threads that may come through a stale pointer.
+static RETIRING: RwLock<()> = RwLock::new(());
+
+/// What `look` finds in the binding with this header; `None` if that is gone.
+pub(crate) fn living<T>(header: &BindingHeader, look: impl FnOnce(&Info) -> T) -> Option<T> {
+    let _guard = RETIRING.read().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the information of a header that is not retired lives as long as the lock is held.
+    (!header.retired.load(Ordering::Acquire)).then(|| look(unsafe { &*header.info }))
+}
+
+/// A thunk and its header, for good.
+#[derive(Clone)]
+pub(crate) struct Front {
+    thunk: Arc<Thunk>,
+    header: Arc<Header>,
+}
+
+impl Front {
+    /// The C function pointer.
+    pub fn code(&self) -> *const () {
+        self.thunk.code()
+    }
+
+    /// Makes the front lead to the procedure that `new` describes.
+    pub(super) fn revive(self, new: BindingHeader) -> (Arc<Thunk>, Arc<Header>) {
+        let Front { thunk, header } = self;
+        let old = header.0.get();
+        let _guard = RETIRING.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: since the header was retired no thread can be in its proxy, and threads that come through its thunk read
+        // `proxy`, `reporter` and, under the lock that is held, `retired` only. The reporter is the same symbol's, kept for good.
+        unsafe {
+            let (proxy, reporter) = ((*old).proxy.load(Ordering::Relaxed), (*old).reporter);
+            let target = new.proxy.load(Ordering::Relaxed);
+            new.proxy.store(proxy, Ordering::Relaxed);
+            ptr::write(old, BindingHeader { reporter, ..new });
+            (*old).proxy.store(target, Ordering::Release);
+        }
+        (thunk, header)
+    }
+}
+
+/// What is to be called through a pointer that stays callable for good.
+pub(crate) struct BarePointer {
+    /// In reports.
+    pub name: String,
+    /// Of the procedure, image-relative.
+    pub address: u64,
+    /// `None` if nobody knows it.
+    pub signature: Option<Signature>,
+    pub plan: Plan,
+    pub policy: Policy,
+    pub reporter: Arc<Reporter>,
+    /// What an earlier binding of the same procedure left.
+    pub front: Option<Front>,
+}
+
+impl Binding {
+    /// Binds a procedure for callers that have nothing but a pointer. Whoever has the binding keeps a copy of its [`Front`] for
+    /// good, and retires it.
+    ///
+    /// # Errors
+    /// The kernel's, if there is no memory for code.
+    pub fn bare(core: &Arc<Core>, pointer: BarePointer) -> std::io::Result<Binding> {
+        let BarePointer { name, address, signature, plan, policy, reporter, front } = pointer;
+        let unknown = || Signature { name: String::new(), result: Type::Void, parameters: Vec::new() };
+        let parts = Parts {
+            address,
+            generic: signature.is_none(),
+            signature: Signature { name, ..signature.unwrap_or_else(unknown) },
+            plan,
+            caller: Caller::Host,
+            policy: policy.union(core.policy()),
+            on_failure: OnFailure::default(),
+            row: None,
+            limit: core.time_limit(),
+            pointer: Some(PointerParts { reporter, front }),
+        };
+        Binding::make(core, parts)
+    }
+
+    /// The part that stays.
+    pub fn front(&self) -> Front {
+        Front { thunk: self.thunk.clone(), header: self.header.clone() }
+    }
+
+    /// The binding ends, its pointer stays: calls through it fail from now on. No thread may be in the domain, nor past the
+    /// admission of this binding's proxy.
+    pub fn retire(self) {
+        let guard = RETIRING.write().unwrap_or_else(PoisonError::into_inner);
+        self.header.proxy.store(call::stale(), Ordering::Release);
+        self.header.retired.store(true, Ordering::Release);
+        drop(guard);
+    }
+}
+
+/// Called on the host's stack when a call through a bare pointer did not return, or was refused: what the caller finds in rax,
+/// rdx, xmm0, xmm1.
+///
+/// # Safety
+/// Only proxies and their slow ways call it, with a header that has a reporter.
+pub(crate) unsafe extern "C" fn lockgate_report_failure(
+    header: *const BindingHeader,
+    results: *mut [u64; 4],
+) {
+    // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
+    let (header, reporter, results) = unsafe { (&*header, &*(*header).reporter, &mut *results) };
+    let error = living(header, |info| thread_sys::failed().then(|| thread_sys::take_error(info)));
+    let error = error.flatten().unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
+    // SAFETY: the address of a result in memory is the caller's, who gave room for it.
+    unsafe { reporter.tell(error, results) };
+}

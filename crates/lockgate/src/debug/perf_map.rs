@@ -1,0 +1,79 @@
+//! `/tmp/perf-PID.map`: names of code made at run time, as `perf` reads them (Linux, tools/perf/Documentation/jit-interface.txt).
+//! Only with `LOCKGATE_PERF_MAP=1`.
+//!
+//! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
+//! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
+use super::symbols::printable;
+use crate::host::environment;
+use crate::module::Module;
+use lockgate_abi::window;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+use std::fmt::Write as _;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Names `length` bytes of code at `address`.
+pub(crate) fn list(address: usize, length: usize, name: impl FnOnce() -> String) {
+    if environment::perf_map() {
+        append(&line(address as u64, length as u64, &name()));
+    }
+}
+
+/// Names the code of `module` in the window at `base`, of the domain called `domain`.
+pub(crate) fn list_module(base: u64, domain: &str, module: &Module) {
+    if !environment::perf_map() {
+        return;
+    }
+    let stubs = window::IMAGE - window::STUBS;
+    let mut text = line(base + window::STUBS, stubs, &format!("gates [{domain}]"));
+    for (start, length, name) in module.symbols().functions() {
+        text += &line(base + window::IMAGE + start, length, &format!("{name} [{domain}]"));
+    }
+    append(&text);
+}
+
+fn line(address: u64, length: u64, name: &str) -> String {
+    let mut line = String::new();
+    let _ = writeln!(line, "{address:x} {length:x} {}", printable(name.as_bytes()));
+    line
+}
+
+fn append(text: &str) {
+    static FILE: OnceLock<Option<Mutex<OwnedFd>>> = OnceLock::new();
+    let file = FILE.get_or_init(|| {
+        let path = format!("/tmp/perf-{}.map", std::process::id());
+        match create(&path) {
+            Ok(file) => Some(Mutex::new(file)),
+            Err(error) => {
+                eprintln!("lockgate: no names for perf: {path}: {error}; remove what is there");
+                None
+            }
+        }
+    });
+    if let Some(file) = file {
+        let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = text.as_bytes();
+        // A full disk costs names, nothing else.
+        while let Ok(written @ 1..) = rustix::io::write(&*file, rest) {
+            rest = &rest[written..];
+        }
+    }
+}
+
+fn create(path: &str) -> Result<OwnedFd, Errno> {
+    let flags =
+        OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let new = || rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
+    match new() {
+        Err(Errno::EXIST) => {
+            let owner = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;
+            if owner != rustix::process::geteuid().as_raw() {
+                return Err(Errno::EXIST);
+            }
+            rustix::fs::unlink(path)?;
+            new()
+        }
+        done => done,
+    }
+}

@@ -1,0 +1,132 @@
+//! What libraries call of the host and of each other.
+//!
+//! An import is answered, in this order, by a service for this library, by one for all, by the first library open with
+//! `RTLD_GLOBAL` that exports the name.
+use super::loaded::{Loaded, runtime_symbol};
+use super::service_sys::Service;
+use super::{DlError, table};
+use crate::binding::{Binding, OnFailure};
+use crate::domain::{Core, Gate};
+use crate::error::CallError;
+use crate::policy::Policy;
+use crate::signature::Signature;
+use lockgate_verify::Import;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// By name.
+#[derive(Debug, Default)]
+pub(super) struct Services(BTreeMap<String, Service>);
+
+static FOR_ALL: Mutex<Services> = Mutex::new(Services(BTreeMap::new()));
+
+fn for_all() -> MutexGuard<'static, Services> {
+    FOR_ALL.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Offers a service to all libraries, those that are open already included: it answers imports that nothing has answered yet.
+pub fn provide(service: Service) {
+    for_all().0.insert(service.name().to_owned(), service);
+}
+
+/// Takes a service for all back, for imports that nothing has answered yet. True if there was one.
+pub fn withdraw(name: &str) -> bool {
+    for_all().0.remove(name).is_some()
+}
+
+/// What one library's imports are answered with.
+pub(super) struct Scope {
+    pub library: String,
+    pub policy: Policy,
+    pub services: Mutex<Services>,
+    /// Libraries that it calls.
+    pub dependencies: Mutex<Vec<Arc<Loaded>>>,
+}
+
+impl Scope {
+    fn services(&self) -> MutexGuard<'_, Services> {
+        self.services.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Answers every import of `core`.
+    ///
+    /// # Errors
+    /// Name and reason of each that nothing answers.
+    pub fn answer_all(&self, core: &Arc<Core>) -> Result<(), Vec<String>> {
+        let imports = core.module().parsed().imports.iter();
+        let missing = imports.filter_map(|import| {
+            self.answer(core, import).err().map(|why| format!("undefined symbol: {} ({why})", import.name))
+        });
+        let missing: Vec<String> = missing.collect();
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
+    }
+
+    /// Answers the import of `core` that it has just called.
+    ///
+    /// # Errors
+    /// [`CallError::Unanswered`].
+    pub fn answer_slot(&self, core: &Arc<Core>, slot: u16) -> Result<(), CallError> {
+        let import = core.module().parsed().imports.iter().find(|import| import.slot == slot);
+        let name = import.map_or_else(|| format!("gate {slot}"), |import| import.name.clone());
+        let answered = import.map_or_else(
+            || Err("the module has no such import".to_owned()),
+            |import| self.answer(core, import),
+        );
+        answered.map_err(|why| CallError::Unanswered { library: self.library.clone(), import: name, why })
+    }
+
+    /// Offers a service to this library alone. It replaces what has answered the import before.
+    ///
+    /// # Errors
+    /// [`DlError::Service`]: the import is of another type.
+    pub fn provide(&self, core: &Arc<Core>, service: Service) -> Result<(), DlError> {
+        let import = core.module().parsed().imports.iter().find(|import| import.name == service.name());
+        if let Some(import) = import {
+            let answer = service.answer(noted(import).as_ref());
+            let function = answer.map_err(|why| DlError::Service(service.name().to_owned(), why))?;
+            core.gates().set_import(import.slot, Gate::Host(function));
+        }
+        self.services().0.insert(service.name().to_owned(), service);
+        Ok(())
+    }
+
+    fn answer(&self, core: &Arc<Core>, import: &Import) -> Result<(), String> {
+        let noted = noted(import);
+        let service = self.services().0.get(&import.name).cloned();
+        let service = service.or_else(|| for_all().0.get(&import.name).cloned());
+        let gate = match service {
+            Some(service) => Gate::Host(service.answer(noted.as_ref())?),
+            None => self.cross(core, import, noted)?,
+        };
+        core.gates().set_import(import.slot, gate);
+        Ok(())
+    }
+
+    /// The function of another library.
+    fn cross(&self, core: &Arc<Core>, import: &Import, noted: Option<Signature>) -> Result<Gate, String> {
+        let exports = |loaded: &Arc<Loaded>| {
+            !Arc::ptr_eq(loaded.core(), core) && loaded.module().export(&import.name).is_some()
+        };
+        let server = table::global().into_iter().find(exports);
+        let server = server.filter(|_| !runtime_symbol(&import.name));
+        let server = server.ok_or("no service, and no library open with RTLD_GLOBAL, has it")?;
+        let export = server.module().export(&import.name).and_then(|export| export.signature.as_deref());
+        let signature = noted.or_else(|| export?.parse().ok()).ok_or(
+            "neither library says its signature: compile them with -g, or name the prototype when linking",
+        )?;
+        // A library that does not expect failures of what it calls does not have to go on after one.
+        let on_failure = OnFailure::Propagate;
+        let binding = Binding::for_domain(server.core(), signature, core, self.policy, on_failure);
+        let binding = binding.map_err(|error| error.to_string())?;
+        let mut dependencies = self.dependencies.lock().unwrap_or_else(|e| e.into_inner());
+        if !dependencies.iter().any(|known| Arc::ptr_eq(known, &server)) {
+            dependencies.push(server);
+        }
+        Ok(Gate::Binding(Arc::new(binding)))
+    }
+}
+
+/// The import's signature, if its note has one that can be called.
+fn noted(import: &Import) -> Option<Signature> {
+    import.signature.as_deref()?.parse().ok()
+}

@@ -1,0 +1,276 @@
+//! One open library.
+use super::loaded::Loaded;
+use super::serial::Turn;
+use super::service_sys::Service;
+use super::table::{self, Row};
+use super::verdicts::{self, FileKey};
+use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
+use crate::call;
+use crate::domain;
+use crate::error::BindError;
+use crate::memory::Pointer;
+use crate::signature::Signature;
+use lockgate_abi::window;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open library: what dlopen's handle is. Copies are the same handle. It is good until it was closed as often as opened;
+/// after that every use is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Library(u64);
+
+/// An exported object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Object {
+    /// Where it lies in the library's window. What is there is the library's word, and may change at any time.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Symbol {
+    /// A C function pointer.
+    Function(*const ()),
+    /// Data.
+    Object(Object),
+}
+
+impl Library {
+    /// Opens the module `name`: a path if it has a slash, else a file in one of the folders of
+    /// [`search_path`](super::search_path). A file that is open already is the same library, opened once more; `options` are those
+    /// of the first time then.
+    ///
+    /// Constructors run before this returns, on the calling thread, inside the domain.
+    ///
+    /// # Errors
+    /// [`DlError`]. A constructor that faults or takes too long is one, too.
+    pub fn open(name: impl AsRef<Path>, mode: Mode, options: &Options) -> Result<Library, DlError> {
+        if options.stack_bytes > MAX_STACK_BYTES {
+            return Err(DlError::StackBytes(options.stack_bytes));
+        }
+        let path = search::find(name.as_ref())?;
+        let key = FileKey::of(&path)?;
+        let _turn = Turn::take();
+        if let Some(known) = table::open_again(mode, |loaded| loaded.file == key) {
+            return Ok(Library(known));
+        }
+        let not_open = || DlError::NotOpen(path.display().to_string());
+        let is_known = table::rows().iter().any(|row| row.loaded.file.is_place_of(&key));
+        if mode.only_if_open && !is_known {
+            return Err(not_open());
+        }
+        let (module, hash) = verdicts::module(&path, &key)?;
+        // Somebody has touched the file, or made a link to it, and left its contents alone.
+        let is_same = |loaded: &Loaded| loaded.file.is_place_of(&key) && loaded.hash() == hash;
+        if let Some(known) = table::open_again(mode, is_same) {
+            return Ok(Library(known));
+        }
+        if mode.only_if_open {
+            return Err(not_open());
+        }
+        let loaded = Loaded::new(&path, key, (module, hash), mode, options)?;
+        let id = loaded.id();
+        // In the table before its constructors run: what they call may look for it.
+        table::rows().push(Row { loaded: loaded.clone(), count: 1, global: mode.global, keep: mode.keep });
+        if let Err(error) = loaded.start() {
+            table::rows().retain(|row| row.loaded.id() != id);
+            loaded.end();
+            return Err(error);
+        }
+        Ok(Library(id))
+    }
+
+    /// The library with this number, which may be none.
+    pub fn from_number(number: u64) -> Library {
+        Library(number)
+    }
+
+    /// A number that no other library of this process ever has.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Closes it once. When it was closed as often as opened, and no library that is open calls it, its destructors run, on the
+    /// calling thread; calls of it that are in progress on other threads end with an error, and so do all later ones through
+    /// pointers into it.
+    ///
+    /// # Errors
+    /// [`DlError::Handle`]. What goes wrong in a destructor is no error of this: see [`last_failure`](super::last_failure).
+    pub fn close(self) -> Result<(), DlError> {
+        let _turn = Turn::take();
+        let gone = table::release(self.0)?;
+        gone.iter().for_each(|loaded| loaded.finish());
+        gone.into_iter().for_each(Loaded::end);
+        domain::settle();
+        Ok(())
+    }
+
+    /// What `name` stands for: a function, by the signature that the module's note has, or data.
+    ///
+    /// # Errors
+    /// [`DlError::Symbol`], [`DlError::Handle`].
+    pub fn symbol(self, name: &str) -> Result<Symbol, DlError> {
+        let loaded = self.loaded()?;
+        match loaded.object(name) {
+            Some(object) => Ok(Symbol::Object(object)),
+            None => loaded.function(name, None).map(Symbol::Function),
+        }
+    }
+
+    /// What `name` stands for in the first library that is open with `RTLD_GLOBAL` and has it.
+    ///
+    /// # Errors
+    /// [`DlError::GlobalSymbol`].
+    pub fn symbol_of_all(name: &str) -> Result<Symbol, DlError> {
+        let found = table::global().into_iter().find(|loaded| loaded.has(name));
+        Library(found.ok_or_else(|| DlError::GlobalSymbol(name.to_owned()))?.id()).symbol(name)
+    }
+
+    /// A C function pointer: by its name, or by its prototype (`double cbrt(double)`), which must agree with the module's note if
+    /// that has one.
+    ///
+    /// Without any signature every argument register is passed on, and [`Options::stack_bytes`] of the stack; results are those
+    /// of rax, rdx, xmm0 and xmm1. A result in memory needs a signature.
+    ///
+    /// The pointer may be called for as long as the process lives. When the library is closed, a call of it is an error; when
+    /// the same module was opened again and the symbol looked up again, it may lead there.
+    ///
+    /// # Errors
+    /// [`DlError::Symbol`], [`DlError::IsData`], [`DlError::Bind`], [`DlError::Handle`].
+    pub fn function(self, prototype: &str) -> Result<*const (), DlError> {
+        let loaded = self.loaded()?;
+        if !prototype.contains('(') {
+            return loaded.function(prototype.trim(), None);
+        }
+        let signature: Signature = prototype.parse().map_err(BindError::from)?;
+        loaded.function(&signature.name.clone(), Some(signature))
+    }
+
+    /// A C function pointer to a function whose address in the window the library gave, in a table of functions for example.
+    ///
+    /// # Errors
+    /// [`DlError::NoFunction`] if there is none: whatever address a library hands out, nothing but the beginnings of its functions
+    /// can be called. And as [`function`](Library::function).
+    pub fn function_at(self, address: u64, prototype: Option<&str>) -> Result<*const (), DlError> {
+        let loaded = self.loaded()?;
+        let signature = prototype.map(str::parse).transpose().map_err(BindError::from)?;
+        loaded.function_at(address, signature)
+    }
+
+    /// An exported object.
+    ///
+    /// # Errors
+    /// [`DlError::Symbol`], [`DlError::IsFunction`], [`DlError::Handle`].
+    pub fn object(self, name: &str) -> Result<Object, DlError> {
+        let loaded = self.loaded()?;
+        loaded.object(name).ok_or_else(|| match loaded.has(name) {
+            true => DlError::IsFunction { library: loaded.name.clone(), symbol: name.to_owned() },
+            false => loaded.no_symbol(name),
+        })
+    }
+
+    /// Room for `size` bytes on the library's heap: what the host gives the library pointers to.
+    ///
+    /// # Errors
+    /// [`DlError::Alloc`], [`DlError::Handle`].
+    pub fn allocate(self, size: usize) -> Result<u64, DlError> {
+        Ok(self.loaded()?.domain.alloc::<u8>(size.max(1))?.address())
+    }
+
+    /// Frees what [`allocate`](Library::allocate) gave, or the library itself allocated.
+    ///
+    /// # Errors
+    /// [`DlError::Alloc`] if the heap is damaged, [`DlError::Handle`].
+    pub fn free(self, address: u64) -> Result<(), DlError> {
+        Ok(self.loaded()?.domain.free(Pointer::<u8>::from_address(address))?)
+    }
+
+    /// Copies bytes of the library's memory, once.
+    ///
+    /// # Errors
+    /// [`DlError::Memory`] if they are not all its own and readable, [`DlError::Handle`].
+    pub fn read(self, at: u64, to: &mut [u8]) -> Result<(), DlError> {
+        let loaded = self.loaded()?;
+        loaded.owns(at, to.len(), "readable")?;
+        let bytes = loaded.domain.read_slice(Pointer::<u8>::from_address(at), to.len())?;
+        to.copy_from_slice(&bytes.trust("handed on as it is: the caller's to check"));
+        Ok(())
+    }
+
+    /// Copies bytes to the library's memory.
+    ///
+    /// # Errors
+    /// [`DlError::Memory`] if it is not all its own and writable, [`DlError::Handle`].
+    pub fn write(self, at: u64, from: &[u8]) -> Result<(), DlError> {
+        let loaded = self.loaded()?;
+        loaded.owns(at, from.len(), "writable")?;
+        Ok(loaded.domain.write_slice(Pointer::<u8>::from_address(at), from)?)
+    }
+
+    /// Makes a service callable by the library through a function pointer, which stays as long as the library. Returns that.
+    ///
+    /// # Errors
+    /// [`DlError::Service`]: it has no signature, or the library has no pointers left; [`DlError::Handle`].
+    pub fn callback(self, service: &Service) -> Result<u64, DlError> {
+        self.loaded()?.callback(service)
+    }
+
+    /// Takes back what [`expose`](Library::expose) gave: no access of the library succeeds when this has returned.
+    ///
+    /// # Errors
+    /// [`DlError::NotExposed`], [`DlError::Handle`].
+    pub fn hide(self, at: *mut u8) -> Result<(), DlError> {
+        let loaded = self.loaded()?;
+        let found = loaded.exposed().extract_if(.., |(address, _)| *address == at as u64).count();
+        if found == 0 {
+            return Err(DlError::NotExposed(at as u64, loaded.name.clone()));
+        }
+        Ok(())
+    }
+
+    /// Offers a service to this library alone, before others'.
+    ///
+    /// # Errors
+    /// [`DlError::Service`], [`DlError::Handle`].
+    pub fn provide(self, service: Service) -> Result<(), DlError> {
+        let loaded = self.loaded()?;
+        loaded.scope.provide(loaded.core(), service)
+    }
+
+    /// What calls of `symbol` return when they fail, or of all functions that were looked up or will be.
+    ///
+    /// # Errors
+    /// [`DlError::Symbol`] if it was not looked up, [`DlError::Handle`].
+    pub fn set_failure(self, symbol: Option<&str>, value: u64) -> Result<(), DlError> {
+        let loaded = self.loaded()?;
+        match (loaded.set_failure(symbol, value), symbol) {
+            (false, Some(symbol)) => Err(loaded.no_symbol(symbol)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The library's name in reports.
+    ///
+    /// # Errors
+    /// [`DlError::Handle`].
+    pub fn name(self) -> Result<String, DlError> {
+        Ok(self.loaded()?.name.clone())
+    }
+
+    /// The library whose window `address` lies in.
+    pub fn of_address(address: u64) -> Option<Library> {
+        let base = address - address % window::STRIDE;
+        table::rows().iter().find(|row| row.loaded.core().base() == base).map(|row| Library(row.loaded.id()))
+    }
+
+    /// The library that has called the service that the calling thread is in.
+    pub fn caller() -> Option<Library> {
+        call::calling_base().and_then(Library::of_address)
+    }
+
+    pub(super) fn loaded(self) -> Result<Arc<Loaded>, DlError> {
+        table::find(self.0)
+    }
+}

@@ -1,0 +1,335 @@
+//! A library while it is open, and its end.
+use super::fronts::{self, Meaning, Pointer};
+use super::imports::{Scope, Services};
+use super::library::Object;
+use super::report_sys::{self, Failure, Reporter};
+use super::service_sys::Service;
+use super::verdicts::{FileKey, Hash};
+use super::{DlError, Mode, Options};
+use crate::binding::{BarePointer, Binding, Closed, nearest};
+use crate::call::watch;
+use crate::callback::Callback;
+use crate::domain::{self, Core, Domain};
+use crate::error::{BindError, CallError, CreateError, MemoryError};
+use crate::grant::Grant;
+use crate::module::Module;
+use crate::signature::{self, Plan, PrototypeError, Signature};
+use lockgate_abi::{code, symbol, window};
+use lockgate_verify::SegmentKind;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Symbols of the runtime in every module, which are none of the library's own.
+pub(super) fn runtime_symbol(name: &str) -> bool {
+    const OURS: [&str; 8] = [
+        symbol::INIT,
+        symbol::FINI,
+        symbol::MAIN,
+        symbol::THREAD_INIT,
+        symbol::THREAD_EXIT,
+        symbol::THREAD_START,
+        symbol::ALLOC,
+        symbol::FREE,
+    ];
+    OURS.contains(&name)
+}
+
+/// A library and what it was opened with.
+pub(super) struct Loaded {
+    id: u64,
+    pub name: String,
+    pub file: FileKey,
+    hash: Hash,
+    pub domain: Domain,
+    pub scope: Arc<Scope>,
+    options: Options,
+    failure: Mutex<Option<u64>>,
+    /// Pointers that were given out; `None` when the library is gone.
+    entries: Mutex<Option<HashMap<Meaning, Entry>>>,
+    /// Services that it may call through pointers.
+    callbacks: Mutex<Vec<Callback>>,
+    /// Addresses of the host, and what makes them accessible.
+    exposed: Mutex<Vec<(u64, Grant)>>,
+}
+
+/// A function that was looked up.
+struct Entry {
+    binding: Binding,
+    pointer: Pointer,
+}
+
+impl Loaded {
+    pub fn new(
+        path: &Path,
+        key: FileKey,
+        (module, hash): (Arc<Module>, Hash),
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Arc<Loaded>, DlError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let domain = match options.domain.is_named() {
+            true => options.domain.clone(),
+            false => options.domain.clone().name(&name),
+        };
+        let scope = Arc::new(Scope {
+            library: name.clone(),
+            policy: options.policy,
+            services: Mutex::new(Services::default()),
+            dependencies: Mutex::default(),
+        });
+        let answers = scope.clone();
+        let resolver = move |core: &Arc<Core>, slot| answers.answer_slot(core, slot);
+        let core = Core::with_resolver(&module, domain, Some(Box::new(resolver)))?;
+        if mode.now {
+            scope.answer_all(&core).map_err(|missing| DlError::Imports { library: name.clone(), missing })?;
+        }
+        Ok(Arc::new(Loaded {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            name,
+            file: key,
+            hash,
+            domain: Domain::from_core(core),
+            scope,
+            failure: Mutex::new(options.failure),
+            options: options.clone(),
+            entries: Mutex::new(Some(HashMap::new())),
+            callbacks: Mutex::default(),
+            exposed: Mutex::default(),
+        }))
+    }
+
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    pub fn core(&self) -> &Arc<Core> {
+        self.domain.core()
+    }
+
+    pub fn module(&self) -> &Arc<Module> {
+        self.domain.module()
+    }
+
+    pub fn dependencies(&self) -> Vec<Arc<Loaded>> {
+        self.scope.dependencies.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Option<HashMap<Meaning, Entry>>> {
+        self.entries.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub fn exposed(&self) -> MutexGuard<'_, Vec<(u64, Grant)>> {
+        self.exposed.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// # Errors
+    /// [`DlError::Memory`]: not all in the library's window.
+    pub fn owns(&self, at: u64, length: usize, access: &'static str) -> Result<(), DlError> {
+        let offset = at.wrapping_sub(self.core().base());
+        match offset.checked_add(length as u64) {
+            Some(end) if end <= window::SIZE => Ok(()),
+            _ => Err(MemoryError::Inaccessible { domain: self.name.clone(), offset, length, access }.into()),
+        }
+    }
+
+    pub fn callback(&self, service: &Service) -> Result<u64, DlError> {
+        let wrong = |what: &str| DlError::Service(service.name().to_owned(), what.to_owned());
+        let function = service.answer(None).map_err(|what| wrong(&what))?;
+        let callback =
+            self.domain.callback(function).ok_or_else(|| wrong("no function pointers are left"))?;
+        let address = callback.pointer::<u8>().address();
+        self.callbacks.lock().unwrap_or_else(|e| e.into_inner()).push(callback);
+        Ok(address)
+    }
+
+    /// What calls of `symbol`, or of everything, return when they fail. False if `symbol` was not looked up.
+    pub fn set_failure(&self, symbol: Option<&str>, value: u64) -> bool {
+        let chosen = |meaning: &Meaning| symbol.is_none_or(|symbol| meaning.symbol == symbol);
+        let mut found = symbol.is_none();
+        for (_, entry) in self.entries().iter().flatten().filter(|(meaning, _)| chosen(meaning)) {
+            entry.pointer.reporter.set_value(value);
+            found = true;
+        }
+        if symbol.is_none() {
+            *self.failure() = Some(value);
+        }
+        found
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<u64>> {
+        self.failure.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The shorter of the domain's time limit and the library's patience.
+    fn patience(&self) -> Duration {
+        self.core().time_limit().map_or(self.options.patience, |limit| limit.min(self.options.patience))
+    }
+
+    /// Runs `work` within the patience.
+    fn within<T>(&self, work: impl FnOnce(Duration) -> T) -> std::io::Result<T> {
+        let _awake = watch::Interest::new(true, None)?;
+        Ok(work(self.patience()))
+    }
+
+    /// Constructors.
+    pub fn start(&self) -> Result<(), DlError> {
+        let started = self.within(|limit| self.core().start_within(Some(limit)));
+        let no_watcher = |source| CreateError::Space { name: self.name.clone(), source };
+        Ok(started.map_err(no_watcher)??)
+    }
+
+    /// Destructors. The library is in the table no more.
+    pub fn finish(&self) {
+        if self.core().is_killed() {
+            return;
+        }
+        let finished = self.within(|limit| {
+            let fini = Binding::internal_within(self.core(), symbol::FINI, Some(limit))?;
+            Some(fini.map_err(CallError::Memory).and_then(|fini| fini.invoke(&[])))
+        });
+        let error = match finished {
+            Ok(Some(Err(error))) => error,
+            Ok(_) => return,
+            Err(error) => CallError::Memory(error),
+        };
+        report_sys::tell(Failure { library: self.name.clone(), symbol: symbol::FINI.to_owned(), error });
+    }
+
+    /// Ends the domain: nobody gets in any more, and when nobody is inside any more, its memory goes.
+    pub fn end(self: Arc<Loaded>) {
+        self.scope.dependencies.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        for entry in self.entries().iter().flat_map(HashMap::values) {
+            entry.binding.close(Closed::Unloaded);
+        }
+        let core = self.core().clone();
+        domain::close_then(&core, move || self.bury());
+    }
+
+    /// Nobody is inside, nor on the way.
+    fn bury(&self) {
+        for (meaning, Entry { binding, pointer }) in self.entries().take().into_iter().flatten() {
+            binding.retire();
+            fronts::give_back(meaning, pointer);
+        }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.object(name).is_some() || (self.module().export(name).is_some() && !runtime_symbol(name))
+    }
+
+    pub fn object(&self, name: &str) -> Option<Object> {
+        let parsed = self.module().parsed();
+        let (_, address, size) = parsed.data_symbols.iter().find(|(known, _, _)| known == name)?;
+        let end = address.checked_add(*size)?;
+        (end <= parsed.image_size)
+            .then(|| Object { address: self.core().base() + window::IMAGE + address, size: *size })
+    }
+
+    pub fn no_symbol(&self, name: &str) -> DlError {
+        let known = self.module().exports().map(|(name, _)| name).filter(|name| !runtime_symbol(name));
+        DlError::Symbol { library: self.name.clone(), symbol: name.to_owned(), near: nearest(name, known) }
+    }
+
+    pub fn function(&self, name: &str, asked: Option<Signature>) -> Result<*const (), DlError> {
+        let Some(export) = self.module().export(name).filter(|_| !runtime_symbol(name)) else {
+            return Err(match self.object(name) {
+                Some(Object { size, .. }) => {
+                    DlError::IsData { library: self.name.clone(), symbol: name.to_owned(), size }
+                }
+                None => self.no_symbol(name),
+            });
+        };
+        // A note that cannot be called by (variable arguments, for example) is as good as none.
+        let noted: Option<Signature> = export.signature.as_deref().and_then(|text| text.parse().ok());
+        if let (Some(noted), Some(asked)) = (&noted, &asked) {
+            signature::agree(noted, asked).map_err(|mismatch| BindError::Signature {
+                module: self.name.clone(),
+                name: name.to_owned(),
+                mismatch,
+            })?;
+        }
+        let signature = asked.or_else(|| noted.filter(|noted| Plan::new(noted).is_ok()));
+        self.pointer(name, export.address, signature)
+    }
+
+    pub fn function_at(&self, address: u64, signature: Option<Signature>) -> Result<*const (), DlError> {
+        let wrong = || DlError::NoFunction { library: self.name.clone(), address };
+        let offset = address.checked_sub(self.core().base() + window::IMAGE).ok_or_else(wrong)?;
+        let segments = self.module().parsed().segments.iter();
+        let mut code = segments.filter(|segment| segment.kind == SegmentKind::Code);
+        let within = code.any(|code| {
+            code.address <= offset && offset + code::LABEL.len() as u64 <= code.address + code.size
+        });
+        let mut label = [0; code::LABEL.len()];
+        // Where the label's bytes are in code, there is a label (rule V4).
+        let read = within && self.core().stride().read(window::IMAGE + offset, &mut label).is_ok();
+        if !read || label != code::LABEL {
+            return Err(wrong());
+        }
+        let exports = &self.module().parsed().exports;
+        let named = exports.iter().find(|export| export.address == offset && !runtime_symbol(&export.name));
+        let name = named.map_or_else(|| format!("{offset:#x}"), |export| export.name.clone());
+        self.pointer(&name, offset, signature)
+    }
+
+    /// The pointer to the function at `address` of the image.
+    fn pointer(&self, name: &str, address: u64, signature: Option<Signature>) -> Result<*const (), DlError> {
+        let stack_words = self.options.stack_bytes.div_ceil(8);
+        let shape = signature.as_ref().map_or_else(|| format!("{stack_words} words"), Signature::to_string);
+        let meaning =
+            Meaning { module: self.hash, library: self.name.clone(), symbol: name.to_owned(), shape };
+        let mut entries = self.entries();
+        let entries = entries.as_mut().ok_or(DlError::Handle)?;
+        if let Some(known) = entries.get(&meaning) {
+            return Ok(known.pointer.front.code());
+        }
+        let value = self.failure().unwrap_or_else(|| report_sys::value_by_type(signature.as_ref()));
+        let plan = match &signature {
+            Some(signature) => Plan::new(signature).map_err(|what| PrototypeError {
+                prototype: signature.to_string(),
+                what,
+                at: 1,
+            }),
+            None => Ok(Plan::without_signature(stack_words)),
+        };
+        let plan = plan.map_err(BindError::from)?;
+        let old = fronts::take(&meaning);
+        let reporter = match &old {
+            Some(old) => old.reporter.clone(),
+            None => Arc::new(Reporter::new(&self.name, name, plan.result_size, value)),
+        };
+        reporter.set_value(value);
+        let front = old.as_ref().map(|old| old.front.clone());
+        let parts = BarePointer {
+            name: name.to_owned(),
+            address,
+            signature,
+            plan,
+            policy: self.options.policy,
+            reporter: reporter.clone(),
+            front,
+        };
+        let binding = match (Binding::bare(self.core(), parts), &old) {
+            (Ok(binding), _) => binding,
+            (Err(error), old) => {
+                old.iter().for_each(|old| fronts::give_back(meaning.clone(), (*old).clone()));
+                return Err(BindError::Memory(error).into());
+            }
+        };
+        let pointer = Pointer { front: binding.front(), reporter };
+        if old.is_none() {
+            fronts::enlist(pointer.clone());
+        }
+        let code = pointer.front.code();
+        entries.insert(meaning, Entry { binding, pointer });
+        Ok(code)
+    }
+}

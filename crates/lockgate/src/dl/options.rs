@@ -1,0 +1,60 @@
+//! What a library may have, and what its callers get.
+use crate::domain::DomainOptions;
+use crate::policy::Policy;
+use std::time::Duration;
+
+/// Most bytes of stack arguments that a function without a signature may be given.
+pub const MAX_STACK_BYTES: u32 = 4096;
+
+/// Options of a library: those of its domain, and how its functions are called.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub(super) domain: DomainOptions,
+    pub(super) policy: Policy,
+    pub(super) stack_bytes: u32,
+    pub(super) failure: Option<u64>,
+    pub(super) patience: Duration,
+}
+
+impl Default for Options {
+    /// A domain with the usual limits, mutual distrust, no stack bytes, failure by type, ten seconds of patience.
+    fn default() -> Options {
+        Options {
+            domain: DomainOptions::new(),
+            policy: Policy::default(),
+            stack_bytes: 0,
+            failure: None,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Options {
+    /// Limits and grants of the library's domain.
+    pub fn domain(self, domain: DomainOptions) -> Options {
+        Options { domain, ..self }
+    }
+
+    /// What the host asks for in calls of the library.
+    pub fn policy(self, policy: Policy) -> Options {
+        Options { policy, ..self }
+    }
+
+    /// Bytes of the caller's stack that functions without a signature get as their stack arguments: those from the seventh integer
+    /// and the ninth floating-point argument on. None by default, since whatever lies on the caller's stack there is copied, be it
+    /// an argument or not. At most [`MAX_STACK_BYTES`], rounded up to whole words.
+    pub fn stack_bytes(self, bytes: u32) -> Options {
+        Options { stack_bytes: bytes, ..self }
+    }
+
+    /// What a call that fails returns, whatever the function's type: these bits, in every register that can hold a result.
+    /// Otherwise it is, by type, -1, a null pointer or not a number (`docs/dlopen.md`).
+    pub fn failure(self, value: u64) -> Options {
+        Options { failure: Some(value), ..self }
+    }
+
+    /// How long constructors may take, and destructors, if the domain has no shorter time limit.
+    pub fn patience(self, patience: Duration) -> Options {
+        Options { patience, ..self }
+    }
+}

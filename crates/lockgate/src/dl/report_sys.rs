@@ -1,0 +1,132 @@
+//! What callers through bare pointers learn of calls that failed: an error of the thread, a handler, a value.
+use crate::error::CallError;
+use crate::fault::FaultKind;
+use crate::signature::{Signature, Type};
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A call through a bare pointer that did not return.
+#[derive(Debug)]
+pub struct Failure {
+    /// The library's name.
+    pub library: String,
+    /// The function called.
+    pub symbol: String,
+    /// What happened.
+    pub error: CallError,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.library, self.symbol, self.error)
+    }
+}
+
+type Handler = dyn Fn(&Failure) + Send + Sync;
+
+static HANDLER: RwLock<Option<Arc<Handler>>> = RwLock::new(None);
+
+thread_local! {
+    static LAST: RefCell<Option<Arc<Failure>>> = const { RefCell::new(None) };
+}
+
+/// Why the last call on this thread that failed did so. It stays until another fails, or somebody takes it.
+pub fn last_failure() -> Option<Arc<Failure>> {
+    LAST.try_with(|last| last.borrow().clone()).ok().flatten()
+}
+
+/// The same, and forgets it.
+pub fn take_failure() -> Option<Arc<Failure>> {
+    LAST.try_with(RefCell::take).ok().flatten()
+}
+
+/// Has `handler` called after every call that failed, on the caller's thread, before the caller gets its value. `None` takes the
+/// handler away.
+pub fn on_failure(handler: Option<Box<Handler>>) {
+    *HANDLER.write().unwrap_or_else(PoisonError::into_inner) = handler.map(Arc::from);
+}
+
+/// Tells of the failure, and sets `errno`.
+pub(super) fn tell(failure: Failure) {
+    let number = errno(&failure.error);
+    let failure = Arc::new(failure);
+    let _ = LAST.try_with(|last| last.replace(Some(failure.clone())));
+    let handler = HANDLER.read().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(handler) = handler {
+        handler(&failure);
+    }
+    // SAFETY: the calling thread's own.
+    unsafe { *libc::__errno_location() = number };
+}
+
+/// `errno` after a call that failed.
+fn errno(error: &CallError) -> i32 {
+    match error {
+        CallError::Fault(fault) => match fault.kind() {
+            FaultKind::TimeOut | FaultKind::CpuTime => libc::ETIMEDOUT,
+            FaultKind::Killed | FaultKind::Stopped => libc::ECANCELED,
+            FaultKind::Quota => libc::ENOMEM,
+            _ => libc::EFAULT,
+        },
+        CallError::Unloaded(_) | CallError::Revoked(_) | CallError::Restarted(_) => libc::ESTALE,
+        CallError::Killed(_) | CallError::Cancelled(_) => libc::ECANCELED,
+        CallError::CpuTime(_) | CallError::Deadline(_) => libc::ETIMEDOUT,
+        CallError::Threads { .. } | CallError::QueueFull { .. } => libc::EAGAIN,
+        CallError::Memory(_) => libc::ENOMEM,
+        CallError::Busy(_) => libc::EBUSY,
+        CallError::Deadlock(_) => libc::EDEADLK,
+        CallError::Unanswered { .. } => libc::ENOSYS,
+        CallError::SignalHandler | CallError::Forked | CallError::ThreadEnding => libc::EPERM,
+        _ => libc::EFAULT,
+    }
+}
+
+/// What a bare pointer's caller gets when the call fails. Stays as long as the pointer: for good.
+pub(crate) struct Reporter {
+    library: String,
+    symbol: String,
+    value: AtomicU64,
+    /// Size of a result in memory, bytes; 0 if it travels in registers.
+    memory: usize,
+}
+
+impl Reporter {
+    pub(super) fn new(library: &str, symbol: &str, memory: u32, value: u64) -> Reporter {
+        let (library, symbol) = (library.to_owned(), symbol.to_owned());
+        Reporter { library, symbol, value: value.into(), memory: memory as usize }
+    }
+
+    pub(crate) fn library(&self) -> &str {
+        &self.library
+    }
+
+    /// From now on failing calls return `value`.
+    pub(super) fn set_value(&self, value: u64) {
+        self.value.store(value, Ordering::Relaxed);
+    }
+
+    /// Tells of a call's failure and says what it returns: registers rax, rdx, xmm0, xmm1.
+    ///
+    /// # Safety
+    /// For a function that returns its result in memory, rax is the address of room for it.
+    pub(crate) unsafe fn tell(&self, error: CallError, registers: &mut [u64; 4]) {
+        tell(Failure { library: self.library.clone(), symbol: self.symbol.clone(), error });
+        if self.memory == 0 {
+            *registers = [self.value.load(Ordering::Relaxed); 4];
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::write_bytes(registers[0] as *mut u8, 0, self.memory) };
+        }
+    }
+}
+
+/// What a failing call of such a function returns if nobody chose a value: a null pointer, or all bits set, which is -1 and not a
+/// number. (A `bool` gets 0.)
+pub(super) fn value_by_type(signature: Option<&Signature>) -> u64 {
+    match signature.map(|signature| &signature.result) {
+        Some(Type::Pointer | Type::Integer { bytes: 1, signed: false }) => 0,
+        _ => u64::MAX,
+    }
+}

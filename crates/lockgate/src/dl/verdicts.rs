@@ -1,0 +1,184 @@
+//! Modules that were verified by this process, so that a file is read and judged once.
+//!
+//! What is kept is not a verdict about a file but the verified module itself: its bytes lie in a sealed memory file, and whatever
+//! happens to the file afterwards, a library opened from here runs those bytes. So nothing that this cache gets wrong about
+//! files can let code run that was not verified; at worst an old version runs. Nothing is kept on disk: whoever could write
+//! there would decide what runs (docs/decisions).
+use super::DlError;
+use crate::module::Module;
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+/// A module by the hash of its file's bytes (BLAKE3).
+pub(super) type Hash = [u8; 32];
+
+/// Which file, and when it was last changed: as long as this is the same, so are its contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FileKey {
+    device: u64,
+    number: u64,
+    size: u64,
+    modified: (i64, i64),
+    /// Programs cannot set this one.
+    changed: (i64, i64),
+}
+
+impl FileKey {
+    /// Looks at the file at `path`.
+    ///
+    /// # Errors
+    /// [`DlError::File`]: it does not exist, or is no ordinary file.
+    pub fn of(path: &Path) -> Result<FileKey, DlError> {
+        let metadata = std::fs::metadata(path).map_err(|source| file_error(path, source))?;
+        if !metadata.is_file() {
+            let source = std::io::Error::other("not an ordinary file");
+            return Err(file_error(path, source));
+        }
+        Ok(FileKey::from(&metadata))
+    }
+
+    /// True if both are of one file, whatever has become of it.
+    pub fn is_place_of(&self, other: &FileKey) -> bool {
+        (self.device, self.number) == (other.device, other.number)
+    }
+
+    /// True if the file was left alone for long enough that a later change would show: kernels before 6.13 count time stamps in
+    /// ticks, of a hundredth of a second at most.
+    fn is_settled(&self) -> bool {
+        const TICKS: Duration = Duration::from_millis(20);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let changed = Duration::new(self.changed.0.max(0) as u64, self.changed.1 as u32);
+        changed + TICKS < now
+    }
+}
+
+impl From<&Metadata> for FileKey {
+    fn from(metadata: &Metadata) -> FileKey {
+        FileKey {
+            device: metadata.dev(),
+            number: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+/// Bytes of modules that are kept while nobody has them open.
+const MOST: usize = 256 << 20;
+
+#[derive(Default)]
+struct Verdicts {
+    files: HashMap<FileKey, Hash>,
+    modules: HashMap<Hash, Kept>,
+    bytes: usize,
+    uses: u64,
+}
+
+struct Kept {
+    module: Arc<Module>,
+    size: usize,
+    last_use: u64,
+}
+
+static VERDICTS: LazyLock<Mutex<Verdicts>> = LazyLock::new(Mutex::default);
+
+fn verdicts() -> MutexGuard<'static, Verdicts> {
+    VERDICTS.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The verified module in the file at `path`, which is the one that `key` tells of or its successor.
+///
+/// # Errors
+/// [`DlError`]: it cannot be read, is no module, or was refused.
+pub(super) fn module(path: &Path, key: &FileKey) -> Result<(Arc<Module>, Hash), DlError> {
+    let known = verdicts().by_file(key);
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let (bytes, key) = read(path).map_err(|source| file_error(path, source))?;
+    let hash = *blake3::hash(&bytes).as_bytes();
+    let known = verdicts().with_file(key, &hash);
+    if let Some(module) = known {
+        return Ok((module, hash));
+    }
+    if is_ordinary_library(&bytes) {
+        return Err(DlError::NotConfined(path.to_owned()));
+    }
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let size = bytes.len();
+    let module = Module::named(name, bytes)?;
+    let mut verdicts = verdicts();
+    verdicts.keep(hash, &module, size);
+    verdicts.remember(key, hash);
+    drop(verdicts);
+    Ok((module, hash))
+}
+
+/// The bytes of a file, once, and which file they are of, if it did not change meanwhile.
+fn read(path: &Path) -> std::io::Result<(Vec<u8>, Option<FileKey>)> {
+    let mut file = File::open(path)?;
+    let before = FileKey::from(&file.metadata()?);
+    let mut bytes = Vec::with_capacity(before.size as usize);
+    file.read_to_end(&mut bytes)?;
+    let after = FileKey::from(&file.metadata()?);
+    Ok((bytes, (before == after && after.is_settled()).then_some(after)))
+}
+
+fn file_error(path: &Path, source: std::io::Error) -> DlError {
+    DlError::File { path: path.to_owned(), source }
+}
+
+/// An ELF file without Lockgate's notes, which a host may have meant to be opened by the other dlopen.
+fn is_ordinary_library(bytes: &[u8]) -> bool {
+    let owner = lockgate_abi::note::NAME.as_bytes();
+    bytes.starts_with(b"\x7fELF") && !bytes.windows(owner.len()).any(|window| window == owner)
+}
+
+impl Verdicts {
+    fn by_file(&mut self, key: &FileKey) -> Option<(Arc<Module>, Hash)> {
+        let hash = *self.files.get(key)?;
+        Some((self.by_hash(&hash)?, hash))
+    }
+
+    /// The module with these bytes, which the file has now.
+    fn with_file(&mut self, key: Option<FileKey>, hash: &Hash) -> Option<Arc<Module>> {
+        let module = self.by_hash(hash)?;
+        self.remember(key, *hash);
+        Some(module)
+    }
+
+    fn by_hash(&mut self, hash: &Hash) -> Option<Arc<Module>> {
+        self.uses += 1;
+        let kept = self.modules.get_mut(hash)?;
+        kept.last_use = self.uses;
+        Some(kept.module.clone())
+    }
+
+    fn remember(&mut self, key: Option<FileKey>, hash: Hash) {
+        if let Some(key) = key {
+            self.files.insert(key, hash);
+        }
+    }
+
+    /// Keeps a module, and forgets those that were not used for the longest time if there are too many.
+    fn keep(&mut self, hash: Hash, module: &Arc<Module>, size: usize) {
+        self.uses += 1;
+        self.bytes += size;
+        let kept = Kept { module: module.clone(), size, last_use: self.uses };
+        if let Some(same) = self.modules.insert(hash, kept) {
+            self.bytes -= same.size;
+        }
+        while self.bytes > MOST && self.modules.len() > 1 {
+            let oldest = self.modules.iter().min_by_key(|(_, kept)| kept.last_use).map(|(hash, _)| *hash);
+            let Some(gone) = oldest.and_then(|oldest| self.modules.remove(&oldest)) else { break };
+            self.bytes -= gone.size;
+            self.files.retain(|_, hash| self.modules.contains_key(hash));
+        }
+    }
+}

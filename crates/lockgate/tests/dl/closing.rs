@@ -1,0 +1,162 @@
+//! The end of a library, and pointers that outlive it.
+use super::File;
+use crate::common::{Guest, patience};
+use crate::host_sys::{call, errno, service};
+use lockgate::dl::{self, DlError, Mode, Options};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+#[test]
+fn a_stale_pointer_is_an_error() {
+    let _patience = patience("a stale pointer");
+    let file = File::c("stale.so", "long f(long x) { return x + 1; }\ndouble g(double x) { return x; }");
+    let library = file.open();
+    let (f, g) = (library.function("f").unwrap(), library.function("g").unwrap());
+    assert_eq!(call(f, 1), 2);
+    library.close().unwrap();
+    dl::take_failure();
+    // Before its memory goes, and after: until the address means something else.
+    for round in 0..1000 {
+        assert_eq!(call(f, 1), -1, "round {round}");
+        assert_eq!(errno(), libc::ESTALE);
+        std::thread::yield_now();
+    }
+    assert!(crate::host_sys::call_double(g, 1.0).is_nan());
+    let failure = dl::take_failure().expect("a failure");
+    assert!(failure.to_string().contains("stale.so was closed"), "{failure}");
+    // Never called before, from a thread that was in no domain before.
+    let f = f as usize;
+    std::thread::spawn(move || assert_eq!(call(f as *const (), 1), -1)).join().unwrap();
+}
+
+#[test]
+fn the_same_symbol_opened_again_needs_no_more_memory() {
+    let _patience = patience("a pointer that is never used again");
+    let file = File::c("again.so", "long f(long x) { return x + 1; }");
+    let lookup = || {
+        let library = file.open();
+        let f = library.function("f").unwrap();
+        assert_eq!(call(f, 1), 2);
+        library.close().unwrap();
+        f
+    };
+    let first = lookup();
+    // As soon as the watcher has seen that nobody is inside.
+    while lookup() != first {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn destructors_run_inside_last_first() {
+    static ORDER: AtomicU64 = AtomicU64::new(0);
+    extern "C" fn note(digit: i64) -> i64 {
+        ORDER.store(ORDER.load(Ordering::SeqCst) * 10 + digit as u64, Ordering::SeqCst);
+        0
+    }
+    dl::provide(service("long note_end(long)", note as *const ()));
+    let guest = Guest::c_with(
+        "#include <stdlib.h>
+         long note_end(long);
+         static void at_exit(void) { note_end(3); }
+         __attribute__((constructor)) static void start(void) { atexit(at_exit); }
+         __attribute__((destructor(101))) static void last(void) { note_end(1); }
+         __attribute__((destructor(102))) static void first(void) { note_end(2); }
+         long f(void) { return 5; }",
+        &["-O2", "-g"],
+    );
+    let file = File::new("destructors.so", guest.gate("long note_end(long)"));
+    let library = file.open();
+    assert_eq!(call(library.function("f").unwrap(), 0), 5);
+    assert_eq!(ORDER.load(Ordering::SeqCst), 0);
+    library.close().unwrap();
+    assert_eq!(ORDER.load(Ordering::SeqCst), 321, "what atexit knows, then destructors in reverse order");
+}
+
+#[test]
+fn hostile_destructors_end() {
+    let _patience = patience("a destructor that loops");
+    let patience = Options::default().patience(Duration::from_millis(50));
+    for (name, body, expected) in [
+        ("looping.so", "for (;;) __asm__ volatile(\"\");", "time"),
+        ("crashing.so", "static int *volatile nowhere; *nowhere = 1;", "null pointer"),
+    ] {
+        let source = format!(
+            "__attribute__((destructor)) static void end(void) {{ {body} }}\nlong f(void) {{ return 1; }}"
+        );
+        let file = File::c(name, &source);
+        let library = file.open_with(Mode::NOW, &patience);
+        dl::take_failure();
+        library.close().unwrap();
+        let failure = dl::take_failure().expect("it is told").to_string();
+        assert!(failure.starts_with(name) && failure.contains(expected), "{failure}");
+        assert!(matches!(library.symbol("f"), Err(DlError::Handle)), "closed all the same");
+    }
+}
+
+#[test]
+fn hostile_constructors_end() {
+    let _patience = patience("a constructor that loops");
+    let patience = Options::default().patience(Duration::from_millis(50));
+    for (name, body, expected) in [
+        ("looping-start.so", "for (;;) __asm__ volatile(\"\");", "time"),
+        ("crashing-start.so", "static int *volatile nowhere; *nowhere = 1;", "null pointer"),
+        ("leaving-start.so", "_Exit(3);", "exit"),
+    ] {
+        let source = format!(
+            "#include <stdlib.h>\n__attribute__((constructor)) static void start(void) {{ {body} }}\nlong f(void) {{ return 1; }}"
+        );
+        let file = File::c(name, &source);
+        let error = lockgate::dl::Library::open(&file.path, Mode::NOW, &patience).unwrap_err().to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+        let only_if_open = Mode { only_if_open: true, ..Mode::NOW };
+        assert!(lockgate::dl::Library::open(&file.path, only_if_open, &patience).is_err(), "it is not open");
+    }
+}
+
+#[test]
+fn closing_ends_calls_in_progress() {
+    let _patience = patience("a library that is closed with a thread inside");
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    extern "C" fn arrived() -> i64 {
+        INSIDE.store(true, Ordering::SeqCst);
+        0
+    }
+    dl::provide(service("long arrived_inside(void)", arrived as *const ()));
+    let guest = Guest::c_with(
+        "long arrived_inside(void);\nlong stay(void) { arrived_inside(); for (;;) __asm__ volatile(\"\"); }",
+        &["-O2", "-g"],
+    );
+    let file = File::new("stay.so", guest.gate("long arrived_inside(void)"));
+    let library = file.open();
+    let stay = library.function("stay").unwrap() as usize;
+    let inside = std::thread::spawn(move || {
+        let result = call(stay as *const (), 0);
+        (result, dl::take_failure().map(|failure| failure.to_string()))
+    });
+    while !INSIDE.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    library.close().unwrap();
+    let (result, failure) = inside.join().unwrap();
+    assert_eq!(result, -1);
+    assert!(failure.expect("a failure").contains("killed"));
+}
+
+/// A library may have itself closed, by a service that it calls.
+#[test]
+fn a_library_may_be_closed_from_inside() {
+    let _patience = patience("a library that has itself closed");
+    extern "C" fn close_me() -> i64 {
+        dl::Library::caller().map_or(1, |caller| i64::from(caller.close().is_err()))
+    }
+    dl::provide(service("long close_me(void)", close_me as *const ()));
+    let guest =
+        Guest::c_with("long close_me(void);\nlong f(void) { return close_me() + 5; }", &["-O2", "-g"]);
+    let file = File::new("suicide.so", guest.gate("long close_me(void)"));
+    let library = file.open();
+    let f = library.function("f").unwrap();
+    assert_eq!(call(f, 0), -1, "its call ends");
+    assert!(dl::take_failure().is_some());
+    assert_eq!(call(f, 0), -1, "and there are no others");
+}

@@ -1,0 +1,47 @@
+//! `lockgate::dl`: what dlopen does, and what it does not survive.
+#[path = "../common/mod.rs"]
+mod common;
+mod host_sys;
+
+mod attacks;
+mod closing;
+mod imports;
+mod manners;
+mod pointers;
+
+use common::Guest;
+use lockgate::dl::{Library, Mode, Options};
+use std::path::PathBuf;
+
+/// A module in a file of its own.
+struct File {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl File {
+    fn new(name: &str, guest: Guest) -> File {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join(name);
+        std::fs::write(&path, guest.build()).expect("the scratch folder is writable");
+        File { _folder: folder, path }
+    }
+
+    /// From C; prototypes come from debug information.
+    fn c(name: &str, source: &str) -> File {
+        File::new(name, Guest::c_with(source, &["-O2", "-g"]))
+    }
+
+    /// From C, without signatures.
+    fn untyped(name: &str, source: &str) -> File {
+        File::new(name, Guest::c(source))
+    }
+
+    fn open(&self) -> Library {
+        self.open_with(Mode::NOW, &Options::default())
+    }
+
+    fn open_with(&self, mode: Mode, options: &Options) -> Library {
+        Library::open(&self.path, mode, options).expect("the library opens")
+    }
+}

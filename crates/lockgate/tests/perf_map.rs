@@ -1,0 +1,120 @@
+//! Names for profilers, in a process that has asked for them: modules' functions, gates, proxies, thunks.
+mod common;
+
+use common::Guest;
+use lockgate::{Domain, DomainOptions, Value};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const SOURCE: &str = "
+__attribute__((noinline)) long helper(long n) { __asm__ volatile(\"\"); return n + 1; }
+long own(void) { return (long)own; }
+long helpers(void) { return helper(0) == 1 ? (long)helper : 0; }
+";
+
+/// Runs the test `name` of this program, ignored in ordinary runs, in a process with the variable.
+fn in_child(name: &str, variable: Option<&str>) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads", "1"]);
+    command.env_remove("LOCKGATE_PERF_MAP").envs(variable.map(|value| ("LOCKGATE_PERF_MAP", value)));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn own_map() -> PathBuf {
+    format!("/tmp/perf-{}.map", std::process::id()).into()
+}
+
+fn domain() -> Domain {
+    Guest::c(SOURCE).domain_with(DomainOptions::new())
+}
+
+/// Name of what lies at `address`, as the map says.
+fn name_at(map: &str, address: u64) -> Option<&str> {
+    map.lines().find_map(|line| {
+        let (start, rest) = line.split_once(' ')?;
+        let (length, name) = rest.split_once(' ')?;
+        let [start, length] = [start, length].map(|hex| u64::from_str_radix(hex, 16).unwrap());
+        (start..start + length).contains(&address).then_some(name)
+    })
+}
+
+#[test]
+fn code_has_names() {
+    in_child("named_code", Some("1"));
+}
+
+#[test]
+#[ignore = "in a process of its own, by `code_has_names`"]
+fn named_code() {
+    // What an earlier process of this user's with this number has left is no obstacle.
+    std::fs::write(own_map(), "0 ffffffffffffffff old\n").unwrap();
+    let domain = domain();
+    let [own, helper] = ["own", "helpers"].map(|name| {
+        let function = domain.bind_dynamic(&format!("long {name}(void)")).unwrap();
+        let Value::Signed(address) = function.call(&[]).unwrap() else { panic!("a number") };
+        (address as u64, function)
+    });
+    let proxy = (own.1.proxy().address, own.1.proxy().address + own.1.proxy().leave as u64);
+    let map = std::fs::read_to_string(own_map()).unwrap();
+    let metadata = std::fs::metadata(own_map()).unwrap();
+    std::fs::remove_file(own_map()).unwrap();
+
+    assert_eq!((metadata.mode() & 0o777, metadata.nlink()), (0o600, 1));
+    assert_eq!(name_at(&map, own.0), Some("own [guest]"), "{map}");
+    assert_eq!(name_at(&map, helper.0 + 4), Some("helper [guest]"), "{map}");
+    let window = own.0 >> 32 << 32;
+    assert_eq!(name_at(&map, window + lockgate_abi::window::STUBS), Some("gates [guest]"), "{map}");
+    let named = |address| name_at(&map, address).unwrap_or_default();
+    assert!(named(proxy.0).starts_with("proxy in, host to domain, mutual distrust"), "{map}");
+    assert!(named(proxy.1).starts_with("proxy out, host to domain, mutual distrust"), "{map}");
+    assert!(map.contains(" thunk of own [guest]\n") && map.contains(" thunk of helpers [guest]\n"), "{map}");
+    // perf looks for names of anonymous code only. Code is never writable.
+    for address in [own.0, proxy.0] {
+        let [mapping] = &common::mappings(address, address + 1)[..] else { panic!("one mapping") };
+        assert!(mapping.rights.starts_with("r-x"), "{mapping:?}");
+        assert!(mapping.path.is_empty() || mapping.path.starts_with("/dev/zero"), "{mapping:?}");
+    }
+}
+
+/// `/tmp` is everybody's: a link in the place of the map is not followed, and a file of somebody else's is left alone.
+#[test]
+fn traps_in_the_place_of_the_map() {
+    let output = in_child("trapped", Some("1"));
+    assert!(String::from_utf8_lossy(&output.stderr).lines().count() < 20);
+}
+
+#[test]
+#[ignore = "in a process of its own, by `traps_in_the_place_of_the_map`"]
+fn trapped() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("target");
+    std::fs::write(&target, "precious").unwrap();
+    symlink(&target, own_map()).unwrap();
+    let own = domain().bind::<extern "C" fn() -> i64>("own").unwrap().call().unwrap();
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+    // Our own link was what an earlier process might have left: a new file took its place.
+    assert!(std::fs::symlink_metadata(own_map()).unwrap().is_file());
+    let map = std::fs::read_to_string(own_map()).unwrap();
+    std::fs::remove_file(own_map()).unwrap();
+    assert_eq!(name_at(&map, own as u64), Some("own [guest]"));
+}
+
+/// Without the variable there is no map, and code is in sealed files.
+#[test]
+fn nobody_asked() {
+    in_child("unnamed_code", None);
+    in_child("unnamed_code", Some("0"));
+}
+
+#[test]
+#[ignore = "in a process of its own, by `nobody_asked`"]
+fn unnamed_code() {
+    let own = domain().bind::<extern "C" fn() -> i64>("own").unwrap();
+    let at = own.call().unwrap() as u64;
+    assert!(!Path::new(&own_map()).exists());
+    assert!(common::mappings(at, at + 1)[0].path.starts_with("/memfd:"));
+}

@@ -1,0 +1,14 @@
+/* The end of a module that is a library (lockgate_abi::symbol::FINI): what musl's exit does, but for the exit. */
+#include "../libc/musl.h"
+
+void __funcs_on_exit(void);
+void __stdio_exit(void);
+
+extern void (*const __fini_array_start[])(void) __attribute__((visibility("hidden")));
+extern void (*const __fini_array_end[])(void) __attribute__((visibility("hidden")));
+
+void _lg_fini(void) {
+    __funcs_on_exit();
+    for (void (*const *destructor)(void) = __fini_array_end; destructor > __fini_array_start;) (*--destructor)();
+    __stdio_exit();
+}
