@@ -263,7 +263,7 @@ impl Proxy {
         code.fill(&emitted.bytes);
         let leave = emitted.leave - emitted.enter;
         perf_map::list(code.address(), leave, || format!("proxy in, {shape}"));
-        perf_map::list(code.address() + leave, length.saturating_sub(leave), || {
+        perf_map::list(code.address() + leave, emitted.bytes.len().saturating_sub(leave), || {
             format!("proxy out, {shape}")
         });
         let proxy = Arc::new(Proxy {
