@@ -17,6 +17,20 @@ fn passes(name: &str) {
     }
 }
 
+/// A program that is linked with the archive, and a plugin of it with the shared library.
+#[test]
+fn two_copies_of_the_library_live_in_one_process() {
+    let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name);
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let (plugin, host) = (folder.path().join("plugin.so"), folder.path().join("host"));
+    program(Language::C99, &source("plugin.c"), &plugin, &["-shared", "-fPIC"]);
+    let mut compiler = common::compiler(Language::C99);
+    compiler.arg("-Wno-pedantic").arg(source("two.c")).arg("-o").arg(&host);
+    compiler.args(["-x", "none"]).arg(common::installed().join("lib/liblockgate.a"));
+    done(compiler.args(["-lm", "-lpthread", "-ldl"]));
+    done(Command::new(&host).arg(&plugin).current_dir(common::modules()));
+}
+
 #[test]
 fn modules() {
     passes("modules");

@@ -622,13 +622,13 @@ impl Emitter<'_> {
         code!(self
             ; mov r11, [r11 + TARGET]
             ; mov rsp, rax
-            ; xor r10d, r10d // the host's addresses stay its own (R24)
         );
         match self.shape.generic {
             // No more than this many vector registers, should the function take variable arguments.
             true => code!(self ; mov eax, 8),
             false => code!(self ; xor eax, eax),
         }
+        code!(self ; xor r10d, r10d); // the host's addresses stay its own (R24)
         if self.near {
             code!(self ; jmp extern thread_sys::enter_address());
         } else {

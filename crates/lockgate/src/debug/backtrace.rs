@@ -266,7 +266,7 @@ impl<'a> Walk<'a> {
             Rule::Is(value) => Some(frame.wrapping_add_signed(value)),
             Rule::Saved(at) => stack.word(frame.wrapping_add_signed(at)),
         });
-        registers[RSP] = Some(slot + WORD);
+        registers[RSP] = Some(slot.checked_add(WORD)?);
         Some((slot, registers))
     }
 
@@ -276,7 +276,7 @@ impl<'a> Walk<'a> {
         let chain = self.chain.get_or_insert_with(|| Chain::new(self.call));
         let slot = chain.next(start, self.registers[RSP]?)?;
         let mut registers = [None; REGISTERS];
-        registers[RSP] = Some(slot + WORD);
+        registers[RSP] = Some(slot.checked_add(WORD)?);
         Some((slot, registers))
     }
 }

@@ -6,6 +6,7 @@ use super::table::{self, Row};
 use super::verdicts::{self, FileKey};
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
 use crate::call;
+use crate::domain;
 use crate::error::BindError;
 use crate::memory::Pointer;
 use crate::signature::Signature;
@@ -102,6 +103,7 @@ impl Library {
         let gone = table::release(self.0)?;
         gone.iter().for_each(|loaded| loaded.finish());
         gone.into_iter().for_each(Loaded::end);
+        domain::settle();
         Ok(())
     }
 

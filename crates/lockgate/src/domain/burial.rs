@@ -6,7 +6,8 @@
 //! then is inside still. The watcher, which looks after killed domains anyway, tells.
 use super::core::Core;
 use crate::call::watch;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// A closed domain that threads may still be in.
 struct Closed {
@@ -15,6 +16,11 @@ struct Closed {
 }
 
 static CLOSED: Mutex<Vec<Closed>> = Mutex::new(Vec::new());
+static BURIED: Condvar = Condvar::new();
+
+fn closed() -> MutexGuard<'static, Vec<Closed>> {
+    CLOSED.lock().unwrap_or_else(|e| e.into_inner())
+}
 
 /// Ends all calls in `core`, refuses new ones, and lets go of what it calls as soon as nobody is inside.
 pub(crate) fn close(core: &Arc<Core>) {
@@ -25,21 +31,27 @@ pub(crate) fn close(core: &Arc<Core>) {
 pub(crate) fn close_then(core: &Arc<Core>, then: impl FnOnce() + Send + 'static) {
     core.kill();
     core.gates().clear();
-    CLOSED
-        .lock()
-        .unwrap_or_else(|e| e.into_inner())
-        .push(Closed { core: core.clone(), then: Box::new(then) });
+    closed().push(Closed { core: core.clone(), then: Box::new(then) });
     // Again: the watcher may have found the domain empty before it was in the list.
     watch::tell_of_kill(core.base());
 }
 
 /// Lets go of closed domains, but for those whose base is in `inhabited`: threads may be in them, or about to be.
 pub(crate) fn bury(inhabited: &[u64]) {
-    let mut closed = CLOSED.lock().unwrap_or_else(|e| e.into_inner());
+    let mut closed = closed();
     let empty: Vec<_> = closed.extract_if(.., |closed| !inhabited.contains(&closed.core.base())).collect();
     drop(closed);
     for Closed { core, then } in empty {
         core.gates().forget();
         then();
     }
+    BURIED.notify_all();
+}
+
+/// Lets who closes faster than the watcher looks wait for it a little, so that closed domains do not use up the address space: until
+/// few are left. Not for long: a domain may wait for the very thread that asks.
+pub(crate) fn settle() {
+    const FEW: usize = 64;
+    const PATIENCE: Duration = Duration::from_millis(20);
+    let _ = BURIED.wait_timeout_while(closed(), PATIENCE, |closed| closed.len() > FEW);
 }

@@ -13,7 +13,7 @@ mod snapshot;
 mod start;
 
 pub use api::{Domain, ProgramEnd};
-pub(crate) use burial::{bury, close, close_then};
+pub(crate) use burial::{bury, close, close_then, settle};
 pub(crate) use core::Core;
 pub(crate) use gates_sys::Gate;
 pub use limits::Usage;
