@@ -38,6 +38,7 @@ const LIBC: &[Source] = &[
     source!("libc/thread_area.S"),
     source!("libc/process.c"),
     source!("libc/dlsym.c"),
+    source!("libc/memcpy.c"),
     source!("libc/memmove.c"),
 ];
 
@@ -49,6 +50,7 @@ const REPLACED: &[&str] = &[
     "clone",
     "dlsym",
     "longjmp",
+    "memcpy",
     "memmove",
     "restore",
     "setjmp",

@@ -19,6 +19,7 @@
 /* A function that returns a status. */
 #define STATUS(wanted, call)                                                                              \
     do {                                                                                                  \
+        lg_clear_error();                                                                                 \
         int status_ = (int)(call);                                                                        \
         if (status_ != (int)(wanted)) {                                                                   \
             fprintf(stderr, "%s:%d: %s: %s, not %s: %s\n", __FILE__, __LINE__, #call,                     \
@@ -34,7 +35,11 @@
     do {                                                                                                  \
         lg_clear_error();                                                                                 \
         CHECK(!(call));                                                                                   \
-        STATUS(wanted, lg_last_status());                                                                 \
+        if (lg_last_status() != (wanted) || *lg_last_message() == 0) {                                    \
+            fprintf(stderr, "%s:%d: %s: %s, not %s: %s\n", __FILE__, __LINE__, #call,                     \
+                    lg_status_name(lg_last_status()), #wanted, lg_last_message());                        \
+            exit(1);                                                                                      \
+        }                                                                                                 \
     } while (0)
 
 /* The last call through a function pointer. */

@@ -98,7 +98,7 @@ static int jump(int x) {
 }
 
 static void jumps(void) {
-    lg_callback *callback = lg_callback_new(domain, "int jump(int)", (lg_code)jump, NULL);
+    lg_callback *callback = lg_callback_new(domain, "int jump(int)", (lg_code)jump, &domain);
     for (volatile int i = 1; i < 100; i++) {
         int arrived = setjmp(back);
         if (arrived == 0) {

@@ -69,6 +69,10 @@ static void pointers(lg_domain *domain) {
     STATUS(LG_E_INACCESSIBLE, lg_memory_check(domain, block, (size_t)1 << 33, LG_READ));
     STATUS(LG_E_INACCESSIBLE, lg_memory_check(domain, block, SIZE_MAX, LG_READ));
     STATUS(LG_E_ARGUMENT, lg_memory_check(domain, block, 1, (lg_rights)2));
+    /* Another address with the same low half: the module's own accesses would go to the block, the host's would not. */
+    char *alias = block + ((uintptr_t)1 << 40);
+    STATUS(LG_OK, lg_memory_read(domain, &byte, alias, 1));
+    STATUS(LG_E_INACCESSIBLE, lg_memory_check(domain, alias, 1, LG_READ));
     /* Code can be read, not written. */
     char *code = (char *)(uintptr_t)(base + 0x20000);
     STATUS(LG_OK, lg_memory_check(domain, code, 64, LG_READ));
