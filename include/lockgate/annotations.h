@@ -98,9 +98,7 @@
 #define LG_TYPE(type, ...) LG_ABOUT_("type:" #type, __VA_ARGS__)
 /* LG_ERROR for all functions with results of this type that have none of their own. */
 #define LG_ERRORS(type, value) LG_ABOUT_("errors:" #type, LG_ERROR(value))
-/* Where the library lives: the domain's name, and what it may reach (docs/stubs.md). On a function (docs/split.md):
- * the domain that it runs in. */
-#define LG_DOMAIN(name) LG_NOTE_("domain:" name)
-#define LG_LIBRARY(name, ...) LG_ABOUT_("library:" name, LG_NOTE_("options:" #__VA_ARGS__))
+/* Where the library lives: the domain's name, which is the client's, too, and what it may reach (docs/stubs.md). */
+#define LG_DOMAIN(name, ...) LG_ABOUT_("library:" name, LG_NOTE_("options:" #__VA_ARGS__))
 
 #endif

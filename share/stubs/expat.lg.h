@@ -1,7 +1,7 @@
 /* How expat's functions use what they are given: annotations for `lockgate stubs expat.h` (docs/stubs.md). */
 #include "expat.h"
 
-LG_LIBRARY("expat", memory=256M);
+LG_DOMAIN("expat", memory=256M);
 LG_ERRORS(enum XML_Status, XML_STATUS_ERROR);
 LG_ERRORS(enum XML_Error, XML_ERROR_UNEXPECTED_STATE);
 

@@ -3,7 +3,7 @@
  * The functions that programs use; what is neither here nor plain is left out: UTF-16, virtual tables, VFSs, sessions. */
 #include "sqlite3.h"
 
-LG_LIBRARY("sqlite", memory=512M, directory=.);
+LG_DOMAIN("sqlite", memory=512M, directory=.);
 LG_ERRORS(int, SQLITE_ERROR);
 
 int sqlite3_open(const char *filename, sqlite3 **ppDb LG_OUT);

@@ -1,7 +1,7 @@
 /* How zlib's functions use what they are given: annotations for `lockgate stubs zlib.h` (docs/stubs.md). */
 #include "zlib.h"
 
-LG_LIBRARY("zlib", streams, directory=.);
+LG_DOMAIN("zlib", streams, directory=.);
 LG_ERRORS(int, Z_STREAM_ERROR);
 LG_ERRORS(uLong, 0);
 

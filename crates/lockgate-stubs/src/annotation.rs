@@ -39,7 +39,6 @@ pub struct Notes {
     pub until: Option<String>,
     pub shown: Option<String>,
     pub dispose: Option<(String, String)>,
-    pub domain: Option<String>,
     pub cursor: bool,
     pub string: bool,
     pub strings: bool,
@@ -104,7 +103,6 @@ impl Notes {
             "policy" => self.policy = Some(owned()),
             "omit" => self.omit = Some(owned()),
             "within" => self.within = Some(owned()),
-            "domain" => self.domain = Some(owned()),
             "until" => self.until = Some(owned()),
             "shown" => self.shown = Some(owned()),
             "lent" => self.lent = true,
@@ -190,7 +188,6 @@ impl Notes {
         fill(&mut self.until, &other.until);
         fill(&mut self.shown, &other.shown);
         fill(&mut self.dispose, &other.dispose);
-        fill(&mut self.domain, &other.domain);
         self.cursor |= other.cursor;
         self.string |= other.string;
         self.strings |= other.strings;

@@ -101,12 +101,14 @@ notify tricky_set(notify function)
 int tricky_call(notify function, void *d)
 {
     int numbers[] = {1, 2, 3};
+    void *before = data;
     data = d;
     switch (mode) {
     case 1: return function(d, outside(), numbers, 3);
     case 3: return function(d, "called", numbers, 0x7fffffff);
     case 6: return function((char *)d + 1, "called", numbers, 3);
     case 7: return function(d, 0, numbers, 3);
+    case 11: return function(before, "called", numbers, 3);
     case 8: return function(d, "called", numbers, -1);
     default: return function(d, "called", numbers, 3);
     }

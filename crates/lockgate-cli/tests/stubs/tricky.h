@@ -11,7 +11,7 @@ struct named { const char *name; double values[3]; enum colour colour; struct po
 struct thing; /* a handle */
 typedef int (*notify)(void *data, const char *text, const int *numbers LG_SIZE(n), int n);
 
-LG_LIBRARY("tricky", memory=16M, time=2000);
+LG_DOMAIN("tricky", memory=16M, time=2000);
 LG_FIELD(struct named, name, LG_STRING);
 
 /* What the library does from now on: 0 as it should, else the attack of that number. */

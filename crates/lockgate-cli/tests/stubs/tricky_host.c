@@ -108,6 +108,9 @@ static void hostile(void)
     FAILS(1, tricky_call(on_notify, mine) == -1, LG_STUB_POINTER, "text");
     FAILS(3, tricky_call(on_notify, mine) == -1, LG_STUB_SIZE, "numbers");
     FAILS(6, tricky_call(on_notify, mine) == -1, LG_STUB_DATA, "data");
+    /* What came with another callback. */
+    CHECK(tricky_call(on_other, buffer) == 1);
+    FAILS(11, tricky_call(on_notify, mine) == -1, LG_STUB_DATA, "data");
     FAILS(7, tricky_call(on_notify, mine) == -1, LG_STUB_NULL, "text");
     FAILS(8, tricky_call(on_notify, mine) == -1, LG_STUB_SIZE, "numbers");
     CHECK(calls == 0);

@@ -244,7 +244,7 @@ impl Reader {
         Shape::Record(key)
     }
 
-    /// `LG_FIELD`, `LG_TYPE`, `LG_ERRORS`, `LG_LIBRARY`.
+    /// `LG_FIELD`, `LG_TYPE`, `LG_ERRORS`, `LG_DOMAIN`.
     fn about(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
         let mut about = None;
         let mut said = Notes::default();
