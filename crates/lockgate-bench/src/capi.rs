@@ -1,8 +1,8 @@
 //! `capi.*`: calls into a domain from a host in C, beside the same from Rust.
 //!
 //! The host is a process of its own, compiled by gcc and linked with the shared library as programs of others are. It takes its
-//! turns on the same CPU as the sides in this process, and times itself. Where a process happens to have its stacks and code makes
-//! calls slower by a tenth or a third, in any language: so there are several hosts, and a sample is that of the one best placed.
+//! turns on the same CPU as the sides in this process, and times itself. Where a process happens to have its stacks and code can make
+//! calls slower, in any language: so there are several hosts, which take turns.
 
 use crate::interleave::{Side, interleave};
 use crate::preset::PRESETS;
@@ -21,7 +21,7 @@ const ROUNDS: usize = 500;
 /// Calls in one sample: enough that the change of processes vanishes among them.
 const CALLS: u32 = 20_000;
 
-/// Hosts, of which the best placed one counts.
+/// Hosts.
 const HOSTS: usize = 8;
 
 type Number = extern "C" fn(i64) -> i64;
@@ -46,8 +46,8 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
             null.call(1).is_ok_and(|x| black_box(x) == 1)
         }),
         Side::timed("capi.call", || {
-            let samples = hosts.iter_mut().map(Host::sample).collect::<anyhow::Result<Vec<_>>>()?;
-            samples.into_iter().min_by(f64::total_cmp).context("a host")
+            hosts.rotate_left(1);
+            hosts[0].sample()
         }),
     ];
     let samples = interleave("capi", options, ROUNDS, sides)?;

@@ -74,7 +74,7 @@ pub enum Error {
     )]
     Undefined(Vec<String>),
     /// Exports that nothing defines as a function.
-    #[error("no function to export: {}; --export names functions that an object or library defines", .0.join(", "))]
+    #[error("nothing to export: {}; --export names functions and objects that a file or library defines", .0.join(", "))]
     MissingExports(Vec<String>),
     /// The linker's output cannot be laid out as a module.
     #[error("{0}; see docs/code-model.md, \"Files\"")]

@@ -69,8 +69,8 @@ fn refusals() {
             vec!["f"],
             "undefined: g, h; add the object",
         ),
-        ("int f(void) { return 1; }", vec!["f", "nope"], "no function to export: nope;"),
-        ("int x = 1;", vec!["x"], "no function to export: x;"),
+        ("int f(void) { return 1; }", vec!["f", "nope"], "nothing to export: nope;"),
+        ("static int x = 1; int *f(void) { return &x; }", vec!["f", "x"], "nothing to export: x;"),
         ("int f(void) { return 1; }", vec![], "nothing to call"),
         (
             "__attribute__((section(\"odd\"), used)) static int x = 1; int f(void) { return 1; }",

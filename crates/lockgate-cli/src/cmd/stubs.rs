@@ -35,7 +35,7 @@ pub struct Args {
     /// Object or archive of the library: functions that it does not define get no stubs
     #[arg(long = "defined-in", value_name = "FILE")]
     defined_in: Vec<PathBuf>,
-    /// The module that the client loads, unless LOCKGATE_<LIBRARY> in its environment names another
+    /// The module that the client loads, unless LOCKGATE_ and its name, in capitals, in the environment name another
     #[arg(short, long, value_name = "FILE")]
     module: PathBuf,
     /// Folder that the client's files are written to
