@@ -9,7 +9,8 @@ pub struct Resources {
     pub resident_kib: u64,
     /// Open file descriptors.
     pub descriptors: u64,
-    /// Mappings of the kernel.
+    /// Mappings of the kernel with memory that can be used: address space is reserved for as many domains as there ever were at once,
+    /// and stays so.
     pub mappings: u64,
     /// Threads.
     pub threads: u64,
@@ -18,6 +19,7 @@ pub struct Resources {
 impl Resources {
     /// What this process holds now.
     pub fn now() -> anyhow::Result<Self> {
+        let maps = std::fs::read_to_string("/proc/self/maps")?;
         let status = std::fs::read_to_string("/proc/self/status")?;
         let field = |key: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(key));
@@ -27,7 +29,7 @@ impl Resources {
         Ok(Self {
             resident_kib: field("VmRSS:")?,
             descriptors: std::fs::read_dir("/proc/self/fd")?.count() as u64,
-            mappings: std::fs::read_to_string("/proc/self/maps")?.lines().count() as u64,
+            mappings: maps.lines().filter(|line| !line.contains(" ---p ")).count() as u64,
             threads: field("Threads:")?,
         })
     }

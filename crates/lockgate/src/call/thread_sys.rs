@@ -583,11 +583,11 @@ pub(crate) fn calls_in(base: u64) -> usize {
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
 
-/// Entries of gates that threads are in, or `None` while one runs the code of the domain at `base`: it may be about to show
-/// an entry that it has already read from the domain's tables.
-pub(crate) fn gate_entries(base: u64) -> Option<HashSet<*const GateEntry>> {
+/// Entries of gates that threads are in, and kernel ids of the threads that run the code of the domain at `base`: one of these
+/// may be about to show an entry that it has already read from the domain's tables.
+pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
-    let mut found = HashSet::new();
+    let (mut found, mut inside) = (HashSet::new(), Vec::new());
     for thread in threads.iter() {
         // SAFETY: the thread, its block and its records live; aligned words.
         unsafe {
@@ -601,13 +601,13 @@ pub(crate) fn gate_entries(base: u64) -> Option<HashSet<*const GateEntry>> {
                 } else if index == count {
                     let control = ptr::read_volatile(&raw const (*record.cast::<EntryRecord>()).control);
                     if control - control % window::STRIDE == base {
-                        return None;
+                        inside.push(thread.tid);
                     }
                 }
             }
         }
     }
-    Some(found)
+    (found, inside)
 }
 
 /// When the first of the calling thread's time limits ends, and whose it is.

@@ -57,8 +57,17 @@ struct Entries {
     closed: bool,
     /// How many are in no place of a table.
     retired: usize,
-    /// Threads that read a table before the last of them was retired have shown their records since, or run the domain's code.
-    fenced: bool,
+    /// What is retired now will be in the next batch.
+    next_batch: u64,
+    batch: Option<Batch>,
+}
+
+/// Retired entries that are let go of together.
+struct Batch {
+    number: u64,
+    /// Threads that ran the domain's code when it began, and have not been seen elsewhere since: one may be about to show an entry
+    /// that it read from a table before. All others have shown theirs in their records, or hold none.
+    suspects: Vec<i32>,
 }
 
 impl Entries {
@@ -71,7 +80,7 @@ impl Entries {
             kept.places -= 1;
             if kept.places == 0 {
                 self.retired += 1;
-                self.fenced = false;
+                kept.batch = self.next_batch;
                 return matches!(kept.gate, Gate::Binding(_));
             }
         }
@@ -85,6 +94,8 @@ struct Kept {
     gate: Gate,
     /// Places of tables that lead to it.
     places: usize,
+    /// Once there are none.
+    batch: u64,
 }
 
 /// Retired host functions that may wait for more of them, so that one look at all threads serves many.
@@ -226,15 +237,23 @@ impl GateTables {
         if kept.retired == 0 {
             return true;
         }
-        if !kept.fenced {
+        let batch = kept.batch.take();
+        let is_new = batch.is_none();
+        if is_new {
             barrier();
-            kept.fenced = true;
         }
-        let Some(held) = thread_sys::gate_entries(base) else { return false };
-        let gone: Vec<_> = kept
-            .by_contents
-            .extract_if(|_, kept| kept.places == 0 && !held.contains(&(&raw const *kept.entry)))
-            .collect();
+        let (held, inside) = thread_sys::gate_entries(base);
+        let mut batch = batch.unwrap_or_else(|| Batch { number: kept.next_batch, suspects: inside.clone() });
+        kept.next_batch += u64::from(is_new);
+        batch.suspects.retain(|thread| inside.contains(thread));
+        if !batch.suspects.is_empty() {
+            kept.batch = Some(batch);
+            return false;
+        }
+        let is_free = |kept: &Kept| {
+            kept.places == 0 && kept.batch <= batch.number && !held.contains(&(&raw const *kept.entry))
+        };
+        let gone: Vec<_> = kept.by_contents.extract_if(|_, kept| is_free(kept)).collect();
         kept.retired -= gone.len();
         let is_done = kept.retired == 0;
         drop(kept);
@@ -262,7 +281,7 @@ impl GateTables {
         // One that is known and in no place is not retired any more; a new one was not.
         let known = entries.by_contents.get(&entry).is_some_and(|kept| kept.places == 0);
         entries.retired -= usize::from(known);
-        let new = || Kept { entry: Box::new(entry), gate, places: 0 };
+        let new = || Kept { entry: Box::new(entry), gate, places: 0, batch: 0 };
         let kept = entries.by_contents.entry(entry).or_insert_with(new);
         kept.places += 1;
         let entry = &raw const *kept.entry;
