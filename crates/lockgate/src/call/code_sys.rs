@@ -35,22 +35,17 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// A place for `length` bytes of code, full of traps.
+    /// Makes `bytes`, which must not depend on where they lie, executable.
     ///
     /// # Errors
     /// The kernel's, if there is no memory for code.
-    pub fn new(length: usize) -> Result<Code, Errno> {
-        let length = length.next_multiple_of(ALIGN);
+    pub fn new(bytes: &[u8]) -> Result<Code, Errno> {
+        let length = bytes.len().next_multiple_of(ALIGN);
         let code = Code { place: take(length)?, length };
-        code.write(&vec![TRAP; length]);
-        Ok(code)
-    }
-
-    /// Puts the code there. Nobody may run it before.
-    pub fn fill(&mut self, bytes: &[u8]) {
         let mut padded = bytes.to_vec();
-        padded.resize(self.length, TRAP);
-        self.write(&padded);
+        padded.resize(length, TRAP);
+        code.write(&padded);
+        Ok(code)
     }
 
     /// Address of the first byte.
@@ -125,9 +120,8 @@ fn map_file() -> Result<Place, Errno> {
         // SAFETY: new mappings that replace nothing; they live as long as the process.
         unsafe { mm::mmap(std::ptr::null_mut(), CHUNK, access, MapFlags::SHARED, &file, 0) }
     };
-    let run = ProtFlags::READ | ProtFlags::EXEC;
-    let run = map(run)? as usize;
-    Ok(Place { write: map(ProtFlags::READ | ProtFlags::WRITE)? as usize, run })
+    let write = map(ProtFlags::READ | ProtFlags::WRITE)? as usize;
+    Ok(Place { write, run: map(ProtFlags::READ | ProtFlags::EXEC)? as usize })
 }
 
 /// Where code lies, for signal handlers; 0 where nothing does yet.
@@ -167,9 +161,7 @@ impl Thunk {
         jump[..2].copy_from_slice(&[0x49, 0xbb]);
         jump[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
         jump[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);
-        let mut thunk = Thunk(Code::new(code.len())?);
-        thunk.0.fill(&code);
-        Ok(thunk)
+        Code::new(&code).map(Thunk)
     }
 
     /// The code: a C function with the bound procedure's signature, for callers that look at the thread's status after

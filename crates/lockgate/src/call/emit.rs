@@ -18,9 +18,8 @@ use std::mem::offset_of;
 /// A proxy's bytes, which may lie anywhere.
 #[derive(Clone)]
 pub(super) struct Emitted {
+    /// Calls begin at the first.
     pub bytes: Vec<u8>,
-    /// Offset of the first instruction of a call.
-    pub enter: usize,
     /// Offset of the first instruction after the exit.
     pub leave: usize,
     /// What the bytes from each offset on are for.
@@ -225,7 +224,7 @@ pub(super) fn proxy(shape: &Shape) -> Emitted {
     }
     e.out_of_line();
     let parts = e.parts;
-    Emitted { bytes: e.ops.finalize().expect("all labels are placed"), enter: 0, leave, parts }
+    Emitted { bytes: e.ops.finalize().expect("all labels are placed"), leave, parts }
 }
 
 struct Emitter<'a> {

@@ -259,16 +259,15 @@ impl Proxy {
             return Ok(known.clone());
         }
         let emitted = emit::proxy(&shape);
-        let mut code = Code::new(emitted.bytes.len())?;
-        code.fill(&emitted.bytes);
-        let leave = emitted.leave - emitted.enter;
+        let code = Code::new(&emitted.bytes)?;
+        let leave = emitted.leave;
         perf_map::list(code.address(), leave, || format!("proxy in, {shape}"));
         perf_map::list(code.address() + leave, emitted.bytes.len().saturating_sub(leave), || {
             format!("proxy out, {shape}")
         });
         let proxy = Arc::new(Proxy {
-            enter: code.address() + emitted.enter,
-            leave: code.address() + emitted.leave,
+            enter: code.address(),
+            leave: code.address() + leave,
             code,
             parts: emitted.parts,
         });
