@@ -27,8 +27,12 @@
 #define LG_OUT LG_NOTE_("out")
 #define LG_INOUT LG_NOTE_("inout")
 /* Elements (bytes, behind a void pointer): an expression of C over the other parameters, or fields of the same
- * structure. Evaluated exactly: an overflow or a negative number is an error of the call. */
+ * structure. Evaluated exactly: an overflow or a negative number is an error of the call. lg_told(function, handle, what) is
+ * what the program last heard from another function about the same handle (lg_result, or an LG_OUT parameter), or told it (any
+ * other parameter); lg_told(function, handle, lg_called) is 1 if it was called, else 0. */
 #define LG_SIZE(n) LG_NOTE_("size:" #n)
+/* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
+#define LG_ROWS(n) LG_NOTE_("rows:" #n)
 /* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. */
 #define LG_WRITTEN(n) LG_NOTE_("written:" #n)
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
@@ -74,6 +78,17 @@
 /* A function that is called with the object of parameter `p` when the library needs it no more. The library is given
  * `copy` instead, by which it copies the object at once. */
 #define LG_DISPOSE(p, copy) LG_NOTE_("dispose:" #p "," #copy)
+
+/* ---- errors that jump: setjmp and longjmp ------------------------------------------------------------------------- */
+
+/* The result is the jmp_buf of handle `h`, where the program calls setjmp: memory of the program's, which the library never sees. */
+#define LG_JUMP_BUFFER(h) LG_NOTE_("jump_buffer:" #h)
+/* A callback's parameter: the jmp_buf to jump to. The callback takes it and an int, as longjmp does. The library's call ends before the program's
+ * function is called. */
+#define LG_JUMP LG_NOTE_("jump")
+/* Behind a handle (or its type): the function may jump to the handle's jmp_buf. It does so, too, when the library failed. Functions
+ * without a handle of this kind cannot jump. */
+#define LG_JUMPS LG_NOTE_("jumps")
 
 /* ---- functions ----------------------------------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <lockgate.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,8 +49,6 @@ struct lgs_function {
     const char *prototype;
     lg_policy policy;
 };
-
-
 
 static const char lgs_name[] = LGS_NAME;
 static const char *const lgs_options[] = {LGS_OPTIONS};
@@ -99,6 +98,26 @@ struct lgs_lent {
     struct lgs_lent *next;
 };
 
+/* What the program has heard of a handle. */
+struct lgs_told {
+    uint64_t handle;
+    unsigned place;
+    lgs_wide value;
+    struct lgs_told *next;
+};
+
+/* longjmp, or what the program has in its place. */
+typedef void (*lgs_jumper)(jmp_buf, int);
+
+/* A jmp_buf of the program's: of a handle, and what the library has in its place. */
+struct lgs_jump {
+    uint64_t handle;
+    uint64_t inside;
+    lgs_jumper function;
+    jmp_buf env;
+    struct lgs_jump *next;
+};
+
 #define LGS_BUCKETS 256
 
 static struct {
@@ -116,6 +135,9 @@ static struct {
     size_t object_bytes;
     struct lgs_callback *callbacks[LGS_BUCKETS];
     struct lgs_lent *lent;
+    struct lgs_told *told[LGS_BUCKETS];
+    struct lgs_jump *jumps;
+    bool remembers; /* there has been one of these two */
     struct lgs_token *data[LGS_TOKENS]; /* from 1, in chunks that stay where they are */
     size_t data_count;
 } lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -140,9 +162,12 @@ static __thread struct {
         const void *frame;
         unsigned block;
         size_t used;
+        void *owned; /* host memory that ends with it */
     } marks[LGS_DEPTH];
     unsigned depth;
     bool failed; /* a callback failed: so does the call it came from */
+    struct lgs_jump *jump; /* the library jumps there when the call has ended */
+    int jump_value;
     struct lg_stub_error error;
 } lgs_thread;
 
@@ -154,7 +179,7 @@ struct lgs_call {
     const char *function;
     bool failed;
     bool overflow;
-    void *owned; /* host memory that ends with the call */
+    uint64_t jumps; /* the handle to whose jmp_buf it may jump */
 };
 
 static void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)

@@ -81,6 +81,20 @@ pub const LIBRARIES: &[Library] = &[
         ],
     },
     Library {
+        name: "png",
+        with: &["zlib"],
+        header: "png.h",
+        annotations: "png.lg.h",
+        client: "png",
+        defines: &[],
+        partial: true,
+        programs: &[
+            program("pngtest", &[("libpng-sys", "vendor/pngtest.c")]),
+            program("png2pnm", &[("", "corpus/clients/png/png2pnm.c")]),
+            program("pnm2png", &[("", "corpus/clients/png/pnm2png.c")]),
+        ],
+    },
+    Library {
         name: "sqlite",
         with: &[],
         header: "sqlite3.h",

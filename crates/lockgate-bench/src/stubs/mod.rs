@@ -46,6 +46,18 @@ const WORK: &[Work] = &[
         program: "xmlwf",
         line: "mkdir -p events && $P -r -d events document.xml && mv events/document.xml out.xml && rmdir events && echo done",
     },
+    Work {
+        metric: "stubs.png",
+        library: "png",
+        program: "pngtest",
+        line: "$P image.png out.png >out.txt && echo done",
+    },
+    Work {
+        metric: "stubs.png_pixels",
+        library: "png",
+        program: "png2pnm",
+        line: "$P image.png out.pnm && echo done",
+    },
     Work { metric: "stubs.sqlite", library: "sqlite", program: "sqlite", line: "$P $SCALE" },
 ];
 
@@ -71,6 +83,11 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         std::fs::create_dir_all(side)?;
         std::fs::write(side.join("text"), text((64 << 20) / share))?;
         std::fs::write(side.join("document.xml"), document(800_000 / share))?;
+        std::fs::write(side.join("image.ppm"), photograph(3072, 2048 / share))?;
+        let png = built.iter().find(|(name, _)| *name == "png").map(|(_, built)| built).expect("a library");
+        library::done(
+            Command::new(&png.native["pnm2png"]).args(["image.ppm", "image.png"]).current_dir(side),
+        )?;
     }
     let scale = (60 / share).to_string();
     let _pinned = Pinned::here()?;
@@ -138,6 +155,20 @@ fn text(length: usize) -> Vec<u8> {
     }
     text.truncate(length);
     text
+}
+
+/// A picture in 24 bits, PPM: gradients with a little noise, which compress about as well as a photograph.
+fn photograph(width: usize, height: usize) -> Vec<u8> {
+    let mut picture = format!("P6\n{width} {height}\n255\n").into_bytes();
+    let mut state = 1_u64;
+    for y in 0..height {
+        for x in 0..width {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let noise = (state >> 61) as usize;
+            picture.extend([1, 2, 3].map(|colour| (x * y / 64 + x / 8 * colour + noise) as u8));
+        }
+    }
+    picture
 }
 
 /// An XML document of so many elements.

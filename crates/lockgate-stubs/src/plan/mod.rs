@@ -7,7 +7,7 @@ mod passing;
 mod record;
 mod sizes;
 
-use crate::expression::Expression;
+use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape};
 use std::collections::BTreeMap;
 
@@ -28,6 +28,8 @@ pub struct Plan {
     pub refusals: Vec<Refusal>,
     /// Name of the library and options of its domain.
     pub library: Option<(String, Vec<String>)>,
+    /// What is remembered of handles, as expressions ask for it: function and what of it.
+    pub told: Vec<(String, String)>,
 }
 
 /// Something that cannot be done soundly.
@@ -80,6 +82,8 @@ pub struct FunctionPlan {
     pub shown: Option<String>,
     /// Isolation asked for.
     pub policy: Option<String>,
+    /// The handle among the parameters to whose jmp_buf it may jump.
+    pub jumps: Option<String>,
 }
 
 /// A function of the program that the library may call.
@@ -175,6 +179,17 @@ pub enum Passing {
         /// Its life ends here.
         release: bool,
     },
+    /// An array of pointers to such memory, or (no size) to strings.
+    Rows {
+        /// Pointers.
+        count: Expression,
+        /// What each leads to.
+        each: Buffer,
+        /// Each is a string.
+        strings: bool,
+    },
+    /// A `FILE`: the library gets a stream of its own, which reads and writes the program's.
+    Stream,
     /// A handle, looked up.
     Handle {
         /// Its type.
@@ -280,6 +295,13 @@ pub enum Outcome {
     Within(String),
     /// A place in the library's memory, without contents.
     Inside,
+    /// The jmp_buf of a handle: the program's own.
+    JumpBuffer {
+        /// The parameter with the handle.
+        handle: String,
+    },
+    /// Where a callback jumps to.
+    Jump,
     /// The program's stays as it is.
     Untouched,
 }
@@ -293,6 +315,13 @@ pub enum Count {
     Of(Expression),
     /// Up to the one with zero in this field.
     Until(String),
+}
+
+impl Plan {
+    /// The place of what `told` speaks of.
+    pub fn told_at(&self, told: &Told) -> Option<usize> {
+        self.told.iter().position(|(function, what)| *function == told.function && *what == told.what)
+    }
 }
 
 /// Plans stubs for all functions of `header`.
@@ -344,6 +373,11 @@ impl Planner<'_> {
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
+        let handles = prototype.parameters.iter().zip(&parameters);
+        let jumps = handles
+            .filter(|(_, passing)| matches!(passing, Passing::Handle { .. }))
+            .find(|(parameter, _)| self.notes(parameter).jumps)
+            .map(|(parameter, _)| parameter.name.clone());
         Ok(FunctionPlan {
             name: name.clone(),
             prototype: prototype.clone(),
@@ -355,6 +389,7 @@ impl Planner<'_> {
             format,
             shown: notes.shown.clone(),
             policy: notes.policy.clone(),
+            jumps,
         })
     }
 
@@ -382,6 +417,10 @@ impl Planner<'_> {
             let mut names = std::iter::once(&result.spelling).chain(&result.names);
             names.find_map(|name| self.header.errors.get(name)).cloned()
         };
+        if function.notes.jump_buffer.is_some() {
+            // The program calls setjmp with it, whatever it is.
+            return Some("&lgs_nowhere".to_owned());
+        }
         let default = || match &result.shape {
             Shape::Integer { signed: true, .. } => "-1",
             Shape::Record(_) => "{0}",
@@ -395,6 +434,13 @@ impl Planner<'_> {
         let names = parameter.kind.names.iter();
         let about = names.filter_map(|name| self.header.types.get(name));
         about.fold(parameter.notes.clone(), |notes, about| notes.or(about))
+    }
+
+    /// The place of what `told` speaks of in [`Plan::told`].
+    fn remember(&mut self, told: &Told) {
+        if self.plan.told_at(told).is_none() {
+            self.plan.told.push((told.function.clone(), told.what.clone()));
+        }
     }
 
     /// The number of a type of handles.

@@ -1,6 +1,6 @@
 //! One stub: everything in, the call, everything checked, then everything out.
 use super::declare::{crossing, declare};
-use super::expression::emit;
+use super::expression::{Scope, emit};
 use super::record::index;
 use crate::expression::Expression;
 use crate::header::model::{Parameter, Shape};
@@ -69,6 +69,9 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         );
         body.arguments.push("lgs_text_made".to_owned());
     }
+    if let Some(handle) = &function.jumps {
+        let _ = writeln!(body.before, "    lgs_c.jumps = lgs_v_{handle};");
+    }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     let mut types: Vec<String> = prototype.parameters.iter().map(|p| crossing(&p.kind)).collect();
@@ -77,6 +80,9 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     }
     let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
     let crossing = crossing(&prototype.result);
+    if plan.told.iter().any(|(teller, _)| teller == name) {
+        body.out += &tell(function, plan);
+    }
     let call = format!("(({crossing} (*)({types}))lgs.targets[{number}])({})", body.arguments.join(", "));
     if void {
         let _ = writeln!(text, "    {call};");
@@ -91,6 +97,10 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
             "    if ((lgs_wide)lg_result > {})\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"the library returned more than there can be\");",
             stub.after(most)
         );
+    }
+    if matches!(result, Outcome::JumpBuffer { .. }) {
+        let given = stub.jump_function().unwrap_or("longjmp");
+        let _ = writeln!(text, "    lgs_jumper lgs_jumps_by = (lgs_jumper)(lg_code){given};");
     }
     if !void {
         let value =
@@ -113,10 +123,44 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     text += "lgs_end:\n";
     text += &body.finally;
     text += "    lgs_finish(&lgs_c);\n";
-    if !void {
+    if function.jumps.is_some() {
+        text += "    if (lgs_c.failed)\n        lgs_jump(&lgs_c);\n";
+    }
+    if prototype.noreturn {
+        text += "    lgs_stuck(&lgs_c);\n";
+    } else if !void {
         text += "    return lgs_result;\n";
     }
     text + "}\n"
+}
+
+/// Remembers what expressions of other functions ask for.
+fn tell(function: &FunctionPlan, plan: &Plan) -> String {
+    let FunctionPlan { name, prototype, .. } = function;
+    let mut parameters = prototype.parameters.iter().zip(&function.parameters);
+    let handle = parameters.find(|(_, passing)| matches!(passing, Passing::Handle { .. }));
+    let Some((handle, _)) = handle else { return String::new() };
+    let mut text = String::new();
+    for (place, (_, what)) in plan.told.iter().enumerate().filter(|(_, (teller, _))| teller == name) {
+        let parameter = prototype.parameters.iter().zip(&function.parameters).find(|(p, _)| p.name == *what);
+        let (condition, value) = match (what.as_str(), parameter) {
+            ("lg_called", _) => (String::new(), "1".to_owned()),
+            ("lg_result", _) => (String::new(), "lgs_value".to_owned()),
+            (name, Some((_, Passing::Scalar(buffer)))) if buffer.writes => {
+                (format!("if ({name})\n        "), format!("lgs_s_{name}"))
+            }
+            (name, Some((parameter, _))) if parameter.kind.pointee().is_some() => {
+                (format!("if ({name})\n        "), format!("*{name}"))
+            }
+            (name, _) => (String::new(), name.to_owned()),
+        };
+        let _ = writeln!(
+            text,
+            "    {condition}lgs_tell(&lgs_c, lgs_v_{}, {place}, (lgs_wide){value}, \"{what}\");",
+            handle.name
+        );
+    }
+    text
 }
 
 /// A type without the `const` of the variable itself.
@@ -143,7 +187,8 @@ pub fn outcome(
         Outcome::Strings { count, nullable, holes } => {
             let count = count.as_ref().map_or("-1".to_owned(), size);
             let (nullable, holes) = (flags(*nullable), flags(*holes));
-            cast(format!("lgs_texts(&lgs_c, {raw}, {count}, {nullable}, {holes}, \"{what}\")"))
+            // What a callback is given is its own only until it returns.
+            cast(format!("lgs_texts(&lgs_c, {raw}, {count}, {nullable}, {holes}, !lgs_here, \"{what}\")"))
         }
         Outcome::Memory { buffer } => {
             let bytes = bytes(buffer, what, size);
@@ -194,6 +239,11 @@ pub fn outcome(
         }
         Outcome::Within(object) => cast(format!("lgs_within(&lgs_c, {raw}, &lgs_b_{object}, \"{what}\")")),
         Outcome::Inside => cast(format!("lgs_place(&lgs_c, {raw}, \"{what}\")")),
+        Outcome::JumpBuffer { handle } => {
+            cast(format!("lgs_jump_buffer(&lgs_c, {raw}, lgs_v_{handle}, lgs_jumps_by, \"{what}\")"))
+        }
+        // Trampolines with one of these call nothing.
+        Outcome::Jump => raw.to_owned(),
     }
 }
 
@@ -212,6 +262,35 @@ pub fn flags(buffer: &Buffer) -> String {
     if set.is_empty() { "0".to_owned() } else { set.join(" | ") }
 }
 
+/// The parameters of a stub, before or after the call.
+struct Parameters<'a> {
+    stub: &'a Stub<'a>,
+    after: bool,
+}
+
+impl Scope for Parameters<'_> {
+    fn name(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn deref(&self, name: &str) -> String {
+        let written = self.after && self.stub.is_written(name);
+        if written { format!("lgs_s_{name}") } else { format!("{name} ? *{name} : 0") }
+    }
+
+    fn field(&self, name: &str, field: &str) -> String {
+        format!("{name} ? {name}->{field} : 0")
+    }
+
+    fn handle(&self, name: &str) -> String {
+        format!("lgs_v_{name}")
+    }
+
+    fn plan(&self) -> &Plan {
+        self.stub.plan
+    }
+}
+
 struct Stub<'a> {
     function: &'a FunctionPlan,
     plan: &'a Plan,
@@ -220,14 +299,22 @@ struct Stub<'a> {
 impl Stub<'_> {
     /// An expression before the call: over what the program gave.
     fn before(&self, expression: &Expression) -> String {
-        emit(expression, &str::to_owned, &|name| format!("{name} ? *{name} : 0"))
+        emit(expression, &Parameters { stub: self, after: false })
     }
 
     /// An expression after the call: over what the library gave, where it did.
     fn after(&self, expression: &Expression) -> String {
-        emit(expression, &str::to_owned, &|name| {
-            if self.is_written(name) { format!("lgs_s_{name}") } else { format!("{name} ? *{name} : 0") }
-        })
+        emit(expression, &Parameters { stub: self, after: true })
+    }
+
+    /// The parameter with the function by which the library jumps.
+    fn jump_function(&self) -> Option<&str> {
+        let mut parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
+        let jumps = |passing: &Passing| match passing {
+            Passing::Callback { name } => self.plan.callbacks[name].parameters.contains(&Outcome::Jump),
+            _ => false,
+        };
+        parameters.find(|(_, passing)| jumps(passing)).map(|(parameter, _)| parameter.name.as_str())
     }
 
     fn is_written(&self, name: &str) -> bool {
@@ -274,6 +361,26 @@ impl Stub<'_> {
                     let condition = self.success();
                     let _ = writeln!(body.out, "    {condition}lgs_handle_dead({name});");
                 }
+                argument = format!("lgs_v_{name}");
+            }
+            Passing::Rows { count, each, strings } => {
+                let bytes = if *strings { "-1".to_owned() } else { bytes(each, name, &|e| self.before(e)) };
+                let _ = writeln!(
+                    body.before,
+                    "    struct lgs_rows lgs_r_{name} = lgs_rows(&lgs_c, (const void *const *){name}, {}, {bytes}, {}, \"{name}\");",
+                    self.before(count),
+                    flags(each)
+                );
+                if each.writes {
+                    let _ = writeln!(body.out, "    lgs_rows_back(&lgs_r_{name});");
+                }
+                argument = format!("lgs_r_{name}.inside");
+            }
+            Passing::Stream => {
+                let _ = writeln!(
+                    body.before,
+                    "    uint64_t lgs_v_{name} = lgs_stream(&lgs_c, {name}, \"{name}\");"
+                );
                 argument = format!("lgs_v_{name}");
             }
             Passing::Inside => {

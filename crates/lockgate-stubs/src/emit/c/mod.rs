@@ -7,7 +7,7 @@ mod record;
 
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::{FunctionPlan, Plan, word};
+use crate::plan::{FunctionPlan, Passing, Plan, word};
 use declare::prototype;
 use std::fmt::Write as _;
 
@@ -20,9 +20,13 @@ const RUNTIME: &[(&str, &str)] = &[
     ("mirror", include_str!("../../../runtime/mirror.h")),
     ("handle", include_str!("../../../runtime/handle.h")),
     ("data", include_str!("../../../runtime/data.h")),
+    ("told", include_str!("../../../runtime/told.h")),
     ("kept", include_str!("../../../runtime/kept.h")),
     ("call", include_str!("../../../runtime/call.h")),
     ("callback", include_str!("../../../runtime/callback.h")),
+    ("jump", include_str!("../../../runtime/jump.h")),
+    ("rows", include_str!("../../../runtime/rows.h")),
+    ("stream", include_str!("../../../runtime/stream.h")),
 ];
 
 /// What programs see of the runtime.
@@ -59,7 +63,8 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
         target.header
     );
     if !plan.omitted.is_empty() || !plan.refusals.is_empty() {
-        text += "#ifndef LOCKGATE_CLIENT_SOURCE\n";
+        // Some of them are deprecated, too.
+        text += "#ifndef LOCKGATE_CLIENT_SOURCE\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wdeprecated-declarations\"\n";
         let refused = plan.refusals.iter().map(|refusal| (&refusal.function, &refusal.reason));
         for (function, why) in plan.omitted.iter().map(|(function, why)| (function, why)).chain(refused) {
             let why = why.replace(['"', '\\'], "'");
@@ -68,7 +73,7 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
                 "extern __typeof__({function}) {function} __attribute__((unavailable(\"not protected: {why}\")));"
             );
         }
-        text += "#endif\n";
+        text += "#pragma GCC diagnostic pop\n#endif\n";
     }
     text + "#ifdef __cplusplus\n}\n#endif\n#endif\n"
 }
@@ -95,6 +100,7 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     }
     let errno = plan.functions.iter().any(|function| function.errno);
     let _ = write!(text, "\n#define LGS_ERRNO {}", i32::from(errno));
+    let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
     text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
     let _ = writeln!(
         text,
@@ -135,6 +141,15 @@ fn defined(define: &str) -> String {
     format!("#ifndef {name}\n#define {name} {value}\n#endif\n")
 }
 
+/// Some function takes a `FILE`.
+fn streams(plan: &Plan) -> bool {
+    plan.functions.iter().any(|function| function.parameters.contains(&Passing::Stream))
+}
+
+/// What streams need of the library's libc (`runtime/stream.h`).
+const STREAM_EXPORTS: &str = "void *fopencookie(void *, void *, uint64_t, uint64_t, uint64_t, uint64_t, void *, void *, void *, void *)\n\
+    int setvbuf(void *, void *, int, size_t)\nvoid clearerr(void *)\n";
+
 /// Exports for the link of the module.
 fn exports(plan: &Plan) -> String {
     let mut text = String::from("// Exports of the module: lockgate cc --exports FILE\n");
@@ -147,6 +162,9 @@ fn exports(plan: &Plan) -> String {
     }
     if plan.functions.iter().any(|function| function.errno) {
         text += "void *__errno_location(void)\n";
+    }
+    if streams(plan) {
+        text += STREAM_EXPORTS;
     }
     text
 }
