@@ -58,7 +58,7 @@
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program's that the library remembers by its address from call to call. */
 #define LG_KEPT LG_NOTE_("kept")
-/* A place in memory of the library's that it has given out before. */
+/* A place in memory of the library's that it has given out before. With LG_SIZE, what the program has written there goes in. */
 #define LG_INSIDE LG_NOTE_("inside")
 /* Memory of the library's that the program fills; its contents go in with the next call. Results only, with LG_SIZE. */
 #define LG_LENT LG_NOTE_("lent")
@@ -100,6 +100,10 @@
 #define LG_AT_MOST(n) LG_NOTE_("at_most:" #n)
 /* Like printf: the text is made before the library is called. */
 #define LG_PRINTF LG_NOTE_("printf")
+/* The same with formats of the library's own: arguments are copied as the format says, and the library's function `vf`, which has a
+ * va_list in place of `...`, gets them. `strings`: letters of conversions, beside s, that take strings; `given`: those that take
+ * memory of the library's back. Also on `vf` itself. */
+#define LG_FORMAT(vf, strings, given) LG_NOTE_("format:" #vf "," strings "," given)
 /* Isolation asked for: LG_POLICY(INTEGRITY), see docs/policies.md. */
 #define LG_POLICY(policy) LG_NOTE_("policy:" #policy)
 /* No stub is made: the reason is in the text. */

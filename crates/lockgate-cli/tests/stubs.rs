@@ -277,11 +277,38 @@ fn png_and_its_own_programs() {
     }
 }
 
+/// SQLite, with a program that measures it, and with its own shell: most of what that can do, from standard input, with files.
 #[test]
-fn sqlite_and_a_program_that_uses_it() {
+fn sqlite_and_its_shell() {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let built = kit().build(library("sqlite"), folder.path()).expect("sqlite");
+    let built = kit().build(library(lockgate_corpus::SHELL), folder.path()).expect("sqlite and its shell");
     same(&built, "sqlite", &["2"], &[], b"");
+    let script = std::fs::read(file("shell.sql")).expect("a file");
+    same(&built, "shell", &[], &[], &script);
+    same(&built, "shell", &["-bail"], &[], b"create table t(a);\ninsert into nosuch values(1);\nselect 1;\n");
+    same(
+        &built,
+        "shell",
+        &[
+            "-csv",
+            "-header",
+            "new.db",
+            "create table t(a, b); insert into t values(1, 'x,y'), (2, null); select * from t",
+        ],
+        &[],
+        b"",
+    );
+    same(&built, "shell", &["bad.db", ".tables"], &[("bad.db", b"this is no database, but longer than a header of one would be, by far, ever so far, far far far far far")], b"");
+    // What the program would have to implement for the library (virtual tables) has no stub: SQL that needs it fails, and nothing else.
+    let output = run(
+        &built.protected["shell"],
+        &[],
+        folder.path(),
+        b"select * from generate_series(1,3);\nselect 7;\n",
+        None,
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "7\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("generate_series"));
 }
 
 /// Headers and annotations that cannot be: each is refused, with a place, a reason and a remedy.

@@ -151,3 +151,9 @@ static inline void lgs_handle_dead(const void *host)
     if (__builtin_expect(lgs.remembers, 0))
         lgs_forget(lgs.window + offset);
 }
+
+/* A function without a stub was called. */
+static void lgs_stand_in(const char *function, const char *reason)
+{
+    lgs_fail(&(struct lgs_call){.function = function}, LG_STUB_OMITTED, "call", reason);
+}

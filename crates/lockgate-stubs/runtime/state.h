@@ -11,6 +11,7 @@
  * own, by address and type: the library can put nothing else over them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <lockgate.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "lockgate_stubs.h"
 
 typedef __int128 lgs_wide;
@@ -182,7 +184,7 @@ struct lgs_call {
     uint64_t jumps; /* the handle to whose jmp_buf it may jump */
 };
 
-static void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
+static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
 {
     if (c->failed)
         return;

@@ -40,6 +40,7 @@ pub struct Notes {
     pub shown: Option<String>,
     pub rows: Option<Expression>,
     pub jump_buffer: Option<String>,
+    pub format: Option<Format>,
     pub dispose: Option<(String, String)>,
     pub cursor: bool,
     pub string: bool,
@@ -58,6 +59,17 @@ pub struct Notes {
     pub printf: bool,
     pub jump: bool,
     pub jumps: bool,
+}
+
+/// `LG_FORMAT`: how variable arguments are found in a format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    /// The library's function with a `va_list`.
+    pub list: String,
+    /// Letters of conversions that take strings, beside `s`.
+    pub strings: String,
+    /// Letters of those that take memory of the library's.
+    pub given: String,
 }
 
 /// Why an annotation is not one.
@@ -110,6 +122,11 @@ impl Notes {
             "until" => self.until = Some(owned()),
             "shown" => self.shown = Some(owned()),
             "rows" => self.rows = Some(expression()?),
+            "format" => {
+                let mut parts = argument.split(',').map(|part| part.trim().to_owned());
+                let mut part = || parts.next().unwrap_or_default();
+                self.format = Some(Format { list: part(), strings: part(), given: part() });
+            }
             "jump_buffer" => self.jump_buffer = Some(owned()),
             "lent" => self.lent = true,
             "dispose" => {
@@ -197,6 +214,7 @@ impl Notes {
         fill(&mut self.within, &other.within);
         fill(&mut self.until, &other.until);
         fill(&mut self.shown, &other.shown);
+        fill(&mut self.format, &other.format);
         fill(&mut self.rows, &other.rows);
         fill(&mut self.jump_buffer, &other.jump_buffer);
         fill(&mut self.dispose, &other.dispose);

@@ -69,7 +69,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
     let kit = Kit { corpus: &corpus, lockgate, prefix: &prefix, optimisation: "-O2" };
     let mut built: Vec<(&str, Built)> = Vec::new();
     let building = progress::bar("build", 0);
-    for library in LIBRARIES {
+    for library in LIBRARIES.iter().filter(|library| WORK.iter().any(|work| work.library == library.name)) {
         building.set_message(library.name);
         let own = folder.path().join(library.name);
         std::fs::create_dir_all(&own)?;

@@ -1,10 +1,10 @@
 //! One stub: everything in, the call, everything checked, then everything out.
-use super::declare::{crossing, declare};
+use super::declare::{crossing, declare, parameters};
 use super::expression::{Scope, emit};
 use super::record::index;
 use crate::expression::Expression;
 use crate::header::model::{Parameter, Shape};
-use crate::plan::{Buffer, Count, FunctionPlan, Outcome, Passing, Plan};
+use crate::plan::{Buffer, Count, Formatted, FunctionPlan, Outcome, Passing, Plan};
 use std::fmt::Write as _;
 
 /// The pieces of a stub, in the order of its text.
@@ -28,23 +28,17 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     let mut body = Body::default();
     let stub = Stub { function, plan };
     for (number, (parameter, passing)) in prototype.parameters.iter().zip(&function.parameters).enumerate() {
-        if function.format == Some(number) {
+        if function.formatted.as_ref().is_some_and(|f| f.list.as_ref() == Some(&parameter.name)) {
+            body.arguments.push("lgs_list_made".to_owned());
+        } else if function.format == Some(number) {
             body.arguments.push("lgs_string(&lgs_c, \"%s\")".to_owned());
         } else {
             stub.parameter(&mut body, parameter, passing);
         }
     }
-    let mut parameters: Vec<String> =
-        prototype.parameters.iter().map(|p| declare(&p.kind.spelling, &p.name)).collect();
-    if prototype.variadic {
-        parameters.push("...".to_owned());
-    }
-    if parameters.is_empty() {
-        parameters.push("void".to_owned());
-    }
     let mut text = format!(
         "\n{}\n{{\n",
-        declare(&prototype.result.spelling, &format!("({name})({})", parameters.join(", ")))
+        declare(&prototype.result.spelling, &format!("({name})({})", parameters(prototype)))
     );
     let void = *result == Outcome::Void;
     if let Some(error) = &function.error {
@@ -69,14 +63,31 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         );
         body.arguments.push("lgs_text_made".to_owned());
     }
+    if let Some(Formatted { format, list, by }) = &function.formatted {
+        let (before, list, after) = match list {
+            Some(list) => (String::new(), list.as_str(), ""),
+            None => {
+                body.arguments.push("lgs_list_made".to_owned());
+                let start = format!("    va_list lgs_list;\n    va_start(lgs_list, {format});\n");
+                (start, "lgs_list", "    va_end(lgs_list);\n")
+            }
+        };
+        let (strings, given) = (&by.strings, &by.given);
+        let _ = writeln!(
+            body.before,
+            "{before}    uint64_t lgs_list_made = lgs_arguments(&lgs_c, {format}, {list}, \"{strings}\", \"{given}\");\n{after}"
+        );
+    }
     if let Some(handle) = &function.jumps {
         let _ = writeln!(body.before, "    lgs_c.jumps = lgs_v_{handle};");
     }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     let mut types: Vec<String> = prototype.parameters.iter().map(|p| crossing(&p.kind)).collect();
-    if prototype.variadic {
-        types.push("...".to_owned());
+    match &function.formatted {
+        Some(formatted) if formatted.list.is_none() => types.push("uint64_t".to_owned()),
+        _ if prototype.variadic => types.push("...".to_owned()),
+        _ => {}
     }
     let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
     let crossing = crossing(&prototype.result);
@@ -387,6 +398,13 @@ impl Stub<'_> {
                 argument = format!("lgs_inside(&lgs_c, {name}, \"{name}\")");
                 let _ = writeln!(body.before, "    uint64_t lgs_v_{name} = {argument};");
                 argument = format!("lgs_v_{name}");
+                if let Some(size) = &parameter.notes.size {
+                    let size = self.before(size);
+                    let _ = writeln!(
+                        body.before,
+                        "    lgs_memory_back(&lgs_c, lgs_v_{name}, lgs_size(&lgs_c, {size}, 1, \"{name}\"), \"{name}\");"
+                    );
+                }
             }
             Passing::Pointer { before, after } => {
                 self.pointer(body, parameter, before.as_deref(), after);

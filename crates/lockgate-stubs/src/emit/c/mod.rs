@@ -7,7 +7,7 @@ mod record;
 
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::{FunctionPlan, Passing, Plan, word};
+use crate::plan::{FunctionPlan, LeftOut, Passing, Plan, word};
 use declare::prototype;
 use std::fmt::Write as _;
 
@@ -26,6 +26,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("callback", include_str!("../../../runtime/callback.h")),
     ("jump", include_str!("../../../runtime/jump.h")),
     ("rows", include_str!("../../../runtime/rows.h")),
+    ("format", include_str!("../../../runtime/format.h")),
     ("stream", include_str!("../../../runtime/stream.h")),
 ];
 
@@ -62,12 +63,11 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
          const struct lg_stub_error *lg_{short}_error(void);\n",
         target.header
     );
-    if !plan.omitted.is_empty() || !plan.refusals.is_empty() {
+    if !plan.left_out.is_empty() && !target.stand_ins {
         // Some of them are deprecated, too.
         text += "#ifndef LOCKGATE_CLIENT_SOURCE\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wdeprecated-declarations\"\n";
-        let refused = plan.refusals.iter().map(|refusal| (&refusal.function, &refusal.reason));
-        for (function, why) in plan.omitted.iter().map(|(function, why)| (function, why)).chain(refused) {
-            let why = why.replace(['"', '\\'], "'");
+        for LeftOut { name: function, reason, .. } in &plan.left_out {
+            let why = quotable(reason);
             let _ = writeln!(
                 text,
                 "extern __typeof__({function}) {function} __attribute__((unavailable(\"not protected: {why}\")));"
@@ -117,7 +117,34 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     for (number, function) in plan.functions.iter().enumerate() {
         text += &body::function(function, number, plan);
     }
+    if target.stand_ins {
+        text += "\n#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n";
+        text += &plan.left_out.iter().map(stand_in).collect::<String>();
+    }
     text
+}
+
+/// Text for a string literal.
+fn quotable(text: &str) -> String {
+    text.replace(['"', '\\'], "'")
+}
+
+/// A function that fails, in place of one that has no stub.
+fn stand_in(left_out: &LeftOut) -> String {
+    let LeftOut { name, prototype, reason, error } = left_out;
+    let parameters = declare::parameters(prototype);
+    let result = &prototype.result.spelling;
+    let back = match error {
+        _ if prototype.noreturn => "abort();".to_owned(),
+        None => "return;".to_owned(),
+        Some(error) if error.starts_with('{') => format!("return ({result}){error};"),
+        Some(error) => format!("return ({result})({error});"),
+    };
+    format!(
+        "\n{}\n{{\n    lgs_stand_in(\"{name}\", \"{}\");\n    {back}\n}}\n",
+        declare::declare(result, &format!("({name})({parameters})")),
+        quotable(reason)
+    )
 }
 
 /// The prototype by which a function is bound: variable arguments are the text to print.
@@ -127,12 +154,27 @@ fn bound(function: &FunctionPlan) -> String {
         own.parameters.push(own.parameters[format].clone());
         own.variadic = false;
     }
+    if let Some(formatted) = &function.formatted {
+        if formatted.list.is_none() {
+            own.parameters.push(own.parameters[0].clone());
+            own.parameters.last_mut().expect("just pushed").kind = list_type();
+            own.variadic = false;
+        }
+        return prototype(&formatted.by.list, &own);
+    }
     let by_value = |kind: &CType| matches!(kind.shape, Shape::Record(_));
     if by_value(&own.result) || own.parameters.iter().any(|parameter| by_value(&parameter.kind)) {
         // The module's note knows the structure: it comes from debug information.
         return function.name.clone();
     }
     prototype(&function.name, &own)
+}
+
+/// A `va_list` as a parameter: a pointer.
+fn list_type() -> CType {
+    let to =
+        CType { spelling: "void".into(), names: Vec::new(), constant: false, size: 0, shape: Shape::Void };
+    CType { spelling: "void *".into(), size: 8, shape: Shape::Pointer(Box::new(to.clone())), ..to }
 }
 
 /// `NAME=VALUE` of a command line in the source.
@@ -154,9 +196,10 @@ const STREAM_EXPORTS: &str = "void *fopencookie(void *, void *, uint64_t, uint64
 fn exports(plan: &Plan) -> String {
     let mut text = String::from("// Exports of the module: lockgate cc --exports FILE\n");
     for function in &plan.functions {
-        match function.format {
-            Some(_) => text += &function.name,
-            None => text += &prototype(&function.name, &function.prototype),
+        match (function.format, &function.formatted) {
+            (Some(_), _) => text += &function.name,
+            (None, Some(_)) => text += &bound(function),
+            (None, None) => text += &prototype(&function.name, &function.prototype),
         }
         text += "\n";
     }
