@@ -28,7 +28,7 @@
 
 typedef __int128 lgs_wide;
 
-enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8 };
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16 };
 
 /* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
 enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
@@ -120,6 +120,16 @@ struct lgs_jump {
     struct lgs_jump *next;
 };
 
+/* Memory that the program and the library share. */
+struct lgs_shared {
+    char *here;
+    uint64_t inside;
+    size_t size;
+    bool writable;
+    lg_grant *grant;
+};
+
+#define LGS_SHARES 256
 #define LGS_BUCKETS 256
 
 static struct {
@@ -137,6 +147,8 @@ static struct {
     size_t object_bytes;
     struct lgs_callback *callbacks[LGS_BUCKETS];
     struct lgs_lent *lent;
+    struct lgs_shared shared[LGS_SHARES];
+    size_t shared_count; /* in use, or free again */
     struct lgs_told *told[LGS_BUCKETS];
     struct lgs_jump *jumps;
     bool remembers; /* there has been one of these two */

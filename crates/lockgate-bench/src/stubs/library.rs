@@ -63,6 +63,7 @@ pub const LIBRARIES: &[Library] = &[
             program("minigzip", &[("", "corpus/clients/zlib/minigzip.c")]),
             program("example", &[("", "corpus/clients/zlib/example.c")]),
             program("zpipe", &[("", "corpus/clients/zlib/zpipe.c")]),
+            program("shared", &[("", "bench/programs/shared.c")]),
         ],
     },
     Library {

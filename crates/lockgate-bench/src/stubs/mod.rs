@@ -34,6 +34,8 @@ const WORK: &[Work] = &[
         program: "minigzip",
         line: "$P <text >out.gz && $P -d <out.gz >out && echo done",
     },
+    Work { metric: "stubs.copied", library: "zlib", program: "shared", line: "$P own $TIMES" },
+    Work { metric: "stubs.shared", library: "zlib", program: "shared", line: "$P shared $TIMES" },
     Work {
         metric: "stubs.expat",
         library: "expat",
@@ -89,7 +91,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
             Command::new(&png.native["pnm2png"]).args(["image.ppm", "image.png"]).current_dir(side),
         )?;
     }
-    let scale = (60 / share).to_string();
+    let (scale, times) = ((60 / share).to_string(), (8000 / share).to_string());
     let _pinned = Pinned::here()?;
     let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
     let bar = progress::bar("stubs", ((rounds + 1) * WORK.len()) as u64);
@@ -106,7 +108,8 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
                 let side = (turn + round) % 2;
                 let mut command = Command::new("sh");
                 command.args(["-c", work.line]).current_dir(&sides[side]);
-                let ran = run(command.env("P", programs[side]).env("SCALE", &scale))?;
+                let command = command.env("P", programs[side]).env("SCALE", &scale).env("TIMES", &times);
+                let ran = run(command)?;
                 (seconds[side], outputs[side]) = (ran.seconds, ran.output);
             }
             ensure!(outputs[0] == outputs[1], "{}: the outputs differ: {outputs:?}", work.metric);

@@ -31,6 +31,11 @@ int jumpy_names(char *const *names LG_IN LG_ROWS(n) LG_STRING, int n);
 char **jumpy_list(int *n LG_OUT) LG_SIZE(*n);
 int jumpy_visit(struct engine *e LG_JUMPS, int (*visit)(struct engine *e, const struct item *item LG_IN, char *text LG_INOUT LG_SIZE(item->length)));
 
+/* Keeps the address, and writes there later: that is what sharing means. */
+void jumpy_look(const char *buffer LG_IN LG_SIZE(n), int n);
+void jumpy_fill(char *buffer LG_OUT LG_SIZE(n), int n);
+void jumpy_poke(char c);
+
 /* Bytes copied. */
 int jumpy_copy(FILE *from, FILE *to);
 

@@ -1,5 +1,6 @@
 /* A program that uses the library, first as it should be, then hostile: it must come to its end whatever the library does. */
 #include <jumpy.h>
+#include <lockgate.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,36 @@ static void good(void)
     CHECK(lg_jumpy_error()->kind == LG_STUB_NONE);
 }
 
+/* Buffers in memory that the library has, too, are passed as they are; all others are copied. */
+static void shared(void)
+{
+    char own[16] = "own", *mine = lg_jumpy_alloc(10000);
+    if (!mine)
+        exit(2);
+    jumpy_look(own, 4), jumpy_poke('x');
+    CHECK(strcmp(own, "own") == 0);
+    strcpy(mine + 100, "shared");
+    jumpy_look(mine + 100, 7), jumpy_poke('S');
+    CHECK(strcmp(mine + 100, "Shared") == 0);
+    jumpy_fill(mine + 200, 3), jumpy_poke('F');
+    CHECK(strcmp(mine + 200, "Fff") == 0);
+    lg_jumpy_free(mine);
+    FAILS(0, (jumpy_poke('x'), 1), LG_STUB_FAULT, "call");
+
+    lg_region *region = lg_region_new(4096);
+    char *read_only = lg_region_address(region);
+    CHECK(lg_jumpy_share(region, 0));
+    strcpy(read_only, "read only");
+    jumpy_look(read_only, 10);
+    FAILS(0, (jumpy_poke('x'), strcmp(read_only, "read only") == 0), LG_STUB_FAULT, "call");
+    jumpy_fill(read_only, 4), jumpy_poke('x');
+    CHECK(memcmp(read_only, "ffff only", 10) == 0);
+    CHECK(lg_jumpy_unshare(read_only) && !lg_jumpy_unshare(read_only));
+    jumpy_look(read_only, 10), jumpy_poke('x');
+    CHECK(memcmp(read_only, "ffff only", 10) == 0);
+    lg_region_free(region);
+}
+
 static void hostile(void)
 {
     struct engine *e = jumpy_open(NULL, NULL), *other = jumpy_open(on_error, mine);
@@ -196,6 +227,7 @@ static void hostile(void)
 int main(void)
 {
     good();
+    shared();
     hostile();
     printf("%d failures\n", failures);
     return failures != 0;

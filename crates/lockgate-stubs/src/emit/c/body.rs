@@ -466,7 +466,7 @@ impl Stub<'_> {
         let name = &parameter.name;
         let bytes = bytes(buffer, name, &|e| self.before(e));
         let text = parameter.notes.string && buffer.writes && buffer.size.is_some();
-        let flags = format!("{}{}", flags(buffer), if text { " | LGS_TEXT" } else { "" });
+        let flags = format!("{}{}", flags(buffer), if text { " | LGS_TEXT" } else { " | LGS_SHAREABLE" });
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {bytes}, {flags});"

@@ -16,6 +16,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("state", include_str!("../../../runtime/state.h")),
     ("host", include_str!("../../../runtime/host.h")),
     ("size", include_str!("../../../runtime/size.h")),
+    ("shared", include_str!("../../../runtime/shared.h")),
     ("stage", include_str!("../../../runtime/stage.h")),
     ("mirror", include_str!("../../../runtime/mirror.h")),
     ("handle", include_str!("../../../runtime/handle.h")),
@@ -57,10 +58,17 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
     let (guard, short) = (format!("LOCKGATE_CLIENT_{}", word(name).to_uppercase()), word(name));
     let mut text = format!(
         "/* {name}, protected: made by `lockgate stubs`, do not edit. Its functions run in a domain. */\n\
-         #include_next <{}>\n#ifndef {guard}\n#define {guard}\n#include \"lockgate_stubs.h\"\n\
+         #include_next <{}>\n#ifndef {guard}\n#define {guard}\n#include <stddef.h>\n#include \"lockgate_stubs.h\"\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
          /* Why the last call on this thread returned an error value. */\n\
-         const struct lg_stub_error *lg_{short}_error(void);\n",
+         const struct lg_stub_error *lg_{short}_error(void);\n\
+         /* Memory that the library has, too: buffers in it are passed as they are, not copied. Null if there is none. */\n\
+         void *lg_{short}_alloc(size_t size);\n\
+         void lg_{short}_free(void *memory);\n\
+         /* The same for a region of your own (lg_region_new() and its like): 0 if it cannot be. Read-only if not `writable`. */\n\
+         struct lg_region;\n\
+         int lg_{short}_share(struct lg_region *region, int writable);\n\
+         int lg_{short}_unshare(const void *region_address);\n",
         target.header
     );
     if !plan.left_out.is_empty() && !target.stand_ins {
@@ -104,7 +112,11 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
     let _ = writeln!(
         text,
-        "const struct lg_stub_error *lg_{}_error(void)\n{{\n    return &lgs_thread.error;\n}}",
+        "const struct lg_stub_error *lg_{0}_error(void)\n{{\n    return &lgs_thread.error;\n}}\n\n\
+         void *lg_{0}_alloc(size_t size)\n{{\n    return lgs_shared_alloc(size);\n}}\n\n\
+         void lg_{0}_free(void *memory)\n{{\n    lgs_unshare(memory);\n}}\n\n\
+         int lg_{0}_share(lg_region *region, int writable)\n{{\n    return lgs_share(region, writable);\n}}\n\n\
+         int lg_{0}_unshare(const void *region_address)\n{{\n    return lgs_unshare(region_address);\n}}",
         word(name)
     );
     for (number, record) in plan.records.values().enumerate().filter(|(_, record)| !record.is_plain()) {

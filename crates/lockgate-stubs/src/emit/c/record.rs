@@ -124,8 +124,10 @@ fn into(text: &mut String, field: &FieldPlan, plan: &Plan) {
         Passing::String => cast(format!("lgs_string(&lgs_c, from->{name})")),
         Passing::Buffer(buffer) => {
             let bytes = bytes(buffer, name, &|e| over("from", e, plan));
-            let block =
-                format!("    with->{name} = lgs_block(&lgs_c, from->{name}, {bytes}, {});\n", flags(buffer));
+            let block = format!(
+                "    with->{name} = lgs_block(&lgs_c, from->{name}, {bytes}, {} | LGS_SHAREABLE);\n",
+                flags(buffer)
+            );
             block + &cast(format!("with->{name}.inside"))
         }
         Passing::Handle { number, .. } => {
