@@ -143,6 +143,7 @@ static __thread struct {
     } marks[LGS_DEPTH];
     unsigned depth;
     bool failed; /* a callback failed: so does the call it came from */
+    size_t given; /* bytes of the library's memory that were copied out last */
     struct lg_stub_error error;
 } lgs_thread;
 

@@ -1,7 +1,10 @@
 //! A safe view of the part of libclang that headers need: units, cursors, types.
+#![allow(non_upper_case_globals, reason = "the constants of libclang")]
+use super::model::Value;
 use clang_sys::*;
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::path::Path;
 use std::ptr::null_mut;
 
@@ -144,6 +147,51 @@ impl<'u> Cursor<'u> {
     pub fn is_bit_field(self) -> bool {
         // SAFETY: as `kind`.
         unsafe { clang_Cursor_isBitField(self.cursor) != 0 }
+    }
+
+    /// The value of an enumerator.
+    pub fn enum_value(self) -> i64 {
+        // SAFETY: as `kind`.
+        unsafe { clang_getEnumConstantDeclValue(self.cursor) }
+    }
+
+    /// What a variable's initialiser comes to, if that is known to the compiler.
+    pub fn value(self) -> Option<Value> {
+        // SAFETY: as `kind`; the result is disposed of once, and its text is copied before that.
+        unsafe {
+            let result = clang_Cursor_Evaluate(self.cursor);
+            if result.is_null() {
+                return None;
+            }
+            let value = match clang_EvalResult_getKind(result) {
+                CXEval_Int if clang_EvalResult_isUnsignedInt(result) != 0 => {
+                    Some(Value::Integer(clang_EvalResult_getAsUnsigned(result).into()))
+                }
+                CXEval_Int => Some(Value::Integer(clang_EvalResult_getAsLongLong(result).into())),
+                CXEval_Float => Some(Value::Float(clang_EvalResult_getAsDouble(result))),
+                CXEval_StrLiteral => {
+                    let text = clang_EvalResult_getAsStr(result);
+                    (!text.is_null()).then(|| Value::Text(CStr::from_ptr(text).to_owned()))
+                }
+                _ => None,
+            };
+            clang_EvalResult_dispose(result);
+            value
+        }
+    }
+
+    /// The bytes of its file that it takes up.
+    pub fn extent(self) -> Range<usize> {
+        // SAFETY: as `kind`; the out-parameters live on this frame.
+        unsafe {
+            let range = clang_getCursorExtent(self.cursor);
+            let offset = |location| {
+                let mut offset: c_uint = 0;
+                clang_getFileLocation(location, null_mut(), null_mut(), null_mut(), &raw mut offset);
+                offset as usize
+            };
+            offset(clang_getRangeStart(range))..offset(clang_getRangeEnd(range))
+        }
     }
 
     /// File and line.

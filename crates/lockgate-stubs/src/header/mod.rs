@@ -1,4 +1,6 @@
 //! From a header to its declarations: libclang reads it, [`model`] is what is kept.
+mod comment;
+mod constants;
 mod libclang_sys;
 pub mod model;
 mod read;
@@ -18,6 +20,25 @@ pub struct Source {
     pub includes: Vec<PathBuf>,
     /// Macros, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+}
+
+impl Source {
+    /// Absolute paths of the folders in which a compiler finds the header and what it includes.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] if one is not there.
+    pub fn folders(&self) -> Result<Vec<String>, ReadError> {
+        let beside = self
+            .header
+            .parent()
+            .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        let folders = self.includes.iter().map(PathBuf::as_path).chain(beside);
+        let absolute = |path: &Path| match path.canonicalize() {
+            Ok(path) => Ok(path.to_string_lossy().into_owned()),
+            Err(error) => Err(ReadError::Io { path: path.to_owned(), error }),
+        };
+        folders.map(absolute).collect()
+    }
 }
 
 /// Why a header could not be read.
@@ -100,7 +121,10 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     }
     let mut files = vec![header];
     files.extend(annotations);
-    read::Reader::new(files).read(&unit)
+    let constants = constants::of_macros(&files[0], &text, &arguments);
+    let mut header = read::Reader::new(files).read(&unit)?;
+    header.constants.extend(constants);
+    Ok(header)
 }
 
 /// The annotations as this program knows them, whatever else is on the include path.

@@ -8,7 +8,8 @@ mod record;
 mod sizes;
 
 use crate::expression::Expression;
-use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape};
+use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
+pub use passing::handle_name;
 use std::collections::BTreeMap;
 
 /// What stubs are made from.
@@ -26,6 +27,10 @@ pub struct Plan {
     pub omitted: Vec<(String, String)>,
     /// What cannot be done soundly.
     pub refusals: Vec<Refusal>,
+    /// Enumerations by [`CType::enumeration`].
+    pub enumerations: BTreeMap<String, Vec<(String, i64)>>,
+    /// Constants of the header.
+    pub constants: Vec<(String, Value)>,
     /// Name of the library and options of its domain.
     pub library: Option<(String, Vec<String>)>,
 }
@@ -80,6 +85,10 @@ pub struct FunctionPlan {
     pub shown: Option<String>,
     /// Isolation asked for.
     pub policy: Option<String>,
+    /// The handle that it gives stays the library's: nobody has to release it.
+    pub borrowed: bool,
+    /// What the header says of it.
+    pub comment: Option<String>,
 }
 
 /// A function of the program that the library may call.
@@ -297,7 +306,15 @@ pub enum Count {
 
 /// Plans stubs for all functions of `header`.
 pub fn plan(header: &Header) -> Plan {
-    let mut planner = Planner { header, plan: Plan { library: header.library.clone(), ..Plan::default() } };
+    let mut planner = Planner {
+        header,
+        plan: Plan {
+            library: header.library.clone(),
+            enumerations: header.enumerations.clone(),
+            constants: header.constants.clone(),
+            ..Plan::default()
+        },
+    };
     for function in &header.functions {
         planner.function(function);
     }
@@ -355,6 +372,8 @@ impl Planner<'_> {
             format,
             shown: notes.shown.clone(),
             policy: notes.policy.clone(),
+            borrowed: notes.borrowed,
+            comment: function.comment.clone(),
         })
     }
 

@@ -55,7 +55,11 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
          #include_next <{}>\n#ifndef {guard}\n#define {guard}\n#include \"lockgate_stubs.h\"\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
          /* Why the last call on this thread returned an error value. */\n\
-         const struct lg_stub_error *lg_{short}_error(void);\n",
+         const struct lg_stub_error *lg_{short}_error(void);\n\
+         /* The same, for bindings: copies the last failure since the last time, and returns its kind. */\n\
+         enum lg_stub_kind lg_{short}_take_error(struct lg_stub_error *error);\n\
+         /* Bytes of the memory that the last call's result leads to. */\n\
+         size_t lg_{short}_given(void);\n",
         target.header
     );
     if !plan.omitted.is_empty() || !plan.refusals.is_empty() {
@@ -98,7 +102,10 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
     let _ = writeln!(
         text,
-        "const struct lg_stub_error *lg_{}_error(void)\n{{\n    return &lgs_thread.error;\n}}",
+        "const struct lg_stub_error *lg_{0}_error(void)\n{{\n    return &lgs_thread.error;\n}}\n\n\
+         enum lg_stub_kind lg_{0}_take_error(struct lg_stub_error *error)\n{{\n    *error = lgs_thread.error;\n    \
+         lgs_thread.error.kind = LG_STUB_NONE;\n    return error->kind;\n}}\n\n\
+         size_t lg_{0}_given(void)\n{{\n    return lgs_thread.given;\n}}",
         word(name)
     );
     for (number, record) in plan.records.values().enumerate().filter(|(_, record)| !record.is_plain()) {
