@@ -153,7 +153,7 @@ impl Bindings {
 
     fn run(&self, command: &mut Command, module: Option<&Path>) {
         let variable = format!("LOCKGATE_{}", self.name.to_uppercase());
-        module.into_iter().for_each(|module| drop(command.env(&variable, module)));
+        command.envs(module.map(|module| (variable, module)));
         done(command.current_dir(self.folder.path())).expect("it runs");
     }
 

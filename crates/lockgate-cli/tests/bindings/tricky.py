@@ -25,7 +25,8 @@ def good():
         assert (before, tricky.tricky_value(other)) == (5, 6)
         tricky.tricky_close(other)
     before, thing = tricky.tricky_replace(None)
-    assert before == -1 and tricky.tricky_value(None) == 0
+    assert before == -1 and tricky.tricky_value(thing) == 0
+    raises(Fault, tricky.tricky_value, None)
     del thing
     gc.collect()
 
@@ -39,6 +40,7 @@ def good():
 
     assert tricky.tricky_call(on_notify) == 42 and heard == [(b"called", [1, 2, 3], 3)]
     keeps = notify(on_notify)
+    tricky.tricky_set(None)
     assert not tricky.tricky_set(keeps) and tricky.tricky_set(None)
 
     swapped = tricky.tricky_mirror(point(1, 2), colour.GREEN)

@@ -23,8 +23,10 @@ fn good() -> Result<(), Error> {
     assert_eq!((before, tricky_value(&thing.expect("another"))?), (5, 6));
     let (before, thing) = tricky_replace(None)?;
     assert_eq!(before, -1);
-    tricky_close(thing.expect("a thing"))?;
-    assert_eq!(tricky_value(None)?, 0);
+    let thing = thing.expect("a thing");
+    assert_eq!(tricky_value(&thing)?, 0);
+    tricky_close(thing)?;
+    assert_eq!(tricky_value(None).unwrap_err().kind, ErrorKind::Fault);
 
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = heard.clone();
@@ -36,6 +38,7 @@ fn good() -> Result<(), Error> {
     })?;
     assert_eq!(tricky_call(&notify)?, 42);
     assert_eq!(*heard.lock().unwrap(), [(c"called".to_owned(), vec![1, 2, 3], 3)]);
+    tricky_set(None)?;
     assert!(!tricky_set(&notify)?);
     assert!(tricky_set(None)?);
 

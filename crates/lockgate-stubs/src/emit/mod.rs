@@ -1,4 +1,5 @@
 //! From the plan to source files.
+#![forbid(unsafe_code)]
 pub mod c;
 pub mod python;
 pub mod rust;

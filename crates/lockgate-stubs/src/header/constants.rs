@@ -11,7 +11,7 @@ const PREFIX: &str = "lockgate_value_";
 pub fn of_macros(header: &Path, text: &str, arguments: &[String]) -> Vec<(String, Value)> {
     let Ok(source) = std::fs::read(header) else { return Vec::new() };
     let source = String::from_utf8_lossy(&source);
-    let variable = |name: &str| format!("__auto_type {PREFIX}{name} = ({name});\n");
+    let variable = |name: &str| format!("__auto_type {PREFIX}{name} = {name};\n");
     let text: String = text.to_owned() + &names(&source).into_iter().map(variable).collect::<String>();
     let mut arguments = arguments.to_vec();
     arguments.push("-ferror-limit=0".to_owned());

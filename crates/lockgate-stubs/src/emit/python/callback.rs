@@ -1,6 +1,7 @@
 //! Functions that the library calls: a class for each type of callback.
 use super::{arithmetic, ctype, element, enumeration, word};
 use crate::emit::surface::Surface;
+use crate::header::model::Shape;
 use crate::plan::{CallbackPlan, Outcome};
 use std::fmt::Write as _;
 
@@ -60,9 +61,10 @@ pub fn class(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
     let all: Vec<String> = (0..prototype.parameters.len()).map(raw).collect();
     let shown =
         if names.is_empty() { "without parameters".to_owned() } else { format!("with {}", names.join(", ")) };
-    let result = match super::Shape::Void == prototype.result.shape {
-        true => "None",
-        false => "lg_result",
+    let result = match &prototype.result.shape {
+        Shape::Void => "None".to_owned(),
+        Shape::Float => "float(lg_result)".to_owned(),
+        _ => format!("_number(lg_result, {}, \"result\")", kinds[0]),
     };
     format!(
         "\n\nclass {class}(Callback):\n    \"\"\"`{name}`: called {shown}.\"\"\"\n\n    _prototype = ctypes.CFUNCTYPE({kinds})\n    _free = []\n\n    \

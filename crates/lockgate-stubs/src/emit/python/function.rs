@@ -3,6 +3,7 @@ use super::{arithmetic, ctype, documentation, element, enumeration, word};
 use crate::emit::surface::{Role, Surface, cursors, is_single};
 use crate::header::model::{CType, Parameter, Shape};
 use crate::plan::{Buffer, FunctionPlan, Outcome};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The pieces of a function.
@@ -23,10 +24,10 @@ struct Body {
 }
 
 /// The function, and what ctypes is told of the client's.
-pub fn function(function: &FunctionPlan, surface: &Surface<'_>) -> String {
+pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet<String>) -> String {
     let mut body = Body::default();
     let roles = surface.roles(function);
-    let writer = Writer { function, surface, roles: &roles };
+    let writer = Writer { function, surface, roles: &roles, types };
     // Buffers first: lengths are theirs.
     for (parameter, role) in &roles {
         writer.buffer(&mut body, parameter, role);
@@ -49,11 +50,8 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>) -> String {
     };
     let name = &function.name;
     let kinds: Vec<String> = function.prototype.parameters.iter().map(|p| ctype(&p.kind, surface)).collect();
-    // What ctypes is not told is passed as it is.
-    let mut text = match function.prototype.variadic {
-        true => String::from("\n\n"),
-        false => format!("\n\n_lib.{name}.argtypes = [{}]\n", kinds.join(", ")),
-    };
+    // (What stands behind those is passed as it is.)
+    let mut text = format!("\n\n_lib.{name}.argtypes = [{}]\n", kinds.join(", "));
     let _ = write!(
         text,
         "_lib.{name}.restype = {}\n\n\ndef {}({}) -> {kind}:\n    \"\"\"`{}`\n{}    \"\"\"\n{}",
@@ -106,6 +104,8 @@ struct Writer<'a> {
     function: &'a FunctionPlan,
     surface: &'a Surface<'a>,
     roles: &'a [(&'a Parameter, Role<'a>)],
+    /// Names of all types of the module.
+    types: &'a BTreeSet<String>,
 }
 
 impl Writer<'_> {
@@ -114,16 +114,23 @@ impl Writer<'_> {
         let Some((_, role)) = self.roles.iter().find(|(parameter, _)| parameter.name == name) else {
             return word(name);
         };
+        let own = self.own(name);
         match (role, length) {
             (Role::Text, true) => format!("len(lg_{name} or b\"\")"),
             (Role::Slice(_), true) => format!("_strlen(lg_{name})"),
             (Role::Length { of } | Role::Room { of }, _) => format!("lg_{}_count", self.roles[*of].0.name),
-            _ => word(name),
+            _ => own,
         }
     }
 
+    /// The name of a parameter: no type's, as the function speaks of those.
+    fn own(&self, name: &str) -> String {
+        let own = word(name);
+        if self.types.contains(&own) { format!("{own}_") } else { own }
+    }
+
     fn buffer(&self, body: &mut Body, parameter: &Parameter, role: &Role<'_>) {
-        let (name, own) = (&parameter.name, word(&parameter.name));
+        let (name, own) = (&parameter.name, self.own(&parameter.name));
         let (function, kind) = match role {
             Role::Slice(buffer) if buffer.writes => ("_writing", element(&parameter.kind, self.surface)),
             Role::Slice(_) => ("_reading", element(&parameter.kind, self.surface)),
@@ -156,7 +163,7 @@ impl Writer<'_> {
     fn parameter(&self, body: &mut Body, parameter: &Parameter, role: &Role<'_>) {
         let surface = self.surface;
         let name = &parameter.name;
-        let own = word(name);
+        let own = self.own(name);
         let local = format!("lg_{name}");
         let kind = &parameter.kind;
         let mut line = |text: String| {
@@ -195,7 +202,7 @@ impl Writer<'_> {
                 (Some("String | None".to_owned()), argument)
             }
             Role::Slice(buffer) => {
-                (Some(if buffer.writes { "Writable" } else { "Readable" }.to_owned()), self.passed(&local))
+                (Some(if buffer.writes { "Writable" } else { "Readable" }.to_owned()), local)
             }
             Role::Scalar(buffer) => {
                 let pointee = kind.pointee().unwrap_or(kind);
@@ -293,20 +300,11 @@ impl Writer<'_> {
         body.arguments.push(argument);
     }
 
-    /// A buffer as an argument: of a function with variable arguments, ctypes is told nothing.
-    fn passed(&self, local: &str) -> String {
-        if self.function.prototype.variadic {
-            format!("ctypes.cast({local}, ctypes.c_void_p)")
-        } else {
-            local.to_owned()
-        }
-    }
-
     fn kept(&self, body: &mut Body, own: &str, key: &str, buffers: bool, release: bool) -> String {
         let record = &self.surface.plan.records[key];
         if buffers {
             for (field, buffer, length) in cursors(record) {
-                let name = word(&field.name);
+                let name = self.own(&field.name);
                 let kind = element(&field.kind, self.surface);
                 let function = if buffer.writes { "_writing" } else { "_reading" };
                 body.parameters
@@ -314,8 +312,9 @@ impl Writer<'_> {
                 let _ = writeln!(
                     body.before,
                     "    lg_{name}, lg_{name}_count = {function}({name}, {kind}, \"{name}\")\n    \
-                     {own}._raw.{length} = _number(lg_{name}_count, {}, \"{name}\")\n    \
-                     {own}._raw.{name} = ctypes.cast(lg_{name}, ctypes.c_void_p).value",
+                     {own}._raw.{length} = _number(lg_{name}_count, {1}, \"{name}\")\n    \
+                     {own}._raw.{0} = ctypes.cast(lg_{name}, ctypes.c_void_p).value",
+                    field.name,
                     record
                         .fields
                         .iter()

@@ -33,8 +33,9 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     for callback in surface.callbacks() {
         text += &callback::class(callback, &surface);
     }
+    let types = types::names(&surface);
     for function in &surface.functions {
-        text += &function::function(function, &surface);
+        text += &function::function(function, &surface, &types);
     }
     text += &types::ends(&surface);
     let mut files = vec![File { name: format!("{name}_protected.py"), text }];

@@ -3,6 +3,7 @@ use super::{ctype, enumeration, word};
 use crate::emit::surface::{Surface, cursors};
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, Outcome, Passing, RecordPlan};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// All types of the API.
@@ -46,6 +47,18 @@ pub fn all(surface: &Surface<'_>) -> String {
         }
     }
     text
+}
+
+/// Names of all types.
+pub fn names(surface: &Surface<'_>) -> BTreeSet<String> {
+    let handles = (1..=surface.plan.handles.len()).map(|number| word(&surface.handle(number)));
+    let records = surface.used().into_iter().map(|key| word(&surface.record(key)));
+    let callbacks = surface.callbacks().into_iter().map(|callback| word(&surface.closure(&callback.name)));
+    handles
+        .chain(records)
+        .chain(callbacks)
+        .chain(surface.enumerations().into_iter().map(enumeration))
+        .collect()
 }
 
 /// Functions that end handles, when they are known.

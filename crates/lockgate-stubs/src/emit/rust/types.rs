@@ -113,7 +113,7 @@ fn plain(text: &mut String, key: &str, record: &RecordPlan, surface: &Surface<'_
     let name = type_name(&surface.record(key));
     let _ = write!(text, "\n/// `{key}`\n");
     if record.fields.is_empty() {
-        let align = [8, 4, 2, 1].into_iter().find(|align| record.size % align == 0).unwrap_or(1);
+        let align = [8, 4, 2, 1].into_iter().find(|align| record.size.is_multiple_of(*align)).unwrap_or(1);
         let _ = write!(
             text,
             "#[repr(C, align({align}))]\n#[derive(Debug, Clone, Copy, PartialEq)]\npub struct {name}(pub [u8; {}]);\n",
