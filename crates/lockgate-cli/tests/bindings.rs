@@ -7,6 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+/// Programs in Rust, by library.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("tricky", include_str!("bindings/tricky.rs")),
+    ("zlib", include_str!("bindings/zlib.rs")),
+    ("expat", include_str!("bindings/expat.rs")),
+    ("sqlite", include_str!("bindings/sqlite.rs")),
+];
+
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
 fn corpus() -> &'static Corpus {
@@ -38,25 +46,18 @@ struct Bindings {
 }
 
 impl Bindings {
-    /// Bindings of the library with this header, in a folder of their own, and its module.
+    /// Bindings of the library with this header, in a folder of their own, and its module. With `partial`, functions that
+    /// cannot be protected, or that the library's build does not have, are left out.
     fn new(
         name: &'static str,
         header: &Path,
         options: &[String],
         flags: Vec<String>,
         sources: &[PathBuf],
+        partial: bool,
     ) -> Bindings {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let path = |name: &str| folder.path().join(name);
-        let mut stubs = Command::new(LOCKGATE);
-        stubs
-            .arg("stubs")
-            .arg(header)
-            .args(options)
-            .arg("-m")
-            .arg(path("module.lg"))
-            .args(["-l", "rust", "-l", "python"]);
-        done(stubs.arg("-o").arg(path("bindings"))).expect("bindings");
         let object = |source: &PathBuf| {
             let object =
                 path(source.file_name().expect("a name").to_str().expect("text")).with_extension("o");
@@ -64,7 +65,15 @@ impl Bindings {
             compile.args(["cc", "-g", "-O1", "-w"]).args(&flags).arg("-c").arg(source).arg("-o").arg(&object);
             done(&mut compile).map(|_| object).expect("it compiles")
         };
-        let objects = sources.iter().map(object).collect();
+        let objects: Vec<PathBuf> = sources.iter().map(object).collect();
+        let mut stubs = Command::new(LOCKGATE);
+        stubs.arg("stubs").arg(header).args(options).arg("-m").arg(path("module.lg"));
+        if partial {
+            stubs
+                .arg("--partial")
+                .args(objects.iter().flat_map(|object| [Path::new("--defined-in"), object]));
+        }
+        done(stubs.args(["-l", "rust", "-l", "python", "-o"]).arg(path("bindings"))).expect("bindings");
         let bindings = Bindings { name, folder, flags, objects };
         bindings.link(&bindings.objects, &[], &bindings.path("module.lg"));
         bindings
@@ -81,19 +90,7 @@ impl Bindings {
         let annotations = corpus().root().join("share/stubs").join(library.annotations);
         let mut options = vec!["-a".to_owned(), annotations.display().to_string()];
         options.extend(flags.iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")).cloned());
-        options.extend(library.partial.then(|| "--partial".to_owned()));
-        // Headers declare what some builds do not have: the objects say what is there.
-        let scratch = tempfile::tempdir().expect("a scratch folder");
-        if library.partial {
-            for (number, source) in main.sources.iter().enumerate() {
-                let object = scratch.path().join(format!("{number}.o"));
-                let mut compile = Command::new("gcc");
-                compile.args(["-w", "-O0"]).args(&flags).arg("-c").arg(source).arg("-o").arg(&object);
-                done(&mut compile).expect("it compiles");
-                options.extend(["--defined-in".to_owned(), object.display().to_string()]);
-            }
-        }
-        Bindings::new(library.client, &header, &options, flags, &main.sources)
+        Bindings::new(library.client, &header, &options, flags, &main.sources, library.partial)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -116,8 +113,8 @@ impl Bindings {
              {name}-protected = {{ path = \"../bindings\" }}\n\n[profile.dev]\ndebug = false\n"
         );
         std::fs::write(package.join("Cargo.toml"), manifest).expect("a file");
-        std::fs::copy(file("bindings").join(name).with_extension("rs"), package.join("src/main.rs"))
-            .expect("a file");
+        let (_, text) = PROGRAMS.iter().find(|(own, _)| *own == name).expect("a program");
+        std::fs::write(package.join("src/main.rs"), text).expect("a file");
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--offline", "--quiet"]).current_dir(&package);
         build
@@ -175,6 +172,7 @@ fn everything_that_a_header_may_say() {
         std::slice::from_ref(&include),
         vec![include.clone()],
         &[file("stubs/tricky.c")],
+        false,
     )
     .pass();
 }

@@ -177,6 +177,12 @@ fn reach(path: PathBuf, folder: &Path, reached: &mut BTreeSet<PathBuf>) {
     }
     let mut elsewhere = None;
     for line in text.lines().map(str::trim) {
+        // Text of programs that are compiled elsewhere.
+        if let Some((_, name)) = line.split_once("include_str!(\"")
+            && let Some((name, _)) = name.split_once(".rs\")")
+        {
+            reached.insert(normal(&own.join(name).with_extension("rs")));
+        }
         if let Some(path) = line.strip_prefix("#[path = \"").and_then(|rest| rest.split('"').next()) {
             elsewhere = Some(own.join(path));
         }

@@ -4,20 +4,21 @@ use std::ops::Range;
 /// The comment that belongs to the declaration at `extent` of `text`: it ends on the line before, or begins on the line
 /// behind, with no empty line between. Headers do either; a comment further away may be about anything.
 pub fn beside(text: &str, extent: Range<usize>) -> Option<String> {
-    let before = text.get(..extent.start)?;
+    let found = above(text.get(..extent.start)?).or_else(|| behind(text.get(extent.end..)?));
+    found.filter(|comment| !comment.is_empty())
+}
+
+fn above(before: &str) -> Option<String> {
     // Macros may stand before the declaration proper, on its line.
-    let line = before.rfind('\n').map_or(0, |at| at + 1);
-    let before = before[..line].strip_suffix('\n')?.trim_end_matches([' ', '\t', '\r']);
-    let found = if before.ends_with("*/") {
-        before.rfind("/*").map(|at| block(&before[at..]))
-    } else {
-        let own = |line: &&str| line.trim_start().starts_with("//");
-        let mut lines: Vec<&str> = before.lines().rev().take_while(own).collect();
-        lines.reverse();
-        (!lines.is_empty())
-            .then(|| clean(lines.iter().map(|l| l.trim_start().trim_start_matches(['/', '!']))))
-    };
-    found.or_else(|| behind(text.get(extent.end..)?)).filter(|comment| !comment.is_empty())
+    let line = before.rfind('\n')?;
+    let before = before[..line].trim_end_matches([' ', '\t', '\r']);
+    if before.ends_with("*/") {
+        return before.rfind("/*").map(|at| block(&before[at..]));
+    }
+    let own = |line: &&str| line.trim_start().starts_with("//");
+    let mut lines: Vec<&str> = before.lines().rev().take_while(own).collect();
+    lines.reverse();
+    (!lines.is_empty()).then(|| clean(lines.iter().map(|l| l.trim_start().trim_start_matches(['/', '!']))))
 }
 
 fn behind(rest: &str) -> Option<String> {
@@ -65,7 +66,7 @@ mod tests {
             ("/* What f does. */\nint f(void);\n", Some("What f does.")),
             ("/** First.\n *\n * Second.\n */\nAPI int f(void);\n", Some("First.\n\nSecond.")),
             ("/*\n** A title\n**   indented\n*/\nAPI int f(void);\n", Some("A title\n  indented")),
-            ("// One\n/// two.\nint f(void);", Some("One\n two.")),
+            ("// One\n/// two.\nint f(void);", Some("One\ntwo.")),
             ("/* Of something else. */\n\nint f(void);\n", None),
             ("int f(void);\n/*\n    Behind it.\n  More.\n*/\n", Some("  Behind it.\nMore.")),
             ("int f(void); /* On its line. */\n", Some("On its line.")),

@@ -50,6 +50,8 @@ pub fn closure(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
         .enumerate()
         .map(|(number, parameter)| format!("{}: {}", raw(number), sys(&parameter.kind, surface)))
         .collect();
+    let declared = declared.join(", ");
+    let passed: String = (0..prototype.parameters.len()).map(|number| format!(", {}", raw(number))).collect();
     let types: Vec<String> = prototype.parameters.iter().map(|p| sys(&p.kind, surface)).collect();
     let called = parameters_text(callback);
     let mut text = format!(
@@ -61,10 +63,10 @@ pub fn closure(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
          pub fn new(function: impl {signature} + 'static) -> Result<{name}, Error> {{\n        \
          support::Slot::new(&LG_SLOTS_{upper}, Box::new(function)).map({name})\n    }}\n\n    \
          fn pointer(&self) -> *mut c_void {{\n        LG_CODE_{upper}[self.0.number()] as *mut c_void\n    }}\n}}\n\n\
-         unsafe extern \"C\" fn lg_call_{own}<const N: usize>({}) -> {result} {{\n    \
-         support::enter(&LG_SLOTS_{upper}, N, |function| {{\n",
+         unsafe extern \"C\" fn lg_call_{own}<const N: usize>({declared}) -> {result} {{\n    lg_run_{own}(N{passed})\n}}\n\n\
+         fn lg_run_{own}(number: usize, {declared}) -> {result} {{\n    \
+         support::enter(&LG_SLOTS_{upper}, number, |function| {{\n",
         types.join(", "),
-        declared.join(", ")
     );
     for seen in &seen {
         text += &seen.before;
