@@ -23,7 +23,9 @@ mod reject;
 mod units;
 mod verify;
 
-pub use module::{Export, Import, Module, ParseError, Relocation, Segment, SegmentKind, Symbol};
+pub use module::{
+    Export, Import, Join, Module, ParseError, Relocation, Segment, SegmentKind, Symbol, Symbolic, Word,
+};
 pub use verify::verify;
 
 /// What a module can read or modify, as a whole (rule V6). Proxies save, clear and restore only this.
