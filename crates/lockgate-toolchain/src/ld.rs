@@ -102,7 +102,10 @@ impl Job<'_> {
         let path = self.folder.join("linked");
         let mut command = self.tools.ld()?;
         match self.foreign {
-            None => command.args(["-pie", "--no-dynamic-linker"]),
+            None => {
+                let exports = self.exports.iter().map(|name| format!("--export-dynamic-symbol={name}"));
+                command.args(["-pie", "--no-dynamic-linker"]).args(exports)
+            }
             // What is undefined stays, with relocations by name.
             Some(foreign) => {
                 let exports = self.folder.join("exports");
@@ -121,11 +124,7 @@ impl Job<'_> {
             .arg(self.script)
             .args(["-e", self.entry, "-o"])
             .arg(&path)
-            .args(
-                self.exports.iter().flat_map(|name| {
-                    [format!("--undefined={name}"), format!("--export-dynamic-symbol={name}")]
-                }),
-            )
+            .args(self.exports.iter().map(|name| format!("--undefined={name}")))
             .args(more)
             .args(&self.arguments);
         let output = process::output(&mut command)?;
