@@ -217,8 +217,8 @@ fn forged_words_are_refused() {
     let absent = forged(&files.alpha, &[("set_function", "set_fumction")]);
     assert!(matches!(refused(&absent), JoinError::Symbol { symbol, .. } if symbol == "set_fumction"));
     for (name, from, to) in [
-        ("add", "module long add(long, long)", "module long add(char, long)"),
-        ("keep", "module long keep(char *)", "module long keep(double)"),
+        ("add", "module long int add(long int, long int)", "module long int add(double  , long int)"),
+        ("keep", "module long int keep(char *)", "module long int keep(double)"),
     ] {
         let other = forged(&files.alpha, &[(from, to)]);
         assert!(matches!(refused(&other), JoinError::Type { symbol, .. } if symbol == name), "{name}");
