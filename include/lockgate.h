@@ -802,9 +802,9 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * to may change at any moment. Check them (lg_memory_check(), lg_owner()), copy once, then look at the copy.
  *
  * Several modules, one heap. A plugin that was linked with `lockgate cc -shared --join base.so` has no libc: it takes what it uses from base.so, linked
- * with --base, in whose domain it is opened; both share one heap, one errno, and whatever pointers they pass. lg_dlopen() finds the base among
- * open libraries or opens it first, as it does with other modules that the plugin was linked with; `into` chooses among several. They stay open as
- * long as the plugin. A build of the base other than the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
+ * with --base, in whose domain it is opened; both share one heap, one errno, and whatever pointers they pass. `into` of lg_dlopen_with() is the base. Without
+ * it lg_dlopen() opens the base first, unless it is open (LG_E_JOIN: a file does not choose whose memory it shares); other modules that the
+ * plugin was linked with are opened first in any case. They stay open as long as the plugin. A build of the base other than the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
  * calls of the domain do not keep (lg_options_every_state()). When such a plugin is closed, its calls end, and its memory stays until its
  * domain ends. A fault in one of them is a fault of their domain: nothing protects them from each other.
  *

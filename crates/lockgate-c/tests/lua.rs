@@ -5,6 +5,7 @@ mod common;
 use common::{done, installed, root, run};
 use lockgate_corpus::{Corpus, Library};
 use lockgate_toolchain::{Link, Sysroot, silent};
+use std::io::{Seek as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -174,9 +175,8 @@ fn scripts(kind: &str, text: &str) -> Output {
         folder
     };
     let folder = BUILT.get_or_init(build).path().join(kind);
-    let input = folder.join("scripts");
-    std::fs::write(&input, text).expect("the scratch folder is writable");
-    let input = std::fs::File::open(input).expect("it was just written");
+    let mut input = tempfile::tempfile().expect("a scratch file");
+    input.write_all(text.as_bytes()).and_then(|()| input.rewind()).expect("the scratch file is writable");
     run(Command::new(folder.join("host")).current_dir(&folder).stdin(input))
 }
 

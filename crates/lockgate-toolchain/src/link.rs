@@ -230,7 +230,8 @@ impl Link {
         if export_all {
             data.extend(objects);
         }
-        if !is_program && !self.base && exports.is_empty() && data.is_empty() {
+        // What joins may call others from its constructors alone.
+        if !is_program && !self.base && !joins && exports.is_empty() && data.is_empty() {
             let what = "nothing to call: the inputs define no `main`, and no function is exported; \
                         name the functions that the host may call with --export 'PROTOTYPE'";
             return Err(Error::Usage(what.to_owned()));

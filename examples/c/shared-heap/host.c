@@ -4,7 +4,6 @@
 #include <string.h>
 #ifdef PLAIN
 #include <dlfcn.h>
-#define lg_dlopen(file, flags) dlopen(file, (flags) | RTLD_GLOBAL)
 #define lg_dlsym dlsym
 #define lg_dlclose dlclose
 #define lg_dlerror dlerror
@@ -20,11 +19,21 @@
 
 static void *opened[3];
 
-/* The base first: plain plugins find it by that, confined ones would have it opened anyway. */
+/* Opens a file; into the domain of `base`, if there is one. */
+static void *open_library(const char *file, void *base) {
+#ifdef PLAIN
+    (void)base;
+    return dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+#else
+    lg_dl_options options = {.policy = LG_DEFAULT, .into = base};
+    return lg_dlopen_with(file, RTLD_NOW, &options, sizeof options);
+#endif
+}
+
 static int open_all(void) {
     static const char *const files[3] = {"./interpreter.so", "./text.so", "./shout.so"};
     for (int i = 0; i < 3; i++)
-        if (!(opened[i] = lg_dlopen(files[i], RTLD_NOW)))
+        if (!(opened[i] = open_library(files[i], i ? opened[0] : NULL)))
             return fprintf(stderr, "%s\n", lg_dlerror()), -1;
     return 0;
 }

@@ -11,6 +11,7 @@ const LISTS: [&str; 9] = [
     "limits.txt",
     "policies.txt",
     "dlopen.txt",
+    "joining.txt",
     "debug.txt",
     "stubs.txt",
     "capi.txt",

@@ -2,6 +2,8 @@
 //!
 //! Such a module names the files that it was linked with, by their hashes: first the base, whose domain it joins, then others that
 //! joined before. They are opened first, and stay open as long as it. Its symbols are then looked up, in the same order.
+//!
+//! A file does not choose whose memory it shares: a base that is open is joined only if the host names it ([`Options::into`]).
 use super::imports::Scope;
 use super::loaded::Loaded;
 use super::{DlError, Library, Mode, Options, search, table};
@@ -53,6 +55,9 @@ pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> R
     let base = match given {
         Some(given) if is(&given, hash) => given,
         Some(_) => return Err(other(path, file)),
+        None if table::rows().iter().any(|row| is(&row.loaded, hash)) => {
+            return Err(JoinError::Uninvited { module: name_of(path), base: file.clone() }.into());
+        }
         None => {
             find_or_open(path, (hash, file), mode, &Options { into: None, ..options.clone() }, &mut held)?
         }
@@ -98,8 +103,11 @@ fn is(loaded: &Loaded, hash: &str) -> bool {
 }
 
 fn other(path: &Path, file: &str) -> DlError {
-    let module = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    JoinError::Other { module, other: file.to_owned() }.into()
+    JoinError::Other { module: name_of(path), other: file.to_owned() }.into()
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// What the symbols of `module` lead to.

@@ -39,8 +39,8 @@ impl Options {
     }
 
     /// The domain of a library that is open, in place of one of its own: for modules that were linked to join that library
-    /// (`lockgate cc --join`). Limits and grants are those of the domain then. Without this, such a module joins the first open
-    /// library that it was linked with, or has it opened.
+    /// (`lockgate cc --join`). Limits and grants are those of the domain then. Without this, what such a module was linked
+    /// with is opened for it, if it is not open; if it is, that is an error: a file does not choose whose memory it shares.
     pub fn into(self, library: Library) -> Options {
         Options { into: Some(library), ..self }
     }

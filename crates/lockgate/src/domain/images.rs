@@ -90,6 +90,16 @@ pub enum JoinError {
         /// File name of the module that it takes symbols from.
         other: String,
     },
+    /// Nobody has said that the module may share another's memory.
+    #[error(
+        "{module} would share the memory of {base}, which is open: name that as the library whose domain it joins"
+    )]
+    Uninvited {
+        /// The module.
+        module: String,
+        /// The library.
+        base: String,
+    },
     /// The module touches processor state that the domain's calls do not keep.
     #[error(
         "{module} can touch {}, which calls of this domain leave alone: make the domain with every_state, or compile the module \
@@ -238,8 +248,9 @@ impl Core {
     }
 
     fn forget(self: &Arc<Core>, callbacks: Vec<u64>) {
-        let gates = self.gates();
-        if callbacks.into_iter().fold(false, |due, number| gates.remove_callback(number) || due) {
+        let removed = callbacks.into_iter().map(|number| self.gates().remove_callback(number));
+        // All of them, then at once.
+        if removed.filter(|is_due| *is_due).count() > 0 {
             release_functions(self);
         }
     }

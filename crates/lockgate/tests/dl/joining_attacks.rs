@@ -8,7 +8,15 @@ use lockgate::{CreateError, Domain, DomainOptions, LoadError, Module};
 use std::path::Path;
 use std::sync::Mutex;
 
-fn refused(path: &Path) -> JoinError {
+fn refused(path: &Path, base: Library) -> JoinError {
+    match Library::open(path, Mode::NOW, &Options::default().into(base)) {
+        Err(DlError::Join(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The same when nothing is open.
+fn refused_alone(path: &Path) -> JoinError {
     match Library::open(path, Mode::NOW, &Options::default()) {
         Err(DlError::Join(error)) => error,
         other => panic!("{other:?}"),
@@ -47,7 +55,7 @@ fn a_module_with_a_wider_report_than_its_domains_is_refused() {
     let files = files();
     let path = files.base.beside("wide.so", Guest::assembly(WIDE).join(&[&files.base.path]));
     let base = files.base.open();
-    let error = refused(&path);
+    let error = refused(&path, base);
     assert!(
         matches!(&error, JoinError::State { states, .. } if states.contains(&"zmm registers")),
         "{error}"
@@ -215,18 +223,19 @@ fn forged_words_are_refused() {
     let files = files();
     let base = files.base.open();
     let absent = forged(&files.alpha, &[("set_function", "set_fumction")]);
-    assert!(matches!(refused(&absent), JoinError::Symbol { symbol, .. } if symbol == "set_fumction"));
+    assert!(matches!(refused(&absent, base), JoinError::Symbol { symbol, .. } if symbol == "set_fumction"));
     for (name, from, to) in [
         ("add", "module long int add(long int, long int)", "module long int add(double  , long int)"),
         ("keep", "module long int keep(char *)", "module long int keep(double)"),
     ] {
         let other = forged(&files.alpha, &[(from, to)]);
-        assert!(matches!(refused(&other), JoinError::Type { symbol, .. } if symbol == name), "{name}");
+        assert!(matches!(refused(&other, base), JoinError::Type { symbol, .. } if symbol == name), "{name}");
     }
     // Functions of the host by names of the base's: they are looked up among services.
-    let of_host = forged(&files.alpha, &[("module malloc", "host   malloc")]);
-    let error = Library::open(&of_host, Mode::NOW, &Options::default());
-    assert!(error.is_err(), "{error:?}");
+    let of_host =
+        forged(&files.alpha, &[("module long int note(long int)", "host long   int note(long int)")]);
+    let error = Library::open(&of_host, Mode::NOW, &Options::default().into(base));
+    assert!(matches!(error, Err(DlError::Imports { .. })), "{error:?}");
     base.close().unwrap();
 }
 
@@ -244,7 +253,7 @@ fn another_build_of_the_base_is_refused() {
     base.close().unwrap();
     // The other build lies in place of the one that was linked with.
     std::fs::copy(&other.path, &files.base.path).unwrap();
-    assert!(matches!(refused(&files.alpha), JoinError::Other { .. }));
+    assert!(matches!(refused_alone(&files.alpha), JoinError::Other { .. }));
     assert!(matches!(
         Library::open(&other.path, Mode { only_if_open: true, ..Mode::NOW }, &Options::default()),
         Err(DlError::NotOpen(_))
@@ -264,7 +273,7 @@ fn a_module_that_is_no_base_is_not_joined() {
     bytes[at] = 0;
     std::fs::write(&base.path, &bytes).unwrap();
     let forged = forged(&alpha, &[(&before, &hash(&bytes))]);
-    assert!(matches!(refused(&forged), JoinError::NotABase(_)));
+    assert!(matches!(refused_alone(&forged), JoinError::NotABase(_)));
 }
 
 #[test]
@@ -314,8 +323,51 @@ fn damaged_modules_do_not_join() {
     std::fs::write(&path, bytes).unwrap();
     let error = Library::open(&path, Mode::NOW, &Options::default().into(base));
     assert!(matches!(error, Err(DlError::Load(LoadError::Refused { .. }))), "{error:?}");
-    let alpha = open(&files.alpha);
+    let alpha = open_into(&files.alpha, base);
     assert_eq!(ask(alpha, "sum", 37), 42);
     alpha.close().unwrap();
     base.close().unwrap();
+}
+
+/// `perf` wants code in anonymous memory, which somebody has to write first. Other threads run meanwhile.
+#[test]
+fn code_that_joins_is_never_writable() {
+    let mut command = std::process::Command::new(std::env::current_exe().expect("a test has a path"));
+    command.args(["--exact", "joining_attacks::joined_code_for_perf", "--ignored", "--test-threads", "1"]);
+    let output = command.env("LOCKGATE_PERF_MAP", "1").output().expect("the test program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+#[ignore = "in a process of its own, by `code_that_joins_is_never_writable`"]
+fn joined_code_for_perf() {
+    let files = files();
+    let base = files.base.open();
+    let alpha = open_into(&files.alpha, base);
+    let window = alpha.object("alpha_data").unwrap().address & !0xffff_ffff;
+    let code: Vec<_> =
+        mappings(window, window + 0x4000_0000).into_iter().filter(|m| m.rights.contains('x')).collect();
+    let files: Vec<_> = code.iter().map(|mapping| mapping.path.contains("memfd")).collect();
+    assert_eq!(files, [false, true], "{code:x?}");
+    alpha.close().unwrap();
+    base.close().unwrap();
+    let _ = std::fs::remove_file(format!("/tmp/perf-{}.map", std::process::id()));
+}
+
+/// Else a hostile file, opened for what it offers, would be inside a library that trusts nobody.
+#[test]
+fn a_file_does_not_choose_whose_memory_it_shares() {
+    let files = files();
+    let base = files.base.open();
+    let error = Library::open(&files.alpha, Mode::NOW, &Options::default());
+    assert!(matches!(error, Err(DlError::Join(JoinError::Uninvited { .. }))), "{error:?}");
+    base.close().unwrap();
+    let alpha = open(&files.alpha);
+    let error = Library::open(&files.beta, Mode::NOW, &Options::default());
+    assert!(
+        matches!(error, Err(DlError::Join(JoinError::Uninvited { .. }))),
+        "the base of another: {error:?}"
+    );
+    open_into(&files.beta, alpha).close().unwrap();
+    alpha.close().unwrap();
 }
