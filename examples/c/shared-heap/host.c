@@ -39,6 +39,9 @@ static int open_all(void) {
 }
 
 static void close_all(void) {
+    void (*stop)(void) = (void (*)(void))lg_dlsym(opened[0], "stop");
+    if (stop)
+        stop();
     for (int i = 3; i--;) lg_dlclose(opened[i]);
 }
 

@@ -12,12 +12,14 @@ __attribute__((constructor)) static void begin(void) {
         luaL_openlibs(L);
 }
 
-__attribute__((destructor)) static void end(void) {
-    if (L)
-        lua_close(L);
+void stop(void) {
+    lua_close(L);
+    L = NULL;
 }
 
 void offer(const char *name, lua_CFunction open) {
+    if (!L)
+        return;
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     if (open)
         lua_pushcfunction(L, open);
