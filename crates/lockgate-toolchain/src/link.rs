@@ -11,16 +11,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Symbols of the sysroot that the runtime looks up in every module.
-const RUNTIME_EXPORTS: &[&str] = &[
-    symbol::INIT,
-    symbol::FINI,
-    symbol::THREAD_INIT,
-    symbol::THREAD_EXIT,
-    symbol::THREAD_START,
-    symbol::ALLOC,
-    symbol::FREE,
-];
+/// Symbols of the sysroot that the runtime looks up, and finds in every module.
+const RUNTIME_EXPORTS: &[&str] =
+    &[symbol::INIT, symbol::FINI, symbol::THREAD_INIT, symbol::THREAD_EXIT, symbol::ALLOC, symbol::FREE];
 
 /// Those of a module that joins a domain.
 const JOIN_EXPORTS: &[&str] = &[symbol::INIT, symbol::FINI];
@@ -249,6 +242,9 @@ impl Link {
 
         progress("linking", 0, 1);
         let mut arguments: Vec<OsString> = sysroot.start_files(is_program, joins).map(Into::into).collect();
+        // It comes with clone, in modules that start threads; what joins a domain has its base's.
+        let thread_start = format!("--export-dynamic-symbol={}", symbol::THREAD_START);
+        arguments.extend((!joins).then(|| thread_start.into()));
         arguments.append(&mut rewritten.arguments);
         // Whatever options the caller left open end here.
         arguments.extend(["--no-whole-archive", "--start-group"].map(OsString::from));
