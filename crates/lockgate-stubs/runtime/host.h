@@ -82,6 +82,18 @@ static const char *lgs_start_failed;
 
 static void lgs_leave_thread(void *unused);
 
+/* Streams that lead nowhere: libraries take it for granted that files are not numbered 0 to 2. */
+static bool lgs_no_streams(lg_options *options)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    bool set = nothing >= 0;
+    for (int number = 0; set && number < 3; number++)
+        set = lg_options_stream(options, number, nothing) == LG_OK;
+    if (nothing >= 0)
+        close(nothing);
+    return set;
+}
+
 /* Once, at the first call: the module from the environment or where it was made, the domain, its functions. */
 static void lgs_start(void)
 {
@@ -89,7 +101,7 @@ static void lgs_start(void)
     path = path ? path : LGS_MODULE;
     lg_module *module = lg_module_open(path);
     lg_options *options = lg_options_new();
-    bool set = module && options;
+    bool set = module && options && lgs_no_streams(options);
     const char *failed = 0;
     for (const char *const *option = lgs_options; set && *option; option++) {
         set = lgs_option(options, *option);

@@ -38,6 +38,9 @@ pub struct Notes {
     pub within: Option<String>,
     pub until: Option<String>,
     pub shown: Option<String>,
+    pub rows: Option<Expression>,
+    pub jump_buffer: Option<String>,
+    pub format: Option<Format>,
     pub dispose: Option<(String, String)>,
     pub cursor: bool,
     pub string: bool,
@@ -55,6 +58,19 @@ pub struct Notes {
     pub data: bool,
     pub errno: bool,
     pub printf: bool,
+    pub jump: bool,
+    pub jumps: bool,
+}
+
+/// `LG_FORMAT`: how variable arguments are found in a format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    /// The library's function with a `va_list`.
+    pub list: String,
+    /// Letters of conversions that take strings, beside `s`.
+    pub strings: String,
+    /// Letters of those that take memory of the library's.
+    pub given: String,
 }
 
 /// Why an annotation is not one.
@@ -106,6 +122,13 @@ impl Notes {
             "within" => self.within = Some(owned()),
             "until" => self.until = Some(owned()),
             "shown" => self.shown = Some(owned()),
+            "rows" => self.rows = Some(expression()?),
+            "format" => {
+                let mut parts = argument.split(',').map(|part| part.trim().to_owned());
+                let mut part = || parts.next().unwrap_or_default();
+                self.format = Some(Format { list: part(), strings: part(), given: part() });
+            }
+            "jump_buffer" => self.jump_buffer = Some(owned()),
             "lent" => self.lent = true,
             "dispose" => {
                 let (object, copy) = argument.split_once(',').unwrap_or((argument, "0"));
@@ -126,6 +149,8 @@ impl Notes {
             "data" => self.data = true,
             "errno" => self.errno = true,
             "printf" => self.printf = true,
+            "jump" => self.jump = true,
+            "jumps" => self.jumps = true,
             _ => return Err(NoteError::Unknown(name.to_uppercase())),
         }
         self.check()
@@ -161,6 +186,8 @@ impl Notes {
             (self.dispose.is_some(), "DISPOSE"),
             (self.null, "NULL"),
             (self.ignore, "IGNORE"),
+            (self.jump, "JUMP"),
+            (self.jump_buffer.is_some(), "JUMP_BUFFER"),
         ];
         let mut said = natures.iter().filter(|(is, _)| *is).map(|(_, name)| *name);
         if let (Some(first), Some(second)) = (said.next(), said.next()) {
@@ -189,6 +216,9 @@ impl Notes {
         fill(&mut self.within, &other.within);
         fill(&mut self.until, &other.until);
         fill(&mut self.shown, &other.shown);
+        fill(&mut self.format, &other.format);
+        fill(&mut self.rows, &other.rows);
+        fill(&mut self.jump_buffer, &other.jump_buffer);
         fill(&mut self.dispose, &other.dispose);
         self.cursor |= other.cursor;
         self.string |= other.string;
@@ -206,6 +236,8 @@ impl Notes {
         self.data |= other.data;
         self.errno |= other.errno;
         self.printf |= other.printf;
+        self.jump |= other.jump;
+        self.jumps |= other.jumps;
         self
     }
 }

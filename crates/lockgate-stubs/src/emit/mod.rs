@@ -27,6 +27,8 @@ pub struct Target {
     pub defines: Vec<String>,
     /// Folders in which the compiler of the client finds the original header, and what that includes.
     pub includes: Vec<String>,
+    /// Functions without stubs get stand-ins.
+    pub stand_ins: bool,
 }
 
 /// The library's name: what the annotations say, else the header's.

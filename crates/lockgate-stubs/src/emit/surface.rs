@@ -83,6 +83,8 @@ pub enum Role<'a> {
     Given(&'a Outcome),
     /// A function.
     Closure(&'a str),
+    /// No form, and why.
+    None(&'static str),
 }
 
 impl<'a> Surface<'a> {
@@ -93,13 +95,11 @@ impl<'a> Surface<'a> {
             plan,
             name,
             functions: Vec::new(),
-            left_out: plan.omitted.clone(),
+            left_out: plan.left_out.iter().map(|left| (left.name.clone(), left.reason.clone())).collect(),
             handles: BTreeMap::new(),
             records: BTreeMap::new(),
             closures: BTreeMap::new(),
         };
-        let refused = plan.refusals.iter().map(|r| (r.function.clone(), r.reason.clone()));
-        surface.left_out.extend(refused);
         for function in &plan.functions {
             match surface.unsuited(function) {
                 None => surface.functions.push(function),
@@ -196,6 +196,8 @@ impl<'a> Surface<'a> {
                 _ => Role::Zero,
             },
             Passing::Callback { name } => Role::Closure(name),
+            Passing::Rows { .. } => Role::None("an array of pointers"),
+            Passing::Stream => Role::None("a stream of C's"),
         }
     }
 
@@ -283,12 +285,21 @@ impl<'a> Surface<'a> {
 
     /// Why a function has no form, if it has none.
     fn unsuited(&self, function: &FunctionPlan) -> Option<String> {
+        if function.formatted.is_some() {
+            return Some("variable arguments".to_owned());
+        }
+        if function.prototype.noreturn
+            || matches!(function.result, Outcome::JumpBuffer { .. } | Outcome::Jump)
+        {
+            return Some("nothing jumps over frames of this language".to_owned());
+        }
         let parameters = function.prototype.parameters.iter().enumerate();
         let closures = function.parameters.iter().any(|p| matches!(p, Passing::Callback { .. }));
         for (number, parameter) in parameters {
             let name = &parameter.name;
             let because = |why: &str| Some(format!("parameter {name}: {why}"));
             match self.role(function, number) {
+                Role::None(why) => return because(why),
                 Role::Zero if matches!(function.parameters[number], Passing::Data { .. }) && !closures => {
                     return because("closures have data of their own");
                 }
@@ -428,7 +439,7 @@ fn counted(function: &FunctionPlan, number: usize) -> Option<usize> {
 
 /// True if the expression speaks of numbers only.
 fn known(expression: &Expression, number: &dyn Fn(&str) -> bool) -> bool {
-    let calls = matches!(expression, Expression::Call(..));
+    let calls = matches!(expression, Expression::Call(..) | Expression::Field(..) | Expression::Told(_));
     let inner: Vec<&Expression> = match expression {
         Expression::Minus(x) | Expression::Not(x) => vec![x],
         Expression::Binary(_, x, y) => vec![x, y],

@@ -80,8 +80,12 @@ impl Reader {
             merge(&mut known.prototype.parameters, parameters);
             return Ok(());
         }
-        let prototype =
-            Prototype { result: self.kind(kind.result()), parameters, variadic: kind.is_variadic() };
+        let prototype = Prototype {
+            result: self.kind(kind.result()),
+            parameters,
+            variadic: kind.is_variadic(),
+            noreturn: kind.is_noreturn(),
+        };
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
         let comment = comment::beside(text, cursor.extent());
@@ -114,9 +118,15 @@ impl Reader {
             return Ok(());
         }
         let result = self.kind(function.result());
-        self.header
-            .callbacks
-            .insert(name, Prototype { result, parameters, variadic: function.is_variadic() });
+        self.header.callbacks.insert(
+            name,
+            Prototype {
+                result,
+                parameters,
+                variadic: function.is_variadic(),
+                noreturn: function.is_noreturn(),
+            },
+        );
         Ok(())
     }
 
@@ -213,6 +223,7 @@ impl Reader {
                         result,
                         parameters,
                         variadic: function.is_variadic(),
+                        noreturn: function.is_noreturn(),
                     }))
                 }
                 None => Shape::Pointer(Box::new(self.kind(kind.pointee()))),

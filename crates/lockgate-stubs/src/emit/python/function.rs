@@ -170,7 +170,8 @@ impl Writer<'_> {
             let _ = writeln!(body.before, "    {text}");
         };
         let (declared, argument) = match role {
-            Role::Zero => match kind.shape {
+            // (Functions with what has no form are left out.)
+            Role::Zero | Role::None(_) => match kind.shape {
                 Shape::Pointer(_) | Shape::Function(_) => (None, "None".to_owned()),
                 _ => (None, "0".to_owned()),
             },

@@ -163,7 +163,7 @@ fn arithmetic(expression: &Expression, scope: &dyn Fn(&str, bool) -> String) -> 
         Expression::Name(name) | Expression::Deref(name) => scope(name, false),
         Expression::StringLength(name) => scope(name, true),
         // What is left out has these alone.
-        Expression::Call(..) => "-1".to_owned(),
+        Expression::Call(..) | Expression::Field(..) | Expression::Told(_) => "-1".to_owned(),
         Expression::Minus(x) => format!("-({})", inner(x)),
         Expression::Not(x) => format!("int(not ({}))", inner(x)),
         Expression::Conditional(x, y, z) => format!("({} if {} else {})", inner(y), inner(x), inner(z)),

@@ -177,7 +177,8 @@ impl Writer<'_> {
             Role::Zero if kind.pointee().is_some() || matches!(kind.shape, Shape::Function(_)) => {
                 "null_mut()".to_owned()
             }
-            Role::Zero => "0 as _".to_owned(),
+            // (Functions with what has no form are left out.)
+            Role::Zero | Role::None(_) => "0 as _".to_owned(),
             Role::Length { of } => {
                 let buffer = word(&self.roles[*of].0.name);
                 let _ = writeln!(

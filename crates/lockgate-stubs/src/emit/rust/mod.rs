@@ -152,7 +152,7 @@ fn arithmetic(expression: &Expression, scope: &dyn Fn(&str, Use) -> String) -> S
         Expression::Deref(name) => scope(name, Use::Behind),
         Expression::StringLength(name) => scope(name, Use::Length),
         // What is left out has these alone.
-        Expression::Call(..) => "None?".to_owned(),
+        Expression::Call(..) | Expression::Field(..) | Expression::Told(_) => "None?".to_owned(),
         Expression::Minus(x) => format!("0_i128.checked_sub({})?", inner(x)),
         Expression::Not(x) => format!("i128::from({} == 0)", inner(x)),
         Expression::Conditional(x, y, z) => {
