@@ -1,4 +1,4 @@
-/* Annotations for `lockgate stubs` (docs/stubs.md). Ordinary compilers see nothing of them.
+/* Annotations for `lockgate stubs` (docs/stubs.md) and `lockgate cc --split` (docs/split.md). Ordinary compilers see nothing of them.
  *
  * They stand behind a parameter's name, or behind a function's parameter list:
  *
@@ -15,9 +15,15 @@
 #define LG_JOIN__(a, b) a##b
 #define LG_JOIN_(a, b) LG_JOIN__(a, b)
 #define LG_ABOUT_(text, ...) extern char LG_JOIN_(lockgate_about_, __COUNTER__) LG_NOTE_(text) __VA_ARGS__
+/* Both a declaration of its own and, where one follows, a mark on the next one: the number says which it was. */
+#define LG_HOME__(n, name, options) \
+    extern char lockgate_about_##n LG_NOTE_("library:" name) LG_NOTE_("options:" options) LG_NOTE_("number:" #n); LG_NOTE_("home:" #n ":" name)
+#define LG_HOME_(n, name, options) LG_HOME__(n, name, options)
+#define LG_HOME(name, options) LG_HOME_(__COUNTER__, name, options)
 #else
 #define LG_NOTE_(text)
 #define LG_ABOUT_(text, ...) struct lockgate_nothing
+#define LG_HOME(name, options)
 #endif
 
 /* ---- what a pointer leads to --------------------------------------------------------------------------------- */
@@ -98,7 +104,17 @@
 #define LG_TYPE(type, ...) LG_ABOUT_("type:" #type, __VA_ARGS__)
 /* LG_ERROR for all functions with results of this type that have none of their own. */
 #define LG_ERRORS(type, value) LG_ABOUT_("errors:" #type, LG_ERROR(value))
-/* Where the library lives: the domain's name, which is the client's, too, and what it may reach (docs/stubs.md). */
-#define LG_DOMAIN(name, ...) LG_ABOUT_("library:" name, LG_NOTE_("options:" #__VA_ARGS__))
+/* Where the library lives: the domain's name, which is the client's, too, and what it may reach (docs/stubs.md).
+ *
+ * In a program of several domains (docs/split.md): alone, `LG_DOMAIN("parser", time=1000);`, the home of everything that its file
+ * declares or defines; before a function or variable, `LG_DOMAIN("parser") int parse(…)`, that one's. */
+#define LG_DOMAIN(name, ...) LG_HOME(name, #__VA_ARGS__)
+
+/* ---- one program, several domains ------------------------------------------------------------------------------------ */
+
+/* A function that other parts of the program may call. Its parameters are annotated like an API's. */
+#define LG_ENTRY LG_NOTE_("entry")
+/* Stands like LG_DOMAIN: every part of the program that needs it has a copy of its own. */
+#define LG_EVERYWHERE LG_HOME("*", "")
 
 #endif

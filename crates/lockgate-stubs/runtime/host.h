@@ -86,8 +86,13 @@ static void lgs_leave_thread(void *unused);
 static void lgs_start(void)
 {
     const char *path = getenv(LGS_MODULE_VARIABLE);
+#ifdef LGS_MODULE_BYTES
+    lg_module *module = path ? lg_module_open(path) : lg_module_from_bytes(LGS_MODULE_BYTES, (size_t)(LGS_MODULE_END - LGS_MODULE_BYTES));
+    path = path ? path : LGS_NAME;
+#else
     path = path ? path : LGS_MODULE;
     lg_module *module = lg_module_open(path);
+#endif
     lg_options *options = lg_options_new();
     bool set = module && options;
     const char *failed = 0;
@@ -95,6 +100,8 @@ static void lgs_start(void)
         set = lgs_option(options, *option);
         failed = set ? 0 : *option;
     }
+    for (const struct lgs_trampoline *gate = lgs_gates; set && gate->name; gate++)
+        set = lg_options_gate(options, gate->prototype, gate->code, 0) == LG_OK;
     lgs.domain = set ? lg_domain_new(module, options) : 0;
     lg_options_free(options);
     lg_module_free(module);

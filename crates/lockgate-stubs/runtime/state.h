@@ -49,7 +49,15 @@ struct lgs_function {
     lg_policy policy;
 };
 
+/* What the domain really calls: by type, and by name. */
+struct lgs_trampoline {
+    const char *name;
+    const char *prototype;
+    lg_code code;
+};
 
+static const struct lgs_trampoline lgs_trampolines[];
+static const struct lgs_trampoline lgs_gates[];
 
 static const char lgs_name[] = LGS_NAME;
 static const char *const lgs_options[] = {LGS_OPTIONS};
