@@ -14,6 +14,8 @@
 #define LG_NOTE_(text) __attribute__((annotate("lockgate:" text)))
 #define LG_JOIN__(a, b) a##b
 #define LG_JOIN_(a, b) LG_JOIN__(a, b)
+/* What macros in an expression stand for, not their names. */
+#define LG_TEXT_(...) #__VA_ARGS__
 #define LG_ABOUT_(text, ...) extern char LG_JOIN_(lockgate_about_, __COUNTER__) LG_NOTE_(text) __VA_ARGS__
 /* Both a declaration of its own and, where one follows, a mark on the next one: the number says which it was. */
 #define LG_HOME__(n, name, options) \
@@ -34,9 +36,9 @@
 #define LG_INOUT LG_NOTE_("inout")
 /* Elements (bytes, behind a void pointer): an expression of C over the other parameters, or fields of the same
  * structure. Evaluated exactly: an overflow or a negative number is an error of the call. */
-#define LG_SIZE(n) LG_NOTE_("size:" #n)
+#define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
 /* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. */
-#define LG_WRITTEN(n) LG_NOTE_("written:" #n)
+#define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n))
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
 #define LG_CURSOR LG_NOTE_("cursor")
 /* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string without saying so. */
@@ -84,11 +86,11 @@
 /* ---- functions ----------------------------------------------------------------------------------------------------- */
 
 /* What the function returns when the library failed: crashed, ran out of time, answered with nonsense. */
-#define LG_ERROR(value) LG_NOTE_("error:" #value)
+#define LG_ERROR(value) LG_NOTE_("error:" LG_TEXT_(value))
 /* What is wrong is told by errno. */
 #define LG_ERRNO LG_NOTE_("errno")
 /* The result is at most this. */
-#define LG_AT_MOST(n) LG_NOTE_("at_most:" #n)
+#define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n))
 /* Like printf: the text is made before the library is called. */
 #define LG_PRINTF LG_NOTE_("printf")
 /* Isolation asked for: LG_POLICY(INTEGRITY), see docs/policies.md. */

@@ -12,9 +12,9 @@ static uint64_t lgs_callback(struct lgs_call *c, void (*function)(void), unsigne
         callback = callback->next;
     if (!callback && (callback = malloc(sizeof *callback))) {
         const struct lgs_trampoline *trampoline = &lgs_trampolines[type];
-        *callback = (struct lgs_callback){function, type, bound, 0, *bucket};
-        lg_callback *made = lg_callback_new(lgs.domain, trampoline->prototype, trampoline->code, callback);
-        callback->inside = (uint64_t)(uintptr_t)lg_callback_pointer(made);
+        *callback = (struct lgs_callback){0, function, type, bound, 0, *bucket};
+        callback->made = lg_callback_new(lgs.domain, trampoline->prototype, trampoline->code, callback);
+        callback->inside = (uint64_t)(uintptr_t)lg_callback_pointer(callback->made);
         if (callback->inside) {
             *bucket = callback;
         } else {

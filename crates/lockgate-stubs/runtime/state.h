@@ -87,6 +87,7 @@ struct lgs_object {
 
 /* A function of the program's that the library may call. */
 struct lgs_callback {
+    lg_callback *made;
     void (*function)(void);
     unsigned type;
     bool bound; /* its user data comes with it: it gets no other */
@@ -110,12 +111,18 @@ struct lgs_lent {
 #define LGS_BUCKETS 256
 
 static struct {
+    lg_module *module;
+    lg_options *options;
     lg_domain *domain;
+    bool restarts;       /* after a fault the next call begins a new domain */
+    bool broken;         /* there was one */
+    unsigned generation; /* of the domain: which one it is */
     uint64_t window;
     char *mirror;
     char *handles;
     unsigned char *tags; /* one for each 8 bytes of the window: the type of the handle there, or 0 */
     lg_code targets[LGS_FUNCTION_COUNT];
+    lg_function *functions[LGS_FUNCTION_COUNT + 1]; /* the last is for errno_location */
     uint64_t (*errno_location)(void);
     pthread_mutex_t lock;
     struct lgs_kept *kept[LGS_BUCKETS];
@@ -123,12 +130,16 @@ static struct {
     struct lgs_object *objects[LGS_BUCKETS];
     size_t object_bytes;
     struct lgs_callback *callbacks[LGS_BUCKETS];
+    struct lgs_kept_region *kept_regions;
     struct lgs_lent *lent;
     struct lgs_token *data[LGS_TOKENS]; /* from 1, in chunks that stay where they are */
     size_t data_count;
 } lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;
+
+/* Held by calls into a domain that restarts, and alone by who restarts it. */
+static pthread_rwlock_t lgs_running = PTHREAD_RWLOCK_INITIALIZER;
 
 /* A piece of the stage: the same memory here and inside. */
 struct lgs_stage {
@@ -150,6 +161,8 @@ static __thread struct {
         size_t used;
     } marks[LGS_DEPTH];
     unsigned depth;
+    unsigned generation; /* of the blocks */
+    bool inside;         /* holds lgs_running */
     bool failed; /* a callback failed: so does the call it came from */
     struct lg_stub_error error;
 } lgs_thread;
@@ -162,6 +175,7 @@ struct lgs_call {
     const char *function;
     bool failed;
     bool overflow;
+    bool outermost; /* holds lgs_running */
     void *owned; /* host memory that ends with the call */
 };
 

@@ -21,6 +21,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("handle", include_str!("../../../runtime/handle.h")),
     ("data", include_str!("../../../runtime/data.h")),
     ("kept", include_str!("../../../runtime/kept.h")),
+    ("restart", include_str!("../../../runtime/restart.h")),
     ("call", include_str!("../../../runtime/call.h")),
     ("callback", include_str!("../../../runtime/callback.h")),
 ];
