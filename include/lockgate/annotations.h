@@ -21,11 +21,16 @@
 #define LG_HOME__(n, name, options) \
     extern char lockgate_about_##n LG_NOTE_("library:" name) LG_NOTE_("options:" options) LG_NOTE_("number:" #n); LG_NOTE_("home:" #n ":" name)
 #define LG_HOME_(n, name, options) LG_HOME__(n, name, options)
-#define LG_HOME(name, options) LG_HOME_(__COUNTER__, name, options)
+#define LG_HOME(name, ...) LG_HOME_(__COUNTER__, name, #__VA_ARGS__)
 #else
 #define LG_NOTE_(text)
 #define LG_ABOUT_(text, ...) struct lockgate_nothing
-#define LG_HOME(name, options)
+/* With it gcc lets the semicolon pass that stands behind LG_DOMAIN(…) alone. */
+#ifdef __GNUC__
+#define LG_HOME(...) __extension__
+#else
+#define LG_HOME(...)
+#endif
 #endif
 
 /* ---- what a pointer leads to --------------------------------------------------------------------------------- */
@@ -110,13 +115,13 @@
  *
  * In a program of several domains (docs/split.md): alone, `LG_DOMAIN("parser", time=1000);`, the home of everything that its file
  * declares or defines; before a function or variable, `LG_DOMAIN("parser") int parse(…)`, that one's. */
-#define LG_DOMAIN(name, ...) LG_HOME(name, #__VA_ARGS__)
+#define LG_DOMAIN(...) LG_HOME(__VA_ARGS__, )
 
 /* ---- one program, several domains ------------------------------------------------------------------------------------ */
 
 /* A function that other parts of the program may call. Its parameters are annotated like an API's. */
 #define LG_ENTRY LG_NOTE_("entry")
 /* Stands like LG_DOMAIN: every part of the program that needs it has a copy of its own. */
-#define LG_EVERYWHERE LG_HOME("*", "")
+#define LG_EVERYWHERE LG_HOME("*", )
 
 #endif

@@ -4,6 +4,7 @@ use crate::error::Refusal;
 use crate::survey::{Definition, Home, Linkage, Survey, Use};
 use crate::text;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// What a part has of a source.
 #[derive(Debug)]
@@ -91,13 +92,19 @@ impl<'s> Part<'s> {
             }
         }
         let mut made_extern = Vec::new();
-        for (piece, variable) in variables(self.survey, &scanned) {
-            let number = self.survey.definitions.iter().position(|d| std::ptr::eq(d, variable));
-            if variable.linkage == Linkage::External && !number.is_some_and(|n| self.kept.contains(&n)) {
-                for value in text::initialisers(&scanned, piece.range.clone()) {
-                    text::erase(&mut bytes, value);
+        for (piece, variables) in variables(self.survey, &scanned) {
+            if variables.iter().any(|variable| self.definitions().any(|kept| std::ptr::eq(kept, *variable))) {
+                continue;
+            }
+            for value in text::initialisers(&scanned, piece.clone()) {
+                text::erase(&mut bytes, value);
+            }
+            // What is not used here is only declared. (A static table would want the functions that are in it.)
+            match text::find(&scanned[piece.clone()], b"static") {
+                Some(at) if variables[0].linkage == Linkage::Internal => {
+                    bytes[piece.start + at..][..6].copy_from_slice(b"extern");
                 }
-                made_extern.push(piece.range.start);
+                _ => made_extern.push(piece.start),
             }
         }
         text::erase_notes(&mut bytes);
@@ -113,12 +120,12 @@ pub fn interface(survey: &Survey, folded: &str) -> Vec<(lockgate_stubs::header::
     }
     let scanned = bytes.clone();
     let mut made_extern = BTreeSet::new();
-    for (piece, variable) in variables(survey, &scanned) {
-        for value in text::initialisers(&scanned, piece.range.clone()) {
+    for (piece, variables) in variables(survey, &scanned) {
+        for value in text::initialisers(&scanned, piece.clone()) {
             text::erase(&mut bytes, value);
         }
-        if variable.linkage == Linkage::External {
-            made_extern.insert(piece.range.start);
+        if variables[0].linkage == Linkage::External {
+            made_extern.insert(piece.start);
         }
     }
     let declaration = |piece: text::Piece| {
@@ -130,18 +137,21 @@ pub fn interface(survey: &Survey, folded: &str) -> Vec<(lockgate_stubs::header::
 }
 
 /// Makes a function's definition a declaration.
-fn undefine(text: &mut [u8], body: std::ops::Range<usize>) {
+fn undefine(text: &mut [u8], body: Range<usize>) {
     let start = body.start;
     text::erase(text, body);
     text[start] = b';';
 }
 
-/// The variables that `survey` defines, with the declarations that define them.
-fn variables<'s>(survey: &'s Survey, scanned: &[u8]) -> Vec<(text::Piece, &'s Definition)> {
-    let pieces = text::pieces(scanned);
-    let variables = survey.definitions.iter().filter(|d| !d.function);
-    let piece = |d: &'s Definition| Some((pieces.iter().find(|p| p.range.contains(&d.at))?.clone(), d));
-    variables.filter_map(piece).collect()
+/// The declarations that define variables of `survey`, each with its variables.
+fn variables<'s>(survey: &'s Survey, scanned: &[u8]) -> Vec<(Range<usize>, Vec<&'s Definition>)> {
+    let pieces = text::pieces(scanned).into_iter().map(|piece| piece.range);
+    let variables = |piece: Range<usize>| {
+        let inside =
+            survey.definitions.iter().filter(|d| !d.function && piece.contains(&d.at)).collect::<Vec<_>>();
+        (!inside.is_empty()).then_some((piece, inside))
+    };
+    pieces.filter_map(variables).collect()
 }
 
 /// Inserts `word` at each of the offsets, once.

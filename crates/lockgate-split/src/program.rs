@@ -57,6 +57,15 @@ pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refu
     Err(program.refusals)
 }
 
+/// What stubs know to do for a domain (`runtime/host.h`); those with `=` have a value.
+const OPTIONS: [&str; 6] = ["streams", "restart", "memory=", "stack=", "time=", "directory="];
+
+fn is_option(option: &str) -> bool {
+    OPTIONS
+        .iter()
+        .any(|known| if known.ends_with('=') { option.starts_with(known) } else { option == *known })
+}
+
 struct Program<'u> {
     refusals: Vec<Refusal>,
     /// What annotated sources define, by name.
@@ -128,6 +137,15 @@ impl<'u> Program<'u> {
                 }),
                 Some(_) => {}
                 None => first = Some(domain),
+            }
+        }
+        if let Some(domain) = first {
+            for option in domain.options.iter().filter(|option| !is_option(option)) {
+                self.refusals.push(Refusal {
+                    place: place(&domain.place),
+                    what: format!("domain {name} has an option that there is not: {option}"),
+                    remedy: format!("the options are {}", OPTIONS.join(", ")),
+                });
             }
         }
         first.map(|domain| domain.options.clone()).unwrap_or_default()

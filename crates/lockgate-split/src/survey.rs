@@ -73,6 +73,8 @@ pub struct Definition {
     pub entry: bool,
     /// A variable that nothing writes.
     pub constant: bool,
+    /// Offset of the declaration that defines it, and, maybe, others.
+    pub declared: usize,
     /// Offset of its name.
     pub at: usize,
     /// A function's body.
@@ -252,6 +254,21 @@ impl Survey {
                 _ => {}
             }
         }
+        let together = |other: &&Definition| {
+            !other.function && other.declared == definition.declared && other.home != definition.home
+        };
+        if !definition.function
+            && let Some(other) = self.definitions.iter().find(together)
+        {
+            self.refusals.push(Refusal {
+                place: definition.place.clone(),
+                what: format!(
+                    "one declaration has {} of {} and {} of {}",
+                    other.name, other.home, definition.name, definition.home
+                ),
+                remedy: "declare each alone".into(),
+            });
+        }
         // A tentative definition may come again.
         if !self.definitions.iter().any(|known| known.name == definition.name) {
             self.definitions.push(definition);
@@ -281,6 +298,7 @@ fn definition(cursor: Cursor<'_>) -> Option<Definition> {
         home: Home::Host,
         entry: false,
         constant: !function && is_constant(cursor),
+        declared: cursor.extent().start,
         at: cursor.offset().1,
         body,
         uses: Vec::new(),

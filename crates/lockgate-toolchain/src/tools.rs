@@ -18,10 +18,12 @@ const MUSL: &[(&str, &str)] = &[
     ("/usr/local/musl/include", "/usr/local/musl/lib"),
 ];
 
-/// Our own headers for modules: names and texts.
+/// Our own headers for modules, and for programs of which they are parts: names and texts.
 const HEADERS: &[(&str, &str)] = &[
     ("lockgate_ring.h", include_str!("../../../include/lockgate_ring.h")),
     ("lockgate/annotations.h", include_str!("../../../include/lockgate/annotations.h")),
+    ("lockgate.h", include_str!("../../../include/lockgate.h")),
+    ("lockgate_stubs.h", include_str!("../../lockgate-stubs/runtime/stubs.h")),
 ];
 
 /// The compiler, its folders, musl's and ours.
