@@ -17,7 +17,7 @@ enum { LIMIT = 8 };
 LG_DOMAIN("reader", time=2000, restart);
 
 int read_numbers(const char *text LG_IN LG_STRING, struct totals *totals LG_OUT) LG_ENTRY LG_ERROR(READ_FAILED);
-int largest(const long *numbers LG_IN LG_SIZE(count), size_t count, long *into LG_OUT) LG_ENTRY LG_ERROR(READ_FAILED);
+int largest(const long *numbers LG_IN LG_SIZE(count), size_t count, long *into LG_INOUT) LG_ENTRY LG_ERROR(READ_FAILED);
 int calls(void) LG_ENTRY;
 long power(long base);
 
