@@ -48,7 +48,7 @@ struct lg_pthread {
     void **tsd;
 };
 
-/* What a thread of the module needs to begin: __clone writes it, _lg_thread_start reads it. */
+/* What a thread of the module needs to begin: __clone writes it, _lg_thread_start reads it (libc/process.c). */
 struct lg_start {
     int (*function)(void *);
     void *argument;
@@ -79,13 +79,15 @@ hidden void __libc_start_init(void);
 hidden void *__copy_tls(unsigned char *memory);
 hidden int __init_tp(void *pthread);
 hidden int __set_thread_area(void *thread_pointer);
+hidden void __lock(volatile int *);
+hidden void __unlock(volatile int *);
 hidden void __tl_lock(void);
 hidden void __tl_unlock(void);
 hidden void __pthread_tsd_run_dtors(void);
-/* Weak: pthread_create's member has empty ones, so that a module without stdio or dlerror links neither (nor, through
-   them, printf and its x87 code, which every call into the module would pay for). */
-hidden __attribute__((weak)) void __do_orphaned_stdio_locks(void);
-hidden __attribute__((weak)) void __dl_thread_cleanup(void);
+hidden void __do_orphaned_stdio_locks(void);
+hidden void __dl_thread_cleanup(void);
+hidden void __funcs_on_exit(void);
+hidden void __stdio_exit(void);
 extern hidden volatile size_t __pthread_tsd_size;
 extern hidden FILE *volatile __stdin_used, *volatile __stdout_used, *volatile __stderr_used;
 

@@ -31,6 +31,14 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
     return (int)result;
 }
 
+/* Where the runtime starts a thread that __clone asked for (lockgate_abi::symbol::THREAD_START). */
+void _lg_thread_start(struct lg_start *start) {
+    __set_thread_area(start->thread_pointer);
+    start->function(start->argument); /* ends with the system call exit */
+    long result;
+    for (;;) __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_exit), "D"(0) : "rcx", "r11", "memory");
+}
+
 pid_t vfork(void) {
     errno = ENOSYS;
     return -1;

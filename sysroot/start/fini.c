@@ -1,8 +1,9 @@
 /* The end of a module that is a library (lockgate_abi::symbol::FINI): what musl's exit does, but for the exit. */
 #include "../libc/musl.h"
 
-void __funcs_on_exit(void);
-void __stdio_exit(void);
+/* Weak, as in musl's exit: a module links the members that have the real ones only if it needs them. */
+__attribute__((weak)) void __funcs_on_exit(void) {}
+__attribute__((weak)) void __stdio_exit(void) {}
 
 extern void (*const __fini_array_start[])(void) __attribute__((visibility("hidden")));
 extern void (*const __fini_array_end[])(void) __attribute__((visibility("hidden")));

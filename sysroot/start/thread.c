@@ -1,15 +1,24 @@
-/* Threads of the module (lockgate_abi::symbol::THREAD_START), and thread-local storage of a host thread inside the module (lockgate_abi::symbol::THREAD_INIT, THREAD_EXIT): what
-   pthread_create does before clone and pthread_exit before the exit system call, without a stack, which the runtime
-   provides. */
+/* Thread-local storage of a host thread inside the module (lockgate_abi::symbol::THREAD_INIT, THREAD_EXIT): what pthread_create
+   does before clone and pthread_exit before the exit system call, without a stack, which the runtime provides. */
 #include <errno.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "../libc/musl.h"
 
-/* Its member of libc.a holds the real lock of the thread list; others hold weak empty ones, which ld would do with. */
-__attribute__((used)) static __typeof(pthread_create) *const thread_list = pthread_create;
+/* The lock of the thread list, and what a thread cleans up at its end. libc.a has them in members that a module links only if it
+   needs them (for the lock: pthread_create's, 18 kB of code), and weak empty ones elsewhere, which do nothing. These here are weak
+   as well, but come first: they give way to the real ones, and to nothing else. */
+static volatile int thread_list[1];
+
+__attribute__((weak)) void __tl_lock(void) { __lock(thread_list); }
+__attribute__((weak)) void __tl_unlock(void) { __unlock(thread_list); }
+__attribute__((weak)) void __pthread_tsd_run_dtors(void) {}
+__attribute__((weak)) void __do_orphaned_stdio_locks(void) {}
+__attribute__((weak)) void __dl_thread_cleanup(void) {}
+
+/* Thread-specific values: as many as there are keys, or none. */
+__attribute__((weak)) volatile size_t __pthread_tsd_size;
 
 static struct lg_pthread *first;
 
@@ -27,12 +36,6 @@ static long call6(long number, long a, long b, long c, long d, long e, long f) {
 
 /* Constructors run on the first thread, after its thread pointer is set. */
 __attribute__((constructor)) static void remember_first(void) { first = lg_self(); }
-
-void _lg_thread_start(struct lg_start *start) {
-    __set_thread_area(start->thread_pointer);
-    start->function(start->argument); /* ends with the system call exit */
-    for (;;) call6(SYS_exit, 0, 0, 0, 0, 0, 0);
-}
 
 int _lg_thread_init(void) {
     size_t size = __libc.tls_size + __pthread_tsd_size;

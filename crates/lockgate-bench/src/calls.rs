@@ -7,7 +7,7 @@
 //! domains, one call each: every call changes the window, and many of them share the caches.
 
 use crate::gs_sys::write_gs_twice;
-use crate::interleave::{Side, interleave};
+use crate::interleave::{Side, interleave, repeat};
 use crate::preset::PRESETS;
 use crate::{Metric, Options, Pinned, objects};
 use anyhow::{Context as _, bail};
@@ -122,11 +122,7 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
 fn null_calls(null: &Function<Number>) -> anyhow::Result<f64> {
     #[inline(never)]
     fn calls(null: &Function<Number>, count: u32) -> bool {
-        let mut done = true;
-        for _ in 0..count {
-            done &= null.call(1).is_ok_and(|x| black_box(x) == 1);
-        }
-        done
+        repeat(count, || null.call(1).is_ok_and(|x| black_box(x) == 1))
     }
     let warm = calls(null, CALLS / 10);
     let start = Instant::now();

@@ -10,13 +10,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Symbols of the sysroot that the runtime looks up in every module.
+/// Symbols of the sysroot that the runtime looks up, and finds in every module.
 const RUNTIME_EXPORTS: &[&str] = &[
     symbol::INIT,
     symbol::FINI,
     symbol::THREAD_INIT,
     symbol::THREAD_EXIT,
-    symbol::THREAD_START,
     symbol::ALLOC,
     symbol::FREE,
 ];
@@ -220,6 +219,8 @@ impl Link {
         progress("linking", 0, 1);
         let mut arguments: Vec<OsString> = sysroot.start_files(is_program).map(Into::into).collect();
         arguments.push(glue.into());
+        // It comes with clone, in modules that start threads.
+        arguments.push(format!("--export-dynamic-symbol={}", symbol::THREAD_START).into());
         arguments.append(&mut rewritten.arguments);
         // Whatever options the caller left open end here.
         arguments.extend(["--no-whole-archive", "--start-group"].map(OsString::from));

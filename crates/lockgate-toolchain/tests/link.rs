@@ -5,6 +5,7 @@ mod common;
 use common::Workshop;
 use lockgate_toolchain::Error;
 use lockgate_verify::Module;
+use object::{Object as _, ObjectSymbol as _};
 
 /// A program, a library and everything a module says about itself.
 #[test]
@@ -21,9 +22,7 @@ fn modules_describe_themselves() {
     let export = |name: &str| module.exports.iter().find(|export| export.name == name).expect(name);
     assert_eq!(export("ask").signature.as_deref(), Some("int ask(void)"));
     assert_eq!(export("f").signature, None);
-    for name in
-        ["_lg_init", "_lg_thread_init", "_lg_thread_exit", "_lg_thread_start", "_lg_alloc", "_lg_free"]
-    {
+    for name in ["_lg_init", "_lg_fini", "_lg_thread_init", "_lg_thread_exit", "_lg_alloc", "_lg_free"] {
         export(name);
     }
     assert!(module.exports.iter().all(|export| export.name != "_lg_main"), "a library has no main");
@@ -32,6 +31,38 @@ fn modules_describe_themselves() {
     assert_eq!(module.imports[0].signature.as_deref(), Some("int host(const char *)"));
     let hash = blake3::hash(&std::fs::read(&object).unwrap()).to_hex().to_string();
     assert_eq!(module.sources, [(hash, object.to_string_lossy().into_owned())]);
+}
+
+/// Where threads start comes with `clone`, and nothing of pthread_create into a module that starts none.
+#[test]
+fn threads_come_with_what_starts_them() {
+    let starts =
+        "#include <pthread.h>\nint f(pthread_t *t, void *(*g)(void *)) { return pthread_create(t, 0, g, 0); }";
+    for (source, has_threads) in [("int f(void) { return 1; }", false), (starts, true)] {
+        let shop = Workshop::new();
+        shop.link_source(source, &["f"]).unwrap();
+        let exported = shop.module().exports.iter().any(|export| export.name == "_lg_thread_start");
+        assert_eq!(exported, has_threads, "{source}");
+        assert_eq!(symbol(&shop, "pthread_create").is_some(), has_threads, "{source}");
+    }
+}
+
+/// pthread_key_create's member of libc.a brings empty functions for the lock of the thread list, both at one address; host threads
+/// enter such a module, too, and need the real ones.
+#[test]
+fn the_lock_of_the_thread_list_is_real() {
+    let key = "#include <pthread.h>\nint f(pthread_key_t *key) { return pthread_key_create(key, 0); }";
+    let shop = Workshop::new();
+    shop.link_source(key, &["f"]).unwrap();
+    let [lock, unlock] = ["__tl_lock", "__tl_unlock"].map(|name| symbol(&shop, name).expect(name));
+    assert_ne!(lock, unlock);
+}
+
+/// The address of a symbol of the linked module.
+fn symbol(shop: &Workshop, name: &str) -> Option<u64> {
+    let file = std::fs::read(shop.output()).expect("a module");
+    let file = object::File::parse(&*file).expect("an ELF file");
+    file.symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.address())
 }
 
 #[test]

@@ -104,6 +104,27 @@ fn as_many_threads_as_slots_have_storage_of_their_own() {
 }
 
 /// A host thread that ends in a host function leaves no call, no place and no lock behind.
+/// A module that starts no threads itself has no pthread_create, but what ends a host thread's storage.
+#[test]
+fn values_of_a_host_thread_are_destroyed_when_it_ends() {
+    let source = "#include <pthread.h>
+        static pthread_key_t key;
+        static long sum;
+        static void add(void *value) { sum += (long)value; }
+        long prepare(void) { return pthread_key_create(&key, add); }
+        long keep(long value) { return pthread_setspecific(key, (void *)value); }
+        long total(void) { return sum; }";
+    let domain = Domain::new(&Guest::c(source).module(), DomainOptions::new()).unwrap();
+    let keep = domain.bind::<Unary>("keep").unwrap();
+    let total = domain.bind::<Nullary>("total").unwrap();
+    assert_eq!(domain.bind::<Nullary>("prepare").unwrap().call().unwrap(), 0);
+    for value in [30, 12] {
+        std::thread::scope(|scope| scope.spawn(|| keep.call(value).unwrap()).join().unwrap());
+    }
+    until_threads(&domain, 1);
+    assert_eq!(total.call().unwrap(), 42);
+}
+
 #[test]
 fn a_thread_may_end_in_a_host_function() {
     let _patience = patience("a thread that ends in a host function");
