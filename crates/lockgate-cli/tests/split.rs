@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Shop, text};
+use lockgate_bench::split;
 use lockgate_bench::stubs::library::{self, done};
 // Cargo builds the library beside the tests because they name it.
 use lockgate_c as _;
@@ -35,14 +36,14 @@ fn file(name: &str) -> PathBuf {
 }
 
 /// `lockgate cc --split` in the shop's folder.
-fn split(shop: &Shop) -> Command {
+fn split_by_us(shop: &Shop) -> Command {
     let mut command = shop.command(env!("CARGO_BIN_EXE_lockgate"));
     command.args(["cc", "--split"]).env("LOCKGATE_LIBRARY", installed());
     command
 }
 
 /// gcc with the annotations' header.
-fn plain(shop: &Shop) -> Command {
+fn by_gcc(shop: &Shop) -> Command {
     let mut command = shop.command("gcc");
     command.arg("-I").arg(corpus().root().join("include"));
     command
@@ -65,9 +66,9 @@ fn several_files_and_domains() {
     let sources = ["main", "reader", "sums", "util"].map(|name| file(&format!("several/{name}.c")));
     let warnings = ["-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror"];
     for optimisation in ["-O0", "-O2"] {
-        done(plain(&shop).args(warnings).args([optimisation, "-o", "plain"]).args(&sources))
+        done(by_gcc(&shop).args(warnings).args([optimisation, "-o", "plain"]).args(&sources))
             .expect("it compiles");
-        done(split(&shop).args(warnings).args([optimisation, "-g", "-o", "split"]).args(&sources))
+        done(split_by_us(&shop).args(warnings).args([optimisation, "-g", "-o", "split"]).args(&sources))
             .expect("it splits");
         let good = ["1 2 3", "", "20 * 30*", "abc7"];
         let [by_gcc, by_us] =
@@ -91,7 +92,7 @@ fn objects_travel() {
     let shop = Shop::new();
     for name in ["main", "reader", "sums", "util"] {
         let source = file(&format!("several/{name}.c"));
-        done(split(&shop).args(["-O1", "-MMD", "-MP", "-c"]).arg(source)).expect("it compiles");
+        done(split_by_us(&shop).args(["-O1", "-MMD", "-MP", "-c"]).arg(source)).expect("it compiles");
         let depends = std::fs::read_to_string(shop.path(&format!("{name}.d"))).expect("dependencies");
         assert!(
             depends.contains(&format!("{name}.o:")) && depends.contains("reader.h") == (name != "util"),
@@ -100,17 +101,17 @@ fn objects_travel() {
     }
     done(shop.command("ld").args(["-r", "reader.o", "sums.o", "-o", "both.o"])).expect("ld -r");
     done(shop.command("ar").args(["rcs", "libparts.a", "both.o", "util.o"])).expect("ar");
-    done(split(&shop).args(["main.o", "-L.", "-lparts", "-o", "program"])).expect("it links");
+    done(split_by_us(&shop).args(["main.o", "-L.", "-lparts", "-o", "program"])).expect("it links");
     let (status, said, _) = outcome(shop.command(shop.path("program")).arg("4 5"));
     assert!(status == Some(0) && said.contains("0: 2 numbers, sum 9, 4+"), "{said}");
 
     shop.write("own.c", "int main(void) { return 3; }\n");
-    done(split(&shop).args(["-c", "own.c", "-o", "ours.o"])).expect("it compiles");
-    done(plain(&shop).args(["-c", "own.c", "-o", "theirs.o"])).expect("it compiles");
+    done(split_by_us(&shop).args(["-c", "own.c", "-o", "ours.o"])).expect("it compiles");
+    done(by_gcc(&shop).args(["-c", "own.c", "-o", "theirs.o"])).expect("it compiles");
     let [ours, theirs] =
         ["ours.o", "theirs.o"].map(|name| std::fs::read(shop.path(name)).expect("an object"));
     assert!(ours == theirs, "an object without annotations is as gcc makes it");
-    done(split(&shop).args(["ours.o", "-o", "own"])).expect("it links");
+    done(split_by_us(&shop).args(["ours.o", "-o", "own"])).expect("it links");
     assert_eq!(outcome(&mut shop.command(shop.path("own"))).0, Some(3));
 }
 
@@ -118,7 +119,8 @@ fn objects_travel() {
 #[test]
 fn attacks() {
     let shop = Shop::new();
-    done(split(&shop).args(["-O1", "-g", "-w", "-o", "attacked"]).arg(file("attacks.c"))).expect("it splits");
+    done(split_by_us(&shop).args(["-O1", "-g", "-w", "-o", "attacked"]).arg(file("attacks.c")))
+        .expect("it splits");
     let (status, said, errors) = outcome(&mut shop.command(shop.path("attacked")));
     assert_eq!(status, Some(0), "{said}{errors}");
     assert_eq!(said, include_str!("split/attacks.txt"));
@@ -134,7 +136,7 @@ fn refused() {
             shop.write(name, source);
             sources.extend(name.ends_with(".c").then_some(*name));
         }
-        let output = output(split(&shop).args(["-w", "-O1", "-o", "program"]).args(&sources));
+        let output = output(split_by_us(&shop).args(["-w", "-O1", "-o", "program"]).args(&sources));
         let errors = text(&output.stderr);
         assert!(!output.status.success(), "{files:?} is not refused");
         assert!(!shop.path("program").exists(), "{files:?}: something was made");
@@ -144,30 +146,36 @@ fn refused() {
     }
 }
 
+/// The example, as its comment says.
+#[test]
+fn the_example() {
+    let shop = Shop::new();
+    let folder = corpus().root().join("examples/split/settings");
+    let sources = ["main.c", "settings.c"].map(|name| folder.join(name));
+    done(by_gcc(&shop).args(["-Wall", "-Wextra", "-o", "plain"]).args(&sources)).expect("it compiles");
+    done(split_by_us(&shop).args(["-Wall", "-Wextra", "-g", "-o", "split"]).args(&sources))
+        .expect("it splits");
+    let good = ["port = 8080\nworkers=4\n", "", "colour = 3"];
+    let [plain, split] = ["plain", "split"].map(|name| outcome(shop.command(shop.path(name)).args(good)));
+    assert_eq!(plain, split);
+    let long = format!("{} = 1\n", "x".repeat(1 << 16));
+    let (status, said, _) = outcome(shop.command(shop.path("split")).args([&long, good[0]]));
+    assert_eq!(status, Some(0));
+    assert_eq!(said, "these settings are not to be trusted\n2 settings: port 8080, 4 workers\n");
+}
+
 /// bzip2 as its authors publish it, with a few annotations: its own build and tests, then a file that attacks a known hole.
 #[test]
 fn bzip2_survives_its_history() {
     let shop = Shop::new();
-    let ours = corpus().root().join("examples/split/bzip2");
     let published = corpus().package("bzip2-sys").expect("in the corpus").join("bzip2-1.0.8");
-    let build = |name: &str, compiler: &str, patches: &[&str]| {
-        let folder = shop.path(name);
-        done(Command::new("cp").arg("-r").arg(&published).arg(&folder)).expect("a copy");
-        for patch in patches {
-            done(
-                Command::new("patch").args(["-p1", "-s", "-d"]).arg(&folder).arg("-i").arg(ours.join(patch)),
-            )
-            .expect(patch);
-        }
-        let mut make = Command::new("make");
-        make.current_dir(&folder).arg(format!("CC={compiler}")).args(["bzip2", "test"]);
-        done(make.env("LOCKGATE_LIBRARY", installed())).expect("its own tests pass");
-        folder.join("bzip2")
+    let build = |name: &str, compiler: &str| {
+        let patches = [split::ANNOTATIONS, split::HOLE];
+        split::bzip2(corpus(), &shop.path(name), compiler, &patches, installed()).expect("its own tests pass")
     };
     let compiler = format!("{} cc --split", env!("CARGO_BIN_EXE_lockgate"));
-    let old = ["annotations.patch", "cve-2010-0405.patch"];
-    let plain = build("plain", &format!("gcc -I{}", corpus().root().join("include").display()), &old);
-    let split = build("split", &compiler, &old);
+    let plain = build("plain", &format!("gcc -I{}", corpus().root().join("include").display()));
+    let split = build("split", &compiler);
 
     for name in ["sample1", "sample2"] {
         std::fs::copy(published.join(name).with_extension("bz2"), shop.path(name).with_extension("bz2"))
