@@ -94,7 +94,14 @@ impl Compiler {
             let folded = text::fold(&inside);
             let inside_survey = survey(&folded, origin, self.musl())?;
             let made = folder.path().join("part.o");
-            for part in Part::all(&inside_survey).iter().skip(1) {
+            let inside_parts = Part::all(&inside_survey);
+            if !parts.iter().map(|part| &part.home).eq(inside_parts.iter().map(|part| &part.home)) {
+                let what =
+                    ": with musl's headers, which domains see, it has other parts than with the host's"
+                        .to_owned();
+                return Err(Error::Program { program: format!("splitting {source}"), what });
+            }
+            for part in inside_parts.iter().skip(1) {
                 let own = part.text(&inside, &folded);
                 let mut compiler = self.inside();
                 compiler.arg("-fno-lto");
@@ -103,11 +110,6 @@ impl Compiler {
                     return Ok(status);
                 }
                 unit.objects.push(std::fs::read(&made).map_err(Error::io("read", &made))?);
-            }
-            if unit.objects.len() != unit.parts.len() {
-                let what =
-                    ": the source defines other parts with musl's headers than with the host's".to_owned();
-                return Err(Error::Program { program: format!("splitting {source}"), what });
             }
         }
         let section = folder.path().join("section");

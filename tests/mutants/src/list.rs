@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 9] = [
+const LISTS: [&str; 10] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
@@ -13,6 +13,7 @@ const LISTS: [&str; 9] = [
     "dlopen.txt",
     "debug.txt",
     "stubs.txt",
+    "split.txt",
     "capi.txt",
 ];
 

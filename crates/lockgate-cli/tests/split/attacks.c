@@ -24,6 +24,7 @@ const struct lg_stub_error *lg_evil_error(void);
 LG_DOMAIN("evil", time=1000, restart) LG_ENTRY const char *text(int how, uint64_t of_host) LG_STRING;
 LG_DOMAIN("evil") LG_ENTRY int fill(char *to LG_OUT LG_SIZE(size) LG_WRITTEN(lg_result), int size) LG_ERROR(-9);
 LG_DOMAIN("evil") LG_ENTRY struct thing *open_thing(int how, uint64_t of_host);
+LG_DOMAIN("evil") LG_ENTRY int use_thing(struct thing *thing) LG_ERROR(-9);
 LG_DOMAIN("evil") LG_ENTRY long peek(uint64_t address) LG_ERROR(-9);
 LG_DOMAIN("evil") LG_ENTRY int poke(uint64_t address) LG_ERROR(-9);
 LG_DOMAIN("evil") LG_ENTRY int jump(uint64_t address) LG_ERROR(-9);
@@ -75,7 +76,15 @@ int fill(char *to, int size)
 
 struct thing *open_thing(int how, uint64_t of_host)
 {
+    static long thing;
+    if (how == 2)
+        return (struct thing *)&thing;
     return how ? (struct thing *)(uintptr_t)of_host : (struct thing *)(uintptr_t)3;
+}
+
+int use_thing(struct thing *thing)
+{
+    return thing != NULL;
 }
 
 long peek(uint64_t address)
@@ -132,7 +141,10 @@ int main(void)
     printf("  the buffer holds \"%s\"\n", small);
     report("a handle that is no object", open_thing(0, 0) != NULL);
     report("a handle that is the host's", open_thing(1, at) != NULL);
+    struct thing *thing = open_thing(2, 0);
+    printf("a handle as it should be: %d\n", use_thing(thing));
     report("the host's memory read", peek(at));
+    report("a handle of the domain that is no more", use_thing(thing));
     report("the host's memory written", poke(at));
     report("the host's code called", jump((uint64_t)(uintptr_t)&forbidden));
     report("the host's memory shown to the host", shout(0, at));
