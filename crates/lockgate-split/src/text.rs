@@ -220,11 +220,12 @@ mod tests {
     #[test]
     fn system_headers_are_folded_in_place() {
         let text = "# 1 \"a.c\"\n# 1 \"/usr/include/stdio.h\" 1 3 4\nint puts(const char *);\n# 1 \"/usr/include/x.h\" 1 3 4\n\
-                    int x;\n# 2 \"a.c\" 2\nint main(void) { return 0; }\n";
+                    int x;\n# 2 \"/usr/include/stdio.h\" 2 3 4\nint y;\n# 2 \"a.c\" 2\n# 3 \"a.c\" 3 4\nint main(void) { return 0; }\n";
         let folded = fold(text);
         assert_eq!(folded.len(), text.len());
         assert!(folded.contains("#include\"/usr/include/stdio.h\" "), "{folded}");
-        assert!(!folded.contains("x.h") && !folded.contains("puts"), "{folded}");
+        assert!(!["x.h", "puts", "int y"].iter().any(|gone| folded.contains(gone)), "{folded}");
+        // A macro of a system header is no header.
         assert_eq!(folded.find("int main"), text.find("int main"));
     }
 
