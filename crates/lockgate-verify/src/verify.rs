@@ -479,19 +479,27 @@ impl<'a> Pass<'a> {
 
     /// V6.
     fn report(&self) -> Report {
-        let uses = |flag: u32| self.flags & flag != 0;
         Report {
-            x87: uses(flag::X87),
-            x87_environment: uses(flag::ENVIRONMENT),
-            mxcsr_write: uses(flag::MXCSR_WRITE),
-            mxcsr_read: uses(flag::MXCSR_READ),
-            evex: self.evex,
-            mask: uses(flag::MASKREGS),
-            ymm: uses(flag::YMM),
-            callee_saved_written: self.written & CALLEE_SAVED,
             gates: (0..).zip(&self.gates).filter(|(_, used)| **used).map(|(slot, _)| slot).collect(),
             text_bytes: self.text.len() as u64,
             instructions: self.instructions,
+            ..facts(self.flags, self.evex, self.written)
         }
+    }
+}
+
+/// V6: what the forms used say of a module, by their flags and the general registers that they write.
+pub(crate) fn facts(flags: u32, evex: bool, written: u16) -> Report {
+    let uses = |flag: u32| flags & flag != 0;
+    Report {
+        x87: uses(flag::X87),
+        x87_environment: uses(flag::ENVIRONMENT),
+        mxcsr_write: uses(flag::MXCSR_WRITE),
+        mxcsr_read: uses(flag::MXCSR_READ),
+        evex,
+        mask: uses(flag::MASKREGS),
+        ymm: uses(flag::YMM),
+        callee_saved_written: written & CALLEE_SAVED,
+        ..Report::default()
     }
 }
