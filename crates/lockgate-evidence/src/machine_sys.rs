@@ -166,6 +166,19 @@ impl Machine {
         unsafe { map(at, size as usize, access.protection(), libc::MAP_FIXED).map(drop) }
     }
 
+    /// Changes the rights to pages that are mapped.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn protect(&mut self, offset: u64, size: u64, access: Access) -> Result<()> {
+        let at = self.at(offset, size);
+        // SAFETY: inside the reservation, which nothing else uses.
+        if unsafe { libc::mprotect(at, size as usize, access.protection()) } != 0 {
+            return Err(Error::last_os_error());
+        }
+        Ok(())
+    }
+
     /// Maps the same pages of memory again and again over a part of the stride.
     ///
     /// # Errors
@@ -238,6 +251,10 @@ pub enum Access {
     None,
     /// Reading and writing.
     Write,
+    /// Reading.
+    Read,
+    /// Reading and executing.
+    Code,
     /// Reading, writing and executing: tests write code at once.
     Execute,
 }
@@ -247,6 +264,8 @@ impl Access {
         match self {
             Access::None => libc::PROT_NONE,
             Access::Write => libc::PROT_READ | libc::PROT_WRITE,
+            Access::Read => libc::PROT_READ,
+            Access::Code => libc::PROT_READ | libc::PROT_EXEC,
             Access::Execute => libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
         }
     }

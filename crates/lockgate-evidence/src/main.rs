@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use lockgate_evidence::{differential, operand_rule, rsp_rule, semantics};
+use lockgate_evidence::{differential, journeys, operand_rule, rsp_rule, semantics};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -24,7 +25,7 @@ struct Arguments {
     /// Also write the counts as JSON here.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Of one process of `semantics`: so many cases, JSON on standard output.
+    /// Of one process of a part that executes: so many instructions, JSON on standard output.
     #[arg(long, hide = true)]
     worker: Option<u64>,
 }
@@ -35,6 +36,8 @@ enum Part {
     Decoders,
     /// Accepted instructions, executed one by one.
     Semantics,
+    /// Programs of random accepted code, single-stepped.
+    Programs,
     /// The rules about operands and rsp, enumerated.
     Rules,
 }
@@ -65,6 +68,15 @@ impl Effort {
         }
     }
 
+    /// Steps of programs.
+    fn programs(self) -> u64 {
+        match self {
+            Effort::Quick => 100_000,
+            Effort::Long => 12_000_000,
+            Effort::Full => 100_000_000,
+        }
+    }
+
     /// Of the operands, one in so many; steps of a sequence.
     fn rules(self) -> (u64, usize) {
         match self {
@@ -83,6 +95,8 @@ struct Counts {
     #[serde(skip_serializing_if = "Option::is_none")]
     semantics: Option<semantics::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    programs: Option<journeys::Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     operand_rule: Option<operand_rule::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rsp_rule: Option<rsp_rule::Outcome>,
@@ -92,8 +106,13 @@ struct Counts {
 
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    if let Some(cases) = arguments.worker {
-        serde_json::to_writer(std::io::stdout(), &semantics::run(cases, arguments.seed)?)?;
+    if let Some(work) = arguments.worker {
+        let output = std::io::stdout();
+        match arguments.parts[..] {
+            [Part::Semantics] => serde_json::to_writer(output, &semantics::run(work, arguments.seed)?)?,
+            [Part::Programs] => serde_json::to_writer(output, &journeys::run(work, arguments.seed)?)?,
+            _ => bail!("--worker is for one part that executes"),
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let wanted = |part| arguments.parts.is_empty() || arguments.parts.contains(&part);
@@ -102,7 +121,10 @@ fn main() -> Result<ExitCode> {
         decoders(&arguments, &mut counts)?;
     }
     if wanted(Part::Semantics) {
-        execute(&arguments, &mut counts)?;
+        single(&arguments, &mut counts)?;
+    }
+    if wanted(Part::Programs) {
+        programs(&arguments, &mut counts)?;
     }
     if wanted(Part::Rules) {
         rules(&arguments, &mut counts);
@@ -147,26 +169,35 @@ fn decoders(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
     Ok(())
 }
 
-/// In processes of their own, one for each processor: they take over their signals.
-fn execute(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
-    let start = Instant::now();
+/// Runs a part in processes of its own, one for each processor: they take over their signals.
+fn in_processes<T: DeserializeOwned>(part: &str, work: u64, seed: u64) -> Result<Vec<T>> {
     let workers = std::thread::available_parallelism().map_or(1, |number| number.get() as u64);
     let worker = |number: u64| {
-        Command::new(std::env::current_exe()?)
-            .arg("--worker")
-            .arg((arguments.effort.semantics() / workers).to_string())
-            .arg("--seed")
-            .arg((arguments.seed + (number << 32)).to_string())
-            .stdout(Stdio::piped())
-            .spawn()
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([
+            part,
+            "--worker",
+            &(work / workers).to_string(),
+            "--seed",
+            &(seed + (number << 32)).to_string(),
+        ]);
+        command.stdout(Stdio::piped()).spawn()
     };
     let children =
         (0..workers).map(worker).collect::<std::io::Result<Vec<_>>>().context("starting a process")?;
-    let mut outcome = semantics::Outcome::default();
-    for child in children {
+    let outcome = |child: std::process::Child| {
         let output = child.wait_with_output()?;
-        ensure!(output.status.success(), "a process that executes instructions ended with {}", output.status);
-        outcome.add(serde_json::from_slice(&output.stdout)?);
+        ensure!(output.status.success(), "a process that executes {part} ended with {}", output.status);
+        Ok(serde_json::from_slice(&output.stdout)?)
+    };
+    children.into_iter().map(outcome).collect()
+}
+
+fn single(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
+    let start = Instant::now();
+    let mut outcome = semantics::Outcome::default();
+    for part in in_processes("semantics", arguments.effort.semantics(), arguments.seed)? {
+        outcome.add(part);
     }
     for (kind, (number, example)) in &outcome.kinds {
         println!("    VIOLATION {kind} ({number} times): {example}");
@@ -187,6 +218,30 @@ fn execute(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
     }
     counts.caught += outcome.violations;
     counts.semantics = Some(outcome);
+    Ok(())
+}
+
+fn programs(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
+    let start = Instant::now();
+    let mut outcome = journeys::Outcome::default();
+    for part in in_processes("programs", arguments.effort.programs(), arguments.seed)? {
+        outcome.add(part);
+    }
+    for (kind, (number, example)) in &outcome.steps.kinds {
+        println!("    VIOLATION {kind} ({number} times): {example}");
+    }
+    println!(
+        "programs: {} violations in {} steps; {} programs, {} of them refused, {} runs, {} of them ended by a fault; {:.0?}",
+        outcome.steps.violations,
+        outcome.steps.cases,
+        outcome.programs,
+        outcome.refused,
+        outcome.runs,
+        outcome.steps.faults,
+        start.elapsed()
+    );
+    counts.caught += outcome.steps.violations;
+    counts.programs = Some(outcome);
     Ok(())
 }
 

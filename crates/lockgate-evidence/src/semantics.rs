@@ -457,8 +457,10 @@ fn clear_vector(registers: &mut Registers, number: u8, components: &Components) 
                 bytes[size * number..][..size].fill(0);
             }
         }
-    } else if let Some(bytes) = extended.component(components.high_zmm).get_mut(64 * (number - 16)..) {
-        bytes[..64].fill(0);
+    } else if let Some(bytes) =
+        extended.component(components.high_zmm).get_mut(64 * (number - 16)..64 * (number - 15))
+    {
+        bytes.fill(0);
     }
 }
 
