@@ -40,8 +40,12 @@
 #define LG_OUT LG_NOTE_("out")
 #define LG_INOUT LG_NOTE_("inout")
 /* Elements (bytes, behind a void pointer): an expression of C over the other parameters, or fields of the same
- * structure. Evaluated exactly: an overflow or a negative number is an error of the call. */
+ * structure. Evaluated exactly: an overflow or a negative number is an error of the call. lg_told(function, handle, what) is
+ * what the program last heard from another function about the same handle (lg_result, or an LG_OUT parameter), or told it (any
+ * other parameter); lg_told(function, handle, lg_called) is 1 if it was called, else 0. */
 #define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
+/* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
+#define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n))
 /* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. */
 #define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n))
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
@@ -67,7 +71,7 @@
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program's that the library remembers by its address from call to call. */
 #define LG_KEPT LG_NOTE_("kept")
-/* A place in memory of the library's that it has given out before. */
+/* A place in memory of the library's that it has given out before. With LG_SIZE, what the program has written there goes in. */
 #define LG_INSIDE LG_NOTE_("inside")
 /* Memory of the library's that the program fills; its contents go in with the next call. Results only, with LG_SIZE. */
 #define LG_LENT LG_NOTE_("lent")
@@ -88,6 +92,17 @@
  * `copy` instead, by which it copies the object at once. */
 #define LG_DISPOSE(p, copy) LG_NOTE_("dispose:" #p "," #copy)
 
+/* ---- errors that jump: setjmp and longjmp ------------------------------------------------------------------------- */
+
+/* The result is the jmp_buf of handle `h`, where the program calls setjmp: memory of the program's, which the library never sees. */
+#define LG_JUMP_BUFFER(h) LG_NOTE_("jump_buffer:" #h)
+/* A callback's parameter: the jmp_buf to jump to. The callback takes it and an int, as longjmp does. The library's call ends before the program's
+ * function is called. */
+#define LG_JUMP LG_NOTE_("jump")
+/* Behind a handle (or its type): the function may jump to the handle's jmp_buf. It does so, too, when the library failed. Functions
+ * without a handle of this kind cannot jump. */
+#define LG_JUMPS LG_NOTE_("jumps")
+
 /* ---- functions ----------------------------------------------------------------------------------------------------- */
 
 /* What the function returns when the library failed: crashed, ran out of time, answered with nonsense. */
@@ -98,6 +113,10 @@
 #define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n))
 /* Like printf: the text is made before the library is called. */
 #define LG_PRINTF LG_NOTE_("printf")
+/* The same with formats of the library's own: arguments are copied as the format says, and the library's function `vf`, which has a
+ * va_list in place of `...`, gets them. `strings`: letters of conversions, beside s, that take strings; `given`: those that take
+ * memory of the library's back. Also on `vf` itself. */
+#define LG_FORMAT(vf, strings, given) LG_NOTE_("format:" #vf "," strings "," given)
 /* Isolation asked for: LG_POLICY(INTEGRITY), see docs/policies.md. */
 #define LG_POLICY(policy) LG_NOTE_("policy:" #policy)
 /* No stub is made: the reason is in the text. */

@@ -66,7 +66,7 @@ static void lgs_leave(struct lgs_call *c)
 {
     if (__builtin_expect(c->failed, 0)) {
         lgs_thread.failed = true;
-        lg_end_call(lgs_thread.error.message);
+        lg_end_call(lgs_thread.jump ? "the library jumped" : lgs_thread.error.message);
     }
     lgs_unmark(c);
 }

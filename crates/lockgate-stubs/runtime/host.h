@@ -58,7 +58,7 @@ static bool lgs_option(lg_options *options, const char *option)
     number <<= end && *end == 'K' ? 10 : end && *end == 'M' ? 20 : end && *end == 'G' ? 30 : 0;
 #define LGS_IS(name) (length == sizeof name - 1 && memcmp(option, name, length) == 0)
     if (LGS_IS("restart"))
-        return lgs.restarts = true;
+        return lgs.restarts = !LGS_STREAMS; /* streams of the library's belong to one domain */
     if (LGS_IS("streams"))
         return lg_options_standard_streams(options) == LG_OK;
     if (LGS_IS("memory"))
@@ -83,6 +83,18 @@ static bool lgs_option(lg_options *options, const char *option)
 static const char *lgs_start_failed;
 
 static void lgs_leave_thread(void *unused);
+
+/* Streams that lead nowhere: libraries take it for granted that files are not numbered 0 to 2. */
+static bool lgs_no_streams(lg_options *options)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    bool set = nothing >= 0;
+    for (int number = 0; set && number < 3; number++)
+        set = lg_options_stream(options, number, nothing) == LG_OK;
+    if (nothing >= 0)
+        close(nothing);
+    return set;
+}
 
 /* The domain, and its functions. */
 static bool lgs_domain_begin(void)
@@ -115,7 +127,7 @@ static void lgs_start(void)
     lgs.module = lg_module_open(path);
 #endif
     lgs.options = lg_options_new();
-    bool set = lgs.module && lgs.options;
+    bool set = lgs.module && lgs.options && lgs_no_streams(lgs.options);
     const char *failed = 0;
     for (const char *const *option = lgs_options; set && *option; option++) {
         set = lgs_option(lgs.options, *option);

@@ -17,6 +17,9 @@ static void lgs_restart(void)
         LGS_FREE_LIST(lgs.callbacks[i], lg_callback_free(lgs.callbacks[i]->made));
         LGS_FREE_LIST(lgs.kept[i], );
     }
+    for (unsigned i = 0; i < LGS_BUCKETS; i++)
+        LGS_FREE_LIST(lgs.told[i], );
+    LGS_FREE_LIST(lgs.jumps, );
     LGS_FREE_LIST(lgs.spare, );
     LGS_FREE_LIST(lgs.lent, );
     for (unsigned i = 0; i <= LGS_FUNCTION_COUNT; i++)

@@ -11,8 +11,10 @@
  * own, by address and type: the library can put nothing else over them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <lockgate.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,11 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "lockgate_stubs.h"
 
 typedef __int128 lgs_wide;
 
-enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8 };
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16 };
 
 /* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
 enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
@@ -108,6 +111,36 @@ struct lgs_lent {
     struct lgs_lent *next;
 };
 
+/* What the program has heard of a handle. */
+struct lgs_told {
+    uint64_t handle;
+    unsigned place;
+    lgs_wide value;
+    struct lgs_told *next;
+};
+
+/* longjmp, or what the program has in its place. */
+typedef void (*lgs_jumper)(jmp_buf, int);
+
+/* A jmp_buf of the program's: of a handle, and what the library has in its place. */
+struct lgs_jump {
+    uint64_t handle;
+    uint64_t inside;
+    lgs_jumper function;
+    jmp_buf env;
+    struct lgs_jump *next;
+};
+
+/* Memory that the program and the library share. */
+struct lgs_shared {
+    char *here;
+    uint64_t inside;
+    size_t size;
+    bool writable;
+    lg_grant *grant;
+};
+
+#define LGS_SHARES 256
 #define LGS_BUCKETS 256
 
 static struct {
@@ -132,6 +165,11 @@ static struct {
     struct lgs_callback *callbacks[LGS_BUCKETS];
     struct lgs_kept_region *kept_regions;
     struct lgs_lent *lent;
+    struct lgs_shared shared[LGS_SHARES];
+    size_t shared_count; /* in use, or free again */
+    struct lgs_told *told[LGS_BUCKETS];
+    struct lgs_jump *jumps;
+    bool remembers; /* there has been one of these two */
     struct lgs_token *data[LGS_TOKENS]; /* from 1, in chunks that stay where they are */
     size_t data_count;
 } lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -159,11 +197,14 @@ static __thread struct {
         const void *frame;
         unsigned block;
         size_t used;
+        void *owned; /* host memory that ends with it */
     } marks[LGS_DEPTH];
     unsigned depth;
     unsigned generation; /* of the blocks */
     bool inside;         /* holds lgs_running */
     bool failed; /* a callback failed: so does the call it came from */
+    struct lgs_jump *jump; /* the library jumps there when the call has ended */
+    int jump_value;
     struct lg_stub_error error;
 } lgs_thread;
 
@@ -176,10 +217,10 @@ struct lgs_call {
     bool failed;
     bool overflow;
     bool outermost; /* holds lgs_running */
-    void *owned; /* host memory that ends with the call */
+    uint64_t jumps; /* the handle to whose jmp_buf it may jump */
 };
 
-static void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
+static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
 {
     if (c->failed)
         return;

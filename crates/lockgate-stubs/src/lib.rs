@@ -39,6 +39,7 @@ impl Client {
             header: name,
             module: module.to_string_lossy().into_owned(),
             defines: source.defines.clone(),
+            stand_ins: false,
         };
         Ok(Client { plan: plan::plan(&header), annotation_lines: header.annotation_lines, target })
     }
@@ -47,6 +48,12 @@ impl Client {
     pub fn keep_defined(&mut self, names: &std::collections::BTreeSet<String>) {
         self.plan.functions.retain(|function| names.contains(&function.name));
         self.plan.refusals.retain(|refusal| names.contains(&refusal.function));
+        self.plan.left_out.retain(|left_out| names.contains(&left_out.name));
+    }
+
+    /// Functions without stubs get stand-ins, which fail: programs that mention them can be linked.
+    pub fn stand_in(&mut self) {
+        self.target.stand_ins = true;
     }
 
     /// The client in C.

@@ -47,6 +47,9 @@ pub struct Args {
     /// Leave out the functions that cannot be protected soundly
     #[arg(long)]
     partial: bool,
+    /// Functions that are left out get stand-ins, which fail, so that programs that mention them can be linked
+    #[arg(long)]
+    stand_ins: bool,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
@@ -84,6 +87,9 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut client = Client::of(&source, &module)?;
     if !args.defined_in.is_empty() {
         client.keep_defined(&lockgate_stubs::defined::in_files(&args.defined_in)?);
+    }
+    if args.stand_ins {
+        client.stand_in();
     }
     let refused = !client.plan.refusals.is_empty();
     for refusal in &client.plan.refusals {

@@ -23,6 +23,8 @@ pub struct Target {
     pub module: String,
     /// Macros that the header was read with.
     pub defines: Vec<String>,
+    /// Functions without stubs get stand-ins.
+    pub stand_ins: bool,
 }
 
 /// The library's name: what the annotations say, else the header's.

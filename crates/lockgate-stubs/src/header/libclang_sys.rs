@@ -322,6 +322,12 @@ impl<'u> Type<'u> {
         (0..count).map(|n| Type::wrap(unsafe { clang_getArgType(self.kind, n) })).collect()
     }
 
+    /// True for a function that does not return.
+    pub fn is_noreturn(self) -> bool {
+        // The attribute is part of a function's type; libclang has no other question for it.
+        self.canonical().spelling().contains("noreturn")
+    }
+
     /// True for a function with `...`.
     pub fn is_variadic(self) -> bool {
         // SAFETY: as `spelling`.

@@ -59,6 +59,8 @@ pub struct Prototype {
     pub parameters: Vec<Parameter>,
     /// It has `...`.
     pub variadic: bool,
+    /// It does not return.
+    pub noreturn: bool,
 }
 
 /// One parameter or field.

@@ -86,8 +86,12 @@ impl Reader {
             merge(&mut known.prototype.parameters, parameters);
             return Ok(());
         }
-        let prototype =
-            Prototype { result: self.kind(kind.result()), parameters, variadic: kind.is_variadic() };
+        let prototype = Prototype {
+            result: self.kind(kind.result()),
+            parameters,
+            variadic: kind.is_variadic(),
+            noreturn: kind.is_noreturn(),
+        };
         self.header.functions.push(Function { name, prototype, notes, place: place(cursor) });
         Ok(())
     }
@@ -117,9 +121,15 @@ impl Reader {
             return Ok(());
         }
         let result = self.kind(function.result());
-        self.header
-            .callbacks
-            .insert(name, Prototype { result, parameters, variadic: function.is_variadic() });
+        self.header.callbacks.insert(
+            name,
+            Prototype {
+                result,
+                parameters,
+                variadic: function.is_variadic(),
+                noreturn: function.is_noreturn(),
+            },
+        );
         Ok(())
     }
 
@@ -204,6 +214,7 @@ impl Reader {
                         result,
                         parameters,
                         variadic: function.is_variadic(),
+                        noreturn: function.is_noreturn(),
                     }))
                 }
                 None => Shape::Pointer(Box::new(self.kind(kind.pointee()))),

@@ -21,6 +21,18 @@ impl Planner<'_> {
         let kind = &parameter.kind;
         match &kind.shape {
             _ if notes.ignore => Ok(Outcome::Untouched),
+            Shape::Pointer(_) if notes.jump => Ok(Outcome::Jump),
+            Shape::Pointer(_) if notes.jump_buffer.is_some() => {
+                let handle = notes.jump_buffer.unwrap_or_default();
+                let is_handle = |p: &&Parameter| self.is_handle(&p.kind, &self.notes(p));
+                if siblings.iter().find(|s| s.name == handle).filter(is_handle).is_none() {
+                    return no(
+                        format!("LG_JUMP_BUFFER names no handle {handle}"),
+                        "name the parameter whose jmp_buf it is",
+                    );
+                }
+                Ok(Outcome::JumpBuffer { handle })
+            }
             Shape::Void => Ok(Outcome::Void),
             Shape::Integer { .. } | Shape::Float => Ok(Outcome::Value),
             Shape::Record(key) => self.plain_record(key).map(|()| Outcome::Value),
@@ -171,6 +183,15 @@ impl Planner<'_> {
         for inner in &prototype.parameters {
             let outcome = self.outcome(inner, &prototype.parameters, false);
             parameters.push(outcome.map_err(|cause| in_part(format!("parameter {}", inner.name), cause))?);
+        }
+        if parameters.contains(&Outcome::Jump)
+            && !matches!(parameters.as_slice(), [Outcome::Jump, Outcome::Value])
+        {
+            let cause = No {
+                reason: "LG_JUMP, but it does not take a jmp_buf and an int".to_owned(),
+                remedy: "annotate callbacks like longjmp with it".to_owned(),
+            };
+            return Err(in_part("parameters".into(), cause));
         }
         let result = match &prototype.result.shape {
             Shape::Void => Passing::Ignore,

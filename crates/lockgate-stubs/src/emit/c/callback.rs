@@ -1,9 +1,47 @@
 //! What the domain calls in place of a function of the program's.
 use super::body::{bytes, mutable, outcome};
 use super::declare::{crossing, declare, prototype};
-use super::expression::emit;
+use super::expression::{Scope, emit};
+use crate::header::model::Prototype;
 use crate::plan::{CallbackPlan, Outcome, Passing, Plan};
 use std::fmt::Write as _;
+
+/// Expressions speak of parameters by name: of numbers, which may be sizes of what comes before them, as the library passes them; of structures
+/// as they were copied.
+struct Arguments<'a> {
+    prototype: &'a Prototype,
+    plan: &'a Plan,
+}
+
+impl Arguments<'_> {
+    fn numbered(&self, prefix: &str, name: &str) -> String {
+        let place = self.prototype.parameters.iter().position(|p| p.name == *name);
+        place.map_or(name.to_owned(), |n| format!("{prefix}{n}"))
+    }
+}
+
+impl Scope for Arguments<'_> {
+    fn name(&self, name: &str) -> String {
+        self.numbered("lgs_a", name)
+    }
+
+    fn deref(&self, name: &str) -> String {
+        format!("*{}", self.numbered("lgs_p", name))
+    }
+
+    fn field(&self, name: &str, field: &str) -> String {
+        let object = self.numbered("lgs_p", name);
+        format!("{object} ? {object}->{field} : 0")
+    }
+
+    fn handle(&self, name: &str) -> String {
+        self.numbered("lgs_a", name)
+    }
+
+    fn plan(&self) -> &Plan {
+        self.plan
+    }
+}
 
 /// The table of all trampolines; what is at 0 is no type.
 pub fn table(plan: &Plan) -> String {
@@ -62,11 +100,12 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
     let mut text =
         format!("\nstatic {}\n{{\n", declare(result_type, &format!("{own}({})", declared.join(", "))));
     let _ = writeln!(text, "    struct lgs_call lgs_c;\n    {enter}");
-    // Expressions speak of parameters by name: numbers first, as they may be sizes of what comes before them.
-    let named = |wanted: &str| {
-        prototype.parameters.iter().position(|p| p.name == *wanted).map_or(wanted.to_owned(), raw)
-    };
-    let size = |e: &crate::expression::Expression| emit(e, &named, &|n| format!("*{}", named(n)));
+    if parameters.contains(&Outcome::Jump) {
+        text += "    lgs_jump_later(&lgs_c, lgs_here, lgs_a0, lgs_a1);\n    lgs_leave(&lgs_c);\n";
+        return text + if returns { "    return 0;\n}\n" } else { "}\n" };
+    }
+    let scope = Arguments { prototype, plan };
+    let size = |e: &crate::expression::Expression| emit(e, &scope);
     let mut back = String::new();
     let mut arguments = Vec::new();
     for (n, (parameter, planned)) in prototype.parameters.iter().zip(parameters).enumerate() {

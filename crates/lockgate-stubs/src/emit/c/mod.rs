@@ -7,7 +7,7 @@ mod record;
 
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::{FunctionPlan, Plan, word};
+use crate::plan::{FunctionPlan, LeftOut, Passing, Plan, word};
 use declare::prototype;
 use std::fmt::Write as _;
 
@@ -16,14 +16,20 @@ const RUNTIME: &[(&str, &str)] = &[
     ("state", include_str!("../../../runtime/state.h")),
     ("host", include_str!("../../../runtime/host.h")),
     ("size", include_str!("../../../runtime/size.h")),
+    ("shared", include_str!("../../../runtime/shared.h")),
     ("stage", include_str!("../../../runtime/stage.h")),
     ("mirror", include_str!("../../../runtime/mirror.h")),
     ("handle", include_str!("../../../runtime/handle.h")),
     ("data", include_str!("../../../runtime/data.h")),
+    ("told", include_str!("../../../runtime/told.h")),
     ("kept", include_str!("../../../runtime/kept.h")),
     ("restart", include_str!("../../../runtime/restart.h")),
     ("call", include_str!("../../../runtime/call.h")),
     ("callback", include_str!("../../../runtime/callback.h")),
+    ("jump", include_str!("../../../runtime/jump.h")),
+    ("rows", include_str!("../../../runtime/rows.h")),
+    ("format", include_str!("../../../runtime/format.h")),
+    ("stream", include_str!("../../../runtime/stream.h")),
 ];
 
 /// What programs see of the runtime.
@@ -58,23 +64,30 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
     let (guard, short) = (format!("LOCKGATE_CLIENT_{}", word(name).to_uppercase()), word(name));
     let mut text = format!(
         "/* {name}, protected: made by `lockgate stubs`, do not edit. Its functions run in a domain. */\n\
-         #include_next <{}>\n#ifndef {guard}\n#define {guard}\n#include \"lockgate_stubs.h\"\n\
+         #include_next <{}>\n#ifndef {guard}\n#define {guard}\n#include <stddef.h>\n#include \"lockgate_stubs.h\"\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
          /* Why the last call on this thread returned an error value. */\n\
-         const struct lg_stub_error *lg_{short}_error(void);\n",
+         const struct lg_stub_error *lg_{short}_error(void);\n\
+         /* Memory that the library has, too: buffers in it are passed as they are, not copied. Null if there is none. */\n\
+         void *lg_{short}_alloc(size_t size);\n\
+         void lg_{short}_free(void *memory);\n\
+         /* The same for a region of your own (lg_region_new() and its like): 0 if it cannot be. Read-only if not `writable`. */\n\
+         struct lg_region;\n\
+         int lg_{short}_share(struct lg_region *region, int writable);\n\
+         int lg_{short}_unshare(const void *region_address);\n",
         target.header
     );
-    if !plan.omitted.is_empty() || !plan.refusals.is_empty() {
-        text += "#ifndef LOCKGATE_CLIENT_SOURCE\n";
-        let refused = plan.refusals.iter().map(|refusal| (&refusal.function, &refusal.reason));
-        for (function, why) in plan.omitted.iter().map(|(function, why)| (function, why)).chain(refused) {
-            let why = why.replace(['"', '\\'], "'");
+    if !plan.left_out.is_empty() && !target.stand_ins {
+        // Some of them are deprecated, too.
+        text += "#ifndef LOCKGATE_CLIENT_SOURCE\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wdeprecated-declarations\"\n";
+        for LeftOut { name: function, reason, .. } in &plan.left_out {
+            let why = quotable(reason);
             let _ = writeln!(
                 text,
                 "extern __typeof__({function}) {function} __attribute__((unavailable(\"not protected: {why}\")));"
             );
         }
-        text += "#endif\n";
+        text += "#pragma GCC diagnostic pop\n#endif\n";
     }
     text + "#ifdef __cplusplus\n}\n#endif\n#endif\n"
 }
@@ -88,7 +101,12 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     );
     let module =
         format!("#define LGS_MODULE \"{}\"\n", target.module.replace('\\', "\\\\").replace('"', "\\\""));
-    stubs(plan, name, &prelude, &module)
+    let mut text = stubs(plan, name, &prelude, &module);
+    if target.stand_ins {
+        text += "\n#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n";
+        text += &plan.left_out.iter().map(stand_in).collect::<String>();
+    }
+    text
 }
 
 /// All files of the client of a domain whose module is part of the program: between the symbols `<word>_module` and
@@ -124,10 +142,15 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     }
     let errno = plan.functions.iter().any(|function| function.errno);
     let _ = write!(text, "\n#define LGS_ERRNO {}", i32::from(errno));
+    let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
     text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
     let _ = writeln!(
         text,
-        "const struct lg_stub_error *lg_{}_error(void)\n{{\n    return &lgs_thread.error;\n}}",
+        "const struct lg_stub_error *lg_{0}_error(void)\n{{\n    return &lgs_thread.error;\n}}\n\n\
+         void *lg_{0}_alloc(size_t size)\n{{\n    return lgs_shared_alloc(size);\n}}\n\n\
+         void lg_{0}_free(void *memory)\n{{\n    lgs_unshare(memory);\n}}\n\n\
+         int lg_{0}_share(lg_region *region, int writable)\n{{\n    return lgs_share(region, writable);\n}}\n\n\
+         int lg_{0}_unshare(const void *region_address)\n{{\n    return lgs_unshare(region_address);\n}}",
         word(name)
     );
     for (number, record) in plan.records.values().enumerate().filter(|(_, record)| !record.is_plain()) {
@@ -147,12 +170,43 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     text
 }
 
+/// Text for a string literal.
+fn quotable(text: &str) -> String {
+    text.replace(['"', '\\'], "'")
+}
+
+/// A function that fails, in place of one that has no stub.
+fn stand_in(left_out: &LeftOut) -> String {
+    let LeftOut { name, prototype, reason, error } = left_out;
+    let parameters = declare::parameters(prototype);
+    let result = &prototype.result.spelling;
+    let back = match error {
+        _ if prototype.noreturn => "abort();".to_owned(),
+        None => "return;".to_owned(),
+        Some(error) if error.starts_with('{') => format!("return ({result}){error};"),
+        Some(error) => format!("return ({result})({error});"),
+    };
+    format!(
+        "\n{}\n{{\n    lgs_stand_in(\"{name}\", \"{}\");\n    {back}\n}}\n",
+        declare::declare(result, &format!("({name})({parameters})")),
+        quotable(reason)
+    )
+}
+
 /// The prototype by which a function is bound: variable arguments are the text to print.
 fn bound(function: &FunctionPlan) -> String {
     let mut own: Prototype = function.prototype.clone();
     if let Some(format) = function.format {
         own.parameters.push(own.parameters[format].clone());
         own.variadic = false;
+    }
+    if let Some(formatted) = &function.formatted {
+        if formatted.list.is_none() {
+            own.parameters.push(own.parameters[0].clone());
+            own.parameters.last_mut().expect("just pushed").kind = list_type();
+            own.variadic = false;
+        }
+        return prototype(&formatted.by.list, &own);
     }
     let by_value = |kind: &CType| matches!(kind.shape, Shape::Record(_));
     if by_value(&own.result) || own.parameters.iter().any(|parameter| by_value(&parameter.kind)) {
@@ -162,11 +216,30 @@ fn bound(function: &FunctionPlan) -> String {
     prototype(&function.name, &own)
 }
 
+/// A `va_list` as a parameter: a pointer.
+fn list_type() -> CType {
+    let to =
+        CType { spelling: "void".into(), names: Vec::new(), constant: false, size: 0, shape: Shape::Void };
+    CType { spelling: "void *".into(), size: 8, shape: Shape::Pointer(Box::new(to.clone())), ..to }
+}
+
 /// `NAME=VALUE` of a command line in the source.
 fn defined(define: &str) -> String {
     let (name, value) = define.split_once('=').unwrap_or((define, "1"));
     format!("#ifndef {name}\n#define {name} {value}\n#endif\n")
 }
+
+/// Some function takes a `FILE`.
+fn streams(plan: &Plan) -> bool {
+    plan.functions.iter().any(|function| function.parameters.contains(&Passing::Stream))
+}
+
+/// What streams need of the library's libc (`runtime/stream.h`).
+const STREAM_EXPORTS: [&str; 3] = [
+    "void *fopencookie(void *, void *, uint64_t, uint64_t, uint64_t, uint64_t, void *, void *, void *, void *)",
+    "int setvbuf(void *, void *, int, size_t)",
+    "void clearerr(void *)",
+];
 
 /// Exports for the link of the module.
 fn exports(plan: &Plan) -> String {
@@ -180,13 +253,17 @@ fn exports(plan: &Plan) -> String {
 
 /// What the module exports: prototypes, or names.
 pub fn exported(plan: &Plan) -> Vec<String> {
-    let export = |function: &FunctionPlan| match function.format {
-        Some(_) => function.name.clone(),
-        None => prototype(&function.name, &function.prototype),
+    let export = |function: &FunctionPlan| match (function.format, &function.formatted) {
+        (Some(_), _) => function.name.clone(),
+        (None, Some(_)) => bound(function),
+        (None, None) => prototype(&function.name, &function.prototype),
     };
     let mut exports: Vec<String> = plan.functions.iter().map(export).collect();
     if plan.functions.iter().any(|function| function.errno) {
         exports.push("void *__errno_location(void)".to_owned());
+    }
+    if streams(plan) {
+        exports.extend(STREAM_EXPORTS.map(str::to_owned));
     }
     exports
 }
