@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 10] = [
+const LISTS: [&str; 11] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
     "limits.txt",
     "policies.txt",
     "dlopen.txt",
+    "joining.txt",
     "debug.txt",
     "stubs.txt",
     "split.txt",

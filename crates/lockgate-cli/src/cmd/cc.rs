@@ -5,8 +5,8 @@ use super::progress::with_bar;
 use lockgate_toolchain::cc::{self, Outcome};
 use std::process::{ExitCode, ExitStatus};
 
-/// Arguments of `lockgate cc`: gcc's, and --export, --exports, --export-all, --gate, --gates, --pinpoint,
-/// --keep-rejected, --verbatim (docs/building-modules.md), or --split (docs/split.md).
+/// Arguments of `lockgate cc`: gcc's, and --export, --exports, --export-all, --gate, --gates, --base, --join,
+/// --pinpoint, --keep-rejected, --verbatim (docs/building-modules.md), or --split (docs/split.md).
 #[derive(clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct Args {

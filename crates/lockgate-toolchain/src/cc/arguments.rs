@@ -26,6 +26,8 @@ pub struct Linking {
     gates: Vec<String>,
     export_all: bool,
     keep_rejected: bool,
+    base: bool,
+    joins: Vec<PathBuf>,
 }
 
 /// One input, or an option whose place among the inputs matters.
@@ -208,6 +210,8 @@ impl Linking {
             "--gates" => self.gates.extend(prototypes(Path::new(&value()?))?),
             "--verbatim" => self.items.push(Item::Verbatim(value()?)),
             "--export-all" => self.export_all = true,
+            "--base" => self.base = true,
+            "--join" => self.joins.push(value()?.into()),
             "--pinpoint" => self.pinpoint = true,
             "--keep-rejected" => self.keep_rejected = true,
             _ => return Ok(false),
@@ -215,10 +219,21 @@ impl Linking {
         Ok(true)
     }
 
+    /// Options for sources of a module that joins a domain: objects of others are reached through words.
+    pub(super) fn compile_for_join(&self) -> &'static [&'static str] {
+        match self.joins.is_empty() {
+            true => &[],
+            false => &["-fPIC", "-fno-semantic-interposition"],
+        }
+    }
+
     /// The link, without its inputs.
     pub(super) fn start(&self) -> Result<Link, Error> {
         let mut link = Link::new(self.output.as_deref().unwrap_or("a.out"));
-        link.export_all(self.export_all).keep_rejected(self.keep_rejected);
+        link.export_all(self.export_all).keep_rejected(self.keep_rejected).base(self.base);
+        for module in &self.joins {
+            link.join(module)?;
+        }
         for export in &self.exports {
             link.export(export)?;
         }
