@@ -58,6 +58,9 @@ pub struct Notes {
     pub data: bool,
     pub errno: bool,
     pub printf: bool,
+    /// `LG_DOMAIN` before a declaration: the number of the mark, and the name.
+    pub home: Option<(u32, String)>,
+    pub entry: bool,
     pub jump: bool,
     pub jumps: bool,
 }
@@ -149,6 +152,11 @@ impl Notes {
             "data" => self.data = true,
             "errno" => self.errno = true,
             "printf" => self.printf = true,
+            "entry" => self.entry = true,
+            "home" => {
+                let (number, name) = argument.split_once(':').unwrap_or(("0", argument));
+                self.home = Some((number.parse().unwrap_or_default(), name.to_owned()));
+            }
             "jump" => self.jump = true,
             "jumps" => self.jumps = true,
             _ => return Err(NoteError::Unknown(name.to_uppercase())),
@@ -236,6 +244,8 @@ impl Notes {
         self.data |= other.data;
         self.errno |= other.errno;
         self.printf |= other.printf;
+        fill(&mut self.home, &other.home);
+        self.entry |= other.entry;
         self.jump |= other.jump;
         self.jumps |= other.jumps;
         self

@@ -1,5 +1,5 @@
 //! Constants that a header defines as macros.
-use super::libclang::Unit;
+use super::libclang_sys::{Bodies, Cursor};
 use super::model::Value;
 use std::path::Path;
 
@@ -8,20 +8,16 @@ const PREFIX: &str = "lockgate_value_";
 
 /// The macros of `header` that come to a number or a string, in order: the compiler is asked what each is, in a file that
 /// begins with `text`. What does not parse is none.
-pub fn of_macros(header: &Path, text: &str, arguments: &[String]) -> Vec<(String, Value)> {
+pub fn of_macros(header: &Path, text: &str, mut arguments: Vec<String>) -> Vec<(String, Value)> {
     let Ok(source) = std::fs::read(header) else { return Vec::new() };
     let source = String::from_utf8_lossy(&source);
     let variable = |name: &str| format!("__auto_type {PREFIX}{name} = {name};\n");
     let text: String = text.to_owned() + &names(&source).into_iter().map(variable).collect::<String>();
-    let mut arguments = arguments.to_vec();
     arguments.push("-ferror-limit=0".to_owned());
-    let Ok(unit) = Unit::parse(Path::new("lockgate-constants.c"), &text, &arguments) else {
-        return Vec::new();
-    };
+    let Ok(unit) = super::unit(&text, header, arguments, Bodies::Skipped) else { return Vec::new() };
     let variables = unit.root().children();
-    let value = |variable: super::libclang::Cursor<'_>| {
-        Some((variable.name().strip_prefix(PREFIX)?.to_owned(), variable.value()?))
-    };
+    let value =
+        |variable: Cursor<'_>| Some((variable.name().strip_prefix(PREFIX)?.to_owned(), variable.value()?));
     variables.into_iter().filter_map(value).collect()
 }
 

@@ -1,19 +1,27 @@
 //! From libclang's cursors to the model.
 #![allow(non_upper_case_globals, reason = "the constants of libclang")]
-use super::libclang::{Cursor, Type, Unit};
+use super::libclang_sys::{Cursor, Type, Unit};
 use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value};
 use super::{ReadError, comment};
 use crate::annotation::Notes;
 use clang_sys::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What attributes of ours begin with.
 const PREFIX: &str = "lockgate:";
 
-/// Reads declarations of certain files, and of whatever these need.
+/// Which functions are wanted.
+pub enum Selection {
+    /// Those declared in these files, absolute paths.
+    Files(Vec<PathBuf>),
+    /// These.
+    Names(BTreeSet<String>),
+}
+
+/// Reads the declarations of certain functions, and of whatever these need.
 pub struct Reader {
-    files: Vec<PathBuf>,
+    selection: Selection,
     header: Header,
     /// Keys of records by the names of their typedefs.
     typedefs: BTreeMap<String, String>,
@@ -30,9 +38,9 @@ enum About {
 }
 
 impl Reader {
-    /// A reader of the functions declared in `files`, absolute paths.
-    pub fn new(files: Vec<PathBuf>) -> Reader {
-        Reader { files, header: Header::default(), typedefs: BTreeMap::new(), texts: BTreeMap::new() }
+    /// A reader of the functions of `selection`.
+    pub fn new(selection: Selection) -> Reader {
+        Reader { selection, header: Header::default(), typedefs: BTreeMap::new(), texts: BTreeMap::new() }
     }
 
     /// Reads the whole unit.
@@ -61,13 +69,20 @@ impl Reader {
         for cursor in abouts {
             self.about(cursor)?;
         }
-        self.header.annotation_lines = self.files.iter().map(|file| annotation_lines(file)).sum();
+        if let Selection::Files(files) = &self.selection {
+            self.header.annotation_lines = files.iter().map(|file| annotation_lines(file)).sum();
+        }
         Ok(self.header)
     }
 
     fn is_api(&self, cursor: Cursor<'_>) -> bool {
-        let (file, _) = cursor.location();
-        self.files.iter().any(|known| known.as_path() == Path::new(&file))
+        match &self.selection {
+            Selection::Files(files) => {
+                let (file, _) = cursor.location();
+                files.iter().any(|known| known.as_path() == Path::new(&file))
+            }
+            Selection::Names(names) => names.contains(&cursor.name()),
+        }
     }
 
     fn function(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
@@ -292,6 +307,7 @@ impl Reader {
                 }
                 Some(("type", name)) => about = Some(About::Type(name.trim().to_owned())),
                 Some(("errors", name)) => about = Some(About::Errors(name.trim().to_owned())),
+                Some(("number", _)) => (),
                 Some(("library", name)) => about = Some(About::Library(name.trim().to_owned())),
                 Some(("options", list)) => {
                     options =
@@ -351,7 +367,7 @@ fn merge(known: &mut [Parameter], later: Vec<Parameter>) {
 }
 
 fn place(cursor: Cursor<'_>) -> Place {
-    let (file, line) = cursor.location();
+    let (file, line) = cursor.presumed();
     Place { file, line }
 }
 
@@ -362,7 +378,11 @@ fn attributes(cursor: Cursor<'_>) -> Vec<String> {
     texts.filter_map(|text| Some(text.strip_prefix(PREFIX)?.to_owned())).collect()
 }
 
-fn notes(cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
+/// What annotations at `cursor`, which declares `name`, say.
+///
+/// # Errors
+/// [`ReadError::Note`].
+pub fn notes(cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
     let mut notes = Notes::default();
     for text in attributes(cursor) {
         notes.add(&text).map_err(|error| note_error(cursor, name, error))?;

@@ -11,7 +11,7 @@ use crate::annotation::Format;
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
 pub use passing::handle_name;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What stubs are made from.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub struct Plan {
     pub functions: Vec<FunctionPlan>,
     /// Functions of the program that the library may call, by name of their type.
     pub callbacks: BTreeMap<String, CallbackPlan>,
+    /// Functions of the program that the library calls by name.
+    pub gates: Vec<CallbackPlan>,
     /// Structures that cross, by their keys.
     pub records: BTreeMap<String, RecordPlan>,
     /// Types of handles: a handle's number is its place here, from 1.
@@ -379,6 +381,20 @@ pub fn plan(header: &Header) -> Plan {
     planner.plan
 }
 
+/// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
+pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
+    let library = Some((name.to_owned(), options.to_vec()));
+    let mut planner = Planner { header, plan: Plan { library, ..Plan::default() } };
+    for function in &header.functions {
+        if gates.contains(&function.name) {
+            planner.gate(function);
+        } else {
+            planner.function(function);
+        }
+    }
+    planner.plan
+}
+
 /// Makes the plan.
 struct Planner<'a> {
     header: &'a Header,
@@ -413,6 +429,21 @@ impl Planner<'_> {
                     remedy,
                 });
             }
+        }
+    }
+
+    /// A function that the domain calls by name is planned like a callback of a type of its own.
+    fn gate(&mut self, function: &Function) {
+        let Function { name, prototype, place, .. } = function;
+        match self.called_back(name, prototype.clone()) {
+            Ok(plan) => self.plan.gates.push(plan),
+            Err(No { reason, remedy }) => self.plan.refusals.push(Refusal {
+                place: place.clone(),
+                function: name.clone(),
+                declaration: format!("{name}, which the domain calls"),
+                reason,
+                remedy,
+            }),
         }
     }
 
