@@ -150,6 +150,8 @@ fn module(nasty: &Nasty) -> Module {
         program_headers: (CONSTANTS, 0),
         tls: None,
         pinpoint: false,
+        base: false,
+        join: None,
         symbols: vec![],
     }
 }

@@ -39,6 +39,8 @@ impl Default for Text {
                 program_headers: (constants, 0),
                 tls: None,
                 pinpoint: false,
+                base: false,
+                join: None,
                 symbols: vec![],
             },
             filled: PAGE as usize,

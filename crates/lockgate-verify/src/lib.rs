@@ -26,7 +26,9 @@ mod units;
 mod verify;
 
 pub use control::Control;
-pub use module::{Export, Import, Module, ParseError, Relocation, Segment, SegmentKind, Symbol};
+pub use module::{
+    Export, Import, Join, Module, ParseError, Relocation, Segment, SegmentKind, Symbol, Symbolic, Word,
+};
 pub use reading::{Operand, Reading};
 pub use verify::verify;
 

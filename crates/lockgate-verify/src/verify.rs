@@ -77,8 +77,10 @@ fn segments(module: &Module) -> Result<Text<'_>, Box<Rejection>> {
             segment.kind == SegmentKind::Data && inside
         })
     };
-    if let Some(relocation) = module.relocations.iter().find(|relocation| !in_data(relocation.at)) {
-        return wrong(relocation.at, "a relocation changes something else than data");
+    let words = module.join.iter().flat_map(|join| &join.words).map(|word| word.at);
+    let mut changed = module.relocations.iter().map(|relocation| relocation.at).chain(words);
+    if let Some(at) = changed.find(|at| !in_data(*at)) {
+        return wrong(at, "a relocation changes something else than data");
     }
     match module.segments.first() {
         Some(first) => Ok((first.address, &first.bytes)),
@@ -353,6 +355,11 @@ impl<'a> Pass<'a> {
     fn gate(&mut self, at: usize, disp: i32) -> Judged {
         let offset = u64::try_from(disp).ok().and_then(|disp| disp.checked_sub(window::GATE_TABLE));
         match offset.filter(|offset| offset.is_multiple_of(8)).map(|offset| offset / 8) {
+            Some(slot) if self.module.join.is_some() && slot != gate::SYSCALL => broken(
+                "V2",
+                at,
+                format!("it joins a domain, whose gates are the base's, and uses gate {slot}"),
+            ),
             Some(slot) if slot < gate::SLOTS => {
                 self.gates[slot as usize] = true;
                 self.moved = 0;

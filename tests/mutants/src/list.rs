@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 9] = [
+const LISTS: [&str; 11] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
     "limits.txt",
     "policies.txt",
     "dlopen.txt",
+    "joining.txt",
     "debug.txt",
     "stubs.txt",
+    "split.txt",
     "capi.txt",
 ];
 
