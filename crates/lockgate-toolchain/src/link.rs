@@ -11,14 +11,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Symbols of the sysroot that the runtime looks up, and finds in every module.
-const RUNTIME_EXPORTS: &[&str] = &[
-    symbol::INIT,
-    symbol::FINI,
-    symbol::THREAD_INIT,
-    symbol::THREAD_EXIT,
-    symbol::ALLOC,
-    symbol::FREE,
-];
+const RUNTIME_EXPORTS: &[&str] =
+    &[symbol::INIT, symbol::FINI, symbol::THREAD_INIT, symbol::THREAD_EXIT, symbol::ALLOC, symbol::FREE];
 
 /// A module to be made.
 #[derive(Debug, Clone)]

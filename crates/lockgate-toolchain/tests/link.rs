@@ -36,8 +36,7 @@ fn modules_describe_themselves() {
 /// Where threads start comes with `clone`, and nothing of pthread_create into a module that starts none.
 #[test]
 fn threads_come_with_what_starts_them() {
-    let starts =
-        "#include <pthread.h>\nint f(pthread_t *t, void *(*g)(void *)) { return pthread_create(t, 0, g, 0); }";
+    let starts = "#include <pthread.h>\nint f(pthread_t *t, void *(*g)(void *)) { return pthread_create(t, 0, g, 0); }";
     for (source, has_threads) in [("int f(void) { return 1; }", false), (starts, true)] {
         let shop = Workshop::new();
         shop.link_source(source, &["f"]).unwrap();

@@ -368,13 +368,11 @@ impl Binding {
         self.thunk.clearing()
     }
 
-    /// From now on calls return an error at once; those in progress go on. The first reason stays.
+    /// From now on calls return an error at once; those in progress go on. The first reason stays. (Of bindings that
+    /// hand on, the registry closes the last one.)
     pub fn close(&self, why: Closed) {
         let _ = self.info.closed.set(why);
         self.header.admission.store(NOBODY, Ordering::Release);
-        if let Some(successor) = self.info.successor.get() {
-            successor.close(why);
-        }
     }
 
     /// As [`close`](Binding::close), and calls in progress end.
@@ -382,9 +380,6 @@ impl Binding {
         self.close(why);
         self.info.stopped.store(true, Ordering::Release);
         watch::tell_of_stop(&raw const **self.header as usize);
-        if let Some(successor) = self.info.successor.get() {
-            successor.stop(why);
-        }
     }
 
     /// Hands later calls on to `successor`, for the same caller with the same signature. A binding has one at most.
