@@ -488,6 +488,7 @@ fn a_binding_made_too_late_is_closed() {
 /// The server's constructor asks for a restart while one is in progress.
 #[test]
 fn one_restart_at_a_time() {
+    let _patience = common::patience("restarts within restarts");
     let registry = Registry::new();
     let answers = Arc::new(Mutex::new(Vec::new()));
     let (weak, told) = (registry.clone(), answers.clone());
