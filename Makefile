@@ -9,7 +9,7 @@ setup:
 	@scripts/setup.sh
 
 build: setup ## the lockgate program, target/release/lockgate
-	cargo build --release --locked
+	cargo build --release --locked --workspace --exclude lockgate-evidence
 
 PREFIX = /usr/local
 
@@ -39,7 +39,7 @@ test: lint ## lints, then every test
 
 bench: build python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls capi dlopen ipc python stubs verify rewrite create overhead; do \
+	for b in calls capi dlopen ipc python stubs split verify rewrite create overhead; do \
 		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
 
 peers: setup ## Wasmtime for `lockgate bench ipc`, once (minutes): it has a compiler of its own inside
@@ -49,7 +49,8 @@ mutants: setup ## takes every protection away, one at a time: its test must go r
 	mkdir -p build
 	cargo run --release --locked --quiet -p mutants -- --json build/mutants.json
 
-evidence: build bench mutants ## the long evidence: mutants, full flag matrix, real build systems, all benchmarks
+evidence: build bench mutants ## the long evidence: other decoders, processor, rules, mutants, full flag matrix, real build systems, all benchmarks
+	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored

@@ -118,6 +118,7 @@ typedef enum lg_status {
     LG_E_NO_POINTERS = 28, /* all function pointers that the domain can have are in use */
     LG_E_DIRECTORY = 29, /* the directory cannot be granted */
     LG_E_STREAM = 30,   /* the descriptor cannot be granted */
+    LG_E_JOIN = 31,     /* the module cannot join this domain, or is none of its own */
 
     /* calls */
     LG_E_FAULT = 40,    /* the domain faulted, ran out of time, was killed or ended itself: see lg_last_fault() */
@@ -354,6 +355,7 @@ lg_status lg_options_own_threads(lg_options *options, uint32_t threads);        
 lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-256; 256 */
 lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */
 lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
+lg_status lg_options_every_state(lg_options *options);                            /* for modules that join with AVX-512 and the like: dearer calls */
 lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* what the domain asks for in calls of it */
 
 /* One thread at a time; others wait so many milliseconds (LG_E_BUSY then), without end if the number is negative. */
@@ -799,6 +801,13 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * exposed to it (lg_expose()). Pointers that it returns can be followed by the host, but are *its word*: they may lead anywhere, and what they lead
  * to may change at any moment. Check them (lg_memory_check(), lg_owner()), copy once, then look at the copy.
  *
+ * Several modules, one heap. A plugin that was linked with `lockgate cc -shared --join base.so` has no libc: it takes what it uses from base.so, linked
+ * with --base, in whose domain it is opened; both share one heap, one errno, and whatever pointers they pass. `into` of lg_dlopen_with() is the base. Without
+ * it lg_dlopen() opens the base first, unless it is open (LG_E_JOIN: a file does not choose whose memory it shares); other modules that the
+ * plugin was linked with are opened first in any case. They stay open as long as the plugin. A build of the base other than the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
+ * calls of the domain do not keep (lg_options_every_state()). When such a plugin is closed, its calls end, and its memory stays until its
+ * domain ends. A fault in one of them is a fault of their domain: nothing protects them from each other.
+ *
  * Function pointers of the plugin's, in a table for example, are not callable as they are: lg_dlfunc().
  *
  * Functions without a signature. A module that was compiled with -g, or linked with prototypes, says the types of its functions. For others a
@@ -825,6 +834,7 @@ typedef struct lg_dl_options {
     uint32_t patience_ms; /* for constructors and destructors, if the domain has no shorter time limit; 0: 10000 */
     int has_failure;
     uint64_t failure;     /* what failing calls return, if has_failure is not 0 */
+    void *into;           /* a library that is open, whose domain the module is to join; or NULL */
 } lg_dl_options;
 
 /* The same with options, which count if the file was not open. */

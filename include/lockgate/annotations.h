@@ -1,4 +1,4 @@
-/* Annotations for `lockgate stubs` (docs/stubs.md). Ordinary compilers see nothing of them.
+/* Annotations for `lockgate stubs` (docs/stubs.md) and `lockgate cc --split` (docs/split.md). Ordinary compilers see nothing of them.
  *
  * They stand behind a parameter's name, or behind a function's parameter list:
  *
@@ -14,10 +14,23 @@
 #define LG_NOTE_(text) __attribute__((annotate("lockgate:" text)))
 #define LG_JOIN__(a, b) a##b
 #define LG_JOIN_(a, b) LG_JOIN__(a, b)
+/* What macros in an expression stand for, not their names. */
+#define LG_TEXT_(...) #__VA_ARGS__
 #define LG_ABOUT_(text, ...) extern char LG_JOIN_(lockgate_about_, __COUNTER__) LG_NOTE_(text) __VA_ARGS__
+/* Both a declaration of its own and, where one follows, a mark on the next one: the number says which it was. */
+#define LG_HOME__(n, name, options) \
+    extern char lockgate_about_##n LG_NOTE_("library:" name) LG_NOTE_("options:" options) LG_NOTE_("number:" #n); LG_NOTE_("home:" #n ":" name)
+#define LG_HOME_(n, name, options) LG_HOME__(n, name, options)
+#define LG_HOME(name, ...) LG_HOME_(__COUNTER__, name, #__VA_ARGS__)
 #else
 #define LG_NOTE_(text)
 #define LG_ABOUT_(text, ...) struct lockgate_nothing
+/* With it gcc lets the semicolon pass that stands behind LG_DOMAIN(…) alone. */
+#ifdef __GNUC__
+#define LG_HOME(...) __extension__
+#else
+#define LG_HOME(...)
+#endif
 #endif
 
 /* ---- what a pointer leads to --------------------------------------------------------------------------------- */
@@ -27,10 +40,14 @@
 #define LG_OUT LG_NOTE_("out")
 #define LG_INOUT LG_NOTE_("inout")
 /* Elements (bytes, behind a void pointer): an expression of C over the other parameters, or fields of the same
- * structure. Evaluated exactly: an overflow or a negative number is an error of the call. */
-#define LG_SIZE(n) LG_NOTE_("size:" #n)
+ * structure. Evaluated exactly: an overflow or a negative number is an error of the call. lg_told(function, handle, what) is
+ * what the program last heard from another function about the same handle (lg_result, or an LG_OUT parameter), or told it (any
+ * other parameter); lg_told(function, handle, lg_called) is 1 if it was called, else 0. */
+#define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
+/* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
+#define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n))
 /* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. */
-#define LG_WRITTEN(n) LG_NOTE_("written:" #n)
+#define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n))
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
 #define LG_CURSOR LG_NOTE_("cursor")
 /* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string without saying so. */
@@ -50,11 +67,14 @@
 /* A handle: the program passes it on and never looks inside. Pointers to incomplete structures are handles without
  * saying so. */
 #define LG_OPAQUE LG_NOTE_("opaque")
+/* The handle that the function returns stays the library's: bindings for languages with destructors do not release it. Other
+ * handles that a function gives are the program's. */
+#define LG_BORROWED LG_NOTE_("borrowed")
 /* The function ends the life of this handle or structure. */
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program's that the library remembers by its address from call to call. */
 #define LG_KEPT LG_NOTE_("kept")
-/* A place in memory of the library's that it has given out before. */
+/* A place in memory of the library's that it has given out before. With LG_SIZE, what the program has written there goes in. */
 #define LG_INSIDE LG_NOTE_("inside")
 /* Memory of the library's that the program fills; its contents go in with the next call. Results only, with LG_SIZE. */
 #define LG_LENT LG_NOTE_("lent")
@@ -75,16 +95,31 @@
  * `copy` instead, by which it copies the object at once. */
 #define LG_DISPOSE(p, copy) LG_NOTE_("dispose:" #p "," #copy)
 
+/* ---- errors that jump: setjmp and longjmp ------------------------------------------------------------------------- */
+
+/* The result is the jmp_buf of handle `h`, where the program calls setjmp: memory of the program's, which the library never sees. */
+#define LG_JUMP_BUFFER(h) LG_NOTE_("jump_buffer:" #h)
+/* A callback's parameter: the jmp_buf to jump to. The callback takes it and an int, as longjmp does. The library's call ends before the program's
+ * function is called. */
+#define LG_JUMP LG_NOTE_("jump")
+/* Behind a handle (or its type): the function may jump to the handle's jmp_buf. It does so, too, when the library failed. Functions
+ * without a handle of this kind cannot jump. */
+#define LG_JUMPS LG_NOTE_("jumps")
+
 /* ---- functions ----------------------------------------------------------------------------------------------------- */
 
 /* What the function returns when the library failed: crashed, ran out of time, answered with nonsense. */
-#define LG_ERROR(value) LG_NOTE_("error:" #value)
+#define LG_ERROR(value) LG_NOTE_("error:" LG_TEXT_(value))
 /* What is wrong is told by errno. */
 #define LG_ERRNO LG_NOTE_("errno")
 /* The result is at most this. */
-#define LG_AT_MOST(n) LG_NOTE_("at_most:" #n)
+#define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n))
 /* Like printf: the text is made before the library is called. */
 #define LG_PRINTF LG_NOTE_("printf")
+/* The same with formats of the library's own: arguments are copied as the format says, and the library's function `vf`, which has a
+ * va_list in place of `...`, gets them. `strings`: letters of conversions, beside s, that take strings; `given`: those that take
+ * memory of the library's back. Also on `vf` itself. */
+#define LG_FORMAT(vf, strings, given) LG_NOTE_("format:" #vf "," strings "," given)
 /* Isolation asked for: LG_POLICY(INTEGRITY), see docs/policies.md. */
 #define LG_POLICY(policy) LG_NOTE_("policy:" #policy)
 /* No stub is made: the reason is in the text. */
@@ -98,7 +133,17 @@
 #define LG_TYPE(type, ...) LG_ABOUT_("type:" #type, __VA_ARGS__)
 /* LG_ERROR for all functions with results of this type that have none of their own. */
 #define LG_ERRORS(type, value) LG_ABOUT_("errors:" #type, LG_ERROR(value))
-/* Where the library lives: the domain's name, which is the client's, too, and what it may reach (docs/stubs.md). */
-#define LG_DOMAIN(name, ...) LG_ABOUT_("library:" name, LG_NOTE_("options:" #__VA_ARGS__))
+/* Where the library lives: the domain's name, which is the client's, too, and what it may reach (docs/stubs.md).
+ *
+ * In a program of several domains (docs/split.md): alone, `LG_DOMAIN("parser", time=1000);`, the home of everything that its file
+ * declares or defines; before a function or variable, `LG_DOMAIN("parser") int parse(…)`, that one's. */
+#define LG_DOMAIN(...) LG_HOME(__VA_ARGS__, )
+
+/* ---- one program, several domains ------------------------------------------------------------------------------------ */
+
+/* A function that other parts of the program may call. Its parameters are annotated like an API's. */
+#define LG_ENTRY LG_NOTE_("entry")
+/* Stands like LG_DOMAIN: every part of the program that needs it has a copy of its own. */
+#define LG_EVERYWHERE LG_HOME("*", )
 
 #endif

@@ -50,8 +50,13 @@ pub mod window {
     /// The module's image: its virtual address 0 is mapped here. Stubs and image text are contiguous so
     /// that one kernel mapping holds both.
     pub const IMAGE: u64 = 0x2_0000;
-    /// Images end below this offset; brk heap and mmap area follow the image.
+    /// Images end below this offset; brk heap and mmap area follow the image. In the window of a base
+    /// ([`super::note::FLAG_BASE`]) they begin here, and modules that join have their images below.
     pub const IMAGE_MAX: u64 = 0x4000_0000;
+    /// Never mapped between two images of a window, bytes: no label's bytes lie partly in one and partly in the other.
+    pub const IMAGE_GAP: u64 = super::PAGE;
+    /// Most modules that may join one domain.
+    pub const JOINED: usize = 64;
     /// Shared region (grants), mapped at the same offset in every window that shares it.
     pub const SHARED: u64 = 0x8000_0000;
     /// One past the shared region; heap and mmap area of a domain end at [`SHARED`].
@@ -131,7 +136,7 @@ pub mod note {
     pub const NAME: &str = "Lockgate";
     /// Section that holds the notes in objects and modules.
     pub const SECTION: &str = ".note.lockgate";
-    /// `u32` ABI version, `u32` flags ([`FLAG_PINPOINT`]).
+    /// `u32` ABI version, `u32` flags ([`FLAG_PINPOINT`], [`FLAG_BASE`]).
     pub const ABI: u32 = 1;
     /// UTF-8 lines, one export each: a C prototype (`double cbrt(double)`) or a bare name if its
     /// signature is not known.
@@ -140,8 +145,21 @@ pub mod note {
     pub const IMPORTS: u32 = 3;
     /// UTF-8 lines, one input each: BLAKE3 hash in hexadecimal, two spaces, file name.
     pub const SOURCES: u32 = 4;
+    /// Only in a module that joins a domain (docs/dlopen.md, "Several modules, one heap"). UTF-8 lines in the form of
+    /// [`SOURCES`], one module file each whose symbols this one uses: first that of the domain, the base, then
+    /// others that joined before.
+    pub const JOIN: u32 = 5;
+    /// Only in a module that joins: UTF-8 lines, one symbol each that relocations name and others define: [`FROM_MODULE`] or
+    /// [`FROM_HOST`], space, C prototype or bare name.
+    pub const WORDS: u32 = 6;
+    /// The symbol is an export of a module of the [`JOIN`] note: the first one that has it.
+    pub const FROM_MODULE: &str = "module";
+    /// The symbol is a function of the host.
+    pub const FROM_HOST: &str = "host";
     /// The module was built with `--pinpoint`.
     pub const FLAG_PINPOINT: u32 = 1;
+    /// Other modules may join the module's domains: all of libc is in it, and exported.
+    pub const FLAG_BASE: u32 = 2;
 }
 
 /// Symbols that the sysroot defines and the runtime or the rewriter refers to.
@@ -187,6 +205,7 @@ const _: () = {
     );
     assert!(STUBS + gate::CALLBACK_STUBS + gate::CALLBACKS * gate::STUB_SIZE <= IMAGE);
     assert!(gate::SLOTS == 512 && GATE_TABLE.is_multiple_of(PAGE) && GATE_TABLE_END == STUBS);
-    assert!(IMAGE_MAX <= SHARED && SHARED_END <= STACKS);
+    assert!(IMAGE_MAX < SHARED && SHARED_END <= STACKS);
+    assert!(IMAGE_GAP >= PAGE && IMAGE_GAP.is_multiple_of(PAGE));
     assert!(!EXIT_WORD.is_multiple_of(16) && EXIT_WORD.is_multiple_of(8));
 };

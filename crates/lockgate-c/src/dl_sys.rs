@@ -29,6 +29,7 @@ pub struct DlOptions {
     patience_ms: u32,
     has_failure: c_int,
     failure: u64,
+    into: *mut c_void,
 }
 
 /// `lg_dl_handler`.
@@ -122,6 +123,9 @@ unsafe fn read_options(at: *const DlOptions, size: usize) -> Result<Options, Fai
     }
     if given.has_failure != 0 {
         options = options.failure(given.failure);
+    }
+    if !given.into.is_null() {
+        options = options.into(library(given.into));
     }
     Ok(options)
 }

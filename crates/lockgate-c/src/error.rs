@@ -51,6 +51,7 @@ statuses! {
     NoPointers = 28 c"LG_E_NO_POINTERS",
     Directory = 29 c"LG_E_DIRECTORY",
     Stream = 30 c"LG_E_STREAM",
+    Join = 31 c"LG_E_JOIN",
     Fault = 40 c"LG_E_FAULT",
     Callback = 41 c"LG_E_CALLBACK",
     SignalHandler = 42 c"LG_E_SIGNAL_HANDLER",
@@ -224,6 +225,7 @@ impl From<CreateError> for Failure {
             CreateError::Option { .. } => Status::Option,
             CreateError::UnknownImport { .. } | CreateError::Import { .. } => Status::Import,
             CreateError::Start { .. } => Status::Start,
+            CreateError::Joins { .. } => Status::Join,
             _ => Status::Internal,
         };
         let message = error.to_string();
@@ -347,6 +349,7 @@ impl From<DlError> for Failure {
             DlError::NotFound { .. } | DlError::File { .. } => Status::Read,
             DlError::NotConfined(_) => Status::Parse,
             DlError::Imports { .. } => Status::Import,
+            DlError::Join(_) => Status::Join,
             DlError::Handle => Status::Handle,
             DlError::NotExposed(..) => Status::NotMapped,
             DlError::Service(..) => Status::Prototype,

@@ -141,6 +141,12 @@ pub extern "C" fn lg_options_seal(options: Handle<OptionsObject>) -> i32 {
     options.change(|options| Ok(options.seal(true)))
 }
 
+/// Has calls keep all processor state, for modules that join.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_every_state(options: Handle<OptionsObject>) -> i32 {
+    options.change(|options| Ok(options.every_state(true)))
+}
+
 /// What the domain asks for in every call.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_policy(options: Handle<OptionsObject>, word: u32) -> i32 {

@@ -1,9 +1,11 @@
-//! A real program that loads plugins with dlopen, before and after: Lua, whose `require` loads C modules (`examples/c/lua`).
+//! A real program that loads plugins with dlopen, before and after: Lua, whose `require` loads C modules (`examples/c/lua`), and Lua in one domain
+//! with its plugins (`examples/c/shared-heap`).
 
 mod common;
 use common::{done, installed, root, run};
 use lockgate_corpus::{Corpus, Library};
 use lockgate_toolchain::{Link, Sysroot, silent};
+use std::io::{Seek as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -108,6 +110,107 @@ impl Build<'_> {
         link.export(&format!("luaopen_{name}")).expect("a name");
         link.run(&sysroot, &silent).unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+impl Build<'_> {
+    /// `examples/c/shared-heap`, with plain libraries and with modules: a program `host` in each folder.
+    fn shared_heap(&self) {
+        let source = |name: &str| root().join("examples/c/shared-heap").join(name);
+        let lua: Vec<&PathBuf> = self.lua.sources.iter().filter(|path| !path.ends_with("lua.c")).collect();
+        let include = format!("-I{}", source("").display());
+        let library = |name: &str| {
+            let mut gcc = self.gcc("plain-heap");
+            gcc.args(["-shared", "-fPIC", &include, "-o"])
+                .arg(format!("{name}.so"))
+                .arg(source(&format!("{name}.c")));
+            gcc
+        };
+        done(library("interpreter").args(&lua).arg("-lm"));
+        done(&mut library("text"));
+        done(&mut library("shout"));
+        done(self.gcc("plain-heap").args(["-DPLAIN", "-o", "host"]).arg(source("host.c")).arg("-ldl"));
+
+        let mut host = self.gcc("shared-heap");
+        host.arg("-I").arg(installed().join("include")).args(["-o", "host"]).arg(source("host.c"));
+        let libraries = installed().join("lib");
+        done(
+            host.arg("-L")
+                .arg(&libraries)
+                .arg("-llockgate")
+                .arg(format!("-Wl,-rpath,{}", libraries.display())),
+        );
+        let sysroot = Sysroot::ensure(&silent).expect("the sysroot can be built");
+        let folder = self.folder.join("shared-heap");
+        let module = |name: &str, sources: &[PathBuf], joins: &[&str]| {
+            let mut link = Link::new(folder.join(name).with_extension("so"));
+            link.export_all(true).base(joins.is_empty());
+            for base in joins {
+                link.join(&folder.join(base)).expect("a module");
+            }
+            for source in sources {
+                let object = folder.join(source.file_stem().expect("a name")).with_extension("o");
+                let mut compiler = sysroot.tools().compiler();
+                compiler.args(["-O1", "-g", "-w", "-fPIC", "-c", &include]).args(self.lua.flags());
+                done(compiler.arg(source).arg("-o").arg(&object));
+                link.file(&object).expect("an object");
+            }
+            link.run(&sysroot, &silent).unwrap_or_else(|error| panic!("{error}"));
+        };
+        let base: Vec<PathBuf> =
+            [source("interpreter.c")].into_iter().chain(lua.into_iter().cloned()).collect();
+        module("interpreter", &base, &[]);
+        for plugin in ["text", "shout"] {
+            module(plugin, &[source(&format!("{plugin}.c"))], &["interpreter.so"]);
+        }
+    }
+}
+
+/// Runs scripts, one a line, in the interpreter of `kind` with its two plugins.
+fn scripts(kind: &str, text: &str) -> Output {
+    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let build = || {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let lua = Corpus::locate().and_then(|corpus| corpus.library("lua")).expect("the corpus has Lua");
+        Build { folder: folder.path(), lua: &lua }.shared_heap();
+        folder
+    };
+    let folder = BUILT.get_or_init(build).path().join(kind);
+    let mut input = tempfile::tempfile().expect("a scratch file");
+    input.write_all(text.as_bytes()).and_then(|()| input.rewind()).expect("the scratch file is writable");
+    run(Command::new(folder.join("host")).current_dir(&folder).stdin(input))
+}
+
+/// A script that both plugins work on: one allocates what the other frees.
+const TEXTS: &str = "local t = require 'text'.new('canal'); require 'shout'.up(t); return t
+local text, shout = require 'text', require 'shout'; kept = text.new('lock'); return shout.take(kept) .. ' ' .. tostring(kept)
+return pcall(require 'shout'.up, kept)
+return pcall(require 'shout'.up, kept)
+for i = 1, 20000 do local t = require 'text'.new(('x'):rep(i % 999)); if i % 3 == 0 then require 'shout'.take(t) end end collectgarbage() return 'done'
+return kept.nothing
+";
+
+#[test]
+fn plugins_of_one_domain_share_a_heap() {
+    let (plain, confined) = (scripts("plain-heap", TEXTS), scripts("shared-heap", TEXTS));
+    assert!(plain.status.success() && confined.status.success(), "{}{}", text(&plain), text(&confined));
+    assert_eq!(text(&plain), text(&confined));
+    assert!(text(&plain).starts_with("CANAL\nlock (taken)\n"), "{}", text(&plain));
+    assert!(text(&plain).contains("\ndone\nerror: "), "{}", text(&plain));
+}
+
+#[test]
+fn a_crashing_plugin_of_a_shared_domain_ends_its_call() {
+    let script =
+        "require 'shout'.overrun(require 'text'.new('boat'))\nreturn tostring(require 'text'.new('again'))\n";
+    let plain = scripts("plain-heap", script);
+    assert!(plain.status.signal().is_some(), "with dlopen it is the end: {plain:?}");
+    let confined = scripts("shared-heap", script);
+    let output = text(&confined);
+    assert!(
+        confined.status.success() && output.contains("crash: ") && output.ends_with("again\n"),
+        "{output}"
+    );
+    assert!(output.contains("shout_overrun") && output.contains("shout.c:"), "{output}");
 }
 
 /// Runs a script among the plugins of `kind`.

@@ -8,10 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-#[rustfmt::skip]
-#[path = "stubs/tricky.rs"]
-mod tricky;
-
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
 /// `include/lockgate/stubs.h`'s numbers.
@@ -85,56 +81,42 @@ fn same(built: &Built, program: &str, arguments: &[&str], files: &[(&str, &[u8])
     assert!(plain.3 == protected.3, "{program} {arguments:?}: files");
 }
 
-#[test]
-fn everything_that_a_header_may_say() {
+/// Builds library and program of an API of our own, whose program checks everything itself.
+fn synthetic(name: &str) {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let path = |name: &str| folder.path().join(name);
     let kit = kit();
     let include = format!("-I{}", corpus().root().join("include").display());
-    done(
-        Command::new(LOCKGATE)
-            .args(["cc", "-g", "-O1", "-c", &include])
-            .arg(file("tricky.c"))
-            .arg("-o")
-            .arg(path("tricky.o")),
-    )
-    .expect("it compiles");
-    let module = path("tricky.lg");
-    let stubs = Command::new(LOCKGATE)
-        .arg("stubs")
-        .arg(file("tricky.h"))
-        .arg("-m")
-        .arg(&module)
-        .arg("-o")
-        .arg(path("client"))
-        .output()
-        .expect("it starts");
-    assert!(stubs.status.success(), "{}", String::from_utf8_lossy(&stubs.stderr));
+    let mut compile = Command::new(LOCKGATE);
+    compile.args(["cc", "-g", "-O1", "-c", &include]).arg(file(&format!("{name}.c")));
+    done(compile.arg("-o").arg(path("library.o"))).expect("it compiles");
+    let module = path(&format!("{name}.lg"));
+    let mut stubs = Command::new(LOCKGATE);
+    stubs.arg("stubs").arg(file(&format!("{name}.h"))).arg("-m").arg(&module).arg("-o").arg(path("client"));
+    done(&mut stubs).expect("stubs");
     let mut link = Command::new(LOCKGATE);
-    link.arg("cc")
-        .arg(path("tricky.o"))
-        .arg("-o")
-        .arg(&module)
-        .arg("--exports")
-        .arg(path("client/tricky.exports"));
-    done(&mut link).expect("it links");
+    link.arg("cc").arg(path("library.o")).arg("-o").arg(&module);
+    done(link.arg("--exports").arg(path(&format!("client/{name}.exports")))).expect("it links");
     let mut compile = Command::new("gcc");
-    compile.args([
-        "-std=gnu11",
-        "-g",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-fsanitize=undefined",
-        &include,
-    ]);
-    compile.arg("-I").arg(path("client")).arg("-I").arg(file("")).arg("-I").arg(prefix().join("include"));
-    compile.arg(file("tricky_host.c")).arg(path("client/tricky_client.c")).arg("-o").arg(path("host"));
+    compile.args(["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined"]);
+    compile.arg(&include).arg("-I").arg(path("client")).arg("-I").arg(file(""));
+    compile.arg("-I").arg(prefix().join("include")).arg(file(&format!("{name}_host.c")));
+    compile.arg(path(&format!("client/{name}_client.c"))).arg("-o").arg(path("host"));
     done(kit.link_with_library(&mut compile)).expect("it compiles");
     let output = run(&path("host"), &[], folder.path(), b"", None);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn everything_that_a_header_may_say() {
+    synthetic("tricky");
+}
+
+/// Errors that jump, sizes that other functions told, rows, streams.
+#[test]
+fn jumps_rows_and_streams() {
+    synthetic("jumpy");
 }
 
 #[test]
@@ -224,10 +206,105 @@ fn expat_and_its_own_programs() {
 }
 
 #[test]
-fn sqlite_and_a_program_that_uses_it() {
+fn png_and_its_own_programs() {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let built = kit().build(library("sqlite"), folder.path()).expect("sqlite");
+    let kit = kit();
+    let built = kit.build(library("png"), folder.path()).expect("png");
+    let client =
+        |name: &str| std::fs::read(corpus().root().join("corpus/clients/png").join(name)).expect("a file");
+    let image = client("pngtest.png");
+    let mut broken = image.clone();
+    broken[image.len() / 2] ^= 0x10;
+    let files: &[(&str, &[u8])] =
+        &[("pngtest.png", &image), ("broken.png", &broken), ("cut.png", &image[..3000]), ("none.png", b"")];
+    same(&built, "pngtest", &[], files, b"");
+    for options in ["-m pngtest.png pngtest.png", "broken.png out.png", "cut.png out.png", "none.png out.png"]
+    {
+        same(&built, "pngtest", &options.split(' ').collect::<Vec<_>>(), files, b"");
+    }
+    for name in ["pngtest.png", "broken.png", "cut.png", "none.png"] {
+        for format in ["", "-raw", "-noraw"] {
+            let arguments: Vec<&str> =
+                [format, name, "out.pnm"].into_iter().filter(|a| !a.is_empty()).collect();
+            same(&built, "png2pnm", &arguments, files, b"");
+        }
+    }
+    same(&built, "png2pnm", &["-alpha", "alpha.pgm", "pngtest.png", "out.pnm"], files, b"");
+    for image in [
+        b"P5 3 2 255\nabcdef".as_slice(),
+        b"P6 1 2 255\nabcdef",
+        b"P4 9 2\n\x81\0\x7e\x80",
+        b"P1 2 2 1 0 0 1",
+        b"P5 3 2",
+    ] {
+        same(&built, "pnm2png", &["in.pnm", "out.png"], &[("in.pnm", image)], b"");
+    }
+
+    // A program of ours: the progressive reader, user transformations and chunks; and libraries that attack it.
+    let flags: Vec<String> =
+        ["png", "zlib"].iter().flat_map(|name| corpus().library(name).expect(name).flags()).collect();
+    let host = |name: &str, client: &[&Path], objects: &[PathBuf]| {
+        let path = folder.path().join(name);
+        let mut compile = Command::new("gcc");
+        compile.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
+        for folder in client {
+            compile.arg("-I").arg(folder);
+        }
+        compile.args(&flags).arg(file("png_host.c")).args(objects).arg("-o").arg(&path);
+        done(kit.link_with_library(&mut compile).arg("-lm")).expect("it compiles");
+        path
+    };
+    let objects = |folder_name: &str| -> Vec<PathBuf> {
+        let native = std::fs::read_dir(folder.path().join(folder_name)).expect("a folder").flatten();
+        native.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "o")).collect()
+    };
+    let plain = host("host-plain", &[], &objects("native"));
+    let protected = host("host", &[&built.client], &[folder.path().join("client.o")]);
+    for image in [&image, &broken, &image[..3000]] {
+        let [plain, protected] =
+            [&plain, &protected].map(|program| run(program, &[], folder.path(), image, None));
+        assert_eq!(
+            plain.status.code(),
+            protected.status.code(),
+            "{}",
+            String::from_utf8_lossy(&protected.stderr)
+        );
+        assert_eq!(String::from_utf8_lossy(&plain.stdout), String::from_utf8_lossy(&protected.stdout));
+    }
+}
+
+/// SQLite, with a program that measures it, and with its own shell: most of what that can do, from standard input, with files.
+#[test]
+fn sqlite_and_its_shell() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let built = kit().build(library(lockgate_corpus::SHELL), folder.path()).expect("sqlite and its shell");
     same(&built, "sqlite", &["2"], &[], b"");
+    let script = std::fs::read(file("shell.sql")).expect("a file");
+    same(&built, "shell", &[], &[], &script);
+    same(&built, "shell", &["-bail"], &[], b"create table t(a);\ninsert into nosuch values(1);\nselect 1;\n");
+    same(
+        &built,
+        "shell",
+        &[
+            "-csv",
+            "-header",
+            "new.db",
+            "create table t(a, b); insert into t values(1, 'x,y'), (2, null); select * from t",
+        ],
+        &[],
+        b"",
+    );
+    same(&built, "shell", &["bad.db", ".tables"], &[("bad.db", b"this is no database, but longer than a header of one would be, by far, ever so far, far far far far far")], b"");
+    // What the program would have to implement for the library (virtual tables) has no stub: SQL that needs it fails, and nothing else.
+    let output = run(
+        &built.protected["shell"],
+        &[],
+        folder.path(),
+        b"select * from generate_series(1,3);\nselect 7;\n",
+        None,
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "7\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("generate_series"));
 }
 
 /// Headers and annotations that cannot be: each is refused, with a place, a reason and a remedy.
@@ -281,40 +358,6 @@ fn what_is_not_sound_is_refused() {
         }
         assert!(!folder.path().join("client").exists(), "{text}: something was written");
     }
-}
-
-/// The bindings for Rust that are compiled here are those that the generator writes, and they work.
-#[test]
-fn bindings_for_rust() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let module = folder.path().join("tricky.lg");
-    let mut stubs = Command::new(LOCKGATE);
-    stubs.arg("stubs").arg(file("tricky.h")).arg("-m").arg("tricky.lg").arg("-o").arg(folder.path());
-    done(stubs.args(["-l", "rust", "-l", "python", "-l", "c"])).expect("bindings");
-    let written = std::fs::read_to_string(folder.path().join("tricky.rs")).expect("written");
-    let here = std::fs::read_to_string(file("tricky.rs")).expect("checked in");
-    assert!(
-        written == here,
-        "the generator writes something else: copy this to tests/stubs/tricky.rs:\n{written}"
-    );
-
-    let python = folder.path().join("tricky_protected.py");
-    done(Command::new("python3").args(["-m", "py_compile"]).arg(&python)).expect("valid Python");
-
-    let mut link = Command::new(LOCKGATE);
-    let include = format!("-I{}", corpus().root().join("include").display());
-    link.args(["cc", "-g", "-O1", &include]).arg(file("tricky.c")).arg("-o").arg(&module);
-    done(link.arg("--exports").arg(folder.path().join("tricky.exports"))).expect("it links");
-    let module = lockgate::Module::open(&module).expect("a module");
-    let domain = lockgate::Domain::new(&module, lockgate::DomainOptions::new()).expect("a domain");
-    let library = tricky::Tricky::bind(&domain).expect("all functions");
-    let values = domain.alloc_slice(&[1, 2, 3]).expect("memory");
-    assert_eq!(library.tricky_sum.call(values, 3).expect("a sum").check(|_| true), Some(6));
-    let thing = library.tricky_open.call(5).expect("a handle").trust("the module alone uses it");
-    assert_eq!(library.tricky_value.call(thing).expect("a value").check(|value| *value < 10), Some(5));
-    let swapped = library.tricky_mirror.call(tricky::Point { x: 1, y: 2 }, 7).expect("a point");
-    assert_eq!(swapped.trust("any point will do"), tricky::Point { x: 2, y: 1 });
-    assert!(library.tricky_crash.call(lockgate::Pointer::NULL).is_err());
 }
 
 /// Annotations are nothing to an ordinary compiler.

@@ -13,6 +13,6 @@ mod library;
 mod locate;
 mod program;
 
-pub use library::{LIBRARIES, Library};
+pub use library::{LIBRARIES, Library, SHELL};
 pub use locate::{Corpus, Error};
 pub use program::{PROGRAMS, Program};

@@ -42,6 +42,9 @@ struct Entry {
 /// Names of all libraries.
 pub const LIBRARIES: &[&str] = &["bzip2", "expat", "lua", "png", "sqlite", "zlib", "zstd"];
 
+/// A second SQLite, that of its shell: not among [`LIBRARIES`], as it is the same code once more.
+pub const SHELL: &str = "sqlite-shell";
+
 const ENTRIES: &[Entry] = &[
     Entry {
         name: "bzip2",
@@ -96,6 +99,15 @@ const ENTRIES: &[Entry] = &[
             "SQLITE_ENABLE_RTREE",
             "SQLITE_ENABLE_MATH_FUNCTIONS",
         ],
+        needs: &[],
+    },
+    Entry {
+        name: SHELL,
+        package: "sqlite3-src",
+        folders: &["source"],
+        without: &["shell.c"],
+        includes: &["source"],
+        defines: &["SQLITE_THREADSAFE=0", "SQLITE_OMIT_LOAD_EXTENSION", "SQLITE_ENABLE_FTS5"],
         needs: &[],
     },
     Entry {

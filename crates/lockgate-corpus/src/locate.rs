@@ -75,12 +75,15 @@ impl Corpus {
         if !manifest.is_file() {
             return Err(Error::NoManifest { manifest });
         }
-        let metadata = metadata(&manifest, true).or_else(|_| metadata(&manifest, false))?;
-        let packages = metadata["packages"].as_array().into_iter().flatten().filter_map(|package| {
-            let folder = Path::new(package["manifest_path"].as_str()?).parent()?;
-            Some((package["name"].as_str()?.to_owned(), folder.to_owned()))
-        });
-        Ok(Self { packages: packages.collect(), root })
+        let mut packages = BTreeMap::new();
+        for manifest in [manifest, root.join("corpus/shell/Cargo.toml")] {
+            let metadata = metadata(&manifest, true).or_else(|_| metadata(&manifest, false))?;
+            packages.extend(metadata["packages"].as_array().into_iter().flatten().filter_map(|package| {
+                let folder = Path::new(package["manifest_path"].as_str()?).parent()?;
+                Some((package["name"].as_str()?.to_owned(), folder.to_owned()))
+            }));
+        }
+        Ok(Self { packages, root })
     }
 
     /// Root of the repository.

@@ -1,13 +1,29 @@
 /* ---- calls ------------------------------------------------------------------------------------------------------------ */
 
-/* Where this frame's part of the stage begins. A frame that the program has left by longjmp is forgotten. */
+/* The innermost frame is no more. */
+static inline void lgs_pop(void)
+{
+    lgs_thread.depth--;
+    lgs_thread.block = lgs_thread.marks[lgs_thread.depth].block;
+    lgs_thread.used = lgs_thread.marks[lgs_thread.depth].used;
+    while (__builtin_expect(lgs_thread.marks[lgs_thread.depth].owned != 0, 0)) {
+        void *next = *(void **)lgs_thread.marks[lgs_thread.depth].owned;
+        free(lgs_thread.marks[lgs_thread.depth].owned);
+        lgs_thread.marks[lgs_thread.depth].owned = next;
+    }
+}
+
+/* Forgets frames that the program has left by longjmp. */
+static inline void lgs_pop_left(const struct lgs_call *c)
+{
+    while (lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame <= (uintptr_t)c)
+        lgs_pop();
+}
+
+/* Where this frame's part of the stage begins. */
 static inline void lgs_mark(struct lgs_call *c)
 {
-    while (lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame < (uintptr_t)c) {
-        lgs_thread.depth--;
-        lgs_thread.block = lgs_thread.marks[lgs_thread.depth].block;
-        lgs_thread.used = lgs_thread.marks[lgs_thread.depth].used;
-    }
+    lgs_pop_left(c);
     if (lgs_thread.depth == LGS_DEPTH) {
         lgs_fail(c, LG_STUB_MEMORY, "call", "nested too deep");
         return;
@@ -15,27 +31,27 @@ static inline void lgs_mark(struct lgs_call *c)
     lgs_thread.marks[lgs_thread.depth].frame = c;
     lgs_thread.marks[lgs_thread.depth].block = lgs_thread.block;
     lgs_thread.marks[lgs_thread.depth].used = lgs_thread.used;
+    lgs_thread.marks[lgs_thread.depth].owned = 0;
     lgs_thread.depth++;
 }
 
 static inline void lgs_unmark(struct lgs_call *c)
 {
-    if (lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].frame == c) {
-        lgs_thread.depth--;
-        lgs_thread.block = lgs_thread.marks[lgs_thread.depth].block;
-        lgs_thread.used = lgs_thread.marks[lgs_thread.depth].used;
-    }
-    while (__builtin_expect(c->owned != 0, 0)) {
-        void *next = *(void **)c->owned;
-        free(c->owned);
-        c->owned = next;
-    }
+    if (lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].frame == c)
+        lgs_pop();
 }
 
 static inline void lgs_begin(struct lgs_call *c, unsigned number)
 {
     *c = (struct lgs_call){.function = lgs_functions[number].name};
     pthread_once(&lgs_once, lgs_start);
+    if (__builtin_expect(lgs.restarts, 0)) {
+        lgs_pop_left(c);
+        if (lgs_thread.inside && !lgs_thread.depth)
+            lgs_go_out();
+        if (!lgs_thread.inside)
+            lgs_come_in(c);
+    }
     if (__builtin_expect(lgs_start_failed != 0, 0)) {
         lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
         return;
@@ -43,6 +59,13 @@ static inline void lgs_begin(struct lgs_call *c, unsigned number)
     lgs_mark(c);
     if (__builtin_expect(lgs.lent != 0, 0))
         lgs_give_back(c);
+}
+
+/* The call did not return. */
+static void lgs_fault(struct lgs_call *c)
+{
+    lgs_fail(c, LG_STUB_FAULT, "call", lg_last_message());
+    __atomic_store_n(&lgs.broken, true, __ATOMIC_RELEASE);
 }
 
 /* Whether the call returned, and no callback on the way was refused. */
@@ -53,7 +76,7 @@ static inline bool lgs_returned(struct lgs_call *c)
         if (status == LG_E_CALLBACK && lgs_thread.failed)
             c->failed = true;
         else
-            lgs_fail(c, LG_STUB_FAULT, "call", lg_last_message());
+            lgs_fault(c);
         lgs_thread.failed = false;
         return false;
     }
@@ -63,6 +86,8 @@ static inline bool lgs_returned(struct lgs_call *c)
 static inline void lgs_finish(struct lgs_call *c)
 {
     lgs_unmark(c);
+    if (__builtin_expect(c->outermost, 0))
+        lgs_go_out();
 }
 
 /* The library's errno, for functions that say by it what is wrong. */
@@ -142,6 +167,15 @@ static void *lgs_place(struct lgs_call *c, uint64_t address, const char *what)
 static inline void lgs_handle_dead(const void *host)
 {
     uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
-    if (host && offset < LGS_WINDOW)
-        __atomic_store_n(&lgs.tags[offset >> 3], 0, __ATOMIC_RELAXED);
+    if (!host || offset >= LGS_WINDOW)
+        return;
+    __atomic_store_n(&lgs.tags[offset >> 3], 0, __ATOMIC_RELAXED);
+    if (__builtin_expect(lgs.remembers, 0))
+        lgs_forget(lgs.window + offset);
+}
+
+/* A function without a stub was called. */
+static void lgs_stand_in(const char *function, const char *reason)
+{
+    lgs_fail(&(struct lgs_call){.function = function}, LG_STUB_OMITTED, "call", reason);
 }

@@ -29,6 +29,7 @@ static void *lgs_memory(struct lgs_call *c, uint64_t address, size_t size, int f
         lgs_fail(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
         return 0;
     }
+    lgs_thread.given = size;
     return copy;
 }
 
@@ -115,8 +116,9 @@ static void *lgs_own(struct lgs_call *c, size_t size, const char *what)
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
         return 0;
     }
-    *owned = c->owned;
-    c->owned = owned;
+    void **of_frame = &lgs_thread.marks[lgs_thread.depth - 1].owned;
+    *owned = *of_frame;
+    *of_frame = owned;
     return (char *)owned + sizeof(max_align_t);
 }
 
@@ -159,8 +161,8 @@ static lgs_wide lgs_until(struct lgs_call *c, uint64_t address, size_t size, siz
     return count;
 }
 
-/* An array of strings: `count` of them, or, if that is negative, up to a null pointer. */
-static char **lgs_texts(struct lgs_call *c, uint64_t address, lgs_wide count, int flags, int holes, const char *what)
+/* An array of strings: `count` of them, or, if that is negative, up to a null pointer. It ends with the call, or stays. */
+static char **lgs_texts(struct lgs_call *c, uint64_t address, lgs_wide count, int flags, int holes, bool stays, const char *what)
 {
     if (c->failed || (!address && lgs_null(c, flags, what)))
         return 0;
@@ -177,12 +179,16 @@ static char **lgs_texts(struct lgs_call *c, uint64_t address, lgs_wide count, in
                 break;
         }
     }
-    char **texts = lgs_own(c, (length + 1) * 8, what);
+    size_t size = (length + 1) * sizeof(char *);
+    char **texts = lgs_own(c, size, what);
     if (!texts || !lgs_memory(c, address, length * 8, length ? LGS_READS : 0, what))
         return 0;
     /* Once more, now all of it, into memory of the host's: that is what is believed. */
     memcpy(texts, lgs.mirror + (uint32_t)address, length * 8);
     for (size_t i = 0; i < length; i++)
         texts[i] = lgs_text(c, (uint64_t)texts[i], holes, what);
-    return c->failed ? 0 : texts;
+    if (c->failed || !stays)
+        return c->failed ? 0 : texts;
+    char **copy = lgs_object(c, address, 0, size, what);
+    return copy ? memcpy(copy, texts, size) : 0;
 }

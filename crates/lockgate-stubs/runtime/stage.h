@@ -55,12 +55,29 @@ static struct lgs_block lgs_room(struct lgs_call *c, void *host, size_t size)
     return block;
 }
 
+/* A buffer that the library has, too: nothing, if it has not. */
+static struct lgs_block lgs_shared_block(const void *host, size_t size, int flags)
+{
+    for (size_t i = 0; i < __atomic_load_n(&lgs.shared_count, __ATOMIC_ACQUIRE); i++) {
+        const struct lgs_shared *shared = &lgs.shared[i];
+        size_t offset = (size_t)((const char *)host - shared->here);
+        if (offset < shared->size && size <= shared->size - offset && (shared->writable || !(flags & LGS_WRITES)))
+            return (struct lgs_block){(void *)(uintptr_t)host, shared->here + offset, shared->inside + offset, size};
+    }
+    return (struct lgs_block){0, 0, 0, 0};
+}
+
 /* An object of the program's, copied in if the library reads it. */
 static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t size, int flags)
 {
     struct lgs_block none = {0, 0, 0, 0};
     if (c->failed || !host)
         return none;
+    if (flags & LGS_SHAREABLE && __builtin_expect(lgs.shared_count != 0, 0)) {
+        struct lgs_block shared = lgs_shared_block(host, size, flags);
+        if (shared.here)
+            return shared;
+    }
     struct lgs_block block = lgs_room(c, (void *)(uintptr_t)host, size + !!(flags & LGS_TEXT));
     block.size = size;
     if (c->failed)
@@ -75,7 +92,7 @@ static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t s
 /* What the library wrote, copied back. */
 static inline void lgs_back(const struct lgs_block *block, size_t size)
 {
-    if (block->host && size)
+    if (block->host && size && block->here != block->host)
         memcpy(block->host, block->here, size < block->size ? size : block->size);
 }
 

@@ -11,8 +11,10 @@
  * own, by address and type: the library can put nothing else over them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <lockgate.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,11 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "lockgate_stubs.h"
 
 typedef __int128 lgs_wide;
 
-enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8 };
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16 };
 
 /* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
 enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
@@ -49,7 +52,15 @@ struct lgs_function {
     lg_policy policy;
 };
 
+/* What the domain really calls: by type, and by name. */
+struct lgs_trampoline {
+    const char *name;
+    const char *prototype;
+    lg_code code;
+};
 
+static const struct lgs_trampoline lgs_trampolines[];
+static const struct lgs_trampoline lgs_gates[];
 
 static const char lgs_name[] = LGS_NAME;
 static const char *const lgs_options[] = {LGS_OPTIONS};
@@ -79,6 +90,7 @@ struct lgs_object {
 
 /* A function of the program's that the library may call. */
 struct lgs_callback {
+    lg_callback *made;
     void (*function)(void);
     unsigned type;
     bool bound; /* its user data comes with it: it gets no other */
@@ -99,15 +111,51 @@ struct lgs_lent {
     struct lgs_lent *next;
 };
 
+/* What the program has heard of a handle. */
+struct lgs_told {
+    uint64_t handle;
+    unsigned place;
+    lgs_wide value;
+    struct lgs_told *next;
+};
+
+/* longjmp, or what the program has in its place. */
+typedef void (*lgs_jumper)(jmp_buf, int);
+
+/* A jmp_buf of the program's: of a handle, and what the library has in its place. */
+struct lgs_jump {
+    uint64_t handle;
+    uint64_t inside;
+    lgs_jumper function;
+    jmp_buf env;
+    struct lgs_jump *next;
+};
+
+/* Memory that the program and the library share. */
+struct lgs_shared {
+    char *here;
+    uint64_t inside;
+    size_t size;
+    bool writable;
+    lg_grant *grant;
+};
+
+#define LGS_SHARES 256
 #define LGS_BUCKETS 256
 
 static struct {
+    lg_module *module;
+    lg_options *options;
     lg_domain *domain;
+    bool restarts;       /* after a fault the next call begins a new domain */
+    bool broken;         /* there was one */
+    unsigned generation; /* of the domain: which one it is */
     uint64_t window;
     char *mirror;
     char *handles;
     unsigned char *tags; /* one for each 8 bytes of the window: the type of the handle there, or 0 */
     lg_code targets[LGS_FUNCTION_COUNT];
+    lg_function *functions[LGS_FUNCTION_COUNT + 1]; /* the last is for errno_location */
     uint64_t (*errno_location)(void);
     pthread_mutex_t lock;
     struct lgs_kept *kept[LGS_BUCKETS];
@@ -115,12 +163,21 @@ static struct {
     struct lgs_object *objects[LGS_BUCKETS];
     size_t object_bytes;
     struct lgs_callback *callbacks[LGS_BUCKETS];
+    struct lgs_kept_region *kept_regions;
     struct lgs_lent *lent;
+    struct lgs_shared shared[LGS_SHARES];
+    size_t shared_count; /* in use, or free again */
+    struct lgs_told *told[LGS_BUCKETS];
+    struct lgs_jump *jumps;
+    bool remembers; /* there has been one of these two */
     struct lgs_token *data[LGS_TOKENS]; /* from 1, in chunks that stay where they are */
     size_t data_count;
 } lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;
+
+/* Held by calls into a domain that restarts, and alone by who restarts it. */
+static pthread_rwlock_t lgs_running = PTHREAD_RWLOCK_INITIALIZER;
 
 /* A piece of the stage: the same memory here and inside. */
 struct lgs_stage {
@@ -140,9 +197,15 @@ static __thread struct {
         const void *frame;
         unsigned block;
         size_t used;
+        void *owned; /* host memory that ends with it */
     } marks[LGS_DEPTH];
     unsigned depth;
+    unsigned generation; /* of the blocks */
+    bool inside;         /* holds lgs_running */
     bool failed; /* a callback failed: so does the call it came from */
+    size_t given; /* bytes of the library's memory that were copied out last */
+    struct lgs_jump *jump; /* the library jumps there when the call has ended */
+    int jump_value;
     struct lg_stub_error error;
 } lgs_thread;
 
@@ -154,10 +217,11 @@ struct lgs_call {
     const char *function;
     bool failed;
     bool overflow;
-    void *owned; /* host memory that ends with the call */
+    bool outermost; /* holds lgs_running */
+    uint64_t jumps; /* the handle to whose jmp_buf it may jump */
 };
 
-static void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
+static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
 {
     if (c->failed)
         return;

@@ -5,6 +5,8 @@
 #ifndef LOCKGATE_STUBS_H
 #define LOCKGATE_STUBS_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,6 +25,8 @@ enum lg_stub_kind {
     LG_STUB_NULL,     /* a null pointer where there may be none, or something where null must be */
     LG_STUB_SIZE,     /* a size that overflows or is negative */
     LG_STUB_MEMORY,   /* no memory for copies */
+    LG_STUB_JUMP,     /* it jumped (longjmp) where the call may not jump */
+    LG_STUB_OMITTED,  /* the function has no stub: it cannot be protected soundly */
 };
 
 /* The last failure on the calling thread. */

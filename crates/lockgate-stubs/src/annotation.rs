@@ -38,6 +38,9 @@ pub struct Notes {
     pub within: Option<String>,
     pub until: Option<String>,
     pub shown: Option<String>,
+    pub rows: Option<Expression>,
+    pub jump_buffer: Option<String>,
+    pub format: Option<Format>,
     pub dispose: Option<(String, String)>,
     pub cursor: bool,
     pub string: bool,
@@ -46,6 +49,7 @@ pub struct Notes {
     pub null: bool,
     pub ignore: bool,
     pub opaque: bool,
+    pub borrowed: bool,
     pub release: bool,
     pub kept: bool,
     pub inside: bool,
@@ -54,6 +58,22 @@ pub struct Notes {
     pub data: bool,
     pub errno: bool,
     pub printf: bool,
+    /// `LG_DOMAIN` before a declaration: the number of the mark, and the name.
+    pub home: Option<(u32, String)>,
+    pub entry: bool,
+    pub jump: bool,
+    pub jumps: bool,
+}
+
+/// `LG_FORMAT`: how variable arguments are found in a format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    /// The library's function with a `va_list`.
+    pub list: String,
+    /// Letters of conversions that take strings, beside `s`.
+    pub strings: String,
+    /// Letters of those that take memory of the library's.
+    pub given: String,
 }
 
 /// Why an annotation is not one.
@@ -105,6 +125,13 @@ impl Notes {
             "within" => self.within = Some(owned()),
             "until" => self.until = Some(owned()),
             "shown" => self.shown = Some(owned()),
+            "rows" => self.rows = Some(expression()?),
+            "format" => {
+                let mut parts = argument.split(',').map(|part| part.trim().to_owned());
+                let mut part = || parts.next().unwrap_or_default();
+                self.format = Some(Format { list: part(), strings: part(), given: part() });
+            }
+            "jump_buffer" => self.jump_buffer = Some(owned()),
             "lent" => self.lent = true,
             "dispose" => {
                 let (object, copy) = argument.split_once(',').unwrap_or((argument, "0"));
@@ -117,6 +144,7 @@ impl Notes {
             "null" => self.null = true,
             "ignore" => self.ignore = true,
             "opaque" => self.opaque = true,
+            "borrowed" => self.borrowed = true,
             "release" => self.release = true,
             "kept" => self.kept = true,
             "inside" => self.inside = true,
@@ -124,6 +152,13 @@ impl Notes {
             "data" => self.data = true,
             "errno" => self.errno = true,
             "printf" => self.printf = true,
+            "entry" => self.entry = true,
+            "home" => {
+                let (number, name) = argument.split_once(':').unwrap_or(("0", argument));
+                self.home = Some((number.parse().unwrap_or_default(), name.to_owned()));
+            }
+            "jump" => self.jump = true,
+            "jumps" => self.jumps = true,
             _ => return Err(NoteError::Unknown(name.to_uppercase())),
         }
         self.check()
@@ -159,6 +194,8 @@ impl Notes {
             (self.dispose.is_some(), "DISPOSE"),
             (self.null, "NULL"),
             (self.ignore, "IGNORE"),
+            (self.jump, "JUMP"),
+            (self.jump_buffer.is_some(), "JUMP_BUFFER"),
         ];
         let mut said = natures.iter().filter(|(is, _)| *is).map(|(_, name)| *name);
         if let (Some(first), Some(second)) = (said.next(), said.next()) {
@@ -187,6 +224,9 @@ impl Notes {
         fill(&mut self.within, &other.within);
         fill(&mut self.until, &other.until);
         fill(&mut self.shown, &other.shown);
+        fill(&mut self.format, &other.format);
+        fill(&mut self.rows, &other.rows);
+        fill(&mut self.jump_buffer, &other.jump_buffer);
         fill(&mut self.dispose, &other.dispose);
         self.cursor |= other.cursor;
         self.string |= other.string;
@@ -195,6 +235,7 @@ impl Notes {
         self.null |= other.null;
         self.ignore |= other.ignore;
         self.opaque |= other.opaque;
+        self.borrowed |= other.borrowed;
         self.release |= other.release;
         self.kept |= other.kept;
         self.inside |= other.inside;
@@ -203,6 +244,10 @@ impl Notes {
         self.data |= other.data;
         self.errno |= other.errno;
         self.printf |= other.printf;
+        fill(&mut self.home, &other.home);
+        self.entry |= other.entry;
+        self.jump |= other.jump;
+        self.jumps |= other.jumps;
         self
     }
 }

@@ -13,6 +13,10 @@ pub enum Expression {
     StringLength(String),
     /// `f(…)`: another function of the API.
     Call(String, Vec<Expression>),
+    /// `pointer->field`
+    Field(String, String),
+    /// `lg_told(function, handle, what)`
+    Told(Told),
     /// `-x`
     Minus(Box<Expression>),
     /// `!x`
@@ -21,6 +25,17 @@ pub enum Expression {
     Binary(Operator, Box<Expression>, Box<Expression>),
     /// `x ? y : z`
     Conditional(Box<Expression>, Box<Expression>, Box<Expression>),
+}
+
+/// What a function last said of a handle, as the program heard it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Told {
+    /// The function.
+    pub function: String,
+    /// The handle: a parameter beside the expression.
+    pub handle: String,
+    /// `lg_result`, or one of the function's parameters.
+    pub what: String,
 }
 
 /// An operator between two expressions.
@@ -45,7 +60,7 @@ pub enum Operator {
 /// Why an expression is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what} at character {at}; expressions are made of numbers, parameters, *parameter, strlen(parameter), calls of the API, + - * / % ! < <= > >= == != && || ?: and parentheses"
+    "{what} at character {at}; expressions are made of numbers, parameters, *parameter, parameter->field, strlen(parameter), calls of the API, lg_told(function, handle, what), + - * / % ! < <= > >= == != && || ?: and parentheses"
 )]
 pub struct ExpressionError {
     /// What is wrong.
@@ -91,6 +106,8 @@ impl Expression {
         match self {
             Expression::Number(_) => Vec::new(),
             Expression::Name(name) | Expression::Deref(name) | Expression::StringLength(name) => vec![name],
+            Expression::Field(name, _) => vec![name],
+            Expression::Told(told) => vec![&told.handle],
             Expression::Call(_, arguments) => arguments.iter().flat_map(Expression::names).collect(),
             Expression::Minus(x) | Expression::Not(x) => x.names(),
             Expression::Binary(_, x, y) => [x.names(), y.names()].concat(),
@@ -169,6 +186,10 @@ impl<'a> Parser<'a> {
             };
             return number.map(Expression::Number).map_err(|_| self.error("expected a number"));
         }
+        if self.accept("->") {
+            let field = self.word().ok_or_else(|| self.error("expected a field behind `->`"))?;
+            return Ok(Expression::Field(word, field));
+        }
         if !self.accept("(") {
             return Ok(Expression::Name(word));
         }
@@ -185,6 +206,12 @@ impl<'a> Parser<'a> {
         match (&*word, &*arguments) {
             ("strlen", [Expression::Name(name)]) => Ok(Expression::StringLength(name.clone())),
             ("strlen", _) => Err(self.error("strlen takes the name of a parameter")),
+            ("lg_told", [Expression::Name(function), Expression::Name(handle), Expression::Name(what)]) => {
+                let (function, handle, what) = (function.clone(), handle.clone(), what.clone());
+                Ok(Expression::Told(Told { function, handle, what }))
+            }
+            ("lg_told", _) => Err(self
+                .error("lg_told takes a function, a handle, and lg_result or a parameter of the function")),
             _ => Ok(Expression::Call(word, arguments)),
         }
     }
@@ -260,6 +287,8 @@ mod tests {
             ("strlen(a + 1)", 14, "name of a parameter"),
             ("*(a)", 2, "a parameter behind"),
             ("a[0]", 2, "an operator"),
+            ("a->", 4, "a field"),
+            ("lg_told(f, 1, lg_result)", 25, "a function, a handle"),
         ];
         for (text, at, what) in refused {
             let error = Expression::parse(text).expect_err(text);

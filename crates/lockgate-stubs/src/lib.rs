@@ -39,6 +39,8 @@ impl Client {
             header: name,
             module: module.to_string_lossy().into_owned(),
             defines: source.defines.clone(),
+            includes: source.folders()?,
+            stand_ins: false,
         };
         Ok(Client { plan: plan::plan(&header), annotation_lines: header.annotation_lines, target })
     }
@@ -47,6 +49,12 @@ impl Client {
     pub fn keep_defined(&mut self, names: &std::collections::BTreeSet<String>) {
         self.plan.functions.retain(|function| names.contains(&function.name));
         self.plan.refusals.retain(|refusal| names.contains(&refusal.function));
+        self.plan.left_out.retain(|left_out| names.contains(&left_out.name));
+    }
+
+    /// Functions without stubs get stand-ins, which fail: programs that mention them can be linked.
+    pub fn stand_in(&mut self) {
+        self.target.stand_ins = true;
     }
 
     /// The client in C.
@@ -54,18 +62,18 @@ impl Client {
         emit::c::client(&self.plan, &self.target)
     }
 
-    /// Bindings for Rust.
-    pub fn rust(&self) -> emit::File {
+    /// Bindings for Rust: a crate.
+    pub fn rust(&self) -> Vec<emit::File> {
         emit::rust::client(&self.plan, &self.target)
     }
 
-    /// Declarations for Python.
-    pub fn python(&self) -> emit::File {
+    /// Bindings for Python: a module.
+    pub fn python(&self) -> Vec<emit::File> {
         emit::python::client(&self.plan, &self.target)
     }
 }
 
-/// Writes `files` into `folder`, which is made if it is not there.
+/// Writes `files` into `folder`; folders are made if they are not there.
 ///
 /// # Errors
 /// The path that cannot be written, and why.
@@ -73,6 +81,8 @@ pub fn write(folder: &Path, files: &[emit::File]) -> Result<(), (PathBuf, std::i
     std::fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
     for file in files {
         let path = folder.join(&file.name);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).map_err(|error| (parent.to_owned(), error))?;
         std::fs::write(&path, &file.text).map_err(|error| (path, error))?;
     }
     Ok(())

@@ -73,6 +73,12 @@ pub enum Error {
          --gate 'PROTOTYPE'", .0.join(", ")
     )]
     Undefined(Vec<String>),
+    /// Thread-local variables of a module that joins a domain.
+    #[error(
+        "thread-local: {}; a module that joins a domain has none of its own: keep them in the base, behind a function that returns \
+         their address, or use pthread_getspecific", .0.join(", ")
+    )]
+    ThreadLocal(Vec<String>),
     /// Exports that nothing defines as a function.
     #[error("nothing to export: {}; --export names functions and objects that a file or library defines", .0.join(", "))]
     MissingExports(Vec<String>),

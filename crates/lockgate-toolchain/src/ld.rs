@@ -1,8 +1,9 @@
 //! One run of GNU ld with `sysroot/module.ld`.
 
 use crate::input::Input;
+use crate::join::Foreign;
 use crate::{Error, process, tools::Tools};
-use object::read::elf::ElfFile64;
+use object::read::elf::{ElfFile64, ElfSymbol64};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,14 +21,61 @@ pub(crate) struct Job<'a> {
     /// Symbols of the dynamic symbol table.
     pub exports: Vec<String>,
     pub entry: &'a str,
+    /// Every other global symbol is exported, too.
+    pub export_all: bool,
+    /// What a module that joins a domain has from others.
+    pub foreign: Option<&'a Foreign>,
     /// Paths of rewritten inputs, with the names that messages should use instead.
     pub names: Vec<(PathBuf, String)>,
 }
 
+/// A symbol that the inputs use and nothing defines.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Undefined {
+    pub name: String,
+    /// Nothing needs to define it.
+    pub weak: bool,
+}
+
 impl Job<'_> {
+    /// What the inputs leave undefined, archives searched: the module is not made yet.
+    ///
+    /// # Errors
+    /// [`Error::ThreadLocal`], because such variables of a module that joins would need a place behind the base's thread pointer.
+    pub(crate) fn undefined(&self) -> Result<Vec<Undefined>, Error> {
+        let path = self.folder.join("partial.o");
+        let mut command = self.tools.ld()?;
+        command.args(["-r", "-e", self.entry, "-o"]).arg(&path);
+        command.args(self.exports.iter().map(|name| format!("--undefined={name}"))).args(&self.arguments);
+        let output = process::output(&mut command)?;
+        if !output.status.success() {
+            let stderr = self.with_names(&String::from_utf8_lossy(&output.stderr));
+            return Err(Error::Program { program: "ld".to_owned(), stderr });
+        }
+        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let partial = parse(&bytes)?;
+        let is_thread_local = |symbol: &ElfSymbol64<'_, '_, LittleEndian>| symbol.kind() == SymbolKind::Tls;
+        let variables: BTreeSet<_> = partial
+            .symbols()
+            .filter(is_thread_local)
+            .filter_map(|symbol| Some(symbol.name().ok()?.to_owned()))
+            .collect();
+        match variables.is_empty() {
+            true => undefined_symbols(partial.symbols()),
+            false => Err(Error::ThreadLocal(variables.into_iter().collect())),
+        }
+    }
+
     /// Links; the result is the linked file's bytes.
     pub(crate) fn run(&self) -> Result<Vec<u8>, Error> {
         let linked = self.link(&[])?;
+        if let Some(foreign) = self.foreign {
+            let known = |name: &str| foreign.words.iter().any(|word| word.name == name);
+            let symbols = undefined_symbols(parse(&linked)?.dynamic_symbols())?;
+            let missing = symbols.into_iter().filter(|symbol| !symbol.weak && !known(&symbol.name));
+            let missing: Vec<_> = missing.map(|symbol| symbol.name).collect();
+            return if missing.is_empty() { Ok(linked) } else { Err(Error::Undefined(missing)) };
+        }
         if !has_linkage_tables(&linked) {
             return Ok(linked);
         }
@@ -53,18 +101,30 @@ impl Job<'_> {
     fn link(&self, more: &[String]) -> Result<Vec<u8>, Error> {
         let path = self.folder.join("linked");
         let mut command = self.tools.ld()?;
+        match self.foreign {
+            None => {
+                let exports = self.exports.iter().map(|name| format!("--export-dynamic-symbol={name}"));
+                command.args(["-pie", "--no-dynamic-linker"]).args(exports)
+            }
+            // What is undefined stays, with relocations by name.
+            Some(foreign) => {
+                let exports = self.folder.join("exports");
+                let names: String = self.exports.iter().map(|name| format!("\"{name}\";")).collect();
+                let text = format!("{{ global: {names} local: *; }};");
+                std::fs::write(&exports, text).map_err(Error::io("write", &exports))?;
+                let wrapped = foreign.functions.iter().map(|name| format!("--wrap={name}"));
+                command.args(["-shared", "-Bsymbolic", "--version-script"]).arg(exports).args(wrapped)
+            }
+        };
+        command.args(self.export_all.then_some("--export-dynamic"));
         command
-            .args(["-pie", "--no-dynamic-linker", "-z", "text", "-z", "norelro", "-z", "noexecstack"])
+            .args(["-z", "text", "-z", "norelro", "-z", "noexecstack"])
             .args(["-z", "max-page-size=4096", "--build-id=none", "--hash-style=gnu", "--eh-frame-hdr"])
             .args(["--no-demangle", "--error-unresolved-symbols", "-nostdlib", "-T"])
             .arg(self.script)
             .args(["-e", self.entry, "-o"])
             .arg(&path)
-            .args(
-                self.exports.iter().flat_map(|name| {
-                    [format!("--undefined={name}"), format!("--export-dynamic-symbol={name}")]
-                }),
-            )
+            .args(self.exports.iter().map(|name| format!("--undefined={name}")))
             .args(more)
             .args(&self.arguments);
         let output = process::output(&mut command)?;
@@ -103,6 +163,25 @@ pub(crate) fn exported(linked: &[u8]) -> Result<BTreeSet<String>, Error> {
     let functions =
         file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text);
     Ok(functions.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect())
+}
+
+fn undefined_symbols<'data, 'file>(
+    symbols: impl Iterator<Item = ElfSymbol64<'data, 'file, LittleEndian>>,
+) -> Result<Vec<Undefined>, Error>
+where
+    'data: 'file,
+{
+    let undefined = symbols.filter(|symbol| symbol.is_undefined() && symbol.is_global());
+    let name = |symbol: &ElfSymbol64<'data, 'file, LittleEndian>| {
+        let name = symbol
+            .name()
+            .map_err(|error| Error::Layout(format!("the linker's output is damaged ({error})")))?;
+        Ok(Undefined { name: name.to_owned(), weak: symbol.is_weak() })
+    };
+    undefined
+        .filter(|symbol| symbol.name_bytes().is_ok_and(|name| !name.is_empty()))
+        .map(|symbol| name(&symbol))
+        .collect()
 }
 
 fn has_linkage_tables(linked: &[u8]) -> bool {

@@ -20,6 +20,7 @@ pub mod cc;
 mod error;
 mod glue;
 mod input;
+mod join;
 mod layout;
 mod ld;
 mod link;

@@ -2,6 +2,7 @@
 
 use crate::glue::{self, Notes};
 use crate::input::{self, Input, Kind};
+use crate::join::{self, Provider};
 use crate::rewritten::Rewritten;
 use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto, signatures};
 use lockgate_abi::symbol;
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 const RUNTIME_EXPORTS: &[&str] =
     &[symbol::INIT, symbol::FINI, symbol::THREAD_INIT, symbol::THREAD_EXIT, symbol::ALLOC, symbol::FREE];
 
+/// Those of a module that joins a domain.
+const JOIN_EXPORTS: &[&str] = &[symbol::INIT, symbol::FINI];
+
 /// A module to be made.
 #[derive(Debug, Clone)]
 pub struct Link {
@@ -25,6 +29,8 @@ pub struct Link {
     lto_options: Vec<String>,
     export_all: bool,
     keep_rejected: bool,
+    base: bool,
+    providers: Vec<Provider>,
 }
 
 #[derive(Debug, Clone)]
@@ -72,6 +78,8 @@ impl Link {
             lto_options: Vec::new(),
             export_all: false,
             keep_rejected: false,
+            base: false,
+            providers: Vec::new(),
         }
     }
 
@@ -153,6 +161,23 @@ impl Link {
         Ok(self)
     }
 
+    /// Makes a module whose domains others may join: all of libc is in it, and everything global is exported.
+    pub fn base(&mut self, yes: bool) -> &mut Self {
+        self.base = yes;
+        self
+    }
+
+    /// Makes a module that joins a domain of the base in the file `path`: it has no libc, and what it does not define comes
+    /// from there; or, from the second file on, another module that joins the same base. Functions of [`Link::gate`] come from the
+    /// host, without gates of the module's own.
+    ///
+    /// # Errors
+    /// [`Error::Io`], or [`Error::Input`] if it is no module.
+    pub fn join(&mut self, path: &Path) -> Result<&mut Self, Error> {
+        self.providers.push(Provider::read(path)?);
+        Ok(self)
+    }
+
     /// Keeps a module that the verifier rejects, as the output's name with `.rejected` appended.
     pub fn keep_rejected(&mut self, yes: bool) -> &mut Self {
         self.keep_rejected = yes;
@@ -169,14 +194,22 @@ impl Link {
             .tempdir()
             .map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let folder = folder.path();
+        join::check(&self.providers)?;
+        let joins = !self.providers.is_empty();
+        if joins && self.base {
+            return Err(Error::Usage(
+                "--base and --join: a module that joins a domain is no base".to_owned(),
+            ));
+        }
         let parts = self.parts()?;
         let sources: Vec<_> = inputs(&parts).map(|input| (input.hash, input.name.clone())).collect();
         let parts = self.without_lto(sysroot, folder, parts)?;
         let functions: Vec<String> =
             inputs(&parts).filter(|input| input.kind == Kind::Object).flat_map(Input::functions).collect();
-        let is_program = functions.iter().any(|name| name == "main");
+        let is_program = !joins && functions.iter().any(|name| name == "main");
         let mut exports = self.exports.clone();
-        if self.export_all {
+        let export_all = self.export_all || self.base;
+        if export_all {
             let missing = |name: &&String| !self.exports.iter().any(|export| export.name() == **name);
             for name in functions.iter().filter(|name| *name != "main").filter(missing) {
                 add(&mut exports, Prototype::parse(name)?)?;
@@ -187,49 +220,63 @@ impl Link {
         let (data, mut exports): (Vec<_>, Vec<_>) =
             exports.into_iter().partition(|export| objects.iter().any(|name| name == export.text()));
         let mut data: BTreeSet<String> = data.iter().map(|export| export.name().to_owned()).collect();
-        if self.export_all {
+        if export_all {
             data.extend(objects);
         }
-        if !is_program && exports.is_empty() && data.is_empty() {
+        // What joins may call others from its constructors alone.
+        if !is_program && !self.base && !joins && exports.is_empty() && data.is_empty() {
             let what = "nothing to call: the inputs define no `main`, and no function is exported; \
                         name the functions that the host may call with --export 'PROTOTYPE'";
             return Err(Error::Usage(what.to_owned()));
         }
         signatures::complete(&mut exports, inputs(&parts))?;
-        let notes = Notes {
-            exports: &exports,
-            imports: &self.imports,
-            sources: &sources,
-            pinpoint: sysroot.options().pinpoint,
-        };
-        let glue = glue::assemble(sysroot.tools(), folder, &notes)?;
-
         let mut symbols: Vec<String> = exports.iter().map(|export| export.name().to_owned()).collect();
         symbols.extend(data);
-        symbols.extend(RUNTIME_EXPORTS.iter().map(|&name| name.to_owned()));
+        let runtime_exports = if joins { JOIN_EXPORTS } else { RUNTIME_EXPORTS };
+        symbols.extend(runtime_exports.iter().map(|&name| name.to_owned()));
         symbols.extend(is_program.then(|| symbol::MAIN.to_owned()));
+        if self.base {
+            symbols.extend(sysroot.libc_names()?);
+        }
         let mut rewritten = Rewritten::of(&parts, sysroot, folder, progress)?;
 
         progress("linking", 0, 1);
-        let mut arguments: Vec<OsString> = sysroot.start_files(is_program).map(Into::into).collect();
-        arguments.push(glue.into());
-        // It comes with clone, in modules that start threads.
-        arguments.push(format!("--export-dynamic-symbol={}", symbol::THREAD_START).into());
+        let mut arguments: Vec<OsString> = sysroot.start_files(is_program, joins).map(Into::into).collect();
+        // It comes with clone, in modules that start threads; what joins a domain has its base's.
+        let thread_start = format!("--export-dynamic-symbol={}", symbol::THREAD_START);
+        arguments.extend((!joins).then(|| thread_start.into()));
         arguments.append(&mut rewritten.arguments);
         // Whatever options the caller left open end here.
         arguments.extend(["--no-whole-archive", "--start-group"].map(OsString::from));
-        arguments.extend(sysroot.archives().map(OsString::from));
+        match joins {
+            true => arguments.push(sysroot.compiler_library().into()),
+            false => arguments.extend(sysroot.archives().map(OsString::from)),
+        }
         arguments.push("--end-group".into());
-        let linked = ld::Job {
+        let mut job = ld::Job {
             tools: sysroot.tools(),
             folder,
             script: &sysroot.script(),
             arguments,
             exports: symbols,
+            export_all: self.base,
+            foreign: None,
             entry: if is_program { symbol::MAIN } else { symbol::INIT },
             names: rewritten.names,
-        }
-        .run()?;
+        };
+        let undefined = if joins { job.undefined()? } else { Vec::new() };
+        let foreign = join::look_up(&undefined, &self.imports, &self.providers);
+        let notes = Notes {
+            exports: &exports,
+            imports: &self.imports,
+            sources: &sources,
+            pinpoint: sysroot.options().pinpoint,
+            base: self.base,
+            join: joins.then_some((&self.providers, &foreign)),
+        };
+        job.arguments.insert(0, glue::assemble(sysroot.tools(), folder, &notes)?.into());
+        job.foreign = joins.then_some(&foreign);
+        let linked = job.run()?;
         let exported = ld::exported(&linked)?;
         let missing: Vec<String> = exports
             .iter()

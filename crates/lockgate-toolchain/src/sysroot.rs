@@ -1,6 +1,7 @@
 //! The rewritten C library, start code and linker script that every module is linked with (docs/sysroot.md).
 
 use crate::cache::{Cache, Key};
+use crate::input::Input;
 use crate::{Error, Progress, glue, process, tools::Tools};
 use lockgate_abi::{code, header, stack};
 use lockgate_rewrite::Options;
@@ -31,6 +32,9 @@ const START: &[Source] = &[
     source!("start/memory.c"),
     source!("start/main.c"),
 ];
+
+/// Objects of a module that joins a domain.
+const JOIN: &[Source] = &[source!("start/zero.S"), source!("start/join.c")];
 
 /// Our own members of libc.a.
 const LIBC: &[Source] = &[
@@ -137,15 +141,32 @@ impl Sysroot {
         self.folder.join(SCRIPT.path)
     }
 
-    /// The objects of `start/`.
-    pub(crate) fn start_files(&self, is_program: bool) -> impl Iterator<Item = PathBuf> {
+    /// The objects of `start/` that a module begins with: a program, a library, or one that joins a domain.
+    pub(crate) fn start_files(&self, is_program: bool, joins: bool) -> impl Iterator<Item = PathBuf> {
         let count = START.len() - usize::from(!is_program);
-        START[..count].iter().map(|source| self.folder.join(source.object()))
+        let files = if joins { JOIN } else { &START[..count] };
+        files.iter().map(|source| self.folder.join(source.object()))
     }
 
     /// Our own members of libc, the C library, the compiler's library.
     pub fn archives(&self) -> impl Iterator<Item = PathBuf> {
         [OURS, "libc.a", "libgcc.a"].into_iter().map(|name| self.folder.join(name))
+    }
+
+    /// The compiler's library alone: its functions keep no state, and each module has its own.
+    pub(crate) fn compiler_library(&self) -> PathBuf {
+        self.folder.join("libgcc.a")
+    }
+
+    /// Names of the functions and objects of libc that programs may use.
+    pub(crate) fn libc_names(&self) -> Result<Vec<String>, Error> {
+        let mut names = Vec::new();
+        for archive in [OURS, "libc.a"] {
+            let archive = Input::read(&self.folder.join(archive))?;
+            names.extend(archive.functions());
+            names.extend(archive.data());
+        }
+        Ok(names)
     }
 
     /// Whether every module is linked with `-lname` anyway.
@@ -174,11 +195,11 @@ impl Build<'_> {
     fn run(&self, folder: &Path) -> Result<(), Error> {
         check_version(&self.archives.libc)?;
         let total = (self.archives.libc.len() + self.archives.libgcc.len()) as u64;
-        for source in HEADERS.iter().chain(START).chain(LIBC).chain([&SCRIPT]) {
+        for source in HEADERS.iter().chain(START).chain(JOIN).chain(LIBC).chain([&SCRIPT]) {
             write(&folder.join(source.path), source.text.as_bytes())?;
         }
         write(&folder.join("code-model.h"), code_model().as_bytes())?;
-        for source in START.iter().chain(LIBC) {
+        for source in START.iter().chain(JOIN).chain(LIBC) {
             self.compile(folder, source)?;
         }
         process::run(

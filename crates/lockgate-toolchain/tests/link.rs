@@ -162,6 +162,92 @@ fn a_rejected_module_is_not_left_behind() {
     }
 }
 
+/// A module that joins a domain has no libc, and no gates of its own; what it cannot have is refused by name.
+#[test]
+fn modules_that_join() {
+    let shop = Workshop::new();
+    let place = |name: &str| shop.folder.path().join(name);
+    let link =
+        |name: &str, source: &str, flags: &[&str], joins: &[&str], base: bool| -> Result<Module, Error> {
+            let source = shop.write("input.c", source.as_bytes());
+            let mut link = lockgate_toolchain::Link::new(place(name));
+            link.file(&shop.gcc(&source, &[&["-O2", "-g"], flags].concat()))?.export_all(true).base(base);
+            for module in joins {
+                link.join(&place(module))?;
+            }
+            link.gate("long host_log(long)")?;
+            link.run(&shop.sysroot, &lockgate_toolchain::silent)
+                .map(|_| Module::parse(&std::fs::read(place(name)).unwrap()).unwrap())
+        };
+    let base = "long shared = 7; long half(long x) { return x / 2; }";
+    let pic = &["-fPIC"];
+    let base_module = link("base.lg", base, &[], &[], true).unwrap();
+    assert!(base_module.base && base_module.join.is_none());
+    for name in ["half", "malloc", "cbrt", "pthread_create", "qsort", "_lg_alloc"] {
+        assert!(base_module.exports.iter().any(|export| export.name == name), "{name}");
+    }
+    let source = "#include <stdio.h>
+        long half(long), host_log(long); extern long shared;
+        long f(long x) { printf(\"%ld\", x); return half(x) + shared + host_log(x); }";
+    let module = link("part.lg", source, pic, &["base.lg"], false).unwrap();
+    let join = module.join.as_ref().expect("it joins");
+    let symbol = |name: &str| join.symbols.iter().find(|symbol| symbol.name == name).expect(name);
+    assert_eq!(symbol("half").signature.as_deref(), Some("long int half(long int)"));
+    assert_eq!(
+        (symbol("host_log").of_host, symbol("printf").of_host, symbol("shared").of_host),
+        (true, false, false)
+    );
+    assert!(module.imports.is_empty() && module.exports.iter().all(|export| export.name != "malloc"));
+    assert_eq!(
+        join.modules,
+        [(
+            blake3::hash(&std::fs::read(place("base.lg")).unwrap()).to_hex().to_string(),
+            "base.lg".to_owned()
+        )]
+    );
+    let report = lockgate_verify::verify(&module).unwrap();
+    assert!(report.gates.is_empty() && report.text_bytes < 8192, "{report:?}");
+    // Functions need no -fPIC; objects do, because their place is not known.
+    link("plain.lg", "long half(long); long f(long x) { return half(x); }", &[], &["base.lg"], false)
+        .unwrap();
+    for (source, joins, base, flags, expected) in [
+        (
+            "extern long shared; long f(void) { return shared; }",
+            &["base.lg"][..],
+            false,
+            &[][..],
+            "recompile with -fPIC",
+        ),
+        ("__thread long own; long f(void) { return own++; }", &["base.lg"], false, pic, "thread-local: own;"),
+        (
+            "extern __thread long of_base; long f(void) { return of_base; }",
+            &["base.lg"],
+            false,
+            pic,
+            "thread-local: of_base;",
+        ),
+        (
+            "long nobody(void); long f(void) { return nobody(); }",
+            &["base.lg"],
+            false,
+            pic,
+            "undefined: nobody;",
+        ),
+        ("long f(void) { return 1; }", &["part.lg"], false, pic, "must be a base"),
+        ("long f(void) { return 1; }", &["base.lg", "base.lg"], false, pic, "does not join base.lg"),
+        ("long f(void) { return 1; }", &["base.lg"], true, pic, "is no base"),
+    ] {
+        let error = link("refused.lg", source, flags, joins, base).expect_err(expected).to_string();
+        assert!(error.contains(expected), "'{error}' does not say '{expected}'");
+    }
+    assert!(!place("refused.lg").exists());
+    // A module that joined another build of the base.
+    link("base.lg", "long shared = 8; long half(long x) { return x / 2; }", &[], &[], true).unwrap();
+    let error =
+        link("refused.lg", "long f(void) { return 1; }", pic, &["base.lg", "part.lg"], false).unwrap_err();
+    assert!(error.to_string().contains("or another build of it"), "{error}");
+}
+
 /// Output that cannot be written does not destroy what is there.
 #[test]
 fn unwritable_output() {

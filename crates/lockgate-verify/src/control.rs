@@ -3,7 +3,7 @@
 
 /// What the bytes at one place do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Control {
+pub enum Control {
     /// `jcc`, `loop`, `jrcxz`: to the displacement from its end, or on.
     Branch(i32),
     /// `jmp`.
@@ -19,9 +19,19 @@ pub(crate) enum Control {
     /// `call *%gs:disp`, to the absolute address.
     Gate(i32),
     /// `call *%reg` or `jmp *%reg`.
-    Indirect { register: u8, call: bool },
-    /// A string instruction; whether it uses rsi and rdi.
-    String { source: bool, destination: bool },
+    Indirect {
+        /// Number of the register.
+        register: u8,
+        /// Whether it is a call.
+        call: bool,
+    },
+    /// A string instruction.
+    String {
+        /// Reads at rsi.
+        source: bool,
+        /// Reads or writes at rdi.
+        destination: bool,
+    },
     /// Padding that is not of canonical form.
     Nop,
 }

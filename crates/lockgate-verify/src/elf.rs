@@ -31,6 +31,8 @@ pub(crate) const DT_RELR: u64 = 36;
 pub(crate) const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
 pub(crate) const SHT_SYMTAB: u32 = 2;
+pub(crate) const R_X86_64_64: u64 = 1;
+pub(crate) const R_X86_64_GLOB_DAT: u64 = 6;
 pub(crate) const R_X86_64_RELATIVE: u64 = 8;
 
 pub(crate) const STT_OBJECT: u8 = 1;

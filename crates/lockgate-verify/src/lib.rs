@@ -11,6 +11,7 @@
 //! | `forms.rs`, `encodings.txt` | the allow-list, made from `forms.txt` |
 //! | `module.rs`, `notes.rs`, `elf.rs` | the one parse of a module file |
 //! | `reject.rs` | a rejection in words |
+//! | `reading.rs` | single instructions, for those who check the verifier |
 #![forbid(unsafe_code)]
 
 mod control;
@@ -19,11 +20,16 @@ mod elf;
 mod forms;
 mod module;
 mod notes;
+mod reading;
 mod reject;
 mod units;
 mod verify;
 
-pub use module::{Export, Import, Module, ParseError, Relocation, Segment, SegmentKind, Symbol};
+pub use control::Control;
+pub use module::{
+    Export, Import, Join, Module, ParseError, Relocation, Segment, SegmentKind, Symbol, Symbolic, Word,
+};
+pub use reading::{Operand, Reading};
 pub use verify::verify;
 
 /// What a module can read or modify, as a whole (rule V6). Proxies save, clear and restore only this.

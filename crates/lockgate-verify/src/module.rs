@@ -64,6 +64,39 @@ pub struct Import {
     pub slot: u16,
 }
 
+/// What a module that joins a domain has from others.
+#[derive(Debug, Clone)]
+pub struct Join {
+    /// Files of the modules whose symbols it uses, (BLAKE3 hex, file name): the base first.
+    pub modules: Vec<(String, String)>,
+    /// Those symbols.
+    pub symbols: Vec<Symbolic>,
+    /// Words of data that hold their addresses, in address order, disjoint from each other and from the relocations.
+    pub words: Vec<Word>,
+}
+
+/// A symbol that others define.
+#[derive(Debug, Clone)]
+pub struct Symbolic {
+    /// Name.
+    pub name: String,
+    /// C prototype from the notes, if known.
+    pub signature: Option<String>,
+    /// It is a function of the host; else an export of another module.
+    pub of_host: bool,
+}
+
+/// `*(u64*)(image + at) = address of symbols[symbol] + addend` (R_X86_64_64, R_X86_64_GLOB_DAT).
+#[derive(Debug, Clone, Copy)]
+pub struct Word {
+    /// Image-relative address of the 8-byte word, inside a Data segment's initialised bytes.
+    pub at: u64,
+    /// Index of the symbol.
+    pub symbol: usize,
+    /// Added to the symbol's address.
+    pub addend: u64,
+}
+
 /// A named place of the image, for reports; the module says so, nobody checks it.
 #[derive(Debug, Clone)]
 pub struct Symbol {
@@ -98,6 +131,10 @@ pub struct Module {
     pub tls: Option<(u64, u64, u64, u64)>,
     /// Built with `--pinpoint`.
     pub pinpoint: bool,
+    /// Other modules may join its domains.
+    pub base: bool,
+    /// What it has from other modules: it can be nothing but a part of a domain of the first of them.
+    pub join: Option<Join>,
     /// Functions of `.symtab`, by address; empty if the module is stripped. Names for reports only.
     pub symbols: Vec<Symbol>,
 }
@@ -118,6 +155,8 @@ pub struct ParseError {
 const MAX_PROGRAM_HEADERS: u16 = 64;
 
 const REBUILD: &str = "link the module with `lockgate cc` or `lockgate link`";
+const NO_THREAD_LOCALS: &str =
+    "keep them in the base, behind a function that returns their address, or use pthread_getspecific";
 
 impl Module {
     /// Parses the ELF file in `bytes`. Memory and time are linear in `bytes.len()`, whatever they hold.
@@ -134,21 +173,31 @@ impl Module {
         }
         notes.finish()?;
         let dynamic = Dynamic::read(file, &headers)?;
-        let (exports, data_symbols) = dynamic.symbols(file, &image, notes.exports)?;
+        let Symbols { exports, data: data_symbols, foreign } =
+            dynamic.symbols(file, &image, notes.exports, &notes.words)?;
+        let (relocations, words) = dynamic.relocations(file, &image, &foreign)?;
+        let tls = thread_local_template(&headers, &image)?;
+        let join =
+            (!notes.join.is_empty()).then_some(Join { modules: notes.join, symbols: notes.words, words });
+        if let (Some(_), Some(_)) = (&join, tls) {
+            return Err(error("it joins a domain and has thread-local variables", 0, NO_THREAD_LOCALS));
+        }
         let headers_size = headers.len() as u64 * ProgramHeader::SIZE;
         let headers_address = image
             .address_of(headers_at, headers_size)
             .ok_or_else(|| error("the program headers are not part of the constants", headers_at, REBUILD))?;
         Ok(Module {
-            relocations: dynamic.relocations(file, &image)?,
+            relocations,
             exports,
             data_symbols,
             imports: notes.imports,
             sources: notes.sources,
             image_size: image.size,
             program_headers: (headers_address, headers.len() as u16),
-            tls: thread_local_template(&headers, &image)?,
+            tls,
             pinpoint: notes.pinpoint,
+            base: notes.base,
+            join,
             symbols: report_symbols(file).unwrap_or_default(),
             segments: image.copy(file)?,
         })
@@ -337,47 +386,65 @@ impl Dynamic {
         Err(error("the dynamic table has no end", table.offset, REBUILD))
     }
 
-    fn relocations(&self, file: File<'_>, image: &Image) -> Result<Vec<Relocation>, ParseError> {
+    /// Relocations, and words for the addresses of `foreign` symbols.
+    fn relocations(
+        &self,
+        file: File<'_>,
+        image: &Image,
+        foreign: &Foreign,
+    ) -> Result<(Vec<Relocation>, Vec<Word>), ParseError> {
         const ENTRY: u64 = 24;
         let (address, size) = self.rela;
+        let (mut relocations, mut words) = (Vec::new(), Vec::new());
         if size == 0 {
-            return Ok(Vec::new());
+            return Ok((relocations, words));
         }
         let (_, table) = self.find(image, address, size, "the relocation table")?;
-        let mut relocations = Vec::with_capacity((size / ENTRY) as usize);
+        let mut places = Vec::with_capacity((size / ENTRY) as usize);
         for i in 0..size / ENTRY {
             let entry = table + i * ENTRY;
             let (at, info, addend) = (file.u64(entry)?, file.u64(entry + 8)?, file.u64(entry + 16)?);
-            if info != elf::R_X86_64_RELATIVE {
-                let what = format!("a relocation of type {} with symbol {}", info & 0xffff_ffff, info >> 32);
-                return Err(error(
-                    what,
-                    entry,
-                    "only R_X86_64_RELATIVE is allowed: link without undefined symbols",
-                ));
+            let (kind, symbol) = (info & 0xffff_ffff, info >> 32);
+            let named = foreign.get(&symbol).filter(|_| match kind {
+                elf::R_X86_64_64 => true,
+                elf::R_X86_64_GLOB_DAT => addend == 0,
+                _ => false,
+            });
+            match named {
+                Some(&symbol) => words.push(Word { at, symbol, addend }),
+                None if info == elf::R_X86_64_RELATIVE => relocations.push(Relocation { at, addend }),
+                None => {
+                    let what = format!("a relocation of type {kind} with symbol {symbol}");
+                    let remedy = "only R_X86_64_RELATIVE is allowed, and words for the symbols of a module that joins: link \
+                                  without undefined symbols";
+                    return Err(error(what, entry, remedy));
+                }
             }
             if !matches!(image.find(at, 8), Some((SegmentKind::Data, _))) {
                 let what = format!("a relocation at {at:#x} is not in initialised data");
                 return Err(error(what, entry, "compile with -fPIC or -fPIE"));
             }
-            relocations.push(Relocation { at, addend });
+            places.push(at);
+        }
+        places.sort_unstable();
+        if let Some(pair) = places.windows(2).find(|pair| pair[1] < pair[0] + 8) {
+            return Err(error(format!("relocations overlap at {:#x}", pair[1]), table, REBUILD));
         }
         relocations.sort_by_key(|relocation| relocation.at);
-        match relocations.windows(2).find(|pair| pair[1].at < pair[0].at + 8) {
-            Some(pair) => Err(error(format!("relocations overlap at {:#x}", pair[1].at), table, REBUILD)),
-            None => Ok(relocations),
-        }
+        words.sort_by_key(|word| word.at);
+        Ok((relocations, words))
     }
 
-    /// Exports and data symbols of the dynamic symbol table, by name.
+    /// What the dynamic symbol table defines, and which of the noted `words` it names.
     fn symbols(
         &self,
         file: File<'_>,
         image: &Image,
         noted: Noted,
-    ) -> Result<(Vec<Export>, DataSymbols), ParseError> {
+        words: &[Symbolic],
+    ) -> Result<Symbols, ParseError> {
         let mut noted = noted;
-        let (mut exports, mut data) = (Vec::new(), Vec::new());
+        let (mut exports, mut data, mut foreign) = (Vec::new(), Vec::new(), Foreign::new());
         let count = self.symbol_count(file, image)?;
         if count > 0 {
             let size = count.saturating_mul(RawSymbol::SIZE);
@@ -390,11 +457,16 @@ impl Dynamic {
                     continue;
                 }
                 if !symbol.is_defined() {
-                    if symbol.binding == elf::STB_WEAK {
-                        continue;
-                    }
-                    let what = format!("symbol '{}' is undefined", strings.name(symbol.name)?);
-                    return Err(error(what, symbol.at, "define it, or declare it as an import"));
+                    let name = strings.name(symbol.name)?;
+                    match words.iter().position(|word| word.name == name) {
+                        Some(word) => foreign.insert(i, word),
+                        None if symbol.binding == elf::STB_WEAK => continue,
+                        None => {
+                            let what = format!("symbol '{name}' is undefined");
+                            return Err(error(what, symbol.at, "define it, or declare it as an import"));
+                        }
+                    };
+                    continue;
                 }
                 match symbol.kind {
                     elf::STT_FUNC => {
@@ -414,11 +486,15 @@ impl Dynamic {
             let what = format!("export '{name}' is noted but not a function of the dynamic symbol table");
             return Err(error(what, self.at, "define it with default visibility, or do not export it"));
         }
+        if let Some(word) = (0..words.len()).find(|word| !foreign.values().any(|other| other == word)) {
+            let what = format!("symbol '{}' is noted and not used", words[word].name);
+            return Err(error(what, self.at, REBUILD));
+        }
         exports.sort_by(|a, b| a.name.cmp(&b.name));
         data.sort();
         match exports.windows(2).find(|pair| pair[0].name == pair[1].name) {
             Some(pair) => Err(error(format!("'{}' is exported twice", pair[0].name), self.at, REBUILD)),
-            None => Ok((exports, data)),
+            None => Ok(Symbols { exports, data, foreign }),
         }
     }
 
@@ -466,8 +542,16 @@ impl Dynamic {
 
 /// Name and prototype of the noted exports.
 type Noted = std::collections::BTreeMap<String, Option<String>>;
-/// Name, address, size.
-type DataSymbols = Vec<(String, u64, u64)>;
+/// By number of the symbol in the dynamic symbol table: index among the noted words.
+type Foreign = std::collections::BTreeMap<u64, usize>;
+
+/// The dynamic symbol table.
+struct Symbols {
+    exports: Vec<Export>,
+    /// Name, address, size.
+    data: Vec<(String, u64, u64)>,
+    foreign: Foreign,
+}
 
 /// Checks that an export can be called through a pointer: it is code and starts with the entry label.
 fn labelled(file: File<'_>, image: &Image, symbol: &RawSymbol, name: &str) -> Result<(), ParseError> {

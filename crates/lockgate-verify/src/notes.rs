@@ -1,7 +1,7 @@
 //! The notes of a module (`lockgate_abi::note`).
 
 use crate::elf::{File, error};
-use crate::{Import, ParseError};
+use crate::{Import, ParseError, Symbolic};
 use lockgate_abi::{ABI_VERSION, gate, note};
 use std::collections::BTreeMap;
 
@@ -16,6 +16,11 @@ pub(crate) struct Notes {
     /// By slot.
     pub imports: Vec<Import>,
     pub sources: Vec<(String, String)>,
+    pub base: bool,
+    /// Files of the modules that a module which joins takes symbols from: hash and name.
+    pub join: Vec<(String, String)>,
+    /// Those symbols.
+    pub words: Vec<Symbolic>,
 }
 
 const REMEDY: &str = "the notes are damaged or made by other tools: link the module again with `lockgate cc`";
@@ -57,6 +62,17 @@ impl Notes {
                 "not a Lockgate module: link it with `lockgate cc`",
             ));
         }
+        if self.join.is_empty() && !self.words.is_empty() {
+            let what = "it takes symbols from other modules and does not say from which";
+            return Err(error(what, 0, REMEDY));
+        }
+        if !self.join.is_empty() && !self.imports.is_empty() {
+            let what = "it joins a domain, whose gates are the base's, and has imports of its own";
+            return Err(error(what, 0, REMEDY));
+        }
+        if !self.join.is_empty() && self.base {
+            return Err(error("it joins a domain, and says it is a base", 0, REMEDY));
+        }
         self.imports.sort_by_key(|import| import.slot);
         match self.imports.windows(2).find(|pair| pair[0].slot == pair[1].slot) {
             Some(pair) => Err(error(format!("two imports use gate slot {}", pair[0].slot), 0, REMEDY)),
@@ -69,7 +85,7 @@ impl Notes {
         if kind == note::ABI {
             return self.take_abi(desc, offset);
         }
-        if !matches!(kind, note::EXPORTS | note::IMPORTS | note::SOURCES) {
+        if !matches!(kind, note::EXPORTS | note::IMPORTS | note::SOURCES | note::JOIN | note::WORDS) {
             return Err(wrong(format!("note type {kind} is unknown")));
         }
         let text = std::str::from_utf8(desc).map_err(|_| wrong("a note is not UTF-8".into()))?;
@@ -89,10 +105,18 @@ impl Notes {
                     let import = import(line).ok_or_else(|| wrong(format!("'{line}' is not an import")))?;
                     self.imports.push(import);
                 }
+                note::WORDS => {
+                    let word =
+                        symbolic(line).ok_or_else(|| wrong(format!("'{line}' is not a symbol's source")))?;
+                    if self.words.iter().any(|other| other.name == word.name) {
+                        return Err(wrong(format!("symbol '{}' is noted twice", word.name)));
+                    }
+                    self.words.push(word);
+                }
                 _ => {
                     let source =
-                        source(line).ok_or_else(|| wrong(format!("'{line}' is not an input hash")))?;
-                    self.sources.push(source);
+                        source(line).ok_or_else(|| wrong(format!("'{line}' is not a file's hash")))?;
+                    if kind == note::JOIN { &mut self.join } else { &mut self.sources }.push(source);
                 }
             }
         }
@@ -109,10 +133,11 @@ impl Notes {
                 format!("it is made for version {version} of the code model; this is version {ABI_VERSION}");
             return Err(error(what, offset, "rebuild it with this version's `lockgate cc`"));
         }
-        if flags & !note::FLAG_PINPOINT != 0 {
+        if flags & !(note::FLAG_PINPOINT | note::FLAG_BASE) != 0 {
             return Err(error(format!("unknown flags {flags:#x} in the ABI note"), offset, REMEDY));
         }
-        (self.abi_seen, self.pinpoint) = (true, flags & note::FLAG_PINPOINT != 0);
+        let has = |flag| flags & flag != 0;
+        (self.abi_seen, self.pinpoint, self.base) = (true, has(note::FLAG_PINPOINT), has(note::FLAG_BASE));
         Ok(())
     }
 }
@@ -134,6 +159,14 @@ fn import(line: &str) -> Option<Import> {
     let slot = slot.parse::<u16>().ok()?;
     let (name, signature) = prototype(line)?;
     (gate::FIRST_IMPORT..gate::SLOTS).contains(&slot.into()).then_some(Import { name, signature, slot })
+}
+
+/// `"module double cbrt(double)"`.
+fn symbolic(line: &str) -> Option<Symbolic> {
+    let (from, line) = line.split_once(' ')?;
+    let (name, signature) = prototype(line)?;
+    let of_host = from == note::FROM_HOST;
+    (of_host || from == note::FROM_MODULE).then_some(Symbolic { name, signature, of_host })
 }
 
 /// `"<64 hexadecimal digits>  <file name>"`.

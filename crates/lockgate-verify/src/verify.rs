@@ -77,8 +77,10 @@ fn segments(module: &Module) -> Result<Text<'_>, Box<Rejection>> {
             segment.kind == SegmentKind::Data && inside
         })
     };
-    if let Some(relocation) = module.relocations.iter().find(|relocation| !in_data(relocation.at)) {
-        return wrong(relocation.at, "a relocation changes something else than data");
+    let words = module.join.iter().flat_map(|join| &join.words).map(|word| word.at);
+    let mut changed = module.relocations.iter().map(|relocation| relocation.at).chain(words);
+    if let Some(at) = changed.find(|at| !in_data(*at)) {
+        return wrong(at, "a relocation changes something else than data");
     }
     match module.segments.first() {
         Some(first) => Ok((first.address, &first.bytes)),
@@ -353,6 +355,11 @@ impl<'a> Pass<'a> {
     fn gate(&mut self, at: usize, disp: i32) -> Judged {
         let offset = u64::try_from(disp).ok().and_then(|disp| disp.checked_sub(window::GATE_TABLE));
         match offset.filter(|offset| offset.is_multiple_of(8)).map(|offset| offset / 8) {
+            Some(slot) if self.module.join.is_some() && slot != gate::SYSCALL => broken(
+                "V2",
+                at,
+                format!("it joins a domain, whose gates are the base's, and uses gate {slot}"),
+            ),
             Some(slot) if slot < gate::SLOTS => {
                 self.gates[slot as usize] = true;
                 self.moved = 0;
@@ -479,19 +486,27 @@ impl<'a> Pass<'a> {
 
     /// V6.
     fn report(&self) -> Report {
-        let uses = |flag: u32| self.flags & flag != 0;
         Report {
-            x87: uses(flag::X87),
-            x87_environment: uses(flag::ENVIRONMENT),
-            mxcsr_write: uses(flag::MXCSR_WRITE),
-            mxcsr_read: uses(flag::MXCSR_READ),
-            evex: self.evex,
-            mask: uses(flag::MASKREGS),
-            ymm: uses(flag::YMM),
-            callee_saved_written: self.written & CALLEE_SAVED,
             gates: (0..).zip(&self.gates).filter(|(_, used)| **used).map(|(slot, _)| slot).collect(),
             text_bytes: self.text.len() as u64,
             instructions: self.instructions,
+            ..facts(self.flags, self.evex, self.written)
         }
+    }
+}
+
+/// V6: what the forms used say of a module, by their flags and the general registers that they write.
+pub(crate) fn facts(flags: u32, evex: bool, written: u16) -> Report {
+    let uses = |flag: u32| flags & flag != 0;
+    Report {
+        x87: uses(flag::X87),
+        x87_environment: uses(flag::ENVIRONMENT),
+        mxcsr_write: uses(flag::MXCSR_WRITE),
+        mxcsr_read: uses(flag::MXCSR_READ),
+        evex,
+        mask: uses(flag::MASKREGS),
+        ymm: uses(flag::YMM),
+        callee_saved_written: written & CALLEE_SAVED,
+        ..Report::default()
     }
 }

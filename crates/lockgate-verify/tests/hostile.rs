@@ -2,7 +2,7 @@
 
 mod support;
 
-use lockgate_verify::{Export, Module, Relocation, SegmentKind, verify};
+use lockgate_verify::{Export, Join, Module, Relocation, SegmentKind, Word, verify};
 use proptest::prelude::*;
 use support::{Placement, module};
 
@@ -46,8 +46,16 @@ const CHANGES: &[Change] = &[
     ("relocation of constants", |m| m.relocations.push(Relocation { at: 0x2ff8, addend: 0 })),
     ("relocation across constants and data", |m| m.relocations.push(Relocation { at: 0x2ffc, addend: 0 })),
     ("relocation of zeros", |m| m.relocations.push(Relocation { at: 0x3039, addend: 0 })),
+    ("word in code", |m| m.join = word(0x1008)),
+    ("word in zeros", |m| m.join = word(0x3039)),
+    ("word nowhere", |m| m.join = word(u64::MAX - 3)),
     ("relocation nowhere", |m| m.relocations.push(Relocation { at: u64::MAX - 3, addend: 0 })),
 ];
+
+/// What a module that joins a domain has from others: one word, at `at`.
+fn word(at: u64) -> Option<Join> {
+    Some(Join { modules: vec![], symbols: vec![], words: vec![Word { at, symbol: 0, addend: 0 }] })
+}
 
 #[test]
 fn v0_holds_however_a_module_was_made() {
@@ -60,6 +68,7 @@ fn v0_holds_however_a_module_was_made() {
     }
     let mut module = legal;
     module.relocations.push(Relocation { at: 0x3038, addend: u64::MAX });
+    module.join = word(0x3030);
     verify(&module).unwrap();
 }
 

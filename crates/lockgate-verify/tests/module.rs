@@ -2,7 +2,7 @@
 
 mod support;
 
-use lockgate_abi::{code, gate, window};
+use lockgate_abi::{code, gate, note, window};
 use lockgate_verify::{Module, ParseError, SegmentKind, verify};
 use support::elf::{CONSTANTS, DATA, FileBuilder, at};
 
@@ -114,7 +114,7 @@ const DAMAGES: &[Damage] = &[
     ("no Lockgate note", |b| b.headers[4][0] = 0),
     ("bytes are needed", |b| b.headers[4][2] = 0x27f0),
     ("version 2 of the code model", |b| b.notes[0].1[0] = 2),
-    ("unknown flags", |b| b.notes[0].1[4] = 2),
+    ("unknown flags", |b| b.notes[0].1[4] = 4),
     ("not one note of 8 bytes", |b| b.notes[0].1.truncate(4)),
     ("not one note of 8 bytes", |b| b.notes.push(b.notes[0].clone())),
     ("note type 9", |b| b.notes[3].0 = 9),
@@ -128,8 +128,112 @@ const DAMAGES: &[Damage] = &[
     ("not an import", |b| b.notes[2].1 = format!("{} f", gate::SLOTS).into_bytes()),
     ("not an import", |b| b.notes[2].1 = b"99999999999 f".to_vec()),
     ("two imports use gate slot 16", |b| b.notes[2].1 = b"16 f\n16 g".to_vec()),
-    ("not an input hash", |b| b.notes[3].1 = b"00  f.c".to_vec()),
+    ("not a file's hash", |b| b.notes[3].1 = b"00  f.c".to_vec()),
+    ("takes symbols from other modules and does not say from which", |b| {
+        b.notes.push((note::WORDS, b"module g".to_vec()))
+    }),
+    ("has imports of its own", |b| b.notes.push((note::JOIN, HASHES.as_bytes().to_vec()))),
 ];
+
+/// A base and a module that joined it.
+const HASHES: &str = "abababababababababababababababababababababababababababababababab  base.lg
+cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd  other.lg
+";
+
+/// The same module, but it joins a domain: `g` is another's, at two words.
+fn joining() -> FileBuilder {
+    let mut builder = FileBuilder::default();
+    builder.notes[2] = (note::JOIN, HASHES.as_bytes().to_vec());
+    builder.notes.push((note::WORDS, b"module long g(long)".to_vec()));
+    builder.symbols.push((5, 0x10, 0, 0, 0));
+    builder.relocations.extend([[DATA + 0x218, 3 << 32 | 6, 0], [DATA + 0x210, 3 << 32 | 1, 24]]);
+    // No thread-local template.
+    builder.headers[5] = [0; 7];
+    builder
+}
+
+#[test]
+fn a_module_that_joins_says_what_it_has_from_whom() {
+    for of_host in [false, true] {
+        let mut builder = joining();
+        if of_host {
+            builder.notes[4].1 = b"host g".to_vec();
+        }
+        let module = Module::parse(&builder.build()).unwrap();
+        let join = module.join.as_ref().expect("it joins");
+        let names: Vec<_> = join.modules.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["base.lg", "other.lg"]);
+        assert_eq!(join.modules[1].0, "cd".repeat(32));
+        let [symbol] = &join.symbols[..] else { panic!("{:?}", join.symbols) };
+        assert_eq!((symbol.name.as_str(), symbol.of_host), ("g", of_host));
+        assert_eq!(symbol.signature.as_deref(), (!of_host).then_some("long g(long)"));
+        let words: Vec<_> = join.words.iter().map(|word| (word.at, word.symbol, word.addend)).collect();
+        assert_eq!(words, [(DATA + 0x210, 0, 24), (DATA + 0x218, 0, 0)]);
+        assert_eq!(module.relocations.len(), 2);
+        assert!(!module.base && module.imports.is_empty());
+        verify(&module).unwrap();
+    }
+    let mut base = FileBuilder::default();
+    base.notes[0].1[4] = note::FLAG_BASE as u8;
+    let base = Module::parse(&base.build()).unwrap();
+    assert!(base.base && base.join.is_none() && !base.pinpoint);
+}
+
+const DAMAGED_JOINS: &[Damage] = &[
+    ("has thread-local variables", |b| b.headers[5] = FileBuilder::default().headers[5]),
+    ("says it is a base", |b| b.notes[0].1[4] = note::FLAG_BASE as u8),
+    ("does not say from which", |b| drop(b.notes.remove(2))),
+    ("'g' is undefined", |b| b.notes[4].1 = b"module h".to_vec()),
+    ("'h' is noted and not used", |b| b.notes[4].1 = b"module g\nmodule h".to_vec()),
+    ("'d' is noted and not used", |b| b.notes[4].1 = b"module g\nmodule d".to_vec()),
+    ("'g' is noted twice", |b| b.notes[4].1 = b"module g\nhost g".to_vec()),
+    ("not a symbol's source", |b| b.notes[4].1 = b"g".to_vec()),
+    ("not a symbol's source", |b| b.notes[4].1 = b"modules g".to_vec()),
+    ("not a symbol's source", |b| b.notes[4].1 = b"module double g".to_vec()),
+    ("not a file's hash", |b| b.notes[2].1 = b"base.lg".to_vec()),
+    ("not a file's hash", |b| b.notes[2].1[0] = b'x'),
+    // Words that are not words, or not the noted symbol's.
+    ("relocation of type 6 with symbol 1", |b| b.relocations[2][1] = 1 << 32 | 6),
+    ("relocation of type 6 with symbol 9", |b| b.relocations[2][1] = 9 << 32 | 6),
+    ("relocation of type 6 with symbol 0", |b| b.relocations[2][1] = 6),
+    ("relocation of type 6 with symbol 3", |b| b.relocations[2][2] = 1),
+    ("relocation of type 2 with symbol 3", |b| b.relocations[2][1] = 3 << 32 | 2),
+    ("relocation of type 8 with symbol 3", |b| b.relocations[2][1] = 3 << 32 | 8),
+    ("relocation at 0x0 is not in initialised data", |b| b.relocations[2][0] = 0),
+    ("relocation at 0x1000 is not in initialised data", |b| b.relocations[2][0] = CONSTANTS),
+    ("relocation at 0x37f9 is not in initialised data", |b| b.relocations[2][0] = DATA + 0x7f9),
+    ("is not in initialised data", |b| b.relocations[2][0] = u64::MAX),
+    ("relocations overlap at 0x3210", |b| b.relocations[2][0] = DATA + 0x210),
+    ("relocations overlap at 0x3213", |b| b.relocations[2][0] = DATA + 0x213),
+    ("relocations overlap at 0x3201", |b| b.relocations[2][0] = DATA + 0x201),
+];
+
+#[test]
+fn damaged_modules_that_join_are_refused() {
+    for (wanted, damage) in DAMAGED_JOINS {
+        let mut builder = joining();
+        damage(&mut builder);
+        let error = refused(&builder.build());
+        assert!(error.to_string().contains(wanted), "'{error}' does not say '{wanted}'");
+        assert!(!error.remedy.is_empty(), "{error}");
+    }
+}
+
+/// Gates are numbered for the whole window: all but that of system calls are the base's.
+#[test]
+fn gates_of_the_base_are_not_for_modules_that_join() {
+    for (slot, is_allowed) in
+        [(gate::SYSCALL, true), (1, false), (gate::FIRST_IMPORT, false), (gate::SLOTS - 1, false)]
+    {
+        let entry = (window::GATE_TABLE + 8 * slot) as u32;
+        // f: endbr64; call *%gs:entry; ret
+        let code = [&code::LABEL[..], &[0x65, 0xff, 0x14, 0x25], &entry.to_le_bytes(), &[0xc3]].concat();
+        let verdict = |builder: FileBuilder| verify(&Module::parse(&builder.build()).unwrap());
+        let joins = verdict(FileBuilder { code: code.clone(), ..joining() });
+        assert_eq!(joins.is_ok(), is_allowed, "gate {slot}: {joins:?}");
+        verdict(FileBuilder { code, ..FileBuilder::default() }).expect("the base's own");
+    }
+}
 
 #[test]
 fn damaged_modules_are_refused_with_place_and_remedy() {

@@ -13,12 +13,12 @@ pub(crate) use invoke_sys::Registers;
 pub use pointers::take_call_error;
 
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
-use crate::call::shape::{Caller, Facts, Proxy, ProxyListing, Shape};
+use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{NOBODY, SLOT_SIZE};
 use crate::call::{self, Thunk, flags, watch};
 use crate::debug::perf_map;
 use crate::dl::Reporter;
-use crate::domain::Core;
+use crate::domain::{Core, Placed};
 use crate::error::{BindError, CallError};
 use crate::host::environment;
 use crate::policy::Policy;
@@ -27,7 +27,7 @@ use crate::signature::{self, Plan, PrototypeError, Signature, Type};
 use crate::workers::{self, AsyncCall, Submission};
 use lockgate_abi::window;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// An entry point of a domain, bound for one caller.
@@ -45,6 +45,8 @@ pub(crate) struct Info {
     pub plan: Plan,
     /// The callee, kept alive.
     pub core: Arc<Core>,
+    /// Window offset of the procedure.
+    pub address: u64,
     pub policy: Policy,
     /// For calls from a domain.
     pub on_failure: OnFailure,
@@ -52,7 +54,7 @@ pub(crate) struct Info {
     pub traffic: Traffic,
     /// Its place in the list of bindings that other processes can read.
     row: Option<Arc<Row>>,
-    closed: OnceLock<Closed>,
+    closed: Mutex<Option<Closed>>,
     /// Calls in progress end, too.
     stopped: AtomicBool,
     /// What takes the calls of this binding since its domain was restarted.
@@ -63,7 +65,7 @@ pub(crate) struct Info {
 
 /// What a binding is made of, beside its domain.
 struct Parts {
-    /// Of the procedure, image-relative.
+    /// Window offset of the procedure.
     address: u64,
     signature: Signature,
     plan: Plan,
@@ -97,7 +99,7 @@ impl Info {
     /// # Errors
     /// Why no call may begin.
     pub fn is_open(&self) -> Result<(), CallError> {
-        match self.closed.get() {
+        match *self.closed.lock().unwrap_or_else(|e| e.into_inner()) {
             None => Ok(()),
             Some(Closed::Revoked) => Err(CallError::Revoked(self.signature.name.clone())),
             Some(Closed::Restarted) => Err(CallError::Restarted(self.core.name().to_owned())),
@@ -148,22 +150,23 @@ impl Binding {
     /// # Errors
     /// [`BindError`].
     pub fn new(core: &Arc<Core>, signature: Signature, policy: Policy) -> Result<Binding, BindError> {
-        Binding::of_export(core, signature, Caller::Host, policy, OnFailure::default(), None)
+        let image = Placed::own(core);
+        Binding::of_export(core, &image, signature, Caller::Host, policy, OnFailure::default(), None)
     }
 
-    /// Binds it for calls from `caller`.
+    /// Binds a function of one of its images for calls from `caller`.
     ///
     /// # Errors
     /// [`BindError`].
     pub fn for_domain(
         core: &Arc<Core>,
+        image: &Placed,
         signature: Signature,
         caller: &Core,
         policy: Policy,
         on_failure: OnFailure,
     ) -> Result<Binding, BindError> {
-        let facts = Facts::of(caller.module().report());
-        Binding::of_export(core, signature, Caller::Domain(facts), policy, on_failure, None)
+        Binding::of_export(core, image, signature, Caller::Domain(caller.facts()), policy, on_failure, None)
     }
 
     /// Binds it for the host, or for calls from a domain, with its traffic counted in `row`.
@@ -178,9 +181,8 @@ impl Binding {
         on_failure: OnFailure,
         row: Arc<Row>,
     ) -> Result<Binding, BindError> {
-        let caller =
-            caller.map_or(Caller::Host, |caller| Caller::Domain(Facts::of(caller.module().report())));
-        Binding::of_export(core, signature, caller, policy, on_failure, Some(row))
+        let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.facts()));
+        Binding::of_export(core, &Placed::own(core), signature, caller, policy, on_failure, Some(row))
     }
 
     /// The same function of `core`, another instance of the same module, for the same caller.
@@ -189,18 +191,20 @@ impl Binding {
     /// [`BindError::Memory`].
     pub fn again(&self, core: &Arc<Core>) -> Result<Binding, BindError> {
         let Info { signature, policy, on_failure, caller, row, .. } = &*self.info;
-        Binding::of_export(core, signature.clone(), *caller, *policy, *on_failure, row.clone())
+        let image = Placed::own(core);
+        Binding::of_export(core, &image, signature.clone(), *caller, *policy, *on_failure, row.clone())
     }
 
     fn of_export(
         core: &Arc<Core>,
+        image: &Placed,
         signature: Signature,
         caller: Caller,
         policy: Policy,
         on_failure: OnFailure,
         row: Option<Arc<Row>>,
     ) -> Result<Binding, BindError> {
-        let module = core.module();
+        let module = &image.module;
         let Some(export) = module.export(&signature.name) else {
             return Err(BindError::Missing {
                 module: module.name().to_owned(),
@@ -221,7 +225,7 @@ impl Binding {
             at: 1,
         })?;
         let parts = Parts {
-            address: export.address,
+            address: image.at + export.address,
             signature,
             plan,
             caller,
@@ -247,11 +251,21 @@ impl Binding {
         name: &str,
         limit: Option<Duration>,
     ) -> Option<std::io::Result<Binding>> {
-        let export = core.module().export(name)?;
+        Binding::internal_of(core, &Placed::own(core), name, limit)
+    }
+
+    /// The same of one of the images in the domain's window.
+    pub fn internal_of(
+        core: &Arc<Core>,
+        image: &Placed,
+        name: &str,
+        limit: Option<Duration>,
+    ) -> Option<std::io::Result<Binding>> {
+        let address = image.export(name)?;
         let word = Type::Integer { bytes: 8, signed: false };
         let signature = Signature { name: name.to_owned(), result: word.clone(), parameters: vec![word] };
         let parts = Parts {
-            address: export.address,
+            address,
             plan: Plan::new(&signature).expect("one word fits in registers"),
             signature,
             caller: Caller::Host,
@@ -274,7 +288,7 @@ impl Binding {
         if let Some(row) = &row {
             row.serve(core.row());
         }
-        let callee = Facts::of(core.module().report());
+        let callee = core.facts();
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
         let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
         shape.limited = limit != 0;
@@ -289,12 +303,13 @@ impl Binding {
             signature,
             plan,
             core: core.clone(),
+            address,
             policy,
             on_failure,
             caller,
             traffic: Traffic::default(),
             row,
-            closed: OnceLock::new(),
+            closed: Mutex::default(),
             stopped: AtomicBool::new(false),
             successor: OnceLock::new(),
             lent: AtomicBool::new(false),
@@ -304,7 +319,7 @@ impl Binding {
             proxy: AtomicUsize::new(proxy.enter),
             leave: proxy.leave,
             window: core.base(),
-            target: core.base() + window::IMAGE + address,
+            target: core.base() + address,
             slot,
             admission: AtomicU32::new(slot),
             stack_words: info.plan.stack_words,
@@ -371,7 +386,7 @@ impl Binding {
     /// From now on calls return an error at once; those in progress go on. The first reason stays. (Of bindings that
     /// hand on, the registry closes the last one.)
     pub fn close(&self, why: Closed) {
-        let _ = self.info.closed.set(why);
+        self.info.closed.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(why);
         self.header.admission.store(NOBODY, Ordering::Release);
     }
 
@@ -380,6 +395,14 @@ impl Binding {
         self.close(why);
         self.info.stopped.store(true, Ordering::Release);
         watch::tell_of_stop(&raw const **self.header as usize);
+    }
+
+    /// Admits calls again, if the domain does.
+    pub fn reopen(&self) {
+        *self.info.closed.lock().unwrap_or_else(|e| e.into_inner()) = None;
+        self.info.stopped.store(false, Ordering::Release);
+        self.header.admission.store(self.header.slot, Ordering::Release);
+        self.info.core.admissions().add(&self.header);
     }
 
     /// Hands later calls on to `successor`, for the same caller with the same signature. A binding has one at most.

@@ -51,6 +51,14 @@ pub enum CreateError {
         /// The limit.
         limit: u64,
     },
+    /// The module is no domain of its own.
+    #[error("{name} joins a domain of {base}: open that, and then this one with it (docs/dlopen.md)")]
+    Joins {
+        /// The domain, or module.
+        name: String,
+        /// File name of the base.
+        base: String,
+    },
     /// An option cannot be met.
     #[error("domain {name}: {what}")]
     Option {

@@ -190,7 +190,7 @@ impl Fault {
 
     /// Name of the module.
     pub fn module(&self) -> &str {
-        self.captured.call.module.name()
+        self.captured.call.module()
     }
 
     /// The entry point that the host called.
@@ -225,7 +225,7 @@ impl Fault {
         let call = &self.captured.call;
         // After a gate call, rip is the return address: the call is just before.
         let at = self.instruction()?;
-        Some(call.module.symbols().at(if call.after_call() { at.saturating_sub(1) } else { at }))
+        call.place(if call.after_call() { at.saturating_sub(1) } else { at })
     }
 
     /// The functions in progress when the call ended: from the fault up to the [entry point](Fault::entry_point), and on through
@@ -365,7 +365,7 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
         _ if raw.address < PAGE => format!("{verb} address {:#x}: return through a zero word", raw.address),
         0..window::NULL_GUARD => format!("{verb} a null pointer (offset {offset:#x})"),
         window::HEADER..window::IMAGE => format!("{verb} the runtime's read-only pages (offset {offset:#x})"),
-        at if at < domain.module().image_end() => {
+        at if domain.images().iter().any(|image| image.holds(at)) => {
             format!("{verb} read-only or non-executable image memory (offset {at:#x})")
         }
         window::SHARED..window::SHARED_END => {

@@ -14,7 +14,7 @@
 //! Folders: [`mod@syscall`] emulated system calls; `call/` the path of a call, readable in execution order; `space/`
 //! address space; `domain/` domains; [`mod@grant`] memory shared with them; [`mod@registry`] entry points by name; `module/` loading; `signature/` C
 //! signatures; `debug/` names for addresses.
-//! The rules that this crate keeps are R1–R25 of `docs/rules.md`.
+//! The rules that this crate keeps are R1–R26 of `docs/rules.md`.
 
 mod binding;
 mod call;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 10] = [
+const LISTS: [&str; 12] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
@@ -12,8 +12,10 @@ const LISTS: [&str; 10] = [
     "limits.txt",
     "policies.txt",
     "dlopen.txt",
+    "joining.txt",
     "debug.txt",
     "stubs.txt",
+    "split.txt",
     "capi.txt",
 ];
 

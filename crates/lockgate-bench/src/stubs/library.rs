@@ -23,6 +23,8 @@ pub struct Library {
     pub defines: &'static [&'static str],
     /// Functions without annotations are left out.
     pub partial: bool,
+    /// They get stand-ins: some program mentions them.
+    pub stand_ins: bool,
     /// Programs that use it.
     pub programs: &'static [Program],
 }
@@ -42,6 +44,10 @@ const fn program(name: &'static str, sources: &'static [(&'static str, &'static 
     Program { name, sources, includes: &[] }
 }
 
+/// A client of SQLite's, our own.
+const SQLITE: Program =
+    Program { name: "sqlite", sources: &[("", "bench/programs/sqlite.c")], includes: &["bench/programs"] };
+
 /// All of them.
 pub const LIBRARIES: &[Library] = &[
     Library {
@@ -52,10 +58,12 @@ pub const LIBRARIES: &[Library] = &[
         client: "zlib",
         defines: &[],
         partial: false,
+        stand_ins: false,
         programs: &[
             program("minigzip", &[("", "corpus/clients/zlib/minigzip.c")]),
             program("example", &[("", "corpus/clients/zlib/example.c")]),
             program("zpipe", &[("", "corpus/clients/zlib/zpipe.c")]),
+            program("shared", &[("", "bench/programs/shared.c")]),
         ],
     },
     Library {
@@ -66,6 +74,7 @@ pub const LIBRARIES: &[Library] = &[
         client: "expat",
         defines: &["HAVE_UNISTD_H"],
         partial: false,
+        stand_ins: false,
         programs: &[
             program(
                 "xmlwf",
@@ -81,6 +90,21 @@ pub const LIBRARIES: &[Library] = &[
         ],
     },
     Library {
+        name: "png",
+        with: &["zlib"],
+        header: "png.h",
+        annotations: "png.lg.h",
+        client: "png",
+        defines: &[],
+        partial: true,
+        stand_ins: false,
+        programs: &[
+            program("pngtest", &[("libpng-sys", "vendor/pngtest.c")]),
+            program("png2pnm", &[("", "corpus/clients/png/png2pnm.c")]),
+            program("pnm2png", &[("", "corpus/clients/png/pnm2png.c")]),
+        ],
+    },
+    Library {
         name: "sqlite",
         with: &[],
         header: "sqlite3.h",
@@ -88,11 +112,19 @@ pub const LIBRARIES: &[Library] = &[
         client: "sqlite",
         defines: &["SQLITE_ENABLE_COLUMN_METADATA"],
         partial: true,
-        programs: &[Program {
-            name: "sqlite",
-            sources: &[("", "bench/programs/sqlite.c")],
-            includes: &["bench/programs"],
-        }],
+        stand_ins: false,
+        programs: &[SQLITE],
+    },
+    Library {
+        name: lockgate_corpus::SHELL,
+        with: &[],
+        header: "sqlite3.h",
+        annotations: "sqlite3.lg.h",
+        client: "sqlite",
+        defines: &["SQLITE_ENABLE_COLUMN_METADATA"],
+        partial: true,
+        stand_ins: true,
+        programs: &[program("shell", &[("sqlite3-src", "source/shell.c")]), SQLITE],
     },
 ];
 
@@ -151,6 +183,7 @@ impl Kit<'_> {
         stubs.arg("-a").arg(self.corpus.root().join("share/stubs").join(library.annotations));
         stubs.args(flags.iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")));
         stubs.args(library.partial.then_some("--partial"));
+        stubs.args(library.stand_ins.then_some("--stand-ins"));
         for object in &objects {
             stubs.arg("--defined-in").arg(object);
         }

@@ -34,6 +34,8 @@ const WORK: &[Work] = &[
         program: "minigzip",
         line: "$P <text >out.gz && $P -d <out.gz >out && echo done",
     },
+    Work { metric: "stubs.copied", library: "zlib", program: "shared", line: "$P own $TIMES" },
+    Work { metric: "stubs.shared", library: "zlib", program: "shared", line: "$P shared $TIMES" },
     Work {
         metric: "stubs.expat",
         library: "expat",
@@ -46,6 +48,18 @@ const WORK: &[Work] = &[
         program: "xmlwf",
         line: "mkdir -p events && $P -r -d events document.xml && mv events/document.xml out.xml && rmdir events && echo done",
     },
+    Work {
+        metric: "stubs.png",
+        library: "png",
+        program: "pngtest",
+        line: "$P image.png out.png >out.txt && echo done",
+    },
+    Work {
+        metric: "stubs.png_pixels",
+        library: "png",
+        program: "png2pnm",
+        line: "$P image.png out.pnm && echo done",
+    },
     Work { metric: "stubs.sqlite", library: "sqlite", program: "sqlite", line: "$P $SCALE" },
 ];
 
@@ -57,7 +71,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
     let kit = Kit { corpus: &corpus, lockgate, prefix: &prefix, optimisation: "-O2" };
     let mut built: Vec<(&str, Built)> = Vec::new();
     let building = progress::bar("build", 0);
-    for library in LIBRARIES {
+    for library in LIBRARIES.iter().filter(|library| WORK.iter().any(|work| work.library == library.name)) {
         building.set_message(library.name);
         let own = folder.path().join(library.name);
         std::fs::create_dir_all(&own)?;
@@ -71,8 +85,13 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         std::fs::create_dir_all(side)?;
         std::fs::write(side.join("text"), text((64 << 20) / share))?;
         std::fs::write(side.join("document.xml"), document(800_000 / share))?;
+        std::fs::write(side.join("image.ppm"), photograph(3072, 2048 / share))?;
+        let png = built.iter().find(|(name, _)| *name == "png").map(|(_, built)| built).expect("a library");
+        library::done(
+            Command::new(&png.native["pnm2png"]).args(["image.ppm", "image.png"]).current_dir(side),
+        )?;
     }
-    let scale = (60 / share).to_string();
+    let (scale, times) = ((60 / share).to_string(), (8000 / share).to_string());
     let _pinned = Pinned::here()?;
     let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
     let bar = progress::bar("stubs", ((rounds + 1) * WORK.len()) as u64);
@@ -89,7 +108,8 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
                 let side = (turn + round) % 2;
                 let mut command = Command::new("sh");
                 command.args(["-c", work.line]).current_dir(&sides[side]);
-                let ran = run(command.env("P", programs[side]).env("SCALE", &scale))?;
+                let command = command.env("P", programs[side]).env("SCALE", &scale).env("TIMES", &times);
+                let ran = run(command)?;
                 (seconds[side], outputs[side]) = (ran.seconds, ran.output);
             }
             ensure!(outputs[0] == outputs[1], "{}: the outputs differ: {outputs:?}", work.metric);
@@ -124,7 +144,7 @@ fn same_files(metric: &str, plain: &Path, protected: &Path) -> anyhow::Result<()
 }
 
 /// Words in an order that repeats late: compresses about as well as prose.
-fn text(length: usize) -> Vec<u8> {
+pub fn text(length: usize) -> Vec<u8> {
     let mut text = Vec::with_capacity(length + 16);
     let mut state = 1_u64;
     while text.len() < length {
@@ -138,6 +158,20 @@ fn text(length: usize) -> Vec<u8> {
     }
     text.truncate(length);
     text
+}
+
+/// A picture in 24 bits, PPM: gradients with a little noise, which compress about as well as a photograph.
+fn photograph(width: usize, height: usize) -> Vec<u8> {
+    let mut picture = format!("P6\n{width} {height}\n255\n").into_bytes();
+    let mut state = 1_u64;
+    for y in 0..height {
+        for x in 0..width {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let noise = (state >> 61) as usize;
+            picture.extend([1, 2, 3].map(|colour| (x * y / 64 + x / 8 * colour + noise) as u8));
+        }
+    }
+    picture
 }
 
 /// An XML document of so many elements.

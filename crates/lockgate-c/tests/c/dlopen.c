@@ -116,8 +116,36 @@ static void memory(void *guest) {
     CHECK(!lg_dlcallback(guest, "int triple(", (lg_code)triple, NULL));
 }
 
+/* Two modules in one domain. */
+static void join(void) {
+    lg_options *wide = lg_options_new();
+    CHECK(lg_options_every_state(wide) == LG_OK);
+    lg_dl_options options = {wide, LG_DEFAULT, 0, 0, 0, 0, NULL};
+    void *base = lg_dlopen_with("./base.lg", RTLD_NOW, &options, sizeof options);
+    CHECK(base && lg_options_free(wide) == LG_OK);
+    options.domain = NULL;
+    CHECK(!lg_dlopen("./part.lg", RTLD_NOW) && lg_last_status() == LG_E_JOIN);
+    CHECK(strstr(lg_dlerror(), "would share the memory of base.lg"));
+    options.into = base;
+    CHECK(!lg_dlopen_with("./guest.lg", RTLD_NOW, &options, sizeof options) && lg_last_status() == LG_E_JOIN);
+    void *part = lg_dlopen_with("./part.lg", RTLD_NOW, &options, sizeof options);
+    CHECK(part && part != base);
+    CHECK(AS(number, lg_dlsym(part, "make"))(77) == 77);
+    CHECK(lg_dlclose(base) == 0); /* which the other one needs */
+    CHECK(AS(number, lg_dlsym(base, "drop"))(0) == 77);
+    CHECK(lg_dlclose(part) == 0 && lg_dlclose(base) == -1);
+    options.into = base;
+    CHECK(!lg_dlopen_with("./part.lg", RTLD_NOW, &options, sizeof options) && lg_last_status() == LG_E_HANDLE);
+    part = lg_dlopen("./part.lg", RTLD_NOW); /* and its base */
+    CHECK(part && lg_dlclose(part) == 0);
+    lg_module *alone = lg_module_open("part.lg");
+    CHECK(alone && !lg_domain_new(alone, NULL) && lg_last_status() == LG_E_JOIN);
+    CHECK(lg_module_free(alone) == LG_OK);
+}
+
 int main(void) {
     offer();
+    join();
     void *guest = lg_dlopen("./guest.lg", RTLD_NOW);
     CHECK(guest && lg_dlopen("./guest.lg", RTLD_LAZY) == guest);
     CHECK(lg_dlopen(NULL, RTLD_NOW) && lg_dlclose(lg_dlopen(NULL, RTLD_NOW)) == 0);
@@ -137,7 +165,7 @@ int main(void) {
     CHECK(same(7) == 13 && errno == ESTALE && lg_last_status() == LG_E_GONE);
     CHECK(!lg_dlsym(guest, "same") && !lg_dlsym((void *)(uintptr_t)64, "same"));
 
-    lg_dl_options options = {NULL, LG_DEFAULT, 16, 500, 1, 99};
+    lg_dl_options options = {NULL, LG_DEFAULT, 16, 500, 1, 99, NULL};
     CHECK(!lg_dlopen_with("./guest.lg", RTLD_NOW, &options, sizeof options + 1));
     guest = lg_dlopen_with("./guest.lg", RTLD_NOW | RTLD_GLOBAL, &options, sizeof options);
     CHECK(AS(reader, lg_dlsym(RTLD_DEFAULT, "read_int"))(NULL) == 99);

@@ -61,6 +61,13 @@ fn make_modules() -> tempfile::TempDir {
     module(folder.path(), "client.lg", &source("client.c"), &["int remote(int)"]);
     module(folder.path(), "start.lg", &source("start.c"), &[]);
     module(folder.path(), "program.lg", &source("program.c"), &[]);
+    linked(folder.path(), "base.lg", &source("base.c"), |link| {
+        link.base(true);
+    });
+    let base = folder.path().join("base.lg");
+    linked(folder.path(), "part.lg", &source("part.c"), |link| {
+        link.join(&base).expect("a base");
+    });
     let mut bytes = std::fs::read(folder.path().join("guest.lg")).expect("just built");
     const LABEL: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     let label = bytes.windows(4).position(|window| window == LABEL).expect("functions have labels");
@@ -72,6 +79,15 @@ fn make_modules() -> tempfile::TempDir {
 
 /// Builds a module from C that exports everything, with the signatures of its debug information.
 pub fn module(folder: &Path, name: &str, source: &Path, gates: &[&str]) {
+    linked(folder, name, source, |link| {
+        for gate in gates {
+            link.gate(gate).expect("a prototype");
+        }
+    });
+}
+
+/// The same with other options of the link.
+fn linked(folder: &Path, name: &str, source: &Path, options: impl FnOnce(&mut Link)) {
     static SYSROOT: OnceLock<Sysroot> = OnceLock::new();
     let sysroot = SYSROOT.get_or_init(|| Sysroot::ensure(&silent).expect("the sysroot can be built"));
     let output = folder.join(name);
@@ -79,9 +95,7 @@ pub fn module(folder: &Path, name: &str, source: &Path, gates: &[&str]) {
     done(sysroot.tools().compiler().args(["-O1", "-g", "-c"]).arg(source).arg("-o").arg(&object));
     let mut link = Link::new(&output);
     link.file(&object).expect("an object").export_all(true);
-    for gate in gates {
-        link.gate(gate).expect("a prototype");
-    }
+    options(&mut link);
     if let Err(error) = link.run(sysroot, &silent) {
         panic!("{error}");
     }

@@ -4,7 +4,7 @@ use super::listing::{self, Line};
 use super::output::{self, Paint};
 use super::proxy::{self, Preset, Proxy};
 use anyhow::Context as _;
-use lockgate_abi::ABI_VERSION;
+use lockgate_abi::{ABI_VERSION, note};
 use lockgate_verify::{Module, Rejection, Report, SegmentKind};
 use serde::Serialize;
 use std::fmt::{self, Write as _};
@@ -88,7 +88,12 @@ struct Export {
 
 #[derive(Serialize)]
 struct Import {
-    slot: u16,
+    /// Of the gate table; a module that joins a domain has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot: Option<u16>,
+    /// Where such a module has it from: `module` or `host`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'static str>,
     name: String,
     signature: Option<String>,
 }
@@ -104,9 +109,12 @@ enum Verdict {
 struct Notes {
     abi: u32,
     pinpoint: bool,
+    base: bool,
     image_size: u64,
     segments: Vec<Segment>,
     sources: Vec<Source>,
+    /// Modules whose domain it joins and whose symbols it uses, the base first.
+    joins: Vec<Source>,
 }
 
 #[derive(Serialize)]
@@ -178,11 +186,19 @@ fn exports(module: &Module) -> Vec<Export> {
 
 fn imports(module: &Module) -> Vec<Import> {
     let import = |import: &lockgate_verify::Import| Import {
-        slot: import.slot,
+        slot: Some(import.slot),
+        from: None,
         name: import.name.clone(),
         signature: import.signature.clone(),
     };
-    module.imports.iter().map(import).collect()
+    let word = |symbol: &lockgate_verify::Symbolic| Import {
+        slot: None,
+        from: Some(if symbol.of_host { note::FROM_HOST } else { note::FROM_MODULE }),
+        name: symbol.name.clone(),
+        signature: symbol.signature.clone(),
+    };
+    let words = module.join.iter().flat_map(|join| &join.symbols);
+    module.imports.iter().map(import).chain(words.map(word)).collect()
 }
 
 fn notes(module: &Module) -> Notes {
@@ -200,9 +216,11 @@ fn notes(module: &Module) -> Notes {
         // The parser refuses every other version.
         abi: ABI_VERSION,
         pinpoint: module.pinpoint,
+        base: module.base,
         image_size: module.image_size,
         segments: module.segments.iter().map(segment).collect(),
         sources: module.sources.iter().map(source).collect(),
+        joins: module.join.iter().flat_map(|join| &join.modules).map(source).collect(),
     }
 }
 
@@ -216,8 +234,10 @@ fn show(text: &mut String, module: &Module, shown: &Shown) -> fmt::Result {
     }
     if let Some(imports) = &shown.imports {
         writeln!(text, "{}", paint.strong(format!("imports ({})", imports.len())))?;
-        for Import { slot, name, signature } in imports {
-            writeln!(text, "  gate {slot:3}    {}", signature.as_ref().unwrap_or(name))?;
+        for Import { slot, from, name, signature } in imports {
+            let place =
+                slot.map_or_else(|| from.unwrap_or_default().to_owned(), |slot| format!("gate {slot:3}"));
+            writeln!(text, "  {place:8}    {}", signature.as_ref().unwrap_or(name))?;
         }
     }
     match &shown.report {
@@ -287,11 +307,15 @@ fn show_notes(text: &mut String, paint: Paint, notes: &Notes) -> fmt::Result {
     writeln!(text, "{}", paint.strong("notes"))?;
     writeln!(
         text,
-        "  ABI version {}, image of {} bytes{}",
+        "  ABI version {}, image of {} bytes{}{}",
         notes.abi,
         notes.image_size,
-        if notes.pinpoint { ", pinpoint" } else { "" }
+        if notes.pinpoint { ", pinpoint" } else { "" },
+        if notes.base { ", a base: others may join its domains" } else { "" }
     )?;
+    for Source { blake3, file } in &notes.joins {
+        writeln!(text, "  {}  joins {file}", paint.faint(blake3))?;
+    }
     for Segment { kind, address, size } in &notes.segments {
         writeln!(text, "  {address:#010x}  {size:9} bytes  {kind}")?;
     }

@@ -25,6 +25,12 @@ pub struct Args {
     /// Import a function from the host through a gate: its C prototype or its name
     #[arg(long = "gate", value_name = "PROTOTYPE")]
     gates: Vec<String>,
+    /// Make a base: all of libc is in it, and others may join its domains
+    #[arg(long)]
+    base: bool,
+    /// Make a module that joins a domain of this base; from the second one on, a module that joined it, too
+    #[arg(long = "join", value_name = "MODULE")]
+    joins: Vec<PathBuf>,
     /// Link libNAME.a
     #[arg(short = 'l', value_name = "NAME")]
     libraries: Vec<String>,
@@ -78,7 +84,10 @@ pub fn warn(outcome: &LinkOutcome) {
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut link = Link::new(&args.output);
-    link.export_all(args.export_all).keep_rejected(args.keep_rejected);
+    link.export_all(args.export_all).keep_rejected(args.keep_rejected).base(args.base);
+    for module in &args.joins {
+        link.join(module)?;
+    }
     for input in &args.inputs {
         link.file(input)?;
     }

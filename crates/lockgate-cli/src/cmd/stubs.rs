@@ -47,6 +47,9 @@ pub struct Args {
     /// Leave out the functions that cannot be protected soundly
     #[arg(long)]
     partial: bool,
+    /// Functions that are left out get stand-ins, which fail, so that programs that mention them can be linked
+    #[arg(long)]
+    stand_ins: bool,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
@@ -56,9 +59,9 @@ pub struct Args {
 enum Language {
     /// A client with the same API, in C
     C,
-    /// Bindings over the lockgate crate
+    /// A crate of typed, safe functions, which compiles the client in C
     Rust,
-    /// Declarations for the lockgate package
+    /// A module of typed functions, and the client in C that it loads
     Python,
 }
 
@@ -85,6 +88,9 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if !args.defined_in.is_empty() {
         client.keep_defined(&lockgate_stubs::defined::in_files(&args.defined_in)?);
     }
+    if args.stand_ins {
+        client.stand_in();
+    }
     let refused = !client.plan.refusals.is_empty();
     for refusal in &client.plan.refusals {
         eprintln!("{refusal}");
@@ -95,8 +101,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         for language in languages {
             match language {
                 Language::C => files.extend(client.c()),
-                Language::Rust => files.push(client.rust()),
-                Language::Python => files.push(client.python()),
+                Language::Rust => files.extend(client.rust()),
+                Language::Python => files.extend(client.python()),
             }
         }
     }

@@ -144,6 +144,8 @@ pub fn module(object: &[u8]) -> Module {
         program_headers: (0, 0),
         tls: None,
         pinpoint: false,
+        base: false,
+        join: None,
         symbols: Vec::new(),
     }
 }

@@ -7,9 +7,11 @@ mod passing;
 mod record;
 mod sizes;
 
-use crate::expression::Expression;
-use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape};
-use std::collections::BTreeMap;
+use crate::annotation::Format;
+use crate::expression::{Expression, Told};
+use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
+pub use passing::handle_name;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What stubs are made from.
 #[derive(Debug, Default)]
@@ -18,6 +20,8 @@ pub struct Plan {
     pub functions: Vec<FunctionPlan>,
     /// Functions of the program that the library may call, by name of their type.
     pub callbacks: BTreeMap<String, CallbackPlan>,
+    /// Functions of the program that the library calls by name.
+    pub gates: Vec<CallbackPlan>,
     /// Structures that cross, by their keys.
     pub records: BTreeMap<String, RecordPlan>,
     /// Types of handles: a handle's number is its place here, from 1.
@@ -26,8 +30,16 @@ pub struct Plan {
     pub omitted: Vec<(String, String)>,
     /// What cannot be done soundly.
     pub refusals: Vec<Refusal>,
+    /// Enumerations by [`CType::enumeration`].
+    pub enumerations: BTreeMap<String, Vec<(String, i64)>>,
+    /// Constants of the header.
+    pub constants: Vec<(String, Value)>,
+    /// Functions of both kinds.
+    pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
     pub library: Option<(String, Vec<String>)>,
+    /// What is remembered of handles, as expressions ask for it: function and what of it.
+    pub told: Vec<(String, String)>,
 }
 
 /// Something that cannot be done soundly.
@@ -44,6 +56,19 @@ pub struct Refusal {
     pub reason: String,
     /// What its author can do.
     pub remedy: String,
+}
+
+/// A function without a stub.
+#[derive(Debug, Clone)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// As it is declared.
+    pub prototype: Prototype,
+    /// Why.
+    pub reason: String,
+    /// What a stand-in returns; `None` for `void`.
+    pub error: Option<String>,
 }
 
 /// Why, and what to do; [`Refusal`] adds where.
@@ -76,10 +101,29 @@ pub struct FunctionPlan {
     pub at_most: Option<Expression>,
     /// Number of the parameter with printf's format; `...` follows.
     pub format: Option<usize>,
+    /// The variable arguments are copied, for another function of the library's.
+    pub formatted: Option<Formatted>,
     /// The result, a handle, shows what this handle shows.
     pub shown: Option<String>,
     /// Isolation asked for.
     pub policy: Option<String>,
+    /// The handle that it gives stays the library's: nobody has to release it.
+    pub borrowed: bool,
+    /// What the header says of it.
+    pub comment: Option<String>,
+    /// The handle among the parameters to whose jmp_buf it may jump.
+    pub jumps: Option<String>,
+}
+
+/// Variable arguments, or a `va_list`, that a format describes.
+#[derive(Debug, Clone)]
+pub struct Formatted {
+    /// The parameter with the format.
+    pub format: String,
+    /// The parameter with the `va_list`; `None` for `...`.
+    pub list: Option<String>,
+    /// Who gets them, and which letters mean what.
+    pub by: Format,
 }
 
 /// A function of the program that the library may call.
@@ -175,6 +219,17 @@ pub enum Passing {
         /// Its life ends here.
         release: bool,
     },
+    /// An array of pointers to such memory, or (no size) to strings.
+    Rows {
+        /// Pointers.
+        count: Expression,
+        /// What each leads to.
+        each: Buffer,
+        /// Each is a string.
+        strings: bool,
+    },
+    /// A `FILE`: the library gets a stream of its own, which reads and writes the program's.
+    Stream,
     /// A handle, looked up.
     Handle {
         /// Its type.
@@ -280,6 +335,13 @@ pub enum Outcome {
     Within(String),
     /// A place in the library's memory, without contents.
     Inside,
+    /// The jmp_buf of a handle: the program's own.
+    JumpBuffer {
+        /// The parameter with the handle.
+        handle: String,
+    },
+    /// Where a callback jumps to.
+    Jump,
     /// The program's stays as it is.
     Untouched,
 }
@@ -295,11 +357,40 @@ pub enum Count {
     Until(String),
 }
 
+impl Plan {
+    /// The place of what `told` speaks of.
+    pub fn told_at(&self, told: &Told) -> Option<usize> {
+        self.told.iter().position(|(function, what)| *function == told.function && *what == told.what)
+    }
+}
+
 /// Plans stubs for all functions of `header`.
 pub fn plan(header: &Header) -> Plan {
-    let mut planner = Planner { header, plan: Plan { library: header.library.clone(), ..Plan::default() } };
+    let mut planner = Planner {
+        header,
+        plan: Plan {
+            library: header.library.clone(),
+            enumerations: header.enumerations.clone(),
+            constants: header.constants.clone(),
+            ..Plan::default()
+        },
+    };
     for function in &header.functions {
         planner.function(function);
+    }
+    planner.plan
+}
+
+/// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
+pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
+    let library = Some((name.to_owned(), options.to_vec()));
+    let mut planner = Planner { header, plan: Plan { library, ..Plan::default() } };
+    for function in &header.functions {
+        if gates.contains(&function.name) {
+            planner.gate(function);
+        } else {
+            planner.function(function);
+        }
     }
     planner.plan
 }
@@ -312,16 +403,44 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn function(&mut self, function: &Function) {
+        let left_out = |planner: &mut Self, reason: &str| {
+            planner.plan.left_out.push(LeftOut {
+                name: function.name.clone(),
+                prototype: function.prototype.clone(),
+                reason: reason.to_owned(),
+                error: planner.error(function),
+            });
+        };
         if let Some(why) = &function.notes.omit {
+            left_out(self, why);
             self.plan.omitted.push((function.name.clone(), why.clone()));
             return;
         }
         match self.try_function(function) {
             Ok(plan) => self.plan.functions.push(plan),
-            Err((what, No { reason, remedy })) => self.plan.refusals.push(Refusal {
-                place: function.place.clone(),
-                function: function.name.clone(),
-                declaration: what.map_or(function.name.clone(), |what| format!("{}: {what}", function.name)),
+            Err((what, No { reason, remedy })) => {
+                left_out(self, &reason);
+                self.plan.refusals.push(Refusal {
+                    place: function.place.clone(),
+                    function: function.name.clone(),
+                    declaration: what
+                        .map_or(function.name.clone(), |what| format!("{}: {what}", function.name)),
+                    reason,
+                    remedy,
+                });
+            }
+        }
+    }
+
+    /// A function that the domain calls by name is planned like a callback of a type of its own.
+    fn gate(&mut self, function: &Function) {
+        let Function { name, prototype, place, .. } = function;
+        match self.called_back(name, prototype.clone()) {
+            Ok(plan) => self.plan.gates.push(plan),
+            Err(No { reason, remedy }) => self.plan.refusals.push(Refusal {
+                place: place.clone(),
+                function: name.clone(),
+                declaration: format!("{name}, which the domain calls"),
                 reason,
                 remedy,
             }),
@@ -331,9 +450,15 @@ impl Planner<'_> {
     fn try_function(&mut self, function: &Function) -> Result<FunctionPlan, (Option<String>, No)> {
         let Function { name, prototype, notes, .. } = function;
         let of_function = |no| (None, no);
-        let format = self.format(function).map_err(of_function)?;
+        let formatted = self.formatted(function).map_err(of_function)?;
+        let format = if formatted.is_some() { None } else { self.format(function).map_err(of_function)? };
+        let list = formatted.as_ref().and_then(|formatted| formatted.list.as_ref());
         let mut parameters = Vec::new();
         for parameter in &prototype.parameters {
+            if list == Some(&parameter.name) {
+                parameters.push(Passing::Ignore);
+                continue;
+            }
             let what = |no| (Some(format!("parameter {}", parameter.name)), no);
             parameters.push(self.parameter(parameter, prototype).map_err(what)?);
         }
@@ -344,6 +469,11 @@ impl Planner<'_> {
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
+        let handles = prototype.parameters.iter().zip(&parameters);
+        let jumps = handles
+            .filter(|(_, passing)| matches!(passing, Passing::Handle { .. }))
+            .find(|(parameter, _)| self.notes(parameter).jumps)
+            .map(|(parameter, _)| parameter.name.clone());
         Ok(FunctionPlan {
             name: name.clone(),
             prototype: prototype.clone(),
@@ -353,9 +483,35 @@ impl Planner<'_> {
             errno: notes.errno,
             at_most: notes.at_most.clone(),
             format,
+            formatted,
             shown: notes.shown.clone(),
             policy: notes.policy.clone(),
+            borrowed: notes.borrowed,
+            comment: function.comment.clone(),
+            jumps,
         })
+    }
+
+    /// Where the arguments are of a function with a format of the library's own.
+    fn formatted(&self, function: &Function) -> Result<Option<Formatted>, No> {
+        let Function { prototype, notes, .. } = function;
+        let Some(by) = &notes.format else { return Ok(None) };
+        let is_list = |p: &&Parameter| p.kind.names.iter().any(|name| name.contains("va_list"));
+        let parameters = &prototype.parameters;
+        let list = parameters.last().filter(is_list).map(|parameter| parameter.name.clone());
+        let before = parameters.len() - usize::from(list.is_some());
+        let format =
+            parameters[..before].last().filter(|p| p.kind.pointee().is_some_and(CType::is_character));
+        let Some(format) = format.filter(|_| list.is_some() != prototype.variadic) else {
+            return no(
+                "LG_FORMAT, but no format is followed by variable arguments or a va_list",
+                "remove it, or name the parameters in this order",
+            );
+        };
+        if !self.header.functions.iter().any(|f| f.name == by.list) {
+            return no(format!("LG_FORMAT: {}() is no function of this header", by.list), "name one that is");
+        }
+        Ok(Some(Formatted { format: format.name.clone(), list, by: by.clone() }))
     }
 
     /// The parameter with printf's format, for functions with variable arguments.
@@ -382,6 +538,10 @@ impl Planner<'_> {
             let mut names = std::iter::once(&result.spelling).chain(&result.names);
             names.find_map(|name| self.header.errors.get(name)).cloned()
         };
+        if function.notes.jump_buffer.is_some() {
+            // The program calls setjmp with it, whatever it is.
+            return Some("&lgs_nowhere".to_owned());
+        }
         let default = || match &result.shape {
             Shape::Integer { signed: true, .. } => "-1",
             Shape::Record(_) => "{0}",
@@ -395,6 +555,13 @@ impl Planner<'_> {
         let names = parameter.kind.names.iter();
         let about = names.filter_map(|name| self.header.types.get(name));
         about.fold(parameter.notes.clone(), |notes, about| notes.or(about))
+    }
+
+    /// The place of what `told` speaks of in [`Plan::told`].
+    fn remember(&mut self, told: &Told) {
+        if self.plan.told_at(told).is_none() {
+            self.plan.told.push((told.function.clone(), told.what.clone()));
+        }
     }
 
     /// The number of a type of handles.

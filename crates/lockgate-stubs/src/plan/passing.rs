@@ -1,6 +1,7 @@
 //! From the program to the library.
 use super::{Buffer, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
+use crate::expression::Expression;
 use crate::header::model::{CType, Parameter, Prototype, Shape};
 
 impl Planner<'_> {
@@ -11,7 +12,7 @@ impl Planner<'_> {
     /// How `parameter` goes in, one of `siblings` (itself among them).
     pub(super) fn passing(&mut self, parameter: &Parameter, siblings: &[Parameter]) -> Result<Passing, No> {
         let notes = self.notes(parameter);
-        for expression in [&notes.size, &notes.written].into_iter().flatten() {
+        for expression in [&notes.size, &notes.written, &notes.rows].into_iter().flatten() {
             self.check_expression(expression, siblings)?;
         }
         match &parameter.kind.shape {
@@ -82,6 +83,12 @@ impl Planner<'_> {
         }
         if notes.inside {
             return Ok(Passing::Inside);
+        }
+        if is_file(to) {
+            return Ok(Passing::Stream);
+        }
+        if let Some(count) = &notes.rows {
+            return rows(to, notes, count);
         }
         if notes.strings {
             return no("arrays of strings cannot be passed in", "leave the function out with LG_OMIT");
@@ -207,8 +214,40 @@ impl Planner<'_> {
     }
 }
 
+/// `FILE` of stdio.
+fn is_file(to: &CType) -> bool {
+    to.names.iter().any(|name| name == "FILE")
+}
+
+/// An array of pointers.
+fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
+    let Some(element) = to.pointee() else {
+        return no("LG_ROWS, but it leads to no pointers", "remove LG_ROWS");
+    };
+    if notes.size.is_none() != notes.string {
+        return no("what the pointers of LG_ROWS lead to is not said", "add LG_SIZE(…) or LG_STRING");
+    }
+    let plain = matches!(element.shape, Shape::Void | Shape::Integer { .. } | Shape::Float);
+    let writes = notes.direction.is_some_and(Direction::writes);
+    if !plain || writes && (element.constant || notes.string) {
+        return no(
+            format!("arrays of `{}` cannot be passed that way", to.spelling),
+            "leave the function out with LG_OMIT",
+        );
+    }
+    let each = Buffer {
+        reads: notes.direction.is_none_or(Direction::reads),
+        writes,
+        size: notes.size.clone(),
+        written: None,
+        element: element.size.max(1),
+        nullable: true,
+    };
+    Ok(Passing::Rows { count: count.clone(), each, strings: notes.string })
+}
+
 /// The name of a handle's type: that of what it points to.
-pub(super) fn handle_name(kind: &CType) -> String {
+pub fn handle_name(kind: &CType) -> String {
     let to = kind.pointee().map_or(kind.spelling.as_str(), |to| match &to.shape {
         Shape::Record(key) => key,
         _ => kind.names.first().unwrap_or(&kind.spelling),

@@ -79,7 +79,15 @@ impl Planner<'_> {
                 (Passing::Ignore, self.outcome(&nullable, fields, true)?)
             }
             _ => {
-                let passing = self.passing(field, fields)?;
+                let passing = match self.passing(field, fields)? {
+                    // Arrays of structures without pointers are memory like any other.
+                    Passing::Record { key, buffer, kept: false, .. }
+                        if buffer.size.is_some() && self.plan.records[&key].is_plain() =>
+                    {
+                        Passing::Buffer(buffer)
+                    }
+                    other => other,
+                };
                 let outcome = match &passing {
                     Passing::Value => Outcome::Value,
                     Passing::Handle { number, .. } => Outcome::Handle { number: *number, nullable: true },

@@ -26,6 +26,8 @@ pub struct Linking {
     gates: Vec<String>,
     export_all: bool,
     keep_rejected: bool,
+    base: bool,
+    joins: Vec<PathBuf>,
 }
 
 /// One input, or an option whose place among the inputs matters.
@@ -164,6 +166,36 @@ impl CommandLine {
 }
 
 impl Linking {
+    /// Sources in C, as they were given.
+    pub fn c_sources(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Source { path, language: None } if path.ends_with(".c") => Some(path.as_str()),
+            Item::Source { path, language: Some(language) } if language == "c" && path != "-" => {
+                Some(path.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    /// Objects and archives, the latter also where `-l` finds one in a folder of `-L`.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.items.iter().filter_map(|item| match item {
+            Item::File(path) => Some(path.into()),
+            Item::Library(name) => crate::input::library(name, &self.folders).ok(),
+            _ => None,
+        })
+    }
+
+    /// Options for compiling the sources.
+    pub fn compile_options(&self) -> &[String] {
+        &self.compile
+    }
+
+    /// The output, if it was named.
+    pub fn output(&self) -> Option<&str> {
+        self.output.as_deref()
+    }
+
     /// Takes an option of ours, with its value. False if it is none.
     fn own_option(&mut self, argument: &str, rest: &mut impl Iterator<Item = String>) -> Result<bool, Error> {
         let (name, attached) = match argument.split_once('=') {
@@ -178,6 +210,8 @@ impl Linking {
             "--gates" => self.gates.extend(prototypes(Path::new(&value()?))?),
             "--verbatim" => self.items.push(Item::Verbatim(value()?)),
             "--export-all" => self.export_all = true,
+            "--base" => self.base = true,
+            "--join" => self.joins.push(value()?.into()),
             "--pinpoint" => self.pinpoint = true,
             "--keep-rejected" => self.keep_rejected = true,
             _ => return Ok(false),
@@ -185,10 +219,21 @@ impl Linking {
         Ok(true)
     }
 
+    /// Options for sources of a module that joins a domain: objects of others are reached through words.
+    pub(super) fn compile_for_join(&self) -> &'static [&'static str] {
+        match self.joins.is_empty() {
+            true => &[],
+            false => &["-fPIC", "-fno-semantic-interposition"],
+        }
+    }
+
     /// The link, without its inputs.
     pub(super) fn start(&self) -> Result<Link, Error> {
         let mut link = Link::new(self.output.as_deref().unwrap_or("a.out"));
-        link.export_all(self.export_all).keep_rejected(self.keep_rejected);
+        link.export_all(self.export_all).keep_rejected(self.keep_rejected).base(self.base);
+        for module in &self.joins {
+            link.join(module)?;
+        }
         for export in &self.exports {
             link.export(export)?;
         }

@@ -8,6 +8,7 @@ mod ld_options;
 mod response;
 
 pub use arguments::{CommandLine, Linking};
+pub use response::expand;
 
 use crate::{Error, LinkOutcome, Progress, Sysroot, Tools, process};
 use arguments::Item;
@@ -49,6 +50,7 @@ fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
             Item::Source { path, language } => {
                 let object = object_path(folder.path(), i, path);
                 let mut arguments = linking.compile.clone();
+                arguments.extend(linking.compile_for_join().iter().map(|&option| option.to_owned()));
                 arguments.extend(["-c".to_owned(), "-o".to_owned(), object.to_string_lossy().into_owned()]);
                 arguments.extend(language.iter().flat_map(|language| ["-x".to_owned(), language.clone()]));
                 arguments.push(path.clone());

@@ -53,6 +53,8 @@ pub fn module(code: &[u8], placement: Placement) -> Module {
         program_headers: (0x2000, 0),
         tls: None,
         pinpoint: false,
+        base: false,
+        join: None,
         symbols: vec![],
     }
 }

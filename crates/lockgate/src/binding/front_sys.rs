@@ -88,7 +88,7 @@ impl Front {
 pub(crate) struct BarePointer {
     /// In reports.
     pub name: String,
-    /// Of the procedure, image-relative.
+    /// Window offset of the procedure.
     pub address: u64,
     /// `None` if nobody knows it.
     pub signature: Option<Signature>,

@@ -28,6 +28,30 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// All state.
+    pub const ALL: Facts = Facts {
+        x87: true,
+        x87_environment: true,
+        mxcsr_write: true,
+        mxcsr_read: true,
+        upper: true,
+        evex: true,
+        mask: true,
+    };
+
+    /// The state in words.
+    pub fn names(self) -> Vec<&'static str> {
+        let all = [
+            (self.x87, "x87 and MMX registers"),
+            (self.x87_environment, "the x87 environment"),
+            (self.mxcsr_write || self.mxcsr_read, "MXCSR"),
+            (self.upper, "ymm registers"),
+            (self.evex, "zmm registers"),
+            (self.mask, "mask registers"),
+        ];
+        all.into_iter().filter_map(|(is, name)| is.then_some(name)).collect()
+    }
+
     pub fn of(report: &Report) -> Facts {
         Facts {
             x87: report.x87 || report.x87_environment,

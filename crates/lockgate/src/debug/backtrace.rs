@@ -9,11 +9,10 @@ use super::chain::{Called, Chain};
 use super::frames::{REGISTERS, RSP, Rule, Rules};
 use super::{SourcePlace, StackImage};
 use crate::binding::Info;
+use crate::domain::Placed;
 use crate::fault::Registers;
-use crate::module::Module;
 use lockgate_abi::window;
 use std::fmt;
-use std::sync::Arc;
 
 /// Most frames of a domain that are shown.
 const MOST_FRAMES: usize = 200;
@@ -22,7 +21,7 @@ const WORD: u64 = 8;
 /// A function in progress.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Frame {
-    /// Image-relative address: of the instruction in the innermost frame, else where the function goes on.
+    /// Address relative to its module's image: of the instruction in the innermost frame, else where the function goes on.
     pub address: u64,
     /// Function, file and line.
     #[serde(flatten)]
@@ -93,7 +92,10 @@ impl fmt::Display for Backtrace {
 pub(crate) struct Entered {
     pub domain: String,
     pub entry_point: String,
-    pub module: Arc<Module>,
+    /// As [`in_image`](Entered::in_image) counts.
+    pub(super) entry_address: u64,
+    /// Of its window: its module's first.
+    images: Vec<Placed>,
     /// `W`.
     window: u64,
     pub registers: Registers,
@@ -121,17 +123,41 @@ impl Entered {
         Entered {
             domain: domain.name().to_owned(),
             entry_point: binding.signature.name.clone(),
-            module: domain.module().clone(),
+            entry_address: binding.address - window::IMAGE,
+            images: domain.images(),
             window: domain.base(),
             registers,
             stack: StackImage::take(domain.stride(), domain.stack_size(), registers.rsp, entry),
         }
     }
 
-    /// Image-relative address of `address`, if it lies in the image.
+    /// Name of the domain's module.
+    pub(crate) fn module(&self) -> &str {
+        self.images[0].module.name()
+    }
+
+    /// Address relative to the image of the domain's module, if it lies in there or in that of a module that joined.
     pub(crate) fn in_image(&self, address: u64) -> Option<u64> {
         let at = address.checked_sub(self.window + window::IMAGE)?;
-        (at < self.module.parsed().image_size).then_some(at)
+        self.image_of(at).map(|_| at)
+    }
+
+    /// The image that such an address lies in, and the address relative to that.
+    fn image_of(&self, at: u64) -> Option<(&Placed, u64)> {
+        let offset = window::IMAGE.checked_add(at)?;
+        self.images.iter().find(|image| image.holds(offset)).map(|image| (image, offset - image.at))
+    }
+
+    /// Function and line at such an address.
+    pub(crate) fn place(&self, at: u64) -> Option<SourcePlace> {
+        let (image, own) = self.image_of(at)?;
+        Some(image.module.symbols().at(own))
+    }
+
+    /// Copies code at such an address.
+    pub(super) fn read_code(&self, at: u64, into: &mut [u8]) -> Option<()> {
+        let (image, own) = self.image_of(at)?;
+        image.module.image().read(own, into)
     }
 
     /// Whether a gate, not an instruction, ended the call: rip is a return address.
@@ -139,9 +165,10 @@ impl Entered {
         self.registers.rflags == 0
     }
 
-    /// Where the function at an image-relative address starts.
-    pub(super) fn start_of(&self, address: u64) -> Option<u64> {
-        self.module.symbols().start_of(address)
+    /// Where the function at such an address starts.
+    pub(super) fn start_of(&self, at: u64) -> Option<u64> {
+        let (image, own) = self.image_of(at)?;
+        image.module.symbols().start_of(own).map(|start| start + (at - own))
     }
 
     /// What the call right before the return address `word` calls; `None` if there is none: `word` is no return address.
@@ -150,7 +177,7 @@ impl Entered {
         const DIRECT: u64 = 5;
         let at = self.in_image(word)?;
         let mut before = [0; DIRECT as usize];
-        self.module.image().read(at.checked_sub(DIRECT)?, &mut before)?;
+        self.read_code(at.checked_sub(DIRECT)?, &mut before)?;
         match before {
             [0xe8, a, b, c, d] => {
                 let distance = i32::from_le_bytes([a, b, c, d]);
@@ -178,7 +205,7 @@ impl Entered {
         }
         DomainFrames {
             domain: self.domain.clone(),
-            module: self.module.name().to_owned(),
+            module: self.module().to_owned(),
             entry_point: self.entry_point.clone(),
             frames,
             complete,
@@ -228,17 +255,20 @@ impl<'a> Walk<'a> {
         let (Some(address), Some(instruction)) = (self.call.in_image(self.pc), self.instruction()) else {
             return Vec::new();
         };
-        let mut places = self.call.module.symbols().frames(instruction);
+        let Some((image, own)) = self.call.image_of(instruction) else { return Vec::new() };
+        let mut places = image.module.symbols().frames(own);
+        let start = instruction - own;
         if let Some(whole) = places.last_mut() {
             whole.offset += address - instruction;
         }
         let outermost = places.len() - 1;
-        let frame = |(depth, place)| Frame { address, place, inlined: depth < outermost };
+        let frame = |(depth, place)| Frame { address: address - start, place, inlined: depth < outermost };
         places.into_iter().enumerate().map(frame).collect()
     }
 
     fn step(&mut self) -> Step {
-        let rules = self.instruction().and_then(|at| self.call.module.frames_at(at));
+        let image = self.instruction().and_then(|at| self.call.image_of(at));
+        let rules = image.and_then(|(image, own)| image.module.frames_at(own));
         let described = rules.and_then(|rules| self.follow(&rules));
         let Some((slot, registers)) = described.or_else(|| self.search()) else { return Step::Lost };
         if slot == self.call.stack.exit() {

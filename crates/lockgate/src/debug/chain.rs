@@ -58,7 +58,7 @@ impl Link {
 /// Targets of the jumps (`jmp rel32`) near the beginning of the function at `at`.
 fn jumps(call: &Entered, at: u64) -> Vec<u64> {
     let mut code = [0; SMALL];
-    if call.module.image().read(at, &mut code).is_none() {
+    if call.read_code(at, &mut code).is_none() {
         return Vec::new();
     }
     let target = |(index, bytes): (usize, &[u8])| match *bytes {
@@ -75,16 +75,15 @@ fn jumps(call: &Entered, at: u64) -> Vec<u64> {
 pub(super) struct Chain {
     /// By slot.
     links: Vec<Link>,
-    entry_point: Option<u64>,
+    entry_point: u64,
     /// Address of the exit word, if the copy of the stack goes up to it.
     exit: Option<u64>,
 }
 
 impl Chain {
     pub(super) fn new(call: &Entered) -> Chain {
-        let entry_point = call.module.export(&call.entry_point).map(|export| export.address);
         let exit = (!call.stack.is_cut()).then_some(call.stack.exit());
-        let mut chain = Chain { links: Vec::new(), entry_point, exit };
+        let mut chain = Chain { links: Vec::new(), entry_point: call.entry_address, exit };
         let candidates: Vec<_> = call.stack.control().collect();
         // From the outermost inwards, because each costs what is outside of it.
         for (slot, word) in candidates.into_iter().rev() {
@@ -109,7 +108,7 @@ impl Chain {
 
     fn cheapest(&self, start: Option<u64>, from: u64) -> (u32, Option<u64>) {
         let out = self.exit.filter(|exit| *exit >= from).map(|exit| {
-            let is_entry_point = start.is_some() && start == self.entry_point;
+            let is_entry_point = start == Some(self.entry_point);
             (if is_entry_point { FITS } else { MISFIT }, exit)
         });
         let links = self.links.iter().filter(|link| link.slot >= from);

@@ -1,4 +1,5 @@
 //! What dlerror says.
+use crate::domain::JoinError;
 use crate::error::{AllocError, BindError, CreateError, MemoryError};
 use crate::grant::GrantError;
 use crate::module::LoadError;
@@ -52,6 +53,9 @@ pub enum DlError {
         /// For each, its name and why.
         missing: Vec<String>,
     },
+    /// It cannot join the domain.
+    #[error(transparent)]
+    Join(#[from] JoinError),
     /// Not a handle, or one that was closed.
     #[error("invalid handle: it was closed as often as it was opened, or never opened")]
     Handle,

@@ -44,7 +44,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    fn services(&self) -> MutexGuard<'_, Services> {
+    pub fn services(&self) -> MutexGuard<'_, Services> {
         self.services.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -91,38 +91,52 @@ impl Scope {
     }
 
     fn answer(&self, core: &Arc<Core>, import: &Import) -> Result<(), String> {
-        let noted = noted(import);
-        let service = self.services().0.get(&import.name).cloned();
-        let service = service.or_else(|| for_all().0.get(&import.name).cloned());
-        let gate = match service {
-            Some(service) => Gate::Host(service.answer(noted.as_ref())?),
-            None => self.cross(core, import, noted)?,
-        };
+        let gate = self.gate(core, &import.name, noted(import))?;
         core.gates().set_import(import.slot, gate);
         Ok(())
     }
 
+    /// What a function of the host that `core` calls by name is, as it was noted.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn gate(&self, core: &Arc<Core>, name: &str, noted: Option<Signature>) -> Result<Gate, String> {
+        let service = self.services().0.get(name).cloned();
+        let service = service.or_else(|| for_all().0.get(name).cloned());
+        match service {
+            Some(service) => Ok(Gate::Host(service.answer(noted.as_ref())?)),
+            None => self.cross(core, name, noted),
+        }
+    }
+
     /// The function of another library.
-    fn cross(&self, core: &Arc<Core>, import: &Import, noted: Option<Signature>) -> Result<Gate, String> {
-        let exports = |loaded: &Arc<Loaded>| {
-            !Arc::ptr_eq(loaded.core(), core) && loaded.module().export(&import.name).is_some()
-        };
+    fn cross(&self, core: &Arc<Core>, name: &str, noted: Option<Signature>) -> Result<Gate, String> {
+        let exports =
+            |loaded: &Arc<Loaded>| !Arc::ptr_eq(loaded.core(), core) && loaded.image().export(name).is_some();
         let server = table::global().into_iter().find(exports);
-        let server = server.filter(|_| !runtime_symbol(&import.name));
+        let server = server.filter(|_| !runtime_symbol(name));
         let server = server.ok_or("no service, and no library open with RTLD_GLOBAL, has it")?;
-        let export = server.module().export(&import.name).and_then(|export| export.signature.as_deref());
+        let export = server.module().export(name).and_then(|export| export.signature.as_deref());
         let signature = noted.or_else(|| export?.parse().ok()).ok_or(
             "neither library says its signature: compile them with -g, or name the prototype when linking",
         )?;
         // A library that does not expect failures of what it calls does not have to go on after one.
         let on_failure = OnFailure::Propagate;
-        let binding = Binding::for_domain(server.core(), signature, core, self.policy, on_failure);
+        let binding =
+            Binding::for_domain(server.core(), server.image(), signature, core, self.policy, on_failure);
         let binding = binding.map_err(|error| error.to_string())?;
         let mut dependencies = self.dependencies.lock().unwrap_or_else(|e| e.into_inner());
         if !dependencies.iter().any(|known| Arc::ptr_eq(known, &server)) {
             dependencies.push(server);
         }
         Ok(Gate::Binding(Arc::new(binding)))
+    }
+}
+
+impl Services {
+    /// Those of `other`, too.
+    pub fn add(&mut self, other: &Services) {
+        self.0.extend(other.0.iter().map(|(name, service)| (name.clone(), service.clone())));
     }
 }
 

@@ -1,4 +1,5 @@
 //! One open library.
+use super::join;
 use super::loaded::Loaded;
 use super::serial::Turn;
 use super::service_sys::Service;
@@ -6,7 +7,7 @@ use super::table::{self, Row};
 use super::verdicts::{self, FileKey};
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
 use crate::call;
-use crate::domain;
+use crate::domain::{self, JoinError};
 use crate::error::BindError;
 use crate::memory::Pointer;
 use crate::signature::Signature;
@@ -53,24 +54,37 @@ impl Library {
         let path = search::find(name.as_ref())?;
         let key = FileKey::of(&path)?;
         let _turn = Turn::take();
-        if let Some(known) = table::open_again(mode, |loaded| loaded.file == key) {
+        let into = options.into.map(Library::loaded).transpose()?;
+        let is_there = |loaded: &Loaded| into.as_ref().is_none_or(|into| loaded.shares_domain(into));
+        if let Some(known) = table::open_again(mode, |loaded| loaded.file == key && is_there(loaded)) {
             return Ok(Library(known));
         }
         let not_open = || DlError::NotOpen(path.display().to_string());
-        let is_known = table::rows().iter().any(|row| row.loaded.file.is_place_of(&key));
+        let is_known =
+            table::rows().iter().any(|row| row.loaded.file.is_place_of(&key) && is_there(&row.loaded));
         if mode.only_if_open && !is_known {
             return Err(not_open());
         }
         let (module, hash) = verdicts::module(&path, &key)?;
         // Somebody has touched the file, or made a link to it, and left its contents alone.
-        let is_same = |loaded: &Loaded| loaded.file.is_place_of(&key) && loaded.hash() == hash;
+        let is_same =
+            |loaded: &Loaded| loaded.file.is_place_of(&key) && loaded.hash() == hash && is_there(loaded);
         if let Some(known) = table::open_again(mode, is_same) {
             return Ok(Library(known));
         }
         if mode.only_if_open {
             return Err(not_open());
         }
-        let loaded = Loaded::new(&path, key, (module, hash), mode, options)?;
+        // Held open until the library, which needs them, is in the table.
+        let home = match &module.parsed().join {
+            Some(join) => Some(join::open(&path, join, mode, options)?),
+            None if into.is_some() => return Err(JoinError::NotJoining(module.name().to_owned()).into()),
+            None => None,
+        };
+        let loaded = match &home {
+            Some(open) => Loaded::joining(&path, key, (module, hash), open.home(), options)?,
+            None => Loaded::new(&path, key, (module, hash), mode, options)?,
+        };
         let id = loaded.id();
         // In the table before its constructors run: what they call may look for it.
         table::rows().push(Row { loaded: loaded.clone(), count: 1, global: mode.global, keep: mode.keep });
@@ -259,10 +273,13 @@ impl Library {
         Ok(self.loaded()?.name.clone())
     }
 
-    /// The library whose window `address` lies in.
+    /// The library whose window `address` lies in; of several in one domain the one whose image it lies in, or the base.
     pub fn of_address(address: u64) -> Option<Library> {
-        let base = address - address % window::STRIDE;
-        table::rows().iter().find(|row| row.loaded.core().base() == base).map(|row| Library(row.loaded.id()))
+        let (base, offset) = (address - address % window::STRIDE, address % window::STRIDE);
+        let rows = table::rows();
+        let mut inside: Vec<&Row> = rows.iter().filter(|row| row.loaded.core().base() == base).collect();
+        inside.sort_by_key(|row| !row.loaded.image().holds(offset));
+        inside.first().map(|row| Library(row.loaded.id()))
     }
 
     /// The library that has called the service that the calling thread is in.

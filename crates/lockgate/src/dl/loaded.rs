@@ -1,6 +1,7 @@
 //! A library while it is open, and its end.
 use super::fronts::{self, Meaning, Pointer};
 use super::imports::{Scope, Services};
+use super::join::{self, Home};
 use super::library::Object;
 use super::report_sys::{self, Failure, Reporter};
 use super::service_sys::Service;
@@ -9,7 +10,7 @@ use super::{DlError, Mode, Options};
 use crate::binding::{BarePointer, Binding, Closed, nearest};
 use crate::call::watch;
 use crate::callback::Callback;
-use crate::domain::{self, Core, Domain};
+use crate::domain::{self, Core, Domain, Placed};
 use crate::error::{BindError, CallError, CreateError, MemoryError};
 use crate::grant::Grant;
 use crate::module::Module;
@@ -37,13 +38,22 @@ pub(super) fn runtime_symbol(name: &str) -> bool {
     OURS.contains(&name)
 }
 
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
 /// A library and what it was opened with.
 pub(super) struct Loaded {
     id: u64,
     pub name: String,
     pub file: FileKey,
     hash: Hash,
-    pub domain: Domain,
+    pub domain: Arc<Domain>,
+    image: Placed,
+    /// The library whose domain this one joined.
+    base: Option<Arc<Loaded>>,
+    /// Pointers of libraries that joined this one's domain and were closed: they end with the domain, or are given out again.
+    left: Mutex<HashMap<Meaning, Vec<Entry>>>,
     pub scope: Arc<Scope>,
     options: Options,
     failure: Mutex<Option<u64>>,
@@ -69,8 +79,7 @@ impl Loaded {
         mode: Mode,
         options: &Options,
     ) -> Result<Arc<Loaded>, DlError> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name = file_name(path);
         let domain = match options.domain.is_named() {
             true => options.domain.clone(),
             false => options.domain.clone().name(&name),
@@ -87,19 +96,63 @@ impl Loaded {
         if mode.now {
             scope.answer_all(&core).map_err(|missing| DlError::Imports { library: name.clone(), missing })?;
         }
-        Ok(Arc::new(Loaded {
+        let image = Placed::own(&core);
+        let domain = Arc::new(Domain::from_core(core));
+        Ok(Loaded::make(name, key, hash, (domain, image, None), scope, options))
+    }
+
+    /// A module in the domain of another library, whose constructors have not run yet.
+    ///
+    /// # Errors
+    /// [`DlError::Join`], [`DlError::Imports`].
+    pub fn joining(
+        path: &Path,
+        key: FileKey,
+        (module, hash): (Arc<Module>, Hash),
+        home: Home,
+        options: &Options,
+    ) -> Result<Arc<Loaded>, DlError> {
+        let name = file_name(path);
+        let Home { base, needed } = home;
+        let mut services = Services::default();
+        services.add(&base.scope.services());
+        let scope = Arc::new(Scope {
+            library: name.clone(),
+            policy: options.policy,
+            services: Mutex::new(services),
+            dependencies: Mutex::new([base.clone()].into_iter().chain(needed.iter().cloned()).collect()),
+        });
+        let targets = join::targets(&name, &module, &base, &needed, &scope)?;
+        let image = base.core().join(&module, targets)?;
+        let domain = base.domain.clone();
+        Ok(Loaded::make(name, key, hash, (domain, image, Some(base)), scope, options))
+    }
+
+    fn make(
+        name: String,
+        file: FileKey,
+        hash: Hash,
+        (domain, image, base): (Arc<Domain>, Placed, Option<Arc<Loaded>>),
+        scope: Arc<Scope>,
+        options: &Options,
+    ) -> Arc<Loaded> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Arc::new(Loaded {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             name,
-            file: key,
+            file,
             hash,
-            domain: Domain::from_core(core),
+            domain,
+            image,
+            base,
+            left: Mutex::default(),
             scope,
             failure: Mutex::new(options.failure),
             options: options.clone(),
             entries: Mutex::new(Some(HashMap::new())),
             callbacks: Mutex::default(),
             exposed: Mutex::default(),
-        }))
+        })
     }
 
     pub fn id(&self) -> u64 {
@@ -115,7 +168,21 @@ impl Loaded {
     }
 
     pub fn module(&self) -> &Arc<Module> {
-        self.domain.module()
+        &self.image.module
+    }
+
+    pub fn image(&self) -> &Placed {
+        &self.image
+    }
+
+    /// Whether both are in one domain.
+    pub fn shares_domain(&self, other: &Loaded) -> bool {
+        Arc::ptr_eq(self.core(), other.core())
+    }
+
+    /// The library whose domain this one is in: itself, or the one that it joined.
+    pub fn home(self: &Arc<Loaded>) -> Arc<Loaded> {
+        self.base.clone().unwrap_or_else(|| self.clone())
     }
 
     pub fn dependencies(&self) -> Vec<Arc<Loaded>> {
@@ -181,9 +248,22 @@ impl Loaded {
 
     /// Constructors.
     pub fn start(&self) -> Result<(), DlError> {
-        let started = self.within(|limit| self.core().start_within(Some(limit)));
+        let started = self.within(|limit| match &self.base {
+            None => self.core().start_within(Some(limit)),
+            Some(_) => self
+                .run(symbol::INIT, limit)
+                .map_err(|source| CreateError::Start { name: self.name.clone(), source: Box::new(source) }),
+        });
         let no_watcher = |source| CreateError::Space { name: self.name.clone(), source };
         Ok(started.map_err(no_watcher)??)
+    }
+
+    /// Runs a procedure of the runtime's, if the module has it.
+    fn run(&self, procedure: &str, limit: Duration) -> Result<(), CallError> {
+        match Binding::internal_of(self.core(), &self.image, procedure, Some(limit)) {
+            Some(binding) => binding.map_err(CallError::Memory)?.invoke(&[]).map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// Destructors. The library is in the table no more.
@@ -191,21 +271,26 @@ impl Loaded {
         if self.core().is_killed() {
             return;
         }
-        let finished = self.within(|limit| {
-            let fini = Binding::internal_within(self.core(), symbol::FINI, Some(limit))?;
-            Some(fini.map_err(CallError::Memory).and_then(|fini| fini.invoke(&[])))
-        });
-        let error = match finished {
-            Ok(Some(Err(error))) => error,
-            Ok(_) => return,
+        let error = match self.within(|limit| self.run(symbol::FINI, limit)) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error,
             Err(error) => CallError::Memory(error),
         };
         report_sys::tell(Failure { library: self.name.clone(), symbol: symbol::FINI.to_owned(), error });
     }
 
-    /// Ends the domain: nobody gets in any more, and when nobody is inside any more, its memory goes.
+    /// Ends the domain: nobody gets in any more, and when nobody is inside any more, its memory goes. A library that joined another's
+    /// domain only leaves it: its own calls end, and its memory stays as long as the domain (rule R5).
     pub fn end(self: Arc<Loaded>) {
+        if let Some(base) = &self.base {
+            base.take_over(self.entries().take().unwrap_or_default());
+            self.core().leave(&self.image);
+            self.exposed().clear();
+        }
         self.scope.dependencies.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        if self.base.is_some() {
+            return;
+        }
         for entry in self.entries().iter().flat_map(HashMap::values) {
             entry.binding.close(Closed::Unloaded);
         }
@@ -215,10 +300,41 @@ impl Loaded {
 
     /// Nobody is inside, nor on the way.
     fn bury(&self) {
-        for (meaning, Entry { binding, pointer }) in self.entries().take().into_iter().flatten() {
+        let left = std::mem::take(&mut *self.left());
+        let left = left
+            .into_iter()
+            .flat_map(|(meaning, entries)| entries.into_iter().map(move |entry| (meaning.clone(), entry)));
+        for (meaning, Entry { binding, pointer }) in self.entries().take().into_iter().flatten().chain(left) {
             binding.retire();
             fronts::give_back(meaning, pointer);
         }
+    }
+
+    fn left(&self) -> MutexGuard<'_, HashMap<Meaning, Vec<Entry>>> {
+        self.left.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Keeps what leads into a library that leaves the domain: threads may be on their way there.
+    fn take_over(&self, entries: HashMap<Meaning, Entry>) {
+        let mut left = self.left();
+        for (meaning, entry) in entries {
+            entry.binding.stop(Closed::Unloaded);
+            left.entry(meaning).or_default().push(entry);
+        }
+    }
+
+    /// What led to the same function before the library left, called as it would be now.
+    fn entry_again(&self, meaning: &Meaning, address: u64) -> Option<Entry> {
+        let base = self.base.as_ref()?;
+        let policy = self.options.policy.union(self.core().policy());
+        let mut left = base.left();
+        let entries = left.get_mut(meaning)?;
+        let is_same = |entry: &Entry| {
+            let info = entry.binding.info();
+            (info.address, info.policy) == (address, policy)
+        };
+        let at = entries.iter().position(is_same)?;
+        Some(entries.swap_remove(at))
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -226,11 +342,8 @@ impl Loaded {
     }
 
     pub fn object(&self, name: &str) -> Option<Object> {
-        let parsed = self.module().parsed();
-        let (_, address, size) = parsed.data_symbols.iter().find(|(known, _, _)| known == name)?;
-        let end = address.checked_add(*size)?;
-        (end <= parsed.image_size)
-            .then(|| Object { address: self.core().base() + window::IMAGE + address, size: *size })
+        let (at, size) = self.image.object(name)?;
+        Some(Object { address: self.core().base() + at, size })
     }
 
     pub fn no_symbol(&self, name: &str) -> DlError {
@@ -262,7 +375,7 @@ impl Loaded {
 
     pub fn function_at(&self, address: u64, signature: Option<Signature>) -> Result<*const (), DlError> {
         let wrong = || DlError::NoFunction { library: self.name.clone(), address };
-        let offset = address.checked_sub(self.core().base() + window::IMAGE).ok_or_else(wrong)?;
+        let offset = address.checked_sub(self.core().base() + self.image.at).ok_or_else(wrong)?;
         let segments = self.module().parsed().segments.iter();
         let mut code = segments.filter(|segment| segment.kind == SegmentKind::Code);
         let within = code.any(|code| {
@@ -270,7 +383,7 @@ impl Loaded {
         });
         let mut label = [0; code::LABEL.len()];
         // Where the label's bytes are in code, there is a label (rule V4).
-        let read = within && self.core().stride().read(window::IMAGE + offset, &mut label).is_ok();
+        let read = within && self.core().stride().read(self.image.at + offset, &mut label).is_ok();
         if !read || label != code::LABEL {
             return Err(wrong());
         }
@@ -291,7 +404,15 @@ impl Loaded {
         if let Some(known) = entries.get(&meaning) {
             return Ok(known.pointer.front.code());
         }
+        let address = self.image.at + address;
         let value = self.failure().unwrap_or_else(|| report_sys::value_by_type(signature.as_ref()));
+        if let Some(entry) = self.entry_again(&meaning, address) {
+            entry.pointer.reporter.set_value(value);
+            entry.binding.reopen();
+            let code = entry.pointer.front.code();
+            entries.insert(meaning, entry);
+            return Ok(code);
+        }
         let plan = match &signature {
             Some(signature) => Plan::new(signature).map_err(|what| PrototypeError {
                 prototype: signature.to_string(),

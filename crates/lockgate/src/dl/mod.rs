@@ -9,6 +9,7 @@
 //! | constructors, destructors | run inside the domain, within [`Options::patience`] |
 //! | `dlclose` while a thread is inside is a crash | the call in progress ends with an error |
 //! | a pointer that was looked up before `dlclose` is a crash | calling it is an error |
+//! | dependencies are loaded first, and counted | the same, for modules that join a domain ([`Options::into`]) |
 //! | a crash in the library is the program's | the call returns what [`Options::failure`] says, and [`take_failure`] tells why |
 //!
 //! What a library may call of the host are services: [`provide`], [`Library::provide`]. docs/dlopen.md says more.
@@ -16,6 +17,7 @@ mod error;
 mod expose_sys;
 mod fronts;
 mod imports;
+mod join;
 mod library;
 mod loaded;
 mod mode;
@@ -27,6 +29,7 @@ mod service_sys;
 mod table;
 mod verdicts;
 
+pub use crate::domain::JoinError;
 pub use error::DlError;
 pub use imports::{provide, withdraw};
 pub use library::{Library, Object, Symbol};

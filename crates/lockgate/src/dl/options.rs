@@ -1,4 +1,5 @@
 //! What a library may have, and what its callers get.
+use super::Library;
 use crate::domain::DomainOptions;
 use crate::policy::Policy;
 use std::time::Duration;
@@ -14,6 +15,7 @@ pub struct Options {
     pub(super) stack_bytes: u32,
     pub(super) failure: Option<u64>,
     pub(super) patience: Duration,
+    pub(super) into: Option<Library>,
 }
 
 impl Default for Options {
@@ -25,6 +27,7 @@ impl Default for Options {
             stack_bytes: 0,
             failure: None,
             patience: Duration::from_secs(10),
+            into: None,
         }
     }
 }
@@ -33,6 +36,13 @@ impl Options {
     /// Limits and grants of the library's domain.
     pub fn domain(self, domain: DomainOptions) -> Options {
         Options { domain, ..self }
+    }
+
+    /// The domain of a library that is open, in place of one of its own: for modules that were linked to join that library
+    /// (`lockgate cc --join`). Limits and grants are those of the domain then. Without this, what such a module was linked
+    /// with is opened for it, if it is not open; if it is, that is an error: a file does not choose whose memory it shares.
+    pub fn into(self, library: Library) -> Options {
+        Options { into: Some(library), ..self }
     }
 
     /// What the host asks for in calls of the library.

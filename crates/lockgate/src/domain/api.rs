@@ -1,6 +1,7 @@
 //! The handle of a domain.
 use super::core::Core;
 use super::gates_sys::Gate;
+use super::images::Placed;
 use super::limits::Usage;
 use super::options::DomainOptions;
 use super::start;
@@ -201,7 +202,8 @@ impl Domain {
         let noted = found.signature.as_deref().or(export);
         let text = noted.ok_or_else(|| LinkError::NoSignature(import.to_owned(), name.to_owned()))?;
         let signature = Signature { name: name.to_owned(), ..text.parse().map_err(BindError::from)? };
-        let binding = Binding::for_domain(server.core(), signature, self.core(), policy, on_failure)?;
+        let (callee, image) = (server.core(), Placed::own(server.core()));
+        let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         self.core().gates().set_import(found.slot, Gate::Binding(Arc::new(binding)));
         Ok(())
     }
@@ -219,7 +221,8 @@ impl Domain {
         on_failure: OnFailure,
     ) -> Result<Callback, LinkError> {
         let signature = server.noted_or(prototype)?;
-        let binding = Binding::for_domain(server.core(), signature, self.core(), policy, on_failure)?;
+        let (callee, image) = (server.core(), Placed::own(server.core()));
+        let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         let full = || LinkError::Pointers(self.name().to_owned());
         Callback::new(self.core(), Gate::Binding(Arc::new(binding))).ok_or_else(full)
     }

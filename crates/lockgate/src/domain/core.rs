@@ -1,5 +1,6 @@
 //! The state of a domain that calls, gates and threads share.
 use super::gates_sys::{GateTables, Resolver};
+use super::images::Joined;
 use super::limits::Usage;
 use super::memory::Memory;
 use super::options::DomainOptions;
@@ -9,6 +10,7 @@ use super::snapshot::Snapshot;
 use super::start;
 use crate::binding::{Admissions, Binding};
 use crate::call::meter::Meter;
+use crate::call::shape::Facts;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{component, enter_early, watch};
 use crate::debug::perf_map;
@@ -34,11 +36,15 @@ const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 pub(crate) struct Core {
     /// For debuggers. Goes before the module and the name that it lists.
     _listing: crate::debug::Registration,
+    /// Modules that joined, in the order of their places: see `images.rs`. They are listed, too.
+    pub(super) joined: Mutex<Vec<Joined>>,
     name: String,
     module: Arc<Module>,
+    /// What code of the window may touch, now and later (rules V6, R26).
+    facts: Facts,
     /// Shared with the grants of the domain, which end before it.
     stride: Arc<Stride>,
-    services: Services,
+    pub(super) services: Services,
     process: Process,
     gates: GateTables,
     options: DomainOptions,
@@ -101,6 +107,13 @@ impl Core {
         let imports = super::api::imports(&name, module, &options.gates)?;
         let import_count = module.parsed().imports.iter().map(|import| usize::from(import.slot) + 1).max();
         let import_count = import_count.unwrap_or_default();
+        if let Some(join) = &module.parsed().join {
+            return Err(CreateError::Joins { name, base: join.modules[0].1.clone() });
+        }
+        let facts = match options.every_state {
+            true => Facts::ALL,
+            false => Facts::of(module.report()),
+        };
         let image = module.parsed().image_size;
         let needed = image + 2 * options.stack_size;
         if needed > options.memory_limit {
@@ -108,9 +121,9 @@ impl Core {
         }
         let space = |error: Errno| CreateError::Space { name: name.clone(), source: error.into() };
         let stride = rest::with_room(|| {
-            let mut stride = Stride::take()?;
-            module.image().map(&stride)?;
-            write_header(&mut stride, module, &options)?;
+            let stride = Stride::take()?;
+            module.image().map(&stride, window::IMAGE, &[])?;
+            write_header(&stride, module, &options)?;
             Ok(stride)
         });
         let stride = stride.map_err(space)?;
@@ -125,9 +138,11 @@ impl Core {
         });
         Ok(Arc::new(Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name),
-            services: Services::new(module.image_end(), image, options.memory_limit, row.clone()),
+            services: Services::new(module.memory_start(), image, options.memory_limit, row.clone()),
             process: new_process(&options),
-            gates: GateTables::new(imports, import_count, resolver, saved_components(module)),
+            gates: GateTables::new(imports, import_count, resolver, saved_components(facts)),
+            facts,
+            joined: Mutex::default(),
             watch: watch::Interest::new(options.time_limit.is_some(), meter).map_err(no_watcher)?,
             spent: AtomicBool::new(false),
             own_threads: OwnThreads::default(),
@@ -166,6 +181,11 @@ impl Core {
 
     pub fn module(&self) -> &Arc<Module> {
         &self.module
+    }
+
+    /// What no code of the window goes beyond, whatever joins.
+    pub fn facts(&self) -> Facts {
+        self.facts
     }
 
     /// `W`.
@@ -466,7 +486,7 @@ impl Core {
         Ok(self.base() + at)
     }
 
-    /// Back to what the domain was after its start: `self` has no other owner, so nobody is inside. The domain goes
+    /// Back to what the domain was after its start, before any module joined (none joins domains that are reset): `self` has no other owner, so nobody is inside. The domain goes
     /// to `keep` in any case.
     ///
     /// # Errors
@@ -519,7 +539,7 @@ impl Core {
     fn empty(&mut self) -> Result<(), Errno> {
         self.leave_all();
         self.services.reset(&self.stride)?;
-        self.module.image().reset(&self.stride)?;
+        self.module.image().reset(&self.stride, window::IMAGE, &[])?;
         let slots = std::mem::take(self.slots.get_mut().unwrap_or_else(|e| e.into_inner()));
         for (slot, owner) in slots.owners.iter().enumerate() {
             // Slots of threads that ended are unmapped already, but for the first.
@@ -566,24 +586,23 @@ fn resolver(options: &DomainOptions) -> Option<Box<Resolver>> {
     Some(Box::new(move |domain, slot| registry.resolve(&principal, domain, slot)))
 }
 
-/// State components that a system call must keep for this module (rule V6's report).
-fn saved_components(module: &Module) -> u64 {
-    let report = module.report();
+/// State components that a system call must keep for a domain that can touch this.
+fn saved_components(facts: Facts) -> u64 {
     let mut mask = component::SSE;
-    if report.x87 || report.x87_environment {
+    if facts.x87 {
         mask |= component::X87;
     }
-    if report.ymm || report.evex {
+    if facts.upper {
         mask |= component::AVX;
     }
-    if report.evex || report.mask {
+    if facts.mask {
         mask |= component::AVX512;
     }
     mask & host::components()
 }
 
 /// Header page and gate table: written, then read-only for good (rule R3). They hold no address but W's (R24).
-fn write_header(stride: &mut Stride, module: &Module, options: &DomainOptions) -> Result<(), Errno> {
+fn write_header(stride: &Stride, module: &Module, options: &DomainOptions) -> Result<(), Errno> {
     let length = window::GATE_TABLE_END - window::HEADER;
     stride.map(window::HEADER, length, READ_WRITE, Backing::Anonymous)?;
     let mut bytes = vec![0_u8; length as usize];
@@ -602,7 +621,7 @@ fn write_header(stride: &mut Stride, module: &Module, options: &DomainOptions) -
     stride.protect(window::HEADER, length, crate::syscall::Protection::Read)?;
     if options.seal {
         stride.seal(window::HEADER, length);
-        for (at, length) in module.image().fixed() {
+        for (at, length) in module.image().fixed(window::IMAGE) {
             stride.seal(at, length);
         }
     }

@@ -3,6 +3,7 @@ mod api;
 mod burial;
 mod core;
 mod gates_sys;
+mod images;
 mod limits;
 mod memory;
 mod options;
@@ -16,6 +17,8 @@ pub use api::{Domain, ProgramEnd};
 pub(crate) use burial::{bury, close, close_then, release_functions, release_leftovers, settle};
 pub(crate) use core::Core;
 pub(crate) use gates_sys::Gate;
+pub use images::JoinError;
+pub(crate) use images::{Placed, Target};
 pub use limits::Usage;
 pub use options::DomainOptions;
 

@@ -26,6 +26,7 @@ pub struct DomainOptions {
     pub(super) exclusive: Option<Option<Duration>>,
     pub(super) limits: Limits,
     pub(super) registry: Option<(WeakRegistry, Principal)>,
+    pub(super) every_state: bool,
 }
 
 impl Default for DomainOptions {
@@ -44,6 +45,7 @@ impl Default for DomainOptions {
             exclusive: None,
             limits: Limits::default(),
             registry: None,
+            every_state: false,
         }
     }
 }
@@ -112,6 +114,13 @@ impl DomainOptions {
     /// not used again.
     pub fn seal(mut self, seal: bool) -> Self {
         self.seal = seal;
+        self
+    }
+
+    /// Has all calls of the domain, and out of it, treat it as if it could touch all processor state: then modules may join that
+    /// use more of it than the domain's own (rule R26). Calls under mutual distrust cost three to four times as much then.
+    pub fn every_state(mut self, every: bool) -> Self {
+        self.every_state = every;
         self
     }
 

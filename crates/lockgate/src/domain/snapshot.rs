@@ -4,7 +4,7 @@
 //! are copied back where they are. (Dropping them would cost a page fault each at the next use.)
 use crate::module::Module;
 use crate::space::{Memo, Services, Stride, written};
-use lockgate_abi::{PAGE, code};
+use lockgate_abi::{PAGE, code, window};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -78,5 +78,5 @@ impl Snapshot {
 
 /// Memory that the domain can write.
 fn areas(module: &Module, books: &Memo, stack: &Range<u64>) -> Vec<Range<u64>> {
-    module.image().data().chain(books.writable()).chain([stack.clone()]).collect()
+    module.image().data(window::IMAGE).chain(books.writable()).chain([stack.clone()]).collect()
 }

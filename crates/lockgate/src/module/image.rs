@@ -16,13 +16,16 @@ const STUBS: u64 = window::IMAGE - window::STUBS;
 #[derive(Debug)]
 pub(crate) struct Image {
     file: OwnedFd,
-    /// Mappings in address order: window offset, length, rights.
-    pieces: Vec<(u64, u64, SegmentKind)>,
-    /// Words to relocate, in address order: window offset, window-relative value.
+    /// Segments in address order: address, length, rights. Addresses here are image-relative.
+    segments: Vec<(u64, u64, SegmentKind)>,
+    /// Words to relocate, in address order: address, value.
     relocations: Vec<(u64, u64)>,
-    /// Window offset of the data, its bytes before relocation.
+    /// Address of the data, its bytes before relocation.
     data: Vec<(u64, Vec<u8>)>,
 }
+
+/// A word of a module that joins: address, and what it is to hold.
+pub(crate) type Filled = (u64, u64);
 
 impl Image {
     /// Copies the parsed, verified bytes into a file that nobody can write any more.
@@ -36,87 +39,106 @@ impl Image {
             .or_else(|_| fs::memfd_create("lockgate-module", flags))?;
         fs::ftruncate(&file, STUBS + module.image_size)?;
         write_at(&file, stubs, 0)?;
-        let mut pieces = vec![(window::STUBS, STUBS, SegmentKind::Code)];
+        let mut segments: Vec<(u64, u64, SegmentKind)> = Vec::new();
         let mut data = Vec::new();
         for segment in &module.segments {
             write_at(&file, &segment.bytes, STUBS + segment.address)?;
-            let at = window::IMAGE + segment.address;
-            match pieces.last_mut() {
-                // Stubs and code, as one kernel mapping.
-                Some((last, length, kind)) if *kind == segment.kind && *last + *length == at => {
+            match segments.last_mut() {
+                // As one kernel mapping.
+                Some((last, length, kind)) if *kind == segment.kind && *last + *length == segment.address => {
                     *length += segment.size;
                 }
-                _ => pieces.push((at, segment.size, segment.kind)),
+                _ => segments.push((segment.address, segment.size, segment.kind)),
             }
             if segment.kind == SegmentKind::Data {
-                data.push((at, segment.bytes.clone()));
+                data.push((segment.address, segment.bytes.clone()));
             }
         }
         let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         fs::fcntl_add_seals(&file, seals)?;
-        let relocations =
-            module.relocations.iter().map(|r| (window::IMAGE + r.at, window::IMAGE + r.addend)).collect();
-        Ok(Image { file, pieces, relocations, data })
+        let relocations = module.relocations.iter().map(|r| (r.at, r.addend)).collect();
+        Ok(Image { file, segments, relocations, data })
     }
 
-    /// Maps the image into `stride` and relocates its data.
+    /// Maps the image at window offset `place`, with `words` filled; at [`window::IMAGE`] with the stubs before it. Threads may be
+    /// in the window: code becomes executable when everything else is ready.
     ///
     /// # Errors
-    /// The kernel's, `ENOMEM` mostly.
-    pub fn map(&self, stride: &Stride) -> Result<(), Errno> {
-        for &(at, length, kind) in &self.pieces {
+    /// The kernel's, `ENOMEM` mostly. No code is mapped then.
+    pub fn map(&self, stride: &Stride, place: u64, words: &[Filled]) -> Result<(), Errno> {
+        self.map_data(stride, place, words)?;
+        for (at, length) in self.executable(place) {
+            let offset = at + STUBS - place;
+            // Code that joins is never writable, whatever `perf` would like: threads are in the window.
+            if place == window::IMAGE && environment::perf_map() {
+                self.copy_code(stride, at, length, offset)?;
+                continue;
+            }
+            let access = ProtFlags::READ | ProtFlags::EXEC;
+            stride.map(at, length, access, Backing::File(self.file.as_fd(), offset))?;
+        }
+        Ok(())
+    }
+
+    /// Window offset and length of code, and of the stubs: as one kernel mapping if there is nothing between.
+    fn executable(&self, place: u64) -> Vec<(u64, u64)> {
+        // The verifier lets nothing else be the first segment.
+        let (at, length, _) = self.segments[0];
+        match (place, at) {
+            (window::IMAGE, 0) => vec![(window::STUBS, STUBS + length)],
+            (window::IMAGE, _) => vec![(window::STUBS, STUBS), (place + at, length)],
+            _ => vec![(place + at, length)],
+        }
+    }
+
+    /// Everything but code.
+    fn map_data(&self, stride: &Stride, place: u64, words: &[Filled]) -> Result<(), Errno> {
+        for &(at, length, kind) in &self.segments {
             let access = match kind {
-                SegmentKind::Code => ProtFlags::READ | ProtFlags::EXEC,
+                SegmentKind::Code => continue,
                 SegmentKind::Constants => ProtFlags::READ,
                 SegmentKind::Data => ProtFlags::READ | ProtFlags::WRITE,
             };
-            if kind == SegmentKind::Code && environment::perf_map() {
-                self.copy_code(stride, at, length)?;
-                continue;
-            }
-            stride.map(at, length, access, Backing::File(self.file.as_fd(), at - window::STUBS))?;
+            stride.map(place + at, length, access, Backing::File(self.file.as_fd(), STUBS + at))?;
         }
-        self.relocate(stride)
+        self.relocate(stride, place, words)
     }
 
     /// The same code in anonymous memory: `perf` looks for names of no other (docs/debugging.md).
-    fn copy_code(&self, stride: &Stride, at: u64, length: u64) -> Result<(), Errno> {
+    fn copy_code(&self, stride: &Stride, at: u64, length: u64, from: u64) -> Result<(), Errno> {
         stride.map(at, length, ProtFlags::READ | ProtFlags::WRITE, Backing::Anonymous)?;
         let mut page = [0; PAGE as usize];
         for offset in (0..length).step_by(page.len()) {
-            let read = rustix::io::pread(&self.file, &mut page[..], at - window::STUBS + offset)?;
+            let read = rustix::io::pread(&self.file, &mut page[..], from + offset)?;
             stride.write(at + offset, &page[..read])?;
         }
         stride.execute(at, length)
     }
 
-    /// Brings the data back to what [`map`](Image::map) left.
+    /// Brings the data of the image at `place` back to what mapping it left.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn reset(&self, stride: &Stride) -> Result<(), Errno> {
-        for &(at, length, kind) in &self.pieces {
-            if kind == SegmentKind::Data {
-                stride.discard(at, length)?;
-            }
+    pub fn reset(&self, stride: &Stride, place: u64, words: &[Filled]) -> Result<(), Errno> {
+        for range in self.data(place) {
+            stride.discard(range.start, range.end - range.start)?;
         }
-        self.relocate(stride)
+        self.relocate(stride, place, words)
     }
 
-    /// Data: window offsets of what the module can write.
-    pub fn data(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.pieces
+    /// Data: window offsets of what the module at `place` can write.
+    pub fn data(&self, place: u64) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.segments
             .iter()
             .filter(|(_, _, kind)| *kind == SegmentKind::Data)
-            .map(|&(at, length, _)| at..at + length)
+            .map(move |&(at, length, _)| place + at..place + at + length)
     }
 
-    /// Code and constants: what may be sealed for good.
-    pub fn fixed(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.pieces
-            .iter()
-            .filter(|(_, _, kind)| *kind != SegmentKind::Data)
-            .map(|&(at, length, _)| (at, length))
+    /// Code and constants at `place`: what may be sealed for good, window offset and length.
+    pub fn fixed(&self, place: u64) -> Vec<(u64, u64)> {
+        let constants = self.segments.iter().filter(|(_, _, kind)| *kind == SegmentKind::Constants);
+        let constants = constants.map(|&(at, length, _)| (place + at, length));
+        self.executable(place).into_iter().chain(constants).collect()
     }
 
     /// Copies code or constants: `at` is relative to the image. `None` beyond the image's end.
@@ -126,17 +148,18 @@ impl Image {
     }
 
     /// Page by page, so that each page is touched once.
-    fn relocate(&self, stride: &Stride) -> Result<(), Errno> {
+    fn relocate(&self, stride: &Stride, place: u64, words: &[Filled]) -> Result<(), Errno> {
+        let base = stride.base() + place;
         for group in self.relocations.chunk_by(|a, b| a.0 / PAGE == b.0 / PAGE) {
             let (first, last) = (group[0].0, group[group.len() - 1].0 + 8);
             let mut bytes = self.initial(first, last);
             for &(at, value) in group {
-                let place = (at - first) as usize;
-                bytes[place..place + 8].copy_from_slice(&(stride.base() + value).to_le_bytes());
+                let skip = (at - first) as usize;
+                bytes[skip..skip + 8].copy_from_slice(&base.wrapping_add(value).to_le_bytes());
             }
-            stride.write(first, &bytes)?;
+            stride.write(place + first, &bytes)?;
         }
-        Ok(())
+        words.iter().try_for_each(|&(at, value)| stride.write(place + at, &value.to_le_bytes()))
     }
 
     /// Data before relocation, `[first, last)`; relocations lie in initialised bytes.

@@ -1,7 +1,7 @@
 //! Modules: verified once, shared by every domain made from them.
 mod image;
 
-pub(crate) use image::Image;
+pub(crate) use image::{Filled, Image};
 
 use crate::call::stubs;
 use crate::host;
@@ -150,6 +150,16 @@ impl Module {
     /// Window offset of one past the image.
     pub(crate) fn image_end(&self) -> u64 {
         window::IMAGE + self.parsed.image_size
+    }
+
+    /// Window offset from which the memory services of its domains work: behind the image, or behind the room for those that join.
+    pub(crate) fn memory_start(&self) -> u64 {
+        if self.parsed.base { window::IMAGE_MAX } else { self.image_end() }
+    }
+
+    /// Whether both were made from the same file.
+    pub(crate) fn is_same(&self, other: &Module) -> bool {
+        self.file == other.file
     }
 
     /// Shows debuggers the module of `domain`, whose image is at `image`, until the registration is dropped. `domain` must

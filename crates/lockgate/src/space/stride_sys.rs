@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::copy_asm::{lockgate_copy, lockgate_load, lockgate_touch};
 use crate::syscall::Protection;
@@ -29,7 +30,7 @@ static RESERVED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
 pub(crate) struct Stride {
     base: u64,
     /// Sealed mappings can never be replaced: the stride is not used again.
-    retired: bool,
+    retired: AtomicBool,
 }
 
 /// What backs a mapping.
@@ -54,7 +55,7 @@ impl Stride {
             reserve(&mut free)?;
         }
         let base = free.pop().ok_or(Errno::NOMEM)?;
-        Ok(Stride { base, retired: false })
+        Ok(Stride { base, retired: AtomicBool::new(false) })
     }
 
     /// `W`.
@@ -183,12 +184,12 @@ impl Stride {
 
     /// Forbids every later change of the mapping for good, where the kernel can (Linux 6.10). The stride is
     /// not used again.
-    pub fn seal(&mut self, offset: u64, length: u64) -> bool {
+    pub fn seal(&self, offset: u64, length: u64) -> bool {
         const MSEAL: libc::c_long = 462;
         let at = self.address(offset, length);
         // SAFETY: mseal changes no memory; the range is ours.
         let sealed = unsafe { libc::syscall(MSEAL, at, length, 0) } == 0;
-        self.retired |= sealed;
+        self.retired.fetch_or(sealed, Ordering::Relaxed);
         sealed
     }
 
@@ -305,7 +306,7 @@ impl Drop for Stride {
     fn drop(&mut self) {
         // One call gives every page back and leaves the reservation. If the kernel refuses (or parts are
         // sealed), the stride is lost, never handed out with old contents.
-        if !self.retired && self.clear(0, window::STRIDE).is_ok() {
+        if !*self.retired.get_mut() && self.clear(0, window::STRIDE).is_ok() {
             FREE.lock().unwrap_or_else(|e| e.into_inner()).push(self.base);
         }
     }

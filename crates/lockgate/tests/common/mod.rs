@@ -73,12 +73,29 @@ impl Guest {
         self
     }
 
+    /// Others may join its domains.
+    pub fn base(mut self) -> Guest {
+        self.link.base(true);
+        self
+    }
+
+    /// It joins the domain of the first of these modules. C needs `-fPIC`.
+    pub fn join(mut self, modules: &[&Path]) -> Guest {
+        for module in modules {
+            self.link.join(module).expect("a module");
+        }
+        self
+    }
+
     /// The module's file.
     pub fn build(self) -> Vec<u8> {
-        if let Err(error) = self.link.run(sysroot(), &silent) {
-            panic!("{error}");
-        }
-        std::fs::read(self.folder.path().join("guest.lg")).expect("a module")
+        self.try_build().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, or why there is none.
+    pub fn try_build(self) -> Result<Vec<u8>, lockgate_toolchain::Error> {
+        self.link.run(sysroot(), &silent)?;
+        Ok(std::fs::read(self.folder.path().join("guest.lg")).expect("a module"))
     }
 
     /// The verified module.

@@ -6,6 +6,8 @@ mod host_sys;
 mod attacks;
 mod closing;
 mod imports;
+mod joining;
+mod joining_attacks;
 mod manners;
 mod pointers;
 
@@ -35,6 +37,13 @@ impl File {
     /// From C, without signatures.
     fn untyped(name: &str, source: &str) -> File {
         File::new(name, Guest::c(source))
+    }
+
+    /// In the folder of another one.
+    fn beside(&self, name: &str, guest: Guest) -> PathBuf {
+        let path = self.path.with_file_name(name);
+        std::fs::write(&path, guest.build()).expect("the scratch folder is writable");
+        path
     }
 
     fn open(&self) -> Library {

@@ -1,10 +1,10 @@
 //! One stub: everything in, the call, everything checked, then everything out.
-use super::declare::{crossing, declare};
-use super::expression::emit;
+use super::declare::{crossing, declare, parameters};
+use super::expression::{Scope, emit};
 use super::record::index;
 use crate::expression::Expression;
 use crate::header::model::{Parameter, Shape};
-use crate::plan::{Buffer, Count, FunctionPlan, Outcome, Passing, Plan};
+use crate::plan::{Buffer, Count, Formatted, FunctionPlan, Outcome, Passing, Plan};
 use std::fmt::Write as _;
 
 /// The pieces of a stub, in the order of its text.
@@ -28,23 +28,17 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     let mut body = Body::default();
     let stub = Stub { function, plan };
     for (number, (parameter, passing)) in prototype.parameters.iter().zip(&function.parameters).enumerate() {
-        if function.format == Some(number) {
+        if function.formatted.as_ref().is_some_and(|f| f.list.as_ref() == Some(&parameter.name)) {
+            body.arguments.push("lgs_list_made".to_owned());
+        } else if function.format == Some(number) {
             body.arguments.push("lgs_string(&lgs_c, \"%s\")".to_owned());
         } else {
             stub.parameter(&mut body, parameter, passing);
         }
     }
-    let mut parameters: Vec<String> =
-        prototype.parameters.iter().map(|p| declare(&p.kind.spelling, &p.name)).collect();
-    if prototype.variadic {
-        parameters.push("...".to_owned());
-    }
-    if parameters.is_empty() {
-        parameters.push("void".to_owned());
-    }
     let mut text = format!(
         "\n{}\n{{\n",
-        declare(&prototype.result.spelling, &format!("({name})({})", parameters.join(", ")))
+        declare(&prototype.result.spelling, &format!("({name})({})", parameters(prototype)))
     );
     let void = *result == Outcome::Void;
     if let Some(error) = &function.error {
@@ -69,14 +63,37 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         );
         body.arguments.push("lgs_text_made".to_owned());
     }
+    if let Some(Formatted { format, list, by }) = &function.formatted {
+        let (before, list, after) = match list {
+            Some(list) => (String::new(), list.as_str(), ""),
+            None => {
+                body.arguments.push("lgs_list_made".to_owned());
+                let start = format!("    va_list lgs_list;\n    va_start(lgs_list, {format});\n");
+                (start, "lgs_list", "    va_end(lgs_list);\n")
+            }
+        };
+        let (strings, given) = (&by.strings, &by.given);
+        let _ = writeln!(
+            body.before,
+            "{before}    uint64_t lgs_list_made = lgs_arguments(&lgs_c, {format}, {list}, \"{strings}\", \"{given}\");\n{after}"
+        );
+    }
+    if let Some(handle) = &function.jumps {
+        let _ = writeln!(body.before, "    lgs_c.jumps = lgs_v_{handle};");
+    }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     let mut types: Vec<String> = prototype.parameters.iter().map(|p| crossing(&p.kind)).collect();
-    if prototype.variadic {
-        types.push("...".to_owned());
+    match &function.formatted {
+        Some(formatted) if formatted.list.is_none() => types.push("uint64_t".to_owned()),
+        _ if prototype.variadic => types.push("...".to_owned()),
+        _ => {}
     }
     let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
     let crossing = crossing(&prototype.result);
+    if plan.told.iter().any(|(teller, _)| teller == name) {
+        body.out += &tell(function, plan);
+    }
     let call = format!("(({crossing} (*)({types}))lgs.targets[{number}])({})", body.arguments.join(", "));
     if void {
         let _ = writeln!(text, "    {call};");
@@ -91,6 +108,10 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
             "    if ((lgs_wide)lg_result > {})\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"the library returned more than there can be\");",
             stub.after(most)
         );
+    }
+    if matches!(result, Outcome::JumpBuffer { .. }) {
+        let given = stub.jump_function().unwrap_or("longjmp");
+        let _ = writeln!(text, "    lgs_jumper lgs_jumps_by = (lgs_jumper)(lg_code){given};");
     }
     if !void {
         let value =
@@ -113,10 +134,44 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     text += "lgs_end:\n";
     text += &body.finally;
     text += "    lgs_finish(&lgs_c);\n";
-    if !void {
+    if function.jumps.is_some() {
+        text += "    if (lgs_c.failed)\n        lgs_jump(&lgs_c);\n";
+    }
+    if prototype.noreturn {
+        text += "    lgs_stuck(&lgs_c);\n";
+    } else if !void {
         text += "    return lgs_result;\n";
     }
     text + "}\n"
+}
+
+/// Remembers what expressions of other functions ask for.
+fn tell(function: &FunctionPlan, plan: &Plan) -> String {
+    let FunctionPlan { name, prototype, .. } = function;
+    let mut parameters = prototype.parameters.iter().zip(&function.parameters);
+    let handle = parameters.find(|(_, passing)| matches!(passing, Passing::Handle { .. }));
+    let Some((handle, _)) = handle else { return String::new() };
+    let mut text = String::new();
+    for (place, (_, what)) in plan.told.iter().enumerate().filter(|(_, (teller, _))| teller == name) {
+        let parameter = prototype.parameters.iter().zip(&function.parameters).find(|(p, _)| p.name == *what);
+        let (condition, value) = match (what.as_str(), parameter) {
+            ("lg_called", _) => (String::new(), "1".to_owned()),
+            ("lg_result", _) => (String::new(), "lgs_value".to_owned()),
+            (name, Some((_, Passing::Scalar(buffer)))) if buffer.writes => {
+                (format!("if ({name})\n        "), format!("lgs_s_{name}"))
+            }
+            (name, Some((parameter, _))) if parameter.kind.pointee().is_some() => {
+                (format!("if ({name})\n        "), format!("*{name}"))
+            }
+            (name, _) => (String::new(), name.to_owned()),
+        };
+        let _ = writeln!(
+            text,
+            "    {condition}lgs_tell(&lgs_c, lgs_v_{}, {place}, (lgs_wide){value}, \"{what}\");",
+            handle.name
+        );
+    }
+    text
 }
 
 /// A type without the `const` of the variable itself.
@@ -143,7 +198,8 @@ pub fn outcome(
         Outcome::Strings { count, nullable, holes } => {
             let count = count.as_ref().map_or("-1".to_owned(), size);
             let (nullable, holes) = (flags(*nullable), flags(*holes));
-            cast(format!("lgs_texts(&lgs_c, {raw}, {count}, {nullable}, {holes}, \"{what}\")"))
+            // What a callback is given is its own only until it returns.
+            cast(format!("lgs_texts(&lgs_c, {raw}, {count}, {nullable}, {holes}, !lgs_here, \"{what}\")"))
         }
         Outcome::Memory { buffer } => {
             let bytes = bytes(buffer, what, size);
@@ -194,6 +250,11 @@ pub fn outcome(
         }
         Outcome::Within(object) => cast(format!("lgs_within(&lgs_c, {raw}, &lgs_b_{object}, \"{what}\")")),
         Outcome::Inside => cast(format!("lgs_place(&lgs_c, {raw}, \"{what}\")")),
+        Outcome::JumpBuffer { handle } => {
+            cast(format!("lgs_jump_buffer(&lgs_c, {raw}, lgs_v_{handle}, lgs_jumps_by, \"{what}\")"))
+        }
+        // Trampolines with one of these call nothing.
+        Outcome::Jump => raw.to_owned(),
     }
 }
 
@@ -212,6 +273,35 @@ pub fn flags(buffer: &Buffer) -> String {
     if set.is_empty() { "0".to_owned() } else { set.join(" | ") }
 }
 
+/// The parameters of a stub, before or after the call.
+struct Parameters<'a> {
+    stub: &'a Stub<'a>,
+    after: bool,
+}
+
+impl Scope for Parameters<'_> {
+    fn name(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn deref(&self, name: &str) -> String {
+        let written = self.after && self.stub.is_written(name);
+        if written { format!("lgs_s_{name}") } else { format!("{name} ? *{name} : 0") }
+    }
+
+    fn field(&self, name: &str, field: &str) -> String {
+        format!("{name} ? {name}->{field} : 0")
+    }
+
+    fn handle(&self, name: &str) -> String {
+        format!("lgs_v_{name}")
+    }
+
+    fn plan(&self) -> &Plan {
+        self.stub.plan
+    }
+}
+
 struct Stub<'a> {
     function: &'a FunctionPlan,
     plan: &'a Plan,
@@ -220,14 +310,22 @@ struct Stub<'a> {
 impl Stub<'_> {
     /// An expression before the call: over what the program gave.
     fn before(&self, expression: &Expression) -> String {
-        emit(expression, &str::to_owned, &|name| format!("{name} ? *{name} : 0"))
+        emit(expression, &Parameters { stub: self, after: false })
     }
 
     /// An expression after the call: over what the library gave, where it did.
     fn after(&self, expression: &Expression) -> String {
-        emit(expression, &str::to_owned, &|name| {
-            if self.is_written(name) { format!("lgs_s_{name}") } else { format!("{name} ? *{name} : 0") }
-        })
+        emit(expression, &Parameters { stub: self, after: true })
+    }
+
+    /// The parameter with the function by which the library jumps.
+    fn jump_function(&self) -> Option<&str> {
+        let mut parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
+        let jumps = |passing: &Passing| match passing {
+            Passing::Callback { name } => self.plan.callbacks[name].parameters.contains(&Outcome::Jump),
+            _ => false,
+        };
+        parameters.find(|(_, passing)| jumps(passing)).map(|(parameter, _)| parameter.name.as_str())
     }
 
     fn is_written(&self, name: &str) -> bool {
@@ -276,10 +374,37 @@ impl Stub<'_> {
                 }
                 argument = format!("lgs_v_{name}");
             }
+            Passing::Rows { count, each, strings } => {
+                let bytes = if *strings { "-1".to_owned() } else { bytes(each, name, &|e| self.before(e)) };
+                let _ = writeln!(
+                    body.before,
+                    "    struct lgs_rows lgs_r_{name} = lgs_rows(&lgs_c, (const void *const *){name}, {}, {bytes}, {}, \"{name}\");",
+                    self.before(count),
+                    flags(each)
+                );
+                if each.writes {
+                    let _ = writeln!(body.out, "    lgs_rows_back(&lgs_r_{name});");
+                }
+                argument = format!("lgs_r_{name}.inside");
+            }
+            Passing::Stream => {
+                let _ = writeln!(
+                    body.before,
+                    "    uint64_t lgs_v_{name} = lgs_stream(&lgs_c, {name}, \"{name}\");"
+                );
+                argument = format!("lgs_v_{name}");
+            }
             Passing::Inside => {
                 argument = format!("lgs_inside(&lgs_c, {name}, \"{name}\")");
                 let _ = writeln!(body.before, "    uint64_t lgs_v_{name} = {argument};");
                 argument = format!("lgs_v_{name}");
+                if let Some(size) = &parameter.notes.size {
+                    let size = self.before(size);
+                    let _ = writeln!(
+                        body.before,
+                        "    lgs_memory_back(&lgs_c, lgs_v_{name}, lgs_size(&lgs_c, {size}, 1, \"{name}\"), \"{name}\");"
+                    );
+                }
             }
             Passing::Pointer { before, after } => {
                 self.pointer(body, parameter, before.as_deref(), after);
@@ -341,7 +466,7 @@ impl Stub<'_> {
         let name = &parameter.name;
         let bytes = bytes(buffer, name, &|e| self.before(e));
         let text = parameter.notes.string && buffer.writes && buffer.size.is_some();
-        let flags = format!("{}{}", flags(buffer), if text { " | LGS_TEXT" } else { "" });
+        let flags = format!("{}{}", flags(buffer), if text { " | LGS_TEXT" } else { " | LGS_SHAREABLE" });
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {bytes}, {flags});"

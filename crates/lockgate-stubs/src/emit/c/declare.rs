@@ -14,6 +14,16 @@ pub fn declare(spelling: &str, name: &str) -> String {
     format!("{spelling}{gap}{name}")
 }
 
+/// The parameters of a function, declared.
+pub fn parameters(prototype: &Prototype) -> String {
+    let mut declared: Vec<String> =
+        prototype.parameters.iter().map(|p| declare(&p.kind.spelling, &p.name)).collect();
+    if prototype.variadic {
+        declared.push("...".to_owned());
+    }
+    if declared.is_empty() { "void".to_owned() } else { declared.join(", ") }
+}
+
 /// The type with which a value of `kind` crosses: pointers are numbers.
 pub fn crossing(kind: &CType) -> String {
     match kind.shape {

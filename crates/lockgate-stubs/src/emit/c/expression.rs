@@ -1,17 +1,36 @@
 //! Expressions of annotations as exact arithmetic of the stub.
-use crate::expression::{Expression, Operator};
+use crate::expression::{Expression, Operator, Told};
+use crate::plan::Plan;
 
-/// C for `expression`; `name` and `deref` say what stands for names and `*name`.
-pub fn emit(
-    expression: &Expression,
-    name: &dyn Fn(&str) -> String,
-    deref: &dyn Fn(&str) -> String,
-) -> String {
-    let inner = |x: &Expression| emit(x, name, deref);
+/// What stands for the names of an expression.
+pub trait Scope {
+    /// A parameter, field or constant.
+    fn name(&self, name: &str) -> String;
+    /// `*name`.
+    fn deref(&self, name: &str) -> String;
+    /// `name->field`: the structure as the program has it.
+    fn field(&self, name: &str, field: &str) -> String;
+    /// A handle, as the library has it.
+    fn handle(&self, name: &str) -> String;
+    /// Where [`Plan::told`] is.
+    fn plan(&self) -> &Plan;
+}
+
+/// C for `expression` in `scope`.
+pub fn emit(expression: &Expression, scope: &dyn Scope) -> String {
+    let inner = |x: &Expression| emit(x, scope);
+    let name = |n: &str| scope.name(n);
     match expression {
         Expression::Number(n) => format!("(lgs_wide){n}u"),
         Expression::Name(n) => format!("(lgs_wide)({})", name(n)),
-        Expression::Deref(n) => format!("(lgs_wide)({})", deref(n)),
+        Expression::Deref(n) => format!("(lgs_wide)({})", scope.deref(n)),
+        Expression::Field(n, field) => format!("(lgs_wide)({})", scope.field(n, field)),
+        Expression::Told(told) => {
+            let Told { function, handle, what } = told;
+            let place = scope.plan().told_at(told).unwrap_or_default();
+            let called = if what == "lg_called" { "true" } else { "false" };
+            format!("lgs_told(&lgs_c, {}, {place}, {called}, \"{function}\")", scope.handle(handle))
+        }
         Expression::StringLength(n) => format!("lgs_strlen({})", name(n)),
         Expression::Call(function, arguments) => {
             let argument = |argument: &Expression| match argument {

@@ -1,7 +1,7 @@
 //! Structures with pointers in them, field by field.
 use super::body::{bytes, flags, outcome};
 use super::declare::declare;
-use super::expression::emit;
+use super::expression::{Scope, emit};
 use crate::expression::Expression;
 use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan};
 use std::fmt::Write as _;
@@ -11,9 +11,37 @@ pub fn index(plan: &Plan, key: &str) -> usize {
     1 + plan.records.keys().position(|known| known == key).unwrap_or(0)
 }
 
+/// Fields of what `object` points to.
+struct Fields<'a> {
+    object: &'a str,
+    plan: &'a Plan,
+}
+
+impl Scope for Fields<'_> {
+    fn name(&self, name: &str) -> String {
+        field_or_constant(self.object, name)
+    }
+
+    fn deref(&self, name: &str) -> String {
+        format!("*{}->{name}", self.object)
+    }
+
+    fn field(&self, name: &str, field: &str) -> String {
+        format!("{}->{name}->{field}", self.object)
+    }
+
+    fn handle(&self, name: &str) -> String {
+        format!("(uint64_t)(uintptr_t){}->{name}", self.object)
+    }
+
+    fn plan(&self) -> &Plan {
+        self.plan
+    }
+}
+
 /// An expression over fields of what `object` points to.
-fn over(object: &str, expression: &Expression) -> String {
-    emit(expression, &|name| field_or_constant(object, name), &|name| format!("*{object}->{name}"))
+fn over(object: &str, expression: &Expression, plan: &Plan) -> String {
+    emit(expression, &Fields { object, plan })
 }
 
 /// Enumerators and macros are written in capitals.
@@ -95,9 +123,11 @@ fn into(text: &mut String, field: &FieldPlan, plan: &Plan) {
         Passing::Value => format!("    memcpy(&to->{name}, &from->{name}, sizeof to->{name});\n"),
         Passing::String => cast(format!("lgs_string(&lgs_c, from->{name})")),
         Passing::Buffer(buffer) => {
-            let bytes = bytes(buffer, name, &|e| over("from", e));
-            let block =
-                format!("    with->{name} = lgs_block(&lgs_c, from->{name}, {bytes}, {});\n", flags(buffer));
+            let bytes = bytes(buffer, name, &|e| over("from", e, plan));
+            let block = format!(
+                "    with->{name} = lgs_block(&lgs_c, from->{name}, {bytes}, {} | LGS_SHAREABLE);\n",
+                flags(buffer)
+            );
             block + &cast(format!("with->{name}.inside"))
         }
         Passing::Handle { number, .. } => {
@@ -119,7 +149,7 @@ fn into(text: &mut String, field: &FieldPlan, plan: &Plan) {
 fn check(text: &mut String, field: &FieldPlan, plan: &Plan) {
     let FieldPlan { name, kind, passing, cursor, of_buffer, .. } = field;
     if let Passing::Buffer(buffer) = passing {
-        let count = buffer.size.as_ref().map_or("1".to_owned(), |size| over("now", size));
+        let count = buffer.size.as_ref().map_or("1".to_owned(), |size| over("now", size, plan));
         let moved = if *cursor {
             format!("lgs_moved(&lgs_c, (uint64_t)(uintptr_t)now->{name}, &with->{name}, \"{name}\")")
         } else {
@@ -134,7 +164,7 @@ fn check(text: &mut String, field: &FieldPlan, plan: &Plan) {
             &Outcome::Memory { buffer: Buffer { reads: true, nullable: true, ..buffer.clone() } },
             name,
             plan,
-            &|e| over("now", e),
+            &|e| over("now", e, plan),
         );
         let _ = writeln!(
             text,
@@ -156,7 +186,8 @@ fn check(text: &mut String, field: &FieldPlan, plan: &Plan) {
         }
         other => {
             let raw = format!("(uint64_t)(uintptr_t)now->{name}");
-            let value = outcome(&raw, &declare(&kind.spelling, ""), other, name, plan, &|e| over("now", e));
+            let value =
+                outcome(&raw, &declare(&kind.spelling, ""), other, name, plan, &|e| over("now", e, plan));
             let _ = writeln!(text, "    now->{name} = {value};");
         }
     }

@@ -1,0 +1,42 @@
+/* A library whose errors jump, whose buffers are as large as other functions said, and which reads and writes streams. */
+#ifndef JUMPY_H
+#define JUMPY_H
+#include <lockgate/annotations.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct engine;
+struct item { int number; int length; };
+typedef void (*engine_jump)(jmp_buf env LG_JUMP, int value);
+typedef void (*engine_error)(struct engine *e, const char *text);
+
+/* What the library does wrong from now on: 0 nothing. */
+void jumpy_mode(int mode);
+
+struct engine *jumpy_open(engine_error handler, void *data);
+void jumpy_close(struct engine *e LG_RELEASE);
+void *jumpy_data(const struct engine *e) LG_DATA;
+jmp_buf *jumpy_set_jump(struct engine *e, engine_jump jump, size_t size) LG_JUMP_BUFFER(e);
+/* Calls the handler, then jumps. */
+int jumpy_fail(struct engine *e LG_JUMPS, int value);
+void jumpy_stop(struct engine *e LG_JUMPS, int value) __attribute__((noreturn));
+/* Does not fail. */
+int jumpy_ask(const struct engine *e);
+
+void jumpy_size(struct engine *e, int width, int height, int *bytes LG_OUT);
+int jumpy_row(struct engine *e LG_JUMPS, char *row LG_INOUT LG_SIZE(lg_told(jumpy_size, e, bytes)));
+int jumpy_image(struct engine *e, char **rows LG_INOUT LG_ROWS(lg_told(jumpy_size, e, height)) LG_SIZE(lg_told(jumpy_size, e, bytes)));
+int jumpy_names(char *const *names LG_IN LG_ROWS(n) LG_STRING, int n);
+char **jumpy_list(int *n LG_OUT) LG_SIZE(*n);
+int jumpy_visit(struct engine *e LG_JUMPS, int (*visit)(struct engine *e, const struct item *item LG_IN, char *text LG_INOUT LG_SIZE(item->length)));
+
+/* Keeps the address, and writes there later: that is what sharing means. */
+void jumpy_look(const char *buffer LG_IN LG_SIZE(n), int n);
+void jumpy_fill(char *buffer LG_OUT LG_SIZE(n), int n);
+void jumpy_poke(char c);
+
+/* Bytes copied. */
+int jumpy_copy(FILE *from, FILE *to);
+
+#endif

@@ -1,0 +1,234 @@
+/* A program that uses the library, first as it should be, then hostile: it must come to its end whatever the library does. */
+#include <jumpy.h>
+#include <lockgate.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("line %d: %s; last error: %s\n", __LINE__, #condition, lg_jumpy_error()->message);                 \
+            failures++;                                                                                                \
+        }                                                                                                              \
+    } while (0)
+
+/* The call of this mode fails with this kind of error, and says where. */
+#define FAILS(mode, call, kind_, what_)                                                                                \
+    do {                                                                                                               \
+        jumpy_mode(mode);                                                                                              \
+        CHECK(call);                                                                                                   \
+        CHECK(lg_jumpy_error()->kind == kind_ && strcmp(lg_jumpy_error()->what, what_) == 0);                         \
+        jumpy_mode(0);                                                                                                 \
+    } while (0)
+
+/* What setjmp of this engine returns when `call` is made: 0 if it does not jump. */
+#define JUMPS(e, call)                                                                                                 \
+    ({                                                                                                                 \
+        volatile int lands = 0;                                                                                        \
+        if ((lands = setjmp(*jumpy_set_jump(e, longjmp, sizeof(jmp_buf)))) == 0)                                       \
+            call;                                                                                                      \
+        lands;                                                                                                         \
+    })
+
+static int handled;
+static char mine[] = "mine";
+static jmp_buf own;
+
+static void on_error(struct engine *e, const char *text)
+{
+    handled++;
+    CHECK(strcmp(text, "failing") == 0 && jumpy_data(e) == mine);
+}
+
+/* Leaves the library's call by itself. */
+static void on_error_jump(struct engine *e, const char *text)
+{
+    (void)e, (void)text;
+    longjmp(own, 9);
+}
+
+/* Fails within another call: what jumps jumps over that one. */
+static void on_error_fail(struct engine *e, const char *text)
+{
+    (void)text;
+    if (handled++ == 0)
+        jumpy_fail(e, 4);
+}
+
+static int visits;
+
+static int on_visit(struct engine *e, const struct item *item, char *text)
+{
+    visits++;
+    CHECK(jumpy_ask(e) == 5 && item->number == 3 && strcmp(text, "visited") == 0);
+    text[0] = 'V';
+    return 1000;
+}
+
+static int jumped_with;
+
+static void own_jump(jmp_buf env, int value)
+{
+    jumped_with = value;
+    longjmp(env, value + 1);
+}
+
+static void deeper(struct engine *e, int levels)
+{
+    volatile char room[64] = {0};
+    if (levels)
+        deeper(e, levels - 1);
+    else
+        jumpy_fail(e, 6);
+    CHECK(room[0] == 0);
+}
+
+static void good(void)
+{
+    struct engine *e = jumpy_open(on_error, mine), *other = jumpy_open(on_error_jump, NULL);
+    CHECK(JUMPS(e, jumpy_fail(e, 3)) == 3 && handled == 1);
+    CHECK(JUMPS(e, deeper(e, 5)) == 6 && handled == 2);
+    CHECK(JUMPS(e, jumpy_stop(e, 8)) == 8);
+    CHECK(JUMPS(e, jumpy_ask(e)) == 0);
+    /* Often: nothing is left behind. */
+    for (volatile int i = 0; i < 2000; i++)
+        CHECK(JUMPS(e, deeper(e, i % 7)) == 6);
+    /* The program's own way out of a callback. */
+    for (volatile int i = 0; i < 500; i++) {
+        volatile int lands = setjmp(own);
+        if (lands == 0)
+            jumpy_fail(other, 1);
+        CHECK(lands == 9);
+    }
+    handled = 0;
+    struct engine *nested = jumpy_open(on_error_fail, NULL);
+    CHECK(JUMPS(nested, jumpy_fail(nested, 2)) == 4 && handled == 2);
+    volatile int lands = setjmp(*jumpy_set_jump(e, own_jump, sizeof(jmp_buf)));
+    if (lands == 0)
+        jumpy_fail(e, 20);
+    CHECK(lands == 21 && jumped_with == 20);
+    CHECK(jumpy_set_jump(e, longjmp, sizeof(jmp_buf)) == jumpy_set_jump(e, longjmp, sizeof(jmp_buf)));
+
+    int bytes = 0;
+    jumpy_size(e, 3, 4, &bytes);
+    char row[7] = "xyzxyz", more[4][7] = {"", "", "", ""}, *rows[4] = {more[0], more[1], NULL, more[3]};
+    CHECK(bytes == 6 && jumpy_row(e, row) == 'x' && strcmp(row, "xrrrrr") == 0);
+    CHECK(jumpy_image(e, rows) == 4 && strcmp(more[1], "bbbbbb") == 0 && strcmp(more[3], "dddddd") == 0 && more[2][0] == 0);
+    char *names[] = {mine, NULL, "longer"};
+    CHECK(jumpy_names(names, 3) == 110 && jumpy_names(names, 0) == 0);
+    int n = 0;
+    char **list = jumpy_list(&n);
+    CHECK(n == 2 && strcmp(list[0], "one") == 0 && strcmp(list[1], "two") == 0 && list == jumpy_list(&n));
+    CHECK(jumpy_visit(e, on_visit) == 1000 + 'V' && visits == 1);
+    jumpy_close(e);
+
+    FILE *from = tmpfile(), *to = tmpfile();
+    for (int i = 0; i < 5000; i++)
+        fputc(i % 251, from);
+    rewind(from);
+    CHECK(fgetc(from) == 0 && jumpy_copy(from, to) == 4999 && ftell(to) == 4999);
+    /* The library's stream does not remember the end. */
+    rewind(from), rewind(to);
+    CHECK(jumpy_copy(from, to) == 5000);
+    fclose(from), fclose(to);
+    CHECK(lg_jumpy_error()->kind == LG_STUB_NONE);
+}
+
+/* Buffers in memory that the library has, too, are passed as they are; all others are copied. */
+static void shared(void)
+{
+    char own[16] = "own", *mine = lg_jumpy_alloc(10000);
+    if (!mine)
+        exit(2);
+    jumpy_look(own, 4), jumpy_poke('x');
+    CHECK(strcmp(own, "own") == 0);
+    strcpy(mine + 100, "shared");
+    jumpy_look(mine + 100, 7), jumpy_poke('S');
+    CHECK(strcmp(mine + 100, "Shared") == 0);
+    jumpy_fill(mine + 200, 3), jumpy_poke('F');
+    CHECK(strcmp(mine + 200, "Fff") == 0);
+    lg_jumpy_free(mine);
+    FAILS(0, (jumpy_poke('x'), 1), LG_STUB_FAULT, "call");
+
+    lg_region *region = lg_region_new(4096);
+    char *read_only = lg_region_address(region);
+    CHECK(lg_jumpy_share(region, 0));
+    strcpy(read_only, "read only");
+    jumpy_look(read_only, 10);
+    FAILS(0, (jumpy_poke('x'), strcmp(read_only, "read only") == 0), LG_STUB_FAULT, "call");
+    jumpy_fill(read_only, 4), jumpy_poke('x');
+    CHECK(memcmp(read_only, "ffff only", 10) == 0);
+    CHECK(lg_jumpy_unshare(read_only) && !lg_jumpy_unshare(read_only));
+    jumpy_look(read_only, 10), jumpy_poke('x');
+    CHECK(memcmp(read_only, "ffff only", 10) == 0);
+    lg_region_free(region);
+}
+
+static void hostile(void)
+{
+    struct engine *e = jumpy_open(NULL, NULL), *other = jumpy_open(on_error, mine);
+    jmp_buf *given = jumpy_set_jump(e, longjmp, sizeof(jmp_buf));
+    /* There is always a jmp_buf, but none that anybody jumps to. */
+    FAILS(1, jumpy_set_jump(e, longjmp, sizeof(jmp_buf)) != given, LG_STUB_POINTER, "result");
+    FAILS(2, jumpy_set_jump(e, longjmp, sizeof(jmp_buf)) != NULL, LG_STUB_NULL, "result");
+    CHECK(setjmp(*jumpy_set_jump(e, longjmp, 1)) == 0);
+    /* A call that fails jumps where its handle's errors go: 1 as with any error that has no number. */
+    FAILS(3, JUMPS(e, jumpy_fail(e, 3)) == 1, LG_STUB_JUMP, "env");
+    int lands = JUMPS(other, jumpy_ask(other));
+    CHECK(lands == 0);
+    if (lands)
+        return;
+    FAILS(4, JUMPS(e, jumpy_fail(e, 3)) == 1, LG_STUB_JUMP, "env");
+    jumpy_close(other);
+    FAILS(5, JUMPS(e, jumpy_fail(e, 3)) == 1, LG_STUB_FAULT, "call");
+    FAILS(6, JUMPS(e, jumpy_stop(e, 3)) == 1, LG_STUB_FAULT, "call");
+    /* Where no error is expected the function that called setjmp may have returned. */
+    FAILS(7, JUMPS(e, CHECK(jumpy_ask(e) == -1)) == 0, LG_STUB_JUMP, "env");
+    FAILS(0, jumpy_data(other) == NULL, LG_STUB_HANDLE, "e");
+
+    char row[8] = "xyzxyz!";
+    FAILS(0, JUMPS(e, jumpy_row(e, row)) == 1, LG_STUB_SIZE, "jumpy_size");
+    int bytes = 0;
+    jumpy_mode(8);
+    jumpy_size(e, 3, 2, &bytes);
+    FAILS(0, JUMPS(e, jumpy_row(e, row)) == 1, LG_STUB_SIZE, "row");
+    jumpy_size(e, 3, 2, &bytes);
+    jumpy_mode(9);
+    CHECK(JUMPS(e, jumpy_row(e, row)) == 0 && strcmp(row, "xrrrrr!") == 0);
+    jumpy_mode(10);
+    char more[2][8] = {"", ""}, *rows[2] = {more[0], more[1]};
+    CHECK(jumpy_image(e, rows) == 2 && rows[1] == more[1] && strcmp(more[1], "bbbbbb") == 0);
+    jumpy_mode(0);
+    /* The same engine's address, opened again, has been told nothing. */
+    jumpy_close(e);
+    FAILS(0, jumpy_row(e, row) == -1, LG_STUB_HANDLE, "e");
+
+    jumpy_open(on_error, mine);
+    e = jumpy_open(NULL, NULL);
+    FAILS(0, jumpy_names((char *[]){mine}, -1) == -1, LG_STUB_SIZE, "names");
+    int n = 7;
+    char **list = jumpy_list(&n);
+    FAILS(11, jumpy_list(&n) == NULL && strcmp(list[1], "two") == 0, LG_STUB_POINTER, "result");
+    FAILS(12, jumpy_list(&n) == NULL && n == 2, LG_STUB_SIZE, "result");
+    visits = 0;
+    FAILS(13, jumpy_visit(e, on_visit) == -1, LG_STUB_SIZE, "text");
+    FAILS(14, jumpy_visit(e, on_visit) == -1, LG_STUB_HANDLE, "e");
+    FAILS(15, jumpy_visit(e, on_visit) == -1, LG_STUB_POINTER, "item");
+    CHECK(visits == 0);
+    FILE *from = tmpfile(), *to = tmpfile();
+    fputs("text", from), rewind(from);
+    FAILS(16, jumpy_copy(from, to) == -1, LG_STUB_DATA, "stream");
+    jumpy_mode(0);
+    fclose(from), fclose(to);
+}
+
+int main(void)
+{
+    good();
+    shared();
+    hostile();
+    printf("%d failures\n", failures);
+    return failures != 0;
+}

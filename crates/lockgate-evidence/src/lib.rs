@@ -1,0 +1,27 @@
+//! Evidence that the verifier is right, from outside it: other decoders, real processors, arithmetic. `docs/evidence.md` says what it shows.
+//!
+//! | to read, in this order | about |
+//! |---|---|
+//! | `differential.rs` | differential decoding: its sources and its count |
+//! | `encodings.rs`, `archives.rs` | encodings, enumerated; code of the distribution |
+//! | `decoders/`, `difference.rs`, `explained.rs` | what other decoders say, where they part from the verifier, and why |
+//! | `semantics.rs` | accepted instructions, executed one by one |
+//! | `journeys.rs`, `nasty.rs` | programs of random accepted code, single-stepped |
+//! | `machine_sys.rs`, `machine_asm.rs` | a window and one step in it |
+//! | `operand_rule.rs`, `rsp_rule.rs`, `text.rs` | rules V2 and V3, enumerated, against arithmetic |
+
+pub mod archives;
+pub mod decoders;
+pub mod difference;
+pub mod differential;
+pub mod encodings;
+pub mod explained;
+pub mod journeys;
+mod machine_asm;
+pub mod machine_sys;
+pub mod nasty;
+pub mod operand_rule;
+pub mod random;
+pub mod rsp_rule;
+pub mod semantics;
+pub mod text;

@@ -1,0 +1,71 @@
+/* ---- variable arguments, as a format describes them --------------------------------------------------------------------------- */
+
+/* A va_list of x86-64 whose registers are used up: everything comes from memory. */
+struct lgs_va_list {
+    uint32_t integers, floats;
+    uint64_t memory, registers;
+};
+
+/* Copies of the arguments that `format` takes from `list`, as a va_list inside. Conversions in `strings` take strings, those in `given` memory of
+ * the library's. */
+static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list list, const char *strings, const char *given)
+{
+    size_t most = 1;
+    for (const char *at = format; at && *at; at++)
+        most += *at == '%' ? 3 : 0; /* a width, a precision and the argument */
+    struct lgs_block head = lgs_room(c, 0, sizeof(struct lgs_va_list));
+    struct lgs_block body = lgs_room(c, 0, most * 8);
+    if (c->failed)
+        return 0;
+    uint64_t *next = (uint64_t *)(void *)body.here;
+    va_list arguments;
+    va_copy(arguments, list);
+    for (const char *at = format; at && *at && !c->failed; at++) {
+        if (*at != '%')
+            continue;
+        size_t flags = strspn(++at, "-+ #0,!'");
+        bool wide = memchr(at, '!', flags) != 0;
+        int precision = -1;
+        for (at += flags; *at == '*' || *at == '.' || (*at >= '0' && *at <= '9'); at++) {
+            if (*at == '.')
+                precision = 0;
+            else if (*at != '*')
+                precision = precision < 0 ? -1 : precision > 1 << 24 ? 1 << 24 : precision * 10 + (*at - '0');
+            else {
+                int number = va_arg(arguments, int);
+                *next++ = (uint64_t)(int64_t)number;
+                precision = precision < 0 ? -1 : number;
+            }
+        }
+        unsigned longs = 0;
+        for (; *at && strchr("hlzjtL", *at) && !strchr(strings, *at) && !strchr(given, *at); at++)
+            longs += *at != 'h';
+        if (*at == 's' || (*at && strchr(strings, *at))) {
+            const char *text = va_arg(arguments, const char *);
+            size_t length = 0;
+            if (text) /* with `!`, characters of up to four bytes are counted */
+                length = precision < 0 ? strlen(text) : strnlen(text, (size_t)precision * (wide ? 4 : 1));
+            struct lgs_block copy = lgs_room(c, 0, length + 1);
+            if (copy.here && text) {
+                memcpy(copy.here, text, length);
+                copy.here[length] = 0;
+            }
+            *next++ = text ? copy.inside : 0;
+        } else if (*at && strchr(given, *at)) {
+            *next++ = lgs_inside(c, va_arg(arguments, void *), "format");
+        } else if (*at && strchr("diuxXocr", *at)) {
+            *next++ = longs ? va_arg(arguments, uint64_t) : (uint64_t)(int64_t)va_arg(arguments, int);
+        } else if (*at && strchr("eEfFgGaA", *at)) {
+            double number = va_arg(arguments, double);
+            memcpy(next++, &number, sizeof number);
+        } else if (*at != '%') {
+            lgs_fail(c, LG_STUB_SIZE, "format", "it has a conversion that cannot be passed on");
+        }
+        if (!*at)
+            break;
+    }
+    va_end(arguments);
+    struct lgs_va_list inside = {48, 304, body.inside, 0};
+    memcpy(head.here, &inside, sizeof inside);
+    return head.inside;
+}

@@ -1,0 +1,77 @@
+/* ---- errors that jump ---------------------------------------------------------------------------------------------------------
+ *
+ * The program calls setjmp with memory of its own, of which the library has a namesake. When the library jumps, its call ends, as
+ * with any other failure, and when nothing is left to do the stub calls the program's function (longjmp) with the program's jmp_buf.
+ * The library cannot choose when: only calls may jump whose annotations say so, and only to the jmp_buf of the handle that they were
+ * given; to others the function that called setjmp may have returned. */
+
+/* For setjmp where there is no jmp_buf: nothing jumps there. */
+static __thread jmp_buf lgs_nowhere __attribute__((unused));
+
+/* The program's jmp_buf whose namesake is at `address`. */
+static void *lgs_jump_buffer(struct lgs_call *c, uint64_t address, uint64_t handle, lgs_jumper function, const char *what)
+{
+    uint32_t offset;
+    if (c->failed || (!address && lgs_null(c, 0, what)) || !lgs_offset(c, address, 1, &offset, what))
+        return 0;
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_jump *jump = lgs.jumps;
+    while (jump && (jump->handle != handle || jump->inside != address))
+        jump = jump->next;
+    if (!jump && (jump = calloc(1, sizeof *jump))) {
+        *jump = (struct lgs_jump){.handle = handle, .inside = address, .next = lgs.jumps};
+        lgs.jumps = jump;
+        lgs.remembers = true;
+    }
+    if (jump)
+        jump->function = function;
+    pthread_mutex_unlock(&lgs.lock);
+    if (!jump)
+        lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
+    return jump ? &jump->env : 0;
+}
+
+/* The library jumps: out of its call, for a start. */
+static void lgs_jump_later(struct lgs_call *c, const struct lgs_callback *here, uint64_t address, int value)
+{
+    const struct lgs_call *from = lgs_thread.depth < 2 ? 0 : lgs_thread.marks[lgs_thread.depth - 2].frame;
+    struct lgs_jump *found = 0;
+    pthread_mutex_lock(&lgs.lock);
+    for (struct lgs_jump *jump = lgs.jumps; from && from->jumps && jump; jump = jump->next)
+        if (jump->handle == from->jumps && jump->inside == address && (lg_code)jump->function == here->function)
+            found = jump;
+    pthread_mutex_unlock(&lgs.lock);
+    if (!found) {
+        lgs_fail(c, LG_STUB_JUMP, "env", "the library jumped where the call that it was in may not jump");
+        return;
+    }
+    lgs_thread.jump = found;
+    lgs_thread.jump_value = value;
+    c->failed = true;
+}
+
+/* The call has failed, and everything that it held is given back. Returns if the program has not said where errors go. */
+static void lgs_jump(const struct lgs_call *c)
+{
+    struct lgs_jump *jump = lgs_thread.jump;
+    int value = lgs_thread.jump_value;
+    lgs_thread.jump = 0;
+    if (!jump) {
+        value = 1;
+        pthread_mutex_lock(&lgs.lock);
+        jump = lgs.jumps;
+        while (jump && jump->handle != c->jumps)
+            jump = jump->next;
+        pthread_mutex_unlock(&lgs.lock);
+    }
+    if (c->jumps && jump && jump->function)
+        jump->function(jump->env, value);
+}
+
+/* A function that does not return came back, and there is nowhere to jump. */
+static _Noreturn void lgs_stuck(const struct lgs_call *c)
+{
+    fprintf(stderr, "lockgate: %s: %s does not return, but the library did not jump, and the program has called no setjmp\n", lgs_name,
+            c->function);
+    abort();
+}

@@ -1,0 +1,37 @@
+/* ---- arrays of pointers to buffers, or to strings --------------------------------------------------------------------------- */
+
+struct lgs_rows {
+    const void *const *host;
+    char *const *here; /* in memory of the program's */
+    uint64_t inside;
+    size_t count;
+    size_t size; /* of each */
+};
+
+/* Copies them in: each `size` bytes long, or, if that is negative, a string. */
+static struct lgs_rows lgs_rows(struct lgs_call *c, const void *const *host, lgs_wide count, lgs_wide size, int flags, const char *what)
+{
+    struct lgs_rows rows = {host, 0, 0, lgs_size(c, count, 8, what) / 8, size < 0 ? 0 : (size_t)size};
+    if (c->failed || !host)
+        return (struct lgs_rows){0, 0, 0, 0, 0};
+    struct lgs_block pointers = lgs_room(c, 0, rows.count * 8);
+    char **here = lgs_own(c, rows.count * sizeof *here, what);
+    for (size_t i = 0; i < rows.count && !c->failed; i++) {
+        size_t length = size < 0 && host[i] ? strlen(host[i]) + 1 : rows.size;
+        struct lgs_block row = lgs_block(c, host[i], length, flags);
+        here[i] = row.here;
+        if (pointers.here)
+            ((uint64_t *)(void *)pointers.here)[i] = row.inside;
+    }
+    rows.here = here;
+    rows.inside = pointers.inside;
+    return rows;
+}
+
+/* Copies back what the library wrote. */
+static void lgs_rows_back(const struct lgs_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->here[i])
+            memcpy((void *)(uintptr_t)rows->host[i], rows->here[i], rows->size);
+}

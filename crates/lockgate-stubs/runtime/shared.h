@@ -1,0 +1,52 @@
+/* ---- memory that program and library share: buffers in it are passed as they are ----------------------------------------------
+ *
+ * Only buffers, and only those that nothing else is concluded from: numbers, strings, structures with pointers are copied all the same, so
+ * that the library cannot change them between a check and a use. What the program reads there after a call may change under its eyes. */
+
+/* Grants `region` to the library. */
+static bool lgs_share(lg_region *region, bool writable)
+{
+    pthread_once(&lgs_once, lgs_start);
+    /* A domain that is begun again would have none of it. */
+    if (lgs_start_failed || lgs.restarts)
+        return false;
+    lg_grant *grant = lg_grant_new(lgs.domain, region, writable ? LG_READ_WRITE : LG_READ);
+    struct lgs_shared shared = {.here = lg_region_address(region), .size = lg_region_length(region), .writable = writable, .grant = grant};
+    shared.inside = (uint64_t)(uintptr_t)lg_grant_pointer(grant, 0);
+    pthread_mutex_lock(&lgs.lock);
+    size_t place = 0;
+    while (place < lgs.shared_count && lgs.shared[place].grant)
+        place++;
+    bool done = shared.here && shared.inside && place < LGS_SHARES;
+    if (done) {
+        lgs.shared[place] = shared;
+        if (place == lgs.shared_count)
+            __atomic_store_n(&lgs.shared_count, place + 1, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lgs.lock);
+    if (!done)
+        lg_grant_free(grant);
+    return done;
+}
+
+/* Takes the memory at `here` away from the library. */
+static bool lgs_unshare(const void *here)
+{
+    lg_grant *grant = 0;
+    pthread_mutex_lock(&lgs.lock);
+    for (size_t i = 0; here && i < lgs.shared_count; i++)
+        if (lgs.shared[i].here == here) {
+            grant = lgs.shared[i].grant;
+            lgs.shared[i] = (struct lgs_shared){0};
+        }
+    pthread_mutex_unlock(&lgs.lock);
+    return grant && lg_grant_free(grant) == LG_OK;
+}
+
+static void *lgs_shared_alloc(size_t size)
+{
+    lg_region *region = lg_region_new(size ? size : 1);
+    void *here = region && lgs_share(region, true) ? lg_region_address(region) : 0;
+    lg_region_free(region);
+    return here;
+}

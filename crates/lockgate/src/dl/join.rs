@@ -1,0 +1,171 @@
+//! Libraries that join another's domain: several modules, one heap (docs/dlopen.md).
+//!
+//! Such a module names the files that it was linked with, by their hashes: first the base, whose domain it joins, then others that
+//! joined before. They are opened first, and stay open as long as it. Its symbols are then looked up, in the same order.
+//!
+//! A file does not choose whose memory it shares: a base that is open is joined only if the host names it ([`Options::into`]).
+use super::imports::Scope;
+use super::loaded::Loaded;
+use super::{DlError, Library, Mode, Options, search, table};
+use crate::domain::{JoinError, Target};
+use crate::module::Module;
+use crate::signature::{self, Signature};
+use lockgate_verify::{Join, Symbolic};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a module goes.
+pub(super) struct Home {
+    pub base: Arc<Loaded>,
+    /// Other libraries of the domain, whose symbols it uses.
+    pub needed: Vec<Arc<Loaded>>,
+}
+
+/// A [`Home`], whose libraries are held open until this goes.
+pub(super) struct Open {
+    base: Arc<Loaded>,
+    needed: Vec<Arc<Loaded>>,
+    /// Opened for this one.
+    held: Vec<Library>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        for library in self.held.drain(..).rev() {
+            // It was opened once more, and nobody else knows of that.
+            let _ = library.close();
+        }
+    }
+}
+
+impl Open {
+    pub fn home(&self) -> Home {
+        Home { base: self.base.clone(), needed: self.needed.clone() }
+    }
+}
+
+/// Finds, or opens, what the module in the file `path` was linked with.
+///
+/// # Errors
+/// [`DlError::Join`] if there is something else under these names; and as [`Library::open`].
+pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> Result<Open, DlError> {
+    let given = options.into.map(Library::loaded).transpose()?.map(|loaded| loaded.home());
+    let (hash, file) = &join.modules[0];
+    let mut held = Vec::new();
+    let base = match given {
+        Some(given) if is(&given, hash) => given,
+        Some(_) => return Err(other(path, file)),
+        None if table::rows().iter().any(|row| is(&row.loaded, hash)) => {
+            return Err(JoinError::Uninvited { module: name_of(path), base: file.clone() }.into());
+        }
+        None => {
+            find_or_open(path, (hash, file), mode, &Options { into: None, ..options.clone() }, &mut held)?
+        }
+    };
+    let mut open = Open { base, needed: Vec::new(), held };
+    let inside = Options { into: Some(Library::from_number(open.base.id())), ..options.clone() };
+    for (hash, file) in &join.modules[1..] {
+        let needed = find_or_open(path, (hash, file), mode, &inside, &mut open.held)?;
+        open.needed.push(needed);
+    }
+    Ok(open)
+}
+
+/// The library made from the file with this hash, in the domain that `options` name, if they do.
+fn find_or_open(
+    path: &Path,
+    (hash, file): (&str, &str),
+    mode: Mode,
+    options: &Options,
+    held: &mut Vec<Library>,
+) -> Result<Arc<Loaded>, DlError> {
+    let domain = options.into.map(Library::loaded).transpose()?;
+    let is_it = |loaded: &Loaded| {
+        is(loaded, hash) && domain.as_ref().is_none_or(|domain| loaded.shares_domain(domain))
+    };
+    let found = table::rows().iter().find(|row| is_it(&row.loaded)).map(|row| row.loaded.clone());
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    // The name is the module's word: nothing but a file beside it, or in the usual folders.
+    let name = Path::new(file).file_name().ok_or_else(|| other(path, file))?;
+    let beside = path.with_file_name(name);
+    let place = if beside.is_file() { beside } else { search::find(Path::new(name))? };
+    let mode = Mode { now: mode.now, ..Mode::LAZY };
+    let library = Library::open(place, mode, options)?;
+    held.push(library);
+    let loaded = library.loaded()?;
+    if is(&loaded, hash) { Ok(loaded) } else { Err(other(path, file)) }
+}
+
+fn is(loaded: &Loaded, hash: &str) -> bool {
+    *blake3::Hash::from(loaded.hash()).to_hex() == *hash
+}
+
+fn other(path: &Path, file: &str) -> DlError {
+    JoinError::Other { module: name_of(path), other: file.to_owned() }.into()
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What the symbols of `module` lead to.
+///
+/// # Errors
+/// [`DlError::Join`] if a module does not have one, or as something else; [`DlError::Imports`] for functions of the host.
+pub(super) fn targets(
+    library: &str,
+    module: &Module,
+    base: &Arc<Loaded>,
+    needed: &[Arc<Loaded>],
+    scope: &Scope,
+) -> Result<Vec<Target>, DlError> {
+    let symbols = module.parsed().join.iter().flat_map(|join| &join.symbols);
+    let sources: Vec<&Loaded> = [base].into_iter().chain(needed).map(|loaded| &**loaded).collect();
+    let mut missing = Vec::new();
+    let mut targets = Vec::new();
+    for symbol in symbols {
+        if !symbol.of_host {
+            targets.push(Target::Image(exported(library, symbol, &sources)?));
+            continue;
+        }
+        match scope.gate(base.core(), &symbol.name, noted(symbol)) {
+            Ok(gate) => targets.push(Target::Host(gate)),
+            Err(why) => missing.push(format!("undefined symbol: {} ({why})", symbol.name)),
+        }
+    }
+    if missing.is_empty() {
+        Ok(targets)
+    } else {
+        Err(DlError::Imports { library: library.to_owned(), missing })
+    }
+}
+
+/// Window offset of a symbol in the first of `sources` that has it.
+fn exported(library: &str, symbol: &Symbolic, sources: &[&Loaded]) -> Result<u64, JoinError> {
+    let (module, name) = (library.to_owned(), symbol.name.clone());
+    let wrong =
+        |what: String| JoinError::Type { module: library.to_owned(), symbol: symbol.name.clone(), what };
+    for source in sources {
+        if let Some(export) = source.module().export(&name) {
+            let exported = export.signature.as_deref().and_then(|text| text.parse::<Signature>().ok());
+            if let (Some(exported), Some(noted)) = (exported, noted(symbol)) {
+                signature::agree(&exported, &noted).map_err(|mismatch| wrong(mismatch.to_string()))?;
+            }
+            return Ok(source.image().at + export.address);
+        }
+        if let Some((at, _)) = source.image().object(&name) {
+            return match symbol.signature {
+                None => Ok(at),
+                Some(_) => Err(wrong(format!("it is data of {}", source.name))),
+            };
+        }
+    }
+    let from = sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
+    Err(JoinError::Symbol { module, symbol: name, from })
+}
+
+fn noted(symbol: &Symbolic) -> Option<Signature> {
+    symbol.signature.as_deref()?.parse().ok()
+}

@@ -1,0 +1,275 @@
+//! Several modules in one domain: a base, and what joins it.
+use super::File;
+use crate::common::Guest;
+use crate::host_sys::{call, errno, read_int, service};
+use lockgate::dl::{self, Library, Mode, Options};
+use std::path::{Path, PathBuf};
+
+/// A base that keeps what it is given, calls what it is given, and remembers in what order modules began and ended.
+pub const BASE: &str = r#"
+#include <errno.h>
+#include <stdlib.h>
+int shared = 5;
+static char *kept;
+static long order;
+long add(long a, long b) { return a + b; }
+long keep(char *block) { kept = block; return 0; }
+long drop(long unused) { char first = *kept; free(kept); kept = 0; return first; }
+long note(long digit) { return order = 10 * order + digit; }
+long noted(long unused) { return order; }
+long last_errno(long unused) { return errno; }
+static long (*function)(long);
+void set_function(long (*given)(long)) { function = given; }
+long apply(long x) { return function(x); }
+"#;
+
+pub const ALPHA: &str = r#"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+extern int shared;
+int *where = &shared;
+long add(long, long), keep(char *), note(long);
+void set_function(long (*)(long));
+static long opened;
+__attribute__((constructor)) static void begin(void) { opened++; note(1); }
+__attribute__((destructor)) static void end(void) { note(8); }
+static long triple(long x) { return 3 * x; }
+long make(long letter) { char *block = malloc(100); memset(block, (int)letter, 100); keep(block); return (long)block; }
+long sum(long x) { return add(x, *where); }
+long times_opened(long unused) { return opened++; }
+long fail(long code) { errno = (int)code; return strtol("123", 0, 10); }
+long give(long unused) { set_function(triple); return 0; }
+long crash(long at) { return *(volatile long *)at; }
+int alpha_data = 11;
+"#;
+
+pub const BETA: &str = r#"
+extern int alpha_data;
+long add(long, long), note(long), drop(long), times_opened(long);
+__attribute__((constructor)) static void begin(void) { note(2); }
+__attribute__((destructor)) static void end(void) { note(9); }
+long take(long unused) { return drop(0); }
+long of_alpha(long unused) { return alpha_data + times_opened(0); }
+"#;
+
+pub fn base_guest(source: &str) -> Guest {
+    Guest::c_with(source, &["-O2", "-g"]).base()
+}
+
+/// A module that joins the first of `modules`.
+pub fn joining_guest(source: &str, modules: &[&Path]) -> Guest {
+    Guest::c_with(source, &["-O2", "-g", "-fPIC"]).join(modules)
+}
+
+/// Files of a base, `alpha.so`, which joins it, and `beta.so`, which needs both.
+pub struct Files {
+    pub base: File,
+    pub alpha: PathBuf,
+    pub beta: PathBuf,
+}
+
+pub fn files() -> Files {
+    let base = File::new("base.so", base_guest(BASE));
+    let alpha = base.beside("alpha.so", joining_guest(ALPHA, &[&base.path]));
+    let beta = base.beside("beta.so", joining_guest(BETA, &[&base.path, &alpha]));
+    Files { base, alpha, beta }
+}
+
+pub fn open(path: &Path) -> Library {
+    Library::open(path, Mode::NOW, &Options::default()).expect("the library opens")
+}
+
+pub fn open_into(path: &Path, into: Library) -> Library {
+    Library::open(path, Mode::NOW, &Options::default().into(into)).expect("the library joins")
+}
+
+/// A call of `long symbol(long)`.
+pub fn ask(library: Library, symbol: &str, argument: i64) -> i64 {
+    call(library.function(symbol).expect(symbol), argument)
+}
+
+#[test]
+fn modules_of_one_domain_share_a_heap() {
+    let files = files();
+    let base = files.base.open();
+    let (alpha, beta) = (open_into(&files.alpha, base), open_into(&files.beta, base));
+    // Allocated by one, kept by the base, freed by the other.
+    let block = ask(alpha, "make", 77);
+    let mut bytes = [0; 100];
+    beta.read(block as u64, &mut bytes).unwrap();
+    assert_eq!(bytes, [77; 100]);
+    assert_eq!(ask(beta, "take", 0), 77);
+    assert_eq!(ask(alpha, "make", 78), block, "the block went back to the heap that it came from");
+    assert_eq!(ask(beta, "take", 0), 78);
+    // One object, one errno, functions by pointer, and the host's allocations.
+    assert_eq!(ask(alpha, "sum", 37), 42);
+    assert_eq!(read_int(base.object("shared").unwrap().address), 5);
+    assert_eq!(ask(alpha, "fail", 33), 123);
+    assert_eq!(ask(base, "last_errno", 0), 33);
+    ask(alpha, "give", 0);
+    assert_eq!(ask(base, "apply", 14), 42);
+    let room = alpha.allocate(8).unwrap();
+    base.free(room).unwrap();
+    assert_eq!(ask(beta, "of_alpha", 0), 12);
+    for library in [beta, alpha, base] {
+        library.close().unwrap();
+    }
+}
+
+/// What a module was linked with is opened first, once, and stays open as long as it.
+#[test]
+fn dependencies_are_opened_first_and_counted() {
+    let files = files();
+    let beta = open(&files.beta);
+    let noted = |library| ask(library, "noted", 0);
+    let not_loaded = Mode { only_if_open: true, ..Mode::NOW };
+    let base = Library::open(&files.base.path, not_loaded, &Options::default()).expect("it is open");
+    let alpha = Library::open(&files.alpha, not_loaded, &Options::default()).expect("it is open");
+    assert_eq!(noted(base), 12, "constructors in the order of the dependencies");
+    assert_eq!(Library::of_address(alpha.object("alpha_data").unwrap().address), Some(alpha));
+    base.close().unwrap();
+    alpha.close().unwrap();
+    assert_eq!(ask(beta, "of_alpha", 0), 12, "needed, so still open");
+    let base = Library::open(&files.base.path, not_loaded, &Options::default()).expect("it is open");
+    beta.close().unwrap();
+    assert_eq!(noted(base), 1298, "destructors in the reverse order");
+    assert!(
+        Library::open(&files.alpha, not_loaded, &Options::default()).is_err(),
+        "nobody needed it any more"
+    );
+    base.close().unwrap();
+    assert!(Library::open(&files.base.path, not_loaded, &Options::default()).is_err());
+}
+
+#[test]
+fn a_module_that_joins_again_begins_anew_in_its_place() {
+    let files = files();
+    let base = files.base.open();
+    let place = |library: Library| library.object("alpha_data").unwrap().address;
+    let mut pointers = Vec::new();
+    for round in 0..50 {
+        let alpha = open_into(&files.alpha, base);
+        let function = alpha.function("times_opened").unwrap();
+        assert_eq!((call(function, 0), call(function, 0)), (1, 2), "round {round}: its data is fresh");
+        pointers.push((function as usize, place(alpha)));
+        alpha.close().unwrap();
+        assert_eq!((call(function, 0), errno()), (-1, libc::ESTALE), "round {round}");
+        assert!(dl::take_failure().expect("a stale pointer").to_string().contains("was closed"));
+    }
+    pointers.dedup();
+    assert_eq!(pointers.len(), 1, "no memory is used up: {pointers:x?}");
+    base.close().unwrap();
+}
+
+/// Two domains of one base do not know of each other.
+#[test]
+fn each_domain_has_its_own_instance() {
+    let files = files();
+    let copy = files.base.path.with_file_name("copy.so");
+    std::fs::copy(&files.base.path, &copy).unwrap();
+    let (one, two) = (files.base.open(), open(&copy));
+    let (a, b) = (open_into(&files.alpha, one), open_into(&files.alpha, two));
+    assert_ne!(a, b);
+    assert_ne!(a.function("sum").unwrap(), b.function("sum").unwrap());
+    two.write(two.object("shared").unwrap().address, &100_i32.to_le_bytes()).unwrap();
+    assert_eq!((ask(a, "sum", 1), ask(b, "sum", 1)), (6, 101));
+    for library in [a, one] {
+        library.close().unwrap();
+    }
+    assert_eq!(ask(b, "sum", 2), 102);
+    for library in [b, two] {
+        library.close().unwrap();
+    }
+}
+
+extern "C" fn host_twice(x: i64) -> i64 {
+    2 * x
+}
+
+/// Functions of the host are words, too: no gate of the base's is used for them.
+#[test]
+fn services_are_called_through_words() {
+    let files = files();
+    let source = "long host_twice(long);\nlong ask_host(long x) { return host_twice(x) + 1; }";
+    let guest = joining_guest(source, &[&files.base.path]).gate("long host_twice(long)");
+    let path = files.base.beside("asking.so", guest);
+    let refused = Library::open(&path, Mode::LAZY, &Options::default()).unwrap_err().to_string();
+    assert!(refused.contains("undefined symbol: host_twice"), "{refused}");
+    dl::provide(service("long host_twice(long)", host_twice as *const ()));
+    let library = open(&path);
+    assert_eq!(ask(library, "ask_host", 20), 41);
+    // More often than there are function pointers of the host's: they are given back.
+    library.close().unwrap();
+    let base = files.base.open();
+    for _ in 0..1100 {
+        let library = open_into(&path, base);
+        library.close().unwrap();
+    }
+    base.close().unwrap();
+}
+
+/// A weak symbol that nobody has is null; one that the base has is the base's.
+#[test]
+fn weak_symbols_are_optional() {
+    let files = files();
+    let source = "long absent(long) __attribute__((weak)), add(long, long) __attribute__((weak));
+        long missing(long unused) { return !absent; }
+        long present(long x) { return add ? add(x, 1) : 0; }
+        long (*pointer)(long) = absent;
+        long in_data(long unused) { return !pointer; }
+        long call_it(long x) { return absent(x); }";
+    let path = files.base.beside("weak.so", joining_guest(source, &[&files.base.path]));
+    let library = open(&path);
+    assert_eq!(["missing", "in_data"].map(|name| ask(library, name, 0)), [1, 1]);
+    assert_eq!(ask(library, "present", 41), 42);
+    assert_eq!((ask(library, "call_it", 1), errno()), (-1, libc::EFAULT));
+    library.close().unwrap();
+}
+
+/// A report names the function and line in the module that faulted, and who called it.
+#[test]
+fn faults_are_reported_where_they_happen() {
+    let files = files();
+    let alpha = open(&files.alpha);
+    assert_eq!(ask(alpha, "crash", 0), -1);
+    let failure = dl::take_failure().expect("it crashed");
+    let lockgate::CallError::Fault(fault) = &failure.error else { panic!("{failure}") };
+    let place = fault.location().expect("it is in an image");
+    assert_eq!(place.function.as_deref(), Some("crash"));
+    let frames = fault.backtrace().calls.remove(0);
+    assert!(frames.complete, "{}", fault.backtrace());
+    assert_eq!(ask(alpha, "sum", 37), 42, "the domain lives on");
+    alpha.close().unwrap();
+}
+
+/// setjmp and longjmp are functions that return twice, wherever they are.
+#[test]
+fn jumps_work_through_words() {
+    let files = files();
+    let source = "#include <setjmp.h>
+        static jmp_buf place;
+        static void leave(long x) { longjmp(place, (int)x); }
+        long jumps(long x) { volatile long kept = x; int back = setjmp(place); if (!back) leave(x); return 100 * kept + back; }";
+    let library = open(&files.base.beside("jumping.so", joining_guest(source, &[&files.base.path])));
+    assert_eq!(ask(library, "jumps", 7), 707);
+    library.close().unwrap();
+}
+
+/// What `atexit` knows runs when the module is closed, before its destructors.
+#[test]
+fn endings_are_the_modules_own() {
+    let files = files();
+    let source = "#include <stdlib.h>
+        long note(long);
+        static void last(void) { note(3); }
+        static void first(void) { note(2); }
+        __attribute__((constructor)) static void begin(void) { note(1); atexit(last); atexit(first); }
+        __attribute__((destructor)) static void end(void) { note(4); }
+        long f(long x) { return x; }";
+    let path = files.base.beside("ending.so", joining_guest(source, &[&files.base.path]));
+    let base = files.base.open();
+    open_into(&path, base).close().unwrap();
+    assert_eq!(ask(base, "noted", 0), 1234);
+    base.close().unwrap();
+}
