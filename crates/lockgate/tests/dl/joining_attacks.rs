@@ -1,12 +1,13 @@
 //! Modules that join a domain and lie, and hosts that let them go too early. (Rule R26.)
 use super::File;
 use super::joining::{ALPHA, BASE, Files, ask, base_guest, files, joining_guest, open, open_into};
-use crate::common::{Guest, mappings};
+use crate::common::{Guest, mappings, patience};
 use crate::host_sys::{call, service};
 use lockgate::dl::{self, DlError, JoinError, Library, Mode, Options};
 use lockgate::{CreateError, Domain, DomainOptions, LoadError, Module};
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn refused(path: &Path, base: Library) -> JoinError {
     match Library::open(path, Mode::NOW, &Options::default().into(base)) {
@@ -214,6 +215,46 @@ fn closing_ends_calls_in_progress() {
         assert_eq!(result, -1, "{failure:?}");
     });
     assert_eq!(ask(base, "add", 0) >> 62, 0, "the domain lives on");
+    base.close().unwrap();
+}
+
+/// Modules come and go in a domain that threads are running in, through its base and through the modules themselves.
+#[test]
+fn calls_race_with_joining() {
+    let _patience = patience("calls that race with joining");
+    let files = files();
+    let base = files.base.open();
+    let of_base = base.function("last_errno").unwrap() as usize;
+    let done = AtomicBool::new(false);
+    let pointer = {
+        let alpha = open_into(&files.alpha, base);
+        let sum = alpha.function("sum").unwrap() as usize;
+        alpha.close().unwrap();
+        sum
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                assert!(call(of_base as *const (), 0) != -1, "{:?}", dl::take_failure());
+            }
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let result = call(pointer as *const (), 37);
+                    assert!(result == 42 || result == -1, "{result}");
+                }
+            });
+        }
+        for _ in 0..60 {
+            let alpha = open_into(&files.alpha, base);
+            let sum = alpha.function("sum").unwrap();
+            assert_eq!((sum as usize, call(sum, 1)), (pointer, 6));
+            alpha.close().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    dl::take_failure();
     base.close().unwrap();
 }
 
