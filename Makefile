@@ -39,7 +39,7 @@ test: lint ## lints, then every test
 
 bench: build python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls capi dlopen ipc python stubs verify rewrite create overhead; do \
+	for b in calls capi dlopen ipc python stubs split verify rewrite create overhead; do \
 		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
 
 peers: setup ## Wasmtime for `lockgate bench ipc`, once (minutes): it has a compiler of its own inside

@@ -22,6 +22,7 @@ missing() {
 	g++ g++
 	ld binutils
 	make make
+	patch patch
 	gdb gdb
 	pkg-config pkgconf
 	cmake cmake

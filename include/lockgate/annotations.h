@@ -1,4 +1,4 @@
-/* Annotations for `lockgate stubs` (docs/stubs.md). Ordinary compilers see nothing of them.
+/* Annotations for `lockgate stubs` (docs/stubs.md) and `lockgate cc --split` (docs/split.md). Ordinary compilers see nothing of them.
  *
  * They stand behind a parameter's name, or behind a function's parameter list:
  *
@@ -14,10 +14,23 @@
 #define LG_NOTE_(text) __attribute__((annotate("lockgate:" text)))
 #define LG_JOIN__(a, b) a##b
 #define LG_JOIN_(a, b) LG_JOIN__(a, b)
+/* What macros in an expression stand for, not their names. */
+#define LG_TEXT_(...) #__VA_ARGS__
 #define LG_ABOUT_(text, ...) extern char LG_JOIN_(lockgate_about_, __COUNTER__) LG_NOTE_(text) __VA_ARGS__
+/* Both a declaration of its own and, where one follows, a mark on the next one: the number says which it was. */
+#define LG_HOME__(n, name, options) \
+    extern char lockgate_about_##n LG_NOTE_("library:" name) LG_NOTE_("options:" options) LG_NOTE_("number:" #n); LG_NOTE_("home:" #n ":" name)
+#define LG_HOME_(n, name, options) LG_HOME__(n, name, options)
+#define LG_HOME(name, ...) LG_HOME_(__COUNTER__, name, #__VA_ARGS__)
 #else
 #define LG_NOTE_(text)
 #define LG_ABOUT_(text, ...) struct lockgate_nothing
+/* With it gcc lets the semicolon pass that stands behind LG_DOMAIN(…) alone. */
+#ifdef __GNUC__
+#define LG_HOME(...) __extension__
+#else
+#define LG_HOME(...)
+#endif
 #endif
 
 /* ---- what a pointer leads to --------------------------------------------------------------------------------- */
@@ -30,11 +43,11 @@
  * structure. Evaluated exactly: an overflow or a negative number is an error of the call. lg_told(function, handle, what) is
  * what the program last heard from another function about the same handle (lg_result, or an LG_OUT parameter), or told it (any
  * other parameter); lg_told(function, handle, lg_called) is 1 if it was called, else 0. */
-#define LG_SIZE(n) LG_NOTE_("size:" #n)
+#define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
 /* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
-#define LG_ROWS(n) LG_NOTE_("rows:" #n)
+#define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n))
 /* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. */
-#define LG_WRITTEN(n) LG_NOTE_("written:" #n)
+#define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n))
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
 #define LG_CURSOR LG_NOTE_("cursor")
 /* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string without saying so. */
@@ -54,6 +67,9 @@
 /* A handle: the program passes it on and never looks inside. Pointers to incomplete structures are handles without
  * saying so. */
 #define LG_OPAQUE LG_NOTE_("opaque")
+/* The handle that the function returns stays the library's: bindings for languages with destructors do not release it. Other
+ * handles that a function gives are the program's. */
+#define LG_BORROWED LG_NOTE_("borrowed")
 /* The function ends the life of this handle or structure. */
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program's that the library remembers by its address from call to call. */
@@ -93,11 +109,11 @@
 /* ---- functions ----------------------------------------------------------------------------------------------------- */
 
 /* What the function returns when the library failed: crashed, ran out of time, answered with nonsense. */
-#define LG_ERROR(value) LG_NOTE_("error:" #value)
+#define LG_ERROR(value) LG_NOTE_("error:" LG_TEXT_(value))
 /* What is wrong is told by errno. */
 #define LG_ERRNO LG_NOTE_("errno")
 /* The result is at most this. */
-#define LG_AT_MOST(n) LG_NOTE_("at_most:" #n)
+#define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n))
 /* Like printf: the text is made before the library is called. */
 #define LG_PRINTF LG_NOTE_("printf")
 /* The same with formats of the library's own: arguments are copied as the format says, and the library's function `vf`, which has a
@@ -117,7 +133,17 @@
 #define LG_TYPE(type, ...) LG_ABOUT_("type:" #type, __VA_ARGS__)
 /* LG_ERROR for all functions with results of this type that have none of their own. */
 #define LG_ERRORS(type, value) LG_ABOUT_("errors:" #type, LG_ERROR(value))
-/* Where the library lives: the domain's name, which is the client's, too, and what it may reach (docs/stubs.md). */
-#define LG_DOMAIN(name, ...) LG_ABOUT_("library:" name, LG_NOTE_("options:" #__VA_ARGS__))
+/* Where the library lives: the domain's name, which is the client's, too, and what it may reach (docs/stubs.md).
+ *
+ * In a program of several domains (docs/split.md): alone, `LG_DOMAIN("parser", time=1000);`, the home of everything that its file
+ * declares or defines; before a function or variable, `LG_DOMAIN("parser") int parse(…)`, that one's. */
+#define LG_DOMAIN(...) LG_HOME(__VA_ARGS__, )
+
+/* ---- one program, several domains ------------------------------------------------------------------------------------ */
+
+/* A function that other parts of the program may call. Its parameters are annotated like an API's. */
+#define LG_ENTRY LG_NOTE_("entry")
+/* Stands like LG_DOMAIN: every part of the program that needs it has a copy of its own. */
+#define LG_EVERYWHERE LG_HOME("*", )
 
 #endif

@@ -13,6 +13,7 @@ pub mod overhead;
 pub mod python;
 pub mod rewrite;
 pub mod soak;
+pub mod split;
 pub mod stubs;
 pub mod verify;
 

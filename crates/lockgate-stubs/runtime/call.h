@@ -13,11 +13,17 @@ static inline void lgs_pop(void)
     }
 }
 
-/* Where this frame's part of the stage begins. Frames that the program has left by longjmp are forgotten. */
-static inline void lgs_mark(struct lgs_call *c)
+/* Forgets frames that the program has left by longjmp. */
+static inline void lgs_pop_left(const struct lgs_call *c)
 {
     while (lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame <= (uintptr_t)c)
         lgs_pop();
+}
+
+/* Where this frame's part of the stage begins. */
+static inline void lgs_mark(struct lgs_call *c)
+{
+    lgs_pop_left(c);
     if (lgs_thread.depth == LGS_DEPTH) {
         lgs_fail(c, LG_STUB_MEMORY, "call", "nested too deep");
         return;
@@ -39,6 +45,13 @@ static inline void lgs_begin(struct lgs_call *c, unsigned number)
 {
     *c = (struct lgs_call){.function = lgs_functions[number].name};
     pthread_once(&lgs_once, lgs_start);
+    if (__builtin_expect(lgs.restarts, 0)) {
+        lgs_pop_left(c);
+        if (lgs_thread.inside && !lgs_thread.depth)
+            lgs_go_out();
+        if (!lgs_thread.inside)
+            lgs_come_in(c);
+    }
     if (__builtin_expect(lgs_start_failed != 0, 0)) {
         lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
         return;
@@ -46,6 +59,13 @@ static inline void lgs_begin(struct lgs_call *c, unsigned number)
     lgs_mark(c);
     if (__builtin_expect(lgs.lent != 0, 0))
         lgs_give_back(c);
+}
+
+/* The call did not return. */
+static void lgs_fault(struct lgs_call *c)
+{
+    lgs_fail(c, LG_STUB_FAULT, "call", lg_last_message());
+    __atomic_store_n(&lgs.broken, true, __ATOMIC_RELEASE);
 }
 
 /* Whether the call returned, and no callback on the way was refused. */
@@ -56,7 +76,7 @@ static inline bool lgs_returned(struct lgs_call *c)
         if (status == LG_E_CALLBACK && lgs_thread.failed)
             c->failed = true;
         else
-            lgs_fail(c, LG_STUB_FAULT, "call", lg_last_message());
+            lgs_fault(c);
         lgs_thread.failed = false;
         return false;
     }
@@ -66,6 +86,8 @@ static inline bool lgs_returned(struct lgs_call *c)
 static inline void lgs_finish(struct lgs_call *c)
 {
     lgs_unmark(c);
+    if (__builtin_expect(c->outermost, 0))
+        lgs_go_out();
 }
 
 /* The library's errno, for functions that say by it what is wrong. */

@@ -1,14 +1,5 @@
 /* ---- functions of the program that the library calls ---------------------------------------------------------------------- */
 
-/* Trampolines by type: what the domain really calls. */
-struct lgs_trampoline {
-    const char *name;
-    const char *prototype;
-    lg_code code;
-};
-
-static const struct lgs_trampoline lgs_trampolines[];
-
 /* The pointer by which the library calls `function`, made when it is first passed. */
 static uint64_t lgs_callback(struct lgs_call *c, void (*function)(void), unsigned type, bool bound, const char *what)
 {
@@ -21,9 +12,9 @@ static uint64_t lgs_callback(struct lgs_call *c, void (*function)(void), unsigne
         callback = callback->next;
     if (!callback && (callback = malloc(sizeof *callback))) {
         const struct lgs_trampoline *trampoline = &lgs_trampolines[type];
-        *callback = (struct lgs_callback){function, type, bound, 0, *bucket};
-        lg_callback *made = lg_callback_new(lgs.domain, trampoline->prototype, trampoline->code, callback);
-        callback->inside = (uint64_t)(uintptr_t)lg_callback_pointer(made);
+        *callback = (struct lgs_callback){0, function, type, bound, 0, *bucket};
+        callback->made = lg_callback_new(lgs.domain, trampoline->prototype, trampoline->code, callback);
+        callback->inside = (uint64_t)(uintptr_t)lg_callback_pointer(callback->made);
         if (callback->inside) {
             *bucket = callback;
         } else {
@@ -61,6 +52,13 @@ static const struct lgs_callback *lgs_enter(struct lgs_call *c)
     *c = (struct lgs_call){.function = lgs_trampolines[callback->type].name};
     lgs_mark(c);
     return callback;
+}
+
+/* The same of a function that the library calls by name. */
+static inline void lgs_enter_gate(struct lgs_call *c, const char *name)
+{
+    *c = (struct lgs_call){.function = name};
+    lgs_mark(c);
 }
 
 /* It ends. If what the library passed was refused, so is the call that it came from. */

@@ -48,7 +48,7 @@ static void *lgs_reserve(size_t size)
     return at == MAP_FAILED ? 0 : at;
 }
 
-/* Sets one option of the domain: "streams", "memory=64M", "stack=1M", "time=1000", "directory=HOST[:ro]". */
+/* Sets one option of the domain: "streams", "memory=64M", "stack=1M", "time=1000", "directory=HOST[:ro]", "restart". */
 static bool lgs_option(lg_options *options, const char *option)
 {
     const char *value = strchr(option, '=');
@@ -57,6 +57,8 @@ static bool lgs_option(lg_options *options, const char *option)
     uint64_t number = value ? strtoull(value, &end, 10) : 0;
     number <<= end && *end == 'K' ? 10 : end && *end == 'M' ? 20 : end && *end == 'G' ? 30 : 0;
 #define LGS_IS(name) (length == sizeof name - 1 && memcmp(option, name, length) == 0)
+    if (LGS_IS("restart"))
+        return lgs.restarts = !LGS_STREAMS; /* streams of the library's belong to one domain */
     if (LGS_IS("streams"))
         return lg_options_standard_streams(options) == LG_OK;
     if (LGS_IS("memory"))
@@ -94,39 +96,49 @@ static bool lgs_no_streams(lg_options *options)
     return set;
 }
 
-/* Once, at the first call: the module from the environment or where it was made, the domain, its functions. */
+/* The domain, and its functions. */
+static bool lgs_domain_begin(void)
+{
+    lgs.domain = lg_domain_new(lgs.module, lgs.options);
+    lgs.window = lgs.domain ? lg_domain_base(lgs.domain) : 0;
+    for (unsigned i = 0; i < LGS_FUNCTION_COUNT; i++) {
+        const struct lgs_function *function = &lgs_functions[i];
+        lgs.functions[i] = lgs.window ? lg_bind(lgs.domain, function->prototype, function->policy) : 0;
+        lgs.targets[i] = lgs.functions[i] ? lg_function_pointer(lgs.functions[i]) : 0;
+        if (!lgs.targets[i])
+            return false;
+    }
+    if (!LGS_ERRNO)
+        return true;
+    lgs.functions[LGS_FUNCTION_COUNT] = lg_bind(lgs.domain, "void *__errno_location(void)", LG_DEFAULT);
+    lgs.errno_location = (uint64_t (*)(void))lg_function_pointer(lgs.functions[LGS_FUNCTION_COUNT]);
+    return lgs.errno_location != 0;
+}
+
+/* Once, at the first call: the module from the environment or where it was made, the domain. */
 static void lgs_start(void)
 {
     const char *path = getenv(LGS_MODULE_VARIABLE);
+#ifdef LGS_MODULE_BYTES
+    lgs.module = path ? lg_module_open(path) : lg_module_from_bytes(LGS_MODULE_BYTES, (size_t)(LGS_MODULE_END - LGS_MODULE_BYTES));
+    path = path ? path : LGS_NAME;
+#else
     path = path ? path : LGS_MODULE;
-    lg_module *module = lg_module_open(path);
-    lg_options *options = lg_options_new();
-    bool set = module && options && lgs_no_streams(options);
+    lgs.module = lg_module_open(path);
+#endif
+    lgs.options = lg_options_new();
+    bool set = lgs.module && lgs.options && lgs_no_streams(lgs.options);
     const char *failed = 0;
     for (const char *const *option = lgs_options; set && *option; option++) {
-        set = lgs_option(options, *option);
+        set = lgs_option(lgs.options, *option);
         failed = set ? 0 : *option;
     }
-    lgs.domain = set ? lg_domain_new(module, options) : 0;
-    lg_options_free(options);
-    lg_module_free(module);
-    lgs.window = lgs.domain ? lg_domain_base(lgs.domain) : 0;
+    for (const struct lgs_trampoline *gate = lgs_gates; set && gate->name; gate++)
+        set = lg_options_gate(lgs.options, gate->prototype, gate->code, 0) == LG_OK;
     lgs.mirror = lgs_reserve(LGS_WINDOW);
     lgs.handles = lgs_reserve(LGS_WINDOW);
     lgs.tags = lgs_reserve(LGS_WINDOW / 8);
-    bool ready = lgs.window && lgs.mirror && lgs.handles && lgs.tags && pthread_key_create(&lgs_key, lgs_leave_thread) == 0;
-    for (unsigned i = 0; ready && i < LGS_FUNCTION_COUNT; i++) {
-        const struct lgs_function *function = &lgs_functions[i];
-        lg_function *bound = lg_bind(lgs.domain, function->prototype, function->policy);
-        lgs.targets[i] = lg_function_pointer(bound);
-        ready = lgs.targets[i] != 0;
-    }
-    if (ready && LGS_ERRNO) {
-        lg_function *bound = lg_bind(lgs.domain, "void *__errno_location(void)", LG_DEFAULT);
-        lgs.errno_location = (uint64_t (*)(void))lg_function_pointer(bound);
-        ready = lgs.errno_location != 0;
-    }
-    if (ready)
+    if (set && lgs.mirror && lgs.handles && lgs.tags && pthread_key_create(&lgs_key, lgs_leave_thread) == 0 && lgs_domain_begin())
         return;
     /* Nobody who calls an unchanged program would find out otherwise. */
     lgs_start_failed = failed ? failed : path;

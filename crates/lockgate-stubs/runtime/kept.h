@@ -1,20 +1,30 @@
 /* ---- structures that the library remembers by their address --------------------------------------------------------------------- */
 
-/* Room for the library's copy of a structure, for good: from a region that only these are in. */
+/* Memory that only these are in. */
+struct lgs_kept_region {
+    struct lgs_stage stage;
+    size_t used;
+    struct lgs_kept_region *next;
+};
+
+/* Room for the library's copy of a structure, as long as the domain lives. */
 static struct lgs_kept *lgs_kept_new(size_t size)
 {
-    static struct lgs_stage stage;
-    static size_t used;
     size_t rounded = (size + 15) & ~(size_t)15;
-    if (stage.size - used < rounded) {
-        if (!lgs_region_new(rounded > LGS_STAGE ? (rounded + 4095) & ~(size_t)4095 : LGS_STAGE, &stage))
+    struct lgs_kept_region *region = lgs.kept_regions;
+    if (!region || region->stage.size - region->used < rounded) {
+        region = calloc(1, sizeof *region);
+        if (!region || !lgs_region_new(rounded > LGS_STAGE ? (rounded + 4095) & ~(size_t)4095 : LGS_STAGE, &region->stage)) {
+            free(region);
             return 0;
-        used = 0;
+        }
+        region->next = lgs.kept_regions;
+        lgs.kept_regions = region;
     }
     struct lgs_kept *kept = malloc(sizeof *kept);
     if (kept) {
-        *kept = (struct lgs_kept){0, 0, stage.here + used, stage.inside + used, size, 0};
-        used += rounded;
+        *kept = (struct lgs_kept){0, 0, region->stage.here + region->used, region->stage.inside + region->used, size, 0};
+        region->used += rounded;
     }
     return kept;
 }

@@ -7,7 +7,8 @@
 static bool lgs_share(lg_region *region, bool writable)
 {
     pthread_once(&lgs_once, lgs_start);
-    if (lgs_start_failed)
+    /* A domain that is begun again would have none of it. */
+    if (lgs_start_failed || lgs.restarts)
         return false;
     lg_grant *grant = lg_grant_new(lgs.domain, region, writable ? LG_READ_WRITE : LG_READ);
     struct lgs_shared shared = {.here = lg_region_address(region), .size = lg_region_length(region), .writable = writable, .grant = grant};

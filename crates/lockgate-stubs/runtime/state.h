@@ -52,6 +52,16 @@ struct lgs_function {
     lg_policy policy;
 };
 
+/* What the domain really calls: by type, and by name. */
+struct lgs_trampoline {
+    const char *name;
+    const char *prototype;
+    lg_code code;
+};
+
+static const struct lgs_trampoline lgs_trampolines[];
+static const struct lgs_trampoline lgs_gates[];
+
 static const char lgs_name[] = LGS_NAME;
 static const char *const lgs_options[] = {LGS_OPTIONS};
 static const struct lgs_function lgs_functions[] = {LGS_FUNCTIONS};
@@ -80,6 +90,7 @@ struct lgs_object {
 
 /* A function of the program's that the library may call. */
 struct lgs_callback {
+    lg_callback *made;
     void (*function)(void);
     unsigned type;
     bool bound; /* its user data comes with it: it gets no other */
@@ -133,12 +144,18 @@ struct lgs_shared {
 #define LGS_BUCKETS 256
 
 static struct {
+    lg_module *module;
+    lg_options *options;
     lg_domain *domain;
+    bool restarts;       /* after a fault the next call begins a new domain */
+    bool broken;         /* there was one */
+    unsigned generation; /* of the domain: which one it is */
     uint64_t window;
     char *mirror;
     char *handles;
     unsigned char *tags; /* one for each 8 bytes of the window: the type of the handle there, or 0 */
     lg_code targets[LGS_FUNCTION_COUNT];
+    lg_function *functions[LGS_FUNCTION_COUNT + 1]; /* the last is for errno_location */
     uint64_t (*errno_location)(void);
     pthread_mutex_t lock;
     struct lgs_kept *kept[LGS_BUCKETS];
@@ -146,6 +163,7 @@ static struct {
     struct lgs_object *objects[LGS_BUCKETS];
     size_t object_bytes;
     struct lgs_callback *callbacks[LGS_BUCKETS];
+    struct lgs_kept_region *kept_regions;
     struct lgs_lent *lent;
     struct lgs_shared shared[LGS_SHARES];
     size_t shared_count; /* in use, or free again */
@@ -157,6 +175,9 @@ static struct {
 } lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;
+
+/* Held by calls into a domain that restarts, and alone by who restarts it. */
+static pthread_rwlock_t lgs_running = PTHREAD_RWLOCK_INITIALIZER;
 
 /* A piece of the stage: the same memory here and inside. */
 struct lgs_stage {
@@ -179,7 +200,10 @@ static __thread struct {
         void *owned; /* host memory that ends with it */
     } marks[LGS_DEPTH];
     unsigned depth;
+    unsigned generation; /* of the blocks */
+    bool inside;         /* holds lgs_running */
     bool failed; /* a callback failed: so does the call it came from */
+    size_t given; /* bytes of the library's memory that were copied out last */
     struct lgs_jump *jump; /* the library jumps there when the call has ended */
     int jump_value;
     struct lg_stub_error error;
@@ -193,6 +217,7 @@ struct lgs_call {
     const char *function;
     bool failed;
     bool overflow;
+    bool outermost; /* holds lgs_running */
     uint64_t jumps; /* the handle to whose jmp_buf it may jump */
 };
 

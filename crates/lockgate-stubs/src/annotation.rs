@@ -49,6 +49,7 @@ pub struct Notes {
     pub null: bool,
     pub ignore: bool,
     pub opaque: bool,
+    pub borrowed: bool,
     pub release: bool,
     pub kept: bool,
     pub inside: bool,
@@ -57,6 +58,9 @@ pub struct Notes {
     pub data: bool,
     pub errno: bool,
     pub printf: bool,
+    /// `LG_DOMAIN` before a declaration: the number of the mark, and the name.
+    pub home: Option<(u32, String)>,
+    pub entry: bool,
     pub jump: bool,
     pub jumps: bool,
 }
@@ -140,6 +144,7 @@ impl Notes {
             "null" => self.null = true,
             "ignore" => self.ignore = true,
             "opaque" => self.opaque = true,
+            "borrowed" => self.borrowed = true,
             "release" => self.release = true,
             "kept" => self.kept = true,
             "inside" => self.inside = true,
@@ -147,6 +152,11 @@ impl Notes {
             "data" => self.data = true,
             "errno" => self.errno = true,
             "printf" => self.printf = true,
+            "entry" => self.entry = true,
+            "home" => {
+                let (number, name) = argument.split_once(':').unwrap_or(("0", argument));
+                self.home = Some((number.parse().unwrap_or_default(), name.to_owned()));
+            }
             "jump" => self.jump = true,
             "jumps" => self.jumps = true,
             _ => return Err(NoteError::Unknown(name.to_uppercase())),
@@ -225,6 +235,7 @@ impl Notes {
         self.null |= other.null;
         self.ignore |= other.ignore;
         self.opaque |= other.opaque;
+        self.borrowed |= other.borrowed;
         self.release |= other.release;
         self.kept |= other.kept;
         self.inside |= other.inside;
@@ -233,6 +244,8 @@ impl Notes {
         self.data |= other.data;
         self.errno |= other.errno;
         self.printf |= other.printf;
+        fill(&mut self.home, &other.home);
+        self.entry |= other.entry;
         self.jump |= other.jump;
         self.jumps |= other.jumps;
         self

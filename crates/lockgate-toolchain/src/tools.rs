@@ -18,8 +18,13 @@ const MUSL: &[(&str, &str)] = &[
     ("/usr/local/musl/include", "/usr/local/musl/lib"),
 ];
 
-/// Our own headers for modules: names and texts.
-const HEADERS: &[(&str, &str)] = &[("lockgate_ring.h", include_str!("../../../include/lockgate_ring.h"))];
+/// Our own headers for modules, and for programs of which they are parts: names and texts.
+const HEADERS: &[(&str, &str)] = &[
+    ("lockgate_ring.h", include_str!("../../../include/lockgate_ring.h")),
+    ("lockgate/annotations.h", include_str!("../../../include/lockgate/annotations.h")),
+    ("lockgate.h", include_str!("../../../include/lockgate.h")),
+    ("lockgate_stubs.h", include_str!("../../lockgate-stubs/runtime/stubs.h")),
+];
 
 /// The compiler, its folders, musl's and ours.
 #[derive(Debug, Clone)]
@@ -58,9 +63,27 @@ impl Tools {
         command
     }
 
+    /// The folders of [`Tools::compiler`], in the order in which it searches them.
+    pub fn header_folders(&self) -> [&Path; 3] {
+        [&self.musl_include, &self.gcc_include, &self.own_include]
+    }
+
     /// `gcc` as it is.
-    pub(crate) fn gcc(&self) -> Command {
+    pub fn gcc(&self) -> Command {
         Command::new(&self.gcc)
+    }
+
+    /// Folder of our own headers for modules, which annotated programs include, too.
+    pub fn headers(&self) -> &Path {
+        &self.own_include
+    }
+
+    /// A program of binutils that belongs to `gcc`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if gcc cannot be started.
+    pub fn binutil(&self, name: &str) -> Result<Command, Error> {
+        self.program(name)
     }
 
     /// The linker that gcc would use.
@@ -98,6 +121,8 @@ fn headers() -> Result<PathBuf, Error> {
     Cache::open()?.entry(&key, |folder| {
         HEADERS.iter().try_for_each(|(name, text)| {
             let path = folder.join(name);
+            let parent = path.parent().unwrap_or(folder);
+            std::fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
             std::fs::write(&path, text).map_err(Error::io("write", &path))
         })
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 10] = [
+const LISTS: [&str; 11] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
@@ -14,6 +14,7 @@ const LISTS: [&str; 10] = [
     "joining.txt",
     "debug.txt",
     "stubs.txt",
+    "split.txt",
     "capi.txt",
 ];
 

@@ -144,7 +144,7 @@ fn same_files(metric: &str, plain: &Path, protected: &Path) -> anyhow::Result<()
 }
 
 /// Words in an order that repeats late: compresses about as well as prose.
-fn text(length: usize) -> Vec<u8> {
+pub fn text(length: usize) -> Vec<u8> {
     let mut text = Vec::with_capacity(length + 16);
     let mut state = 1_u64;
     while text.len() < length {

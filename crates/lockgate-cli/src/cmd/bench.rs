@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
 use lockgate_bench::{
-    Options, Report, calls, capi, create, dlopen, ipc, overhead, python, rewrite, soak, stubs, verify,
+    Options, Report, calls, capi, create, dlopen, ipc, overhead, python, rewrite, soak, split, stubs, verify,
 };
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,6 +47,8 @@ enum Family {
     Create,
     /// Real libraries protected by stubs, with their own programs, against the same without
     Stubs,
+    /// A program in several domains, against the same in one piece
+    Split,
     /// Calls through pointers of lg_dlsym, and loads, beside dlopen
     Dlopen,
     /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
@@ -68,6 +70,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
         Family::Create => Report::new(create::measure(&options)?),
         Family::Stubs => stubs::measure(&options, &lockgate)?,
+        Family::Split => split::measure(&options, &lockgate)?,
         Family::Dlopen => Report::new(dlopen::measure(&options)?),
         Family::Soak => soak::measure(&options, args.calls)?,
     };

@@ -3,10 +3,10 @@
 use super::link::warn;
 use super::progress::with_bar;
 use lockgate_toolchain::cc::{self, Outcome};
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 /// Arguments of `lockgate cc`: gcc's, and --export, --exports, --export-all, --gate, --gates, --base, --join,
-/// --pinpoint, --keep-rejected, --verbatim (docs/building-modules.md).
+/// --pinpoint, --keep-rejected, --verbatim (docs/building-modules.md), or --split (docs/split.md).
 #[derive(clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct Args {
@@ -16,15 +16,21 @@ pub struct Args {
 }
 
 /// Runs the command. The exit status is gcc's where gcc alone ran.
-pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+pub fn main(mut args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(at) = args.arguments.iter().position(|argument| argument == "--split") {
+        args.arguments.remove(at);
+        return Ok(code(with_bar(|progress| lockgate_split::run(args.arguments, progress))?));
+    }
     match with_bar(|progress| cc::run(args.arguments, progress))? {
         Outcome::Linked(outcome) => {
             warn(&outcome);
             Ok(ExitCode::SUCCESS)
         }
-        Outcome::Compiler(status) => {
-            // No code: killed by a signal.
-            Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
-        }
+        Outcome::Compiler(status) => Ok(code(status)),
     }
+}
+
+/// gcc's exit status as ours. No code: killed by a signal.
+fn code(status: ExitStatus) -> ExitCode {
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

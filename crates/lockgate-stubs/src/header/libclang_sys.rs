@@ -1,4 +1,6 @@
 //! A safe view of the part of libclang that headers need: units, cursors, types.
+#![allow(non_upper_case_globals, reason = "the constants of libclang")]
+use super::model::Value;
 use clang_sys::*;
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::marker::PhantomData;
@@ -16,6 +18,15 @@ pub struct Unit {
     unit: CXTranslationUnit,
 }
 
+/// What becomes of the bodies of functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bodies {
+    /// Declarations are all that is wanted.
+    Skipped,
+    /// Everything is read.
+    Read,
+}
+
 /// One complaint of the parser.
 pub struct Diagnostic {
     /// It could not go on as if nothing were wrong.
@@ -26,7 +37,8 @@ pub struct Diagnostic {
 
 impl Unit {
     /// Parses `file`, which need not exist: `contents` are its text. [`load`] comes first.
-    pub fn parse(file: &Path, contents: &str, arguments: &[String]) -> Result<Unit, String> {
+    /// Bodies of functions are read only if asked for.
+    pub fn parse(file: &Path, contents: &str, arguments: &[String], bodies: Bodies) -> Result<Unit, String> {
         let text = |s: &str| CString::new(s).map_err(|_| format!("{s:?} contains a zero byte"));
         let name = text(&file.to_string_lossy())?;
         let arguments = arguments.iter().map(|a| text(a)).collect::<Result<Vec<_>, _>>()?;
@@ -40,7 +52,10 @@ impl Unit {
         // SAFETY: libclang is loaded; all pointers live for the calls, and it copies what it keeps.
         unsafe {
             let index = clang_createIndex(0, 0);
-            let options = CXTranslationUnit_SkipFunctionBodies;
+            let options = match bodies {
+                Bodies::Skipped => CXTranslationUnit_SkipFunctionBodies,
+                Bodies::Read => CXTranslationUnit_None,
+            };
             let count = pointers.len() as i32;
             let code = clang_parseTranslationUnit2(
                 index,
@@ -146,6 +161,92 @@ impl<'u> Cursor<'u> {
         unsafe { clang_Cursor_isBitField(self.cursor) != 0 }
     }
 
+    /// The value of an enumerator.
+    pub fn enum_value(self) -> i64 {
+        // SAFETY: as `kind`.
+        unsafe { clang_getEnumConstantDeclValue(self.cursor) }
+    }
+
+    /// What a variable's initialiser comes to, if that is known to the compiler.
+    pub fn value(self) -> Option<Value> {
+        // SAFETY: as `kind`; the result is disposed of once, and its text is copied before that.
+        unsafe {
+            let result = clang_Cursor_Evaluate(self.cursor);
+            if result.is_null() {
+                return None;
+            }
+            let value = match clang_EvalResult_getKind(result) {
+                CXEval_Int if clang_EvalResult_isUnsignedInt(result) != 0 => {
+                    Some(Value::Integer(clang_EvalResult_getAsUnsigned(result).into()))
+                }
+                CXEval_Int => Some(Value::Integer(clang_EvalResult_getAsLongLong(result).into())),
+                CXEval_Float => Some(Value::Float(clang_EvalResult_getAsDouble(result))),
+                CXEval_StrLiteral => {
+                    let text = clang_EvalResult_getAsStr(result);
+                    (!text.is_null()).then(|| Value::Text(CStr::from_ptr(text).to_owned()))
+                }
+                _ => None,
+            };
+            clang_EvalResult_dispose(result);
+            value
+        }
+    }
+
+    /// The file, and the offset in it: where the text really lies, whatever line markers say.
+    pub fn offset(self) -> (String, usize) {
+        // SAFETY: as `kind`.
+        unsafe { offset(clang_getCursorLocation(self.cursor)) }
+    }
+
+    /// Offsets of its first character and behind its last one, in their file.
+    pub fn extent(self) -> std::ops::Range<usize> {
+        // SAFETY: as `kind`.
+        unsafe {
+            let extent = clang_getCursorExtent(self.cursor);
+            offset(clang_getRangeStart(extent)).1..offset(clang_getRangeEnd(extent)).1
+        }
+    }
+
+    /// What an expression refers to.
+    pub fn referenced(self) -> Option<Cursor<'u>> {
+        // SAFETY: as `kind`.
+        let cursor = unsafe { clang_getCursorReferenced(self.cursor) };
+        // SAFETY: as `kind`.
+        let null = unsafe { clang_Cursor_isNull(cursor) } != 0;
+        (!null).then_some(Cursor { cursor, unit: PhantomData })
+    }
+
+    /// True for what is declared outside functions and records.
+    pub fn is_of_file(self) -> bool {
+        // SAFETY: as `kind`.
+        let kind = unsafe { clang_getCursorKind(clang_getCursorSemanticParent(self.cursor)) };
+        kind == CXCursor_TranslationUnit
+    }
+
+    /// True for functions declared `inline`.
+    pub fn is_inline(self) -> bool {
+        // SAFETY: as `kind`.
+        unsafe { clang_Cursor_isFunctionInlined(self.cursor) != 0 }
+    }
+
+    /// True for declarations with `extern`.
+    pub fn is_extern(self) -> bool {
+        // SAFETY: as `kind`.
+        unsafe { clang_Cursor_getStorageClass(self.cursor) == CX_SC_Extern }
+    }
+
+    /// File and line, as line markers say.
+    pub fn presumed(self) -> (String, u32) {
+        let mut file = CXString { data: std::ptr::null(), private_flags: 0 };
+        let mut line: c_uint = 0;
+        // SAFETY: as `kind`; the out-parameters live on this frame, and the name is set.
+        unsafe {
+            let location = clang_getCursorLocation(self.cursor);
+            clang_getPresumedLocation(location, &raw mut file, &raw mut line, null_mut());
+            (string(file), line)
+        }
+    }
+
     /// File and line.
     pub fn location(self) -> (String, u32) {
         let mut file = null_mut();
@@ -161,15 +262,29 @@ impl<'u> Cursor<'u> {
 
     /// What it directly contains.
     pub fn children(self) -> Vec<Cursor<'u>> {
-        extern "C" fn visit(child: CXCursor, _: CXCursor, found: CXClientData) -> CXChildVisitResult {
-            // SAFETY: `children` passes a vector that outlives the visit.
-            unsafe { (*found.cast::<Vec<CXCursor>>()).push(child) };
-            CXChildVisit_Continue
+        self.contents(CXChildVisit_Continue)
+    }
+
+    /// All that it contains, at any depth.
+    pub fn descendants(self) -> Vec<Cursor<'u>> {
+        self.contents(CXChildVisit_Recurse)
+    }
+
+    fn contents(self, then: CXChildVisitResult) -> Vec<Cursor<'u>> {
+        struct Visit {
+            found: Vec<CXCursor>,
+            then: CXChildVisitResult,
         }
-        let mut found: Vec<CXCursor> = Vec::new();
-        // SAFETY: as `kind`; the visitor gets the vector it expects.
-        unsafe { clang_visitChildren(self.cursor, visit, (&raw mut found).cast::<c_void>()) };
-        found.into_iter().map(|cursor| Cursor { cursor, unit: PhantomData }).collect()
+        extern "C" fn visit(child: CXCursor, _: CXCursor, data: CXClientData) -> CXChildVisitResult {
+            // SAFETY: `contents` passes a structure that outlives the visit.
+            let visit = unsafe { &mut *data.cast::<Visit>() };
+            visit.found.push(child);
+            visit.then
+        }
+        let mut data = Visit { found: Vec::new(), then };
+        // SAFETY: as `kind`; the visitor gets the structure it expects.
+        unsafe { clang_visitChildren(self.cursor, visit, (&raw mut data).cast::<c_void>()) };
+        data.found.into_iter().map(|cursor| Cursor { cursor, unit: PhantomData }).collect()
     }
 }
 
@@ -268,6 +383,21 @@ impl<'u> Type<'u> {
     pub fn declaration(self) -> Cursor<'u> {
         // SAFETY: as `spelling`.
         Cursor { cursor: unsafe { clang_getTypeDeclaration(self.kind) }, unit: PhantomData }
+    }
+}
+
+/// File and offset of a location.
+///
+/// # Safety
+/// The location is of a live unit.
+unsafe fn offset(location: CXSourceLocation) -> (String, usize) {
+    let mut file = null_mut();
+    let mut offset: c_uint = 0;
+    // SAFETY: by the caller; the out-parameters live on this frame.
+    unsafe {
+        clang_getFileLocation(location, &raw mut file, null_mut(), null_mut(), &raw mut offset);
+        let name = if file.is_null() { String::new() } else { string(clang_getFileName(file)) };
+        (name, offset as usize)
     }
 }
 

@@ -1,9 +1,14 @@
 //! From a header to its declarations: libclang reads it, [`model`] is what is kept.
-mod libclang_sys;
+mod comment;
+mod constants;
+pub mod libclang_sys;
 pub mod model;
 mod read;
 
-use libclang_sys as libclang;
+use libclang_sys::{self as libclang, Bodies};
+pub use read::notes;
+use read::{Reader, Selection};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,6 +23,25 @@ pub struct Source {
     pub includes: Vec<PathBuf>,
     /// Macros, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+}
+
+impl Source {
+    /// Absolute paths of the folders in which a compiler finds the header and what it includes.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] if one is not there.
+    pub fn folders(&self) -> Result<Vec<String>, ReadError> {
+        let beside = self
+            .header
+            .parent()
+            .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        let folders = self.includes.iter().map(PathBuf::as_path).chain(beside);
+        let absolute = |path: &Path| match path.canonicalize() {
+            Ok(path) => Ok(path.to_string_lossy().into_owned()),
+            Err(error) => Err(ReadError::Io { path: path.to_owned(), error }),
+        };
+        folders.map(absolute).collect()
+    }
 }
 
 /// Why a header could not be read.
@@ -70,7 +94,6 @@ pub enum ReadError {
 /// # Errors
 /// [`ReadError`].
 pub fn read(source: &Source) -> Result<model::Header, ReadError> {
-    libclang::load().map_err(ReadError::NoLibclang)?;
     let absolute =
         |path: &Path| path.canonicalize().map_err(|error| ReadError::Io { path: path.to_owned(), error });
     let header = absolute(&source.header)?;
@@ -79,29 +102,70 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     for file in &annotations {
         text += &format!("#include \"{}\"\n", file.display());
     }
-    let mut arguments: Vec<String> =
-        ["-xc", "-std=gnu11", "--target=x86_64-linux-gnu", "-DLOCKGATE_STUBS=1", "-w"]
-            .map(str::to_owned)
-            .into();
     let own = tempdir_with_annotations()?;
+    let mut arguments = vec!["-DLOCKGATE_STUBS=1".to_owned()];
     let folders = [own.path().to_owned()].into_iter();
     let beside = header.parent().map(Path::to_owned);
     for folder in folders.chain(source.includes.iter().cloned()).chain(beside) {
         arguments.push(format!("-I{}", folder.display()));
     }
-    arguments.extend(compiler_headers().map(|folder| format!("-isystem{folder}")));
     arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
-    let unit = libclang::Unit::parse(Path::new("lockgate-stubs.c"), &text, &arguments)
-        .map_err(|messages| ReadError::Parse { header: header.clone(), messages })?;
-    let errors: Vec<String> =
-        unit.diagnostics().into_iter().filter(|d| d.error).map(|d| format!("  {}", d.text)).collect();
-    if !errors.is_empty() {
-        return Err(ReadError::Parse { header, messages: errors.join("\n") });
-    }
+    let unit = parse(&text, &header, arguments.clone(), Bodies::Skipped)?;
     let mut files = vec![header];
     files.extend(annotations);
-    read::Reader::new(files).read(&unit)
+    let constants = constants::of_macros(&files[0], &text, arguments);
+    let mut header = Reader::new(Selection::Files(files)).read(&unit)?;
+    header.constants.extend(constants);
+    Ok(header)
 }
+
+/// Reads the declarations of `names`, and whatever they need, in `text`, which is C. Errors name `origin` as the source.
+///
+/// # Errors
+/// [`ReadError`].
+pub fn read_text(text: &str, origin: &Path, names: BTreeSet<String>) -> Result<model::Header, ReadError> {
+    let unit = parse(text, origin, Vec::new(), Bodies::Skipped)?;
+    Reader::new(Selection::Names(names)).read(&unit)
+}
+
+/// Parses `text` as gcc would on this machine. Errors name `origin` as its source.
+///
+/// # Errors
+/// [`ReadError::NoLibclang`], [`ReadError::Parse`].
+pub fn parse(
+    text: &str,
+    origin: &Path,
+    arguments: Vec<String>,
+    bodies: Bodies,
+) -> Result<libclang::Unit, ReadError> {
+    let unit = unit(text, origin, arguments, bodies)?;
+    let errors: Vec<String> =
+        unit.diagnostics().into_iter().filter(|d| d.error).map(|d| format!("  {}", d.text)).collect();
+    if errors.is_empty() {
+        Ok(unit)
+    } else {
+        Err(ReadError::Parse { header: origin.to_owned(), messages: errors.join("\n") })
+    }
+}
+
+/// The same, whatever the compiler complains of.
+fn unit(
+    text: &str,
+    origin: &Path,
+    arguments: Vec<String>,
+    bodies: Bodies,
+) -> Result<libclang::Unit, ReadError> {
+    libclang::load().map_err(ReadError::NoLibclang)?;
+    let mut all: Vec<String> =
+        ["-xc", "-std=gnu11", "--target=x86_64-linux-gnu", "-w"].map(str::to_owned).into();
+    all.extend(arguments);
+    all.extend(compiler_headers().map(|folder| format!("-isystem{folder}")));
+    let failed = |messages| ReadError::Parse { header: origin.to_owned(), messages };
+    libclang::Unit::parse(Path::new(UNIT), text, &all, bodies).map_err(failed)
+}
+
+/// Name of the file that [`parse`] gives to libclang.
+pub const UNIT: &str = "lockgate-stubs.c";
 
 /// The annotations as this program knows them, whatever else is on the include path.
 fn tempdir_with_annotations() -> Result<tempfile::TempDir, ReadError> {

@@ -1,22 +1,32 @@
 //! From libclang's cursors to the model.
 #![allow(non_upper_case_globals, reason = "the constants of libclang")]
-use super::ReadError;
-use super::libclang::{Cursor, Type, Unit};
-use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape};
+use super::libclang_sys::{Cursor, Type, Unit};
+use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value};
+use super::{ReadError, comment};
 use crate::annotation::Notes;
 use clang_sys::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What attributes of ours begin with.
 const PREFIX: &str = "lockgate:";
 
-/// Reads declarations of certain files, and of whatever these need.
+/// Which functions are wanted.
+pub enum Selection {
+    /// Those declared in these files, absolute paths.
+    Files(Vec<PathBuf>),
+    /// These.
+    Names(BTreeSet<String>),
+}
+
+/// Reads the declarations of certain functions, and of whatever these need.
 pub struct Reader {
-    files: Vec<PathBuf>,
+    selection: Selection,
     header: Header,
     /// Keys of records by the names of their typedefs.
     typedefs: BTreeMap<String, String>,
+    /// Files as they are written, for comments.
+    texts: BTreeMap<String, String>,
 }
 
 /// What a file-level annotation is about.
@@ -28,9 +38,9 @@ enum About {
 }
 
 impl Reader {
-    /// A reader of the functions declared in `files`, absolute paths.
-    pub fn new(files: Vec<PathBuf>) -> Reader {
-        Reader { files, header: Header::default(), typedefs: BTreeMap::new() }
+    /// A reader of the functions of `selection`.
+    pub fn new(selection: Selection) -> Reader {
+        Reader { selection, header: Header::default(), typedefs: BTreeMap::new(), texts: BTreeMap::new() }
     }
 
     /// Reads the whole unit.
@@ -46,19 +56,33 @@ impl Reader {
                 CXCursor_VarDecl if cursor.name().starts_with("lockgate_about_") => {
                     abouts.push(cursor);
                 }
+                CXCursor_EnumDecl if self.is_api(cursor) => {
+                    let values = cursor.children().into_iter();
+                    let values = values.filter(|child| child.kind() == CXCursor_EnumConstantDecl);
+                    self.header.constants.extend(
+                        values.map(|child| (child.name(), Value::Integer(child.enum_value().into()))),
+                    );
+                }
                 _ => {}
             }
         }
         for cursor in abouts {
             self.about(cursor)?;
         }
-        self.header.annotation_lines = self.files.iter().map(|file| annotation_lines(file)).sum();
+        if let Selection::Files(files) = &self.selection {
+            self.header.annotation_lines = files.iter().map(|file| annotation_lines(file)).sum();
+        }
         Ok(self.header)
     }
 
     fn is_api(&self, cursor: Cursor<'_>) -> bool {
-        let (file, _) = cursor.location();
-        self.files.iter().any(|known| known.as_path() == Path::new(&file))
+        match &self.selection {
+            Selection::Files(files) => {
+                let (file, _) = cursor.location();
+                files.iter().any(|known| known.as_path() == Path::new(&file))
+            }
+            Selection::Names(names) => names.contains(&cursor.name()),
+        }
     }
 
     fn function(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
@@ -77,7 +101,10 @@ impl Reader {
             variadic: kind.is_variadic(),
             noreturn: kind.is_noreturn(),
         };
-        self.header.functions.push(Function { name, prototype, notes, place: place(cursor) });
+        let place = place(cursor);
+        let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
+        let comment = comment::beside(text, cursor.extent());
+        self.header.functions.push(Function { name, prototype, notes, place, comment });
         Ok(())
     }
 
@@ -163,13 +190,25 @@ impl Reader {
         }
         let canonical = bare.canonical();
         let shape = self.shape(if bare.kind() == CXType_Unexposed { canonical } else { bare });
+        let enumeration = (canonical.kind() == CXType_Enum).then(|| self.enumeration(canonical));
         CType {
             spelling: kind.spelling(),
             constant: kind.is_const() || canonical.is_const(),
             size: if shape == Shape::Void { 0 } else { kind.size().unwrap_or(0) },
             names,
             shape,
+            enumeration,
         }
+    }
+
+    /// The key of an enumeration, with its values in the header.
+    fn enumeration(&mut self, kind: Type<'_>) -> String {
+        let key = kind.spelling().trim_start_matches("const ").to_owned();
+        if let Some(definition) = kind.declaration().definition() {
+            let values = || definition.children().into_iter().map(|child| (child.name(), child.enum_value()));
+            self.header.enumerations.entry(key.clone()).or_insert_with(|| values().collect());
+        }
+        key
     }
 
     fn shape(&mut self, kind: Type<'_>) -> Shape {
@@ -268,6 +307,7 @@ impl Reader {
                 }
                 Some(("type", name)) => about = Some(About::Type(name.trim().to_owned())),
                 Some(("errors", name)) => about = Some(About::Errors(name.trim().to_owned())),
+                Some(("number", _)) => (),
                 Some(("library", name)) => about = Some(About::Library(name.trim().to_owned())),
                 Some(("options", list)) => {
                     options =
@@ -327,7 +367,7 @@ fn merge(known: &mut [Parameter], later: Vec<Parameter>) {
 }
 
 fn place(cursor: Cursor<'_>) -> Place {
-    let (file, line) = cursor.location();
+    let (file, line) = cursor.presumed();
     Place { file, line }
 }
 
@@ -338,7 +378,11 @@ fn attributes(cursor: Cursor<'_>) -> Vec<String> {
     texts.filter_map(|text| Some(text.strip_prefix(PREFIX)?.to_owned())).collect()
 }
 
-fn notes(cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
+/// What annotations at `cursor`, which declares `name`, say.
+///
+/// # Errors
+/// [`ReadError::Note`].
+pub fn notes(cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
     let mut notes = Notes::default();
     for text in attributes(cursor) {
         notes.add(&text).map_err(|error| note_error(cursor, name, error))?;
@@ -352,6 +396,10 @@ fn note_error(cursor: Cursor<'_>, name: &str, error: crate::annotation::NoteErro
 
 /// Lines of `file` that say something to the generator: what an author had to write.
 fn annotation_lines(file: &Path) -> usize {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines().filter(|line| line.contains("LG_")).count()
+    read_lossy(file).lines().filter(|line| line.contains("LG_")).count()
+}
+
+/// A file's text; empty if it cannot be read, which the compiler has done already.
+fn read_lossy(file: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned()
 }

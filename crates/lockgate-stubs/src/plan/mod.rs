@@ -9,8 +9,9 @@ mod sizes;
 
 use crate::annotation::Format;
 use crate::expression::{Expression, Told};
-use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape};
-use std::collections::BTreeMap;
+use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
+pub use passing::handle_name;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What stubs are made from.
 #[derive(Debug, Default)]
@@ -19,6 +20,8 @@ pub struct Plan {
     pub functions: Vec<FunctionPlan>,
     /// Functions of the program that the library may call, by name of their type.
     pub callbacks: BTreeMap<String, CallbackPlan>,
+    /// Functions of the program that the library calls by name.
+    pub gates: Vec<CallbackPlan>,
     /// Structures that cross, by their keys.
     pub records: BTreeMap<String, RecordPlan>,
     /// Types of handles: a handle's number is its place here, from 1.
@@ -27,6 +30,10 @@ pub struct Plan {
     pub omitted: Vec<(String, String)>,
     /// What cannot be done soundly.
     pub refusals: Vec<Refusal>,
+    /// Enumerations by [`CType::enumeration`].
+    pub enumerations: BTreeMap<String, Vec<(String, i64)>>,
+    /// Constants of the header.
+    pub constants: Vec<(String, Value)>,
     /// Functions of both kinds.
     pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
@@ -100,6 +107,10 @@ pub struct FunctionPlan {
     pub shown: Option<String>,
     /// Isolation asked for.
     pub policy: Option<String>,
+    /// The handle that it gives stays the library's: nobody has to release it.
+    pub borrowed: bool,
+    /// What the header says of it.
+    pub comment: Option<String>,
     /// The handle among the parameters to whose jmp_buf it may jump.
     pub jumps: Option<String>,
 }
@@ -355,9 +366,31 @@ impl Plan {
 
 /// Plans stubs for all functions of `header`.
 pub fn plan(header: &Header) -> Plan {
-    let mut planner = Planner { header, plan: Plan { library: header.library.clone(), ..Plan::default() } };
+    let mut planner = Planner {
+        header,
+        plan: Plan {
+            library: header.library.clone(),
+            enumerations: header.enumerations.clone(),
+            constants: header.constants.clone(),
+            ..Plan::default()
+        },
+    };
     for function in &header.functions {
         planner.function(function);
+    }
+    planner.plan
+}
+
+/// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
+pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
+    let library = Some((name.to_owned(), options.to_vec()));
+    let mut planner = Planner { header, plan: Plan { library, ..Plan::default() } };
+    for function in &header.functions {
+        if gates.contains(&function.name) {
+            planner.gate(function);
+        } else {
+            planner.function(function);
+        }
     }
     planner.plan
 }
@@ -396,6 +429,21 @@ impl Planner<'_> {
                     remedy,
                 });
             }
+        }
+    }
+
+    /// A function that the domain calls by name is planned like a callback of a type of its own.
+    fn gate(&mut self, function: &Function) {
+        let Function { name, prototype, place, .. } = function;
+        match self.called_back(name, prototype.clone()) {
+            Ok(plan) => self.plan.gates.push(plan),
+            Err(No { reason, remedy }) => self.plan.refusals.push(Refusal {
+                place: place.clone(),
+                function: name.clone(),
+                declaration: format!("{name}, which the domain calls"),
+                reason,
+                remedy,
+            }),
         }
     }
 
@@ -438,6 +486,8 @@ impl Planner<'_> {
             formatted,
             shown: notes.shown.clone(),
             policy: notes.policy.clone(),
+            borrowed: notes.borrowed,
+            comment: function.comment.clone(),
             jumps,
         })
     }

@@ -2,7 +2,7 @@
 use super::passing::handle_name;
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no, word};
 use crate::annotation::Direction;
-use crate::header::model::{CType, Parameter, Shape};
+use crate::header::model::{CType, Parameter, Prototype, Shape};
 
 impl Planner<'_> {
     /// How `parameter` (a result, a callback's parameter, a field) comes out, beside `siblings`. Results may be null
@@ -163,18 +163,26 @@ impl Planner<'_> {
         if self.plan.callbacks.contains_key(&name) {
             return Ok(name);
         }
+        let in_callback =
+            |cause: No| No { reason: format!("callback {name}: {}", cause.reason), remedy: cause.remedy };
+        let plan = self.called_back(&name, prototype).map_err(in_callback)?;
+        self.plan.callbacks.insert(name.clone(), plan);
+        Ok(name)
+    }
+
+    /// How a function of the program's, `name`, is called by the library.
+    pub(super) fn called_back(&mut self, name: &str, prototype: Prototype) -> Result<CallbackPlan, No> {
         if prototype.variadic {
-            return no("the callback has variable arguments", "leave the function out with LG_OMIT");
+            return no("it has variable arguments", "leave it out with LG_OMIT");
         }
-        let in_callback = |what: String, cause: No| No {
-            reason: format!("callback {name}: {what}: {}", cause.reason),
+        let in_part = |what: String, cause: No| No {
+            reason: format!("{what}: {}", cause.reason),
             remedy: cause.remedy,
         };
         let mut parameters = Vec::new();
         for inner in &prototype.parameters {
             let outcome = self.outcome(inner, &prototype.parameters, false);
-            parameters
-                .push(outcome.map_err(|cause| in_callback(format!("parameter {}", inner.name), cause))?);
+            parameters.push(outcome.map_err(|cause| in_part(format!("parameter {}", inner.name), cause))?);
         }
         if parameters.contains(&Outcome::Jump)
             && !matches!(parameters.as_slice(), [Outcome::Jump, Outcome::Value])
@@ -183,7 +191,7 @@ impl Planner<'_> {
                 reason: "LG_JUMP, but it does not take a jmp_buf and an int".to_owned(),
                 remedy: "annotate callbacks like longjmp with it".to_owned(),
             };
-            return Err(in_callback("parameters".into(), cause));
+            return Err(in_part("parameters".into(), cause));
         }
         let result = match &prototype.result.shape {
             Shape::Void => Passing::Ignore,
@@ -193,12 +201,9 @@ impl Planner<'_> {
                     reason: format!("it returns `{}`, which the library would use", prototype.result.spelling),
                     remedy: "leave the function out with LG_OMIT, or let the library use its own with LG_IGNORE or LG_NULL".into(),
                 };
-                return Err(in_callback("result".into(), cause));
+                return Err(in_part("result".into(), cause));
             }
         };
-        self.plan
-            .callbacks
-            .insert(name.clone(), CallbackPlan { name: name.clone(), prototype, parameters, result });
-        Ok(name)
+        Ok(CallbackPlan { name: name.to_owned(), prototype, parameters, result })
     }
 }

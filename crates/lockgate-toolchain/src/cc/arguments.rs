@@ -166,6 +166,36 @@ impl CommandLine {
 }
 
 impl Linking {
+    /// Sources in C, as they were given.
+    pub fn c_sources(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Source { path, language: None } if path.ends_with(".c") => Some(path.as_str()),
+            Item::Source { path, language: Some(language) } if language == "c" && path != "-" => {
+                Some(path.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    /// Objects and archives, the latter also where `-l` finds one in a folder of `-L`.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.items.iter().filter_map(|item| match item {
+            Item::File(path) => Some(path.into()),
+            Item::Library(name) => crate::input::library(name, &self.folders).ok(),
+            _ => None,
+        })
+    }
+
+    /// Options for compiling the sources.
+    pub fn compile_options(&self) -> &[String] {
+        &self.compile
+    }
+
+    /// The output, if it was named.
+    pub fn output(&self) -> Option<&str> {
+        self.output.as_deref()
+    }
+
     /// Takes an option of ours, with its value. False if it is none.
     fn own_option(&mut self, argument: &str, rest: &mut impl Iterator<Item = String>) -> Result<bool, Error> {
         let (name, attached) = match argument.split_once('=') {

@@ -8,6 +8,7 @@ mod ld_options;
 mod response;
 
 pub use arguments::{CommandLine, Linking};
+pub use response::expand;
 
 use crate::{Error, LinkOutcome, Progress, Sysroot, Tools, process};
 use arguments::Item;

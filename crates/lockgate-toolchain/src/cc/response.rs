@@ -7,7 +7,10 @@ use std::path::Path;
 const MAX_DEPTH: u32 = 32;
 
 /// Replaces each `@file` that exists by the arguments in it; one that does not exist stays, as gcc has it.
-pub(super) fn expand(arguments: Vec<String>) -> Result<Vec<String>, Error> {
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read, [`Error::Usage`] if such files name each other too deep.
+pub fn expand(arguments: Vec<String>) -> Result<Vec<String>, Error> {
     let mut expanded = Vec::with_capacity(arguments.len());
     for argument in arguments {
         append(argument, 0, &mut expanded)?;

@@ -54,9 +54,41 @@ pub fn table(plan: &Plan) -> String {
     text + "};\n"
 }
 
+/// The table of functions that the domain calls by name.
+pub fn gates(plan: &Plan) -> String {
+    let mut text = String::from("\nstatic const struct lgs_trampoline lgs_gates[] = {\n");
+    for CallbackPlan { name, prototype: own, .. } in &plan.gates {
+        let _ = writeln!(text, "    {{\"{name}\", \"{}\", (lg_code)lgs_gate_{name}}},", prototype(name, own));
+    }
+    text + "    {0, 0, 0},\n};\n"
+}
+
 /// The trampoline of one type: everything the domain passes is checked, then the program's function is called.
 pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> String {
-    let CallbackPlan { name, prototype, parameters, result } = callback;
+    let CallbackPlan { name, prototype, .. } = callback;
+    let types: Vec<&str> = prototype.parameters.iter().map(|p| p.kind.spelling.as_str()).collect();
+    let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
+    let result_type = &prototype.result.spelling;
+    let target = format!("(({result_type} (*)({types}))lgs_here->function)");
+    let enter = "const struct lgs_callback *lgs_here = lgs_enter(&lgs_c);\n    (void)lgs_here;";
+    checked(callback, plan, &format!("lgs_call_{name}"), enter, &target)
+}
+
+/// The same of a function that the domain calls by name.
+pub fn gate(function: &CallbackPlan, plan: &Plan) -> String {
+    let name = &function.name;
+    checked(
+        function,
+        plan,
+        &format!("lgs_gate_{name}"),
+        &format!("lgs_enter_gate(&lgs_c, \"{name}\");"),
+        name,
+    )
+}
+
+/// A function `own` that the domain calls: it begins with the statement `enter`, and calls `target` with what it has checked.
+fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target: &str) -> String {
+    let CallbackPlan { prototype, parameters, result, .. } = callback;
     let raw = |n: usize| format!("lgs_a{n}");
     let mut declared: Vec<String> =
         prototype.parameters.iter().enumerate().map(|(n, p)| declare(&crossing(&p.kind), &raw(n))).collect();
@@ -65,11 +97,9 @@ pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> String {
     }
     let result_type = &prototype.result.spelling;
     let returns = *result == Passing::Value;
-    let mut text = format!(
-        "\nstatic {}\n{{\n",
-        declare(result_type, &format!("lgs_call_{name}({})", declared.join(", ")))
-    );
-    text += "    struct lgs_call lgs_c;\n    const struct lgs_callback *lgs_here = lgs_enter(&lgs_c);\n    (void)lgs_here;\n";
+    let mut text =
+        format!("\nstatic {}\n{{\n", declare(result_type, &format!("{own}({})", declared.join(", "))));
+    let _ = writeln!(text, "    struct lgs_call lgs_c;\n    {enter}");
     if parameters.contains(&Outcome::Jump) {
         text += "    lgs_jump_later(&lgs_c, lgs_here, lgs_a0, lgs_a1);\n    lgs_leave(&lgs_c);\n";
         return text + if returns { "    return 0;\n}\n" } else { "}\n" };
@@ -111,9 +141,7 @@ pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> String {
             );
         }
     }
-    let types: Vec<&str> = prototype.parameters.iter().map(|p| p.kind.spelling.as_str()).collect();
-    let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
-    let call = format!("(({result_type} (*)({types}))lgs_here->function)({})", arguments.join(", "));
+    let call = format!("{target}({})", arguments.join(", "));
     if returns {
         let _ = writeln!(text, "    {} = 0;", declare(result_type, "lgs_result"));
     }

@@ -23,6 +23,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("data", include_str!("../../../runtime/data.h")),
     ("told", include_str!("../../../runtime/told.h")),
     ("kept", include_str!("../../../runtime/kept.h")),
+    ("restart", include_str!("../../../runtime/restart.h")),
     ("call", include_str!("../../../runtime/call.h")),
     ("callback", include_str!("../../../runtime/callback.h")),
     ("jump", include_str!("../../../runtime/jump.h")),
@@ -37,20 +38,25 @@ const STUBS_H: &str = include_str!("../../../runtime/stubs.h");
 /// All files of a client in C.
 pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     let name = super::library_name(plan, target);
+    vec![
+        File { name: target.header.clone(), text: header(plan, target, &name) },
+        File { name: format!("{}_client.c", word(&name)), text: source(plan, target, &name) },
+        File { name: "lockgate_stubs.h".into(), text: STUBS_H.into() },
+        File { name: "lockgate_stubs_runtime.h".into(), text: runtime() },
+        File { name: format!("{}.exports", word(&name)), text: exports(plan) },
+    ]
+}
+
+/// The runtime in one file.
+fn runtime() -> String {
     let mut runtime = String::from(
-        "/* Runtime of clients made by `lockgate stubs`. Included once, by the client. */\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n",
+        "/* Runtime of clients made by Lockgate. Included once, by the client. */\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n",
     );
     for (_, part) in RUNTIME {
         runtime += "\n";
         runtime += part;
     }
-    vec![
-        File { name: target.header.clone(), text: header(plan, target, &name) },
-        File { name: format!("{}_client.c", word(&name)), text: source(plan, target, &name) },
-        File { name: "lockgate_stubs.h".into(), text: STUBS_H.into() },
-        File { name: "lockgate_stubs_runtime.h".into(), text: runtime },
-        File { name: format!("{}.exports", word(&name)), text: exports(plan) },
-    ]
+    runtime
 }
 
 /// The client's header: the original one, what is missing made unusable with the reason, and what is new.
@@ -62,6 +68,10 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
          /* Why the last call on this thread returned an error value. */\n\
          const struct lg_stub_error *lg_{short}_error(void);\n\
+         /* The same, for bindings: copies the last failure since the last time, and returns its kind. */\n\
+         enum lg_stub_kind lg_{short}_take_error(struct lg_stub_error *error);\n\
+         /* Bytes of the memory that the last call's result leads to. */\n\
+         size_t lg_{short}_given(void);\n\
          /* Memory that the library has, too: buffers in it are passed as they are, not copied. Null if there is none. */\n\
          void *lg_{short}_alloc(size_t size);\n\
          void lg_{short}_free(void *memory);\n\
@@ -88,13 +98,41 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
 
 /// The client's library.
 fn source(plan: &Plan, target: &Target, name: &str) -> String {
-    let mut text = format!(
-        "/* {name}, protected: made by `lockgate stubs`, do not edit. */\n\
-         {}#define LOCKGATE_CLIENT_SOURCE\n#include \"{}\"\n\n\
-         #define LGS_NAME \"{name}\"\n#define LGS_MODULE \"{}\"\n#define LGS_MODULE_VARIABLE \"LOCKGATE_{}\"\n",
+    let prelude = format!(
+        "{}#define LOCKGATE_CLIENT_SOURCE\n#include \"{}\"\n",
         target.defines.iter().map(|define| defined(define)).collect::<String>(),
-        target.header,
-        target.module.replace('\\', "\\\\").replace('"', "\\\""),
+        target.header
+    );
+    let module =
+        format!("#define LGS_MODULE \"{}\"\n", target.module.replace('\\', "\\\\").replace('"', "\\\""));
+    let mut text = stubs(plan, name, &prelude, &module);
+    if target.stand_ins {
+        text += "\n#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n";
+        text += &plan.left_out.iter().map(stand_in).collect::<String>();
+    }
+    text
+}
+
+/// All files of the client of a domain whose module is part of the program: between the symbols `<word>_module` and
+/// `<word>_module_end`, with `word` the domain's name. `declarations` are the program's.
+pub fn domain(plan: &Plan, name: &str, declarations: &str) -> Vec<File> {
+    let word = word(name);
+    let module = format!(
+        "extern const unsigned char {word}_module[], {word}_module_end[];\n\
+         #define LGS_MODULE_BYTES {word}_module\n#define LGS_MODULE_END {word}_module_end\n"
+    );
+    vec![
+        File { name: format!("{word}_client.c"), text: stubs(plan, name, declarations, &module) },
+        File { name: "lockgate_stubs.h".into(), text: STUBS_H.into() },
+        File { name: "lockgate_stubs_runtime.h".into(), text: runtime() },
+    ]
+}
+
+/// The functions of a client. `prelude` has the API's declarations, `module` says where the module is found.
+fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
+    let mut text = format!(
+        "/* {name}, protected: made by Lockgate, do not edit. */\n{prelude}\n\
+         #define LGS_NAME \"{name}\"\n{module}#define LGS_MODULE_VARIABLE \"LOCKGATE_{}\"\n",
         word(name).to_uppercase(),
     );
     let options = plan.library.iter().flat_map(|(_, options)| options);
@@ -113,6 +151,9 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     let _ = writeln!(
         text,
         "const struct lg_stub_error *lg_{0}_error(void)\n{{\n    return &lgs_thread.error;\n}}\n\n\
+         enum lg_stub_kind lg_{0}_take_error(struct lg_stub_error *error)\n{{\n    *error = lgs_thread.error;\n    \
+         lgs_thread.error.kind = LG_STUB_NONE;\n    return error->kind;\n}}\n\n\
+         size_t lg_{0}_given(void)\n{{\n    return lgs_thread.given;\n}}\n\n\
          void *lg_{0}_alloc(size_t size)\n{{\n    return lgs_shared_alloc(size);\n}}\n\n\
          void lg_{0}_free(void *memory)\n{{\n    lgs_unshare(memory);\n}}\n\n\
          int lg_{0}_share(lg_region *region, int writable)\n{{\n    return lgs_share(region, writable);\n}}\n\n\
@@ -125,13 +166,13 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     for callback in plan.callbacks.values() {
         text += &callback::trampoline(callback, plan);
     }
+    for gate in &plan.gates {
+        text += &callback::gate(gate, plan);
+    }
     text += &callback::table(plan);
+    text += &callback::gates(plan);
     for (number, function) in plan.functions.iter().enumerate() {
         text += &body::function(function, number, plan);
-    }
-    if target.stand_ins {
-        text += "\n#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n";
-        text += &plan.left_out.iter().map(stand_in).collect::<String>();
     }
     text
 }
@@ -184,8 +225,14 @@ fn bound(function: &FunctionPlan) -> String {
 
 /// A `va_list` as a parameter: a pointer.
 fn list_type() -> CType {
-    let to =
-        CType { spelling: "void".into(), names: Vec::new(), constant: false, size: 0, shape: Shape::Void };
+    let to = CType {
+        spelling: "void".into(),
+        names: Vec::new(),
+        constant: false,
+        size: 0,
+        shape: Shape::Void,
+        enumeration: None,
+    };
     CType { spelling: "void *".into(), size: 8, shape: Shape::Pointer(Box::new(to.clone())), ..to }
 }
 
@@ -201,25 +248,40 @@ fn streams(plan: &Plan) -> bool {
 }
 
 /// What streams need of the library's libc (`runtime/stream.h`).
-const STREAM_EXPORTS: &str = "void *fopencookie(void *, void *, uint64_t, uint64_t, uint64_t, uint64_t, void *, void *, void *, void *)\n\
-    int setvbuf(void *, void *, int, size_t)\nvoid clearerr(void *)\n";
+const STREAM_EXPORTS: [&str; 3] = [
+    "void *fopencookie(void *, void *, uint64_t, uint64_t, uint64_t, uint64_t, void *, void *, void *, void *)",
+    "int setvbuf(void *, void *, int, size_t)",
+    "void clearerr(void *)",
+];
 
 /// Exports for the link of the module.
 fn exports(plan: &Plan) -> String {
     let mut text = String::from("// Exports of the module: lockgate cc --exports FILE\n");
-    for function in &plan.functions {
-        match (function.format, &function.formatted) {
-            (Some(_), _) => text += &function.name,
-            (None, Some(_)) => text += &bound(function),
-            (None, None) => text += &prototype(&function.name, &function.prototype),
-        }
+    for export in exported(plan) {
+        text += &export;
         text += "\n";
     }
+    text
+}
+
+/// What the module exports: prototypes, or names.
+pub fn exported(plan: &Plan) -> Vec<String> {
+    let export = |function: &FunctionPlan| match (function.format, &function.formatted) {
+        (Some(_), _) => function.name.clone(),
+        (None, Some(_)) => bound(function),
+        (None, None) => prototype(&function.name, &function.prototype),
+    };
+    let mut exports: Vec<String> = plan.functions.iter().map(export).collect();
     if plan.functions.iter().any(|function| function.errno) {
-        text += "void *__errno_location(void)\n";
+        exports.push("void *__errno_location(void)".to_owned());
     }
     if streams(plan) {
-        text += STREAM_EXPORTS;
+        exports.extend(STREAM_EXPORTS.map(str::to_owned));
     }
-    text
+    exports
+}
+
+/// What the module imports: prototypes.
+pub fn imported(plan: &Plan) -> Vec<String> {
+    plan.gates.iter().map(|gate| prototype(&gate.name, &gate.prototype)).collect()
 }

@@ -1,0 +1,198 @@
+//! `lockgate cc --split`: one program, several domains.
+
+mod common;
+
+use common::{Shop, text};
+use lockgate_bench::split;
+use lockgate_bench::stubs::library::{self, done};
+// Cargo builds the library beside the tests because they name it.
+use lockgate_c as _;
+use lockgate_corpus::Corpus;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+#[path = "split/refusals.rs"]
+mod refusals;
+
+fn corpus() -> &'static Corpus {
+    static CORPUS: OnceLock<Corpus> = OnceLock::new();
+    CORPUS.get_or_init(|| Corpus::locate().expect("the corpus"))
+}
+
+/// Where liblockgate is installed for these tests.
+fn installed() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let test = std::env::current_exe().expect("a test has a path");
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-split");
+        library::install(corpus(), test.parent().expect("a folder"), &prefix).expect("the library installs");
+        prefix.join("lib")
+    })
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/split").join(name)
+}
+
+/// `lockgate cc --split` in the shop's folder.
+fn split_by_us(shop: &Shop) -> Command {
+    let mut command = shop.command(env!("CARGO_BIN_EXE_lockgate"));
+    command.args(["cc", "--split"]).env("LOCKGATE_LIBRARY", installed());
+    command
+}
+
+/// gcc with the annotations' header.
+fn by_gcc(shop: &Shop) -> Command {
+    let mut command = shop.command("gcc");
+    command.arg("-I").arg(corpus().root().join("include"));
+    command
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().expect("it starts")
+}
+
+/// Exit status, output and errors of a program.
+fn outcome(command: &mut Command) -> (Option<i32>, String, String) {
+    let output = output(command);
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A program of several files with two domains, one of which calls the other: the same as a plain program, until its bug bites.
+#[test]
+fn several_files_and_domains() {
+    let shop = Shop::new();
+    let sources = ["main", "reader", "sums", "util"].map(|name| file(&format!("several/{name}.c")));
+    let warnings = ["-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror"];
+    for optimisation in ["-O0", "-O2"] {
+        done(by_gcc(&shop).args(warnings).args([optimisation, "-o", "plain"]).args(&sources))
+            .expect("it compiles");
+        done(split_by_us(&shop).args(warnings).args([optimisation, "-g", "-o", "split"]).args(&sources))
+            .expect("it splits");
+        let good = ["1 2 3", "", "20 * 30*", "abc7"];
+        let [by_gcc, by_us] =
+            ["plain", "split"].map(|name| outcome(shop.command(shop.path(name)).args(good)));
+        assert_eq!(by_gcc, by_us, "{optimisation}");
+        assert!(by_gcc.1.contains("0: 2 numbers, sum 184900"), "{by_gcc:?}");
+        let digits = "1".repeat(100_000);
+        let hostile = ["12", &digits, "13 14"];
+        let (status, said, _) = outcome(shop.command(shop.path("split")).args(hostile));
+        assert_eq!(status, Some(0), "{said}");
+        assert!(said.contains("\n-7: 0 numbers, sum 0, 2+\n"), "the hostile one: {said}");
+        assert!(said.ends_with("0: 2 numbers, sum 27, 6+\n0 1 9, 1 calls\n"), "begun again: {said}");
+        let (status, ..) = outcome(shop.command(shop.path("plain")).args(hostile));
+        assert_eq!(status, None, "the plain program is killed by a signal");
+    }
+}
+
+/// Objects travel through `-c`, `ar` and `ld -r`, dependencies are written, and what has no annotations is gcc's own.
+#[test]
+fn objects_travel() {
+    let shop = Shop::new();
+    for name in ["main", "reader", "sums", "util"] {
+        let source = file(&format!("several/{name}.c"));
+        done(split_by_us(&shop).args(["-O1", "-MMD", "-MP", "-c"]).arg(source)).expect("it compiles");
+        let depends = std::fs::read_to_string(shop.path(&format!("{name}.d"))).expect("dependencies");
+        assert!(
+            depends.contains(&format!("{name}.o:")) && depends.contains("reader.h") == (name != "util"),
+            "{depends}"
+        );
+    }
+    done(shop.command("ld").args(["-r", "reader.o", "sums.o", "-o", "both.o"])).expect("ld -r");
+    done(shop.command("ar").args(["rcs", "libparts.a", "both.o", "util.o"])).expect("ar");
+    done(split_by_us(&shop).args(["main.o", "-L.", "-lparts", "-o", "program"])).expect("it links");
+    let (status, said, _) = outcome(shop.command(shop.path("program")).arg("4 5"));
+    assert!(status == Some(0) && said.contains("0: 2 numbers, sum 9, 4+"), "{said}");
+
+    shop.write("own.c", "int main(void) { return 3; }\n");
+    done(split_by_us(&shop).args(["-c", "own.c", "-o", "ours.o"])).expect("it compiles");
+    done(by_gcc(&shop).args(["-c", "own.c", "-o", "theirs.o"])).expect("it compiles");
+    let [ours, theirs] =
+        ["ours.o", "theirs.o"].map(|name| std::fs::read(shop.path(name)).expect("an object"));
+    assert!(ours == theirs, "an object without annotations is as gcc makes it");
+    done(split_by_us(&shop).args(["ours.o", "-o", "own"])).expect("it links");
+    assert_eq!(outcome(&mut shop.command(shop.path("own"))).0, Some(3));
+}
+
+/// A domain of the program's own that attacks it: the stubs' checks stand between.
+#[test]
+fn attacks() {
+    let shop = Shop::new();
+    done(split_by_us(&shop).args(["-O1", "-g", "-w", "-o", "attacked"]).arg(file("attacks.c")))
+        .expect("it splits");
+    let (status, said, errors) = outcome(&mut shop.command(shop.path("attacked")));
+    assert_eq!(status, Some(0), "{said}{errors}");
+    assert_eq!(said, include_str!("split/attacks.txt"));
+}
+
+/// What would not be the same program any more is refused: where, what, and what to do.
+#[test]
+fn refused() {
+    for (files, expected) in refusals::CASES {
+        let shop = Shop::new();
+        let mut sources = Vec::new();
+        for (name, source) in *files {
+            shop.write(name, source);
+            sources.extend(name.ends_with(".c").then_some(*name));
+        }
+        let output = output(split_by_us(&shop).args(["-w", "-O1", "-o", "program"]).args(&sources));
+        let errors = text(&output.stderr);
+        assert!(!output.status.success(), "{files:?} is not refused");
+        assert!(!shop.path("program").exists(), "{files:?}: something was made");
+        for part in *expected {
+            assert!(errors.contains(part), "{files:?}: no {part:?} in: {errors}");
+        }
+    }
+}
+
+/// The example, as its comment says.
+#[test]
+fn the_example() {
+    let shop = Shop::new();
+    let folder = corpus().root().join("examples/split/settings");
+    let sources = ["main.c", "settings.c"].map(|name| folder.join(name));
+    done(by_gcc(&shop).args(["-Wall", "-Wextra", "-o", "plain"]).args(&sources)).expect("it compiles");
+    done(split_by_us(&shop).args(["-Wall", "-Wextra", "-g", "-o", "split"]).args(&sources))
+        .expect("it splits");
+    let good = ["port = 8080\nworkers=4\n", "", "colour = 3"];
+    let [plain, split] = ["plain", "split"].map(|name| outcome(shop.command(shop.path(name)).args(good)));
+    assert_eq!(plain, split);
+    let long = format!("{} = 1\n", "x".repeat(1 << 16));
+    let (status, said, _) = outcome(shop.command(shop.path("split")).args([&long, good[0]]));
+    assert_eq!(status, Some(0));
+    assert_eq!(said, "these settings are not to be trusted\n2 settings: port 8080, 4 workers\n");
+}
+
+/// bzip2 as its authors publish it, with a few annotations: its own build and tests, then a file that attacks a known hole.
+#[test]
+fn bzip2_survives_its_history() {
+    let shop = Shop::new();
+    let published = corpus().package("bzip2-sys").expect("in the corpus").join("bzip2-1.0.8");
+    let build = |name: &str, compiler: &str| {
+        let patches = [split::ANNOTATIONS, split::HOLE];
+        split::bzip2(corpus(), &shop.path(name), compiler, &patches, installed()).expect("its own tests pass")
+    };
+    let compiler = format!("{} cc --split", env!("CARGO_BIN_EXE_lockgate"));
+    let plain = build("plain", &format!("gcc -I{}", corpus().root().join("include").display()));
+    let split = build("split", &compiler);
+
+    for name in ["sample1", "sample2"] {
+        std::fs::copy(published.join(name).with_extension("bz2"), shop.path(name).with_extension("bz2"))
+            .expect("a copy");
+    }
+    std::fs::write(shop.path("hostile.bz2"), refusals::hostile_bzip2()).expect("a file");
+    let files = ["-tv", "sample1.bz2", "hostile.bz2", "sample2.bz2"];
+    let (_, _, errors) = outcome(shop.command(&plain).args(files));
+    assert!(
+        errors.contains("Caught a SIGSEGV")
+            && errors.contains("not processed")
+            && !errors.contains("sample2.bz2: ok"),
+        "{errors}"
+    );
+    let (status, _, errors) = outcome(shop.command(&split).args(files));
+    assert_eq!(status, Some(2), "{errors}");
+    for line in ["sample1.bz2: ok", "hostile.bz2: data integrity", "sample2.bz2: ok"] {
+        assert!(errors.contains(line), "{line}: {errors}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Programs that cannot be split, and what is said of them; a file that attacks bzip2.
+
+/// A program: names and texts of its files.
+type Program = &'static [(&'static str, &'static str)];
+
+/// A source with a domain, `p`, and an entry, `enter`.
+macro_rules! source {
+    ($text:literal) => {
+        concat!("#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\") LG_ENTRY int enter(int x);\n", $text)
+    };
+}
+
+/// One file, `a.c`.
+macro_rules! one {
+    ($text:literal) => {
+        &[("a.c", source!($text))]
+    };
+}
+
+/// Each with parts of the message.
+pub const CASES: &[(Program, &[&str])] = &[
+    (
+        one!(
+            "LG_DOMAIN(\"p\") int inner(void) { return 1; }\nint enter(int x) { return x + inner(); }\nint main(void) { return inner(); }\n"
+        ),
+        &[
+            "a.c:5: the host calls inner() of domain p, which is not LG_ENTRY, defined at a.c:3; mark it LG_ENTRY",
+        ],
+    ),
+    (
+        one!(
+            "int outer(void) { return 1; }\nint enter(int x) { return x + outer(); }\nint main(void) { return enter(outer()); }\n"
+        ),
+        &[
+            "a.c:4: domain p calls outer() of the host, which is not LG_ENTRY, defined at a.c:3",
+            "LG_EVERYWHERE",
+        ],
+    ),
+    (
+        one!(
+            "int enter(int x) { extern int elsewhere(void); return x + elsewhere(); }\nint main(void) { return enter(1); }\n"
+        ),
+        &["a.c:3: domain p calls elsewhere() of the host"],
+    ),
+    (
+        one!(
+            "int verbose;\nint enter(int x) { return x + verbose; }\nint main(void) { verbose = 1; return enter(1); }\n"
+        ),
+        &[
+            "a.c:4: domain p uses variable verbose of the host, defined at a.c:3: they share no memory; pass it as a parameter",
+        ],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\") int state = 1;\nint enter(int x) { return x + state; }\nint main(void) { return state + enter(1); }\n"
+        ),
+        &["a.c:5: the host uses variable state of domain p"],
+    ),
+    (
+        one!(
+            "static int count;\nint enter(int x) { return x + count++; }\nint main(void) { return enter(count); }\n"
+        ),
+        &["a.c:3: variable count is used by the host and domain p, which share no memory; make it const"],
+    ),
+    (
+        one!(
+            "static int next(void) { static int last; return ++last; }\nint enter(int x) { return x + next(); }\nint main(void) { return enter(next()); }\n"
+        ),
+        &["a.c:3: variable last of next() is used by the host and domain p"],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\") static int mine(void) { return 2; }\nint enter(int x) { return x + mine(); }\nint main(void) { return enter(mine()); }\n"
+        ),
+        &["a.c:3: mine belongs to domain p, but the host uses it"],
+    ),
+    (
+        one!(
+            "LG_ENTRY static int hidden(void) { return 2; }\nint enter(int x) { return x; }\nint main(void) { return enter(hidden()); }\n"
+        ),
+        &["a.c:3: hidden is static"],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\") LG_ENTRY int number = 1;\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["a.c:3: number is a variable: LG_ENTRY is for functions"],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"q\") int enter(int x);\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &[
+            "a.c:3: enter belongs to domain q here, and to domain p at a.c:2; give each function and variable one LG_DOMAIN",
+        ],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\");\nLG_DOMAIN(\"q\");\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["a.c:4: this file belongs to domain q here, and to domain p at a.c:3"],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\", time=1) int other(void);\nLG_DOMAIN(\"p\", time=2) int third(void);\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["a.c:4: domain p has the options time=2 here, and time=1 at a.c:3"],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\", tim=1) int other(void);\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["a.c:3: domain p has an option that there is not: tim=1; the options are streams"],
+    ),
+    (
+        &[(
+            "a.c",
+            "#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\") int inner(void) { return 1; }\nint main(void) { return 0; }\n",
+        )],
+        &["a.c:2: nothing of domain p is LG_ENTRY: nobody could call it"],
+    ),
+    (
+        &[(
+            "a.c",
+            "#include <lockgate/annotations.h>\nLG_DOMAIN(\"a b\") LG_ENTRY int f(void) { return 1; }\nint main(void) { return f(); }\n",
+        )],
+        &["a.c:2: \"a b\" cannot be the name of a domain"],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\") LG_ENTRY int fill(int *to) { return *to; }\nint enter(int x) { return x; }\nint main(void) { int x = 1; return enter(fill(&x)); }\n"
+        ),
+        &["a function of domain p cannot be called soundly", "a.c:3: fill: parameter to"],
+    ),
+    (
+        one!(
+            "LG_ENTRY char *name(void) { return 0; }\nint enter(int x) { return x + (name() != 0); }\nint main(void) { return enter(1); }\n"
+        ),
+        &["a.c:3: name, which the domain calls: result: it returns `char *`"],
+    ),
+    // A source that does not know that it calls into a domain.
+    (
+        &[
+            (
+                "a.c",
+                source!(
+                    "LG_DOMAIN(\"p\") int inner(void) { return 1; }\nint enter(int x) { return x + inner(); }\n"
+                ),
+            ),
+            ("b.c", "int inner(void);\nint enter(int);\nint main(void) { return enter(inner()); }\n"),
+        ],
+        &["uses inner of domain p, which is not LG_ENTRY"],
+    ),
+    // Two sources between which memory would be shared.
+    (
+        &[
+            ("a.c", source!("extern int level;\nint enter(int x) { return x + level; }\n")),
+            ("b.c", "int level;\nint enter(int);\nint main(void) { return enter(1); }\n"),
+        ],
+        &["a.c:4: domain p uses variable level of the host"],
+    ),
+    (one!("int enter(int x) { return x }\n"), &["a.c:3:"]),
+];
+
+/// A file for bzip2 whose only block says that a byte repeats 0x90000000 times: without the checks of CVE-2010-0405 that is a negative
+/// number, and what follows is written far away.
+pub fn hostile_bzip2() -> Vec<u8> {
+    let mut bits: Vec<bool> = Vec::new();
+    let mut put = |value: u64, count: u32| bits.extend((0..count).rev().map(|bit| value >> bit & 1 == 1));
+    put(u64::from_be_bytes(*b"\0\0\0\0BZh9"), 32);
+    put(0x3141_5926_5359, 48);
+    // Checksum, not randomised, where the block starts.
+    put(0, 32 + 1 + 24);
+    // The bytes in use, `a` and `b`: their row of 16, and their places in it.
+    put(1 << (15 - 6), 16);
+    put(1 << (15 - 1) | 1 << (15 - 2), 16);
+    // Two tables, one selector, for the first of them; each of the four symbols has two bits.
+    put(2, 3);
+    put(1, 15);
+    put(0, 1);
+    for _ in 0..2 {
+        put(2, 5);
+        put(0, 4);
+    }
+    // `a` as often as that, in digits 1 and 2 of base 2, lowest first.
+    let mut repeats = 0x9000_0000_u64;
+    while repeats > 0 {
+        let digit = 2 - repeats % 2;
+        put(digit - 1, 2);
+        repeats = (repeats - digit) / 2;
+    }
+    // `b` twice, the block's end, the file's.
+    put(2, 2);
+    put(0, 2);
+    put(3, 2);
+    put(0x1772_4538_5090, 48);
+    put(0, 32);
+    let byte =
+        |bits: &[bool]| bits.iter().enumerate().fold(0, |byte, (n, &bit)| byte | u8::from(bit) << (7 - n));
+    bits.chunks(8).map(byte).collect()
+}

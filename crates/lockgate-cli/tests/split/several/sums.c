@@ -1,0 +1,6 @@
+#include "reader.h"
+
+long add(long a, long b)
+{
+    return a + b;
+}

@@ -1,0 +1,197 @@
+//! One source: compiled as ever, and, where it is annotated, once more for each of its parts.
+
+use crate::part::{self, Part};
+use crate::survey::{Home, survey};
+use crate::unit::{Defined, SECTION, Unit, Used, stored};
+use crate::{Error, text};
+use lockgate_toolchain::Tools;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+/// What stands in the text of every source that is annotated, or includes something that is.
+const NOTE: &str = "\"lockgate:";
+
+/// Tells sources that they are compiled for several domains.
+pub const DEFINE: &str = "-DLOCKGATE_SPLIT=1";
+
+/// Options that write files of dependencies: the ordinary compilation has done it.
+const DEPENDENCIES: &[&str] = &["-MD", "-MMD", "-MP", "-MG"];
+const DEPENDENCIES_WITH_VALUE: &[&str] = &["-MF", "-MT", "-MQ"];
+
+/// Compiles sources.
+#[derive(Debug)]
+pub struct Compiler {
+    /// The programs.
+    pub tools: Tools,
+}
+
+impl Compiler {
+    /// gcc as the host uses it, for programs in several domains.
+    pub fn host(&self) -> Command {
+        let mut command = self.tools.gcc();
+        command.arg(DEFINE).arg("-idirafter").arg(self.tools.headers());
+        command
+    }
+
+    /// Makes `object`, which gcc has made of `source` already, the object of all its parts, if it has more than one.
+    ///
+    /// # Errors
+    /// [`Error`]. A status that is no success is gcc's, of a part; its messages are on standard error.
+    pub fn split(&self, source: &str, options: &[String], object: &Path) -> Result<ExitStatus, Error> {
+        let options = without_dependencies(options);
+        let (status, host) = self.preprocess(self.host(), &options, source)?;
+        if !status.success() || !host.contains(NOTE) {
+            return Ok(status);
+        }
+        let origin = Path::new(source);
+        let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        let folded = text::fold(&host);
+        let host_survey = survey(&folded, origin, vec!["-D_GNU_SOURCE".to_owned()])?;
+        let mut refusals: Vec<_> = host_survey.refusals.clone();
+        let parts = Part::all(&host_survey);
+        refusals.extend(part::refusals(&parts));
+        if !refusals.is_empty() {
+            return Err(Error::Refused(refusals));
+        }
+        let mut unit = Unit::new(source);
+        unit.domains.clone_from(&host_survey.domains);
+        unit.entries = host_survey.entries.iter().cloned().collect();
+        let external =
+            host_survey.definitions.iter().filter(|d| d.linkage == crate::survey::Linkage::External);
+        unit.definitions = external
+            .map(|d| Defined {
+                name: d.name.clone(),
+                function: d.function,
+                home: d.home.clone(),
+                entry: d.entry,
+                place: stored(&d.place),
+            })
+            .collect();
+        for part in &parts {
+            unit.uses.extend(part.uses().into_iter().map(|used| Used {
+                by: part.home.clone(),
+                name: used.name.clone(),
+                function: used.function,
+                place: stored(&used.place),
+            }));
+        }
+        unit.parts = parts.iter().skip(1).map(|part| part.home.clone()).collect();
+        if unit.parts.iter().any(|home| *home != Home::Everywhere) {
+            let pieces = part::interface(&host_survey, &folded).into_iter();
+            unit.interface = pieces.map(|(place, text)| (place.file, place.line, text)).collect();
+        }
+        if !unit.parts.is_empty() {
+            let own = parts[0].text(&host, &folded);
+            let status = self.compile(self.host(), &options, &own, object, folder.path())?;
+            if !status.success() {
+                return Ok(status);
+            }
+            // The same of the domains' side, where headers are musl's.
+            let (status, inside) = self.preprocess(self.inside(), &options, source)?;
+            if !status.success() {
+                return Ok(status);
+            }
+            let folded = text::fold(&inside);
+            let inside_survey = survey(&folded, origin, self.musl())?;
+            let made = folder.path().join("part.o");
+            let inside_parts = Part::all(&inside_survey);
+            if !parts.iter().map(|part| &part.home).eq(inside_parts.iter().map(|part| &part.home)) {
+                let what =
+                    ": with musl's headers, which domains see, it has other parts than with the host's"
+                        .to_owned();
+                return Err(Error::Program { program: format!("splitting {source}"), what });
+            }
+            for part in inside_parts.iter().skip(1) {
+                let own = part.text(&inside, &folded);
+                let mut compiler = self.inside();
+                compiler.arg("-fno-lto");
+                let status = self.compile(compiler, &options, &own, &made, folder.path())?;
+                if !status.success() {
+                    return Ok(status);
+                }
+                unit.objects.push(std::fs::read(&made).map_err(Error::io("read", &made))?);
+            }
+        }
+        let section = folder.path().join("section");
+        std::fs::write(&section, unit.to_bytes()).map_err(Error::io("write", &section))?;
+        let mut objcopy = self.tools.binutil("objcopy")?;
+        objcopy.arg(format!("--add-section={SECTION}={}", section.display()));
+        objcopy.arg(format!("--set-section-flags={SECTION}=exclude,readonly")).arg(object);
+        run(&mut objcopy)?;
+        Ok(status)
+    }
+
+    /// gcc for domains.
+    fn inside(&self) -> Command {
+        let mut command = self.tools.compiler();
+        command.arg(DEFINE);
+        command
+    }
+
+    /// Where libclang finds what domains include.
+    fn musl(&self) -> Vec<String> {
+        let folders = self.tools.header_folders().into_iter();
+        let folders =
+            folders.flat_map(|folder| ["-isystem".to_owned(), folder.to_string_lossy().into_owned()]);
+        ["-nostdinc".to_owned(), "-D_GNU_SOURCE".to_owned()].into_iter().chain(folders).collect()
+    }
+
+    /// The text of `source`, annotations included.
+    fn preprocess(
+        &self,
+        mut compiler: Command,
+        options: &[String],
+        source: &str,
+    ) -> Result<(ExitStatus, String), Error> {
+        compiler.args(options).args(["-DLOCKGATE_STUBS=1", "-w", "-E", source]);
+        let output = compiler.stderr(std::process::Stdio::inherit()).output();
+        let output = output.map_err(|error| cannot_start(&compiler, &error))?;
+        Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
+    /// Compiles a text to `object`. The ordinary compilation has shown all warnings.
+    fn compile(
+        &self,
+        mut compiler: Command,
+        options: &[String],
+        text: &str,
+        object: &Path,
+        folder: &Path,
+    ) -> Result<ExitStatus, Error> {
+        let path = folder.join("part.i");
+        std::fs::write(&path, text).map_err(Error::io("write", &path))?;
+        compiler.args(options).args(["-w", "-fpreprocessed", "-fno-keep-static-consts", "-c"]);
+        compiler.arg(&path).arg("-o").arg(object);
+        compiler.status().map_err(|error| cannot_start(&compiler, &error))
+    }
+}
+
+fn without_dependencies(options: &[String]) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut rest = options.iter();
+    while let Some(option) = rest.next() {
+        if DEPENDENCIES_WITH_VALUE.contains(&option.as_str()) {
+            rest.next();
+        } else if !DEPENDENCIES.contains(&option.as_str()) && !option.starts_with("-Wp,-M") {
+            left.push(option.clone());
+        }
+    }
+    left
+}
+
+/// Runs a program that has no reason to fail.
+pub fn run(command: &mut Command) -> Result<(), Error> {
+    let output = command.output().map_err(|error| cannot_start(command, &error))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let what = format!(":\n{}", String::from_utf8_lossy(&output.stderr).trim_end());
+    Err(Error::Program { program: command.get_program().to_string_lossy().into_owned(), what })
+}
+
+pub fn cannot_start(command: &Command, error: &std::io::Error) -> Error {
+    Error::Program {
+        program: command.get_program().to_string_lossy().into_owned(),
+        what: format!(": {error}"),
+    }
+}

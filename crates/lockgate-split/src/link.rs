@@ -1,0 +1,132 @@
+//! The program: a module for each domain, stubs, and the host with both inside.
+
+use crate::compile::{Compiler, DEFINE, cannot_start, run};
+use crate::program::{self, Domain};
+use crate::unit::{self, Contents};
+use crate::{Error, library};
+use lockgate_stubs::emit::c;
+use lockgate_stubs::{header, plan};
+use lockgate_toolchain::{Link, Progress, Sysroot};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+/// `lockgate.h`, which stubs include.
+const LOCKGATE_H: &str = include_str!("../../../include/lockgate.h");
+
+/// Links a program: `files` are all its objects and archives, `arguments` gcc's for the host, `options` those of the compiler.
+///
+/// # Errors
+/// [`Error`]. A status that is no success is gcc's.
+pub fn link(
+    compiler: &Compiler,
+    arguments: &[String],
+    files: &[PathBuf],
+    options: &[String],
+    progress: Progress<'_>,
+) -> Result<ExitStatus, Error> {
+    let mut contents: Vec<Contents> = Vec::new();
+    for file in files.iter().filter(|file| file.is_file()) {
+        contents.extend(unit::read(file)?);
+    }
+    let domains = program::domains(&contents).map_err(Error::Refused)?;
+    let mut host = compiler.tools.gcc();
+    host.args(arguments);
+    let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+    if !domains.is_empty() {
+        let library = library::find()?;
+        for domain in &domains {
+            host.args(make(compiler, domain, options, folder.path(), progress)?);
+        }
+        host.arg(library).args(library::NEEDS);
+    }
+    host.status().map_err(|error| cannot_start(&host, &error))
+}
+
+/// Makes the module and the stubs of a domain: objects for the host.
+fn make(
+    compiler: &Compiler,
+    domain: &Domain<'_>,
+    options: &[String],
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<[PathBuf; 2], Error> {
+    let word = plan::word(&domain.name);
+    let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(Error::io("write", path));
+    let declarations = declarations(domain);
+    let names: BTreeSet<String> = domain.entries.union(&domain.gates).cloned().collect();
+    let header =
+        header::read_text(&format!("#define _GNU_SOURCE 1\n{declarations}"), Path::new(&domain.name), names)?;
+    let plan = plan::plan_domain(&header, &domain.name, &domain.options, &domain.gates);
+    if !plan.refusals.is_empty() {
+        return Err(Error::Stubs { domain: domain.name.clone(), refusals: plan.refusals });
+    }
+
+    let module = folder.join(&word).with_extension("lg");
+    let failed = |error| Error::Module { domain: domain.name.clone(), error };
+    let mut link = Link::new(&module);
+    for (number, object) in domain.objects.iter().enumerate() {
+        let path = folder.join(format!("{word}-{number}.o"));
+        write(&path, object)?;
+        link.file(&path).map_err(failed)?;
+    }
+    for export in c::exported(&plan) {
+        link.export(&export).map_err(failed)?;
+    }
+    for import in c::imported(&plan) {
+        link.gate(&import).map_err(failed)?;
+    }
+    link.library("m");
+    let sysroot = Sysroot::ensure(progress)?;
+    link.run(&sysroot, progress).map_err(failed)?;
+
+    let files = c::domain(&plan, &domain.name, &declarations);
+    lockgate_stubs::write(folder, &files).map_err(|(path, error)| Error::Io {
+        action: "write",
+        path,
+        error,
+    })?;
+    write(&folder.join("lockgate.h"), LOCKGATE_H.as_bytes())?;
+    let stubs = folder.join(format!("{word}_client.o"));
+    let generates_code =
+        |option: &&String| ["-O", "-m", "-f", "-g"].iter().any(|start| option.starts_with(start));
+    let mut compile = compiler.tools.gcc();
+    compile.args(["-O2", "-fPIE"]).args(options.iter().filter(generates_code));
+    compile.args(["-std=gnu11", "-w", "-D_GNU_SOURCE", DEFINE, "-I"]).arg(folder);
+    compile.arg("-c").arg(folder.join(&files[0].name)).arg("-o").arg(&stubs);
+    run(&mut compile)?;
+    Ok([stubs, embed(compiler, &word, &module, folder)?])
+}
+
+/// An object with the module between two symbols.
+fn embed(compiler: &Compiler, word: &str, module: &Path, folder: &Path) -> Result<PathBuf, Error> {
+    let source = folder.join(format!("{word}_module.s"));
+    let text = format!(
+        "    .section .rodata.lockgate,\"a\",@progbits\n    .balign 16\n    .globl {word}_module, {word}_module_end\n\
+         {word}_module:\n    .incbin \"{}\"\n{word}_module_end:\n    .section .note.GNU-stack,\"\",@progbits\n",
+        module.display()
+    );
+    std::fs::write(&source, text).map_err(Error::io("write", &source))?;
+    let object = source.with_extension("o");
+    run(compiler.tools.gcc().arg("-c").arg(&source).arg("-o").arg(&object))?;
+    Ok(object)
+}
+
+/// The declarations of all the domain's sources, each once: they include the same headers.
+fn declarations(domain: &Domain<'_>) -> String {
+    let mut known: BTreeSet<(&str, u32, &str)> = BTreeSet::new();
+    let mut all = String::new();
+    for (number, unit) in domain.units.iter().enumerate() {
+        let mut own = Vec::new();
+        for (file, line, text) in &unit.interface {
+            // A source may include a header twice, to have it say something else.
+            if number == 0 || !known.contains(&(file, *line, text)) {
+                let _ = writeln!(all, "# {line} \"{file}\"\n{text}");
+            }
+            own.push((file.as_str(), *line, text.as_str()));
+        }
+        known.extend(own);
+    }
+    all
+}

@@ -1,0 +1,340 @@
+//! What one source defines and uses, and what its annotations say of that.
+#![allow(non_upper_case_globals, reason = "the constants of libclang")]
+
+use crate::error::Refusal;
+use clang_sys::{
+    CXCursor_AnnotateAttr, CXCursor_CompoundStmt, CXCursor_DeclRefExpr, CXCursor_FunctionDecl,
+    CXCursor_VarDecl,
+};
+use lockgate_stubs::header::libclang_sys::{Bodies, Cursor};
+use lockgate_stubs::header::model::Place;
+use lockgate_stubs::header::{self, ReadError};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+
+/// Where something lives.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Home {
+    /// In the program itself.
+    Host,
+    /// In this domain.
+    Domain(String),
+    /// Each part that needs it has a copy.
+    Everywhere,
+}
+
+impl Home {
+    fn of(name: &str) -> Home {
+        if name == "*" { Home::Everywhere } else { Home::Domain(name.to_owned()) }
+    }
+}
+
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Home::Host => f.write_str("the host"),
+            Home::Domain(name) => write!(f, "domain {name}"),
+            Home::Everywhere => f.write_str("LG_EVERYWHERE"),
+        }
+    }
+}
+
+/// A domain as a source speaks of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Domain {
+    /// Its name.
+    pub name: String,
+    /// `time=1000`, `streams`, …
+    pub options: Vec<String>,
+    /// File and line of the `LG_DOMAIN`.
+    pub place: (String, u32),
+}
+
+/// How far a definition is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linkage {
+    /// In the whole program.
+    External,
+    /// In its source: `static`, or an inline function without a mark. Each part that uses it has it.
+    Internal,
+}
+
+/// A function or variable that the source defines.
+#[derive(Debug)]
+pub struct Definition {
+    pub name: String,
+    pub place: Place,
+    pub function: bool,
+    pub linkage: Linkage,
+    pub home: Home,
+    pub entry: bool,
+    /// A variable that nothing writes.
+    pub constant: bool,
+    /// Offset of the declaration that defines it, and, maybe, others.
+    pub declared: usize,
+    /// Offset of its name.
+    pub at: usize,
+    /// A function's body.
+    pub body: Option<Range<usize>>,
+    /// What it refers to.
+    pub uses: Vec<Use>,
+    /// Its own variables that keep their values from call to call.
+    pub statics: Vec<(String, Place)>,
+}
+
+/// A reference to a function or variable outside functions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    pub name: String,
+    pub place: Place,
+    pub function: bool,
+    pub constant: bool,
+    /// A system header declares it.
+    pub system: bool,
+}
+
+/// A source, read.
+#[derive(Debug, Default)]
+pub struct Survey {
+    pub definitions: Vec<Definition>,
+    pub domains: Vec<Domain>,
+    /// Functions of other sources that are declared with `LG_ENTRY`.
+    pub entries: BTreeSet<String>,
+    pub refusals: Vec<Refusal>,
+}
+
+/// What annotations say of one name.
+#[derive(Debug, Default)]
+struct Mark {
+    home: Option<(Home, Place)>,
+    entry: bool,
+}
+
+/// Reads the folded text of the source `origin`; libclang finds system headers by `arguments`.
+///
+/// # Errors
+/// [`ReadError`].
+pub fn survey(folded: &str, origin: &Path, arguments: Vec<String>) -> Result<Survey, ReadError> {
+    let unit = header::parse(folded, origin, arguments, Bodies::Read)?;
+    let mut survey = Survey::default();
+    let own: Vec<Cursor<'_>> =
+        unit.root().children().into_iter().filter(|c| c.offset().0 == header::UNIT).collect();
+    let declarations: Vec<Cursor<'_>> = own.iter().copied().filter(|c| is_declaration(*c)).collect();
+    let mut marks: BTreeMap<String, Mark> = BTreeMap::new();
+    let mut numbers = BTreeSet::new();
+    for cursor in &declarations {
+        let name = cursor.name();
+        let notes = header::notes(*cursor, &name)?;
+        let mark = marks.entry(name.clone()).or_default();
+        mark.entry |= notes.entry;
+        if let Some((number, home)) = notes.home {
+            numbers.insert(number);
+            survey.mark(mark, &name, Home::of(&home), place(*cursor));
+        }
+    }
+    let files = survey.abouts(&own, &numbers);
+    // A file's home is that of what it declares or defines, unless that has one of its own.
+    let mut by_file: BTreeMap<String, Mark> = BTreeMap::new();
+    for cursor in &declarations {
+        if let Some(home) = files.get(&cursor.presumed().0) {
+            let name = cursor.name();
+            survey.mark(by_file.entry(name.clone()).or_default(), &name, home.clone(), place(*cursor));
+        }
+    }
+    for cursor in &declarations {
+        let name = cursor.name();
+        let mark = marks.get(&name);
+        if let Some(definition) = definition(*cursor) {
+            let of_file = by_file.get(&name).and_then(|mark| mark.home.clone());
+            let home = mark.and_then(|mark| mark.home.clone()).or(of_file);
+            survey.define(definition, *cursor, home.map(|(home, _)| home), mark.is_some_and(|m| m.entry));
+        }
+    }
+    let defined: BTreeSet<&String> = survey.definitions.iter().map(|d| &d.name).collect();
+    let entries = marks.into_iter().filter(|(name, mark)| mark.entry && !defined.contains(name));
+    survey.entries = entries.map(|(name, _)| name).collect();
+    Ok(survey)
+}
+
+impl Survey {
+    /// Notes that `name` lives in `home`, if nothing else has been said.
+    fn mark(&mut self, mark: &mut Mark, name: &str, home: Home, place: Place) {
+        match &mark.home {
+            Some((known, first)) if *known != home => self.refusals.push(Refusal {
+                place,
+                what: format!("{name} belongs to {home} here, and to {known} at {first}"),
+                remedy: "give each function and variable one LG_DOMAIN".into(),
+            }),
+            Some(_) => {}
+            None => mark.home = Some((home, place)),
+        }
+    }
+
+    /// Takes the declarations that stand for `LG_DOMAIN`: domains with their options, and the homes of whole files. Those with
+    /// `numbers` stand before a declaration.
+    fn abouts(&mut self, own: &[Cursor<'_>], numbers: &BTreeSet<u32>) -> BTreeMap<String, Home> {
+        let mut files: BTreeMap<String, (Home, Place)> = BTreeMap::new();
+        let abouts =
+            own.iter().filter(|c| c.kind() == CXCursor_VarDecl && c.name().starts_with("lockgate_about_"));
+        for about in abouts {
+            let (mut name, mut options, mut number) = (String::new(), Vec::new(), None);
+            let attributes = about.children().into_iter().filter(|c| c.kind() == CXCursor_AnnotateAttr);
+            for text in attributes.map(|attribute| attribute.name()) {
+                match text.trim_start_matches("lockgate:").split_once(':') {
+                    Some(("library", library)) => name = library.to_owned(),
+                    Some(("number", text)) => number = text.parse().ok(),
+                    Some(("options", list)) => {
+                        options =
+                            list.split(',').map(|o| o.trim().to_owned()).filter(|o| !o.is_empty()).collect();
+                    }
+                    _ => {}
+                }
+            }
+            let Some(number) = number else { continue };
+            let home = Home::of(&name);
+            let (file, line) = about.presumed();
+            let here = Place { file: file.clone(), line };
+            if !numbers.contains(&number) {
+                match files.get(&file) {
+                    Some((known, first)) if *known != home => self.refusals.push(Refusal {
+                        place: here.clone(),
+                        what: format!("this file belongs to {home} here, and to {known} at {first}"),
+                        remedy: "put LG_DOMAIN before the functions of one of them".into(),
+                    }),
+                    _ => {
+                        files.insert(file.clone(), (home.clone(), here.clone()));
+                    }
+                }
+            }
+            if home == Home::Everywhere {
+                continue;
+            }
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+                self.refusals.push(Refusal {
+                    place: here,
+                    what: format!("{name:?} cannot be the name of a domain"),
+                    remedy: "use letters, digits, - and _".into(),
+                });
+                continue;
+            }
+            self.domains.push(Domain { name, options, place: (file, line) });
+        }
+        files.into_iter().map(|(file, (home, _))| (file, home)).collect()
+    }
+
+    /// Adds what `cursor` defines.
+    fn define(&mut self, mut definition: Definition, cursor: Cursor<'_>, home: Option<Home>, entry: bool) {
+        let refuse = |what: &str, remedy: &str| Refusal {
+            place: definition.place.clone(),
+            what: format!("{} {what}", definition.name),
+            remedy: remedy.to_owned(),
+        };
+        if entry && !definition.function {
+            self.refusals
+                .push(refuse("is a variable: LG_ENTRY is for functions", "pass its value as a parameter"));
+        }
+        if entry && cursor.is_static() {
+            self.refusals
+                .push(refuse("is static, and no other part can call it", "remove `static`, or LG_ENTRY"));
+        }
+        if home.is_some() && !cursor.is_static() {
+            definition.linkage = Linkage::External;
+        }
+        definition.home = home.unwrap_or(Home::Host);
+        definition.entry = entry;
+        for found in cursor.descendants() {
+            match found.kind() {
+                CXCursor_DeclRefExpr => definition.uses.extend(reference(found)),
+                CXCursor_VarDecl if found.is_static() && !is_constant(found) => {
+                    definition.statics.push((found.name(), place(found)));
+                }
+                _ => {}
+            }
+        }
+        let together = |other: &&Definition| {
+            !other.function && other.declared == definition.declared && other.home != definition.home
+        };
+        if !definition.function
+            && let Some(other) = self.definitions.iter().find(together)
+        {
+            self.refusals.push(Refusal {
+                place: definition.place.clone(),
+                what: format!(
+                    "one declaration has {} of {} and {} of {}",
+                    other.name, other.home, definition.name, definition.home
+                ),
+                remedy: "declare each alone".into(),
+            });
+        }
+        // A tentative definition may come again.
+        if !self.definitions.iter().any(|known| known.name == definition.name) {
+            self.definitions.push(definition);
+        }
+    }
+}
+
+/// A function or variable of the source or of what it includes.
+fn is_declaration(cursor: Cursor<'_>) -> bool {
+    matches!(cursor.kind(), CXCursor_FunctionDecl | CXCursor_VarDecl)
+        && !cursor.name().starts_with("lockgate_about_")
+}
+
+/// What `cursor` defines, if it does, without marks and uses.
+fn definition(cursor: Cursor<'_>) -> Option<Definition> {
+    let function = cursor.kind() == CXCursor_FunctionDecl;
+    let body = cursor.children().into_iter().find(|c| c.kind() == CXCursor_CompoundStmt).map(|c| c.extent());
+    if function && body.is_none() || !function && cursor.is_extern() {
+        return None;
+    }
+    let internal = cursor.is_static() || function && cursor.is_inline();
+    Some(Definition {
+        name: cursor.name(),
+        place: place(cursor),
+        function,
+        linkage: if internal { Linkage::Internal } else { Linkage::External },
+        home: Home::Host,
+        entry: false,
+        constant: !function && is_constant(cursor),
+        declared: cursor.extent().start,
+        at: cursor.offset().1,
+        body,
+        uses: Vec::new(),
+        statics: Vec::new(),
+    })
+}
+
+/// The function or variable outside functions that an expression names.
+fn reference(expression: Cursor<'_>) -> Option<Use> {
+    let to = expression.referenced()?;
+    let function = to.kind() == CXCursor_FunctionDecl;
+    if !(function || to.kind() == CXCursor_VarDecl && (to.is_of_file() || to.is_extern())) {
+        return None;
+    }
+    Some(Use {
+        name: to.name(),
+        place: place(expression),
+        function,
+        constant: !function && is_constant(to),
+        system: to.offset().0 != header::UNIT,
+    })
+}
+
+/// The variable, or each of its elements, is `const`.
+fn is_constant(variable: Cursor<'_>) -> bool {
+    let mut kind = variable.kind_of_value().canonical();
+    loop {
+        let element = kind.element();
+        if kind.is_const() || element.spelling().is_empty() {
+            return kind.is_const();
+        }
+        kind = element.canonical();
+    }
+}
+
+fn place(cursor: Cursor<'_>) -> Place {
+    let (file, line) = cursor.presumed();
+    Place { file, line }
+}
