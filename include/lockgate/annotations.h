@@ -67,6 +67,9 @@
 /* A handle: the program passes it on and never looks inside. Pointers to incomplete structures are handles without
  * saying so. */
 #define LG_OPAQUE LG_NOTE_("opaque")
+/* The handle that the function returns stays the library's: bindings for languages with destructors do not release it. Other
+ * handles that a function gives are the program's. */
+#define LG_BORROWED LG_NOTE_("borrowed")
 /* The function ends the life of this handle or structure. */
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program's that the library remembers by its address from call to call. */

@@ -14,6 +14,10 @@ int sqlite3_exec(sqlite3 *db, const char *sql,
                  int (*callback)(void *data, int columns, char **values LG_SIZE(columns) LG_NULLABLE, char **names LG_SIZE(columns)),
                  void *data, char **errmsg LG_OUT LG_STRING);
 void sqlite3_free(void *memory LG_INSIDE);
+sqlite3 *sqlite3_db_handle(sqlite3_stmt *stmt) LG_BORROWED;
+sqlite3 *sqlite3_context_db_handle(sqlite3_context *context) LG_BORROWED;
+sqlite3_stmt *sqlite3_next_stmt(sqlite3 *db, sqlite3_stmt *stmt) LG_BORROWED;
+sqlite3_value *sqlite3_column_value(sqlite3_stmt *stmt, int column) LG_BORROWED;
 int sqlite3_busy_handler(sqlite3 *db, int (*handler)(void *data, int tries), void *data);
 void sqlite3_progress_handler(sqlite3 *db, int steps, int (*handler)(void *data), void *data);
 int sqlite3_set_authorizer(sqlite3 *db,

@@ -8,10 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-#[rustfmt::skip]
-#[path = "stubs/tricky.rs"]
-mod tricky;
-
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
 /// `include/lockgate/stubs.h`'s numbers.
@@ -362,40 +358,6 @@ fn what_is_not_sound_is_refused() {
         }
         assert!(!folder.path().join("client").exists(), "{text}: something was written");
     }
-}
-
-/// The bindings for Rust that are compiled here are those that the generator writes, and they work.
-#[test]
-fn bindings_for_rust() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let module = folder.path().join("tricky.lg");
-    let mut stubs = Command::new(LOCKGATE);
-    stubs.arg("stubs").arg(file("tricky.h")).arg("-m").arg("tricky.lg").arg("-o").arg(folder.path());
-    done(stubs.args(["-l", "rust", "-l", "python", "-l", "c"])).expect("bindings");
-    let written = std::fs::read_to_string(folder.path().join("tricky.rs")).expect("written");
-    let here = std::fs::read_to_string(file("tricky.rs")).expect("checked in");
-    assert!(
-        written == here,
-        "the generator writes something else: copy this to tests/stubs/tricky.rs:\n{written}"
-    );
-
-    let python = folder.path().join("tricky_protected.py");
-    done(Command::new("python3").args(["-m", "py_compile"]).arg(&python)).expect("valid Python");
-
-    let mut link = Command::new(LOCKGATE);
-    let include = format!("-I{}", corpus().root().join("include").display());
-    link.args(["cc", "-g", "-O1", &include]).arg(file("tricky.c")).arg("-o").arg(&module);
-    done(link.arg("--exports").arg(folder.path().join("tricky.exports"))).expect("it links");
-    let module = lockgate::Module::open(&module).expect("a module");
-    let domain = lockgate::Domain::new(&module, lockgate::DomainOptions::new()).expect("a domain");
-    let library = tricky::Tricky::bind(&domain).expect("all functions");
-    let values = domain.alloc_slice(&[1, 2, 3]).expect("memory");
-    assert_eq!(library.tricky_sum.call(values, 3).expect("a sum").check(|_| true), Some(6));
-    let thing = library.tricky_open.call(5).expect("a handle").trust("the module alone uses it");
-    assert_eq!(library.tricky_value.call(thing).expect("a value").check(|value| *value < 10), Some(5));
-    let swapped = library.tricky_mirror.call(tricky::Point { x: 1, y: 2 }, 7).expect("a point");
-    assert_eq!(swapped.trust("any point will do"), tricky::Point { x: 2, y: 1 });
-    assert!(library.tricky_crash.call(lockgate::Pointer::NULL).is_err());
 }
 
 /// Annotations are nothing to an ordinary compiler.

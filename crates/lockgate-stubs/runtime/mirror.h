@@ -29,6 +29,7 @@ static void *lgs_memory(struct lgs_call *c, uint64_t address, size_t size, int f
         lgs_fail(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
         return 0;
     }
+    lgs_thread.given = size;
     return copy;
 }
 

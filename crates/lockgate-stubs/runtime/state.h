@@ -203,6 +203,7 @@ static __thread struct {
     unsigned generation; /* of the blocks */
     bool inside;         /* holds lgs_running */
     bool failed; /* a callback failed: so does the call it came from */
+    size_t given; /* bytes of the library's memory that were copied out last */
     struct lgs_jump *jump; /* the library jumps there when the call has ended */
     int jump_value;
     struct lg_stub_error error;

@@ -5,6 +5,8 @@
 #ifndef LOCKGATE_STUBS_H
 #define LOCKGATE_STUBS_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

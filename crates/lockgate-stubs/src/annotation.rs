@@ -49,6 +49,7 @@ pub struct Notes {
     pub null: bool,
     pub ignore: bool,
     pub opaque: bool,
+    pub borrowed: bool,
     pub release: bool,
     pub kept: bool,
     pub inside: bool,
@@ -143,6 +144,7 @@ impl Notes {
             "null" => self.null = true,
             "ignore" => self.ignore = true,
             "opaque" => self.opaque = true,
+            "borrowed" => self.borrowed = true,
             "release" => self.release = true,
             "kept" => self.kept = true,
             "inside" => self.inside = true,
@@ -233,6 +235,7 @@ impl Notes {
         self.null |= other.null;
         self.ignore |= other.ignore;
         self.opaque |= other.opaque;
+        self.borrowed |= other.borrowed;
         self.release |= other.release;
         self.kept |= other.kept;
         self.inside |= other.inside;

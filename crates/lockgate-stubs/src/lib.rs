@@ -39,6 +39,7 @@ impl Client {
             header: name,
             module: module.to_string_lossy().into_owned(),
             defines: source.defines.clone(),
+            includes: source.folders()?,
             stand_ins: false,
         };
         Ok(Client { plan: plan::plan(&header), annotation_lines: header.annotation_lines, target })
@@ -61,18 +62,18 @@ impl Client {
         emit::c::client(&self.plan, &self.target)
     }
 
-    /// Bindings for Rust.
-    pub fn rust(&self) -> emit::File {
+    /// Bindings for Rust: a crate.
+    pub fn rust(&self) -> Vec<emit::File> {
         emit::rust::client(&self.plan, &self.target)
     }
 
-    /// Declarations for Python.
-    pub fn python(&self) -> emit::File {
+    /// Bindings for Python: a module.
+    pub fn python(&self) -> Vec<emit::File> {
         emit::python::client(&self.plan, &self.target)
     }
 }
 
-/// Writes `files` into `folder`, which is made if it is not there.
+/// Writes `files` into `folder`; folders are made if they are not there.
 ///
 /// # Errors
 /// The path that cannot be written, and why.
@@ -80,6 +81,8 @@ pub fn write(folder: &Path, files: &[emit::File]) -> Result<(), (PathBuf, std::i
     std::fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
     for file in files {
         let path = folder.join(&file.name);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).map_err(|error| (parent.to_owned(), error))?;
         std::fs::write(&path, &file.text).map_err(|error| (path, error))?;
     }
     Ok(())

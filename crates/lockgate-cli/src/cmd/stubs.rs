@@ -59,9 +59,9 @@ pub struct Args {
 enum Language {
     /// A client with the same API, in C
     C,
-    /// Bindings over the lockgate crate
+    /// A crate of typed, safe functions, which compiles the client in C
     Rust,
-    /// Declarations for the lockgate package
+    /// A module of typed functions, and the client in C that it loads
     Python,
 }
 
@@ -101,8 +101,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         for language in languages {
             match language {
                 Language::C => files.extend(client.c()),
-                Language::Rust => files.push(client.rust()),
-                Language::Python => files.push(client.python()),
+                Language::Rust => files.extend(client.rust()),
+                Language::Python => files.extend(client.python()),
             }
         }
     }

@@ -110,9 +110,12 @@ int tricky_call(notify function, void *d)
     case 7: return function(d, 0, numbers, 3);
     case 11: return function(before, "called", numbers, 3);
     case 8: return function(d, "called", numbers, -1);
+    case 12: return set(d, "called", numbers, 3);
     default: return function(d, "called", numbers, 3);
     }
 }
+
+enum colour tricky_colour(void) { return mode == 13 ? (enum colour)3 : GREEN; }
 
 void *tricky_data(void) { return mode == 6 ? (void *)(uintptr_t)12345 : data; }
 

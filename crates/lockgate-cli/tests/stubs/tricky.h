@@ -28,6 +28,7 @@ int tricky_replace(struct thing **thing LG_INOUT);
 void tricky_close(struct thing *thing LG_RELEASE);
 notify tricky_set(notify function);
 int tricky_call(notify function, void *data);
+enum colour tricky_colour(void);
 void *tricky_data(void) LG_DATA;
 struct point tricky_mirror(struct point p, enum colour c);
 void tricky_halve(union number *number LG_INOUT);

@@ -1,14 +1,16 @@
 //! From the plan to source files.
+#![forbid(unsafe_code)]
 pub mod c;
 pub mod python;
 pub mod rust;
+mod surface;
 
 use crate::plan::Plan;
 
 /// One file of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Name, without folders.
+    /// Name; folders in it are the client's own.
     pub name: String,
     /// Its text.
     pub text: String,
@@ -23,6 +25,8 @@ pub struct Target {
     pub module: String,
     /// Macros that the header was read with.
     pub defines: Vec<String>,
+    /// Folders in which the compiler of the client finds the original header, and what that includes.
+    pub includes: Vec<String>,
     /// Functions without stubs get stand-ins.
     pub stand_ins: bool,
 }

@@ -1,4 +1,6 @@
 //! A safe view of the part of libclang that headers need: units, cursors, types.
+#![allow(non_upper_case_globals, reason = "the constants of libclang")]
+use super::model::Value;
 use clang_sys::*;
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::marker::PhantomData;
@@ -157,6 +159,37 @@ impl<'u> Cursor<'u> {
     pub fn is_bit_field(self) -> bool {
         // SAFETY: as `kind`.
         unsafe { clang_Cursor_isBitField(self.cursor) != 0 }
+    }
+
+    /// The value of an enumerator.
+    pub fn enum_value(self) -> i64 {
+        // SAFETY: as `kind`.
+        unsafe { clang_getEnumConstantDeclValue(self.cursor) }
+    }
+
+    /// What a variable's initialiser comes to, if that is known to the compiler.
+    pub fn value(self) -> Option<Value> {
+        // SAFETY: as `kind`; the result is disposed of once, and its text is copied before that.
+        unsafe {
+            let result = clang_Cursor_Evaluate(self.cursor);
+            if result.is_null() {
+                return None;
+            }
+            let value = match clang_EvalResult_getKind(result) {
+                CXEval_Int if clang_EvalResult_isUnsignedInt(result) != 0 => {
+                    Some(Value::Integer(clang_EvalResult_getAsUnsigned(result).into()))
+                }
+                CXEval_Int => Some(Value::Integer(clang_EvalResult_getAsLongLong(result).into())),
+                CXEval_Float => Some(Value::Float(clang_EvalResult_getAsDouble(result))),
+                CXEval_StrLiteral => {
+                    let text = clang_EvalResult_getAsStr(result);
+                    (!text.is_null()).then(|| Value::Text(CStr::from_ptr(text).to_owned()))
+                }
+                _ => None,
+            };
+            clang_EvalResult_dispose(result);
+            value
+        }
     }
 
     /// The file, and the offset in it: where the text really lies, whatever line markers say.

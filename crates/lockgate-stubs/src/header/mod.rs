@@ -1,4 +1,6 @@
 //! From a header to its declarations: libclang reads it, [`model`] is what is kept.
+mod comment;
+mod constants;
 pub mod libclang_sys;
 pub mod model;
 mod read;
@@ -21,6 +23,25 @@ pub struct Source {
     pub includes: Vec<PathBuf>,
     /// Macros, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+}
+
+impl Source {
+    /// Absolute paths of the folders in which a compiler finds the header and what it includes.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] if one is not there.
+    pub fn folders(&self) -> Result<Vec<String>, ReadError> {
+        let beside = self
+            .header
+            .parent()
+            .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        let folders = self.includes.iter().map(PathBuf::as_path).chain(beside);
+        let absolute = |path: &Path| match path.canonicalize() {
+            Ok(path) => Ok(path.to_string_lossy().into_owned()),
+            Err(error) => Err(ReadError::Io { path: path.to_owned(), error }),
+        };
+        folders.map(absolute).collect()
+    }
 }
 
 /// Why a header could not be read.
@@ -89,10 +110,13 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
         arguments.push(format!("-I{}", folder.display()));
     }
     arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
-    let unit = parse(&text, &header, arguments, Bodies::Skipped)?;
+    let unit = parse(&text, &header, arguments.clone(), Bodies::Skipped)?;
     let mut files = vec![header];
     files.extend(annotations);
-    Reader::new(Selection::Files(files)).read(&unit)
+    let constants = constants::of_macros(&files[0], &text, arguments);
+    let mut header = Reader::new(Selection::Files(files)).read(&unit)?;
+    header.constants.extend(constants);
+    Ok(header)
 }
 
 /// Reads the declarations of `names`, and whatever they need, in `text`, which is C. Errors name `origin` as the source.
@@ -114,16 +138,30 @@ pub fn parse(
     arguments: Vec<String>,
     bodies: Bodies,
 ) -> Result<libclang::Unit, ReadError> {
+    let unit = unit(text, origin, arguments, bodies)?;
+    let errors: Vec<String> =
+        unit.diagnostics().into_iter().filter(|d| d.error).map(|d| format!("  {}", d.text)).collect();
+    if errors.is_empty() {
+        Ok(unit)
+    } else {
+        Err(ReadError::Parse { header: origin.to_owned(), messages: errors.join("\n") })
+    }
+}
+
+/// The same, whatever the compiler complains of.
+fn unit(
+    text: &str,
+    origin: &Path,
+    arguments: Vec<String>,
+    bodies: Bodies,
+) -> Result<libclang::Unit, ReadError> {
     libclang::load().map_err(ReadError::NoLibclang)?;
     let mut all: Vec<String> =
         ["-xc", "-std=gnu11", "--target=x86_64-linux-gnu", "-w"].map(str::to_owned).into();
     all.extend(arguments);
     all.extend(compiler_headers().map(|folder| format!("-isystem{folder}")));
     let failed = |messages| ReadError::Parse { header: origin.to_owned(), messages };
-    let unit = libclang::Unit::parse(Path::new(UNIT), text, &all, bodies).map_err(failed)?;
-    let errors: Vec<String> =
-        unit.diagnostics().into_iter().filter(|d| d.error).map(|d| format!("  {}", d.text)).collect();
-    if errors.is_empty() { Ok(unit) } else { Err(failed(errors.join("\n"))) }
+    libclang::Unit::parse(Path::new(UNIT), text, &all, bodies).map_err(failed)
 }
 
 /// Name of the file that [`parse`] gives to libclang.

@@ -33,6 +33,10 @@ pub struct Header {
     pub errors: BTreeMap<String, String>,
     /// The library's name and options, if the file says them.
     pub library: Option<(String, Vec<String>)>,
+    /// Enumerations by [`CType::enumeration`].
+    pub enumerations: BTreeMap<String, Vec<(String, i64)>>,
+    /// Macros that are constants, and enumerators, in order.
+    pub constants: Vec<(String, Value)>,
     /// Lines of the source files that contain annotations.
     pub annotation_lines: usize,
 }
@@ -48,6 +52,19 @@ pub struct Function {
     pub notes: Notes,
     /// First declaration.
     pub place: Place,
+    /// The comment beside it, without stars.
+    pub comment: Option<String>,
+}
+
+/// What a constant of the header is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// An integer.
+    Integer(i128),
+    /// A floating-point number.
+    Float(f64),
+    /// A string literal.
+    Text(std::ffi::CString),
 }
 
 /// Result and parameters of a function or of a pointer to one.
@@ -87,6 +104,8 @@ pub struct CType {
     pub size: u64,
     /// What it is.
     pub shape: Shape,
+    /// The enumeration that it is: `enum tag`, or the typedef's name where there is no tag.
+    pub enumeration: Option<String>,
 }
 
 /// What a type is, without its names.

@@ -1,8 +1,8 @@
 //! From libclang's cursors to the model.
 #![allow(non_upper_case_globals, reason = "the constants of libclang")]
-use super::ReadError;
 use super::libclang_sys::{Cursor, Type, Unit};
-use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape};
+use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value};
+use super::{ReadError, comment};
 use crate::annotation::Notes;
 use clang_sys::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,8 @@ pub struct Reader {
     header: Header,
     /// Keys of records by the names of their typedefs.
     typedefs: BTreeMap<String, String>,
+    /// Files as they are written, for comments.
+    texts: BTreeMap<String, String>,
 }
 
 /// What a file-level annotation is about.
@@ -38,7 +40,7 @@ enum About {
 impl Reader {
     /// A reader of the functions of `selection`.
     pub fn new(selection: Selection) -> Reader {
-        Reader { selection, header: Header::default(), typedefs: BTreeMap::new() }
+        Reader { selection, header: Header::default(), typedefs: BTreeMap::new(), texts: BTreeMap::new() }
     }
 
     /// Reads the whole unit.
@@ -53,6 +55,13 @@ impl Reader {
                 CXCursor_TypedefDecl => self.typedef(cursor)?,
                 CXCursor_VarDecl if cursor.name().starts_with("lockgate_about_") => {
                     abouts.push(cursor);
+                }
+                CXCursor_EnumDecl if self.is_api(cursor) => {
+                    let values = cursor.children().into_iter();
+                    let values = values.filter(|child| child.kind() == CXCursor_EnumConstantDecl);
+                    self.header.constants.extend(
+                        values.map(|child| (child.name(), Value::Integer(child.enum_value().into()))),
+                    );
                 }
                 _ => {}
             }
@@ -92,7 +101,10 @@ impl Reader {
             variadic: kind.is_variadic(),
             noreturn: kind.is_noreturn(),
         };
-        self.header.functions.push(Function { name, prototype, notes, place: place(cursor) });
+        let place = place(cursor);
+        let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
+        let comment = comment::beside(text, cursor.extent());
+        self.header.functions.push(Function { name, prototype, notes, place, comment });
         Ok(())
     }
 
@@ -178,13 +190,25 @@ impl Reader {
         }
         let canonical = bare.canonical();
         let shape = self.shape(if bare.kind() == CXType_Unexposed { canonical } else { bare });
+        let enumeration = (canonical.kind() == CXType_Enum).then(|| self.enumeration(canonical));
         CType {
             spelling: kind.spelling(),
             constant: kind.is_const() || canonical.is_const(),
             size: if shape == Shape::Void { 0 } else { kind.size().unwrap_or(0) },
             names,
             shape,
+            enumeration,
         }
+    }
+
+    /// The key of an enumeration, with its values in the header.
+    fn enumeration(&mut self, kind: Type<'_>) -> String {
+        let key = kind.spelling().trim_start_matches("const ").to_owned();
+        if let Some(definition) = kind.declaration().definition() {
+            let values = || definition.children().into_iter().map(|child| (child.name(), child.enum_value()));
+            self.header.enumerations.entry(key.clone()).or_insert_with(|| values().collect());
+        }
+        key
     }
 
     fn shape(&mut self, kind: Type<'_>) -> Shape {
@@ -372,6 +396,10 @@ fn note_error(cursor: Cursor<'_>, name: &str, error: crate::annotation::NoteErro
 
 /// Lines of `file` that say something to the generator: what an author had to write.
 fn annotation_lines(file: &Path) -> usize {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines().filter(|line| line.contains("LG_")).count()
+    read_lossy(file).lines().filter(|line| line.contains("LG_")).count()
+}
+
+/// A file's text; empty if it cannot be read, which the compiler has done already.
+fn read_lossy(file: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned()
 }

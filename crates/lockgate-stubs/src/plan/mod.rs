@@ -9,7 +9,8 @@ mod sizes;
 
 use crate::annotation::Format;
 use crate::expression::{Expression, Told};
-use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape};
+use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
+pub use passing::handle_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stubs are made from.
@@ -29,6 +30,10 @@ pub struct Plan {
     pub omitted: Vec<(String, String)>,
     /// What cannot be done soundly.
     pub refusals: Vec<Refusal>,
+    /// Enumerations by [`CType::enumeration`].
+    pub enumerations: BTreeMap<String, Vec<(String, i64)>>,
+    /// Constants of the header.
+    pub constants: Vec<(String, Value)>,
     /// Functions of both kinds.
     pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
@@ -102,6 +107,10 @@ pub struct FunctionPlan {
     pub shown: Option<String>,
     /// Isolation asked for.
     pub policy: Option<String>,
+    /// The handle that it gives stays the library's: nobody has to release it.
+    pub borrowed: bool,
+    /// What the header says of it.
+    pub comment: Option<String>,
     /// The handle among the parameters to whose jmp_buf it may jump.
     pub jumps: Option<String>,
 }
@@ -357,7 +366,15 @@ impl Plan {
 
 /// Plans stubs for all functions of `header`.
 pub fn plan(header: &Header) -> Plan {
-    let mut planner = Planner { header, plan: Plan { library: header.library.clone(), ..Plan::default() } };
+    let mut planner = Planner {
+        header,
+        plan: Plan {
+            library: header.library.clone(),
+            enumerations: header.enumerations.clone(),
+            constants: header.constants.clone(),
+            ..Plan::default()
+        },
+    };
     for function in &header.functions {
         planner.function(function);
     }
@@ -469,6 +486,8 @@ impl Planner<'_> {
             formatted,
             shown: notes.shown.clone(),
             policy: notes.policy.clone(),
+            borrowed: notes.borrowed,
+            comment: function.comment.clone(),
             jumps,
         })
     }

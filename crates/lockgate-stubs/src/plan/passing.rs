@@ -247,7 +247,7 @@ fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
 }
 
 /// The name of a handle's type: that of what it points to.
-pub(super) fn handle_name(kind: &CType) -> String {
+pub fn handle_name(kind: &CType) -> String {
     let to = kind.pointee().map_or(kind.spelling.as_str(), |to| match &to.shape {
         Shape::Record(key) => key,
         _ => kind.names.first().unwrap_or(&kind.spelling),

@@ -68,6 +68,10 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
          /* Why the last call on this thread returned an error value. */\n\
          const struct lg_stub_error *lg_{short}_error(void);\n\
+         /* The same, for bindings: copies the last failure since the last time, and returns its kind. */\n\
+         enum lg_stub_kind lg_{short}_take_error(struct lg_stub_error *error);\n\
+         /* Bytes of the memory that the last call's result leads to. */\n\
+         size_t lg_{short}_given(void);\n\
          /* Memory that the library has, too: buffers in it are passed as they are, not copied. Null if there is none. */\n\
          void *lg_{short}_alloc(size_t size);\n\
          void lg_{short}_free(void *memory);\n\
@@ -147,6 +151,9 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     let _ = writeln!(
         text,
         "const struct lg_stub_error *lg_{0}_error(void)\n{{\n    return &lgs_thread.error;\n}}\n\n\
+         enum lg_stub_kind lg_{0}_take_error(struct lg_stub_error *error)\n{{\n    *error = lgs_thread.error;\n    \
+         lgs_thread.error.kind = LG_STUB_NONE;\n    return error->kind;\n}}\n\n\
+         size_t lg_{0}_given(void)\n{{\n    return lgs_thread.given;\n}}\n\n\
          void *lg_{0}_alloc(size_t size)\n{{\n    return lgs_shared_alloc(size);\n}}\n\n\
          void lg_{0}_free(void *memory)\n{{\n    lgs_unshare(memory);\n}}\n\n\
          int lg_{0}_share(lg_region *region, int writable)\n{{\n    return lgs_share(region, writable);\n}}\n\n\
@@ -218,8 +225,14 @@ fn bound(function: &FunctionPlan) -> String {
 
 /// A `va_list` as a parameter: a pointer.
 fn list_type() -> CType {
-    let to =
-        CType { spelling: "void".into(), names: Vec::new(), constant: false, size: 0, shape: Shape::Void };
+    let to = CType {
+        spelling: "void".into(),
+        names: Vec::new(),
+        constant: false,
+        size: 0,
+        shape: Shape::Void,
+        enumeration: None,
+    };
     CType { spelling: "void *".into(), size: 8, shape: Shape::Pointer(Box::new(to.clone())), ..to }
 }
 

@@ -1,0 +1,209 @@
+//! Bindings that `lockgate stubs` makes for Rust and Python: of real libraries, and of one that attacks.
+// Cargo builds the library beside the tests because they name it.
+use lockgate_bench::stubs::library::{self, LIBRARIES, done};
+use lockgate_c as _;
+use lockgate_corpus::Corpus;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Programs in Rust, by library.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("tricky", include_str!("bindings/tricky.rs")),
+    ("zlib", include_str!("bindings/zlib.rs")),
+    ("expat", include_str!("bindings/expat.rs")),
+    ("sqlite", include_str!("bindings/sqlite.rs")),
+];
+
+const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
+
+fn corpus() -> &'static Corpus {
+    static CORPUS: OnceLock<Corpus> = OnceLock::new();
+    CORPUS.get_or_init(|| Corpus::locate().expect("the corpus"))
+}
+
+/// Where liblockgate is installed for these tests.
+fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let test = std::env::current_exe().expect("a test has a path");
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-stubs");
+        library::install(corpus(), test.parent().expect("a folder"), &prefix).expect("the library installs");
+        prefix
+    })
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// A library whose bindings are made, and programs in both languages that use them.
+struct Bindings {
+    name: &'static str,
+    folder: tempfile::TempDir,
+    flags: Vec<String>,
+    objects: Vec<PathBuf>,
+}
+
+impl Bindings {
+    /// Bindings of the library with this header, in a folder of their own, and its module. With `partial`, functions that
+    /// cannot be protected, or that the library's build does not have, are left out.
+    fn new(
+        name: &'static str,
+        header: &Path,
+        options: &[String],
+        flags: Vec<String>,
+        sources: &[PathBuf],
+        partial: bool,
+    ) -> Bindings {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = |name: &str| folder.path().join(name);
+        let object = |source: &PathBuf| {
+            let object =
+                path(source.file_name().expect("a name").to_str().expect("text")).with_extension("o");
+            let mut compile = Command::new(LOCKGATE);
+            compile.args(["cc", "-g", "-O1", "-w"]).args(&flags).arg("-c").arg(source).arg("-o").arg(&object);
+            done(&mut compile).map(|_| object).expect("it compiles")
+        };
+        let objects: Vec<PathBuf> = sources.iter().map(object).collect();
+        let mut stubs = Command::new(LOCKGATE);
+        stubs.arg("stubs").arg(header).args(options).arg("-m").arg(path("module.lg"));
+        if partial {
+            stubs
+                .arg("--partial")
+                .args(objects.iter().flat_map(|object| [Path::new("--defined-in"), object]));
+        }
+        done(stubs.args(["-l", "rust", "-l", "python", "-o"]).arg(path("bindings"))).expect("bindings");
+        let bindings = Bindings { name, folder, flags, objects };
+        bindings.link(&bindings.objects, &[], &bindings.path("module.lg"));
+        bindings
+    }
+
+    /// Those of a library of the corpus.
+    fn of_corpus(name: &'static str) -> Bindings {
+        let library = LIBRARIES.iter().find(|library| library.name == name).expect("in the table");
+        let main = corpus().library(name).expect("in the corpus");
+        let mut flags = main.flags();
+        flags.extend(library.defines.iter().map(|define| format!("-D{define}")));
+        let headers = main.includes.iter().map(|include| include.join(library.header));
+        let header = headers.into_iter().find(|path| path.is_file()).expect("the header");
+        let annotations = corpus().root().join("share/stubs").join(library.annotations);
+        let mut options = vec!["-a".to_owned(), annotations.display().to_string()];
+        options.extend(flags.iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")).cloned());
+        Bindings::new(library.client, &header, &options, flags, &main.sources, library.partial)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn link(&self, objects: &[PathBuf], options: &[&str], module: &Path) {
+        let mut link = Command::new(LOCKGATE);
+        link.args(["cc", "-g", "-O1", "-w"]).args(options).args(&self.flags).args(objects).arg("-lm");
+        let exports = self.path("bindings/client").join(self.name).with_extension("exports");
+        done(link.arg("-o").arg(module).arg("--exports").arg(exports)).expect("it links");
+    }
+
+    /// A program in Rust that has the bindings' crate as a dependency.
+    fn rust(&self) -> PathBuf {
+        let (package, name) = (self.path("program"), self.name);
+        std::fs::create_dir_all(package.join("src")).expect("a folder");
+        let manifest = format!(
+            "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
+             {name}-protected = {{ path = \"../bindings\" }}\n\n[profile.dev]\ndebug = false\n"
+        );
+        std::fs::write(package.join("Cargo.toml"), manifest).expect("a file");
+        let (_, text) = PROGRAMS.iter().find(|(own, _)| *own == name).expect("a program");
+        std::fs::write(package.join("src/main.rs"), text).expect("a file");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--offline", "--quiet"]).current_dir(&package);
+        build
+            .env("CARGO_TARGET_DIR", self.path("target"))
+            .env("RUSTFLAGS", "-Dwarnings")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        build.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+        done(&mut build).expect("bindings that compile without a warning");
+        self.path("target/debug/program")
+    }
+
+    /// The client that the module for Python loads: made by the command that it says itself while that is missing.
+    fn python(&self) {
+        let import = format!("import {}_protected", self.name);
+        let mut python = Command::new("python3");
+        python.args(["-c", &import]).current_dir(self.path("bindings"));
+        let output = python.output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (_, command) =
+            said.split_once("make it: ").unwrap_or_else(|| panic!("no client, no word: {said}"));
+        let mut make = Command::new("sh");
+        make.args(["-c", command]).env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+        done(&mut make).expect("the client compiles");
+    }
+
+    /// Runs the program in Python.
+    fn run_python(&self, arguments: &[&str], module: Option<&Path>) {
+        let mut python = Command::new("python3");
+        python.arg(file("bindings").join(self.name).with_extension("py")).args(arguments);
+        python.env("PYTHONPATH", self.path("bindings")).env("PYTHONDONTWRITEBYTECODE", "1");
+        self.run(python.env("LD_LIBRARY_PATH", prefix().join("lib")), module);
+    }
+
+    fn run(&self, command: &mut Command, module: Option<&Path>) {
+        let variable = format!("LOCKGATE_{}", self.name.to_uppercase());
+        command.envs(module.map(|module| (variable, module)));
+        done(command.current_dir(self.folder.path())).expect("it runs");
+    }
+
+    /// Both programs come to their ends.
+    fn pass(&self) {
+        self.run(&mut Command::new(self.rust()), None);
+        self.python();
+        self.run_python(&[], None);
+    }
+}
+
+#[test]
+fn everything_that_a_header_may_say() {
+    let include = format!("-I{}", corpus().root().join("include").display());
+    let header = file("stubs/tricky.h");
+    Bindings::new(
+        "tricky",
+        &header,
+        std::slice::from_ref(&include),
+        vec![include.clone()],
+        &[file("stubs/tricky.c")],
+        false,
+    )
+    .pass();
+}
+
+#[test]
+fn zlib() {
+    let zlib = Bindings::of_corpus("zlib");
+    zlib.pass();
+    // The same bindings, hostile libraries.
+    let weak = |object: &PathBuf| {
+        let weak = object.with_extension("weak.o");
+        done(Command::new("objcopy").arg("--weaken").arg(object).arg(&weak)).expect("objcopy");
+        weak
+    };
+    let weak: Vec<PathBuf> = zlib.objects.iter().map(weak).collect();
+    for (attack, kind) in [(1, "Pointer"), (2, "Length"), (3, "Pointer"), (4, "Fault")] {
+        let module = zlib.path(&format!("hostile{attack}.lg"));
+        let objects: Vec<PathBuf> =
+            std::iter::once(file("stubs/hostile_zlib.c")).chain(weak.clone()).collect();
+        zlib.link(&objects, &[&format!("-DATTACK={attack}")], &module);
+        zlib.run(Command::new(zlib.path("target/debug/program")).arg(kind), Some(&module));
+        zlib.run_python(&[kind], Some(&module));
+    }
+}
+
+#[test]
+fn expat() {
+    Bindings::of_corpus("expat").pass();
+}
+
+#[test]
+fn sqlite() {
+    Bindings::of_corpus("sqlite").pass();
+}

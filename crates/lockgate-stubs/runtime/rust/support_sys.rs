@@ -1,0 +1,459 @@
+//! What all functions of the bindings need. Written by `lockgate stubs`, do not edit.
+//!
+//! The client in C checks what the library gives; this file checks what C would have believed of the program: sizes of
+//! buffers, ends of strings, lives of closures.
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+/// Why a call did not return a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The domain could not be made.
+    Start,
+    /// The library crashed, ran out of time or was killed.
+    Fault,
+    /// It returned a pointer to memory that it does not have.
+    Pointer,
+    /// It returned a string without an end.
+    String,
+    /// It returned a length beyond the buffer.
+    Length,
+    /// A handle that was never given out, or is of another type or domain.
+    Handle,
+    /// A function pointer that was never given, or a closure that has ended.
+    Callback,
+    /// User data that was never given.
+    Data,
+    /// A null pointer where there may be none.
+    Null,
+    /// A size that overflows, is negative, or is larger than the buffer; a zero within a string.
+    Size,
+    /// No memory for copies.
+    Memory,
+    /// A number that the enumeration does not have.
+    Value,
+    /// What errno said.
+    Os(i32),
+}
+
+/// Why a call did not return a value. The program is as it was before the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// What kind of failure.
+    pub kind: ErrorKind,
+    /// Function of the API, or type of a callback; empty if the call was not made.
+    pub function: String,
+    /// Parameter, field or `result`.
+    pub what: String,
+    /// All of it in a sentence; of a fault, the report with its source line.
+    pub message: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, what: &str, message: &str) -> Error {
+        Error { kind, function: String::new(), what: what.to_owned(), message: format!("{what}: {message}") }
+    }
+}
+
+/// `struct lg_stub_error`.
+#[repr(C)]
+struct StubError {
+    kind: c_int,
+    function: *const c_char,
+    what: *const c_char,
+    message: [c_char; 192],
+}
+
+unsafe extern "C" {
+    #[link_name = "lg_@NAME@_take_error"]
+    fn take_error(error: *mut StubError) -> c_int;
+    #[link_name = "lg_@NAME@_given"]
+    fn given() -> usize;
+    fn lg_end_call(message: *const c_char) -> c_int;
+    fn lg_last_message() -> *const c_char;
+    fn __errno_location() -> *mut c_int;
+}
+
+/// Why a closure has ended the call that it was called in.
+enum End {
+    Panic(Box<dyn Any + Send>),
+    Error(Error),
+}
+
+thread_local! {
+    static END: RefCell<Option<End>> = const { RefCell::new(None) };
+}
+
+/// Makes a call of the client's. A panic of a closure that the library called goes on here.
+pub(crate) fn call<R>(function: impl FnOnce() -> R) -> Result<R, Error> {
+    let result = function();
+    let mut error = StubError { kind: 0, function: c"".as_ptr(), what: c"".as_ptr(), message: [0; 192] };
+    // SAFETY: the client fills the structure.
+    if unsafe { take_error(&raw mut error) } == 0 {
+        return Ok(result);
+    }
+    match END.take() {
+        Some(End::Panic(panic)) if !thread::panicking() => std::panic::resume_unwind(panic),
+        Some(End::Error(error)) => return Err(error),
+        _ => {}
+    }
+    let kind = match error.kind {
+        1 => ErrorKind::Start,
+        2 => ErrorKind::Fault,
+        3 => ErrorKind::Pointer,
+        4 => ErrorKind::String,
+        5 => ErrorKind::Length,
+        6 => ErrorKind::Handle,
+        7 => ErrorKind::Callback,
+        8 => ErrorKind::Data,
+        9 => ErrorKind::Null,
+        10 => ErrorKind::Size,
+        _ => ErrorKind::Memory,
+    };
+    // SAFETY: names are literals of the client's, the texts end with a zero.
+    let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+    let message = match kind {
+        // SAFETY: it is the thread's, until the next call.
+        ErrorKind::Fault => text(unsafe { lg_last_message() }),
+        _ => text(error.message.as_ptr()),
+    };
+    Err(Error { kind, function: text(error.function), what: text(error.what), message })
+}
+
+/// The same for a function that says by errno why `failed` is true of its result.
+pub(crate) fn call_errno<R>(function: impl FnOnce() -> R, failed: impl Fn(&R) -> bool) -> Result<R, Error> {
+    // SAFETY: the thread's own errno.
+    unsafe { *__errno_location() = 0 };
+    let result = call(function)?;
+    // SAFETY: as above.
+    match unsafe { *__errno_location() } {
+        number if number != 0 && failed(&result) => {
+            let message = std::io::Error::from_raw_os_error(number).to_string();
+            Err(Error { kind: ErrorKind::Os(number), ..Error::new(ErrorKind::Size, "result", &message) })
+        }
+        _ => Ok(result),
+    }
+}
+
+/// A place in the library's memory, for functions that take one back: nothing is found there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place(pub(crate) *mut c_void);
+
+// SAFETY: a number; the client alone looks at it.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
+/// A copy of a string of the library's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    text: CString,
+    place: Place,
+}
+
+impl Text {
+    /// Where the library has it: what its own `free` takes.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+}
+
+impl std::ops::Deref for Text {
+    type Target = CStr;
+    fn deref(&self) -> &CStr {
+        &self.text
+    }
+}
+
+impl From<&Text> for Place {
+    fn from(text: &Text) -> Place {
+        text.place
+    }
+}
+
+/// A copy of memory of the library's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory<T> {
+    values: Vec<T>,
+    place: Place,
+}
+
+impl<T> Memory<T> {
+    /// Where the library has it: what its own `free` takes.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+}
+
+impl<T> std::ops::Deref for Memory<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.values
+    }
+}
+
+impl<T> From<&Memory<T>> for Place {
+    fn from(memory: &Memory<T>) -> Place {
+        memory.place
+    }
+}
+
+/// A string that goes in: `&str`, `&String`, `&CStr`, `&CString`, or an `Option` of these; `None` is a null pointer.
+pub trait IntoText {
+    /// The string as C wants it.
+    fn into_text(self) -> Result<Option<CString>, Error>;
+}
+
+impl IntoText for &str {
+    fn into_text(self) -> Result<Option<CString>, Error> {
+        CString::new(self).map(Some).map_err(|_| Error::new(ErrorKind::Size, "string", "there is a zero within it"))
+    }
+}
+
+impl IntoText for &String {
+    fn into_text(self) -> Result<Option<CString>, Error> {
+        self.as_str().into_text()
+    }
+}
+
+impl IntoText for &CStr {
+    fn into_text(self) -> Result<Option<CString>, Error> {
+        Ok(Some(self.to_owned()))
+    }
+}
+
+impl IntoText for &CString {
+    fn into_text(self) -> Result<Option<CString>, Error> {
+        Ok(Some(self.clone()))
+    }
+}
+
+impl<T: IntoText> IntoText for Option<T> {
+    fn into_text(self) -> Result<Option<CString>, Error> {
+        self.map_or(Ok(None), T::into_text)
+    }
+}
+
+/// The pointer of a string that goes in.
+pub(crate) fn pointer(text: &Option<CString>) -> *const c_char {
+    text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
+}
+
+/// A copy of a string that the client has given.
+pub(crate) fn text(at: *const c_char) -> Option<Text> {
+    // SAFETY: the client has found its end, and zeros follow whatever another thread makes of it.
+    let bytes = |at| unsafe { CStr::from_ptr(at) }.to_bytes().to_vec();
+    let place = Place(at.cast_mut().cast());
+    // Whatever it is by now, it ends at the first zero.
+    let bytes = (!at.is_null()).then(|| bytes(at))?;
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    Some(Text { text: CString::new(&bytes[..end]).unwrap_or_default(), place })
+}
+
+/// Types whose every value is valid.
+///
+/// # Safety
+/// They consist of numbers, without pointers.
+pub unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($name:ty)*) => {$(
+        // SAFETY: a number.
+        unsafe impl Plain for $name {}
+    )*};
+}
+plain!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+/// `count` values that the client has given.
+///
+/// # Safety
+/// There are so many, or `at` is null.
+pub(crate) unsafe fn values<T: Plain>(at: *const T, count: usize) -> Option<Vec<T>> {
+    // SAFETY: by the caller; copies of the client's may lie anywhere.
+    let value = |number| unsafe { at.add(number).read_unaligned() };
+    (!at.is_null()).then(|| (0..count).map(value).collect())
+}
+
+/// All of the memory that the call which has just been made gave as its result.
+///
+/// # Safety
+/// `at` is that result.
+pub(crate) unsafe fn memory<T: Plain>(at: *const T) -> Option<Memory<T>> {
+    let place = Place(at.cast_mut().cast());
+    // SAFETY: the client says how many bytes it has copied there.
+    unsafe { values(at, given() / size_of::<T>()) }.map(|values| Memory { values, place })
+}
+
+/// Elements of the structures that the call which has just been made gave as its result.
+pub(crate) fn given_of<T>() -> usize {
+    // SAFETY: a number.
+    unsafe { given() / size_of::<T>() }
+}
+
+/// A length as the type that the API has for it.
+pub(crate) fn length<T: TryFrom<usize>>(length: usize, what: &str) -> Result<T, Error> {
+    T::try_from(length).map_err(|_| Error::new(ErrorKind::Size, what, "the API has no number for so many elements"))
+}
+
+/// `needed` elements, as the annotations' expression says, are in a buffer of `there`.
+pub(crate) fn enough(needed: Option<i128>, there: usize, what: &str) -> Result<(), Error> {
+    match needed {
+        Some(needed) if (0..=there as i128).contains(&needed) => Ok(()),
+        Some(needed) => {
+            Err(Error::new(ErrorKind::Size, what, &format!("the call needs {needed} elements, but there are {there}")))
+        }
+        None => Err(Error::new(ErrorKind::Size, what, "its size overflows")),
+    }
+}
+
+/// C's `strlen` of a buffer; without a zero in it, there is none.
+pub(crate) fn strlen(buffer: &[u8]) -> Option<i128> {
+    buffer.iter().position(|byte| *byte == 0).map(|length| length as i128)
+}
+
+/// A pointer into an object that went in, as an offset.
+pub(crate) fn offset(at: *const c_char, object: *const c_char) -> Option<usize> {
+    (!at.is_null()).then(|| (at as usize).wrapping_sub(object as usize))
+}
+
+// ---- closures that the library calls ---------------------------------------------------------------------------------------
+
+/// Closures of one type that can exist at a time: each needs a function of its own, by which the library knows it.
+pub(crate) const SLOTS: usize = 256;
+
+/// A closure, and the thread that it runs on.
+pub(crate) struct Held<F: ?Sized> {
+    owner: Mutex<Option<ThreadId>>,
+    function: Mutex<Box<F>>,
+}
+
+/// The closures of one type.
+pub(crate) struct Slots<F: ?Sized>(Mutex<Vec<Option<Arc<Held<F>>>>>);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<F: ?Sized> Slots<F> {
+    pub(crate) const fn new() -> Slots<F> {
+        Slots(Mutex::new(Vec::new()))
+    }
+}
+
+/// The place of one closure among those of its type, until it is dropped.
+pub(crate) struct Slot<F: ?Sized + 'static> {
+    slots: &'static Slots<F>,
+    number: usize,
+}
+
+impl<F: ?Sized> Slot<F> {
+    pub(crate) fn new(slots: &'static Slots<F>, function: Box<F>) -> Result<Slot<F>, Error> {
+        let held = Arc::new(Held { owner: Mutex::new(None), function: Mutex::new(function) });
+        let mut all = lock(&slots.0);
+        let free = all.iter().position(Option::is_none).unwrap_or(all.len());
+        if free == SLOTS {
+            return Err(Error::new(ErrorKind::Memory, "closure", "there are 256 of this type already"));
+        }
+        if free == all.len() {
+            all.push(None);
+        }
+        all[free] = Some(held);
+        Ok(Slot { slots, number: free })
+    }
+
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+}
+
+impl<F: ?Sized> Drop for Slot<F> {
+    fn drop(&mut self) {
+        // What the closure owns may call back in here.
+        let held = lock(&self.slots.0)[self.number].take();
+        drop(held);
+    }
+}
+
+/// Ends the call that the library's call of a closure came from.
+fn end(why: End) {
+    END.set(Some(why));
+    // SAFETY: copied.
+    unsafe { lg_end_call(c"a closure of the program's has ended it".as_ptr()) };
+}
+
+/// The library calls closure `number`: `run` does. A panic ends the library's call and goes on in the program's.
+pub(crate) fn enter<F: ?Sized, R: Default>(
+    slots: &'static Slots<F>,
+    number: usize,
+    run: impl FnOnce(&mut F) -> Result<R, Error>,
+) -> R {
+    let held = lock(&slots.0).get(number).cloned().flatten();
+    let Some(held) = held else {
+        let message = "what the library calls has been dropped";
+        end(End::Error(Error::new(ErrorKind::Callback, "closure", message)));
+        return R::default();
+    };
+    let here = Some(thread::current().id());
+    if *lock(&held.owner) == here {
+        let message = "the library calls it while it is running";
+        end(End::Error(Error::new(ErrorKind::Callback, "closure", message)));
+        return R::default();
+    }
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut function = lock(&held.function);
+        *lock(&held.owner) = here;
+        let owned = Owned(&held.owner);
+        let outcome = run(&mut function);
+        drop(owned);
+        outcome
+    }));
+    match outcome {
+        Ok(Ok(result)) => result,
+        Ok(Err(error)) => {
+            end(End::Error(error));
+            R::default()
+        }
+        Err(panic) => {
+            end(End::Panic(panic));
+            R::default()
+        }
+    }
+}
+
+/// The closure runs on this thread until this is dropped.
+struct Owned<'a>(&'a Mutex<Option<ThreadId>>);
+
+impl Drop for Owned<'_> {
+    fn drop(&mut self) {
+        *lock(self.0) = None;
+    }
+}
+
+/// A table of the function for each place among the closures of a type.
+macro_rules! table {
+    ($function:ident) => {
+        $crate::support::table!(@sixteen $function 0 16 32 48 64 80 96 112 128 144 160 176 192 208 224 240)
+    };
+    (@sixteen $function:ident $($base:literal)*) => {
+        [$(
+            $function::<{ $base }>, $function::<{ $base + 1 }>, $function::<{ $base + 2 }>, $function::<{ $base + 3 }>,
+            $function::<{ $base + 4 }>, $function::<{ $base + 5 }>, $function::<{ $base + 6 }>, $function::<{ $base + 7 }>,
+            $function::<{ $base + 8 }>, $function::<{ $base + 9 }>, $function::<{ $base + 10 }>, $function::<{ $base + 11 }>,
+            $function::<{ $base + 12 }>, $function::<{ $base + 13 }>, $function::<{ $base + 14 }>, $function::<{ $base + 15 }>,
+        )*]
+    };
+}
+pub(crate) use table;

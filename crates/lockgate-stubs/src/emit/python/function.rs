@@ -1,0 +1,390 @@
+//! One function: sizes checked, the client called, everything that came back as a value.
+use super::{arithmetic, ctype, documentation, element, enumeration, word};
+use crate::emit::surface::{Role, Surface, cursors, is_single};
+use crate::header::model::{CType, Parameter, Shape};
+use crate::plan::{Buffer, FunctionPlan, Outcome};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// The pieces of a function.
+#[derive(Default)]
+struct Body {
+    /// As it is declared.
+    parameters: Vec<String>,
+    /// Before the call.
+    before: String,
+    /// Of the call.
+    arguments: Vec<String>,
+    /// After the call, whatever came of it.
+    always: String,
+    /// After a call that returned.
+    after: String,
+    /// What comes back beside the result: types and values.
+    given: Vec<(String, String)>,
+}
+
+/// The function, and what ctypes is told of the client's.
+pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet<String>) -> String {
+    let mut body = Body::default();
+    let roles = surface.roles(function);
+    let writer = Writer { function, surface, roles: &roles, types };
+    // Buffers first: lengths are theirs.
+    for (parameter, role) in &roles {
+        writer.buffer(&mut body, parameter, role);
+    }
+    for (parameter, role) in &roles {
+        writer.parameter(&mut body, parameter, role);
+    }
+    for (parameter, role) in &roles {
+        writer.size(&mut body, parameter, role);
+    }
+    let result = writer.result(&mut body);
+    let mut values: Vec<(String, String)> = result.into_iter().collect();
+    values.append(&mut body.given);
+    let kinds = values.iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>().join(", ");
+    let parts = values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ");
+    let kind = match values.len() {
+        0 => "None".to_owned(),
+        1 => kinds,
+        _ => format!("tuple[{kinds}]"),
+    };
+    let name = &function.name;
+    let kinds: Vec<String> = function.prototype.parameters.iter().map(|p| ctype(&p.kind, surface)).collect();
+    // (What stands behind those is passed as it is.)
+    let mut text = format!("\n\n_lib.{name}.argtypes = [{}]\n", kinds.join(", "));
+    let _ = write!(
+        text,
+        "_lib.{name}.restype = {}\n\n\ndef {}({}) -> {kind}:\n    \"\"\"`{}`\n{}    \"\"\"\n{}",
+        ctype(&function.prototype.result, surface),
+        word(name),
+        body.parameters.join(", "),
+        prototype(function),
+        documentation(function.comment.as_ref(), "    "),
+        body.before
+    );
+    let arguments = body.arguments.iter().map(|argument| format!(", {argument}")).collect::<String>();
+    let call = match (function.errno, failure(function)) {
+        (true, Some(failed)) => format!("_call_errno({failed}, _lib.{name}{arguments})"),
+        _ => format!("_call(_lib.{name}{arguments})"),
+    };
+    if body.always.is_empty() {
+        let _ = writeln!(text, "    lg_result = {call}");
+    } else {
+        let _ = write!(text, "    try:\n        lg_result = {call}\n    finally:\n{}", body.always);
+    }
+    text += &body.after;
+    if !values.is_empty() {
+        let _ = writeln!(text, "    return {parts}");
+    }
+    text
+}
+
+/// The function as C declares it.
+fn prototype(function: &FunctionPlan) -> String {
+    let kinds = function.prototype.parameters.iter().map(|p| format!("{} {}", p.kind.spelling, p.name));
+    let dots = function.prototype.variadic.then(|| "...".to_owned());
+    let parameters: Vec<String> = kinds.chain(dots).collect();
+    format!("{} {}({})", function.prototype.result.spelling, function.name, parameters.join(", "))
+        .replace("* ", "*")
+}
+
+/// The result when errno says why.
+fn failure(function: &FunctionPlan) -> Option<String> {
+    match function.prototype.result.shape {
+        Shape::Pointer(_) => Some("None".to_owned()),
+        Shape::Integer { .. } => {
+            let value = function.error.as_deref().filter(|error| error.parse::<i64>().is_ok());
+            Some(value.unwrap_or("-1").to_owned())
+        }
+        _ => None,
+    }
+}
+
+struct Writer<'a> {
+    function: &'a FunctionPlan,
+    surface: &'a Surface<'a>,
+    roles: &'a [(&'a Parameter, Role<'a>)],
+    /// Names of all types of the module.
+    types: &'a BTreeSet<String>,
+}
+
+impl Writer<'_> {
+    /// What stands for a name of the header in a size.
+    fn scope(&self, name: &str, length: bool) -> String {
+        let Some((_, role)) = self.roles.iter().find(|(parameter, _)| parameter.name == name) else {
+            return word(name);
+        };
+        let own = self.own(name);
+        match (role, length) {
+            (Role::Text, true) => format!("len(lg_{name} or b\"\")"),
+            (Role::Slice(_), true) => format!("_strlen(lg_{name})"),
+            (Role::Length { of } | Role::Room { of }, _) => format!("lg_{}_count", self.roles[*of].0.name),
+            _ => own,
+        }
+    }
+
+    /// The name of a parameter: no type's, as the function speaks of those.
+    fn own(&self, name: &str) -> String {
+        let own = word(name);
+        if self.types.contains(&own) { format!("{own}_") } else { own }
+    }
+
+    fn buffer(&self, body: &mut Body, parameter: &Parameter, role: &Role<'_>) {
+        let (name, own) = (&parameter.name, self.own(&parameter.name));
+        let (function, kind) = match role {
+            Role::Slice(buffer) if buffer.writes => ("_writing", element(&parameter.kind, self.surface)),
+            Role::Slice(_) => ("_reading", element(&parameter.kind, self.surface)),
+            Role::Record(key, Buffer { size: Some(_), .. }) => {
+                ("_structures", word(&self.surface.record(key)))
+            }
+            _ => return,
+        };
+        let _ =
+            writeln!(body.before, "    lg_{name}, lg_{name}_count = {function}({own}, {kind}, \"{name}\")");
+    }
+
+    fn size(&self, body: &mut Body, parameter: &Parameter, role: &Role<'_>) {
+        let (Role::Slice(Buffer { size: Some(size), .. }) | Role::Record(_, Buffer { size: Some(size), .. })) =
+            role
+        else {
+            return;
+        };
+        let name = &parameter.name;
+        let counts = |(_, role): &(&Parameter, Role<'_>)| match role {
+            Role::Length { of } | Role::Room { of } => self.roles[*of].0.name == *name,
+            _ => false,
+        };
+        if !self.roles.iter().any(counts) {
+            let needed = arithmetic(size, &|name, length| self.scope(name, length));
+            let _ = writeln!(body.before, "    _enough({needed}, lg_{name}_count, \"{name}\")");
+        }
+    }
+
+    fn parameter(&self, body: &mut Body, parameter: &Parameter, role: &Role<'_>) {
+        let surface = self.surface;
+        let name = &parameter.name;
+        let own = self.own(name);
+        let local = format!("lg_{name}");
+        let kind = &parameter.kind;
+        let mut line = |text: String| {
+            let _ = writeln!(body.before, "    {text}");
+        };
+        let (declared, argument) = match role {
+            // (Functions with what has no form are left out.)
+            Role::Zero | Role::None(_) => match kind.shape {
+                Shape::Pointer(_) | Shape::Function(_) => (None, "None".to_owned()),
+                _ => (None, "0".to_owned()),
+            },
+            Role::Length { of } => {
+                let count = format!("lg_{}_count", self.roles[*of].0.name);
+                (None, format!("_number({count}, {}, \"{name}\")", ctype(kind, surface)))
+            }
+            Role::Room { of } => {
+                let kind = element(kind, surface);
+                line(format!(
+                    "{local} = {kind}(_number(lg_{}_count, {kind}, \"{name}\"))",
+                    self.roles[*of].0.name
+                ));
+                body.given.push(("int".to_owned(), format!("{local}.value")));
+                (None, format!("ctypes.byref({local})"))
+            }
+            Role::Number => match (&kind.shape, surface.enumeration(kind)) {
+                (Shape::Float, _) => (Some("float".to_owned()), own.clone()),
+                (_, key) => {
+                    let declared = key.map_or("int".to_owned(), enumeration);
+                    (Some(declared), format!("_number({own}, {}, \"{name}\")", ctype(kind, surface)))
+                }
+            },
+            Role::Structure(_) => (Some(ctype(kind, surface)), own.clone()),
+            Role::Text | Role::Printed => {
+                line(format!("{local} = _text({own}, \"{name}\")"));
+                let argument =
+                    if *role == Role::Printed { format!("b\"%s\", ctypes.c_char_p({local})") } else { local };
+                (Some("String | None".to_owned()), argument)
+            }
+            Role::Slice(buffer) => {
+                (Some(if buffer.writes { "Writable" } else { "Readable" }.to_owned()), local)
+            }
+            Role::Scalar(buffer) => {
+                let pointee = kind.pointee().unwrap_or(kind);
+                let raw = ctype(pointee, surface);
+                let key = surface.enumeration(pointee);
+                let number = if pointee.shape == Shape::Float {
+                    own.clone()
+                } else {
+                    format!("_number({own}, {raw}, \"{name}\")")
+                };
+                let first = if buffer.reads { number } else { String::new() };
+                line(format!("{local} = {raw}({first})"));
+                let plain = if pointee.shape == Shape::Float { "float" } else { "int" };
+                if buffer.writes {
+                    body.given.push(match key {
+                        Some(key) => (
+                            enumeration(key),
+                            format!("_enum({}, {local}.value, \"{name}\")", enumeration(key)),
+                        ),
+                        None => (plain.to_owned(), format!("{local}.value")),
+                    });
+                }
+                let declared = buffer.reads.then(|| key.map_or(plain.to_owned(), enumeration));
+                (declared, format!("ctypes.byref({local})"))
+            }
+            Role::Record(key, buffer) => {
+                let kind = word(&surface.record(key));
+                let plain = surface.plan.records[*key].is_plain();
+                match (&buffer.size, buffer.reads) {
+                    (Some(_), _) => (Some(format!("Sequence[{kind}]")), local),
+                    (None, true) if plain => (Some(kind), format!("ctypes.byref({own})")),
+                    (None, true) => {
+                        line(format!("{local} = {own}._to_raw()"));
+                        (Some(kind), format!("ctypes.byref({local})"))
+                    }
+                    (None, false) => {
+                        let raw = if plain { kind.clone() } else { format!("_{kind}") };
+                        line(format!("{local} = {raw}()"));
+                        let value = if plain { local.clone() } else { format!("{kind}._of_raw({local})") };
+                        body.given.push((kind, value));
+                        (None, format!("ctypes.byref({local})"))
+                    }
+                }
+            }
+            Role::Kept { key, buffers, release } => {
+                body.parameters.push(format!("{own}: {}", word(&surface.record(key))));
+                let argument = self.kept(body, &own, key, *buffers, *release);
+                body.arguments.push(argument);
+                return;
+            }
+            Role::Handle { number, release } => {
+                let kind = word(&surface.handle(*number));
+                if *release {
+                    body.before += &format!("    _handle({own}, {kind}, \"{name}\")\n");
+                    (Some(kind), format!("{own}._released() if {own} is not None else None"))
+                } else {
+                    (Some(format!("{kind} | None")), format!("_handle({own}, {kind}, \"{name}\")"))
+                }
+            }
+            Role::Replaced { number } => {
+                let kind = word(&surface.handle(*number));
+                line(format!(
+                    "{local} = ctypes.c_void_p(_handle({own}, {kind}, \"{name}\") and {own}._released())"
+                ));
+                body.given.push((format!("{kind} | None"), format!("{kind}._given({local}.value, True)")));
+                (Some(format!("{kind} | None")), format!("ctypes.byref({local})"))
+            }
+            Role::Place => {
+                (Some("Text | Memory | int | None".to_owned()), format!("_place({own}, \"{name}\")"))
+            }
+            Role::Given(outcome) => {
+                line(format!("{local} = ctypes.c_void_p()"));
+                let kind = kind.pointee().unwrap_or(kind);
+                if let Some(given) = self.outcome(&format!("{local}.value"), kind, outcome, name) {
+                    body.given.push(given);
+                }
+                (None, format!("ctypes.byref({local})"))
+            }
+            Role::Closure(callback) => {
+                if !body.always.contains("lg_passing") {
+                    body.before.insert_str(0, "    lg_passing: list[Callback] = []\n");
+                    body.always +=
+                        "        for lg_callback in lg_passing:\n            lg_callback.close()\n";
+                }
+                let kind = word(&surface.closure(callback));
+                (
+                    Some(format!("{kind} | Callable[..., Any] | None")),
+                    format!("_callback({own}, {kind}, \"{name}\", lg_passing)"),
+                )
+            }
+        };
+        if let Some(declared) = declared {
+            body.parameters.push(format!("{own}: {declared}"));
+        }
+        body.arguments.push(argument);
+    }
+
+    fn kept(&self, body: &mut Body, own: &str, key: &str, buffers: bool, release: bool) -> String {
+        let record = &self.surface.plan.records[key];
+        if buffers {
+            for (field, buffer, length) in cursors(record) {
+                let name = self.own(&field.name);
+                let kind = element(&field.kind, self.surface);
+                let function = if buffer.writes { "_writing" } else { "_reading" };
+                body.parameters
+                    .push(format!("{name}: {}", if buffer.writes { "Writable" } else { "Readable" }));
+                let _ = writeln!(
+                    body.before,
+                    "    lg_{name}, lg_{name}_count = {function}({name}, {kind}, \"{name}\")\n    \
+                     {own}._raw.{length} = _number(lg_{name}_count, {1}, \"{name}\")\n    \
+                     {own}._raw.{0} = ctypes.cast(lg_{name}, ctypes.c_void_p).value",
+                    field.name,
+                    record
+                        .fields
+                        .iter()
+                        .find(|f| f.name == *length)
+                        .map_or(String::new(), |f| ctype(&f.kind, self.surface))
+                );
+            }
+            let _ = writeln!(body.always, "        {own}._without_buffers()");
+        }
+        if release {
+            let _ = writeln!(body.always, "        {own}._ended()");
+        } else if let Some(end) = self.surface.end_of(key, &self.function.name) {
+            let _ = writeln!(body.after, "    {own}._end = {own}._end or _lib.{end}");
+        }
+        format!("{own}._address()")
+    }
+
+    /// Type and value of the result, if there is any.
+    fn result(&self, body: &mut Body) -> Option<(String, String)> {
+        if let Outcome::Lent { size } = &self.function.result {
+            body.parameters.push("contents: bytes".to_owned());
+            let room = arithmetic(size, &|name, length| self.scope(name, length));
+            let _ = writeln!(body.before, "    _enough(len(contents), {room}, \"contents\")");
+            body.after += "    if lg_result:\n        ctypes.memmove(lg_result, contents, len(contents))\n";
+            return Some(("int | None".to_owned(), "lg_result".to_owned()));
+        }
+        self.outcome("lg_result", &self.function.prototype.result, &self.function.result, "result")
+    }
+
+    /// Type and value of what the library gives.
+    fn outcome(&self, raw: &str, kind: &CType, outcome: &Outcome, what: &str) -> Option<(String, String)> {
+        let surface = self.surface;
+        let given = match outcome {
+            Outcome::Void | Outcome::Untouched | Outcome::Data => return None,
+            Outcome::Value => match (surface.enumeration(kind), &kind.shape) {
+                (Some(key), _) => {
+                    (enumeration(key), format!("_enum({}, {raw}, \"{what}\")", enumeration(key)))
+                }
+                (None, Shape::Record(_)) => (ctype(kind, surface), raw.to_owned()),
+                (None, Shape::Float) => ("float".to_owned(), raw.to_owned()),
+                _ => ("int".to_owned(), raw.to_owned()),
+            },
+            Outcome::String { .. } => ("Text | None".to_owned(), format!("_string({raw})")),
+            Outcome::Memory { .. } => {
+                let kind = element(kind, surface);
+                let shown = if kind == "ctypes.c_ubyte" { "Memory" } else { "list" };
+                (format!("{shown} | None"), format!("_result_memory({raw}, {kind})"))
+            }
+            Outcome::Record { key, count, .. } => {
+                let name = word(&surface.record(key));
+                let plain = surface.plan.records[key].is_plain();
+                let kind = if plain { name.clone() } else { format!("_{name}") };
+                let all = format!("(_result_memory({raw}, {kind}) or [])");
+                let all =
+                    if plain { all } else { format!("[{name}._of_raw(lg_value) for lg_value in {all}]") };
+                match is_single(count) {
+                    true => (format!("{name} | None"), format!("next(iter({all}), None)")),
+                    false => (format!("list[{name}]"), all),
+                }
+            }
+            Outcome::Handle { number, .. } => {
+                let name = word(&surface.handle(*number));
+                let owned = if self.function.borrowed { "False" } else { "True" };
+                (format!("{name} | None"), format!("{name}._given({raw}, {owned})"))
+            }
+            Outcome::Callback { .. } => ("bool".to_owned(), format!("bool({raw})")),
+            Outcome::Within(object) => ("int | None".to_owned(), format!("_offset({raw}, lg_{object})")),
+            _ => ("int | None".to_owned(), raw.to_owned()),
+        };
+        Some(given)
+    }
+}

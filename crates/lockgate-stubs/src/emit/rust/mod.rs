@@ -1,0 +1,190 @@
+//! Bindings for Rust: a crate whose functions are typed and safe, over the client in C, which it compiles.
+mod callback;
+mod function;
+mod types;
+
+use super::surface::Surface;
+use super::{File, Target, c};
+use crate::expression::{Expression, Operator};
+use crate::header::model::{CType, Shape, Value};
+use crate::plan::Plan;
+use std::fmt::Write as _;
+
+/// All files of the crate.
+pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
+    let surface = Surface::of(plan, target);
+    let name = &surface.name;
+    let flags = target.includes.iter().map(|folder| format!("-I{folder}"));
+    let flags: Vec<String> = flags.chain(target.defines.iter().map(|define| format!("-D{define}"))).collect();
+    let flags = flags.iter().map(|flag| format!("{flag:?}")).collect::<Vec<_>>().join(", ");
+    let filled = |text: &str| text.replace("@NAME@", name).replace("@FLAGS@", &flags);
+    let manifest = format!(
+        "# {name}, protected: made by `lockgate stubs`.\n[package]\nname = \"{}-protected\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+         publish = false\n\n[lib]\nname = \"{name}_protected\"\ndoctest = false\n\n[workspace]\n",
+        name.replace('_', "-")
+    );
+    let mut files = vec![
+        File { name: "Cargo.toml".into(), text: manifest },
+        File { name: "build.rs".into(), text: filled(include_str!("../../../runtime/rust/build.rs")) },
+        File { name: "src/lib.rs".into(), text: library(&surface) },
+        File {
+            name: "src/support.rs".into(),
+            text: filled(include_str!("../../../runtime/rust/support_sys.rs")),
+        },
+    ];
+    let client = c::client(plan, target).into_iter();
+    files.extend(client.map(|file| File { name: format!("client/{}", file.name), ..file }));
+    files
+}
+
+fn library(surface: &Surface<'_>) -> String {
+    let name = &surface.name;
+    let mut text = format!(
+        "//! {name}, protected: made by `lockgate stubs`, do not edit.\n//!\n\
+         //! The functions of its API, with its names, run in a domain. Slices say how long they are, what the library writes comes\n\
+         //! back behind the result, closures have data of their own, and handles end when they are dropped. Whatever the library does\n\
+         //! wrong is an [`Error`] of the call.\n"
+    );
+    if !surface.left_out.is_empty() {
+        text += "//!\n//! Without a form here:\n//!\n";
+        for (function, why) in &surface.left_out {
+            let _ = writeln!(text, "//! - `{function}`: {}", why.replace(['<', '>', '[', ']'], "'"));
+        }
+    }
+    text += "#![allow(clippy::all, nonstandard_style, dead_code, unused_imports, unused_variables, unused_mut, unused_parens, unused_unsafe)]\n\
+             #[allow(unused)]\nmod support;\n\npub use support::{Error, ErrorKind, IntoText, Memory, Place, Text};\n\
+             use std::ffi::{CStr, CString, c_char, c_void};\nuse std::ptr::{null, null_mut};\n";
+    text += &constants(surface);
+    text += &types::all(surface);
+    for callback in surface.callbacks() {
+        text += &callback::closure(callback, surface);
+    }
+    let mut declared = String::new();
+    for function in &surface.functions {
+        text += &function::function(function, surface);
+        declared += &function::declaration(function, surface);
+    }
+    let _ = write!(
+        text,
+        "\n/// The client in C.\nmod sys {{\n    use super::*;\n{}\n    unsafe extern \"C\" {{\n{declared}    }}\n}}\n",
+        types::raw(surface)
+    );
+    text
+}
+
+fn constants(surface: &Surface<'_>) -> String {
+    let mut text = String::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for (name, value) in &surface.plan.constants {
+        if !seen.insert(name) {
+            continue;
+        }
+        let (kind, value) = match value {
+            Value::Integer(value) => {
+                let kind = match value {
+                    value if i32::try_from(*value).is_ok() => "i32",
+                    value if u32::try_from(*value).is_ok() => "u32",
+                    value if i64::try_from(*value).is_ok() => "i64",
+                    _ => "u64",
+                };
+                (kind, value.to_string())
+            }
+            Value::Float(value) => ("f64", format!("{value:?}")),
+            Value::Text(text) => ("&CStr", format!("c\"{}\"", text.to_bytes().escape_ascii())),
+        };
+        let _ = write!(text, "\n/// `{name}`\npub const {}: {kind} = {value};\n", word(name));
+    }
+    text
+}
+
+/// A name that Rust may take for something else.
+fn word(name: &str) -> String {
+    const KEYWORDS: &[&str] = &[
+        "Self", "abstract", "as", "async", "await", "become", "box", "const", "crate", "do", "dyn", "else",
+        "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
+        "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
+        "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
+        "where", "while", "yield",
+    ];
+    if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}
+
+/// `sqlite3_stmt` as `Sqlite3Stmt`.
+fn type_name(name: &str) -> String {
+    let name = crate::plan::word(name.trim_start_matches("enum "));
+    let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
+    name.split('_').filter(|part| !part.is_empty()).map(capital).collect()
+}
+
+/// The text of a comment as documentation.
+fn documentation(comment: Option<&String>, indent: &str) -> String {
+    let Some(comment) = comment else { return String::new() };
+    let line =
+        |line: &str| format!("{indent}/// {}", line.replace("```", "'''")).trim_end().to_owned() + "\n";
+    let lines = comment.lines().map(line);
+    format!("{indent}///\n{indent}/// ```text\n{}{indent}/// ```\n", lines.collect::<String>())
+}
+
+/// A type as the client has it.
+fn sys(kind: &CType, surface: &Surface<'_>) -> String {
+    match &kind.shape {
+        Shape::Integer { signed, .. } => format!("{}{}", if *signed { "i" } else { "u" }, kind.size * 8),
+        Shape::Float => format!("f{}", kind.size * 8),
+        Shape::Array(element, count) => format!("[{}; {count}]", sys(element, surface)),
+        Shape::Record(key) if surface.plan.records[key].is_plain() => type_name(&surface.record(key)),
+        Shape::Record(key) => format!("sys::{}", type_name(&surface.record(key))),
+        _ => "*mut c_void".to_owned(),
+    }
+}
+
+/// What a buffer's elements are: bytes, where C has characters or nothing.
+fn element(kind: &CType, surface: &Surface<'_>) -> String {
+    super::surface::element(kind).map_or_else(|| "u8".to_owned(), |element| sys(element, surface))
+}
+
+/// Rust for `expression`, an `i128`; within something that returns an `Option`. `name`, `deref` and `length` say what
+/// stands for names, `*name` and `strlen(name)`.
+fn arithmetic(expression: &Expression, scope: &dyn Fn(&str, Use) -> String) -> String {
+    let inner = |x: &Expression| arithmetic(x, scope);
+    match expression {
+        Expression::Number(number) => format!("{number}_i128"),
+        Expression::Name(name) => scope(name, Use::Value),
+        Expression::Deref(name) => scope(name, Use::Behind),
+        Expression::StringLength(name) => scope(name, Use::Length),
+        // What is left out has these alone.
+        Expression::Call(..) | Expression::Field(..) | Expression::Told(_) => "None?".to_owned(),
+        Expression::Minus(x) => format!("0_i128.checked_sub({})?", inner(x)),
+        Expression::Not(x) => format!("i128::from({} == 0)", inner(x)),
+        Expression::Conditional(x, y, z) => {
+            format!("(if {} != 0 {{ {} }} else {{ {} }})", inner(x), inner(y), inner(z))
+        }
+        Expression::Binary(operator, x, y) => {
+            let (x, y) = (inner(x), inner(y));
+            let exact = |function: &str| format!("({x}).checked_{function}({y})?");
+            let plain = |token: &str| format!("i128::from(({x}) {token} ({y}))");
+            match operator {
+                Operator::Add => exact("add"),
+                Operator::Subtract => exact("sub"),
+                Operator::Multiply => exact("mul"),
+                Operator::Divide => exact("div"),
+                Operator::Remainder => exact("rem"),
+                Operator::Less => plain("<"),
+                Operator::LessEqual => plain("<="),
+                Operator::Greater => plain(">"),
+                Operator::GreaterEqual => plain(">="),
+                Operator::Equal => plain("=="),
+                Operator::NotEqual => plain("!="),
+                Operator::And => format!("i128::from({x} != 0 && {y} != 0)"),
+                Operator::Or => format!("i128::from({x} != 0 || {y} != 0)"),
+            }
+        }
+    }
+}
+
+/// How an expression uses a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Value,
+    Behind,
+    Length,
+}

@@ -1,0 +1,498 @@
+//! What an API looks like in a language with slices, closures and destructors: one decision for Rust and Python.
+//!
+//! Lengths come from buffers, what the library writes comes back as a value, the program's own data is what closures have,
+//! handles end with their objects. [`role`](Surface::role) says it for each parameter; what has no such form is left out, with
+//! the reason.
+use super::Target;
+use crate::expression::{Expression, Operator};
+use crate::header::model::{CType, Parameter, Shape, Value};
+use crate::plan::{Buffer, CallbackPlan, Count, FunctionPlan, Outcome, Passing, Plan, RecordPlan};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An API for bindings.
+pub struct Surface<'a> {
+    /// The plan that the client in C is made from, too.
+    pub plan: &'a Plan,
+    /// The library's name, a word of C.
+    pub name: String,
+    /// Functions that have a form.
+    pub functions: Vec<&'a FunctionPlan>,
+    /// The others, and why not.
+    pub left_out: Vec<(String, String)>,
+    /// Names of handles by number, as the API's programs know them.
+    handles: BTreeMap<usize, String>,
+    /// Names of records by key, likewise.
+    records: BTreeMap<String, String>,
+    /// Names of types of callbacks without a typedef: of the first function that takes one, and its parameter.
+    closures: BTreeMap<&'a str, String>,
+}
+
+/// What a parameter is to the caller.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Role<'a> {
+    /// Nothing: null or zero.
+    Zero,
+    /// Nothing: the length of another parameter's buffer.
+    Length {
+        /// That parameter.
+        of: usize,
+    },
+    /// The same behind a pointer; how much there is afterwards comes back.
+    Room {
+        /// That parameter.
+        of: usize,
+    },
+    /// A number.
+    Number,
+    /// A structure of numbers, by value.
+    Structure(&'a str),
+    /// A string.
+    Text,
+    /// The text that printf's format would make.
+    Printed,
+    /// A buffer.
+    Slice(&'a Buffer),
+    /// A number behind a pointer.
+    Scalar(&'a Buffer),
+    /// A structure, or a buffer of them.
+    Record(&'a str, &'a Buffer),
+    /// A structure that the library knows by its address. The buffers in it are parameters of their own where it reads them.
+    Kept {
+        /// Its key.
+        key: &'a str,
+        /// Buffers are passed.
+        buffers: bool,
+        /// Its life ends here.
+        release: bool,
+    },
+    /// A handle.
+    Handle {
+        /// Its type.
+        number: usize,
+        /// Its life ends here.
+        release: bool,
+    },
+    /// A handle that the library replaces.
+    Replaced {
+        /// Its type.
+        number: usize,
+    },
+    /// A place in the library's memory.
+    Place,
+    /// Something that the library gives: it comes back.
+    Given(&'a Outcome),
+    /// A function.
+    Closure(&'a str),
+    /// No form, and why.
+    None(&'static str),
+}
+
+impl<'a> Surface<'a> {
+    /// The form of all that has one.
+    pub fn of(plan: &'a Plan, target: &Target) -> Surface<'a> {
+        let name = crate::plan::word(&super::library_name(plan, target));
+        let mut surface = Surface {
+            plan,
+            name,
+            functions: Vec::new(),
+            left_out: plan.left_out.iter().map(|left| (left.name.clone(), left.reason.clone())).collect(),
+            handles: BTreeMap::new(),
+            records: BTreeMap::new(),
+            closures: BTreeMap::new(),
+        };
+        for function in &plan.functions {
+            match surface.unsuited(function) {
+                None => surface.functions.push(function),
+                Some(why) => surface.left_out.push((function.name.clone(), why)),
+            }
+        }
+        let functions = surface.functions.clone();
+        for function in functions {
+            let prototype = &function.prototype;
+            surface.learn_names(prototype.parameters.iter().map(|p| &p.kind).chain([&prototype.result]));
+            for (parameter, passing) in prototype.parameters.iter().zip(&function.parameters) {
+                if let Passing::Callback { name } = passing
+                    && !parameter.kind.names.contains(name)
+                {
+                    let shown = format!("{}_{}", function.name, parameter.name);
+                    surface.closures.entry(name).or_insert(shown);
+                }
+            }
+        }
+        for callback in plan.callbacks.values() {
+            surface.learn_names(callback.prototype.parameters.iter().map(|p| &p.kind));
+        }
+        surface
+    }
+
+    /// What the API's own programs call handles and structures: the first typedef.
+    fn learn_names<'k>(&mut self, kinds: impl Iterator<Item = &'k CType>) {
+        for kind in kinds {
+            // Through `T **`, too.
+            let mut pointer = kind;
+            while let Some(to) = pointer.pointee().filter(|to| to.pointee().is_some()) {
+                pointer = to;
+            }
+            let to = pointer.pointee().unwrap_or(pointer);
+            if pointer.pointee().is_some() {
+                let handle = crate::plan::handle_name(pointer);
+                if let Some(number) = self.plan.handles.iter().position(|known| *known == handle) {
+                    let name = pointer.names.first().or(to.names.first()).unwrap_or(&handle);
+                    self.handles.entry(number + 1).or_insert_with(|| crate::plan::word(name));
+                }
+            }
+            if let Shape::Record(key) = &to.shape {
+                let name = to.names.first().unwrap_or(key);
+                self.records.entry(key.clone()).or_insert_with(|| crate::plan::word(name));
+            }
+        }
+    }
+
+    /// The name of a type of handles.
+    pub fn handle(&self, number: usize) -> String {
+        let plain = || crate::plan::word(&self.plan.handles[number - 1]);
+        self.handles.get(&number).cloned().unwrap_or_else(plain)
+    }
+
+    /// The name of a type of callbacks.
+    pub fn closure(&self, name: &str) -> String {
+        self.closures.get(name).map_or_else(|| name.to_owned(), Clone::clone)
+    }
+
+    /// The name of a structure.
+    pub fn record(&self, key: &str) -> String {
+        self.records.get(key).cloned().unwrap_or_else(|| crate::plan::word(key))
+    }
+
+    /// What parameter `number` of `function` is to its caller.
+    pub fn role<'f>(&self, function: &'f FunctionPlan, number: usize) -> Role<'f> {
+        if function.format == Some(number) {
+            return Role::Printed;
+        }
+        let parameter = &function.prototype.parameters[number];
+        match &function.parameters[number] {
+            Passing::Value | Passing::Scalar(_) if counted(function, number).is_some() => {
+                let of = counted(function, number).unwrap_or_default();
+                let by_value = function.parameters[number] == Passing::Value;
+                if by_value { Role::Length { of } } else { Role::Room { of } }
+            }
+            Passing::Value => match &parameter.kind.shape {
+                Shape::Record(key) => Role::Structure(key),
+                _ => Role::Number,
+            },
+            Passing::Null | Passing::Ignore | Passing::Data { .. } | Passing::Dispose { .. } => Role::Zero,
+            Passing::String => Role::Text,
+            Passing::Buffer(buffer) => Role::Slice(buffer),
+            Passing::Scalar(buffer) => Role::Scalar(buffer),
+            Passing::Record { key, buffer, kept: true, release } => {
+                Role::Kept { key, buffers: buffer.reads, release: *release }
+            }
+            Passing::Record { key, buffer, .. } => Role::Record(key, buffer),
+            Passing::Handle { number, release } => Role::Handle { number: *number, release: *release },
+            Passing::Inside => Role::Place,
+            Passing::Pointer { before: None, after } => Role::Given(after),
+            Passing::Pointer { before: Some(before), .. } => match **before {
+                Passing::Handle { number, .. } => Role::Replaced { number },
+                _ => Role::Zero,
+            },
+            Passing::Callback { name } => Role::Closure(name),
+            Passing::Rows { .. } => Role::None("an array of pointers"),
+            Passing::Stream => Role::None("a stream of C's"),
+        }
+    }
+
+    /// Roles of all parameters.
+    pub fn roles<'f>(&self, function: &'f FunctionPlan) -> Vec<(&'f Parameter, Role<'f>)> {
+        let parameters = function.prototype.parameters.iter().enumerate();
+        parameters.map(|(number, parameter)| (parameter, self.role(function, number))).collect()
+    }
+
+    /// Callbacks of functions that have a form.
+    pub fn callbacks(&self) -> Vec<&'a CallbackPlan> {
+        let passed = |function: &&'a FunctionPlan| {
+            function.parameters.iter().filter_map(|passing| match passing {
+                Passing::Callback { name } => Some(name.as_str()),
+                _ => None,
+            })
+        };
+        let names: BTreeSet<&str> = self.functions.iter().flat_map(passed).collect();
+        self.plan.callbacks.values().filter(|callback| names.contains(callback.name.as_str())).collect()
+    }
+
+    /// Enumerations that functions and callbacks take or return.
+    pub fn enumerations(&self) -> BTreeSet<&'a str> {
+        let of_functions = self.functions.iter().map(|f| &f.prototype);
+        let of_callbacks = self.callbacks().into_iter().map(|c| &c.prototype);
+        let prototypes = of_functions.chain(of_callbacks);
+        let kinds = prototypes.flat_map(|p| p.parameters.iter().map(|p| &p.kind).chain([&p.result]));
+        let kinds = kinds.map(|kind| kind.pointee().unwrap_or(kind));
+        kinds.filter_map(|kind| self.enumeration(kind)).collect()
+    }
+
+    /// Structures that functions take or give, and those in them.
+    pub fn used(&self) -> BTreeSet<&'a str> {
+        let mut used = BTreeSet::new();
+        for function in &self.functions {
+            let prototype = &function.prototype;
+            for kind in prototype.parameters.iter().map(|p| &p.kind).chain([&prototype.result]) {
+                self.collect(kind.pointee().unwrap_or(kind), &mut used);
+            }
+        }
+        used
+    }
+
+    fn collect(&self, kind: &'a CType, used: &mut BTreeSet<&'a str>) {
+        let Shape::Record(key) = &kind.shape else { return };
+        if let Some(record) = self.plan.records.get(key)
+            && used.insert(key)
+        {
+            record.fields.iter().for_each(|field| self.collect(&field.kind, used));
+        }
+    }
+
+    /// Structures that the library remembers.
+    pub fn kept(&self) -> BTreeSet<&'a str> {
+        let passed = self.functions.iter().flat_map(|function| &function.parameters);
+        let kept = passed.filter_map(|passing| match passing {
+            Passing::Record { key, kept: true, .. } => Some(key.as_str()),
+            _ => None,
+        });
+        kept.collect()
+    }
+
+    /// The enumeration of a type, if it has values.
+    pub fn enumeration<'k>(&self, kind: &'k CType) -> Option<&'k str> {
+        let key = kind.enumeration.as_deref()?;
+        self.plan.enumerations.get(key).is_some_and(|values| !values.is_empty()).then_some(key)
+    }
+
+    /// The function that ends the life of handles of this type: the first one that takes nothing else.
+    pub fn release_of(&self, number: usize) -> Option<&'a str> {
+        let releases = |function: &&&'a FunctionPlan| matches!(*function.parameters, [Passing::Handle { number: own, release: true }] if own == number);
+        self.functions.iter().find(releases).map(|f| f.name.as_str())
+    }
+
+    /// The function that ends what `function` has begun with a kept structure: the one whose name is most like its own.
+    pub fn end_of(&self, key: &str, function: &str) -> Option<&'a str> {
+        let ends = self.functions.iter().filter(|candidate| {
+            matches!(&*candidate.parameters, [Passing::Record { key: own, kept: true, release: true, .. }] if own == key)
+        });
+        let alike = |name: &str| name.bytes().zip(function.bytes()).take_while(|(a, b)| a == b).count();
+        // The first of those that are equally alike.
+        let best = ends.rev().max_by_key(|candidate| alike(&candidate.name));
+        best.map(|best| best.name.as_str())
+    }
+
+    /// Why a function has no form, if it has none.
+    fn unsuited(&self, function: &FunctionPlan) -> Option<String> {
+        if function.formatted.is_some() {
+            return Some("variable arguments".to_owned());
+        }
+        if function.prototype.noreturn
+            || matches!(function.result, Outcome::JumpBuffer { .. } | Outcome::Jump)
+        {
+            return Some("nothing jumps over frames of this language".to_owned());
+        }
+        let parameters = function.prototype.parameters.iter().enumerate();
+        let closures = function.parameters.iter().any(|p| matches!(p, Passing::Callback { .. }));
+        for (number, parameter) in parameters {
+            let name = &parameter.name;
+            let because = |why: &str| Some(format!("parameter {name}: {why}"));
+            match self.role(function, number) {
+                Role::None(why) => return because(why),
+                Role::Zero if matches!(function.parameters[number], Passing::Data { .. }) && !closures => {
+                    return because("closures have data of their own");
+                }
+                Role::Slice(buffer) => {
+                    let scope = |name: &str| self.is_number(function, name);
+                    if !buffer.size.as_ref().is_none_or(|size| known(size, &scope)) {
+                        return because("its size is what another function says");
+                    }
+                }
+                Role::Record(key, buffer) if !self.plan.records[key].is_plain() => {
+                    let record = &self.plan.records[key];
+                    if buffer.size.is_some() || buffer.reads && buffer.writes || !is_readable(record) {
+                        return because("a structure with pointers of a kind that has no form here");
+                    }
+                }
+                Role::Record(_, Buffer { size: Some(size), .. })
+                    if !known(size, &|n| self.is_number(function, n)) =>
+                {
+                    return because("its size is what another function says");
+                }
+                Role::Kept { key, .. } if !is_keepable(&self.plan.records[key]) => {
+                    return because("a structure with pointers of a kind that has no form here");
+                }
+                Role::Structure(key) if self.plan.records[key].fields.is_empty() => {
+                    return because("a union by value");
+                }
+                Role::Given(outcome)
+                    if !matches!(
+                        outcome,
+                        Outcome::String { .. }
+                            | Outcome::Handle { .. }
+                            | Outcome::Within(_)
+                            | Outcome::Inside
+                    ) =>
+                {
+                    return because("what the library gives here has no form");
+                }
+                Role::Closure(name) => {
+                    if let Some(why) = self.unsuited_callback(&self.plan.callbacks[name]) {
+                        return because(&why);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let why = match &function.result {
+            Outcome::Data if !closures => "closures have data of their own",
+            Outcome::Strings { .. } | Outcome::Handles { .. } | Outcome::Filled { .. } => {
+                "an array of pointers"
+            }
+            Outcome::Record { key, .. } if !is_readable(&self.plan.records[key]) => {
+                "a structure with pointers of a kind that has no form here"
+            }
+            Outcome::Value => match &function.prototype.result.shape {
+                Shape::Record(key) if self.plan.records[key].fields.is_empty() => "a union by value",
+                _ => return None,
+            },
+            Outcome::Lent { size } if !known(size, &|name| self.is_number(function, name)) => {
+                "its size is what another function says"
+            }
+            _ => return None,
+        };
+        Some(format!("result: {why}"))
+    }
+
+    fn unsuited_callback(&self, callback: &CallbackPlan) -> Option<String> {
+        let parameters = &callback.prototype.parameters;
+        let number = |name: &str| parameters.iter().any(|p| p.name == name && p.kind.is_integer());
+        for (parameter, outcome) in parameters.iter().zip(&callback.parameters) {
+            let suited = match outcome {
+                Outcome::Value => matches!(parameter.kind.shape, Shape::Integer { .. } | Shape::Float),
+                Outcome::String { .. } | Outcome::Data | Outcome::Handle { .. } | Outcome::Inside => true,
+                Outcome::Strings { count, .. } => count.as_ref().is_none_or(|count| known(count, &number)),
+                Outcome::Handles { count, .. } => known(count, &number),
+                Outcome::Memory { buffer } => {
+                    let plain = element(&parameter.kind).is_none_or(|e| !matches!(e.shape, Shape::Record(_)));
+                    plain && buffer.size.as_ref().is_none_or(|size| known(size, &number))
+                }
+                _ => false,
+            };
+            if !suited {
+                return Some(format!("the callback's parameter {} has no form", parameter.name));
+            }
+        }
+        None
+    }
+
+    /// True for names that a size can be computed from before the call.
+    fn is_number(&self, function: &FunctionPlan, name: &str) -> bool {
+        let parameters = &function.prototype.parameters;
+        match parameters.iter().position(|parameter| parameter.name == name) {
+            Some(at) => {
+                matches!(
+                    (self.role(function, at), &parameters[at].kind),
+                    (Role::Number | Role::Length { .. } | Role::Room { .. } | Role::Text | Role::Slice(_), _)
+                ) || matches!(self.role(function, at), Role::Scalar(buffer) if buffer.reads)
+            }
+            None => self.constant(name).is_some(),
+        }
+    }
+
+    /// An integer constant of the header.
+    pub fn constant(&self, name: &str) -> Option<i128> {
+        let mut found = self.plan.constants.iter().filter(|(known, _)| known == name);
+        match found.next()? {
+            (_, Value::Integer(value)) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+/// The buffer whose length parameter `number` is, and nothing else: `LG_SIZE(n)`, `LG_SIZE(*n)`, or
+/// `LG_SIZE(n < 0 ? … : n)`.
+fn counted(function: &FunctionPlan, number: usize) -> Option<usize> {
+    let parameter = &function.prototype.parameters[number];
+    let wanted = match &function.parameters[number] {
+        Passing::Value if parameter.kind.is_integer() && parameter.kind.enumeration.is_none() => {
+            Expression::Name(parameter.name.clone())
+        }
+        Passing::Scalar(buffer) if buffer.reads && buffer.writes => Expression::Deref(parameter.name.clone()),
+        _ => return None,
+    };
+    let is_length = |size: &Expression| match size {
+        Expression::Conditional(condition, _, otherwise) => {
+            **otherwise == wanted
+                && matches!(&**condition, Expression::Binary(Operator::Less, n, zero)
+                    if **n == wanted && **zero == Expression::Number(0))
+        }
+        size => *size == wanted,
+    };
+    function.parameters.iter().position(|passing| match passing {
+        Passing::Buffer(Buffer { size: Some(size), .. })
+        | Passing::Record { buffer: Buffer { size: Some(size), .. }, kept: false, .. } => is_length(size),
+        _ => false,
+    })
+}
+
+/// True if the expression speaks of numbers only.
+fn known(expression: &Expression, number: &dyn Fn(&str) -> bool) -> bool {
+    let calls = matches!(expression, Expression::Call(..) | Expression::Field(..) | Expression::Told(_));
+    let inner: Vec<&Expression> = match expression {
+        Expression::Minus(x) | Expression::Not(x) => vec![x],
+        Expression::Binary(_, x, y) => vec![x, y],
+        Expression::Conditional(x, y, z) => vec![x, y, z],
+        _ => Vec::new(),
+    };
+    !calls && expression.names().into_iter().all(number) && inner.into_iter().all(|e| known(e, number))
+}
+
+/// What a pointer's elements are, if they have a type.
+pub fn element(kind: &CType) -> Option<&CType> {
+    kind.pointee().filter(|to| to.shape != Shape::Void && !to.is_character())
+}
+
+/// A structure of numbers and strings.
+fn is_readable(record: &RecordPlan) -> bool {
+    record.is_plain()
+        || record.fields.iter().all(|field| match (&field.passing, &field.outcome) {
+            (Passing::Value, Outcome::Value) => {
+                !matches!(field.kind.shape, Shape::Record(ref key) if key.is_empty())
+            }
+            (Passing::String | Passing::Ignore, Outcome::String { .. }) => true,
+            _ => false,
+        })
+}
+
+/// A structure of numbers, strings that come out, buffers, and what the library keeps to itself.
+fn is_keepable(record: &RecordPlan) -> bool {
+    record.fields.iter().all(|field| match &field.passing {
+        Passing::Value | Passing::Ignore | Passing::Null => true,
+        Passing::Buffer(buffer) => {
+            field.cursor && matches!(&buffer.size, Some(Expression::Name(name)) if record.fields.iter().any(|f| f.name == *name))
+        }
+        _ => false,
+    })
+}
+
+/// The buffers of a kept structure: the field, the buffer, the field with its length.
+pub fn cursors(record: &RecordPlan) -> Vec<(&crate::plan::FieldPlan, &Buffer, &str)> {
+    let cursor = |field: &'_ crate::plan::FieldPlan| matches!(&field.passing, Passing::Buffer(_));
+    let fields = record.fields.iter().filter(|field| cursor(field));
+    fields
+        .filter_map(|field| match &field.passing {
+            Passing::Buffer(buffer) => match &buffer.size {
+                Some(Expression::Name(length)) => Some((field, buffer, length.as_str())),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect()
+}
+
+/// How many of a structure the library gives: `None` is one.
+pub fn is_single(count: &Count) -> bool {
+    *count == Count::One
+}

@@ -1,0 +1,51 @@
+//! Constants that a header defines as macros.
+use super::libclang_sys::{Bodies, Cursor};
+use super::model::Value;
+use std::path::Path;
+
+/// What stands before the name of a variable that has a macro's value.
+const PREFIX: &str = "lockgate_value_";
+
+/// The macros of `header` that come to a number or a string, in order: the compiler is asked what each is, in a file that
+/// begins with `text`. What does not parse is none.
+pub fn of_macros(header: &Path, text: &str, mut arguments: Vec<String>) -> Vec<(String, Value)> {
+    let Ok(source) = std::fs::read(header) else { return Vec::new() };
+    let source = String::from_utf8_lossy(&source);
+    let variable = |name: &str| format!("__auto_type {PREFIX}{name} = {name};\n");
+    let text: String = text.to_owned() + &names(&source).into_iter().map(variable).collect::<String>();
+    arguments.push("-ferror-limit=0".to_owned());
+    let Ok(unit) = super::unit(&text, header, arguments, Bodies::Skipped) else { return Vec::new() };
+    let variables = unit.root().children();
+    let value =
+        |variable: Cursor<'_>| Some((variable.name().strip_prefix(PREFIX)?.to_owned(), variable.value()?));
+    variables.into_iter().filter_map(value).collect()
+}
+
+/// Names of macros without parameters that stand for something, once each.
+fn names(source: &str) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for line in source.lines() {
+        let Some(rest) = line.trim_start().strip_prefix('#') else { continue };
+        let Some(rest) = rest.trim_start().strip_prefix("define") else { continue };
+        let rest = rest.trim_start();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let (name, value) = rest.split_at(end);
+        let reserved = name.is_empty() || name.starts_with('_');
+        if !reserved && value.starts_with([' ', '\t']) && !value.trim().is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn macros_with_a_value_and_without_parameters() {
+        let source =
+            "#define A 1\n  # define B\t(A + 1)\n#define F(x) x\n#define GUARD\n#define A 2\n#define _X 3\n";
+        assert_eq!(names(source), ["A", "B"]);
+    }
+}
