@@ -217,7 +217,8 @@ fn unsafe_code_lives_in_named_files() {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // Where the compiler forbids it, it is text: of generated code.
         let forbids = |folder: &Path| {
-            fs::read_to_string(folder.join("mod.rs")).is_ok_and(|text| text.contains("#![forbid(unsafe_code)]"))
+            fs::read_to_string(folder.join("mod.rs"))
+                .is_ok_and(|text| text.contains("#![forbid(unsafe_code)]"))
         };
         if name.ends_with("_sys.rs")
             || name.ends_with("_asm.rs")
