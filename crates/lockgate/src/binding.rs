@@ -383,13 +383,11 @@ impl Binding {
         self.thunk.clearing()
     }
 
-    /// From now on calls return an error at once; those in progress go on. The first reason stays.
+    /// From now on calls return an error at once; those in progress go on. The first reason stays. (Of bindings that
+    /// hand on, the registry closes the last one.)
     pub fn close(&self, why: Closed) {
         self.info.closed.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(why);
         self.header.admission.store(NOBODY, Ordering::Release);
-        if let Some(successor) = self.info.successor.get() {
-            successor.close(why);
-        }
     }
 
     /// As [`close`](Binding::close), and calls in progress end.
@@ -397,9 +395,6 @@ impl Binding {
         self.close(why);
         self.info.stopped.store(true, Ordering::Release);
         watch::tell_of_stop(&raw const **self.header as usize);
-        if let Some(successor) = self.info.successor.get() {
-            successor.stop(why);
-        }
     }
 
     /// Admits calls again, if the domain does.

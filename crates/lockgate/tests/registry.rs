@@ -10,6 +10,7 @@ use lockgate::{
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 type Long = extern "C" fn(i64) -> i64;
@@ -469,6 +470,43 @@ fn a_closed_domain_is_closed_for_all_threads() {
         let error = user.join().unwrap().unwrap_err();
         assert!(matches!(error, CallError::Killed(_)), "{error}");
     });
+}
+
+/// A thread's place in a domain outlives the close: bindings that are made later must not lead there.
+#[test]
+fn a_binding_made_too_late_is_closed() {
+    let (domain, other) = (server("server"), server("other"));
+    let elsewhere = other.bind::<Long>("count").unwrap();
+    domain.bind::<Long>("count").unwrap().call(1).unwrap();
+    domain.kill();
+    let late = domain.bind::<Long>("count").unwrap();
+    // The thread was told of the kill, and its next call looks for the reason: not this one's, then.
+    elsewhere.call(1).unwrap();
+    assert!(matches!(late.call(1), Err(CallError::Killed(_))));
+}
+
+/// The server's constructor asks for a restart while one is in progress.
+#[test]
+fn one_restart_at_a_time() {
+    let _patience = common::patience("restarts within restarts");
+    let registry = Registry::new();
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let (weak, told) = (registry.clone(), answers.clone());
+    let again = HostFunction::new(move |_: &Domain| {
+        told.lock().unwrap().push(weak.restart("server").map(drop).map_err(|error| error.to_string()));
+    });
+    registry.export_host(again, everyone("again")).unwrap();
+    let source = "void again(void); __attribute__((constructor)) static void begin(void) { again(); }
+        long increment(long n) { return n + 1; }";
+    let module = Guest::c(source).gate("void again(void)").export("long increment(long)").module();
+    let options = DomainOptions::new().name("server").registry(&registry, Principal::domain("server"));
+    registry.export(&Domain::new(&module, options).unwrap(), everyone("increment")).unwrap();
+    registry.restart("server").unwrap();
+    let answers = answers.lock().unwrap();
+    let [Err(first), Err(second)] = &answers[..] else { panic!("{answers:?}") };
+    assert!(first.contains("server"), "no such domain yet: {first}");
+    assert!(second.contains("being restarted already"), "{second}");
+    assert_eq!(bind(&registry, "increment").unwrap().call(1).unwrap(), 2);
 }
 
 #[test]

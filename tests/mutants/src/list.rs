@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 11] = [
+const LISTS: [&str; 12] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
+    "registry.txt",
     "limits.txt",
     "policies.txt",
     "dlopen.txt",

@@ -98,8 +98,8 @@ pub enum RegistryError {
         /// In this time.
         within: Duration,
     },
-    /// Another thread is at it.
-    #[error("domain {0} is being restarted by another thread")]
+    /// A restart is in progress, on another thread or further up on this one.
+    #[error("domain {0} is being restarted already")]
     Restarting(String),
     /// The entry point could not be bound.
     #[error(transparent)]

@@ -185,6 +185,15 @@ mod tests {
                 assert_eq!(rule.admits(principal), i == j, "{rule} and {principal}");
             }
             assert!(!rule.admits(&Principal::nobody()));
+            // Another one of each kind.
+            for principal in [
+                Principal::user(6),
+                Principal::nobody().in_group(5),
+                Principal::domain("six"),
+                Principal::nobody().with(&Token::from_bytes([8; 16])),
+            ] {
+                assert!(!rule.admits(&principal), "{rule} and {principal}");
+            }
         }
         assert!(principals.iter().all(|principal| Allow::Everyone.admits(principal)));
     }

@@ -1,0 +1,172 @@
+//! Something happens to a thread at every single instruction of its way into a domain, inside, and back: the domain is killed by
+//! another thread, or a signal comes whose handler calls domains itself. A tracer (ptrace) steps the thread so far, lets it
+//! happen, and lets the thread go on; then the next call goes one instruction further.
+#[path = "../common/mod.rs"]
+mod common;
+
+mod tracer_sys;
+mod victim;
+
+use common::patience;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use tracer_sys::{Stop, Tracee};
+
+/// What happens to the thread after so many instructions.
+#[derive(Clone, Copy, PartialEq)]
+enum Event {
+    /// The victim's other thread kills a domain.
+    Kill,
+    /// SIGUSR1.
+    Signal,
+}
+
+/// The process in which it happens.
+struct Victim {
+    child: Child,
+    orders: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Victim {
+    fn start(scenario: &str) -> Victim {
+        let program = std::env::current_exe().expect("the test program's path");
+        let mut command = Command::new(program);
+        command.args(["--exact", "victim::victim", "--ignored", "--nocapture", "--test-threads", "1"]);
+        command.env(victim::SCENARIO, scenario).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the test program runs");
+        let orders = child.stdin.take().expect("a pipe");
+        let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        Victim { child, orders, answers }
+    }
+
+    fn order(&mut self, what: &str) {
+        writeln!(self.orders, "{what}").expect("the victim listens");
+    }
+
+    /// The next line that begins with `@` and `what`; the rest of it. (The test harness prints lines of its own.)
+    fn answer(&mut self, what: &str) -> String {
+        loop {
+            let line = self.answers.next().expect("the victim lives").expect("text");
+            if let Some((_, said)) = line.split_once('@') {
+                return said
+                    .strip_prefix(what)
+                    .unwrap_or_else(|| panic!("{said:?} for {what}"))
+                    .trim()
+                    .to_owned();
+            }
+        }
+    }
+
+    /// One call, in which `event` happens after `steps` instructions. The outcome, and whether the call lasted so long.
+    fn call(&mut self, event: Event, steps: usize) -> (String, bool) {
+        let number = self.answer("ready").parse().expect("a thread's number");
+        let thread = Tracee::seize(number);
+        self.order("go");
+        let mut stop = thread.wait();
+        while stop != Stop::Mark {
+            stop = thread.go_on(stop); // what came of the call before
+        }
+        for _ in 0..steps {
+            stop = thread.step(stop);
+            if stop == Stop::Mark {
+                break;
+            }
+        }
+        let happened = stop != Stop::Mark;
+        if happened {
+            match event {
+                Event::Kill => {
+                    self.order("kill");
+                    self.answer("killed");
+                }
+                Event::Signal => stop = Stop::Signal(libc::SIGUSR1),
+            }
+            while stop != Stop::Mark {
+                stop = thread.go_on(stop);
+            }
+        }
+        thread.release();
+        (self.answer("outcome"), happened)
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Calls again and again, `event` coming one instruction later each time, until the call is over before, or `most` instructions
+/// later. How often each outcome was seen.
+fn at_every_instruction(scenario: &str, event: Event, most: usize) -> BTreeMap<String, usize> {
+    let _patience = patience("a call that does not come back");
+    let mut victim = Victim::start(scenario);
+    let mut outcomes = BTreeMap::new();
+    for steps in 1..=most {
+        let (outcome, happened) = victim.call(event, steps);
+        if !happened {
+            assert!(steps > 40, "{scenario}: a call of {steps} instructions");
+            break;
+        }
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    println!("{scenario}: {outcomes:?}");
+    outcomes
+}
+
+/// Kills, and checks that there were no other outcomes than these, and each of them.
+fn kill_at_every_instruction(scenario: &str, most: usize, expected: &[&str]) {
+    let outcomes = at_every_instruction(scenario, Event::Kill, most);
+    let seen: Vec<&str> = outcomes.keys().map(String::as_str).collect();
+    assert_eq!(seen, expected, "{scenario}: {outcomes:?}");
+}
+
+/// More instructions than any of these calls has.
+const MOST: usize = 600;
+
+#[test]
+fn a_kill_ends_a_call_or_comes_after_it() {
+    kill_at_every_instruction("increment", MOST, &["killed, then killed", "returned 2, then killed"]);
+}
+
+#[test]
+fn a_kill_ends_an_endless_loop() {
+    kill_at_every_instruction("for_ever", 200, &["killed, then killed"]);
+}
+
+/// The caller lives on, and gets what it has for a call that failed.
+#[test]
+fn a_kill_of_the_callee_ends_a_call_from_another_domain() {
+    kill_at_every_instruction("kill_callee", MOST, &["returned 0, then 0", "returned 4, then 0"]);
+    kill_at_every_instruction("kill_waiting_callee", MOST, &["returned -2, then -2"]);
+}
+
+/// What runs in another domain finishes: that one has done nothing wrong.
+#[test]
+fn a_kill_of_the_caller_ends_a_call_into_another_domain() {
+    kill_at_every_instruction("kill_caller", MOST, &["killed, then killed", "returned 4, then killed"]);
+}
+
+#[test]
+fn a_kill_ends_a_call_that_calls_the_host() {
+    kill_at_every_instruction("call_back", MOST, &["killed, then killed", "returned 12, then killed"]);
+}
+
+/// A handler runs to its end wherever the signal comes, finds the host's state, is refused a domain, and harms no call.
+#[test]
+fn signals_come_between_any_two_instructions() {
+    for (scenario, result) in [("increment", 2), ("call_back", 12), ("across", 4)] {
+        let outcomes = at_every_instruction(scenario, Event::Signal, MOST);
+        for (outcome, times) in outcomes {
+            assert_eq!(
+                outcome,
+                format!("returned {result}, then {result}; handled, refused"),
+                "{scenario}, {times} times"
+            );
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! One thread of a child process, instruction by instruction.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "ptrace(2) and waitpid(2) with arguments of their types, on a thread that this process traces"
+)]
+
+/// Why the thread has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// At [`mark`].
+    Mark,
+    /// After one instruction.
+    Step,
+    /// Before it gets this signal.
+    Signal(i32),
+}
+
+/// A thread that this process traces.
+#[derive(Debug, Clone, Copy)]
+pub struct Tracee(libc::pid_t);
+
+/// `si_code` of the trap of `int3`.
+const OF_INT3: i32 = 0x80;
+
+impl Tracee {
+    /// Traces thread `number` of a child.
+    pub fn seize(number: libc::pid_t) -> Tracee {
+        let tracee = Tracee(number);
+        tracee.request(libc::PTRACE_SEIZE, 0);
+        tracee
+    }
+
+    /// Waits until it stops.
+    pub fn wait(self) -> Stop {
+        let mut status = 0;
+        let waited = unsafe { libc::waitpid(self.0, &mut status, libc::__WALL) };
+        assert_eq!(waited, self.0, "{}", std::io::Error::last_os_error());
+        assert!(libc::WIFSTOPPED(status), "the victim has ended: status {status:#x}");
+        match libc::WSTOPSIG(status) {
+            libc::SIGTRAP => {
+                let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+                self.request(libc::PTRACE_GETSIGINFO, &raw mut info as usize);
+                if info.si_code == OF_INT3 { Stop::Mark } else { Stop::Step }
+            }
+            signal => Stop::Signal(signal),
+        }
+    }
+
+    /// One instruction further. A signal that it has stopped for comes first: the instruction is the handler's then.
+    pub fn step(self, from: Stop) -> Stop {
+        self.request(libc::PTRACE_SINGLESTEP, from.signal());
+        self.wait()
+    }
+
+    /// On to the next mark or signal.
+    pub fn go_on(self, from: Stop) -> Stop {
+        self.request(libc::PTRACE_CONT, from.signal());
+        self.wait()
+    }
+
+    /// On, by itself.
+    pub fn release(self) {
+        self.request(libc::PTRACE_DETACH, 0);
+    }
+
+    fn request(self, request: libc::c_uint, data: usize) {
+        let done = unsafe { libc::ptrace(request, self.0, 0, data) };
+        assert_ne!(done, -1, "ptrace request {request:#x}: {}", std::io::Error::last_os_error());
+    }
+}
+
+impl Stop {
+    /// The signal to go on with.
+    fn signal(self) -> usize {
+        match self {
+            Stop::Signal(signal) => signal as usize,
+            Stop::Mark | Stop::Step => 0,
+        }
+    }
+}
+
+/// Where the tracer takes over, and lets go.
+#[inline(always)]
+pub fn mark() {
+    unsafe { std::arch::asm!("int3") }
+}
+
+/// This thread's number.
+pub fn thread_number() -> libc::pid_t {
+    unsafe { libc::gettid() }
+}
+
+/// Installs a handler for SIGUSR1, as any program would.
+pub fn install_handler(handler: extern "C" fn(libc::c_int)) {
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
+    }
+}

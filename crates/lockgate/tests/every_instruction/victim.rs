@@ -1,0 +1,130 @@
+//! The process that is traced: one thread makes call after call, another one does what the tracer asks for.
+use super::common::Guest;
+use super::tracer_sys::{install_handler, mark, thread_number};
+use lockgate::{
+    CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, OnFailure, Policy,
+};
+use std::cell::Cell;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, LazyLock, Mutex};
+
+/// The environment variable that names the scenario.
+pub const SCENARIO: &str = "LOCKGATE_SCENARIO";
+
+type Long = extern "C" fn(i64) -> i64;
+
+static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
+    let source = "long host(long);
+        long increment(long x) { return x + 1; }
+        long for_ever(long x) { for (;;) __asm__ volatile(\"\"); return x; }
+        long call_back(long x) { return host(x) + 1; }";
+    let exports = ["long increment(long)", "long for_ever(long)", "long call_back(long)"];
+    exports
+        .iter()
+        .fold(Guest::c(source).gate("long host(long)"), |guest, export| guest.export(export))
+        .module()
+});
+static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
+    let source = "long for_ever(long), increment(long);
+        long wait(long x) { return for_ever(x) - 1; } long twice(long x) { return increment(increment(x)) + 1; }";
+    let guest = Guest::c(source).gate("long for_ever(long)").gate("long increment(long)");
+    guest.export("long wait(long)").export("long twice(long)").module()
+});
+
+/// Domains, what is called, and what a kill kills.
+struct World {
+    call: Function<Long>,
+    domains: Vec<Domain>,
+    doomed: usize,
+}
+
+impl World {
+    fn new(scenario: &str) -> World {
+        let host = HostFunction::new(|_: &Domain, x: i64| x + 10);
+        let server =
+            Domain::new(&SERVER, DomainOptions::new().name("server").gate("host", host)).expect("a domain");
+        let (entry, doomed) = match scenario {
+            "increment" | "for_ever" | "call_back" => {
+                let call = server.bind::<Long>(scenario).expect("an export");
+                return World { call, domains: vec![server], doomed: 0 };
+            }
+            "kill_waiting_callee" => ("wait", 1),
+            "kill_callee" => ("twice", 1),
+            "across" | "kill_caller" => ("twice", 0),
+            other => panic!("no scenario {other}"),
+        };
+        let client = Domain::new(&CLIENT, DomainOptions::new().name("client")).expect("a domain");
+        for name in ["for_ever", "increment"] {
+            client.link(name, &server, name, Policy::default(), OnFailure::default()).expect("an import");
+        }
+        World { call: client.bind(entry).expect("an export"), domains: vec![client, server], doomed }
+    }
+}
+
+fn say(result: Result<i64, CallError>) -> String {
+    match result {
+        Ok(value) => format!("returned {value}"),
+        Err(CallError::Killed(_)) => "killed".to_owned(),
+        Err(CallError::Fault(fault)) if fault.kind() == FaultKind::Killed => "killed".to_owned(),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+static FROM_HANDLERS: Mutex<Option<Function<Long>>> = Mutex::new(None);
+
+thread_local! {
+    static HANDLED: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Uses the thread's own storage and vector registers, and tries to enter a domain, which must be refused (rule R13).
+extern "C" fn handler(_: libc::c_int) {
+    let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
+    let refused = matches!(function.as_ref().expect("a function").call(1), Err(CallError::SignalHandler));
+    HANDLED.set(Some(refused));
+}
+
+#[test]
+#[ignore = "traced by the other tests"]
+fn victim() {
+    let scenario = std::env::var(SCENARIO).expect("a scenario");
+    let (go, going) = channel();
+    let world: Mutex<Option<World>> = Mutex::new(None);
+    install_handler(handler);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for order in std::io::stdin().lines() {
+                match order.expect("text").as_str() {
+                    "kill" => {
+                        let world = world.lock().expect("no panic");
+                        let world = world.as_ref().expect("a call is going on");
+                        world.domains[world.doomed].kill();
+                        println!("@killed");
+                    }
+                    _ => go.send(()).expect("the thread listens"),
+                }
+            }
+            std::process::exit(0); // the tracer is gone
+        });
+        loop {
+            let new = World::new(&scenario);
+            let call = new.call.clone();
+            *FROM_HANDLERS.lock().expect("no panic") = Some(call.clone());
+            *world.lock().expect("no panic") = Some(new);
+            if !scenario.starts_with("kill") && scenario != "for_ever" {
+                call.call(1).expect("a call that nothing happens to");
+            }
+            println!("@ready {}", thread_number());
+            going.recv().expect("the tracer says when");
+            mark();
+            let result = call.call(1);
+            mark();
+            let handled = HANDLED
+                .take()
+                .map(|refused| if refused { "; handled, refused" } else { "; handled, NOT refused" });
+            let next = call.call(1);
+            let next = say(next);
+            let next = next.strip_prefix("returned ").unwrap_or(&next);
+            println!("@outcome {}, then {next}{}", say(result), handled.unwrap_or_default());
+        }
+    });
+}
