@@ -6,6 +6,7 @@
 use crate::elf::{self, File, ProgramHeader, RawSymbol, Strings, error};
 use crate::notes::Notes;
 use lockgate_abi::{PAGE, code, window};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What a segment may do.
@@ -69,7 +70,7 @@ pub struct Import {
 pub struct Join {
     /// Files of the modules whose symbols it uses, (BLAKE3 hex, file name): the base first.
     pub modules: Vec<(String, String)>,
-    /// Those symbols.
+    /// Those symbols, sorted by name.
     pub symbols: Vec<Symbolic>,
     /// Words of data that hold their addresses, in address order, disjoint from each other and from the relocations.
     pub words: Vec<Word>,
@@ -117,7 +118,7 @@ pub struct Module {
     pub relocations: Vec<Relocation>,
     /// Exports, sorted by name: defined global functions of the dynamic symbol table.
     pub exports: Vec<Export>,
-    /// Defined global data symbols of the dynamic symbol table: name, image-relative address, size.
+    /// Defined global data symbols of the dynamic symbol table, sorted: name, image-relative address, size.
     pub data_symbols: Vec<(String, u64, u64)>,
     /// Imports, by slot.
     pub imports: Vec<Import>,
@@ -173,12 +174,12 @@ impl Module {
         }
         notes.finish()?;
         let dynamic = Dynamic::read(file, &headers)?;
+        let symbols: Vec<Symbolic> = notes.words.into_values().collect();
         let Symbols { exports, data: data_symbols, foreign } =
-            dynamic.symbols(file, &image, notes.exports, &notes.words)?;
+            dynamic.symbols(file, &image, notes.exports, &symbols)?;
         let (relocations, words) = dynamic.relocations(file, &image, &foreign)?;
         let tls = thread_local_template(&headers, &image)?;
-        let join =
-            (!notes.join.is_empty()).then_some(Join { modules: notes.join, symbols: notes.words, words });
+        let join = (!notes.join.is_empty()).then_some(Join { modules: notes.join, symbols, words });
         if let (Some(_), Some(_)) = (&join, tls) {
             return Err(error("it joins a domain and has thread-local variables", 0, NO_THREAD_LOCALS));
         }
@@ -458,10 +459,10 @@ impl Dynamic {
                 }
                 if !symbol.is_defined() {
                     let name = strings.name(symbol.name)?;
-                    match words.iter().position(|word| word.name == name) {
-                        Some(word) => foreign.insert(i, word),
-                        None if symbol.binding == elf::STB_WEAK => continue,
-                        None => {
+                    match words.binary_search_by(|word| word.name.as_str().cmp(name)) {
+                        Ok(word) => foreign.insert(i, word),
+                        Err(_) if symbol.binding == elf::STB_WEAK => continue,
+                        Err(_) => {
                             let what = format!("symbol '{name}' is undefined");
                             return Err(error(what, symbol.at, "define it, or declare it as an import"));
                         }
@@ -486,7 +487,8 @@ impl Dynamic {
             let what = format!("export '{name}' is noted but not a function of the dynamic symbol table");
             return Err(error(what, self.at, "define it with default visibility, or do not export it"));
         }
-        if let Some(word) = (0..words.len()).find(|word| !foreign.values().any(|other| other == word)) {
+        let used: BTreeSet<usize> = foreign.values().copied().collect();
+        if let Some(word) = (0..words.len()).find(|word| !used.contains(word)) {
             let what = format!("symbol '{}' is noted and not used", words[word].name);
             return Err(error(what, self.at, REBUILD));
         }
@@ -541,9 +543,9 @@ impl Dynamic {
 }
 
 /// Name and prototype of the noted exports.
-type Noted = std::collections::BTreeMap<String, Option<String>>;
+type Noted = BTreeMap<String, Option<String>>;
 /// By number of the symbol in the dynamic symbol table: index among the noted words.
-type Foreign = std::collections::BTreeMap<u64, usize>;
+type Foreign = BTreeMap<u64, usize>;
 
 /// The dynamic symbol table.
 struct Symbols {

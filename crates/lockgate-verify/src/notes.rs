@@ -2,7 +2,7 @@
 
 use crate::elf::{File, error};
 use crate::{Import, ParseError, Symbolic};
-use lockgate_abi::{ABI_VERSION, gate, note};
+use lockgate_abi::{ABI_VERSION, gate, note, window};
 use std::collections::BTreeMap;
 
 /// What the notes say. Later notes of the same type continue earlier ones, except [`note::ABI`],
@@ -19,8 +19,8 @@ pub(crate) struct Notes {
     pub base: bool,
     /// Files of the modules that a module which joins takes symbols from: hash and name.
     pub join: Vec<(String, String)>,
-    /// Those symbols.
-    pub words: Vec<Symbolic>,
+    /// Those symbols, by name.
+    pub words: BTreeMap<String, Symbolic>,
 }
 
 const REMEDY: &str = "the notes are damaged or made by other tools: link the module again with `lockgate cc`";
@@ -66,6 +66,11 @@ impl Notes {
             let what = "it takes symbols from other modules and does not say from which";
             return Err(error(what, 0, REMEDY));
         }
+        if self.join.len() > 1 + window::JOINED {
+            let what =
+                format!("it takes symbols from {} modules (at most {})", self.join.len(), 1 + window::JOINED);
+            return Err(error(what, 0, "link fewer into one domain"));
+        }
         if !self.join.is_empty() && !self.imports.is_empty() {
             let what = "it joins a domain, whose gates are the base's, and has imports of its own";
             return Err(error(what, 0, REMEDY));
@@ -108,10 +113,10 @@ impl Notes {
                 note::WORDS => {
                     let word =
                         symbolic(line).ok_or_else(|| wrong(format!("'{line}' is not a symbol's source")))?;
-                    if self.words.iter().any(|other| other.name == word.name) {
-                        return Err(wrong(format!("symbol '{}' is noted twice", word.name)));
+                    let name = word.name.clone();
+                    if self.words.insert(name, word).is_some() {
+                        return Err(wrong(format!("a symbol is noted twice: '{line}'")));
                     }
-                    self.words.push(word);
                 }
                 _ => {
                     let source =

@@ -186,7 +186,7 @@ const DAMAGED_JOINS: &[Damage] = &[
     ("'g' is undefined", |b| b.notes[4].1 = b"module h".to_vec()),
     ("'h' is noted and not used", |b| b.notes[4].1 = b"module g\nmodule h".to_vec()),
     ("'d' is noted and not used", |b| b.notes[4].1 = b"module g\nmodule d".to_vec()),
-    ("'g' is noted twice", |b| b.notes[4].1 = b"module g\nhost g".to_vec()),
+    ("noted twice: 'host g'", |b| b.notes[4].1 = b"module g\nhost g".to_vec()),
     ("not a symbol's source", |b| b.notes[4].1 = b"g".to_vec()),
     ("not a symbol's source", |b| b.notes[4].1 = b"modules g".to_vec()),
     ("not a symbol's source", |b| b.notes[4].1 = b"module double g".to_vec()),
@@ -216,6 +216,31 @@ fn damaged_modules_that_join_are_refused() {
         let error = refused(&builder.build());
         assert!(error.to_string().contains(wanted), "'{error}' does not say '{wanted}'");
         assert!(!error.remedy.is_empty(), "{error}");
+    }
+}
+
+/// A module's note makes the loader open files: no more than a domain can have.
+#[test]
+fn modules_that_join_name_no_more_than_fit() {
+    const FILE_SIZE: usize = at::HEADERS + 6 * 56 + 32;
+    for (more, is_allowed) in [(window::JOINED - 1, true), (window::JOINED, false)] {
+        let lines = HASHES.lines().next().unwrap().to_owned() + "\n";
+        let text = lines.repeat(more);
+        let mut note = [9, text.len() as u32, note::JOIN].map(u32::to_le_bytes).concat();
+        note.extend_from_slice(b"Lockgate\0\0\0\0");
+        note.extend_from_slice(text.as_bytes());
+        note.resize(note.len().next_multiple_of(4), 0);
+        let mut builder = joining();
+        let end = builder.build().len();
+        builder.headers[6] = [4, 4, end as u64, 0, 0, 0, 4];
+        let mut file = builder.build();
+        file[FILE_SIZE..FILE_SIZE + 8].copy_from_slice(&(note.len() as u64).to_le_bytes());
+        file.extend(note);
+        let parsed = Module::parse(&file);
+        assert_eq!(parsed.is_ok(), is_allowed, "{more}: {:?}", parsed.err());
+        if !is_allowed {
+            assert!(refused(&file).what.contains("from 66 modules (at most 65)"));
+        }
     }
 }
 

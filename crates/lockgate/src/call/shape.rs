@@ -28,16 +28,19 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// All state.
-    pub const ALL: Facts = Facts {
-        x87: true,
-        x87_environment: true,
-        mxcsr_write: true,
-        mxcsr_read: true,
-        upper: true,
-        evex: true,
-        mask: true,
-    };
+    /// All state that this processor has. (Proxies clear upper halves by instructions that come with them.)
+    pub fn all() -> Facts {
+        let upper = std::arch::is_x86_feature_detected!("avx");
+        Facts {
+            x87: true,
+            x87_environment: true,
+            mxcsr_write: true,
+            mxcsr_read: true,
+            upper,
+            evex: upper,
+            mask: upper,
+        }
+    }
 
     /// The state in words.
     pub fn names(self) -> Vec<&'static str> {

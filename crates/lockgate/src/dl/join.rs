@@ -10,6 +10,7 @@ use super::{DlError, Library, Mode, Options, search, table};
 use crate::domain::{JoinError, Target};
 use crate::module::Module;
 use crate::signature::{self, Signature};
+use lockgate_abi::window;
 use lockgate_verify::{Join, Symbolic};
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +64,12 @@ pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> R
         }
     };
     let mut open = Open { base, needed: Vec::new(), held };
-    let inside = Options { into: Some(Library::from_number(open.base.id())), ..options.clone() };
+    // Each waits for the next one, on this thread's stack.
+    let depth = options.depth + 1;
+    if depth > window::JOINED {
+        return Err(JoinError::TooDeep(name_of(path)).into());
+    }
+    let inside = Options { into: Some(Library::from_number(open.base.id())), depth, ..options.clone() };
     for (hash, file) in &join.modules[1..] {
         let needed = find_or_open(path, (hash, file), mode, &inside, &mut open.held)?;
         open.needed.push(needed);

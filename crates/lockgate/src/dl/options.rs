@@ -16,6 +16,8 @@ pub struct Options {
     pub(super) failure: Option<u64>,
     pub(super) patience: Duration,
     pub(super) into: Option<Library>,
+    /// How many libraries wait for this one to be opened.
+    pub(super) depth: usize,
 }
 
 impl Default for Options {
@@ -28,6 +30,7 @@ impl Default for Options {
             failure: None,
             patience: Duration::from_secs(10),
             into: None,
+            depth: 0,
         }
     }
 }

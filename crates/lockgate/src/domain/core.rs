@@ -111,7 +111,7 @@ impl Core {
             return Err(CreateError::Joins { name, base: join.modules[0].1.clone() });
         }
         let facts = match options.every_state {
-            true => Facts::ALL,
+            true => Facts::all(),
             false => Facts::of(module.report()),
         };
         let image = module.parsed().image_size;

@@ -37,7 +37,8 @@ impl Placed {
     /// Window offset of an exported object, and its size.
     pub fn object(&self, name: &str) -> Option<(u64, u64)> {
         let parsed = self.module.parsed();
-        let (_, address, size) = parsed.data_symbols.iter().find(|(known, _, _)| known == name)?;
+        let at = parsed.data_symbols.binary_search_by(|(known, _, _)| known.as_str().cmp(name)).ok()?;
+        let (_, address, size) = &parsed.data_symbols[at];
         let end = address.checked_add(*size)?;
         (end <= parsed.image_size).then_some((self.at + address, *size))
     }
@@ -90,6 +91,9 @@ pub enum JoinError {
         /// File name of the module that it takes symbols from.
         other: String,
     },
+    /// Modules that were linked with modules that were linked with modules.
+    #[error("{0} needs more modules, one after the other, than a domain has: at most {max}", max = window::JOINED)]
+    TooDeep(String),
     /// Nobody has said that the module may share another's memory.
     #[error(
         "{module} would share the memory of {base}, which is open: name that as the library whose domain it joins"

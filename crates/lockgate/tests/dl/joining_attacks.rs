@@ -1,12 +1,13 @@
 //! Modules that join a domain and lie, and hosts that let them go too early. (Rule R26.)
 use super::File;
 use super::joining::{ALPHA, BASE, Files, ask, base_guest, files, joining_guest, open, open_into};
-use crate::common::{Guest, mappings};
+use crate::common::{Guest, mappings, patience};
 use crate::host_sys::{call, service};
 use lockgate::dl::{self, DlError, JoinError, Library, Mode, Options};
 use lockgate::{CreateError, Domain, DomainOptions, LoadError, Module};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn refused(path: &Path, base: Library) -> JoinError {
     match Library::open(path, Mode::NOW, &Options::default().into(base)) {
@@ -24,7 +25,12 @@ fn refused_alone(path: &Path) -> JoinError {
 }
 
 /// Replaces all `from` by `to`, of the same length, in a copy of a file.
-fn forged(file: &Path, changes: &[(&str, &str)]) -> std::path::PathBuf {
+fn forged(file: &Path, changes: &[(&str, &str)]) -> PathBuf {
+    forged_as("forged.so", file, changes)
+}
+
+/// The same, under a name.
+fn forged_as(name: &str, file: &Path, changes: &[(&str, &str)]) -> PathBuf {
     let mut bytes = std::fs::read(file).unwrap();
     for (from, to) in changes {
         assert_eq!(from.len(), to.len(), "{from} {to}");
@@ -35,7 +41,7 @@ fn forged(file: &Path, changes: &[(&str, &str)]) -> std::path::PathBuf {
             bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
         }
     }
-    let path = file.with_file_name("forged.so");
+    let path = file.with_file_name(name);
     std::fs::write(&path, bytes).unwrap();
     path
 }
@@ -217,6 +223,46 @@ fn closing_ends_calls_in_progress() {
     base.close().unwrap();
 }
 
+/// Modules come and go in a domain that threads are running in, through its base and through the modules themselves.
+#[test]
+fn calls_race_with_joining() {
+    let _patience = patience("calls that race with joining");
+    let files = files();
+    let base = files.base.open();
+    let of_base = base.function("last_errno").unwrap() as usize;
+    let done = AtomicBool::new(false);
+    let pointer = {
+        let alpha = open_into(&files.alpha, base);
+        let sum = alpha.function("sum").unwrap() as usize;
+        alpha.close().unwrap();
+        sum
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                assert!(call(of_base as *const (), 0) != -1, "{:?}", dl::take_failure());
+            }
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let result = call(pointer as *const (), 37);
+                    assert!(result == 42 || result == -1, "{result}");
+                }
+            });
+        }
+        for _ in 0..60 {
+            let alpha = open_into(&files.alpha, base);
+            let sum = alpha.function("sum").unwrap();
+            assert_eq!((sum as usize, call(sum, 1)), (pointer, 6));
+            alpha.close().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    dl::take_failure();
+    base.close().unwrap();
+}
+
 /// Names and types are looked up in what is there, whatever the module says.
 #[test]
 fn forged_words_are_refused() {
@@ -308,6 +354,30 @@ fn images_are_within_the_quota() {
     assert!(results[0].is_ok() && results[1].is_ok(), "two of 24 MiB fit in 64: {results:?}");
     assert!(matches!(&results[2], Err(DlError::Join(JoinError::Memory { .. }))), "{:?}", results[2]);
     base.close().unwrap();
+}
+
+/// Modules that need modules that need modules: each is opened while the one before waits for it.
+#[test]
+fn long_chains_of_modules_are_refused() {
+    let files = files();
+    let hash = |path: &Path| blake3::hash(&std::fs::read(path).unwrap()).to_hex().to_string();
+    let (mut name, mut last) = ("alpha.so".to_owned(), files.alpha.clone());
+    let of_alpha = hash(&files.alpha);
+    for number in 0..70 {
+        let next = format!("m{number:04}.so");
+        let changes = [(&*of_alpha, &*hash(&last)), ("alpha.so", &*name)];
+        last = forged_as(&next, &files.beta, &changes);
+        name = next;
+    }
+    let error = refused_alone(&last);
+    assert!(matches!(error, JoinError::TooDeep(_)), "{error}");
+    let base = files.base.open();
+    assert!(
+        matches!(Library::open(&files.base.path, Mode { only_if_open: true, ..Mode::NOW }, &Options::default()), Ok(it) if it == base)
+    );
+    base.close().unwrap();
+    base.close().unwrap();
+    assert!(base.name().is_err(), "nothing of the chain holds it");
 }
 
 /// A file that is no module at all is refused before anything of the domain is touched.
