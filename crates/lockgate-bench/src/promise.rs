@@ -25,7 +25,7 @@ const PROMISES: &[(&str, Promise)] = &[
     ("capi.call", Promise::AtMost(5.5)),
     ("stubs.zlib", Promise::AtMost(1.08)),
     ("stubs.expat", Promise::AtMost(1.15)),
-    ("split.bzip2_decompress", Promise::AtMost(1.15)),
+    ("split.bzip2_decompress", Promise::AtMost(1.10)),
     ("stubs.png", Promise::AtMost(1.15)),
     ("stubs.sqlite", Promise::AtMost(1.15)),
     ("verify.throughput", Promise::AtLeast(120.0)),

@@ -86,6 +86,27 @@ fn several_files_and_domains() {
     }
 }
 
+/// `main`, an entry, and what both use, in one file.
+#[test]
+fn one_file() {
+    let shop = Shop::new();
+    for optimisation in ["-O0", "-O3"] {
+        done(by_gcc(&shop).args([optimisation, "-o", "plain"]).arg(file("one_file.c"))).expect("it compiles");
+        done(split_by_us(&shop).args([optimisation, "-o", "split"]).arg(file("one_file.c")))
+            .expect("it splits");
+        let arguments = ["1 2 3 4", " x7", ""];
+        let [plain, split] =
+            ["plain", "split"].map(|name| outcome(shop.command(shop.path(name)).args(arguments)));
+        assert_eq!(plain, split, "{optimisation}");
+        assert!(plain.1.ends_with("2, 100\n"), "{plain:?}");
+        let symbols = done(Command::new("nm").arg(shop.path("split"))).expect("it has symbols");
+        assert!(
+            symbols.contains(" weights\n") && !symbols.contains(" called\n"),
+            "each variable is on its side"
+        );
+    }
+}
+
 /// Objects travel through `-c`, `ar` and `ld -r`, dependencies are written, and what has no annotations is gcc's own.
 #[test]
 fn objects_travel() {

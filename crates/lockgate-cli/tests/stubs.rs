@@ -336,6 +336,26 @@ fn what_is_not_sound_is_refused() {
         ("int f(long double x);", &["long double cannot be passed"]),
         ("int f(char **p LG_IN);", &["arrays of pointers cannot be passed in"]),
         ("char *f(char *p LG_STRING) LG_WITHIN(q);", &["LG_WITHIN names no pointer q"]),
+        ("int f(void) LG_POLICY(TRUST);", &["LG_POLICY: TRUST is no policy", "MUTUAL_DISTRUST"]),
+        ("int f(int *p LG_IN LG_SIZE(lg_told(g, p, lg_result)));", &["g() is no function of this header"]),
+        ("int g(int n);\nint f(int *p LG_IN LG_SIZE(lg_told(g, p, lg_result)));", &["`p` is no handle"]),
+        (
+            "struct h;\nint g(struct h *h);\nint f(struct h *h, char *p LG_IN LG_SIZE(lg_told(g, h, height)));",
+            &["g() has no number height", "lg_called"],
+        ),
+        ("int f(char **p LG_IN LG_ROWS(3));", &["pointers of LG_ROWS lead to is not said"]),
+        ("int f(int *p LG_IN LG_ROWS(3) LG_SIZE(1));", &["leads to no pointers"]),
+        ("#include <setjmp.h>\njmp_buf *f(int n) LG_JUMP_BUFFER(n);", &["names no handle n"]),
+        (
+            "#include <setjmp.h>\nstruct h;\nvoid f(struct h *h, void (*jump)(jmp_buf env LG_JUMP));",
+            &["does not take a jmp_buf and an int"],
+        ),
+        ("int f(const char *s, ...) LG_FORMAT(vf, \"\", \"\");", &["vf() is no function"]),
+        ("int f(int n, ...) LG_FORMAT(f, \"\", \"\");", &["no format is followed"]),
+        (
+            "struct s { int n; };\nint f(struct s *s LG_IN, char *p LG_IN LG_SIZE(s->m));",
+            &["s->m in an expression is no integer"],
+        ),
         ("LG_FIELD(struct none, f, LG_IN);\nint f(void);", &["there is no such field"]),
     ];
     let folder = tempfile::tempdir().expect("a scratch folder");

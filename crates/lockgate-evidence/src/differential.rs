@@ -15,8 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How much to do.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Of the enumerated encodings and the archives' bytes, one in so many.
+    /// Of the enumerated encodings, one in so many.
     pub one_in: u64,
+    /// Of the bytes of archives, one in so many.
+    pub code_one_in: u64,
     /// Random and mutated encodings, each.
     pub random: u64,
     /// For random numbers, and for which ones are taken.
@@ -76,11 +78,11 @@ pub fn run(effort: Effort) -> Result<Outcome> {
     outcome.try_all(
         format!("{archives} archives of the distribution, at every byte"),
         size,
-        effort.one_in,
+        effort.code_one_in,
         effort.seed,
         window,
     );
-    outcome.try_all("the same behind 65 67".into(), size, effort.one_in, effort.seed, |at| {
+    outcome.try_all("the same behind 65 67".into(), size, effort.code_one_in, effort.seed, |at| {
         behind_window(window(at))
     });
     // Each index has a mutation of its own.

@@ -7,6 +7,7 @@
 //! | `decoders/`, `difference.rs`, `explained.rs` | what other decoders say, where they part from the verifier, and why |
 //! | `semantics.rs` | accepted instructions, executed one by one |
 //! | `journeys.rs`, `nasty.rs` | programs of random accepted code, single-stepped |
+//! | `domains.rs` | the same in real domains |
 //! | `machine_sys.rs`, `machine_asm.rs` | a window and one step in it |
 //! | `operand_rule.rs`, `rsp_rule.rs`, `text.rs` | rules V2 and V3, enumerated, against arithmetic |
 
@@ -14,6 +15,7 @@ pub mod archives;
 pub mod decoders;
 pub mod difference;
 pub mod differential;
+pub mod domains;
 pub mod encodings;
 pub mod explained;
 pub mod journeys;

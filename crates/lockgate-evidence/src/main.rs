@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use lockgate_evidence::{differential, journeys, operand_rule, rsp_rule, semantics};
+use lockgate_evidence::{differential, domains, journeys, operand_rule, rsp_rule, semantics};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -38,6 +38,8 @@ enum Part {
     Semantics,
     /// Programs of random accepted code, single-stepped.
     Programs,
+    /// The same in real domains.
+    Domains,
     /// The rules about operands and rsp, enumerated.
     Rules,
 }
@@ -50,13 +52,13 @@ enum Effort {
 }
 
 impl Effort {
-    /// Of the enumerated encodings, one in so many; random ones.
-    fn decoders(self) -> (u64, u64) {
-        match self {
-            Effort::Quick => (4_000, 100_000),
-            Effort::Long => (8, 50_000_000),
-            Effort::Full => (1, 1_000_000_000),
-        }
+    fn decoders(self, seed: u64) -> differential::Effort {
+        let (one_in, code_one_in, random) = match self {
+            Effort::Quick => (4_000, 400, 100_000),
+            Effort::Long => (16, 1, 50_000_000),
+            Effort::Full => (1, 1, 1_000_000_000),
+        };
+        differential::Effort { one_in, code_one_in, random, seed }
     }
 
     /// Instructions executed.
@@ -74,6 +76,15 @@ impl Effort {
             Effort::Quick => 100_000,
             Effort::Long => 12_000_000,
             Effort::Full => 100_000_000,
+        }
+    }
+
+    /// Programs called in domains.
+    fn domains(self) -> u64 {
+        match self {
+            Effort::Quick => 300,
+            Effort::Long => 30_000,
+            Effort::Full => 1_000_000,
         }
     }
 
@@ -97,6 +108,8 @@ struct Counts {
     #[serde(skip_serializing_if = "Option::is_none")]
     programs: Option<journeys::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    domains: Option<domains::Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     operand_rule: Option<operand_rule::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rsp_rule: Option<rsp_rule::Outcome>,
@@ -111,6 +124,7 @@ fn main() -> Result<ExitCode> {
         match arguments.parts[..] {
             [Part::Semantics] => serde_json::to_writer(output, &semantics::run(work, arguments.seed)?)?,
             [Part::Programs] => serde_json::to_writer(output, &journeys::run(work, arguments.seed)?)?,
+            [Part::Domains] => serde_json::to_writer(output, &domains::run(work, arguments.seed)?)?,
             _ => bail!("--worker is for one part that executes"),
         }
         return Ok(ExitCode::SUCCESS);
@@ -126,6 +140,9 @@ fn main() -> Result<ExitCode> {
     if wanted(Part::Programs) {
         programs(&arguments, &mut counts)?;
     }
+    if wanted(Part::Domains) {
+        in_domains(&arguments, &mut counts)?;
+    }
     if wanted(Part::Rules) {
         rules(&arguments, &mut counts);
     }
@@ -138,8 +155,7 @@ fn main() -> Result<ExitCode> {
 
 fn decoders(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
     let start = Instant::now();
-    let (one_in, random) = arguments.effort.decoders();
-    let mut outcome = differential::run(differential::Effort { one_in, random, seed: arguments.seed })?;
+    let mut outcome = differential::run(arguments.effort.decoders(arguments.seed))?;
     if arguments.effort == Effort::Quick {
         // Too few for everything that is explained; tests/quick.rs looks at the examples instead.
         outcome.unused.clear();
@@ -242,6 +258,30 @@ fn programs(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
     );
     counts.caught += outcome.steps.violations;
     counts.programs = Some(outcome);
+    Ok(())
+}
+
+fn in_domains(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
+    let start = Instant::now();
+    let mut outcome = domains::Outcome::default();
+    for part in in_processes("domains", arguments.effort.domains(), arguments.seed)? {
+        outcome.add(part);
+    }
+    for (kind, (number, example)) in &outcome.kinds {
+        println!("    VIOLATION {kind} ({number} times): {example}");
+    }
+    println!(
+        "domains: {} violations in {} modules, {} refused; {} calls, {} of them returned, the others ended with {:?}; {:.0?}",
+        outcome.violations,
+        outcome.modules,
+        outcome.refused,
+        outcome.calls,
+        outcome.returned,
+        outcome.faults,
+        start.elapsed()
+    );
+    counts.caught += outcome.violations;
+    counts.domains = Some(outcome);
     Ok(())
 }
 

@@ -10,7 +10,8 @@ use std::process::Command;
 #[test]
 fn other_decoders_agree_about_accepted_instructions() {
     let outcome =
-        differential::run(differential::Effort { one_in: 4_000, random: 100_000, seed: 1 }).unwrap();
+        differential::run(differential::Effort { one_in: 4_000, code_one_in: 400, random: 100_000, seed: 1 })
+            .unwrap();
     assert_eq!(outcome.disagreements, 0, "{:#?}", outcome.kinds);
     assert!(outcome.accepted > 200_000, "{outcome:#?}");
     assert!(outcome.sources.iter().all(|source| source.tried > 1_000), "{:#?}", outcome.sources);
@@ -24,6 +25,11 @@ fn the_processor_does_what_the_verifier_says() {
 #[test]
 fn random_accepted_programs_stay_inside() {
     assert_nothing_is_caught("programs", "programs: 0 violations");
+}
+
+#[test]
+fn random_accepted_modules_leave_host_and_neighbours_alone() {
+    assert_nothing_is_caught("domains", "domains: 0 violations");
 }
 
 /// Runs a part that needs processes of its own.

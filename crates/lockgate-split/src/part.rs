@@ -57,7 +57,10 @@ impl<'s> Part<'s> {
                 continue;
             }
             for used in &self.survey.definitions[number].uses {
-                let own = |d: &Definition| d.name == used.name && d.linkage == Linkage::Internal;
+                let own = |d: &Definition| {
+                    d.name == used.name
+                        && (d.linkage == Linkage::Internal || d.constant && d.home == Home::Host)
+                };
                 waiting.extend(self.survey.definitions.iter().position(own));
             }
         }
@@ -96,16 +99,7 @@ impl<'s> Part<'s> {
             if variables.iter().any(|variable| self.definitions().any(|kept| std::ptr::eq(kept, *variable))) {
                 continue;
             }
-            for value in text::initialisers(&scanned, piece.clone()) {
-                text::erase(&mut bytes, value);
-            }
-            // What is not used here is only declared. (A static table would want the functions that are in it.)
-            match text::find(&scanned[piece.clone()], b"static") {
-                Some(at) if variables[0].linkage == Linkage::Internal => {
-                    bytes[piece.start + at..][..6].copy_from_slice(b"extern");
-                }
-                _ => made_extern.push(piece.start),
-            }
+            made_extern.extend(declare(&mut bytes, &scanned, piece, variables[0].linkage));
         }
         text::erase_notes(&mut bytes);
         insert(bytes, made_extern, "extern ")
@@ -121,12 +115,7 @@ pub fn interface(survey: &Survey, folded: &str) -> Vec<(lockgate_stubs::header::
     let scanned = bytes.clone();
     let mut made_extern = BTreeSet::new();
     for (piece, variables) in variables(survey, &scanned) {
-        for value in text::initialisers(&scanned, piece.clone()) {
-            text::erase(&mut bytes, value);
-        }
-        if variables[0].linkage == Linkage::External {
-            made_extern.insert(piece.start);
-        }
+        made_extern.extend(declare(&mut bytes, &scanned, piece, variables[0].linkage));
     }
     let declaration = |piece: text::Piece| {
         let text = String::from_utf8_lossy(&bytes[piece.range.clone()]);
@@ -134,6 +123,21 @@ pub fn interface(survey: &Survey, folded: &str) -> Vec<(lockgate_stubs::header::
         (piece.place, format!("{storage}{}", text::normal(&text)))
     };
     text::pieces(&scanned).into_iter().map(declaration).collect()
+}
+
+/// Makes the definition of variables at `piece` a declaration, `extern` even if it was static: a static table would want the functions that
+/// are in it. Where `extern` is still to be put, if there is no word that it can replace.
+fn declare(text: &mut [u8], scanned: &[u8], piece: Range<usize>, linkage: Linkage) -> Option<usize> {
+    for value in text::initialisers(scanned, piece.clone()) {
+        text::erase(text, value);
+    }
+    match text::find(&scanned[piece.clone()], b"static") {
+        Some(at) if linkage == Linkage::Internal => {
+            text[piece.start + at..][..b"static".len()].copy_from_slice(b"extern");
+            None
+        }
+        _ => Some(piece.start),
+    }
 }
 
 /// Makes a function's definition a declaration.

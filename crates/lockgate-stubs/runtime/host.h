@@ -118,11 +118,12 @@ static bool lgs_domain_begin(void)
 /* Once, at the first call: the module from the environment or where it was made, the domain. */
 static void lgs_start(void)
 {
-    const char *path = getenv(LGS_MODULE_VARIABLE);
 #ifdef LGS_MODULE_BYTES
+    const char *path = secure_getenv(LGS_MODULE_VARIABLE);
     lgs.module = path ? lg_module_open(path) : lg_module_from_bytes(LGS_MODULE_BYTES, (size_t)(LGS_MODULE_END - LGS_MODULE_BYTES));
     path = path ? path : LGS_NAME;
 #else
+    const char *path = getenv(LGS_MODULE_VARIABLE);
     path = path ? path : LGS_MODULE;
     lgs.module = lg_module_open(path);
 #endif

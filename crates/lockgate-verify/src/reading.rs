@@ -44,6 +44,13 @@ pub enum Operand {
 
 impl Reading {
     /// Reads the instruction at the start of `text`; `None`: the verifier refuses it wherever it stands.
+    ///
+    /// ```
+    /// use lockgate_verify::{Operand, Reading};
+    /// let load = Reading::of(&[0x65, 0x67, 0x8b, 0x08]).unwrap(); // mov %gs:(%eax),%ecx
+    /// assert_eq!((load.len, load.operand, load.access, load.written), (4, Operand::Window, 4, 1 << 1));
+    /// assert!(Reading::of(&[0x0f, 0x05]).is_none()); // syscall
+    /// ```
     #[must_use]
     pub fn of(text: &[u8]) -> Option<Reading> {
         let mut decoder = Decoder::new(Forms::get(), text, 0);

@@ -122,6 +122,9 @@ int jumpy_visit(struct engine *e, int (*visit)(struct engine *e, const struct it
     return result + text[0];
 }
 
+__attribute__((naked)) unsigned long jumpy_seen_open(void) { __asm__("movq %xmm15,%rax\n\tret"); }
+__attribute__((naked)) unsigned long jumpy_seen_closed(void) { __asm__("movq %xmm15,%rax\n\tret"); }
+
 static char *looked_at;
 
 void jumpy_look(const char *buffer, int n) { looked_at = n ? (char *)buffer : looked_at; }

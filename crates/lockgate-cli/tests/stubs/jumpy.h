@@ -36,6 +36,10 @@ void jumpy_look(const char *buffer LG_IN LG_SIZE(n), int n);
 void jumpy_fill(char *buffer LG_OUT LG_SIZE(n), int n);
 void jumpy_poke(char c);
 
+/* What was in the last vector register. */
+unsigned long jumpy_seen_open(void) LG_POLICY(INTEGRITY);
+unsigned long jumpy_seen_closed(void) LG_POLICY(MUTUAL_DISTRUST | COUNTED);
+
 /* Bytes copied. */
 int jumpy_copy(FILE *from, FILE *to);
 

@@ -105,7 +105,7 @@ pub struct FunctionPlan {
     pub formatted: Option<Formatted>,
     /// The result, a handle, shows what this handle shows.
     pub shown: Option<String>,
-    /// Isolation asked for.
+    /// Isolation asked for: an expression of lockgate.h's policies.
     pub policy: Option<String>,
     /// The handle that it gives stays the library's: nobody has to release it.
     pub borrowed: bool,
@@ -485,7 +485,7 @@ impl Planner<'_> {
             format,
             formatted,
             shown: notes.shown.clone(),
-            policy: notes.policy.clone(),
+            policy: notes.policy.as_deref().map(policy).transpose().map_err(of_function)?,
             borrowed: notes.borrowed,
             comment: function.comment.clone(),
             jumps,
@@ -572,6 +572,25 @@ impl Planner<'_> {
             self.plan.handles.len() - 1
         })
     }
+}
+
+/// What `LG_POLICY` may say, any of them joined with `|`.
+const POLICIES: &[&str] =
+    &["DEFAULT", "MUTUAL_TRUST", "SERVER_TRUSTED", "INTEGRITY", "MUTUAL_DISTRUST", "COUNTED", "TIMED"];
+
+/// The policies of an annotation, as lockgate.h spells them.
+fn policy(text: &str) -> Result<String, No> {
+    let mut names = Vec::new();
+    for name in text.split('|').map(str::trim) {
+        if !POLICIES.contains(&name) {
+            return no(
+                format!("LG_POLICY: {name} is no policy"),
+                format!("use one of {}", POLICIES.join(", ")),
+            );
+        }
+        names.push(format!("LG_{name}"));
+    }
+    Ok(names.join(" | "))
 }
 
 /// A word of C made of `text`.

@@ -141,8 +141,8 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     text += "#define LGS_FUNCTIONS";
     for function in &plan.functions {
         let bound = bound(function);
-        let policy = function.policy.as_ref().map_or("DEFAULT", |policy| policy);
-        let _ = write!(text, " \\\n    {{\"{}\", \"{bound}\", LG_{policy}}},", function.name);
+        let policy = function.policy.as_deref().unwrap_or("LG_DEFAULT");
+        let _ = write!(text, " \\\n    {{\"{}\", \"{bound}\", {policy}}},", function.name);
     }
     let errno = plan.functions.iter().any(|function| function.errno);
     let _ = write!(text, "\n#define LGS_ERRNO {}", i32::from(errno));
