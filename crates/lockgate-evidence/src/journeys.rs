@@ -291,7 +291,21 @@ impl World {
         let gate = after.rip == base + window::STUBS;
         let start = nasty.starts.binary_search(&offset(after.rip)).is_ok();
         let back = nasty.returns.binary_search(&offset(after.rip)).is_ok();
-        (!on && !gate && !start && !back).then_some("rip")
+        (!on && !gate && !start && !back && !self.is_stray_label(text, after.rip)).then_some("rip")
+    }
+
+    /// Whether this is unit U1 going to a copy of the label that lies in data: programs may make one. Nothing executes there (rule R4): the next
+    /// step is a page fault.
+    fn is_stray_label(&self, text: &[u8], rip: u64) -> bool {
+        const THROUGH_R11: [[u8; 3]; 2] = [[0x41, 0xff, 0xe3], [0x41, 0xff, 0xd3]];
+        let offset = rip.wrapping_sub(self.machine.base());
+        let data = window::IMAGE + DATA..window::SIZE - code::LABEL.len() as u64;
+        if !data.contains(&offset) || !THROUGH_R11.iter().any(|branch| text.starts_with(branch)) {
+            return false;
+        }
+        let mut word = [0; code::LABEL.len()];
+        self.machine.read(offset, &mut word);
+        word == code::LABEL
     }
 
     /// What the control stack holds: addresses behind calls, and nothing else. Empties it.

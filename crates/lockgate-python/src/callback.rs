@@ -97,7 +97,16 @@ fn run(
         }
         answer.value(&function.bind(py).call1(PyTuple::new(py, given)?)?)
     };
-    Python::attach(call).map_err(|error| Box::new(error) as Box<dyn Any + Send>)
+    let told = |py: Python<'_>| {
+        call(py).inspect_err(|error| {
+            // Nobody's call is in progress that it could come out of.
+            if lockgate::is_modules_thread() {
+                let function = lock(target).as_ref().map(|target| target.function.clone_ref(py));
+                error.clone_ref(py).write_unraisable(py, function.as_ref().map(|function| function.bind(py)));
+            }
+        })
+    };
+    Python::attach(told).map_err(|error| Box::new(error) as Box<dyn Any + Send>)
 }
 
 fn words_of(value: &Value) -> Vec<u64> {

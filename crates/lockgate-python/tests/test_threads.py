@@ -246,6 +246,26 @@ print("end", flush=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", ""), done
 
 
+def test_an_exception_on_a_thread_of_the_module_is_reported(build, monkeypatch):
+    """It ends the domain, and no call of Python's is in progress that it could come out of."""
+    told, reported = threading.Event(), []
+
+    def hook(unraisable):
+        reported.append((unraisable.exc_type, str(unraisable.exc_value), unraisable.exc_traceback is not None))
+        told.set()
+
+    monkeypatch.setattr(sys, "unraisablehook", hook)
+
+    def tick(n):
+        raise ValueError(f"at {n}")
+
+    with lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": tick}) as library:
+        library.start()
+        told.wait()
+        assert reported == [(ValueError, "at 0", True)]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("end", ["close", "drop", "raise"])
 def test_threads_of_the_module_call_python_until_their_domain_ends(build, end):
     """They need the interpreter's lock to come out of it: nobody may wait for them with the lock in hand."""

@@ -47,6 +47,7 @@ pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
 pub use call::signals_sys::claim_signals;
 pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
+pub use domain::is_modules_thread;
 pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
 pub use error::{
     AllocError, BindError, CallError, CreateError, HostError, LinkError, MemoryError, Panic, ResetError,

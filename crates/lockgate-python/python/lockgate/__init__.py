@@ -42,6 +42,7 @@ from ._errors import (
 )
 from ._native import Grant, Region, __version__, claim_signals
 from ._pointer import Pointer
+from ._pool import Pool
 from ._signals import watch as _watch
 from ._types import Address
 
@@ -72,6 +73,7 @@ __all__ = [
     "OptionError",
     "Pointer",
     "Policy",
+    "Pool",
     "PyDLL",
     "QuotaExceeded",
     "Refused",

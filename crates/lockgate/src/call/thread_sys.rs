@@ -547,32 +547,37 @@ pub(crate) struct SeenEntry {
 }
 
 impl ThreadState {
-    /// The entries in progress, outermost first, from the thread itself or any other that holds the lock of [`THREADS`]. One that began or ended meanwhile may be missing or
-    /// show another's values: only what is seen twice is true.
+    /// The records in use, outermost first, without the idle one. The thread itself, and any other that holds the lock of [`THREADS`],
+    /// may read them, word by word; one that was made or went meanwhile may be missing or show another's values.
+    fn records(&self) -> impl Iterator<Item = *const Record> {
+        let first = self.records.start().cast::<Record>();
+        // SAFETY: the block lives as long as its state; an aligned word.
+        let top = unsafe { ptr::read_volatile(&raw const (*self.block).top) };
+        let count = (top as usize).saturating_sub(first as usize) / RECORD as usize;
+        let most = self.records.size() / RECORD as usize - 1;
+        (1..=count.min(most)).map(move |index| first.wrapping_byte_add(index * RECORD as usize).cast_const())
+    }
+
+    /// The entries in progress, outermost first, as [`records`](ThreadState::records) are: only what is seen twice is true.
     pub fn entries(&self) -> Vec<SeenEntry> {
-        // SAFETY: the thread, its block and its records live; aligned words.
-        unsafe {
-            let first = self.records.start().cast::<Record>();
-            let top = ptr::read_volatile(&raw const (*self.block).top);
-            let count = (top as usize).saturating_sub(first as usize) / RECORD as usize;
-            (1..=count.min(self.records.size() / RECORD as usize - 1))
-                .filter_map(|index| {
-                    let record = first.byte_add(index * RECORD as usize).cast::<EntryRecord>();
-                    let kind = ptr::read_volatile(&raw const (*record).kind);
-                    let limit = || {
+        let entry = |record: *const Record| {
+            let record = record.cast::<EntryRecord>();
+            // SAFETY: in the array of records, which lives as long as the thread; aligned words.
+            unsafe {
+                let limit = match ptr::read_volatile(&raw const (*record).kind) {
+                    ENTRY => None,
+                    LIMITED_ENTRY => {
                         let sequence = ptr::read_volatile(&raw const (*record).sequence);
-                        (sequence, ptr::read_volatile(&raw const (*record).limit))
-                    };
-                    let control = ptr::read_volatile(&raw const (*record).control);
-                    let binding = ptr::read_volatile(&raw const (*record).binding) as usize;
-                    match kind {
-                        ENTRY => Some(SeenEntry { control, limit: None, binding }),
-                        LIMITED_ENTRY => Some(SeenEntry { control, limit: Some(limit()), binding }),
-                        _ => None,
+                        Some((sequence, ptr::read_volatile(&raw const (*record).limit)))
                     }
-                })
-                .collect()
-        }
+                    _ => return None,
+                };
+                let control = ptr::read_volatile(&raw const (*record).control);
+                let binding = ptr::read_volatile(&raw const (*record).binding) as usize;
+                Some(SeenEntry { control, limit, binding })
+            }
+        };
+        self.records().filter_map(entry).collect()
     }
 }
 
@@ -589,22 +594,20 @@ pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let (mut found, mut inside) = (HashSet::new(), Vec::new());
     for thread in threads.iter() {
-        // SAFETY: the thread, its block and its records live; aligned words.
-        unsafe {
-            let first = thread.records.start().cast::<Record>();
-            let top = ptr::read_volatile(&raw const (*thread.block).top);
-            let count = (top as usize).saturating_sub(first as usize) / RECORD as usize;
-            for index in 1..=count.min(thread.records.size() / RECORD as usize - 1) {
-                let record = first.byte_add(index * RECORD as usize);
+        let mut innermost = None;
+        for record in thread.records() {
+            // SAFETY: in the array of records, which lives as long as the thread; aligned words.
+            unsafe {
                 if ptr::read_volatile(&raw const (*record).kind) == GATE {
                     found.insert(ptr::read_volatile(&raw const (*record.cast::<GateRecord>()).entry));
-                } else if index == count {
-                    let control = ptr::read_volatile(&raw const (*record.cast::<EntryRecord>()).control);
-                    if control - control % window::STRIDE == base {
-                        inside.push(thread.tid);
-                    }
+                    innermost = None;
+                } else {
+                    innermost = Some(ptr::read_volatile(&raw const (*record.cast::<EntryRecord>()).control));
                 }
             }
+        }
+        if innermost.is_some_and(|control| control - control % window::STRIDE == base) {
+            inside.push(thread.tid);
         }
     }
     (found, inside)

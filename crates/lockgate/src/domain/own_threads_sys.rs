@@ -7,8 +7,19 @@ use crate::fault::FaultKind;
 use crate::syscall::{ThreadStart, Threads};
 use lockgate_abi::symbol;
 use rustix::io::Errno;
+use std::cell::Cell;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+thread_local! {
+    static OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True on a thread that a module has started itself. Whoever is called there has no caller of the host's to tell of a failure:
+/// it ends the domain.
+pub fn is_modules_thread() -> bool {
+    OWN.get()
+}
 
 /// The threads that a domain has started and that have not ended.
 #[derive(Default)]
@@ -94,6 +105,7 @@ impl Threads for Core {
 /// The thread's life.
 fn live(running: &Running, entry: &Binding, start: ThreadStart, tell: &Sender<Result<u64, Errno>>) {
     signals_sys::block_all();
+    OWN.set(true);
     let core = &running.0;
     let Ok((state, slot)) = core.lodge() else { return };
     let begun = core.process().thread_begins(&core.services(), slot as u32, start);

@@ -1,5 +1,5 @@
 //! Something happens to a thread at every single instruction of its way into a domain, inside, and back: the domain is killed by
-//! another thread, or a signal comes whose handler calls domains itself. A tracer (ptrace) steps the thread so far, lets it
+//! another thread, a signal comes whose handler calls domains itself, or another thread wants the domain for itself. A tracer (ptrace) steps the thread so far, lets it
 //! happen, and lets the thread go on; then the next call goes one instruction further.
 #[path = "../common/mod.rs"]
 mod common;
@@ -20,6 +20,8 @@ enum Event {
     Kill,
     /// SIGUSR1.
     Signal,
+    /// Another thread makes the same call, and waits, or is done.
+    Rival,
 }
 
 /// The process in which it happens.
@@ -82,6 +84,10 @@ impl Victim {
                     self.answer("killed");
                 }
                 Event::Signal => stop = Stop::Signal(libc::SIGUSR1),
+                Event::Rival => {
+                    self.order("rival");
+                    self.answer("rival");
+                }
             }
             while stop != Stop::Mark {
                 stop = thread.go_on(stop);
@@ -154,6 +160,14 @@ fn a_kill_of_the_caller_ends_a_call_into_another_domain() {
 #[test]
 fn a_kill_ends_a_call_that_calls_the_host() {
     kill_at_every_instruction("call_back", MOST, &["killed, then killed", "returned 12, then killed"]);
+}
+
+/// Callers of an exclusive domain wait for each other, and none waits for ever: whoever leaves wakes whoever came meanwhile.
+#[test]
+fn no_wake_up_is_lost() {
+    let outcomes = at_every_instruction("exclusive", Event::Rival, MOST);
+    let seen: Vec<&str> = outcomes.keys().map(String::as_str).collect();
+    assert_eq!(seen, ["returned 2, then 2; the rival: returned 6"]);
 }
 
 /// A handler runs to its end wherever the signal comes, finds the host's state, is refused a domain, and harms no call.

@@ -7,6 +7,8 @@ use lockgate::{
 use std::cell::Cell;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, LazyLock, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// The environment variable that names the scenario.
 pub const SCENARIO: &str = "LOCKGATE_SCENARIO";
@@ -41,11 +43,16 @@ struct World {
 impl World {
     fn new(scenario: &str) -> World {
         let host = HostFunction::new(|_: &Domain, x: i64| x + 10);
-        let server =
-            Domain::new(&SERVER, DomainOptions::new().name("server").gate("host", host)).expect("a domain");
+        let options = DomainOptions::new().name("server").gate("host", host);
+        let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
+        let server = Domain::new(&SERVER, options).expect("a domain");
         let (entry, doomed) = match scenario {
             "increment" | "for_ever" | "call_back" => {
                 let call = server.bind::<Long>(scenario).expect("an export");
+                return World { call, domains: vec![server], doomed: 0 };
+            }
+            "exclusive" => {
+                let call = server.bind::<Long>("increment").expect("an export");
                 return World { call, domains: vec![server], doomed: 0 };
             }
             "kill_waiting_callee" => ("wait", 1),
@@ -70,6 +77,24 @@ fn say(result: Result<i64, CallError>) -> String {
     }
 }
 
+/// Returns when the watcher has looked at all threads some times: it ends an endless loop of this thread.
+fn watched(clock: &mut Option<(Domain, Function<Long>)>) {
+    let (_, loops) = clock.get_or_insert_with(|| {
+        let options = DomainOptions::new().name("clock").time_limit(Duration::from_millis(3));
+        let domain = Domain::new(&SERVER, options.gate("host", HostFunction::new(|_: &Domain, x: i64| x)))
+            .expect("a domain");
+        let loops = domain.bind::<Long>("for_ever").expect("an export");
+        (domain, loops)
+    });
+    loops.call(0).expect_err("a limit");
+}
+
+/// True if thread `number` of this process is asleep in a futex system call.
+fn waits(number: i32) -> bool {
+    let file = format!("/proc/self/task/{number}/syscall");
+    std::fs::read_to_string(file).is_ok_and(|text| text.starts_with(&format!("{} ", libc::SYS_futex)))
+}
+
 static FROM_HANDLERS: Mutex<Option<Function<Long>>> = Mutex::new(None);
 
 thread_local! {
@@ -89,16 +114,41 @@ fn victim() {
     let scenario = std::env::var(SCENARIO).expect("a scenario");
     let (go, going) = channel();
     let world: Mutex<Option<World>> = Mutex::new(None);
+    let rivals: Mutex<Option<JoinHandle<String>>> = Mutex::new(None);
     install_handler(handler);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let mut clock = None;
             for order in std::io::stdin().lines() {
                 match order.expect("text").as_str() {
                     "kill" => {
                         let world = world.lock().expect("no panic");
                         let world = world.as_ref().expect("a call is going on");
                         world.domains[world.doomed].kill();
+                        if scenario == "for_ever" {
+                            watched(&mut clock);
+                        }
                         println!("@killed");
+                    }
+                    "rival" => {
+                        let call = world
+                            .lock()
+                            .expect("no panic")
+                            .as_ref()
+                            .expect("a call is going on")
+                            .call
+                            .clone();
+                        let (tell, told) = channel();
+                        let rival = std::thread::spawn(move || {
+                            tell.send(thread_number()).expect("the number is waited for");
+                            say(call.call(5))
+                        });
+                        let number = told.recv().expect("the rival lives");
+                        while !rival.is_finished() && !waits(number) {
+                            std::thread::yield_now();
+                        }
+                        *rivals.lock().expect("no panic") = Some(rival);
+                        println!("@rival");
                     }
                     _ => go.send(()).expect("the thread listens"),
                 }
@@ -124,7 +174,10 @@ fn victim() {
             let next = call.call(1);
             let next = say(next);
             let next = next.strip_prefix("returned ").unwrap_or(&next);
-            println!("@outcome {}, then {next}{}", say(result), handled.unwrap_or_default());
+            let rival = rivals.lock().expect("no panic").take();
+            let rival = rival.map(|rival| format!("; the rival: {}", rival.join().expect("no panic")));
+            let more = [handled.unwrap_or_default(), rival.as_deref().unwrap_or_default()].concat();
+            println!("@outcome {}, then {next}{more}", say(result));
         }
     });
 }
