@@ -13,10 +13,11 @@ build: setup ## the lockgate program, target/release/lockgate
 
 PREFIX = /usr/local
 
-install: build ## program, library for C and C++, manual pages, below $(DESTDIR)$(PREFIX)
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/lockgate"
+install: build ## program, library for C and C++, annotations, manual pages, below $(DESTDIR)$(PREFIX)
+	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/lockgate/stubs"
 	cp target/release/lockgate "$(DESTDIR)$(PREFIX)/bin/"
 	cp share/gdb/lockgate.py "$(DESTDIR)$(PREFIX)/share/lockgate/"
+	cp share/stubs/*.lg.h "$(DESTDIR)$(PREFIX)/share/lockgate/stubs/"
 	scripts/install-library.sh target/release "$(PREFIX)"
 	target/release/lockgate man "$(DESTDIR)$(PREFIX)/share/man"
 

@@ -503,6 +503,9 @@ void *lg_callback_pointer(lg_callback *callback);
 /* In a function that a domain has called: what it was made with. NULL elsewhere. A few nanoseconds. */
 void *lg_user_data(void);
 
+/* 1 on a thread that a module has started itself, where a function that ends the call ends the domain, and nobody is told of it; 0 elsewhere. */
+int lg_is_modules_thread(void);
+
 /* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this message as soon as the function returns, whatever
  * it returns. Return at once. LG_E_ARGUMENT elsewhere. */
 lg_status lg_end_call(const char *message);

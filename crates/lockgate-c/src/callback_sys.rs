@@ -90,6 +90,12 @@ pub extern "C" fn lg_user_data() -> *mut c_void {
     lockgate::user_data().map_or(ptr::null_mut(), |user| user as *mut c_void)
 }
 
+/// Whether a module has started the calling thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_is_modules_thread() -> i32 {
+    lockgate::is_modules_thread().into()
+}
+
 /// Ends the call of the domain that called the function.
 ///
 /// # Safety

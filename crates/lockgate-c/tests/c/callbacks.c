@@ -15,6 +15,7 @@ static int times(int x) {
 
 static int add(int a, int b) {
     CHECK(strcmp((const char *)lg_user_data(), "gate") == 0);
+    CHECK(!lg_is_modules_thread());
     return a + b;
 }
 

@@ -200,6 +200,7 @@ fn closing_leaves_return_addresses_good() {
 /// Calls of a library's own functions that are in progress end when it is closed.
 #[test]
 fn closing_ends_calls_in_progress() {
+    let _patience = patience("a call in a library that was closed");
     let files = files();
     let source = "volatile long running, stop; long run(long x) { running = 1; while (!stop) {} return x; }";
     let path = files.base.beside("running.so", joining_guest(source, &[&files.base.path]));
