@@ -4,13 +4,12 @@ use crate::error::{Failure, Status, c_string};
 use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
-use crate::pool_sys::Leased;
 use crate::text_sys::put_part;
-use lockgate::{Domain, ResetError, Usage};
+use lockgate::{Domain, Pool, PooledDomain, ResetError, Usage};
 use std::ffi::{CString, c_char};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 
 /// What `lg_domain` stands for.
 pub struct DomainObject {
@@ -24,14 +23,14 @@ pub struct DomainObject {
 /// Whose domain it is.
 enum Home {
     Own(Domain),
-    Pooled(Leased),
+    Pooled(PooledDomain<Arc<Pool>>),
 }
 
 impl Home {
     fn domain(&self) -> &Domain {
         match self {
             Home::Own(domain) => domain,
-            Home::Pooled(leased) => leased.domain(),
+            Home::Pooled(domain) => domain,
         }
     }
 }
@@ -57,8 +56,8 @@ impl DomainObject {
     }
 
     /// A pool's, which goes back when the last user of the handle is done.
-    pub(crate) fn leased(leased: Leased) -> DomainObject {
-        DomainObject::at(Home::Pooled(leased))
+    pub(crate) fn leased(domain: PooledDomain<Arc<Pool>>) -> DomainObject {
+        DomainObject::at(Home::Pooled(domain))
     }
 
     fn at(home: Home) -> DomainObject {

@@ -4,8 +4,7 @@ use crate::domain_sys::DomainObject;
 use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
-use lockgate::{Domain, Pool, PooledDomain};
-use std::mem::transmute;
+use lockgate::Pool;
 use std::sync::Arc;
 
 /// What `lg_pool` stands for.
@@ -13,26 +12,6 @@ pub struct PoolObject(Arc<Pool>);
 
 impl Handled for PoolObject {
     const WHAT: &'static str = "a pool";
-}
-
-/// A domain of a pool, and the pool. It goes back when this is dropped.
-pub(crate) struct Leased {
-    /// Goes before the pool.
-    domain: PooledDomain<'static>,
-    _pool: Arc<Pool>,
-}
-
-impl Leased {
-    fn new(pool: &Arc<Pool>) -> Result<Leased, lockgate::CreateError> {
-        let domain = pool.take()?;
-        // SAFETY: the pool lies in an Arc, which `_pool` keeps until after the domain has gone, and which does not move it.
-        let domain = unsafe { transmute::<PooledDomain<'_>, PooledDomain<'static>>(domain) };
-        Ok(Leased { domain, _pool: pool.clone() })
-    }
-
-    pub fn domain(&self) -> &Domain {
-        &self.domain
-    }
 }
 
 /// An empty pool.
@@ -48,7 +27,7 @@ pub extern "C" fn lg_pool_new(
 /// A pristine domain.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_pool_take(pool: Handle<PoolObject>) -> Handle<DomainObject> {
-    made(|| Ok(DomainObject::leased(Leased::new(&pool.get()?.0)?)))
+    made(|| Ok(DomainObject::leased(pool.get()?.0.take_shared()?)))
 }
 
 /// How many are ready.

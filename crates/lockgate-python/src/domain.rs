@@ -3,7 +3,9 @@ use crate::buffer_sys::Region;
 use crate::callback::{Offer, Pin, Pinned};
 use crate::function::Slot;
 use crate::kinds::Given;
+use crate::live::Live;
 use crate::module::Module;
+use crate::pool::Pool;
 use crate::region::{Grant, Held};
 use crate::scratch::Scratch;
 use crate::{errors, options};
@@ -13,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// A host function for an import: its name, prototype, kinds, and what answers.
-type Import = (String, String, Vec<Given>, Py<PyAny>);
+pub type Import = (String, String, Vec<Given>, Py<PyAny>);
 
 /// An instance of a module. The Python half derives `lockgate.Domain` from it.
 #[pyclass(frozen, subclass, weakref, module = "lockgate._native")]
@@ -27,7 +29,7 @@ pub struct Domain {
 #[derive(Default)]
 struct State {
     /// None once it is closed, and for the time of a reset.
-    live: Option<Arc<lockgate::Domain>>,
+    live: Option<Arc<Live>>,
     /// What has to go before a reset.
     functions: Vec<Weak<Slot>>,
     grants: Vec<Held>,
@@ -44,7 +46,7 @@ impl Domain {
     ///
     /// # Errors
     /// It was closed.
-    pub fn live(&self, py: Python<'_>) -> PyResult<Arc<lockgate::Domain>> {
+    pub fn live(&self, py: Python<'_>) -> PyResult<Arc<Live>> {
         let live = self.state().live.clone();
         live.ok_or_else(|| {
             errors::plain(py, "Closed", &format_args!("domain {} is closed; make a new one", self.name))
@@ -114,7 +116,7 @@ impl Domain {
     }
 
     /// Takes the runtime's domain out, with everything that would keep it.
-    fn strip(&self) -> Option<Arc<lockgate::Domain>> {
+    fn strip(&self) -> Option<Arc<Live>> {
         let State { live, functions, grants, pinned, offers } = std::mem::take(&mut *self.state());
         // After the lock: Python objects go.
         functions.iter().filter_map(Weak::upgrade).for_each(|slot| slot.clear());
@@ -125,38 +127,82 @@ impl Domain {
         self.state().functions = functions;
         live
     }
+
+    fn of(live: Live, module: Py<Module>) -> Domain {
+        Domain {
+            name: live.name().to_owned(),
+            module,
+            state: Mutex::new(State { live: Some(Arc::new(live)), ..State::default() }),
+            scratch: Arc::default(),
+        }
+    }
+
+    /// Name in reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Has another instance in place of the one that it had.
+    pub fn renew(&self, py: Python<'_>, new: lockgate::Domain) {
+        let old = self.strip();
+        self.state().live = Some(Arc::new(Live::Own(new)));
+        py.detach(|| drop(old));
+    }
+
+    /// Ends it for good.
+    pub fn end(&self, py: Python<'_>) {
+        let Some(live) = self.strip() else { return };
+        py.detach(|| match Arc::try_unwrap(live) {
+            Ok(live) => live.close(),
+            Err(shared) => shared.kill(),
+        });
+    }
+}
+
+/// Options with functions of Python's for imports.
+///
+/// # Errors
+/// A prototype that cannot be called by a domain.
+pub fn answer(
+    py: Python<'_>,
+    mut options: lockgate::DomainOptions,
+    imports: Vec<Import>,
+) -> PyResult<lockgate::DomainOptions> {
+    for (name, prototype, kinds, function) in imports {
+        let offer = Offer::new(py, &prototype, kinds)?;
+        offer.set(function, None);
+        options = options.gate(name, offer.function().clone());
+    }
+    Ok(options)
 }
 
 #[pymethods]
 impl Domain {
+    /// A new instance of a module, or one of a pool, which has options and imports.
     #[new]
-    #[pyo3(signature = (module, options, imports))]
+    #[pyo3(signature = (source, options=None, imports=None))]
     fn new(
-        module: &Bound<'_, Module>,
-        options: &Bound<'_, PyDict>,
-        imports: Vec<Import>,
+        source: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+        imports: Option<Vec<Import>>,
     ) -> PyResult<Domain> {
-        let py = module.py();
-        let mut options = options::domain(py, options)?;
-        for (name, prototype, kinds, function) in imports {
-            let offer = Offer::new(py, &prototype, kinds)?;
-            offer.set(function, None);
-            options = options.gate(name, offer.function().clone());
+        let py = source.py();
+        if let Ok(pool) = source.cast::<Pool>() {
+            let (live, module) = pool.get().take(py)?;
+            return Ok(Domain::of(live, module));
         }
+        let module = source.cast::<Module>()?;
+        let given = options.map_or_else(|| PyDict::new(py), Clone::clone);
+        let options = answer(py, options::domain(py, &given)?, imports.unwrap_or_default())?;
         let inner = module.get().inner().clone();
         let made = py.detach(|| lockgate::Domain::new(&inner, options));
         let live = made.map_err(|error| errors::create(py, error))?;
-        Ok(Domain {
-            name: live.name().to_owned(),
-            module: module.clone().unbind(),
-            state: Mutex::new(State { live: Some(Arc::new(live)), ..State::default() }),
-            scratch: Arc::default(),
-        })
+        Ok(Domain::of(Live::Own(live), module.clone().unbind()))
     }
 
     /// Name in reports.
-    #[getter]
-    fn name(&self) -> &str {
+    #[getter(name)]
+    fn get_name(&self) -> &str {
         &self.name
     }
 
@@ -293,33 +339,51 @@ impl Domain {
 
     /// Ends the domain for good. Calls in progress raise `Killed`, later ones `Closed`. Nothing happens the second time.
     fn close(&self, py: Python<'_>) {
+        self.end(py);
+    }
+
+    /// Gives a domain of a pool back, and is closed. One with a call in progress is ended in place of that.
+    fn _give_back(&self, py: Python<'_>) {
         let Some(live) = self.strip() else { return };
         py.detach(|| match Arc::try_unwrap(live) {
-            Ok(domain) => domain.close(),
+            Ok(Live::Pooled(domain, _)) => domain.give_back().unwrap_or_else(lockgate::Domain::close),
+            Ok(Live::Own(domain)) => domain.close(),
             Err(shared) => shared.kill(),
         });
     }
 
     /// Returns the domain to its pristine image. Functions stay usable; callbacks are given anew when they are used; grants are
-    /// revoked. `Busy` if a call is in progress.
+    /// revoked. `Busy` if a call is in progress, or functions of it are exported.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.live(py)?;
         let Some(live) = self.strip() else { return Ok(()) };
+        let busy = |shared| {
+            self.state().live = Some(shared);
+            Err(errors::plain(py, "Busy", &format_args!("domain {} is in use", self.name)))
+        };
         match Arc::try_unwrap(live) {
-            Err(shared) => {
-                self.state().live = Some(shared);
-                Err(errors::plain(py, "Busy", &format_args!("domain {} is in use", self.name)))
-            }
-            Ok(mut domain) => {
+            Err(shared) => busy(shared),
+            Ok(Live::Own(mut domain)) => {
                 let (domain, done) = py.detach(move || {
                     let done = domain.reset();
                     (domain, done)
                 });
                 // One that could not be started again is of no use to anybody; the others can be tried again.
                 if !matches!(done, Err(ResetError::Create(_))) {
-                    self.state().live = Some(Arc::new(domain));
+                    self.state().live = Some(Arc::new(Live::Own(domain)));
                 }
                 done.map_err(|error| errors::reset(py, error))
+            }
+            // To reset its domains is the pool's to do.
+            Ok(Live::Pooled(domain, pool)) => {
+                let again = py.detach(|| domain.give_back().map(|()| pool.take_shared()));
+                let domain = match again {
+                    Ok(taken) => taken.map_err(|error| errors::create(py, error))?,
+                    // It is not the pool's any more.
+                    Err(domain) => return busy(Arc::new(Live::Own(domain))),
+                };
+                self.state().live = Some(Arc::new(Live::Pooled(domain, pool)));
+                Ok(())
             }
         }
     }

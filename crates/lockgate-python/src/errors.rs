@@ -1,7 +1,7 @@
 //! Errors of the runtime as exceptions of `lockgate._errors`.
 use lockgate::{
     AllocError, BindError, CallError, CreateError, Fault, FaultKind, GrantError, LinkError, LoadError,
-    MemoryError, ResetError,
+    MemoryError, RegistryError, ResetError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -43,6 +43,14 @@ pub fn call(py: Python<'_>, error: CallError) -> PyErr {
             Some(fault) => self::fault(py, fault, &error.to_string()),
             None => plain(py, "CallError", &error),
         },
+        CallError::Import { ref domain, .. } => {
+            let (text, domain) = (error.to_string(), domain.clone());
+            let made = make(py, "Unresolved", &text, |fields| fields.set_item("domain", domain));
+            if let CallError::Import { source, .. } = error {
+                made.set_cause(py, Some(registry(py, *source)));
+            }
+            made
+        }
         other => {
             let (class, domain) = refusal(&other);
             let domain = domain.map(str::to_owned);
@@ -64,8 +72,9 @@ fn refusal(error: &CallError) -> (&'static str, Option<&str>) {
         CallError::Memory(_) => ("QuotaExceeded", None),
         CallError::Cancelled(domain) => ("Cancelled", Some(domain)),
         CallError::Deadline(domain) => ("Timeout", Some(domain)),
-        CallError::Killed(domain) | CallError::Restarted(domain) => ("Killed", Some(domain)),
-        CallError::Revoked(_) => ("Killed", None),
+        CallError::Killed(domain) => ("Killed", Some(domain)),
+        CallError::Restarted(domain) => ("Restarted", Some(domain)),
+        CallError::Revoked(_) => ("Revoked", None),
         CallError::Busy(domain) | CallError::Deadlock(domain) => ("Busy", Some(domain)),
         CallError::Forked => ("Forked", None),
         _ => ("CallError", None),
@@ -228,4 +237,32 @@ pub fn reset(py: Python<'_>, error: ResetError) -> PyErr {
         ResetError::Create(error) => create(py, error),
         _ => plain(py, "Busy", &error),
     }
+}
+
+/// Why the registry refused.
+pub fn registry(py: Python<'_>, error: RegistryError) -> PyErr {
+    let class = match error {
+        RegistryError::Bind(error) => return bind(py, error),
+        RegistryError::Create(error) => return create(py, error),
+        RegistryError::Unknown { ref near, .. } => {
+            let near = near.clone();
+            return make(py, "UnknownName", &error, |fields| fields.set_item("near", near));
+        }
+        RegistryError::Late { .. } => "Late",
+        RegistryError::Forbidden { .. } => "Forbidden",
+        RegistryError::Version { .. } => "VersionError",
+        RegistryError::Signature { .. } => "Mismatch",
+        RegistryError::NoSignature { .. } => "NoSignature",
+        RegistryError::Taken { .. } => "Taken",
+        RegistryError::DomainTaken(_) => "DomainTaken",
+        RegistryError::UnknownDomain(_) => "UnknownDomain",
+        RegistryError::Import { .. } => "UnknownImport",
+        RegistryError::HostFunction(_) => "HostFunction",
+        RegistryError::Full(_) | RegistryError::Memory(_) => "RegistryFull",
+        RegistryError::Gone => "RegistryGone",
+        RegistryError::TooOften { .. } => "TooOften",
+        RegistryError::Restarting(_) => "Restarting",
+        _ => "RegistryError",
+    };
+    plain(py, class, &error)
 }

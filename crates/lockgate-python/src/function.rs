@@ -6,6 +6,7 @@ use crate::errors;
 use crate::kinds::{self, Given, Kind, address};
 use crate::options;
 use crate::region::Grant;
+use crate::registry::Found;
 use crate::scratch::Passed;
 use lockgate::signature::Signature;
 use lockgate::{Dynamic, Frame};
@@ -54,9 +55,11 @@ pub struct Function {
 
 #[pymethods]
 impl Function {
+    /// One that the registry binds keeps its binding when the domain gets another instance.
     #[new]
-    fn new(domain: Bound<'_, Domain>, name: String) -> Function {
-        let slot = domain.get().slot();
+    #[pyo3(signature = (domain, name, registered=false))]
+    fn new(domain: Bound<'_, Domain>, name: String, registered: bool) -> Function {
+        let slot = if registered { Arc::default() } else { domain.get().slot() };
         Function { domain: domain.unbind(), name, slot }
     }
 
@@ -89,14 +92,21 @@ impl Function {
             .parse()
             .map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
         let policy = options::policy(py, policy)?;
-        let (kinds, answer) = kinds::of_signature(&signature, kinds)?;
         let domain = self.domain.get().live(py)?;
         let bound = py.detach(|| domain.bind_signature(signature, policy));
-        let dynamic = bound.map_err(|error| errors::bind(py, error))?;
-        let binding = Binding { dynamic, kinds: kinds.into(), answer, wrap, check, releases };
-        let before = self.slot.lock().replace(Arc::new(binding));
-        drop(before); // after the lock: Python objects go
-        Ok(())
+        self.take(bound.map_err(|error| errors::bind(py, error))?, kinds, wrap, check, releases)
+    }
+
+    /// The same with what the registry has bound.
+    fn _take(
+        &self,
+        found: &Bound<'_, Found>,
+        kinds: Vec<Given>,
+        wrap: Option<Py<PyAny>>,
+        check: Option<Py<PyAny>>,
+        releases: bool,
+    ) -> PyResult<()> {
+        self.take(found.get().dynamic().clone(), kinds, wrap, check, releases)
     }
 
     /// Lets go of the binding, so that the next call makes another one.
@@ -135,6 +145,21 @@ impl Function {
 }
 
 impl Function {
+    fn take(
+        &self,
+        dynamic: Dynamic,
+        kinds: Vec<Given>,
+        wrap: Option<Py<PyAny>>,
+        check: Option<Py<PyAny>>,
+        releases: bool,
+    ) -> PyResult<()> {
+        let (kinds, answer) = kinds::of_signature(dynamic.signature(), kinds)?;
+        let binding = Binding { dynamic, kinds: kinds.into(), answer, wrap, check, releases };
+        let before = self.slot.lock().replace(Arc::new(binding));
+        drop(before); // after the lock: Python objects go
+        Ok(())
+    }
+
     /// The binding, made by the Python half if there is none.
     #[inline]
     pub fn binding(slf: &Bound<'_, Self>) -> PyResult<Arc<Binding>> {

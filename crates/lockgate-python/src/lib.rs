@@ -1,4 +1,4 @@
-//! The native half of Lockgate's Python package: modules, domains, functions, shared memory and callbacks as Python objects.
+//! The native half of Lockgate's Python package: modules, domains, functions, shared memory, callbacks and the registry as Python objects.
 //!
 //! The other half, in `python/lockgate/`, knows ctypes: it turns its types into what is here called *kinds*, once for each
 //! function. A call then takes one way: `function` converts arguments by their kinds, has `scratch` copy what is passed by
@@ -12,9 +12,13 @@ mod errors;
 mod function;
 mod interpreter_sys;
 mod kinds;
+mod live;
 mod module;
 mod options;
+mod pool;
+mod principal;
 mod region;
+mod registry;
 mod scratch;
 
 use pyo3::prelude::*;
@@ -31,6 +35,12 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<callback::Pin>()?;
     module.add_class::<buffer_sys::Region>()?;
     module.add_class::<region::Grant>()?;
+    module.add_class::<pool::Pool>()?;
+    module.add_class::<registry::Registry>()?;
+    module.add_class::<registry::Found>()?;
+    module.add_class::<principal::Principal>()?;
+    module.add_class::<principal::Token>()?;
+    module.add_class::<principal::Allow>()?;
     module.add_class::<asynchronous::Workers>()?;
     module.add_class::<asynchronous::Call>()?;
     module.add_class::<errors::Trace>()?;

@@ -1,9 +1,11 @@
 //! Options of domains, by name.
 use crate::errors;
+use crate::principal::Principal;
+use crate::registry::Registry;
 use lockgate::syscall::{Access, Grants};
 use lockgate::{DomainOptions, OnFailure, Policy, Rights};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,6 +51,12 @@ pub fn domain(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<DomainOptio
                     grants = granted.map_err(|error| errors::plain(py, "OptionError", &error))?;
                 }
                 options
+            }
+            "registry" => {
+                let given = value.cast::<PyTuple>()?;
+                let registry = given.get_item(0)?.cast_into::<Registry>()?;
+                let principal = given.get_item(1)?.cast_into::<Principal>()?;
+                options.registry(registry.get().inner(), principal.get().inner().clone())
             }
             "streams" => {
                 if value.is_truthy()? {

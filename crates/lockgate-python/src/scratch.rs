@@ -18,6 +18,8 @@ const ALIGNMENT: u64 = 64;
 
 /// Memory that is shared with one domain, for one call at a time.
 struct Block {
+    /// Of the domain's instance: it may have got another one since.
+    base: u64,
     memory: SharedSlice<u8>,
     grant: Grant,
 }
@@ -33,13 +35,14 @@ impl Scratch {
 
     fn take(&self, domain: &Domain, size: u64) -> Result<Block, GrantError> {
         let mut free = self.free();
-        if let Some(at) = free.iter().position(|block| block.memory.len() >= size) {
+        let fits = |block: &Block| block.base == domain.base() && block.memory.len() >= size;
+        if let Some(at) = free.iter().position(fits) {
             return Ok(free.swap_remove(at));
         }
         drop(free);
         let region = Region::new(size.max(SMALLEST).checked_next_power_of_two().unwrap_or(size))?;
         let grant = domain.grant(&region, Rights::ReadWrite)?;
-        Ok(Block { memory: region.slice(0, region.length())?, grant })
+        Ok(Block { base: domain.base(), memory: region.slice(0, region.length())?, grant })
     }
 
     fn give_back(&self, block: Block) {

@@ -501,6 +501,11 @@ impl Dynamic {
         self.binding.signature()
     }
 
+    /// Name of the domain that it was bound in.
+    pub fn domain_name(&self) -> &str {
+        self.binding.domain().name()
+    }
+
     /// The function as a C function pointer with the bound signature. A call through it that does not return normally
     /// returns anything; only [`take_call_error`] tells. It may be called as long as this function, or a clone of it, lives.
     pub fn as_ptr(&self) -> *const () {

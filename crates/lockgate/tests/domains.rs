@@ -130,6 +130,32 @@ fn reset_returns_to_the_pristine_image() {
 }
 
 #[test]
+fn domains_that_keep_their_pool_go_back_or_are_given_up() {
+    type Next = extern "C" fn() -> i32;
+    let pool = Arc::new(Pool::new(&module(), DomainOptions::new(), 1));
+    let (first, second) = (pool.take_shared().unwrap(), pool.take_shared().unwrap());
+    let next = first.bind::<Next>("next").unwrap();
+    assert_eq!(next.call().unwrap(), 1);
+    let given_up = first.give_back().expect_err("a binding is left");
+    assert_eq!((next.call().unwrap(), pool.ready()), (2, 0));
+    drop((given_up, next));
+    let base = second.base();
+    second.give_back().expect("reset");
+    // No more than one is kept.
+    let third = pool.take_shared().unwrap();
+    assert_eq!((third.base(), pool.ready()), (base, 0));
+    let kept = pool.take_shared().unwrap();
+    kept.give_back().expect("reset");
+    third.give_back().expect("reset, and not kept");
+    assert_eq!(pool.ready(), 1);
+    pool.clear();
+    assert_eq!(pool.ready(), 0);
+    let last = pool.take_shared().unwrap();
+    drop(pool);
+    assert_eq!(last.into_domain().bind::<Next>("next").unwrap().call().unwrap(), 1);
+}
+
+#[test]
 fn pools_hand_out_pristine_domains() {
     let module = module();
     let pool = Pool::new(&module, DomainOptions::new(), 2);

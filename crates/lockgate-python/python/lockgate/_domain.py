@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from . import _native, _types
 from ._asynchronous import AsyncCall, Workers, default_workers
 from ._callback import CFUNCTYPE, Callback
-from ._errors import SignatureError, SymbolError
+from ._errors import OptionError, SignatureError, SymbolError
 from ._pointer import Pointer
 from ._types import STRING_LIMIT, Shape
 
@@ -53,12 +53,21 @@ class Function(_native.Function):
     """
 
     def __init__(self, domain: Domain, name: str):
-        self._note: str | None = domain.module.exports[name]
+        self._set_up(domain.module.exports[name])
+
+    def _set_up(self, note: str | None) -> None:
+        """Nothing is declared yet but what the note says."""
+        self._note = note
         self._argtypes: list[Any] | None = None
         self._restype: Any = ...
         self._errcheck: Callable[..., Any] | None = None
         self._policy: str = Policy.MUTUAL_DISTRUST
         self._releases = True
+
+    @property
+    def _symbol(self) -> str:
+        """Its name in C."""
+        return self.name
 
     def _declared(self) -> tuple[list[Any], Any]:
         """Types of parameters and result, as far as known."""
@@ -75,15 +84,18 @@ class Function(_native.Function):
             argtypes = self._argtypes
         return argtypes, restype if self._restype is ... else self._restype
 
-    def _prepare(self) -> None:
-        """Binds the function: called at its first call, and at the first after a change or a reset."""
+    def _shape(self) -> tuple[str, list[tuple[str, Any]], Callable[[Any, Any], Any] | None]:
+        """Prototype, kinds, and what makes the result of a plain value."""
         argtypes, restype = self._declared()
         parameters = [_types.parameter(kind) for kind in argtypes]
         answer: Shape = _types.result(restype)
-        listed = ", ".join(shape.c for shape in parameters) or "void"
         kinds = [shape.kind for shape in (*parameters, answer)]
-        prototype = f"{answer.c} {self.name}({listed})"
-        self._bind(prototype, kinds, answer.wrap, self._errcheck, self._releases, str(self._policy))
+        return _types.prototype(answer, self._symbol, parameters), kinds, answer.wrap
+
+    def _prepare(self) -> None:
+        """Binds the function: called at its first call, and at the first after a change or a reset."""
+        prototype, kinds, wrap = self._shape()
+        self._bind(prototype, kinds, wrap, self._errcheck, self._releases, str(self._policy))
 
     @property
     def argtypes(self) -> list[Any]:
@@ -157,6 +169,8 @@ class Domain(_native.Domain):
     - ``directories``: paths in the domain, each with a directory of the host's, or ``(directory, "rw")``
     - ``streams``: True to share standard input, output and error
     - ``arguments``, ``environment`` of the program
+    - ``registry``, ``principal``: other imports are found by name in this `Registry`, on behalf of this `Principal`, each at its
+      first call. The domain does not keep the registry
     - ``seal``: code can never change again, for domains that live as long as the process
     """
 
@@ -167,10 +181,11 @@ class Domain(_native.Domain):
         imports: Mapping[str, Callback | Callable[..., Any]] | None = None,
         **options: Any,
     ) -> Domain:
+        if isinstance(module, _native.Pool):
+            return super().__new__(cls, module)
         if not isinstance(module, _native.Module):
             module = Module(module)
-        given = {name: value for name, value in options.items() if value is not None}
-        return super().__new__(cls, module, given, [_import(module, *pair) for pair in (imports or {}).items()])
+        return super().__new__(cls, module, *given(module, imports, options))
 
     def __init__(self, module: Any, **_options: Any):
         pass
@@ -264,18 +279,35 @@ class Domain(_native.Domain):
         self.close()
 
 
+def given(
+    module: Any, imports: Mapping[str, Callback | Callable[..., Any]] | None, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[tuple[str, str, list[tuple[str, Any]], Any]]]:
+    """Options and imports as the native half wants them."""
+    told = {name: value for name, value in options.items() if value is not None}
+    if ("registry" in told) != ("principal" in told):
+        raise OptionError("registry and principal go together: who finds imports, and on whose behalf")
+    if "registry" in told:
+        told["registry"] = told["registry"], told.pop("principal")
+    return told, [_import(module, *pair) for pair in (imports or {}).items()]
+
+
 def _import(module: Any, name: str, function: Any) -> tuple[str, str, list[tuple[str, Any]], Any]:
     """A host function for an import, as the native half wants it."""
     if not isinstance(function, Callback):
         note = module.imports.get(name)
         if note is None:
             raise SignatureError(f"{module.name} does not say what it calls {name} with: give a lockgate.CFUNCTYPE(…)(function)")
-        argtypes, restype = _types.of_note(note)
-        restype = ctypes.c_void_p if restype in (Pointer, ctypes.c_char_p) else restype
-        argtypes = [Pointer if kind is ctypes.c_void_p else kind for kind in argtypes]
-        function = CFUNCTYPE(restype, *argtypes)(function)
+        function = callback_of_note(note, function)
     prototype, kinds, _ = function._signature()
     return name, prototype, kinds, function._answer()
+
+
+def callback_of_note(note: str, function: Callable[..., Any]) -> Callback:
+    """A callback that a prototype describes, as far as C tells."""
+    argtypes, restype = _types.of_note(note)
+    restype = ctypes.c_void_p if restype in (Pointer, ctypes.c_char_p) else restype
+    argtypes = [Pointer if kind is ctypes.c_void_p else kind for kind in argtypes]
+    return CFUNCTYPE(restype, *argtypes)(function)
 
 
 class CDLL:

@@ -143,6 +143,18 @@ class Killed(CallError):
     """The domain was killed or closed during the call, or what was bound was revoked."""
 
 
+class Revoked(Killed):
+    """The registry took the name back: bind again when it is exported again."""
+
+
+class Restarted(Killed):
+    """The domain was restarted, and the function was bound for the instance before, without ``heal=True``."""
+
+
+class Unresolved(CallError):
+    """A domain called an import that its registry does not answer; the cause (``__cause__``) is the `RegistryError`."""
+
+
 class Cancelled(CallError):
     """The asynchronous call was cancelled."""
 
@@ -162,3 +174,72 @@ class Busy(CallError):
 
 class Forked(CallError):
     """A child of ``os.fork`` calls a domain of its parent. Start processes with ``spawn`` or ``forkserver``."""
+
+
+class RegistryError(Error):
+    """Why something was not exported, bound, linked or restarted."""
+
+
+class UnknownName(RegistryError, LookupError):
+    """Nothing is exported by this name."""
+
+    def __init__(self, message: str, *, near: str | None = None):
+        super().__init__(message)
+        #: The most similar name that the client may bind.
+        self.near = near
+
+
+class Late(RegistryError, TimeoutError):
+    """The name was not exported while the client waited."""
+
+
+class Forbidden(RegistryError, PermissionError):
+    """The principal may not bind it."""
+
+
+class VersionError(RegistryError, LookupError):
+    """The name is exported in other versions only."""
+
+
+class Mismatch(RegistryError, SignatureError):
+    """The exporter's signature is another one; the message names the first difference."""
+
+
+class NoSignature(RegistryError, SignatureError):
+    """Nobody says the signature: export with a prototype, or compile the module with ``-g``."""
+
+
+class Taken(RegistryError):
+    """The name is exported in this major version already."""
+
+
+class DomainTaken(RegistryError):
+    """Another domain of this name exports here."""
+
+
+class UnknownDomain(RegistryError, LookupError):
+    """No domain of this name exports here."""
+
+
+class UnknownImport(RegistryError, SymbolError):
+    """The module has no such import."""
+
+
+class HostFunction(RegistryError):
+    """A function of Python's was to be bound for Python: call it directly."""
+
+
+class RegistryFull(RegistryError):
+    """No place for another export or binding."""
+
+
+class RegistryGone(RegistryError):
+    """The registry that the domain was made with is gone: keep it as long as the domain, or use `Registry.process`."""
+
+
+class TooOften(RegistryError):
+    """The domain was restarted as often as it may be."""
+
+
+class Restarting(RegistryError):
+    """The domain is being restarted already."""

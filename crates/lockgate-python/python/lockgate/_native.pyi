@@ -6,6 +6,8 @@ from types import TracebackType
 from typing import Any, Self
 
 _Kind = tuple[str, Any]
+_Import = tuple[str, str, list[_Kind], Callable[..., Any]]
+_Asked = tuple[str, tuple[int, int] | None, str, bool, int | None]
 
 OPTIMISED: bool
 __version__: str
@@ -21,7 +23,7 @@ class Module:
 
 class Domain:
     def __new__(
-        cls, module: Module, options: dict[str, Any], imports: list[tuple[str, str, list[_Kind], Callable[..., Any]]]
+        cls, source: Module | Pool, options: dict[str, Any] | None = None, imports: list[_Import] | None = None
     ) -> Self: ...
     @property
     def name(self) -> str: ...
@@ -38,6 +40,7 @@ class Domain:
     def kill(self) -> None: ...
     def close(self) -> None: ...
     def reset(self) -> None: ...
+    def _give_back(self) -> None: ...
     def _usage(self) -> dict[str, Any]: ...
     def _alloc(self, size: int) -> int: ...
     def _free(self, address: int) -> None: ...
@@ -59,7 +62,7 @@ class Pointer:
     def address(self) -> int: ...
 
 class Function:
-    def __new__(cls, domain: Domain, name: str) -> Self: ...
+    def __new__(cls, domain: Domain, name: str, registered: bool = False) -> Self: ...
     @property
     def domain(self) -> Any: ...
     @property
@@ -75,6 +78,14 @@ class Function:
         check: Callable[..., Any] | None,
         releases: bool,
         policy: str,
+    ) -> None: ...
+    def _take(
+        self,
+        found: Found,
+        kinds: list[_Kind],
+        wrap: Callable[[Any, Any], Any] | None,
+        check: Callable[..., Any] | None,
+        releases: bool,
     ) -> None: ...
     def _unbind(self) -> None: ...
 
@@ -120,6 +131,109 @@ class Grant:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+class Pool:
+    def __new__(cls, module: Module, capacity: int, options: dict[str, Any], imports: list[_Import]) -> Self: ...
+    @property
+    def module(self) -> Module: ...
+    @property
+    def capacity(self) -> int:
+        """Most domains that are kept ready."""
+    @property
+    def ready(self) -> int:
+        """How many domains are ready."""
+    def close(self) -> None:
+        """Ends the domains that are ready; those in use end when their users have done with them."""
+
+class Registry:
+    def __new__(cls, process: bool = False) -> Self: ...
+    def names(self) -> list[tuple[str, tuple[int, int]]]:
+        """Names and versions, in order."""
+    def unexport(self, name: str) -> None:
+        """Takes every version of a name back: nobody binds it any more. What is bound stays."""
+    def revoke(self, name: str, stop: bool = False) -> None:
+        """The same, and calls of what is bound raise `Revoked`. Calls in progress finish, or end at once with `stop`."""
+    def remove(self, name: str) -> None:
+        """Ends the domain called `name`, with everything that it exports."""
+    def restart(self, name: str) -> Any:
+        """Ends the instance behind the domain called `name`, and starts another one; the domain."""
+    def limit_restarts(self, name: str, most: int, within: float) -> None:
+        """How often the domain called `name` may be restarted: `most` times in any `within` seconds."""
+    def _export(
+        self,
+        domain: Domain,
+        name: str,
+        version: tuple[int, int],
+        of: str | None,
+        policy: str,
+        allow: list[Allow],
+    ) -> None: ...
+    def _export_host(
+        self,
+        function: Callable[..., Any],
+        prototype: str,
+        kinds: list[_Kind],
+        name: str,
+        version: tuple[int, int],
+        allow: list[Allow],
+    ) -> None: ...
+    def _bind(self, principal: Principal, asked: _Asked, wait: float | None, prototype: str | None) -> Found: ...
+    def _link(
+        self, domain: Domain, import_: str, principal: Principal, asked: _Asked, wait: float | None
+    ) -> None: ...
+
+class Found:
+    @property
+    def prototype(self) -> str: ...
+    @property
+    def domain(self) -> Any: ...
+
+class Principal:
+    """On whose behalf something is bound: the program says so, because modules cannot."""
+
+    @staticmethod
+    def nobody() -> Principal:
+        """Somebody who may bind what is exported to everyone."""
+    @staticmethod
+    def process() -> Principal:
+        """The user and groups that the process runs as."""
+    @staticmethod
+    def user(user: int) -> Principal:
+        """A user, by number."""
+    @staticmethod
+    def domain(name: str) -> Principal:
+        """The domain called `name`."""
+    def in_group(self, *groups: int) -> Principal:
+        """The same, in these groups, too."""
+    def with_token(self, *tokens: Token) -> Principal:
+        """The same, with these tokens, too."""
+
+class Token:
+    """A capability: whoever holds it may bind what was exported for it. 128 random bits, or those that are given."""
+
+    def __new__(cls, bits: bytes | None = None) -> Self: ...
+    def __bytes__(self) -> bytes: ...
+    def __eq__(self, other: object) -> bool: ...
+
+class Allow:
+    """Who may bind an export. Any one that fits is enough."""
+
+    @staticmethod
+    def everyone() -> Allow:
+        """Whoever asks."""
+    @staticmethod
+    def user(user: int) -> Allow:
+        """A user, by number."""
+    @staticmethod
+    def group(group: int) -> Allow:
+        """A group, by number."""
+    @staticmethod
+    def domain(name: str) -> Allow:
+        """A domain, by name."""
+    @staticmethod
+    def token(token: Token) -> Allow:
+        """Holders of a token."""
+    def __eq__(self, other: object) -> bool: ...
 
 class Workers:
     def __new__(cls, threads: int = 4, capacity: int = 1000) -> Self: ...

@@ -3,73 +3,49 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ._domain import Domain, Module
-from ._errors import Closed, Error
+from . import _native
+from ._callback import Callback
+from ._domain import Domain, Module, given
 
 
-class Pool:
+class Pool(_native.Pool):
     """Domains of one module with the same options, returned to their pristine image between users.
 
     At most `capacity` of them are kept ready; any number can be in use. Options are those of `Domain`. Any thread may take
     one. As a context manager the pool is closed at the end of the block.
     """
 
-    def __init__(self, module: Module | str | os.PathLike[str], capacity: int, **options: Any):
+    def __new__(
+        cls,
+        module: Module | str | os.PathLike[str],
+        capacity: int,
+        *,
+        imports: Mapping[str, Callback | Callable[..., Any]] | None = None,
+        **options: Any,
+    ) -> Pool:
         if capacity < 0:
             raise ValueError(f"a pool cannot keep {capacity} domains")
-        #: The module, verified once.
-        self.module: Module = module if isinstance(module, Module) else Module(module)
-        #: Most domains that are kept ready.
-        self.capacity = capacity
-        self._options = options
-        self._lock = threading.Lock()
-        self._domains: list[Domain] = []
-        self._closed = False
+        if not isinstance(module, _native.Module):
+            module = Module(module)
+        return super().__new__(cls, module, capacity, *given(module, imports, options))
 
-    @property
-    def ready(self) -> int:
-        """How many domains are ready."""
-        return len(self._domains)
+    def __init__(self, module: Any, capacity: int, **_options: Any):
+        pass
 
     @contextmanager
     def take(self) -> Iterator[Domain]:
-        """A pristine domain, one that is ready or a new one, for a ``with`` block. It is reset when the block ends, however it ends; one that
-        cannot be, because a call is in progress or because it was closed, is given up."""
-        with self._lock:
-            if self._closed:
-                raise Closed("the pool is closed; make a new one")
-            domain = self._domains.pop() if self._domains else None
-        if domain is None:
-            domain = Domain(self.module, **self._options)
+        """A pristine domain, one that is ready or a new one, for a ``with`` block. It goes back when the block ends, however it
+        ends, and the object is closed: what the block left of it does not reach the next user. One that cannot be reset, because
+        a call is in progress or because it was closed, is given up."""
+        domain = Domain(self)
         try:
             yield domain
         finally:
-            self._give_back(domain)
-
-    def _give_back(self, domain: Domain) -> None:
-        try:
-            domain.reset()
-        except Error:
-            domain.close()
-            return
-        with self._lock:
-            kept = not self._closed and len(self._domains) < self.capacity
-            if kept:
-                self._domains.append(domain)
-        if not kept:
-            domain.close()
-
-    def close(self) -> None:
-        """Ends the domains that are ready; those in use end when their users have done with them."""
-        with self._lock:
-            domains, self._domains, self._closed = self._domains, [], True
-        for domain in domains:
-            domain.close()
+            domain._give_back()
 
     def __enter__(self) -> Pool:
         return self

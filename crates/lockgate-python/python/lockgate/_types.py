@@ -202,6 +202,12 @@ def parameter(kind: Any) -> Shape:
     raise SignatureError(f"{kind!r} cannot be an argument: give a type of ctypes, or a class with from_param")
 
 
+def prototype(answer: Shape, name: str, parameters: list[Shape]) -> str:
+    """The C prototype of a function of these shapes."""
+    listed = ", ".join(shape.c for shape in parameters) or "void"
+    return f"{answer.c} {name}({listed})"
+
+
 def of_note(prototype: str) -> tuple[list[Any], Any]:
     """Types of parameters and result that a module's note has, as far as C tells them.
 

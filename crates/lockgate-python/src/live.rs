@@ -1,0 +1,32 @@
+//! The runtime's domain behind one of Python's.
+use lockgate::{Domain, Pool, PooledDomain};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Whose domain it is.
+pub enum Live {
+    Own(Domain),
+    /// It goes back to its pool when it is dropped.
+    Pooled(PooledDomain<Arc<Pool>>, Arc<Pool>),
+}
+
+impl Live {
+    /// Ends it; one of a pool does not go back.
+    pub fn close(self) {
+        match self {
+            Live::Own(domain) => domain.close(),
+            Live::Pooled(domain, _) => domain.into_domain().close(),
+        }
+    }
+}
+
+impl Deref for Live {
+    type Target = Domain;
+
+    fn deref(&self) -> &Domain {
+        match self {
+            Live::Own(domain) => domain,
+            Live::Pooled(domain, _) => domain,
+        }
+    }
+}

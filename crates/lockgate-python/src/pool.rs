@@ -1,0 +1,77 @@
+//! Domains kept ready.
+use crate::domain::{self, Import};
+use crate::live::Live;
+use crate::module::Module;
+use crate::{errors, options};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex};
+
+/// The runtime's pool. The Python half derives `lockgate.Pool` from it.
+#[pyclass(frozen, subclass, module = "lockgate._native")]
+pub struct Pool {
+    module: Py<Module>,
+    capacity: usize,
+    /// None once it is closed.
+    inner: Mutex<Option<Arc<lockgate::Pool>>>,
+}
+
+impl Pool {
+    fn inner(&self) -> Option<Arc<lockgate::Pool>> {
+        self.inner.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    /// A pristine domain, and its module.
+    ///
+    /// # Errors
+    /// The pool is closed; as for any domain.
+    pub fn take(&self, py: Python<'_>) -> PyResult<(Live, Py<Module>)> {
+        let pool = self.inner();
+        let pool = pool.ok_or_else(|| errors::plain(py, "Closed", &"the pool is closed; make a new one"))?;
+        let taken = py.detach(|| pool.take_shared()).map_err(|error| errors::create(py, error))?;
+        Ok((Live::Pooled(taken, pool), self.module.clone_ref(py)))
+    }
+}
+
+#[pymethods]
+impl Pool {
+    #[new]
+    fn new(
+        module: &Bound<'_, Module>,
+        capacity: usize,
+        options: &Bound<'_, PyDict>,
+        imports: Vec<Import>,
+    ) -> PyResult<Pool> {
+        let options = domain::answer(module.py(), options::domain(module.py(), options)?, imports)?;
+        let inner = Arc::new(lockgate::Pool::new(module.get().inner(), options, capacity));
+        Ok(Pool { module: module.clone().unbind(), capacity, inner: Mutex::new(Some(inner)) })
+    }
+
+    /// The module, verified once.
+    #[getter]
+    fn module(&self, py: Python<'_>) -> Py<Module> {
+        self.module.clone_ref(py)
+    }
+
+    /// Most domains that are kept ready.
+    #[getter]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// How many domains are ready.
+    #[getter]
+    fn ready(&self) -> usize {
+        self.inner().map_or(0, |pool| pool.ready())
+    }
+
+    /// Ends the domains that are ready; those in use end when their users have done with them.
+    fn close(&self, py: Python<'_>) {
+        let pool = self.inner.lock().unwrap_or_else(|e| e.into_inner()).take();
+        py.detach(|| {
+            if let Some(pool) = pool {
+                pool.clear();
+            }
+        });
+    }
+}

@@ -1,0 +1,281 @@
+//! Entry points by name.
+use crate::callback::Offer;
+use crate::domain::Domain;
+use crate::kinds::Given;
+use crate::principal::{Allow, Principal};
+use crate::{errors, options};
+use lockgate::{Dynamic, Export, Heal, RegistryError, Request, Revoke, Version};
+use pyo3::prelude::*;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How often a thread that waits looks whether the user has interrupted it.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A set of names. The Python half derives `lockgate.Registry` from it.
+#[pyclass(frozen, subclass, module = "lockgate._native")]
+pub struct Registry {
+    inner: lockgate::Registry,
+    /// Names, and the domains that serve them. Never held by somebody who waits for the interpreter.
+    servers: Mutex<Vec<(String, Py<Domain>)>>,
+}
+
+/// What a client asks for: name, version, policy, whether it heals, and what a domain gets when its call fails.
+type Asked = (String, Option<(u16, u16)>, String, bool, Option<u64>);
+
+fn request(py: Python<'_>, (name, version, policy, heal, on_failure): Asked) -> PyResult<Request> {
+    let request = match version {
+        Some((major, minor)) => Request::new(name, Version::new(major, minor)),
+        None => Request::newest(name),
+    };
+    let policy = options::policy(py, &policy)?;
+    let heal = if heal { Heal::Yes } else { Heal::No };
+    Ok(request.policy(policy).heal(heal).on_failure(options::on_failure(on_failure)))
+}
+
+/// What is to be exported.
+fn export(
+    py: Python<'_>,
+    name: &str,
+    (major, minor): (u16, u16),
+    policy: &str,
+    allow: &[Py<Allow>],
+) -> PyResult<Export> {
+    let export = Export::new(name, Version::new(major, minor)).policy(options::policy(py, policy)?);
+    Ok(allow.iter().fold(export, |export, allow| export.allow(allow.get().inner().clone())))
+}
+
+/// Asks again and again until `wait` is over, so that Ctrl-C interrupts it.
+fn patiently<T: Send>(
+    py: Python<'_>,
+    name: &str,
+    wait: Option<&Bound<'_, PyAny>>,
+    ask: impl Fn(Duration) -> Result<T, RegistryError> + Sync,
+) -> PyResult<T> {
+    let wait = wait.map(options::seconds).transpose()?.unwrap_or_default();
+    let end = Instant::now().checked_add(wait);
+    loop {
+        let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
+        // Without any patience, the answer to an unknown name is another one.
+        let slice = if wait.is_zero() { wait } else { left.clamp(Duration::from_nanos(1), LOOK) };
+        match py.detach(|| ask(slice)) {
+            Err(RegistryError::Late { .. }) if end.is_none_or(|end| Instant::now() < end) => {
+                py.check_signals()?;
+            }
+            Err(RegistryError::Late { .. }) => {
+                return Err(errors::registry(
+                    py,
+                    RegistryError::Late { name: name.to_owned(), patience: wait },
+                ));
+            }
+            other => return other.map_err(|error| errors::registry(py, error)),
+        }
+    }
+}
+
+impl Registry {
+    pub fn inner(&self) -> &lockgate::Registry {
+        &self.inner
+    }
+
+    fn servers(&self) -> MutexGuard<'_, Vec<(String, Py<Domain>)>> {
+        self.servers.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The domain called `name`.
+    fn server(&self, py: Python<'_>, name: &str) -> PyResult<Py<Domain>> {
+        let found = self.servers().iter().find(|(_, d)| d.get().name() == name).map(|(_, d)| d.clone_ref(py));
+        found.ok_or_else(|| errors::registry(py, RegistryError::UnknownDomain(name.to_owned())))
+    }
+
+    /// Changes the runtime's registry, and forgets the servers for which `goes` is true of name and domain.
+    fn change(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce() -> Result<(), RegistryError> + Send,
+        goes: impl Fn(&str, &Domain) -> bool + Sync,
+    ) -> PyResult<Vec<(String, Py<Domain>)>> {
+        let done = py.detach(|| {
+            let mut servers = self.servers();
+            change()?;
+            Ok(servers.extract_if(.., |(name, domain)| goes(name, domain.get())).collect())
+        });
+        done.map_err(|error| errors::registry(py, error))
+    }
+}
+
+#[pymethods]
+impl Registry {
+    #[new]
+    #[pyo3(signature = (process=false))]
+    fn new(process: bool) -> Registry {
+        let inner = if process { lockgate::Registry::process().clone() } else { lockgate::Registry::new() };
+        Registry { inner, servers: Mutex::default() }
+    }
+
+    /// Names and versions, in order.
+    fn names(&self, py: Python<'_>) -> Vec<(String, (u16, u16))> {
+        let names = py.detach(|| self.inner.names());
+        names.into_iter().map(|(name, version)| (name, (version.major, version.minor))).collect()
+    }
+
+    /// Exports a function of a domain.
+    fn _export(
+        &self,
+        domain: &Bound<'_, Domain>,
+        name: &str,
+        version: (u16, u16),
+        of: Option<&str>,
+        policy: &str,
+        allow: Vec<Py<Allow>>,
+    ) -> PyResult<()> {
+        let py = domain.py();
+        let live = domain.get().live(py)?;
+        let mut export = export(py, name, version, policy, &allow)?;
+        if let Some(of) = of {
+            export = export.of(of);
+        }
+        let server = (name.to_owned(), domain.clone().unbind());
+        let done = py.detach(|| {
+            let mut servers = self.servers();
+            self.inner.export(&live, export)?;
+            servers.push(server);
+            Ok(())
+        });
+        done.map_err(|error| errors::registry(py, error))
+    }
+
+    /// Exports a function of Python's.
+    #[allow(clippy::too_many_arguments, reason = "what the Python half knows, once")]
+    fn _export_host(
+        &self,
+        py: Python<'_>,
+        function: Py<PyAny>,
+        prototype: &str,
+        kinds: Vec<Given>,
+        name: &str,
+        version: (u16, u16),
+        allow: Vec<Py<Allow>>,
+    ) -> PyResult<()> {
+        let offer = Offer::new(py, prototype, kinds)?;
+        offer.set(function, None);
+        let export = export(py, name, version, "mutual trust", &allow)?;
+        let done = py.detach(|| self.inner.export_host(offer.function().clone(), export));
+        done.map_err(|error| errors::registry(py, error))
+    }
+
+    /// Binds a function of a domain, with the exporter's signature or by `prototype`.
+    fn _bind(
+        &self,
+        py: Python<'_>,
+        principal: &Bound<'_, Principal>,
+        asked: Asked,
+        wait: Option<&Bound<'_, PyAny>>,
+        prototype: Option<&str>,
+    ) -> PyResult<Found> {
+        let (name, principal) = (asked.0.clone(), principal.get().inner());
+        let request = request(py, asked)?;
+        let signature = prototype.map(|text| text.parse()).transpose();
+        let signature =
+            signature.map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
+        let dynamic = patiently(py, &name, wait, |slice| {
+            let request = request.clone().wait(slice);
+            match &signature {
+                Some(signature) => self.inner.bind_signature(principal, &request, signature),
+                None => self.inner.bind_dynamic(principal, &request),
+            }
+        })?;
+        let domain = self.server(py, dynamic.domain_name())?;
+        Ok(Found { dynamic, domain })
+    }
+
+    /// Answers an import of a domain.
+    fn _link(
+        &self,
+        domain: &Bound<'_, Domain>,
+        import: &str,
+        principal: &Bound<'_, Principal>,
+        asked: Asked,
+        wait: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = domain.py();
+        let (live, principal, name) = (domain.get().live(py)?, principal.get().inner(), asked.0.clone());
+        let request = request(py, asked)?;
+        patiently(py, &name, wait, |slice| {
+            self.inner.link(&live, import, principal, &request.clone().wait(slice))
+        })
+    }
+
+    /// Takes every version of a name back: nobody binds it any more. What is bound stays.
+    fn unexport(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.change(py, || self.inner.unexport(name), |known, _| known == name).map(drop)
+    }
+
+    /// The same, and calls of what is bound raise `Revoked`. Calls in progress finish, or end at once with `stop`.
+    #[pyo3(signature = (name, stop=false))]
+    fn revoke(&self, py: Python<'_>, name: &str, stop: bool) -> PyResult<()> {
+        let calls = if stop { Revoke::Stop } else { Revoke::Finish };
+        self.change(py, || self.inner.revoke(name, calls), |known, _| known == name).map(drop)
+    }
+
+    /// Ends the domain called `name`, with everything that it exports.
+    fn remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let gone = self.change(py, || self.inner.remove(name), |_, domain| domain.name() == name)?;
+        gone.iter().for_each(|(_, domain)| domain.get().end(py));
+        Ok(())
+    }
+
+    /// Ends the instance behind the domain called `name`, and starts another one; the domain.
+    fn restart(&self, py: Python<'_>, name: &str) -> PyResult<Py<Domain>> {
+        let domain = self.server(py, name)?;
+        let new = py.detach(|| self.inner.restart(name)).map_err(|error| errors::registry(py, error))?;
+        domain.get().renew(py, new);
+        Ok(domain)
+    }
+
+    /// How often the domain called `name` may be restarted: `most` times in any `within` seconds. Three times a minute by
+    /// default.
+    fn limit_restarts(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        most: usize,
+        within: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let within = options::seconds(within)?;
+        let done = py.detach(|| self.inner.limit_restarts(name, most, within));
+        done.map_err(|error| errors::registry(py, error))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("<lockgate.Registry of {} names>", self.names(py).len())
+    }
+}
+
+/// A function as the registry has bound it, and the domain that serves it.
+#[pyclass(frozen, module = "lockgate._native")]
+pub struct Found {
+    dynamic: Dynamic,
+    domain: Py<Domain>,
+}
+
+impl Found {
+    pub fn dynamic(&self) -> &Dynamic {
+        &self.dynamic
+    }
+}
+
+#[pymethods]
+impl Found {
+    /// Its signature, as a prototype.
+    #[getter]
+    fn prototype(&self) -> String {
+        self.dynamic.signature().to_string()
+    }
+
+    /// The domain that serves it.
+    #[getter]
+    fn domain(&self, py: Python<'_>) -> Py<Domain> {
+        self.domain.clone_ref(py)
+    }
+}
