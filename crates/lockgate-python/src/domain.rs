@@ -151,6 +151,11 @@ impl Domain {
 
     /// Ends it for good.
     pub fn end(&self, py: Python<'_>) {
+        // First of all: a call in progress should find out that it was ended, not that its grants are gone.
+        let running = self.state().live.clone();
+        if let Some(live) = running {
+            py.detach(move || live.kill());
+        }
         let Some(live) = self.strip() else { return };
         py.detach(|| match Arc::try_unwrap(live) {
             Ok(live) => live.close(),
