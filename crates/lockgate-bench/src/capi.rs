@@ -4,10 +4,12 @@
 //! turns on the same CPU as the sides in this process, and times itself. Where a process happens to have its stacks and code can make
 //! calls slower, in any language: so there are several hosts, which take turns.
 
+use crate::command::done;
 use crate::interleave::{Side, interleave};
 use crate::preset::PRESETS;
+use crate::stubs::library::install;
 use crate::{Metric, Options, Pinned, objects};
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use lockgate::{Domain, DomainOptions, Module};
 use lockgate_c as _; // so that the library is built before it is measured
 use lockgate_corpus::Corpus;
@@ -65,10 +67,7 @@ pub(crate) fn library(root: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
         return Ok(beside.join(".."));
     }
     let prefix = folder.join("library");
-    let mut script = Command::new(root.join("scripts/install-library.sh"));
-    let output =
-        script.arg(beside).arg(&prefix).output().context("cannot start scripts/install-library.sh")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    install(root, beside, &prefix)?;
     Ok(prefix)
 }
 
@@ -79,8 +78,7 @@ fn host(source: &Path, library: &Path, folder: &Path) -> anyhow::Result<PathBuf>
     let mut gcc = Command::new("gcc");
     gcc.args(["-O2", "-o"]).arg(&binary).arg(source).arg("-I").arg(include).arg("-L").arg(&lib);
     gcc.arg("-llockgate").arg(format!("-Wl,-rpath,{}", lib.display()));
-    let output = gcc.output().context("cannot start gcc")?;
-    ensure!(output.status.success(), "{gcc:?}: {}", String::from_utf8_lossy(&output.stderr));
+    done(&mut gcc)?;
     Ok(binary)
 }
 

@@ -75,6 +75,16 @@ pub fn repeat(count: u32, mut work: impl FnMut() -> bool) -> bool {
     done
 }
 
+/// What `work` gives for sides 0 and 1, one directly after the other; which goes first alternates with the rounds.
+pub fn both_sides<T>(
+    round: usize,
+    mut work: impl FnMut(usize) -> anyhow::Result<T>,
+) -> anyhow::Result<[T; 2]> {
+    let first = round % 2;
+    let (one, other) = (work(first)?, work(1 - first)?);
+    Ok(if first == 0 { [one, other] } else { [other, one] })
+}
+
 /// What was measured on one side, round by round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {

@@ -6,6 +6,7 @@
 
 pub mod calls;
 pub mod capi;
+pub mod command;
 pub mod create;
 pub mod dlopen;
 pub mod ipc;

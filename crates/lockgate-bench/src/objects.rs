@@ -1,6 +1,7 @@
 //! Objects and modules of library code, for benchmarks that call or rewrite it in this process.
 
-use anyhow::{Context as _, bail};
+use crate::command::done;
+use anyhow::Context as _;
 use lockgate_corpus::Library;
 use lockgate_toolchain::{Link, Sysroot, Tools, silent};
 use std::path::{Path, PathBuf};
@@ -45,9 +46,5 @@ pub fn module(
 fn compile(tools: &Tools, source: &Path, flags: &[String], object: &Path) -> anyhow::Result<()> {
     let mut compiler = tools.compiler();
     compiler.args(["-O2", "-w", "-c"]).args(flags).arg(source).arg("-o").arg(object);
-    let output = compiler.output().with_context(|| format!("cannot start {:?}", compiler.get_program()))?;
-    if !output.status.success() {
-        bail!("{compiler:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(())
+    done(&mut compiler).map(drop)
 }

@@ -6,6 +6,7 @@
 //! alternating order, so that drift of the machine meets both. `overhead.<program>` is the median of the rounds' ratios.
 
 use crate::child_sys::{Run, run};
+use crate::interleave::both_sides;
 use crate::programs::{self, Pair};
 use crate::{Metric, Options, Pinned, code_size, progress};
 use anyhow::ensure;
@@ -40,7 +41,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
             let pair = &pairs[program.driver];
             // The first round warms up: a little work, not counted.
             let scale = if round == 0 { program.scale.div_ceil(WARM_UP) } else { scale(program) };
-            let (first, second) = both(pair, lockgate, program, scale, round % 2 == 0)?;
+            let (first, second) = both(pair, lockgate, program, scale, round)?;
             if round > 0 {
                 native.push(first.seconds);
                 sandboxed.push(second.seconds);
@@ -83,17 +84,13 @@ fn both(
     lockgate: &Path,
     program: &Program,
     scale: u32,
-    native_first: bool,
+    round: usize,
 ) -> anyhow::Result<(Run, Run)> {
     let arguments = program.arguments(scale);
-    let native = || run(Command::new(&pair.native).args(&arguments));
-    let sandboxed = || run(Command::new(lockgate).arg("run").arg(&pair.module).args(&arguments));
-    let (first, second) = if native_first {
-        (native()?, sandboxed()?)
-    } else {
-        let sandboxed = sandboxed()?;
-        (native()?, sandboxed)
-    };
+    let [first, second] = both_sides(round, |side| match side {
+        0 => run(Command::new(&pair.native).args(&arguments)),
+        _ => run(Command::new(lockgate).arg("run").arg(&pair.module).args(&arguments)),
+    })?;
     ensure!(
         first.output == second.output,
         "{}: native and sandboxed results differ:\n{}{}",

@@ -1,6 +1,6 @@
 //! The benchmark programs, built twice from the same sources with the same flags.
 
-use anyhow::{Context as _, bail};
+use crate::command::done;
 use lockgate_corpus::{Corpus, PROGRAMS, Program};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn quicker(corpus: &Corpus, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let object = |name: &&str| {
         let object = folder.join(name).with_extension("o");
         let source = corpus.root().join("sysroot/libc").join(name).with_extension("c");
-        finish(Command::new("musl-gcc").args(QUICKER_FLAGS).arg(&object).arg(source))?;
+        done(Command::new("musl-gcc").args(QUICKER_FLAGS).arg(&object).arg(source))?;
         Ok(object)
     };
     QUICKER.iter().map(object).collect()
@@ -78,14 +78,5 @@ fn compile(corpus: &Corpus, program: &Program, compiler: &mut Command, output: &
     if let Some(library) = library {
         compiler.args(library.flags()).args(&library.sources);
     }
-    finish(compiler.arg("-lm"))
-}
-
-/// Runs a compiler.
-fn finish(compiler: &mut Command) -> anyhow::Result<()> {
-    let result = compiler.output().with_context(|| format!("cannot start {:?}", compiler.get_program()))?;
-    if !result.status.success() {
-        bail!("{compiler:?}: {}\n{}", result.status, String::from_utf8_lossy(&result.stderr));
-    }
-    Ok(())
+    done(compiler.arg("-lm")).map(drop)
 }

@@ -4,6 +4,7 @@
 //! `python.call` is compared with `python.ctypes`: both let other threads run Python during the call. The `_pydll` sides do
 //! not. `python.function` is a function of Python's.
 
+use crate::command::done;
 use crate::{Metric, Options, Pinned, Report, objects};
 use anyhow::{Context as _, bail, ensure};
 use lockgate_corpus::Corpus;
@@ -40,14 +41,14 @@ pub fn measure(options: &Options) -> anyhow::Result<Report> {
     let library = folder.path().join("null.so");
     let mut compiler = Command::new("gcc");
     compiler.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
-    run(&mut compiler)?;
+    done(&mut compiler)?;
 
     let _pinned = Pinned::here()?;
     let rounds = if options.quick { ROUNDS.div_ceil(10) } else { ROUNDS };
     let mut script = Command::new(interpreter(corpus.root())?);
     script.arg(corpus.root().join("bench/python/calls.py")).arg(&library).arg(&module);
     script.args([rounds.to_string(), CALLS.to_string()]);
-    let printed: Printed = serde_json::from_slice(&run(&mut script)?).context("the script's output")?;
+    let printed: Printed = serde_json::from_str(&done(&mut script)?).context("the script's output")?;
     report(printed)
 }
 
@@ -89,13 +90,6 @@ fn interpreter(root: &Path) -> anyhow::Result<PathBuf> {
             candidates.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
         ),
     }
-}
-
-fn run(command: &mut Command) -> anyhow::Result<Vec<u8>> {
-    let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{:?}: {}\n{errors}", command.get_program(), output.status);
-    Ok(output.stdout)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! the CPU times of two whole processes that ran directly one after the other in alternating order; both must write the same.
 
 use crate::child_sys::run;
-use crate::stubs::library::done;
+use crate::command::done;
+use crate::interleave::both_sides;
 use crate::{Metric, Options, Pinned, Report, capi, progress, stubs};
 use anyhow::ensure;
 use lockgate_corpus::Corpus;
@@ -73,19 +74,16 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         bar.set_message(*metric);
         let mut ratios = Vec::new();
         for round in 0..=rounds {
-            let mut seconds = [0.0; 2];
-            let mut written = [Vec::new(), Vec::new()];
-            for turn in 0..2 {
-                let side = (turn + round) % 2;
+            let [plain, split] = both_sides(round, |side| {
                 let mut command = Command::new("sh");
                 command.args(["-c", line]).current_dir(&work).env("P", &programs[side]);
-                seconds[side] = run(&mut command)?.seconds;
-                written[side] = std::fs::read(work.join("out"))?;
-            }
-            ensure!(written[0] == written[1], "{metric}: the outputs differ");
+                let seconds = run(&mut command)?.seconds;
+                Ok((seconds, std::fs::read(work.join("out"))?))
+            })?;
+            ensure!(plain.1 == split.1, "{metric}: the outputs differ");
             // The first round warms up.
             if round > 0 {
-                ratios.push(seconds[1] / seconds[0]);
+                ratios.push(split.0 / plain.0);
             }
             bar.inc(1);
         }

@@ -1,11 +1,12 @@
 //! Bindings that `lockgate stubs` makes for Rust and Python: of real libraries, and of one that attacks.
-// Cargo builds the library beside the tests because they name it.
-use lockgate_bench::stubs::library::{self, LIBRARIES, done};
-use lockgate_c as _;
-use lockgate_corpus::Corpus;
+#[path = "common/installed.rs"]
+mod installed;
+
+use installed::{corpus, prefix};
+use lockgate_bench::command::done;
+use lockgate_bench::stubs::library::LIBRARIES;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 /// Programs in Rust, by library.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -16,22 +17,6 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
-
-fn corpus() -> &'static Corpus {
-    static CORPUS: OnceLock<Corpus> = OnceLock::new();
-    CORPUS.get_or_init(|| Corpus::locate().expect("the corpus"))
-}
-
-/// Where liblockgate is installed for these tests.
-fn prefix() -> &'static Path {
-    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
-    PREFIX.get_or_init(|| {
-        let test = std::env::current_exe().expect("a test has a path");
-        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-stubs");
-        library::install(corpus(), test.parent().expect("a folder"), &prefix).expect("the library installs");
-        prefix
-    })
-}
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)

@@ -1,30 +1,27 @@
 //! `examples/stubs`, as its README says. (The others are tested where their languages are.)
-use lockgate_bench::stubs::library::{self, done};
-use lockgate_c as _; // Cargo builds the library beside the tests because they name it.
-use lockgate_corpus::Corpus;
+#[path = "common/installed.rs"]
+mod installed;
+
+use installed::{corpus, prefix};
+use lockgate_bench::command::done;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 #[test]
 fn a_makefile_protects_a_library() {
-    let corpus = Corpus::locate().expect("the tree");
-    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-stubs");
-    let test = std::env::current_exe().expect("a test has a path");
-    library::install(&corpus, test.parent().expect("a folder"), &prefix).expect("the library installs");
     let folder = tempfile::tempdir().expect("a scratch folder");
-    for entry in std::fs::read_dir(corpus.root().join("examples/stubs")).expect("the example").flatten() {
+    for entry in std::fs::read_dir(corpus().root().join("examples/stubs")).expect("the example").flatten() {
         std::fs::copy(entry.path(), folder.path().join(entry.file_name())).expect("a file");
     }
     let mut make = Command::new("make");
     make.arg(format!("LOCKGATE={}", env!("CARGO_BIN_EXE_lockgate"))).current_dir(folder.path());
-    done(make.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).env_remove("MAKEFLAGS"))
+    done(make.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")).env_remove("MAKEFLAGS"))
         .expect("it makes both");
 
     let run = |program: &str, text: &str| -> Output {
         let mut command = Command::new(folder.path().join(program));
-        command.current_dir(folder.path()).env("LD_LIBRARY_PATH", prefix.join("lib"));
+        command.current_dir(folder.path()).env("LD_LIBRARY_PATH", prefix().join("lib"));
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

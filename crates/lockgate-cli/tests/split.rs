@@ -1,35 +1,18 @@
 //! `lockgate cc --split`: one program, several domains.
 
 mod common;
+#[path = "common/installed.rs"]
+mod installed;
 
 use common::{Shop, text};
+use installed::{corpus, prefix};
+use lockgate_bench::command::done;
 use lockgate_bench::split;
-use lockgate_bench::stubs::library::{self, done};
-// Cargo builds the library beside the tests because they name it.
-use lockgate_c as _;
-use lockgate_corpus::Corpus;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 #[path = "split/refusals.rs"]
 mod refusals;
-
-fn corpus() -> &'static Corpus {
-    static CORPUS: OnceLock<Corpus> = OnceLock::new();
-    CORPUS.get_or_init(|| Corpus::locate().expect("the corpus"))
-}
-
-/// Where liblockgate is installed for these tests.
-fn installed() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let test = std::env::current_exe().expect("a test has a path");
-        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-split");
-        library::install(corpus(), test.parent().expect("a folder"), &prefix).expect("the library installs");
-        prefix.join("lib")
-    })
-}
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/split").join(name)
@@ -38,7 +21,7 @@ fn file(name: &str) -> PathBuf {
 /// `lockgate cc --split` in the shop's folder.
 fn split_by_us(shop: &Shop) -> Command {
     let mut command = shop.command(env!("CARGO_BIN_EXE_lockgate"));
-    command.args(["cc", "--split"]).env("LOCKGATE_LIBRARY", installed());
+    command.args(["cc", "--split"]).env("LOCKGATE_LIBRARY", prefix().join("lib"));
     command
 }
 
@@ -192,7 +175,8 @@ fn bzip2_survives_its_history() {
     let published = corpus().package("bzip2-sys").expect("in the corpus").join("bzip2-1.0.8");
     let build = |name: &str, compiler: &str| {
         let patches = [split::ANNOTATIONS, split::HOLE];
-        split::bzip2(corpus(), &shop.path(name), compiler, &patches, installed()).expect("its own tests pass")
+        split::bzip2(corpus(), &shop.path(name), compiler, &patches, &prefix().join("lib"))
+            .expect("its own tests pass")
     };
     let compiler = format!("{} cc --split", env!("CARGO_BIN_EXE_lockgate"));
     let plain = build("plain", &format!("gcc -I{}", corpus().root().join("include").display()));

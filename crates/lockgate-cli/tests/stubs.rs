@@ -1,12 +1,13 @@
 //! `lockgate stubs`: programs of others with protected libraries, and what happens to them when the libraries attack.
-// Cargo builds the library beside the tests because they name it.
-use lockgate_bench::stubs::library::{self, Built, Kit, LIBRARIES, Library, done};
-use lockgate_c as _;
-use lockgate_corpus::Corpus;
+#[path = "common/installed.rs"]
+mod installed;
+
+use installed::{corpus, prefix};
+use lockgate_bench::command::done;
+use lockgate_bench::stubs::library::{Built, Kit, LIBRARIES, Library};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
@@ -14,22 +15,6 @@ const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 const FAULT: i32 = 2;
 const POINTER: i32 = 3;
 const LENGTH: i32 = 5;
-
-fn corpus() -> &'static Corpus {
-    static CORPUS: OnceLock<Corpus> = OnceLock::new();
-    CORPUS.get_or_init(|| Corpus::locate().expect("the corpus"))
-}
-
-/// Where liblockgate is installed for these tests.
-fn prefix() -> &'static Path {
-    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
-    PREFIX.get_or_init(|| {
-        let test = std::env::current_exe().expect("a test has a path");
-        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-stubs");
-        library::install(corpus(), test.parent().expect("a folder"), &prefix).expect("the library installs");
-        prefix
-    })
-}
 
 fn kit() -> Kit<'static> {
     Kit { corpus: corpus(), lockgate: Path::new(LOCKGATE), prefix: prefix(), optimisation: "-O1" }

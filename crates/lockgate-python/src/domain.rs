@@ -117,8 +117,16 @@ impl Domain {
 
     /// Takes the runtime's domain out, with everything that would keep it.
     fn strip(&self) -> Option<Arc<Live>> {
-        let State { live, functions, grants, pinned, offers } = std::mem::take(&mut *self.state());
-        // After the lock: Python objects go.
+        self.let_go(self.take())
+    }
+
+    fn take(&self) -> State {
+        std::mem::take(&mut *self.state())
+    }
+
+    /// Ends what would keep the runtime's domain. Not under the lock: Python objects go.
+    fn let_go(&self, state: State) -> Option<Arc<Live>> {
+        let State { live, functions, grants, pinned, offers } = state;
         functions.iter().filter_map(Weak::upgrade).for_each(|slot| slot.clear());
         pinned.iter().filter_map(Weak::upgrade).for_each(|pinned| drop(pinned.clear()));
         grants.iter().for_each(Held::revoke);
@@ -151,15 +159,16 @@ impl Domain {
 
     /// Ends it for good.
     pub fn end(&self, py: Python<'_>) {
-        // First of all: a call in progress should find out that it was ended, not that its grants are gone.
-        let running = self.state().live.clone();
-        if let Some(live) = running {
-            py.detach(move || live.kill());
+        let state = self.take();
+        if let Some(live) = &state.live {
+            // Before the grants: a call in progress should find out that it was ended, not that they are gone.
+            py.detach(|| live.kill());
         }
-        let Some(live) = self.strip() else { return };
-        py.detach(|| match Arc::try_unwrap(live) {
-            Ok(live) => live.close(),
-            Err(shared) => shared.kill(),
+        let live = self.let_go(state).map(Arc::try_unwrap);
+        py.detach(|| {
+            if let Some(Ok(live)) = live {
+                live.close();
+            }
         });
     }
 }

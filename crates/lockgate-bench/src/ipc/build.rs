@@ -1,7 +1,7 @@
 //! The peers' programs: compiled for each run from `bench/peers`, but for Wasmtime, which `make peers` builds.
 
 use crate::Pinned;
-use anyhow::{Context as _, bail};
+use crate::command::done;
 use lockgate_corpus::Corpus;
 use lockgate_toolchain::Tools;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub fn all(folder: &Path) -> anyhow::Result<Programs> {
         let path = folder.join(name);
         let mut compiler = tools.compiler();
         compiler.args(["-O2", "-pthread", "-o"]).arg(&path).arg(sources.join(name).with_extension("c"));
-        run(&mut compiler)?;
+        done(&mut compiler)?;
         all.programs.push(Program { name, variants: *variants, path });
     }
     if Command::new("rpcgen").arg("--version").output().is_ok() && Path::new(TIRPC).exists() {
@@ -101,7 +101,7 @@ fn rpcgen(tools: &Tools, sources: &Path, folder: &Path) -> anyhow::Result<PathBu
     for (kind, output) in
         [("-h", "total.h"), ("-c", "total_xdr.c"), ("-l", "total_clnt.c"), ("-m", "total_svc.c")]
     {
-        run(Command::new("rpcgen").current_dir(&generated).args([kind, "-o", output, "total.x"]))?;
+        done(Command::new("rpcgen").current_dir(&generated).args([kind, "-o", output, "total.x"]))?;
     }
     let path = folder.join("rpcgen_unix");
     let mut compiler = tools.compiler();
@@ -112,15 +112,6 @@ fn rpcgen(tools: &Tools, sources: &Path, folder: &Path) -> anyhow::Result<PathBu
         .arg(&path)
         .arg(sources.join("peer.c"));
     compiler.args(["total_xdr.c", "total_clnt.c", "total_svc.c"].map(|file| generated.join(file)));
-    run(compiler.arg("-ltirpc"))?;
+    done(compiler.arg("-ltirpc"))?;
     Ok(path)
-}
-
-/// Runs `command` to its end; an error with its messages if it fails.
-fn run(command: &mut Command) -> anyhow::Result<()> {
-    let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    if !output.status.success() {
-        bail!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(())
 }

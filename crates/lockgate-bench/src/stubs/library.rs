@@ -1,6 +1,7 @@
 //! Real libraries and their own programs, built twice: linked with the library, and with the client that `lockgate stubs` makes.
 
-use anyhow::{Context as _, ensure};
+use crate::command::done;
+use anyhow::Context as _;
 use lockgate_corpus::Corpus;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -266,21 +267,10 @@ impl Kit<'_> {
     }
 }
 
-/// Runs `command`; what it writes to standard output, or everything if it fails.
-pub fn done(command: &mut Command) -> anyhow::Result<String> {
-    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
-    ensure!(
-        output.status.success(),
-        "{command:?}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 /// Installs the library that cargo has built in `from` under `prefix`.
-pub fn install(corpus: &Corpus, from: &Path, prefix: &Path) -> anyhow::Result<()> {
-    let mut install = Command::new(corpus.root().join("scripts/install-library.sh"));
-    done(install.arg(from).arg(prefix)).map(|_| ())
+///
+/// `root` is that of the repository.
+pub fn install(root: &Path, from: &Path, prefix: &Path) -> anyhow::Result<()> {
+    let mut install = Command::new(root.join("scripts/install-library.sh"));
+    done(install.arg(from).arg(prefix)).map(drop)
 }

@@ -6,6 +6,8 @@
 pub mod library;
 
 use crate::child_sys::run;
+use crate::command::done;
+use crate::interleave::both_sides;
 use crate::{Metric, Options, Pinned, Report, progress};
 use anyhow::ensure;
 use library::{Built, Kit, LIBRARIES};
@@ -87,9 +89,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         std::fs::write(side.join("document.xml"), document(800_000 / share))?;
         std::fs::write(side.join("image.ppm"), photograph(3072, 2048 / share))?;
         let png = built.iter().find(|(name, _)| *name == "png").map(|(_, built)| built).expect("a library");
-        library::done(
-            Command::new(&png.native["pnm2png"]).args(["image.ppm", "image.png"]).current_dir(side),
-        )?;
+        done(Command::new(&png.native["pnm2png"]).args(["image.ppm", "image.png"]).current_dir(side))?;
     }
     let (scale, times) = ((60 / share).to_string(), (8000 / share).to_string());
     let _pinned = Pinned::here()?;
@@ -102,20 +102,16 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
             let built = built.iter().find(|(name, _)| *name == work.library).map(|(_, built)| built);
             let built = built.expect("the tables agree");
             let programs = [&built.native[work.program], &built.protected[work.program]];
-            let mut seconds = [0.0; 2];
-            let mut outputs = [String::new(), String::new()];
-            for turn in 0..2 {
-                let side = (turn + round) % 2;
+            let [plain, protected] = both_sides(round, |side| {
                 let mut command = Command::new("sh");
                 command.args(["-c", work.line]).current_dir(&sides[side]);
-                let command = command.env("P", programs[side]).env("SCALE", &scale).env("TIMES", &times);
-                let ran = run(command)?;
-                (seconds[side], outputs[side]) = (ran.seconds, ran.output);
-            }
+                run(command.env("P", programs[side]).env("SCALE", &scale).env("TIMES", &times))
+            })?;
+            let outputs = [plain.output, protected.output];
             ensure!(outputs[0] == outputs[1], "{}: the outputs differ: {outputs:?}", work.metric);
             // The first round warms up.
             if round > 0 {
-                ratios.push(seconds[1] / seconds[0]);
+                ratios.push(protected.seconds / plain.seconds);
             } else {
                 same_files(work.metric, &sides[0], &sides[1])?;
             }

@@ -270,7 +270,26 @@ def _place(value: Any, what: str) -> int | None:
 # ---- what lives longer than a call ---------------------------------------------------------------------------------------------
 
 
-class _Handle:
+class _Ending:
+    """Ends with the object, by close(), or with a `with` block."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Error:
+            pass  # it is gone in any case
+
+
+class _Handle(_Ending):
     """Something of the library's: it ends with the object, by close(), or with a `with` block."""
 
     _end: Any = None
@@ -301,18 +320,6 @@ class _Handle:
             if self._owned and type(self)._end is not None:
                 _call(type(self)._end, raw)
 
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Error:
-            pass  # it is gone in any case
-
 
 def _handle(value: Any, kind: type, what: str) -> int | None:
     if value is None:
@@ -324,7 +331,7 @@ def _handle(value: Any, kind: type, what: str) -> int | None:
     return value._raw
 
 
-class _Kept:
+class _Kept(_Ending):
     """A structure that the library remembers: what was begun with it ends with the object, by close(), or with a `with` block."""
 
     _kind: Any = None
@@ -353,17 +360,8 @@ class _Kept:
             self._ended()
             _call(end, ctypes.byref(self._raw))
 
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __del__(self) -> None:
-        try:
-            self.close()
-        except Error:
-            pass  # it is gone in any case
+        super().__del__()
         if self._used:
             _remembered.append(self._raw)
 

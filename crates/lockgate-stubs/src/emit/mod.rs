@@ -1,6 +1,7 @@
 //! From the plan to source files.
 #![forbid(unsafe_code)]
 pub mod c;
+mod function;
 pub mod python;
 pub mod rust;
 mod surface;

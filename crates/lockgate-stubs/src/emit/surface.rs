@@ -401,10 +401,16 @@ impl<'a> Surface<'a> {
         }
     }
 
+    /// The header's constants. (A macro and an enumerator may have one name: the first counts.)
+    pub fn constants(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let mut seen = BTreeSet::new();
+        let all = self.plan.constants.iter().map(|(name, value)| (name.as_str(), value));
+        all.filter(move |(name, _)| seen.insert(*name))
+    }
+
     /// An integer constant of the header.
     pub fn constant(&self, name: &str) -> Option<i128> {
-        let mut found = self.plan.constants.iter().filter(|(known, _)| known == name);
-        match found.next()? {
+        match self.constants().find(|(known, _)| *known == name)? {
             (_, Value::Integer(value)) => Some(*value),
             _ => None,
         }

@@ -42,19 +42,15 @@ struct World {
 
 impl World {
     fn new(scenario: &str) -> World {
-        let host = HostFunction::new(|_: &Domain, x: i64| x + 10);
-        let options = DomainOptions::new().name("server").gate("host", host);
+        let options = options("server");
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
         let server = Domain::new(&SERVER, options).expect("a domain");
+        let direct = |entry| server.bind::<Long>(entry).expect("an export");
         let (entry, doomed) = match scenario {
             "increment" | "for_ever" | "call_back" => {
-                let call = server.bind::<Long>(scenario).expect("an export");
-                return World { call, domains: vec![server], doomed: 0 };
+                return World { call: direct(scenario), domains: vec![server], doomed: 0 };
             }
-            "exclusive" => {
-                let call = server.bind::<Long>("increment").expect("an export");
-                return World { call, domains: vec![server], doomed: 0 };
-            }
+            "exclusive" => return World { call: direct("increment"), domains: vec![server], doomed: 0 },
             "kill_waiting_callee" => ("wait", 1),
             "kill_callee" => ("twice", 1),
             "across" | "kill_caller" => ("twice", 0),
@@ -77,14 +73,17 @@ fn say(result: Result<i64, CallError>) -> String {
     }
 }
 
-/// Returns when the watcher has looked at all threads some times: it ends an endless loop of this thread.
-fn watched(clock: &mut Option<(Domain, Function<Long>)>) {
-    let (_, loops) = clock.get_or_insert_with(|| {
-        let options = DomainOptions::new().name("clock").time_limit(Duration::from_millis(3));
-        let domain = Domain::new(&SERVER, options.gate("host", HostFunction::new(|_: &Domain, x: i64| x)))
-            .expect("a domain");
-        let loops = domain.bind::<Long>("for_ever").expect("an export");
-        (domain, loops)
+/// Of a domain of [`SERVER`].
+fn options(name: &str) -> DomainOptions {
+    DomainOptions::new().name(name).gate("host", HostFunction::new(|_: &Domain, x: i64| x + 10))
+}
+
+/// Returns when the watcher has looked at all threads some times: it ends an endless loop of this thread. `clock` is the loop, once
+/// it was made; functions keep their domain.
+fn watched(clock: &mut Option<Function<Long>>) {
+    let loops = clock.get_or_insert_with(|| {
+        let options = options("clock").time_limit(Duration::from_millis(3));
+        Domain::new(&SERVER, options).expect("a domain").bind::<Long>("for_ever").expect("an export")
     });
     loops.call(0).expect_err("a limit");
 }

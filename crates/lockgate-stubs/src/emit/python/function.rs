@@ -1,27 +1,11 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
 use super::{arithmetic, ctype, documentation, element, enumeration, word};
+use crate::emit::function::{Body, Failed, prototype, says_errno};
 use crate::emit::surface::{Role, Surface, cursors, is_single};
 use crate::header::model::{CType, Parameter, Shape};
 use crate::plan::{Buffer, FunctionPlan, Outcome};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-
-/// The pieces of a function.
-#[derive(Default)]
-struct Body {
-    /// As it is declared.
-    parameters: Vec<String>,
-    /// Before the call.
-    before: String,
-    /// Of the call.
-    arguments: Vec<String>,
-    /// After the call, whatever came of it.
-    always: String,
-    /// After a call that returned.
-    after: String,
-    /// What comes back beside the result: types and values.
-    given: Vec<(String, String)>,
-}
 
 /// The function, and what ctypes is told of the client's.
 pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet<String>) -> String {
@@ -39,11 +23,8 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
         writer.size(&mut body, parameter, role);
     }
     let result = writer.result(&mut body);
-    let mut values: Vec<(String, String)> = result.into_iter().collect();
-    values.append(&mut body.given);
-    let kinds = values.iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>().join(", ");
-    let parts = values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ");
-    let kind = match values.len() {
+    let (kinds, parts, count) = body.outcome(result);
+    let kind = match count {
         0 => "None".to_owned(),
         1 => kinds,
         _ => format!("tuple[{kinds}]"),
@@ -63,9 +44,10 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
         body.before
     );
     let arguments = body.arguments.iter().map(|argument| format!(", {argument}")).collect::<String>();
-    let call = match (function.errno, failure(function)) {
-        (true, Some(failed)) => format!("_call_errno({failed}, _lib.{name}{arguments})"),
-        _ => format!("_call(_lib.{name}{arguments})"),
+    let call = match says_errno(function) {
+        Some(Failed::Null) => format!("_call_errno(None, _lib.{name}{arguments})"),
+        Some(Failed::Number(failed)) => format!("_call_errno({failed}, _lib.{name}{arguments})"),
+        None => format!("_call(_lib.{name}{arguments})"),
     };
     if body.always.is_empty() {
         let _ = writeln!(text, "    lg_result = {call}");
@@ -73,31 +55,10 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
         let _ = write!(text, "    try:\n        lg_result = {call}\n    finally:\n{}", body.always);
     }
     text += &body.after;
-    if !values.is_empty() {
+    if count != 0 {
         let _ = writeln!(text, "    return {parts}");
     }
     text
-}
-
-/// The function as C declares it.
-fn prototype(function: &FunctionPlan) -> String {
-    let kinds = function.prototype.parameters.iter().map(|p| format!("{} {}", p.kind.spelling, p.name));
-    let dots = function.prototype.variadic.then(|| "...".to_owned());
-    let parameters: Vec<String> = kinds.chain(dots).collect();
-    format!("{} {}({})", function.prototype.result.spelling, function.name, parameters.join(", "))
-        .replace("* ", "*")
-}
-
-/// The result when errno says why.
-fn failure(function: &FunctionPlan) -> Option<String> {
-    match function.prototype.result.shape {
-        Shape::Pointer(_) => Some("None".to_owned()),
-        Shape::Integer { .. } => {
-            let value = function.error.as_deref().filter(|error| error.parse::<i64>().is_ok());
-            Some(value.unwrap_or("-1").to_owned())
-        }
-        _ => None,
-    }
 }
 
 struct Writer<'a> {

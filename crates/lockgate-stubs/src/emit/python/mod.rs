@@ -46,11 +46,7 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
 
 fn constants(surface: &Surface<'_>) -> String {
     let mut text = String::new();
-    let mut seen = std::collections::BTreeSet::new();
-    for (name, value) in &surface.plan.constants {
-        if !seen.insert(name) {
-            continue;
-        }
+    for (name, value) in surface.constants() {
         let value = match value {
             Value::Integer(value) => value.to_string(),
             Value::Float(value) => format!("{value:?}"),

@@ -1,26 +1,10 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
 use super::{Use, arithmetic, documentation, element, sys, type_name, word};
+use crate::emit::function::{Body, Failed, prototype, says_errno};
 use crate::emit::surface::{Role, Surface, cursors, is_single};
 use crate::header::model::{CType, Parameter, Shape};
 use crate::plan::{Buffer, FunctionPlan, Outcome};
 use std::fmt::Write as _;
-
-/// The pieces of a function.
-#[derive(Default)]
-struct Body {
-    /// As it is declared.
-    parameters: Vec<String>,
-    /// Before the call.
-    before: String,
-    /// Of the call.
-    arguments: Vec<String>,
-    /// After the call, whatever came of it.
-    always: String,
-    /// After a call that returned.
-    after: String,
-    /// What comes back beside the result: types and values.
-    given: Vec<(String, String)>,
-}
 
 /// The declaration in `sys`.
 pub fn declaration(function: &FunctionPlan, surface: &Surface<'_>) -> String {
@@ -61,11 +45,8 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>) -> String {
         writer.size(&mut body, parameter, role);
     }
     let result = writer.result(&mut body);
-    let mut values: Vec<(String, String)> = result.into_iter().collect();
-    values.append(&mut body.given);
-    let kinds = values.iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>().join(", ");
-    let parts = values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ");
-    let (kind, value) = match values.len() {
+    let (kinds, parts, count) = body.outcome(result);
+    let (kind, value) = match count {
         1 => (kinds, parts),
         _ => (format!("({kinds})"), format!("({parts})")),
     };
@@ -84,11 +65,15 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>) -> String {
         "// SAFETY: the client checks what the library gives, and every size was checked above.\n        unsafe {{ sys::{name}({}) }}",
         body.arguments.join(", ")
     );
-    let made = match (function.errno, failure(function)) {
-        (true, Some(failed)) => {
+    let made = match says_errno(function) {
+        Some(failed) => {
+            let failed = match failed {
+                Failed::Null => "result.is_null()".to_owned(),
+                Failed::Number(number) => format!("*result == {number}"),
+            };
             format!("support::call_errno(|| {{\n        {call}\n    }}, |result| {failed})")
         }
-        _ => format!("support::call(|| {{\n        {call}\n    }})"),
+        None => format!("support::call(|| {{\n        {call}\n    }})"),
     };
     let _ = write!(
         text,
@@ -97,27 +82,6 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>) -> String {
     );
     let _ = write!(text, "    Ok({value})\n}}\n");
     text
-}
-
-/// The function as C declares it.
-fn prototype(function: &FunctionPlan) -> String {
-    let kinds = function.prototype.parameters.iter().map(|p| format!("{} {}", p.kind.spelling, p.name));
-    let dots = function.prototype.variadic.then(|| "...".to_owned());
-    let parameters: Vec<String> = kinds.chain(dots).collect();
-    format!("{} {}({})", function.prototype.result.spelling, function.name, parameters.join(", "))
-        .replace("* ", "*")
-}
-
-/// When errno says why: an expression over a reference to the result.
-fn failure(function: &FunctionPlan) -> Option<String> {
-    match function.prototype.result.shape {
-        Shape::Pointer(_) => Some("result.is_null()".to_owned()),
-        Shape::Integer { .. } => {
-            let value = function.error.as_deref().filter(|error| error.parse::<i64>().is_ok());
-            Some(format!("*result == {}", value.unwrap_or("-1")))
-        }
-        _ => None,
-    }
 }
 
 struct Writer<'a> {

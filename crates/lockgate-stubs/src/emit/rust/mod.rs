@@ -74,11 +74,7 @@ fn library(surface: &Surface<'_>) -> String {
 
 fn constants(surface: &Surface<'_>) -> String {
     let mut text = String::new();
-    let mut seen = std::collections::BTreeSet::new();
-    for (name, value) in &surface.plan.constants {
-        if !seen.insert(name) {
-            continue;
-        }
+    for (name, value) in surface.constants() {
         let (kind, value) = match value {
             Value::Integer(value) => {
                 let kind = match value {
