@@ -30,6 +30,7 @@ python: build ## the Python package, optimised, in the virtual environment build
 lint: setup ## formatting, lints, documentation warnings
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path bench/peers/wasmtime/Cargo.toml
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
@@ -50,8 +51,9 @@ mutants: setup ## takes every protection away, one at a time: its test must go r
 	mkdir -p build
 	cargo run --release --locked --quiet -p mutants -- --json build/mutants.json
 
-evidence: build bench mutants ## the long evidence: other decoders, processor, rules, mutants, full flag matrix, real build systems, all benchmarks
+evidence: build bench mutants ## the long evidence: other decoders, processor, rules, fuzzing, mutants, full flag matrix, real build systems, all benchmarks
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
+	scripts/fuzz.sh || [ $$? -eq 3 ] # 3: no nightly compiler, as it has said
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored

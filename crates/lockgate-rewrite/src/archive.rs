@@ -66,7 +66,8 @@ fn read<'a>(name: &str, bytes: &'a [u8]) -> Result<Vec<(String, &'a [u8])>, Erro
         let data = member.data(bytes).map_err(malformed)?;
         let is_object = elf::is_elf(data) || data.starts_with(b"BC\xc0\xde");
         if is_object {
-            members.push((String::from_utf8_lossy(member.name()).into_owned(), data));
+            let name = String::from_utf8_lossy(member.name()).replace(char::is_control, "?");
+            members.push((name, data));
         }
     }
     Ok(members)
@@ -83,7 +84,10 @@ fn write(members: &[Member]) -> Vec<u8> {
     let mut long_names = Vec::new();
     let mut names = Vec::with_capacity(members.len());
     for member in members {
-        if member.name.len() < 16 && !member.name.contains('/') {
+        // Names stand for themselves in ASCII only: others have several bytes where the header counts characters.
+        let is_short =
+            member.name.is_ascii() && !member.name.contains('/') && (1..16).contains(&member.name.len());
+        if is_short {
             names.push(format!("{}/", member.name));
         } else {
             names.push(format!("/{}", long_names.len()));

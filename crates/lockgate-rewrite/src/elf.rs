@@ -9,6 +9,7 @@ pub mod sht {
     pub const NULL: u32 = 0;
     pub const PROGBITS: u32 = 1;
     pub const SYMTAB: u32 = 2;
+    pub const STRTAB: u32 = 3;
     pub const RELA: u32 = 4;
     pub const NOBITS: u32 = 8;
     pub const REL: u32 = 9;
@@ -75,7 +76,7 @@ const SHDR: usize = 64;
 const SYM: usize = 24;
 const RELA: usize = 24;
 
-/// Largest addend: sums with it do not overflow.
+/// Largest addend, value and size: sums of two do not overflow.
 const MAX_ADDEND: u64 = 1 << 62;
 
 /// A relocation with addend.
@@ -343,15 +344,20 @@ fn read(bytes: &[u8]) -> Result<Object, Reason> {
         ));
     }
     let mut sections = Vec::with_capacity(count);
+    let mut held = 0;
     let mut names = Vec::with_capacity(count);
     for index in 0..count {
-        let at = table.checked_add(index * SHDR).ok_or_else(truncated)?;
+        let at = table.checked_add(index * SHDR).filter(|at| *at < bytes.len()).ok_or_else(truncated)?;
         let kind = u32_at(bytes, at + 4)?;
         let (offset, size) = (u64_at(bytes, at + 24)?, u64_at(bytes, at + 32)?);
         let data = match kind {
             sht::NULL | sht::NOBITS => Vec::new(),
             _ => slice(bytes, offset, size)?.to_vec(),
         };
+        held += data.len();
+        if held > bytes.len() {
+            return Err(Reason::malformed("sections overlap"));
+        }
         names.push(u32_at(bytes, at)?);
         sections.push(Section {
             name: String::new(),
@@ -367,9 +373,13 @@ fn read(bytes: &[u8]) -> Result<Object, Reason> {
             reloc_section: None,
         });
     }
-    for (index, name) in names.into_iter().enumerate() {
-        sections[index].name =
-            String::from_utf8_lossy(string(&sections[section_names].data, name)?).into_owned();
+    let mut strings = StringTable::of(&sections, section_names)?;
+    let names: Vec<String> = names
+        .into_iter()
+        .map(|name| Ok(String::from_utf8_lossy(strings.get(name)?).into_owned()))
+        .collect::<Result<_, Reason>>()?;
+    for (section, name) in sections.iter_mut().zip(names) {
+        section.name = name;
     }
     if sections.iter().any(|section| matches!(section.kind, sht::SYMTAB_SHNDX | sht::REL)) {
         return Err(Reason::malformed(
@@ -421,7 +431,7 @@ fn check_header(bytes: &[u8]) -> Result<(), Reason> {
 }
 
 fn read_symbols(sections: &[Section], symtab: usize) -> Result<Vec<Symbol>, Reason> {
-    let strings = sections.get(sections[symtab].link as usize).ok_or_else(truncated)?;
+    let mut strings = StringTable::of(sections, sections[symtab].link as usize)?;
     let table = &sections[symtab].data;
     let mut symbols = Vec::with_capacity(table.len() / SYM);
     for entry in table.chunks(SYM) {
@@ -429,14 +439,18 @@ fn read_symbols(sections: &[Section], symtab: usize) -> Result<Vec<Symbol>, Reas
         if shndx < SHN_LORESERVE && usize::from(shndx) >= sections.len() {
             return Err(Reason::malformed("a symbol lies in a section that does not exist"));
         }
+        let (value, size) = (u64_at(entry, 8)?, u64_at(entry, 16)?);
+        if shndx < SHN_LORESERVE && value.max(size) > MAX_ADDEND {
+            return Err(Reason::malformed("a symbol's value or size is out of all proportion"));
+        }
         symbols.push(Symbol {
-            name: string(&strings.data, u32_at(entry, 0)?)?.to_vec(),
+            name: strings.get(u32_at(entry, 0)?)?.to_vec(),
             binding: entry[4] >> 4,
             kind: entry[4] & 15,
             other: entry[5],
             shndx,
-            value: u64_at(entry, 8)?,
-            size: u64_at(entry, 16)?,
+            value,
+            size,
         });
     }
     Ok(symbols)
@@ -446,6 +460,11 @@ fn read_relocs(sections: &mut [Section], symbols: usize) -> Result<(), Reason> {
     for index in 0..sections.len() {
         if sections[index].kind != sht::RELA {
             continue;
+        }
+        let names_symbols =
+            sections.get(sections[index].link as usize).is_some_and(|link| link.kind == sht::SYMTAB);
+        if !names_symbols {
+            return Err(Reason::malformed("relocations without a symbol table"));
         }
         let mut relocs = Vec::with_capacity(sections[index].data.len() / RELA);
         for entry in sections[index].data.chunks(RELA) {
@@ -461,7 +480,9 @@ fn read_relocs(sections: &mut [Section], symbols: usize) -> Result<(), Reason> {
             relocs.push(Reloc { offset: u64_at(entry, 0)?, symbol, kind: info as u32, addend });
         }
         relocs.sort_by_key(|reloc| reloc.offset);
-        let target = sections.get_mut(sections[index].info as usize).ok_or_else(truncated)?;
+        let target = sections.get_mut(sections[index].info as usize).filter(|target| !is_table(target.kind));
+        let target =
+            target.ok_or_else(|| Reason::malformed("relocations of a section that can have none"))?;
         if target.reloc_section.is_some() {
             return Err(Reason::malformed(format!("section {} has two relocation tables", target.name)));
         }
@@ -477,6 +498,11 @@ fn read_relocs(sections: &mut [Section], symbols: usize) -> Result<(), Reason> {
         target.reloc_section = Some(index);
     }
     Ok(())
+}
+
+/// Whether sections of this type describe others, and cannot be relocated.
+fn is_table(kind: u32) -> bool {
+    matches!(kind, sht::NULL | sht::SYMTAB | sht::STRTAB | sht::RELA | sht::GROUP)
 }
 
 fn truncated() -> Reason {
@@ -506,11 +532,35 @@ fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Reason> {
     array(bytes, at).map(u64::from_le_bytes)
 }
 
-fn string(table: &[u8], at: u32) -> Result<&[u8], Reason> {
-    if at == 0 {
-        return Ok(b"");
+/// A string table. Names may share their ends, but all names together are not much longer than the table: what they take in memory
+/// stays in proportion to the file.
+struct StringTable<'a> {
+    table: &'a [u8],
+    budget: usize,
+}
+
+impl<'a> StringTable<'a> {
+    /// Section `index`.
+    fn of(sections: &'a [Section], index: usize) -> Result<StringTable<'a>, Reason> {
+        const SHARING: usize = 64;
+        match sections.get(index) {
+            Some(section) if section.kind == sht::STRTAB => {
+                let budget = section.data.len().saturating_mul(SHARING);
+                Ok(StringTable { table: &section.data, budget })
+            }
+            _ => Err(Reason::malformed("names are not in a string table")),
+        }
     }
-    let rest = table.get(at as usize..).ok_or_else(truncated)?;
-    let end = rest.iter().position(|&byte| byte == 0).ok_or_else(truncated)?;
-    Ok(&rest[..end])
+
+    /// The name at `at`.
+    fn get(&mut self, at: u32) -> Result<&'a [u8], Reason> {
+        if at == 0 {
+            return Ok(b"");
+        }
+        let rest = self.table.get(at as usize..).ok_or_else(truncated)?;
+        let rest = &rest[..rest.len().min(self.budget)];
+        let end = rest.iter().position(|&byte| byte == 0).ok_or_else(truncated)?;
+        self.budget -= end;
+        Ok(&rest[..end])
+    }
 }

@@ -104,6 +104,11 @@ impl Emitter {
         Pos { fixed: self.bytes.len() as u32, pieces: self.pieces.len() as u32 }
     }
 
+    /// The bytes emitted since `start`, without pieces.
+    pub(crate) fn since(&self, start: Pos) -> &[u8] {
+        &self.bytes[start.fixed as usize..]
+    }
+
     /// Starts the code of the next instruction.
     pub(crate) fn start(&mut self) {
         let pos = self.pos();

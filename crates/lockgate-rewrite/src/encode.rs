@@ -53,18 +53,20 @@ impl<'a> Parts<'a> {
             Parts { operand_size: false, address_size: false, lock: false, repeat: 0, rex: 0, rest: bytes };
         let mut at = 0;
         loop {
+            let rex = std::mem::take(&mut parts.rex);
             match bytes[at] {
                 0x66 => parts.operand_size = true,
                 0x67 => parts.address_size = true,
                 0xf0 => parts.lock = true,
                 repeat @ (0xf2 | 0xf3) => parts.repeat = repeat,
                 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 => (),
-                _ => break,
+                // Without effect if another prefix follows (AMD64 Manual, volume 3, 1.2.7).
+                rex @ 0x40..=0x4f => parts.rex = rex,
+                _ => {
+                    parts.rex = rex;
+                    break;
+                }
             }
-            at += 1;
-        }
-        if bytes[at] & 0xf0 == 0x40 {
-            parts.rex = bytes[at];
             at += 1;
         }
         Parts { rest: &bytes[at..], ..parts }

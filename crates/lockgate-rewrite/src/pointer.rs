@@ -10,6 +10,9 @@ use crate::liveness::{Effect, REGISTERS};
 use crate::rewriter::{Rewriter, Slot};
 use crate::stack;
 
+/// Largest constant change of rsp, bytes: a thread's stack with its guards.
+const LARGEST_MOVE: u32 = lockgate_abi::stack::SLOT as u32;
+
 /// Numbers of operations in the group of opcodes 81 and 83.
 const AND: u8 = 4;
 
@@ -117,6 +120,9 @@ impl Rewriter<'_> {
         if code.immediate(1) & 31 != 0 {
             return Err(Reason::new("a frame with display", "use enter with nesting level 0"));
         }
+        if code.immediate(0) % 8 != 0 {
+            return Err(parts_of_words());
+        }
         let frame = self.stack_disp(-8)?;
         self.put(encode::store(RBP, frame));
         self.touched();
@@ -144,6 +150,13 @@ impl Rewriter<'_> {
         let ins = &self.text.code[index];
         let code = ins.code;
         if let Some(by) = stack::constant_move(ins) {
+            if by % 8 != 0 {
+                return Err(parts_of_words());
+            }
+            if by.unsigned_abs() > LARGEST_MOVE {
+                let what = format!("it moves rsp by {by} bytes, and a stack has {LARGEST_MOVE} at most");
+                return Err(Reason::new(what, "allocate large objects on the heap"));
+            }
             if code.mnemonic() != Mnemonic::Lea && self.live.flags_read_next(self.text, index + 1) {
                 return Err(Reason::new("the flags of a move of rsp are used", "compare addresses with cmp"));
             }
@@ -344,6 +357,11 @@ impl Rewriter<'_> {
             this.operation(index, &changed.0, changed.1.as_slice())
         })
     }
+}
+
+fn parts_of_words() -> Reason {
+    let what = "it moves rsp by something else than a multiple of 8 bytes";
+    Reason::new(what, "keep the stack in whole 64-bit words")
 }
 
 fn flags_in_the_way() -> Reason {

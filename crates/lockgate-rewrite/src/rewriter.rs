@@ -8,7 +8,7 @@ use lockgate_abi::code::{LABEL, MAX_MOVE};
 
 use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
 use crate::elf::Object;
-use crate::emit::{Emitter, Layout, Target};
+use crate::emit::{Emitter, Layout, Pos, Target};
 use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, RSP, Reg};
 use crate::error::{Error, Reason};
 use crate::liveness::Liveness;
@@ -133,7 +133,9 @@ impl<'a> Rewriter<'a> {
                 self.merged_move(index);
             }
             if !ins.has(mark::ABSORBED) && !self.is_padding(index) {
+                let start = self.out.pos();
                 self.instruction(index)
+                    .and_then(|()| self.refuse_hidden_label(ins, start))
                     .map_err(|reason| text.refuse(self.file, self.object, index, reason))?;
             }
             if index + 1 == self.plan.end {
@@ -217,6 +219,22 @@ impl<'a> Rewriter<'a> {
         }
         let encoded = self.encoded(ins);
         self.operation(index, code, encoded)
+    }
+
+    /// Refuses an instruction whose code, from `start` on, holds the label's bytes as a constant: control could be led into it
+    /// (rule V4).
+    fn refuse_hidden_label(&self, ins: &Ins, start: Pos) -> Result<(), Reason> {
+        let computes =
+            ins.code.flow_control() == FlowControl::Next && ins.code.mnemonic() != Mnemonic::Endbr64;
+        let mut code = self.out.since(start).windows(LABEL.len());
+        if computes && code.any(|bytes| bytes == LABEL) {
+            let what = "a constant in it has the bytes of the entry label (f3 0f 1e fa)";
+            return Err(Reason::new(
+                what,
+                "compute the constant at run time, from its complement for instance",
+            ));
+        }
+        Ok(())
     }
 
     /// Bytes of an instruction of the input.

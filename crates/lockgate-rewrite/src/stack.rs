@@ -64,7 +64,7 @@ pub(crate) fn effect(ins: &Ins) -> Effect {
     }
     if writes_rsp(ins) {
         return match constant_move(ins) {
-            Some(delta) if delta.abs() <= MAX_MERGED => Effect { delta, ..NOTHING },
+            Some(delta) if delta.unsigned_abs() <= MAX_MERGED.unsigned_abs() => Effect { delta, ..NOTHING },
             _ => Effect { end: Some(End::Open), ..NOTHING },
         };
     }

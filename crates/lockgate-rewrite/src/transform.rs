@@ -127,16 +127,17 @@ fn install(
             if let Some((section, old)) = object.resolve(entry.symbol, entry.addend + entry.to_end)
                 && map.section(section).is_some()
             {
-                debug_assert!(is_relative(entry.kind), "absolute relocations in code are refused");
-                addend = new_addend(object, map, entry.symbol, old).ok_or_else(|| {
+                let refuse = |what: String| {
                     let name = &object.sections[text.section].name;
-                    Error::at(
-                        file,
-                        name,
-                        u64::from(entry.offset),
-                        Reason::malformed("a reference to the inside of an instruction"),
-                    )
-                })? - entry.to_end;
+                    Error::at(file, name, u64::from(entry.offset), Reason::malformed(what))
+                };
+                // Absolute ones are refused before; what is left is thread-local, and no code.
+                if !is_relative(entry.kind) {
+                    return Err(refuse(format!("a relocation of type {} to code", entry.kind)));
+                }
+                let moved = new_addend(object, map, entry.symbol, old);
+                addend = moved.ok_or_else(|| refuse("a reference to the inside of an instruction".into()))?
+                    - entry.to_end;
             }
             relocs.push(crate::elf::Reloc {
                 offset: u64::from(entry.offset),

@@ -104,3 +104,78 @@ fn intermediate_code_is_refused() {
     let fat = support::compile("int f(int a) { return a + 1; }", &["-O2", "-flto", "-ffat-lto-objects"]);
     assert!(rewrite(&fat).is_ok());
 }
+
+/// Sections that share their bytes, and names that share theirs, would need memory out of all proportion to the file.
+#[test]
+fn what_overlaps_is_refused() {
+    let object = support::assemble("f: ret");
+    let headers = u64::from_le_bytes(object[40..48].try_into().expect("eight bytes")) as usize;
+    // The first section becomes the whole file.
+    let mut overlapping = object.clone();
+    overlapping[headers + 64 + 24..][..8].fill(0);
+    overlapping[headers + 64 + 32..][..8].copy_from_slice(&(object.len() as u64).to_le_bytes());
+    let message = rewrite(&overlapping).expect_err("two sections in one place");
+    assert!(message.contains("sections overlap"), "{message}");
+    // The table of sections lies at the end of addresses.
+    let mut nowhere = object.clone();
+    nowhere[40..48].copy_from_slice(&(u64::MAX - 2).to_le_bytes());
+    assert!(rewrite(&nowhere).expect_err("no section table").contains("ends in the middle"));
+    // Names are kept in something else.
+    let names = usize::from(u16::from_le_bytes([object[62], object[63]]));
+    let mut nameless = object.clone();
+    nameless[headers + 64 * names + 4] = 1;
+    let message = rewrite(&nameless).expect_err("names in no string table");
+    assert!(message.contains("names are not in a string table"), "{message}");
+}
+
+/// Members may be called what they like: the header of each has 16 bytes for it.
+#[test]
+fn names_of_members_are_bytes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.o"), support::assemble(".globl f\nf: ret")).expect("a file");
+    for name in ["\u{fc}\u{fc}.o", "a b.o", "exactly_15_byte"] {
+        std::fs::copy(folder.path().join("a.o"), folder.path().join(name)).expect("a copy");
+        let archive = folder.path().join("l.a");
+        let _ = std::fs::remove_file(&archive);
+        support::run(
+            "ar",
+            &["rcs", archive.to_str().expect("UTF-8"), folder.path().join(name).to_str().expect("UTF-8")],
+        );
+        let bytes = std::fs::read(&archive).expect("an archive");
+        let rewritten =
+            rewrite_archive("l.a", &bytes, &Options::default(), &mut |_, _| {}).expect("rewritten");
+        let read = object::read::archive::ArchiveFile::parse(&*rewritten.bytes).expect("an archive");
+        let names: Vec<_> = read.members().map(|member| member.expect("a member").name().to_vec()).collect();
+        assert_eq!(names, [name.as_bytes()], "{name}");
+    }
+}
+
+/// A REX prefix before another prefix counts for nothing: what follows is read as the processor reads it.
+#[test]
+fn prefixes_without_effect() {
+    let source = "f: .byte 0x49, 0x48, 0x8b, 0x04, 0x24\n ret"; // rex.WB rex.W mov (%rsp),%rax
+    let listing = |source: &str| {
+        let bytes = rewrite(&support::assemble(source)).expect("rewritten");
+        support::listing(&bytes, ".text")
+    };
+    assert_eq!(listing(source), listing("f: mov (%rsp),%rax\n ret"));
+}
+
+/// Thread-local variables lie in no code.
+#[test]
+fn a_thread_local_variable_in_code_is_refused() {
+    let object = support::assemble(
+        ".globl f\n.text\nf: mov %fs:t@tpoff,%eax\n ret\n.section .tdata,\"awT\"\n.globl t\nt: .long 1\n",
+    );
+    // The symbol moves from .tdata to .text, the first section.
+    let headers = u64::from_le_bytes(object[40..48].try_into().expect("eight bytes")) as usize;
+    let symbols =
+        (0..).map(|section| headers + 64 * section).find(|at| object[at + 4] == 2).expect("a symbol table");
+    let field = |at: usize| u64::from_le_bytes(object[at..at + 8].try_into().expect("eight bytes")) as usize;
+    let (start, size) = (field(symbols + 24), field(symbols + 32));
+    let variable = (start..start + size).step_by(24).find(|at| object[at + 4] == 0x16).expect("a variable");
+    let mut object = object.clone();
+    object[variable + 6] = 1;
+    let message = rewrite(&object).expect_err("a variable in code");
+    assert!(message.contains("to code"), "{message}");
+}

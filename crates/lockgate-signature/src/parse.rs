@@ -5,6 +5,9 @@ use std::str::FromStr;
 /// Nesting of structures and parentheses, at most.
 const MAX_DEPTH: usize = 32;
 
+/// Largest structure, bytes.
+const MAX_SIZE: usize = 1 << 30;
+
 /// A prototype that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("prototype `{prototype}`: {what} (at character {at})")]
@@ -171,7 +174,11 @@ impl<'a> Parser<'a> {
                 self.expect(",")?;
             }
         }
-        Ok(Base::Known(Type::Struct(fields)))
+        let structure = Type::Struct(fields);
+        if structure.size() > MAX_SIZE {
+            return Err("the structure is too large".to_owned());
+        }
+        Ok(Base::Known(structure))
     }
 
     fn array_length(&mut self) -> Parsed<usize> {
@@ -370,6 +377,22 @@ mod tests {
         for (text, expected) in ACCEPTED {
             assert_eq!(text.parse::<Signature>().map(|s| s.to_string()).as_deref(), Ok(*expected), "{text}");
         }
+    }
+
+    /// Prototypes come from modules: how long one takes follows from its length, not from its nesting or its numbers.
+    #[test]
+    fn hostile_structures_cost_no_more_than_others() {
+        let nested = |depth: usize, inside: &str, count: &str| {
+            format!("void f({}{inside}{})", "struct { ".repeat(depth), format!(" x{count}; }}").repeat(depth))
+        };
+        let parse = |text: &str| text.parse::<Signature>();
+        let deep = parse(&nested(30, "int", "")).expect("a prototype");
+        assert_eq!((deep.parameters[0].size(), deep.parameters[0].alignment()), (4, 4));
+        // Nothing at all, 2^600 times.
+        let empty = parse(&nested(30, "struct { }", "[1048576]")).expect("a prototype");
+        assert_eq!((empty.parameters[0].size(), empty.parameters[0].scalars()), (0, vec![]));
+        let large = parse(&nested(4, "long", "[1048576]")).expect_err("more than any memory").to_string();
+        assert!(large.contains("the structure is too large"), "{large}");
     }
 
     #[test]

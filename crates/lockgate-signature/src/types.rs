@@ -33,27 +33,31 @@ pub struct Field {
 }
 
 impl Type {
-    /// Size, bytes.
+    /// Size, bytes; `usize::MAX` for what fits no memory.
     pub fn size(&self) -> usize {
-        match self {
-            Type::Void => 0,
-            Type::Integer { bytes, .. } => usize::from(*bytes),
-            Type::Float => 4,
-            Type::Double | Type::Pointer => 8,
-            Type::Struct(fields) => {
-                let end =
-                    offsets(fields).last().map_or(0, |(at, field)| at + field.kind.size() * field.count);
-                end.next_multiple_of(self.alignment())
-            }
-        }
+        self.layout().0
     }
 
     /// Alignment, bytes.
     pub fn alignment(&self) -> usize {
+        self.layout().1
+    }
+
+    /// Size and alignment together, so that each type inside is looked at once.
+    fn layout(&self) -> (usize, usize) {
         match self {
-            Type::Struct(fields) => fields.iter().map(|f| f.kind.alignment()).max().unwrap_or(1),
-            Type::Void => 1,
-            other => other.size(),
+            Type::Void => (0, 1),
+            Type::Integer { bytes, .. } => (usize::from(*bytes), usize::from(*bytes)),
+            Type::Float => (4, 4),
+            Type::Double | Type::Pointer => (8, 8),
+            Type::Struct(fields) => {
+                let (mut end, mut alignment) = (0, 1);
+                for field in fields {
+                    let placed = field.place(end);
+                    (end, alignment) = (placed.end, alignment.max(placed.alignment));
+                }
+                (end.checked_next_multiple_of(alignment).unwrap_or(usize::MAX), alignment)
+            }
         }
     }
 
@@ -62,11 +66,17 @@ impl Type {
         match self {
             Type::Void => Vec::new(),
             Type::Struct(fields) => {
-                let mut scalars = Vec::new();
-                for (at, field) in offsets(fields) {
+                let (mut scalars, mut end) = (Vec::new(), 0);
+                for field in fields {
+                    let placed = field.place(end);
+                    end = placed.end;
+                    if placed.size == 0 {
+                        continue; // however many there are
+                    }
+                    let inside = field.kind.scalars();
                     for index in 0..field.count {
-                        let base = at + index * field.kind.size();
-                        scalars.extend(field.kind.scalars().into_iter().map(|(o, t)| (base + o, t)));
+                        let base = placed.start + index * placed.size;
+                        scalars.extend(inside.iter().map(|(at, kind)| (base + at, kind.clone())));
                     }
                 }
                 scalars
@@ -76,16 +86,22 @@ impl Type {
     }
 }
 
-fn offsets(fields: &[Field]) -> Vec<(usize, &Field)> {
-    let mut at = 0;
-    fields
-        .iter()
-        .map(|field| {
-            let start = usize::next_multiple_of(at, field.kind.alignment());
-            at = start + field.kind.size() * field.count;
-            (start, field)
-        })
-        .collect()
+/// A field in its structure.
+struct Placed {
+    start: usize,
+    end: usize,
+    /// Of one element.
+    size: usize,
+    alignment: usize,
+}
+
+impl Field {
+    /// Behind fields that end at `end`.
+    fn place(&self, end: usize) -> Placed {
+        let (size, alignment) = self.kind.layout();
+        let start = end.checked_next_multiple_of(alignment).unwrap_or(usize::MAX);
+        Placed { start, end: start.saturating_add(size.saturating_mul(self.count)), size, alignment }
+    }
 }
 
 impl fmt::Display for Type {

@@ -16,7 +16,8 @@ mod link;
 mod part;
 mod program;
 mod survey;
-mod text;
+#[doc(hidden)]
+pub mod text;
 mod unit;
 
 pub use command::run;

@@ -19,6 +19,9 @@ impl<'t> Marker<'t> {
     fn parse(line: &'t str) -> Option<Marker<'t>> {
         let (number, rest) = line.strip_prefix("# ")?.split_once(' ')?;
         let (file, flags) = rest.strip_prefix('"')?.rsplit_once('"')?;
+        if !flags.is_empty() && !flags.starts_with([' ', '\n']) {
+            return None;
+        }
         let flag = |flag| flags.split_whitespace().any(|found| found == flag);
         Some(Marker {
             line: number.parse().ok()?,
@@ -41,8 +44,7 @@ pub fn fold(text: &str) -> String {
         match Marker::parse(line) {
             Some(marker) if marker.enters && marker.system && !in_system => {
                 // Without a space: it must be no longer than the marker.
-                let directive = format!("#include\"{}\"", marker.file);
-                folded += &format!("{directive:<0$}\n", line.len() - 1);
+                folded += &fill(format!("#include\"{}\"", marker.file), line);
                 open.push(true);
             }
             Some(marker) => {
@@ -55,8 +57,7 @@ pub fn fold(text: &str) -> String {
                     folded += &blank(line);
                 } else {
                     // Flags speak of a nesting that is no more.
-                    let bare = format!("# {} \"{}\"", marker.line, marker.file);
-                    folded += &format!("{bare:<0$}\n", line.len() - 1);
+                    folded += &fill(format!("# {} \"{}\"", marker.line, marker.file), line);
                 }
             }
             None if in_system => folded += &blank(line),
@@ -64,6 +65,13 @@ pub fn fold(text: &str) -> String {
         }
     }
     folded
+}
+
+/// `text` with spaces up to the end of `line`, which it takes the place of: as many bytes, however many characters they are.
+fn fill(text: String, line: &str) -> String {
+    let end = if line.ends_with('\n') { "\n" } else { "" };
+    let spaces = line.len().saturating_sub(text.len() + end.len());
+    format!("{text}{:spaces$}{end}", "")
 }
 
 /// Spaces in place of everything but line ends.
@@ -227,6 +235,15 @@ mod tests {
         assert!(!["x.h", "puts", "int y"].iter().any(|gone| folded.contains(gone)), "{folded}");
         // A macro of a system header is no header.
         assert_eq!(folded.find("int main"), text.find("int main"));
+    }
+
+    /// Paths of users are not ASCII everywhere.
+    #[test]
+    fn names_of_several_bytes_move_nothing() {
+        let text = "# 1 \"\u{fc}.c\"\n# 1 \"/usr/include/\u{fc}.h\" 1 3\nint x;\n# 2 \"\u{fc}.c\" 2\nint y;\n# 9 \"\u{fc}.c\" 3";
+        let folded = fold(text);
+        assert_eq!(folded.len(), text.len(), "{folded}");
+        assert_eq!(folded.find("int y"), text.find("int y"));
     }
 
     #[test]

@@ -873,6 +873,10 @@ impl Emitter<'_> {
             Fill::Unsigned16 => code!(self ; movzx Rd(number), Rw(number)),
             Fill::Signed16 => code!(self ; movsx Rd(number), Rw(number)),
             Fill::Low32 => code!(self ; mov Rd(number), Rd(number)),
+            Fill::Bytes(bytes) => {
+                let unused = 64 - 8 * bytes as i8;
+                code!(self ; shl Rq(number), unused ; shr Rq(number), unused);
+            }
             Fill::Low64 | Fill::Low128 => {}
         }
     }

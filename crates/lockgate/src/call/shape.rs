@@ -112,6 +112,8 @@ pub(crate) enum Fill {
     Signed16,
     /// The low half of a general register or the low quarter of a vector register.
     Low32,
+    /// So many bytes of a general register, 3, 5, 6 or 7: the end of a structure.
+    Bytes(u8),
     /// All of a general register, or the low half of a vector register.
     Low64,
     /// All 128 bits of a vector register's part that every processor has.
@@ -130,28 +132,32 @@ pub(crate) struct Values {
 impl Values {
     fn place(&mut self, kind: &Type, place: &Place) {
         let Place::Registers(registers) = place else { return };
-        for register in registers {
+        for (number, register) in registers.iter().enumerate() {
+            let bytes = (kind.size() - 8 * number).min(8) as u8;
             match register {
-                Register::Integer(n) => self.integers[usize::from(*n)] = integer_fill(kind),
-                Register::Vector(n) => self.vectors[usize::from(*n)] = vector_fill(kind),
+                Register::Integer(n) => self.integers[usize::from(*n)] = integer_fill(kind, bytes),
+                Register::Vector(n) => self.vectors[usize::from(*n)] = vector_fill(bytes),
             }
         }
     }
 }
 
-fn integer_fill(kind: &Type) -> Fill {
-    match kind {
-        Type::Integer { bytes: 1, signed: false } => Fill::Unsigned8,
-        Type::Integer { bytes: 1, signed: true } => Fill::Signed8,
-        Type::Integer { bytes: 2, signed: false } => Fill::Unsigned16,
-        Type::Integer { bytes: 2, signed: true } => Fill::Signed16,
-        Type::Integer { bytes: 4, .. } => Fill::Low32,
-        _ => Fill::Low64,
+/// Of a register with `bytes` bytes of a value of this type.
+fn integer_fill(kind: &Type, bytes: u8) -> Fill {
+    let signed = matches!(kind, Type::Integer { signed: true, .. });
+    match (bytes, signed) {
+        (1, false) => Fill::Unsigned8,
+        (1, true) => Fill::Signed8,
+        (2, false) => Fill::Unsigned16,
+        (2, true) => Fill::Signed16,
+        (4, _) => Fill::Low32,
+        (8.., _) => Fill::Low64,
+        (bytes, _) => Fill::Bytes(bytes),
     }
 }
 
-fn vector_fill(kind: &Type) -> Fill {
-    if *kind == Type::Float { Fill::Low32 } else { Fill::Low64 }
+fn vector_fill(bytes: u8) -> Fill {
+    if bytes == 4 { Fill::Low32 } else { Fill::Low64 }
 }
 
 /// Who calls through a proxy.

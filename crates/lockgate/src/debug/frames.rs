@@ -69,6 +69,11 @@ impl Frames {
     }
 }
 
+/// Whether the module in `elf` says how the frame at `address` lies: for those who check the reader.
+pub fn describes(elf: &[u8], address: u64) -> bool {
+    Frames::read(elf).at(elf, address).is_some()
+}
+
 fn table(elf: &[u8]) -> Option<(EhFrame<gimli::EndianSlice<'_, LittleEndian>>, BaseAddresses)> {
     let (address, bytes) = elf::loaded_section(elf, ".eh_frame")?;
     Some((EhFrame::new(bytes, LittleEndian), BaseAddresses::default().set_eh_frame(address)))

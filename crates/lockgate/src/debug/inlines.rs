@@ -158,7 +158,7 @@ impl Reader<'_, '_> {
             }
             match entry.tag() {
                 dw::DW_TAG_subprogram if left_out.is_none() => {
-                    let mut places = dwarf.die_ranges(unit, &entry)?;
+                    let mut places = places(dwarf, unit, &entry)?;
                     if places.next()?.is_some_and(|place| place.begin <= 1) {
                         left_out = Some(entry.depth());
                     }
@@ -170,7 +170,7 @@ impl Reader<'_, '_> {
                         Some(AttributeValue::FileIndex(file)) => file,
                         _ => 0,
                     };
-                    let mut places = dwarf.die_ranges(unit, &entry)?;
+                    let mut places = places(dwarf, unit, &entry)?;
                     let origin = entry.attr_value(dw::DW_AT_abstract_origin);
                     let depth = entry.depth();
                     let mut found = Vec::new();
@@ -213,6 +213,25 @@ impl Reader<'_, '_> {
         let program = units[unit].line_program.as_ref();
         self.texts.intern(program.and_then(|program| file_name(program.header(), index, lines)))
     }
+}
+
+/// The code of an entry.
+fn places<'a>(
+    dwarf: &Dwarf<Slice<'a>>,
+    unit: &Unit<Slice<'a>>,
+    entry: &gimli::DebuggingInformationEntry<Slice<'a>>,
+) -> gimli::Result<gimli::RangeIter<Slice<'a>>> {
+    // gimli adds start and size without a look at what becomes of it.
+    let start = match entry.attr_value(dw::DW_AT_low_pc) {
+        Some(value) => dwarf.attr_address(unit, value)?,
+        None => None,
+    };
+    if let (Some(start), Some(AttributeValue::Udata(size))) = (start, entry.attr_value(dw::DW_AT_high_pc))
+        && start.checked_add(size).is_none()
+    {
+        return Err(gimli::Error::AddressOverflow);
+    }
+    dwarf.die_ranges(unit, entry)
 }
 
 impl<'a> Information<'a> {

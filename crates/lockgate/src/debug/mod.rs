@@ -14,6 +14,8 @@ mod symbols;
 
 pub use backtrace::{Backtrace, DomainFrames, Frame};
 pub(crate) use backtrace::{Captured, Entered};
+#[doc(hidden)]
+pub use frames::describes;
 pub(crate) use frames::{Frames, Rules as FrameRules};
 pub(crate) use registry_sys::Registration;
 pub(crate) use stack_image::StackImage;

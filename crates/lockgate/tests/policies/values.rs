@@ -149,3 +149,25 @@ fn floating_point_results_show_no_more_than_their_value() {
         }
     }
 }
+
+/// Structures by value end anywhere in a register: what lies behind them is not theirs.
+#[test]
+fn behind_the_ends_of_structures() {
+    let server = server();
+    for policy in PRESETS {
+        for size in 1..=8_u32 {
+            let value = SECRET & u64::MAX >> (64 - 8 * size);
+            let structure = format!("struct {{ char bytes[{size}]; }}");
+            let call = |prototype: &str, before: &Registers| {
+                let function = server.bind_dynamic_with(prototype, policy).expect("it can be bound");
+                probe(function.as_ptr(), &Registers::new()); // the thread is admitted
+                probe(function.as_ptr(), before).get(RAX)
+            };
+            let before = Registers::new().with(RDI, SECRET);
+            let seen = call(&format!("long see_rdi({structure})"), &before);
+            check(&format!("{structure} as an argument"), policy, policy.client, seen, value);
+            let found = call(&format!("{structure} leave_rax(void)"), &Registers::new());
+            check(&format!("{structure} as a result"), policy, policy.server, found, value);
+        }
+    }
+}

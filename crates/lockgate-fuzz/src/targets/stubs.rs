@@ -1,0 +1,243 @@
+//! The stub generator on headers that no compiler would pass, and annotations that contradict each other: a client, or a refusal that says
+//! why; each function is in one of the two, and what is written is well-formed.
+
+use crate::Target;
+use arbitrary::{Result, Unstructured};
+use lockgate_stubs::annotation::Notes;
+use lockgate_stubs::emit;
+use lockgate_stubs::header::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape};
+use lockgate_stubs::plan::{Plan, plan};
+use std::collections::BTreeSet;
+
+/// See [`check`].
+pub const TARGET: Target = Target {
+    name: "stubs",
+    run: |input| check(input, emit::c::client),
+    longest: 512,
+    memory: 16 << 20,
+    tokens: &[],
+};
+
+/// What writes a client in C.
+pub type Emit = fn(&Plan, &emit::Target) -> Vec<emit::File>;
+
+/// The input is a header, by choices. Returns the number of functions.
+///
+/// # Panics
+/// A function was forgotten, or a file is malformed.
+pub fn check(input: &[u8], emit: Emit) -> u64 {
+    let header = header(&mut Unstructured::new(input)).unwrap_or_default();
+    let plan = plan(&header);
+    let target = emit::Target {
+        header: "fuzz.h".into(),
+        module: "fuzz.lg".into(),
+        defines: vec![],
+        includes: vec![],
+        stand_ins: input.len() % 2 == 0,
+    };
+    let stubs: BTreeSet<&str> = plan.functions.iter().map(|function| &*function.name).collect();
+    let without = plan
+        .refusals
+        .iter()
+        .map(|refusal| &*refusal.function)
+        .chain(plan.omitted.iter().map(|(name, _)| &**name));
+    let without: BTreeSet<&str> = without.collect();
+    for function in &header.functions {
+        let (stub, none) = (stubs.contains(&*function.name), without.contains(&*function.name));
+        assert!(stub != none, "{}: a stub: {stub}, a reason for none: {none}", function.name);
+    }
+    for refusal in &plan.refusals {
+        assert!(!refusal.reason.is_empty() && !refusal.remedy.is_empty(), "{refusal:?}");
+    }
+    let c = emit(&plan, &target);
+    for file in c.iter().filter(|file| file.name.ends_with(".c") || file.name.ends_with(".h")) {
+        balanced(file);
+    }
+    for file in
+        c.iter().chain(&emit::rust::client(&plan, &target)).chain(&emit::python::client(&plan, &target))
+    {
+        let odd = file.text.chars().find(|c| c.is_control() && !['\n', '\t'].contains(c));
+        assert!(odd.is_none() && !file.name.contains(".."), "{}: {odd:?}", file.name);
+    }
+    for name in stubs {
+        assert!(c.iter().any(|file| file.text.contains(name)), "{name}: not in the client");
+    }
+    header.functions.len().max(1) as u64
+}
+
+/// Every bracket of a file in C is closed.
+fn balanced(file: &emit::File) {
+    let mut open = Vec::new();
+    let mut characters = file.text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' | '\'' => {
+                while let Some(inside) = characters.next() {
+                    match inside {
+                        '\\' => drop(characters.next()),
+                        inside if inside == character => break,
+                        _ => {}
+                    }
+                }
+            }
+            '/' if characters.peek() == Some(&'*') => {
+                let mut last = ' ';
+                characters.by_ref().find(|&next| std::mem::replace(&mut last, next) == '*' && next == '/');
+            }
+            '/' if characters.peek() == Some(&'/') => drop(characters.by_ref().find(|&next| next == '\n')),
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            '{' => open.push('}'),
+            ')' | ']' | '}' => assert_eq!(open.pop(), Some(character), "{}:\n{}", file.name, file.text),
+            _ => {}
+        }
+    }
+    assert!(open.is_empty(), "{}: {open:?} missing:\n{}", file.name, file.text);
+}
+
+const NAMES: [&str; 8] = ["a", "b", "n", "s", "h", "size", "r", "data"];
+const NOTES: [&str; 40] = [
+    "in",
+    "out",
+    "inout",
+    "size:n",
+    "size:*n",
+    "size:n * 4 + 1",
+    "size:s->n",
+    "size:strlen(s)",
+    "size:lg_told(f0, h, lg_result)",
+    "written:lg_result",
+    "at_most:n",
+    "error:-1",
+    "error:0",
+    "policy:LG_INTEGRITY",
+    "omit:because",
+    "within:s",
+    "until:h",
+    "shown:h",
+    "rows:n",
+    "format:f1,s,p",
+    "jump_buffer:h",
+    "lent",
+    "dispose:s,0",
+    "cursor",
+    "string",
+    "strings",
+    "nullable",
+    "null",
+    "ignore",
+    "opaque",
+    "borrowed",
+    "release",
+    "kept",
+    "inside",
+    "callback",
+    "data",
+    "errno",
+    "printf",
+    "jump",
+    "jumps",
+];
+const RECORDS: [&str; 3] = ["struct r0", "struct r1", "union r2"];
+
+fn header(input: &mut Unstructured<'_>) -> Result<Header> {
+    let mut header = Header::default();
+    for (number, key) in RECORDS.into_iter().enumerate() {
+        let fields =
+            (0..input.int_in_range(0..=3)?).map(|_| parameter(input, 2)).collect::<Result<Vec<_>>>()?;
+        let record = Record {
+            key: key.into(),
+            spelling: key.into(),
+            union: number == 2,
+            size: input.int_in_range(0..=64)?,
+            fields: input.ratio(3, 4)?.then_some(fields),
+            bit_fields: input.ratio(1, 16)?,
+        };
+        header.records.insert(key.into(), record);
+    }
+    for name in ["t0", "t1"] {
+        header.types.insert(name.into(), notes(input)?);
+        header.callbacks.insert(name.into(), prototype(input, 2)?);
+    }
+    for number in 0..input.int_in_range(1..=4)? {
+        header.functions.push(Function {
+            name: format!("f{number}"),
+            prototype: prototype(input, 3)?,
+            notes: notes(input)?,
+            place: Place { file: "fuzz.h".into(), line: number },
+            comment: input.ratio(1, 8)?.then(|| "What it does. */ \" \\ \u{e4}".into()),
+        });
+    }
+    Ok(header)
+}
+
+fn notes(input: &mut Unstructured<'_>) -> Result<Notes> {
+    let mut notes = Notes::default();
+    for _ in 0..input.int_in_range(0..=3)? {
+        let before = notes.clone();
+        if notes.add(input.choose(&NOTES)?).is_err() {
+            notes = before;
+        }
+    }
+    Ok(notes)
+}
+
+fn prototype(input: &mut Unstructured<'_>, depth: u8) -> Result<Prototype> {
+    let result = kind(input, depth)?;
+    let mut parameters =
+        (0..input.int_in_range(0..=4)?).map(|_| parameter(input, depth)).collect::<Result<Vec<_>>>()?;
+    let mut seen = BTreeSet::new();
+    parameters.retain(|parameter| seen.insert(parameter.name.clone()));
+    Ok(Prototype { result, parameters, variadic: input.ratio(1, 8)?, noreturn: input.ratio(1, 16)? })
+}
+
+fn parameter(input: &mut Unstructured<'_>, depth: u8) -> Result<Parameter> {
+    Ok(Parameter { name: (*input.choose(&NAMES)?).into(), kind: kind(input, depth)?, notes: notes(input)? })
+}
+
+fn kind(input: &mut Unstructured<'_>, depth: u8) -> Result<CType> {
+    let last = if depth == 0 { 6 } else { 10 };
+    let (shape, size, spelling) = match input.int_in_range(0..=last)? {
+        0 => (Shape::Void, 0, "void".into()),
+        1 | 2 => (Shape::Integer { signed: true, character: false }, 4, "int".into()),
+        3 => (Shape::Integer { signed: false, character: false }, 8, "unsigned long".into()),
+        4 => (Shape::Integer { signed: true, character: true }, 1, "char".into()),
+        5 => (Shape::Float, 8, "double".into()),
+        6 => {
+            let key = *input.choose(&RECORDS)?;
+            (Shape::Record(key.into()), 16, key.into())
+        }
+        7 | 8 => {
+            let to = kind(input, depth - 1)?;
+            let spelling = format!("{} *", to.spelling);
+            (Shape::Pointer(Box::new(to)), 8, spelling)
+        }
+        9 => (Shape::Function(Box::new(prototype(input, depth - 1)?)), 8, "t0".into()),
+        _ => {
+            let of = kind(input, depth - 1)?;
+            let count = input.int_in_range(0..=3)?;
+            (Shape::Array(Box::new(of), count), 8 * count, "t1".into())
+        }
+    };
+    let names = if input.ratio(1, 8)? { vec![(*input.choose(&["t0", "t1"])?).into()] } else { vec![] };
+    Ok(CType { spelling, names, constant: input.ratio(1, 4)?, size, shape, enumeration: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::controls::notices;
+
+    #[test]
+    fn a_bracket_that_is_missing_is_noticed() {
+        notices(&TARGET, |input| {
+            check(input, |plan, target| {
+                let mut files = emit::c::client(plan, target);
+                for file in &mut files {
+                    file.text = file.text.replacen("});", ");", 1).replacen("if (", "if ", 1);
+                }
+                files
+            })
+        });
+    }
+}
