@@ -7,7 +7,7 @@ function attack
     .byte 'z'
     .fill 1 << 20,1,'S'
     .byte 0
-    .byte 1, -8, 16, 0
+    .byte 1, 0x78, 16, 0
     .balign 8
 3:
     .rept 40000
