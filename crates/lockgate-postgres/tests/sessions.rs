@@ -79,7 +79,7 @@ fn shutdowns_end_functions() {
         let mut psql = server.client("psql");
         psql.args(["-X", "-q", "-d", "shutdowns", "-c", "SELECT forever(0)"]);
         let mut looping = psql.stderr(std::process::Stdio::null()).spawn().unwrap();
-        let mut ask = || {
+        let ask = || {
             let sql = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT forever%' AND state = 'active'";
             let mut psql = server.client("psql");
             done(psql.args(["-X", "-A", "-t", "-d", "shutdowns", "-c", sql])).unwrap()
