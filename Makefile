@@ -56,6 +56,8 @@ evidence: build bench mutants ## the long evidence: other decoders, processor, r
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
 	target/release/lockgate bench soak --json build/bench/soak.json
+	target/release/lockgate bench cycles --json build/bench/cycles.json
+	scripts/thread-sanitizer.sh build/thread-sanitizer || test $$? -eq 77
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man

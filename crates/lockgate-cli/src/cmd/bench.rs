@@ -22,8 +22,8 @@ pub struct Args {
     /// Few samples: shows that everything works, proves no promise
     #[arg(long)]
     quick: bool,
-    /// How many calls to make (soak only)
-    #[arg(long, value_name = "N")]
+    /// How many calls or cycles to make (soak and cycles only)
+    #[arg(long, value_name = "N", visible_alias = "cycles")]
     calls: Option<u64>,
 }
 
@@ -51,14 +51,18 @@ enum Family {
     Split,
     /// Calls through pointers of lg_dlsym, and loads, beside dlopen
     Dlopen,
-    /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
+    /// A thousand million calls from eight threads, with signals, crashes, kills and time-outs among them: every answer checked, every
+    /// leak counted
     Soak,
+    /// A million domains, one after the other, that crash, are reset, and go: every leak counted
+    Cycles,
 }
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick };
-    ensure!(args.calls.is_none() || args.family == Family::Soak, "--calls goes with soak only");
+    let counts = matches!(args.family, Family::Soak | Family::Cycles);
+    ensure!(args.calls.is_none() || counts, "--calls goes with soak and cycles only");
     let lockgate = std::env::current_exe()?;
     let report = match args.family {
         Family::Calls => Report::new(calls::measure(&options)?),
@@ -73,6 +77,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Split => split::measure(&options, &lockgate)?,
         Family::Dlopen => Report::new(dlopen::measure(&options)?),
         Family::Soak => soak::measure(&options, args.calls)?,
+        Family::Cycles => soak::cycles::measure(&options, args.calls)?,
     };
     let chart = match args.family {
         Family::Ipc => {
@@ -91,6 +96,6 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     args.json.iter().try_for_each(|file| write(file, report.to_json()))?;
     args.plot.iter().try_for_each(|file| write(file, chart.clone()))?;
     // Times depend on the machine; a wrong answer or a leak is a failure anywhere.
-    let failed = args.family == Family::Soak && !report.keeps_promises();
+    let failed = counts && !report.keeps_promises();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

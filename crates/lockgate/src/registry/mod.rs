@@ -4,6 +4,7 @@
 //! `restart` new instances under old names; `table_sys` what other processes see, and `observe` how they do.
 mod binder;
 mod error;
+mod generation;
 mod observe;
 mod principal;
 mod request;

@@ -19,8 +19,9 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let source = "long host(long);
         long increment(long x) { return x + 1; }
         long for_ever(long x) { for (;;) __asm__ volatile(\"\"); return x; }
-        long call_back(long x) { return host(x) + 1; }";
-    let exports = ["long increment(long)", "long for_ever(long)", "long call_back(long)"];
+        long call_back(long x) { return host(x) + 1; }
+        long crash(long x) { __builtin_trap(); return x; }";
+    let exports = ["long increment(long)", "long for_ever(long)", "long call_back(long)", "long crash(long)"];
     exports
         .iter()
         .fold(Guest::c(source).gate("long host(long)"), |guest, export| guest.export(export))
@@ -47,7 +48,7 @@ impl World {
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
         let (entry, doomed) = match scenario {
-            "increment" | "for_ever" | "call_back" => {
+            "increment" | "for_ever" | "call_back" | "crash" => {
                 return World { call: direct(scenario), domains: vec![server], doomed: 0 };
             }
             "exclusive" => return World { call: direct("increment"), domains: vec![server], doomed: 0 },
@@ -69,6 +70,7 @@ fn say(result: Result<i64, CallError>) -> String {
         Ok(value) => format!("returned {value}"),
         Err(CallError::Killed(_)) => "killed".to_owned(),
         Err(CallError::Fault(fault)) if fault.kind() == FaultKind::Killed => "killed".to_owned(),
+        Err(CallError::Fault(fault)) => format!("{:?}", fault.kind()),
         Err(error) => format!("{error:?}"),
     }
 }
@@ -160,7 +162,7 @@ fn victim() {
             *FROM_HANDLERS.lock().expect("no panic") = Some(call.clone());
             *world.lock().expect("no panic") = Some(new);
             if !scenario.starts_with("kill") && scenario != "for_ever" {
-                call.call(1).expect("a call that nothing happens to");
+                call.call(1).err().iter().for_each(|error| assert!(error.fault().is_some(), "{error}"));
             }
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
