@@ -19,7 +19,6 @@ mod registry;
 mod sync_sys;
 
 use callback_sys as callback;
-use grant_sys as grant;
 use sync_sys as sync;
 
 /// Runs `model` in every order of its threads with at most so many preemptions.

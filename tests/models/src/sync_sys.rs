@@ -45,10 +45,10 @@ pub(crate) mod futex {
         std::ptr::from_ref(word) as usize
     }
 
-    pub(crate) fn wait(word: &AtomicU32, _: (), expected: u32, _: Option<&Timespec>) {
+    pub(crate) fn wait(word: &AtomicU32, _: (), expected: u32, _: Option<&Timespec>) -> Result<(), ()> {
         let mut sleepers = SLEEPERS.lock().expect("no panic");
         if word.load(Ordering::SeqCst) != expected {
-            return;
+            return Err(());
         }
         sleepers.tickets += 1;
         let own = (address(word), sleepers.tickets);
@@ -56,14 +56,16 @@ pub(crate) mod futex {
         while sleepers.queue.contains(&own) {
             sleepers = BELL.wait(sleepers).expect("no panic");
         }
+        Ok(())
     }
 
-    pub(crate) fn wake(word: &AtomicU32, _: (), most: u32) {
+    pub(crate) fn wake(word: &AtomicU32, _: (), most: u32) -> Result<(), ()> {
         let mut sleepers = SLEEPERS.lock().expect("no panic");
         for _ in 0..most {
             let Some(first) = sleepers.queue.iter().position(|(at, _)| *at == address(word)) else { break };
             sleepers.queue.remove(first);
         }
         BELL.notify_all();
+        Ok(())
     }
 }

@@ -259,9 +259,10 @@ impl Services {
         if books.ranges.mapped(range.clone()) != range.end - range.start {
             return Err(Errno::NOMEM);
         }
+        books.allow(|ranges| ranges.insert(range.clone(), rights))?;
         stride.protect(range.start, range.end - range.start, rights)?;
         books.ranges.insert(range, rights);
-        books.within_mappings()
+        Ok(())
     }
 
     /// Lets the contents go.
@@ -340,7 +341,8 @@ impl Services {
             Protection::Read => ProtFlags::READ,
             Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
         };
-        let mapped = books.within_mappings().and_then(|()| stride.map(range.start, length, access, backing));
+        let allowed = books.allow(|ranges| ranges.insert(range.clone(), rights));
+        let mapped = allowed.and_then(|()| stride.map(range.start, length, access, backing));
         match mapped {
             Ok(()) => {
                 match backing {
@@ -358,6 +360,7 @@ impl Services {
         if range.is_empty() || books.ranges.mapped(range.clone()) == 0 {
             return Ok(());
         }
+        books.allow(|ranges| ranges.remove(range.clone()))?;
         stride.clear(range.start, range.end - range.start)?;
         books.used -= books.ranges.mapped(range.clone());
         books.shared.remove(range.clone());
@@ -400,8 +403,18 @@ impl Books {
         }
     }
 
-    fn within_mappings(&self) -> Result<(), Errno> {
-        if self.ranges.len() < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
+    /// Whether a change may be made: one that leaves more mappings than there were, and too many, is not.
+    ///
+    /// # Errors
+    /// `ENOMEM`, as Linux says.
+    fn allow(&self, change: impl FnOnce(&mut Ranges)) -> Result<(), Errno> {
+        // No change leaves more than two more.
+        if self.ranges.len() + 2 <= MAX_MAPPINGS {
+            return Ok(());
+        }
+        let mut after = self.ranges.clone();
+        change(&mut after);
+        if after.len() <= self.ranges.len().max(MAX_MAPPINGS) { Ok(()) } else { Err(Errno::NOMEM) }
     }
 }
 
