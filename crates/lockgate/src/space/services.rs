@@ -422,6 +422,29 @@ impl Books {
 mod tests {
     use super::*;
 
+    /// Pages whose rights differ from their neighbours', and holes, are mappings of the kernel as any other. What is mapped can be given
+    /// back whatever there is.
+    #[test]
+    fn pages_cannot_be_told_apart_without_end() {
+        const PAGES: u64 = 4 * MAX_MAPPINGS as u64;
+        let stride = Stride::take().expect("address space");
+        for holes in [false, true] {
+            let services = Services::new(window::IMAGE, 0, PAGES * PAGE, None);
+            let heap = services
+                .map(&stride, 0, PAGES * PAGE, Placement::Anywhere, Protection::ReadWrite, Backing::Anonymous)
+                .expect("within the limit");
+            let change = |page: u64| match holes {
+                false => services.protect(&stride, heap + page * PAGE, PAGE, Protection::Read),
+                true => services.unmap(&stride, heap + page * PAGE, PAGE),
+            };
+            let refused = (0..PAGES).step_by(2).find_map(|page| change(page).err());
+            assert_eq!(refused, Some(Errno::NOMEM), "holes: {holes}");
+            assert!(services.books().ranges.len() <= MAX_MAPPINGS);
+            services.unmap(&stride, heap, PAGES * PAGE).expect("everything at once");
+            assert_eq!(services.usage().used, 0);
+        }
+    }
+
     /// Rule R1: not even until the old place is taken away, because another thread of the host may map at any moment.
     #[test]
     fn moved_pages_leave_no_hole() {
