@@ -6,6 +6,7 @@ use crate::expect::Ending;
 use crate::world::World;
 use anyhow::Result;
 
+mod bind_as_noted;
 mod exit_word_of_another_binding;
 mod few_mappings;
 mod granted;
@@ -24,6 +25,7 @@ pub type Scenario = fn(&mut World) -> Result<Ending>;
 /// By name, as `attack.toml` has it.
 const ALL: &[(&str, Scenario)] = &[
     ("after-a-reset", used_before::after_a_reset),
+    ("bind-as-noted", bind_as_noted::run),
     ("exit-word-of-another-binding", exit_word_of_another_binding::run),
     ("few-mappings", few_mappings::run),
     ("granted", granted::run),
