@@ -21,12 +21,8 @@ macro_rules! source {
 }
 
 /// Sources that others include.
-const HEADERS: &[Source] = &[
-    source!("libc/musl.h"),
-    source!("libc/biased.h"),
-    source!("libc/call.h"),
-    source!("start/start.h"),
-];
+const HEADERS: &[Source] =
+    &[source!("libc/musl.h"), source!("libc/biased.h"), source!("libc/call.h"), source!("start/start.h")];
 
 /// Objects of every module, then that of programs only. Those in assembly are in the code model already.
 const START: &[Source] = &[

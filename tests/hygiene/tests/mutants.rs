@@ -47,6 +47,25 @@ fn every_named_test_exists() {
     }
 }
 
+/// Nor does an excuse for a mutation that cannot be made any more excuse anything.
+#[test]
+fn every_equivalent_mutation_exists() {
+    let folder = root().join(sweep::CRATE).join("src");
+    let mut mutants = Vec::new();
+    for source in fs::read_dir(folder).expect("the crate").flatten() {
+        let name = source.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".rs") {
+            let text = fs::read_to_string(source.path()).expect("readable source");
+            sweep::mutate(&name, &text, &mut mutants).expect("Rust");
+        }
+    }
+    assert!(mutants.len() > 2_000, "only {} mutations", mutants.len());
+    let list = sweep::equivalents(root()).expect("well-formed list");
+    let gone = list.iter().filter(|entry| !mutants.iter().any(|mutant| entry.is_about(mutant)));
+    let gone: Vec<_> = gone.map(|entry| format!("tests/sweep/{}: {}", entry.place, entry.change)).collect();
+    assert!(gone.is_empty(), "no such mutation:\n{}", gone.join("\n"));
+}
+
 /// Whether a source file below `folder` holds `text`.
 fn says(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
