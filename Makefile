@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build install demo python test lint bench peers evidence man clean
+.PHONY: help setup build install demo python test lint bench peers mutants sweep attacks verifier systems torture fuzz evidence man clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -51,13 +51,34 @@ mutants: setup ## takes every protection away, one at a time: its test must go r
 	mkdir -p build
 	cargo run --release --locked --quiet -p mutants -- --json build/mutants.json
 
-evidence: build bench mutants ## the long evidence: other decoders, processor, rules, fuzzing, mutants, full flag matrix, real build systems, all benchmarks
+sweep: setup ## makes every mutation of the verifier's functions: its tests must notice each; build/sweep.json
+	mkdir -p build
+	cargo run --release --locked --quiet -p sweep -- --json build/sweep.json
+
+attacks: setup ## the attack suite; build/attacks.json
+	mkdir -p build
+	cargo run --release --locked --quiet -p attacks -- --json build/attacks.json
+
+verifier: setup ## the verifier against other decoders, the processor and arithmetic (an hour); build/evidence.json
+	mkdir -p build
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
-	scripts/fuzz.sh || [ $$? -eq 3 ] # 3: no nightly compiler, as it has said
+
+systems: build ## real libraries at all flags, real build systems, random call graphs, in full
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
+
+torture: build ## a thousand million calls among signals, crashes and kills; a million domains; ThreadSanitizer; build/bench/{soak,cycles}.json
+	mkdir -p build/bench
 	target/release/lockgate bench soak --json build/bench/soak.json
+	target/release/lockgate bench cycles --json build/bench/cycles.json
+	scripts/thread-sanitizer.sh build/thread-sanitizer || test $$? -eq 77
+
+fuzz: setup ## ten million inputs for each fuzz target (a night); build/fuzz.json
+	scripts/fuzz.sh || test $$? -eq 77 # without a nightly compiler it says what to install
+
+evidence: verifier fuzz mutants sweep attacks systems torture bench ## all of these (hours), then what they show together
+	target/release/lockgate bench evidence
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man

@@ -23,11 +23,11 @@ if ! rustup run nightly rustc --version >/dev/null 2>&1; then
     echo "fuzz.sh: libFuzzer's instrumentation needs a nightly compiler, and there is none." >&2
     echo "Install one with 'rustup toolchain install nightly --profile minimal' and run this again." >&2
     echo "The bounded part of the fuzzing runs without it: cargo test -p lockgate-fuzz" >&2
-    exit 3
+    exit 77
 fi
 if ! command -v c++ >/dev/null; then
     echo "fuzz.sh: libFuzzer is C++, and there is no compiler: install g++ (apt-get install g++)." >&2
-    exit 3
+    exit 77
 fi
 PATH=$root/tools/bin:$PATH
 if ! command -v cargo-fuzz >/dev/null; then
@@ -47,7 +47,7 @@ number() { sed -n "s/^stat::$1: *//p" "$2" | tail -1; }
 
 failed=0
 separator=
-printf '{\n' >"$report"
+printf '{"targets": [\n' >"$report"
 for target in "$@"; do
     corpus=$root/corpus/$target
     findings=$root/findings/$target
@@ -71,11 +71,11 @@ for target in "$@"; do
         echo "fuzz.sh: $target has found something: 'cargo run -p lockgate-fuzz -- run $target FILE' with the file in $findings" >&2
         grep -a -A2 -e 'panicked at' -e 'ERROR: libFuzzer' "$log" | head -6 >&2 || true
     fi
-    printf '%s  "%s": {"executions": %s, "operations": %s, "findings": %s, "executions_since_last_finding": %s, "edges": %s, "features": %s}' \
+    printf '%s  {"name": "%s", "executions": %s, "operations": %s, "findings": %s, "since_last": %s, "edges": %s, "features": %s}' \
         "$separator" "$target" "${done:-0}" "${operations:-0}" "$found" "$since" "${edges:-0}" "${features:-0}" >>"$report"
     separator=',
 '
 done
-printf '\n}\n' >>"$report"
+printf '\n]}\n' >>"$report"
 cat "$report"
 exit $failed

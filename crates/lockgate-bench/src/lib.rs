@@ -9,6 +9,7 @@ pub mod capi;
 pub mod command;
 pub mod create;
 pub mod dlopen;
+pub mod evidence;
 pub mod ipc;
 pub mod overhead;
 pub mod python;

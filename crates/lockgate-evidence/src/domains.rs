@@ -192,7 +192,7 @@ impl Outcome {
                 2..=4 => heap + random.below(HEAP as u64),
                 _ => random.below(256),
             });
-            let kept = call_kept(function.as_ptr(), &arguments);
+            let (_, kept) = call_kept(&function, &arguments);
             self.calls += 1;
             if kept != Kept::default() {
                 self.violate("registers of the host", format!("{kept:x?} after {arguments:x?}"));

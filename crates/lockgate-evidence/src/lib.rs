@@ -27,3 +27,5 @@ pub mod random;
 pub mod rsp_rule;
 pub mod semantics;
 pub mod text;
+
+pub use machine_asm::{Kept, call_kept, rudeness_is_noticed};

@@ -9,7 +9,7 @@ global_asm!(
     "lockgate_evidence_enter:",
     "lockgate_evidence_door: ud2",
     "ret",
-    // function, six arguments, result: rbx, rbp, r12-r15, flags, MXCSR, x87 control word.
+    // function, six arguments, result: rbx, rbp, r12-r15, flags, MXCSR, x87 control word, rax.
     ".globl lockgate_evidence_call",
     "lockgate_evidence_call:",
     "push rbx",
@@ -33,9 +33,10 @@ global_asm!(
     "mov r14, 0x1f1f1f1f",
     "mov r15, 0x20202020",
     "call rax",
+    "mov rdx, [rsp]",
+    "mov [rdx + 64], rax",
     "pushfq",
     "pop rax",
-    "mov rdx, [rsp]",
     "mov [rdx], rbx",
     "mov [rdx + 8], rbp",
     "mov [rdx + 16], r12",
@@ -81,6 +82,7 @@ struct Left {
     flags: u64,
     mxcsr: u32,
     x87_control: u16,
+    value: u64,
 }
 
 /// State of the caller that a call has changed; all-default: nothing.
@@ -101,13 +103,17 @@ pub struct Kept {
 /// Whether [`call_kept`] notices a function that changes what it must not.
 #[must_use]
 pub fn rudeness_is_noticed() -> bool {
-    let kept = call_kept(lockgate_evidence_rude as *const (), &[0; 6]);
+    let (_, kept) = call(lockgate_evidence_rude as *const (), &[0; 6]);
     const DIRECTION: u64 = 0x400;
     kept == Kept { registers: 1, flags: DIRECTION, ..Kept::default() }
 }
 
-/// Calls a proxy with six words and looks at what it has left of the caller's registers.
-pub fn call_kept(proxy: *const (), arguments: &[u64; 6]) -> Kept {
+/// Calls a function of a domain with six words: its value (zero if the call failed), and what is left of the caller's registers.
+pub fn call_kept(function: &lockgate::Dynamic, arguments: &[u64; 6]) -> (u64, Kept) {
+    call(function.as_ptr(), arguments)
+}
+
+fn call(function: *const (), arguments: &[u64; 6]) -> (u64, Kept) {
     const CALLEE_SAVED: [u64; 6] =
         [0x1b1b_1b1b, 0x1c1c_1c1c, 0x1d1d_1d1d, 0x1e1e_1e1e, 0x1f1f_1f1f, 0x2020_2020];
     /// Arithmetic flags, interrupts enabled, and the bit that is always one.
@@ -117,20 +123,22 @@ pub fn call_kept(proxy: *const (), arguments: &[u64; 6]) -> Kept {
     const X87_CONTROL: u16 = 0x037f;
     let fs = bases().0;
     let mut left = Left::default();
-    // SAFETY: the caller passes a proxy, which follows the calling convention whatever the domain does; the lines above keep what a Rust caller expects.
-    unsafe { lockgate_evidence_call(proxy, arguments.as_ptr(), &mut left) };
+    // SAFETY: a function of words: a proxy, which follows the calling convention whatever the domain does, or the rude one, which changes
+    // nothing that the lines above do not put back for a Rust caller.
+    unsafe { lockgate_evidence_call(function, arguments.as_ptr(), &mut left) };
     let differ = CALLEE_SAVED
         .iter()
         .zip(left.callee_saved)
         .enumerate()
         .filter(|(_, (wanted, found))| *wanted != found);
-    Kept {
+    let kept = Kept {
         registers: differ.fold(0, |set, (i, _)| set | 1 << i),
         flags: left.flags & !ORDINARY,
         mxcsr: (left.mxcsr ^ MXCSR) & !MXCSR_STATUS,
         x87_control: left.x87_control ^ X87_CONTROL,
         fs: bases().0 != fs,
-    }
+    };
+    (left.value, kept)
 }
 
 /// Sets gs's base.

@@ -33,31 +33,31 @@ pub struct Field {
 }
 
 impl Type {
-    /// Size, bytes; `usize::MAX` for what fits no memory.
+    /// Size, bytes.
     pub fn size(&self) -> usize {
-        self.layout().0
+        match self {
+            Type::Void => 0,
+            Type::Integer { bytes, .. } => usize::from(*bytes),
+            Type::Float => 4,
+            Type::Double | Type::Pointer => 8,
+            Type::Struct(fields) => layout(fields).1.next_multiple_of(self.alignment()),
+        }
     }
 
     /// Alignment, bytes.
     pub fn alignment(&self) -> usize {
-        self.layout().1
+        match self {
+            Type::Struct(fields) => fields.iter().map(|f| f.kind.alignment()).max().unwrap_or(1),
+            Type::Void => 1,
+            other => other.size(),
+        }
     }
 
-    /// Size and alignment together, so that each type inside is looked at once.
-    fn layout(&self) -> (usize, usize) {
+    /// Fields in it, and in what it holds, with arrays counted once.
+    pub(crate) fn fields(&self) -> usize {
         match self {
-            Type::Void => (0, 1),
-            Type::Integer { bytes, .. } => (usize::from(*bytes), usize::from(*bytes)),
-            Type::Float => (4, 4),
-            Type::Double | Type::Pointer => (8, 8),
-            Type::Struct(fields) => {
-                let (mut end, mut alignment) = (0, 1);
-                for field in fields {
-                    let placed = field.place(end);
-                    (end, alignment) = (placed.end, alignment.max(placed.alignment));
-                }
-                (end.checked_next_multiple_of(alignment).unwrap_or(usize::MAX), alignment)
-            }
+            Type::Struct(fields) => fields.iter().map(|field| 1 + field.kind.fields()).sum(),
+            _ => 0,
         }
     }
 
@@ -66,17 +66,13 @@ impl Type {
         match self {
             Type::Void => Vec::new(),
             Type::Struct(fields) => {
-                let (mut scalars, mut end) = (Vec::new(), 0);
-                for field in fields {
-                    let placed = field.place(end);
-                    end = placed.end;
-                    if placed.size == 0 {
-                        continue; // however many there are
-                    }
-                    let inside = field.kind.scalars();
-                    for index in 0..field.count {
-                        let base = placed.start + index * placed.size;
-                        scalars.extend(inside.iter().map(|(at, kind)| (base + at, kind.clone())));
+                let mut scalars = Vec::new();
+                for (at, field) in layout(fields).0 {
+                    let size = field.kind.size();
+                    // An empty structure has none, however many there are.
+                    for index in 0..if size == 0 { 0 } else { field.count } {
+                        let base = at + index * size;
+                        scalars.extend(field.kind.scalars().into_iter().map(|(o, t)| (base + o, t)));
                     }
                 }
                 scalars
@@ -86,22 +82,16 @@ impl Type {
     }
 }
 
-/// A field in its structure.
-struct Placed {
-    start: usize,
-    end: usize,
-    /// Of one element.
-    size: usize,
-    alignment: usize,
-}
-
-impl Field {
-    /// Behind fields that end at `end`.
-    fn place(&self, end: usize) -> Placed {
-        let (size, alignment) = self.kind.layout();
-        let start = end.checked_next_multiple_of(alignment).unwrap_or(usize::MAX);
-        Placed { start, end: start.saturating_add(size.saturating_mul(self.count)), size, alignment }
+/// Each field with its offset, and where the last one ends. A structure's size is asked for once: this is recursive.
+fn layout(fields: &[Field]) -> (Vec<(usize, &Field)>, usize) {
+    let mut end = 0;
+    let mut placed = Vec::with_capacity(fields.len());
+    for field in fields {
+        let start = usize::next_multiple_of(end, field.kind.alignment());
+        end = start + field.kind.size() * field.count;
+        placed.push((start, field));
     }
+    (placed, end)
 }
 
 impl fmt::Display for Type {

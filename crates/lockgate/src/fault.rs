@@ -134,7 +134,8 @@ pub enum FaultKind {
     Killed,
     /// The domain has used up its processor time.
     CpuTime,
-    /// The asynchronous call was cancelled, or its deadline passed.
+    /// The asynchronous call was cancelled, its deadline passed, or the host wants calls to end
+    /// ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).
     Stopped,
     /// The domain called a host function that it was not given, or with unreadable arguments.
     Gate,
@@ -298,9 +299,10 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Killed | Cause::Syscall(syscall::Fault::Killed) if domain.is_spent() => {
             plain(FaultKind::CpuTime, "the domain has used up its limit of processor time")
         }
-        Cause::Stopped | Cause::Syscall(syscall::Fault::Stopped) => {
-            plain(FaultKind::Stopped, "the asynchronous call was cancelled, or its deadline passed")
-        }
+        Cause::Stopped | Cause::Syscall(syscall::Fault::Stopped) => plain(
+            FaultKind::Stopped,
+            "the call was cancelled, its deadline passed, or its host wants calls to end",
+        ),
         Cause::Killed | Cause::Syscall(syscall::Fault::Killed) => {
             plain(FaultKind::Killed, "the host killed the domain")
         }
@@ -372,6 +374,9 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
             format!(
                 "{verb} shared memory without the right to (offset {offset:#x}): never granted, revoked, or less"
             )
+        }
+        window::IMAGE..window::SIZE if access == Access::Execute => {
+            format!("{verb} memory that holds no code (offset {offset:#x})")
         }
         window::IMAGE..window::SIZE => format!("{verb} unmapped memory (offset {offset:#x})"),
         _ => format!("{verb} memory outside the window (address {:#x})", raw.address),

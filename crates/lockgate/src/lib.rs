@@ -36,16 +36,19 @@ mod pool;
 pub mod registry;
 pub mod signature;
 mod space;
+mod sync_sys;
 pub mod syscall;
 mod workers;
 
 use callback_sys as callback;
 use function_sys as function;
+use sync_sys as sync;
 
 pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
 pub use call::signals_sys::claim_signals;
+pub use call::thread_sys::interrupt;
 pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 pub use domain::is_modules_thread;
 pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};

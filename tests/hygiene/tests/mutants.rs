@@ -40,11 +40,31 @@ fn every_mutant_can_be_made() {
 #[test]
 fn every_named_test_exists() {
     for entry in mutants::entries(root()).expect("well-formed lists") {
-        let folder = root().join("crates").join(&entry.suite.package);
+        let folders = ["crates", "tests"].map(|top| root().join(top).join(&entry.suite.package));
+        let folder = folders.into_iter().find(|folder| folder.is_dir()).expect("a crate of the tree");
         let function = format!("fn {}(", entry.test.rsplit("::").next().unwrap_or_default());
         let place = if entry.suite.target == "lib" { folder.join("src") } else { folder.join("tests") };
         assert!(says(&place, &function), "{}: no {function}) in {}", entry.place, place.display());
     }
+}
+
+/// Nor does an excuse for a mutation that cannot be made any more excuse anything.
+#[test]
+fn every_equivalent_mutation_exists() {
+    let folder = root().join(sweep::CRATE).join("src");
+    let mut mutants = Vec::new();
+    for source in fs::read_dir(folder).expect("the crate").flatten() {
+        let name = source.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".rs") {
+            let text = fs::read_to_string(source.path()).expect("readable source");
+            sweep::mutate(&name, &text, &mut mutants).expect("Rust");
+        }
+    }
+    assert!(mutants.len() > 2_000, "only {} mutations", mutants.len());
+    let list = sweep::equivalents(root()).expect("well-formed list");
+    let gone = list.iter().filter(|entry| !mutants.iter().any(|mutant| entry.is_about(mutant)));
+    let gone: Vec<_> = gone.map(|entry| format!("tests/sweep/{}: {}", entry.place, entry.change)).collect();
+    assert!(gone.is_empty(), "no such mutation:\n{}", gone.join("\n"));
 }
 
 /// Whether a source file below `folder` holds `text`.

@@ -4,5 +4,9 @@
 #![forbid(unsafe_code)]
 
 mod list;
+mod suite;
+mod tree;
 
 pub use list::{Entry, Mutation, Suite, Verdict, entries};
+pub use suite::{End, Program, build};
+pub use tree::Tree;

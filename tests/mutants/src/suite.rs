@@ -1,6 +1,6 @@
 //! Building and running test programs of the copy.
+use crate::Suite;
 use anyhow::{Context, Result, bail};
-use mutants::Suite;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -8,10 +8,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// A built test program.
+#[derive(Clone)]
 pub struct Program {
     path: PathBuf,
     /// The crate's folder: tests run there.
     folder: PathBuf,
+    /// Processor time that a run may take, seconds.
+    processor_time: Option<u64>,
 }
 
 /// How a run of tests ended.
@@ -41,11 +44,11 @@ impl std::fmt::Display for End {
     }
 }
 
-/// Builds a test program of the tree at `root`.
+/// Builds a test program of the tree at `root`, with these lines of cargo's configuration.
 ///
 /// # Errors
 /// cargo's, with what the compiler said.
-pub fn build(root: &Path, target_folder: &Path, suite: &Suite) -> Result<Program> {
+pub fn build(root: &Path, target_folder: &Path, suite: &Suite, config: &[&str]) -> Result<Program> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).args([
         "test",
@@ -53,13 +56,9 @@ pub fn build(root: &Path, target_folder: &Path, suite: &Suite) -> Result<Program
         "--no-run",
         "--message-format=json-render-diagnostics",
     ]);
-    // Quick builds of many small changes; the rules do not depend on it.
-    cargo.args([
-        "--config",
-        "profile.dev.debug=0",
-        "--config",
-        "profile.dev.package.lockgate-verify.opt-level=1",
-    ]);
+    for line in config {
+        cargo.args(["--config", line]);
+    }
     cargo.arg("--target-dir").arg(target_folder).args(["-p", &suite.package]);
     match suite.target.as_str() {
         "lib" => cargo.arg("--lib"),
@@ -78,20 +77,52 @@ pub fn build(root: &Path, target_folder: &Path, suite: &Suite) -> Result<Program
             message["profile"]["test"].as_bool(),
         ) {
             let folder = Path::new(manifest).parent().context("a manifest lies in a folder")?;
-            return Ok(Program { path: path.into(), folder: folder.into() });
+            return Ok(Program { path: path.into(), folder: folder.into(), processor_time: None });
         }
     }
     bail!("cargo built no test program for {} {}", suite.package, suite.target)
 }
 
 impl Program {
+    /// The same program, which the kernel ends when it has used so many seconds of processor time, or 8 GB: on a machine
+    /// that is busy with other things, too, a loop without end is found soon and a slow test is none.
+    #[must_use]
+    pub fn limited(self, seconds: u64) -> Program {
+        Program { processor_time: Some(seconds), ..self }
+    }
+
     /// Runs the tests with exactly these names; how it ended, and its output.
     ///
     /// # Errors
     /// The program cannot be started.
     pub fn run(&self, tests: &[&str], limit: Duration) -> Result<(End, String)> {
-        let mut command = Command::new(&self.path);
-        command.current_dir(&self.folder).arg("--exact").args(tests).stdin(Stdio::null());
+        self.run_with(&[&["--exact"], tests].concat(), &[], limit)
+    }
+
+    /// Runs it with these arguments and environment variables; how it ended, and its output.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn run_with(
+        &self,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<(End, String)> {
+        let mut command = match self.processor_time {
+            None => Command::new(&self.path),
+            Some(seconds) => {
+                let mut shell = Command::new("sh");
+                let limits = "ulimit -S -t $0 && ulimit -v 8000000 && exec \"$@\"";
+                shell.args(["-c", limits, &seconds.to_string()]).arg(&self.path);
+                shell
+            }
+        };
+        command
+            .current_dir(&self.folder)
+            .args(arguments)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null());
         // A group of its own, so that what the test started ends with it.
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().with_context(|| self.path.display().to_string())?;

@@ -3,9 +3,10 @@
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
 use lockgate_bench::{
-    Options, Report, calls, capi, create, dlopen, ipc, overhead, python, rewrite, soak, split, stubs, verify,
+    Options, Report, calls, capi, create, dlopen, evidence, ipc, overhead, python, rewrite, soak, split,
+    stubs, verify,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `lockgate bench`.
@@ -13,8 +14,8 @@ use std::process::ExitCode;
 pub struct Args {
     /// What to measure
     family: Family,
-    /// Also write the results as JSON to FILE
-    #[arg(long, value_name = "FILE")]
+    /// Also write the results as JSON to FILE; without one, to standard output, in place of the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STANDARD_OUTPUT)]
     json: Option<PathBuf>,
     /// Also draw the medians as an SVG picture into FILE
     #[arg(long, visible_alias = "svg", value_name = "FILE")]
@@ -22,8 +23,8 @@ pub struct Args {
     /// Few samples: shows that everything works, proves no promise
     #[arg(long)]
     quick: bool,
-    /// How many calls to make (soak only)
-    #[arg(long, value_name = "N")]
+    /// How many calls or cycles to make (soak and cycles only)
+    #[arg(long, value_name = "N", visible_alias = "cycles")]
     calls: Option<u64>,
 }
 
@@ -51,14 +52,26 @@ enum Family {
     Split,
     /// Calls through pointers of lg_dlsym, and loads, beside dlopen
     Dlopen,
-    /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
+    /// A thousand million calls from eight threads, with signals, crashes, kills and time-outs among them: every answer checked, every
+    /// leak counted
     Soak,
+    /// A million domains, one after the other, that crash, are reset, and go: every leak counted
+    Cycles,
+    /// What all evidence together shows: results that `make evidence` has left in build/, against what is demanded of them
+    Evidence,
 }
+
+/// In place of a file's name.
+const STANDARD_OUTPUT: &str = "-";
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick };
-    ensure!(args.calls.is_none() || args.family == Family::Soak, "--calls goes with soak only");
+    let counts = matches!(args.family, Family::Soak | Family::Cycles);
+    ensure!(args.calls.is_none() || counts, "--calls goes with soak and cycles only");
+    if args.family == Family::Evidence {
+        return all_evidence(&args);
+    }
     let lockgate = std::env::current_exe()?;
     let report = match args.family {
         Family::Calls => Report::new(calls::measure(&options)?),
@@ -73,24 +86,48 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Split => split::measure(&options, &lockgate)?,
         Family::Dlopen => Report::new(dlopen::measure(&options)?),
         Family::Soak => soak::measure(&options, args.calls)?,
+        Family::Cycles => soak::cycles::measure(&options, args.calls)?,
+        Family::Evidence => unreachable!("it is no report"),
     };
     let chart = match args.family {
-        Family::Ipc => {
-            print!("{}\n{}", ipc::Grid(&report), report.table_of("ipc.ratio."));
-            ipc::Chart(&report).to_string()
-        }
-        _ => {
-            print!("{}", report.table());
-            report.to_svg()
-        }
+        Family::Ipc => ipc::Chart(&report).to_string(),
+        _ => report.to_svg(),
     };
-    report.notes.iter().for_each(|note| println!("{note}"));
-    let write = |file: &PathBuf, text: String| {
-        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
-    };
+    if !args.json_only() {
+        match args.family {
+            Family::Ipc => print!("{}\n{}", ipc::Grid(&report), report.table_of("ipc.ratio.")),
+            _ => print!("{}", report.table()),
+        }
+        report.notes.iter().for_each(|note| println!("{note}"));
+    }
     args.json.iter().try_for_each(|file| write(file, report.to_json()))?;
     args.plot.iter().try_for_each(|file| write(file, chart.clone()))?;
     // Times depend on the machine; a wrong answer or a leak is a failure anywhere.
-    let failed = args.family == Family::Soak && !report.keeps_promises();
+    let failed = counts && !report.keeps_promises();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The table of all evidence; exit status 1 unless every demand is met.
+fn all_evidence(args: &Args) -> anyhow::Result<ExitCode> {
+    let evidence = evidence::of_repository()?;
+    if !args.json_only() {
+        print!("{evidence}");
+    }
+    args.json.iter().try_for_each(|file| write(file, serde_json::to_string_pretty(&evidence)? + "\n"))?;
+    Ok(if evidence.met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn write(file: &Path, text: String) -> anyhow::Result<()> {
+    if file == Path::new(STANDARD_OUTPUT) {
+        print!("{text}");
+        return Ok(());
+    }
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+impl Args {
+    /// Whether the results as JSON take the table's place.
+    fn json_only(&self) -> bool {
+        self.json.as_deref() == Some(Path::new(STANDARD_OUTPUT))
+    }
 }

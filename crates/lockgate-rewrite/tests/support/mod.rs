@@ -50,16 +50,9 @@ pub fn listing(object: &[u8], name: &str) -> Vec<String> {
     let mut relocations: Vec<(u64, String)> =
         section.relocations().map(|(at, reloc)| (at, target(&file, &reloc))).collect();
     relocations.sort();
-    let mut formatter = GasFormatter::new();
-    formatter.options_mut().set_space_after_operand_separator(false);
-    formatter.options_mut().set_show_branch_size(false);
-    formatter.options_mut().set_uppercase_hex(false);
-    formatter.options_mut().set_branch_leading_zeros(false);
-    formatter.options_mut().set_displacement_leading_zeros(false);
     let mut lines = Vec::new();
     for instruction in &mut Decoder::new(64, data, DecoderOptions::NONE) {
-        let mut line = String::new();
-        formatter.format(&instruction, &mut line);
+        let mut line = text(&instruction);
         let notes: Vec<&str> = relocations
             .iter()
             .filter(|(at, _)| (instruction.ip()..instruction.next_ip()).contains(at))
@@ -71,6 +64,19 @@ pub fn listing(object: &[u8], name: &str) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// One instruction as gas writes it, without spaces behind commas; numbers are hexadecimal.
+pub fn text(instruction: &Instruction) -> String {
+    let mut formatter = GasFormatter::new();
+    formatter.options_mut().set_space_after_operand_separator(false);
+    formatter.options_mut().set_show_branch_size(false);
+    formatter.options_mut().set_uppercase_hex(false);
+    formatter.options_mut().set_branch_leading_zeros(false);
+    formatter.options_mut().set_displacement_leading_zeros(false);
+    let mut line = String::new();
+    formatter.format(instruction, &mut line);
+    line
 }
 
 fn target(file: &object::File<'_>, reloc: &object::Relocation) -> String {

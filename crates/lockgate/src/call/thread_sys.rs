@@ -70,6 +70,8 @@ pub(crate) struct ThreadState {
     pub overdue: AtomicU64,
     /// True while everything that is in progress on the thread is to end: an asynchronous call that was stopped.
     pub stop: AtomicBool,
+    /// Somebody wants the thread to ask its domain's question ([`interrupt`]), and it has not been found where it can.
+    pub look: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
     /// The last sentence of the watcher that the thread has heard outside proxies.
@@ -276,6 +278,7 @@ fn new_state() -> Result<ThreadState, Errno> {
         panic: Cell::new(None),
         overdue: 0.into(),
         stop: AtomicBool::new(false),
+        look: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),
         waits_for: AtomicPtr::default(),
@@ -408,25 +411,26 @@ pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
 
 /// Makes the call in progress fail with `error` before it begins.
 pub(crate) fn refuse(error: CallError) {
-    let status = match error {
-        // A signal handler may not allocate, which the first use of thread-local storage does.
-        CallError::SignalHandler => STATUS_SIGNAL_HANDLER,
+    // SAFETY: our own block.
+    let status = unsafe { &mut (*block()).status };
+    match error {
+        // A signal handler may not allocate, which the first use of thread-local storage does; and the call that it interrupted may
+        // just have failed, with nobody having looked yet.
+        CallError::SignalHandler => *status |= STATUS_SIGNAL_HANDLER,
         error => {
             // Gone when the thread ends, while modules clean up behind it: nobody asks why then.
             let _ = REFUSED.try_with(|r| r.set(Some(error)));
-            STATUS_REFUSED
+            *status = STATUS_REFUSED;
         }
-    };
-    // SAFETY: our own block.
-    unsafe { (*block()).status = status };
+    }
 }
 
 /// Status of a call that ended with a fault, recorded in [`ThreadState::fault`].
 pub(crate) const STATUS_FAULT: u64 = 1;
 /// Status of a call that was refused; why is in [`REFUSED`].
 const STATUS_REFUSED: u64 = 2;
-/// Status of a call that was refused because a signal handler made it.
-const STATUS_SIGNAL_HANDLER: u64 = 3;
+/// Bit of the status: a call was refused because a signal handler made it. The rest is the interrupted thread's.
+const STATUS_SIGNAL_HANDLER: u64 = 4;
 
 /// True if the last call through a thunk did not return normally.
 #[inline(always)]
@@ -510,14 +514,14 @@ pub(super) unsafe fn registers_at(gate: *const GateRecord) -> Registers {
 pub(crate) fn take_refusal() -> Option<CallError> {
     // SAFETY: our own block.
     let status = unsafe { &mut (*block()).status };
-    let refused = *status;
-    if refused == STATUS_FAULT || refused == 0 {
+    if *status & STATUS_SIGNAL_HANDLER != 0 {
+        *status &= !STATUS_SIGNAL_HANDLER;
+        return Some(CallError::SignalHandler);
+    }
+    if *status != STATUS_REFUSED {
         return None;
     }
     *status = 0;
-    if refused == STATUS_SIGNAL_HANDLER {
-        return Some(CallError::SignalHandler);
-    }
     Some(REFUSED.try_with(Cell::take).ok().flatten().unwrap_or(CallError::ThreadEnding))
 }
 
@@ -637,6 +641,19 @@ pub(crate) fn deadline() -> Option<Deadline> {
 /// True if everything in progress on the calling thread is to end.
 pub(crate) fn is_stopped() -> bool {
     current().is_some_and(|state| state.stop.load(Ordering::Acquire))
+}
+
+/// Has the domain whose call is innermost on the calling thread ask its question ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)):
+/// within a millisecond or so the call ends, if the answer is yes by then. A call that begins meanwhile asks, too. Nothing happens on a
+/// thread that has called no domain.
+///
+/// Async-signal-safe: it is made for handlers of signals by which a host is told to give up what it does.
+pub fn interrupt() {
+    // SAFETY: the thread's own block, whose state is there while it is published.
+    if let Some(state) = unsafe { (*block()).state.as_ref() } {
+        state.look.store(true, Ordering::Release);
+        super::watch::ring();
+    }
 }
 
 /// Processor time that a thread has used so far, nanoseconds; `None` if it has ended.

@@ -32,7 +32,8 @@ pub struct Guest {
 }
 
 impl Guest {
-    fn new() -> Guest {
+    /// Nothing yet.
+    pub fn new() -> Guest {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let link = Link::new(folder.path().join("guest.lg"));
         Guest { folder, link }
@@ -59,6 +60,12 @@ impl Guest {
         let object = gcc(guest.folder.path(), "guest.S", &text, &[]);
         guest.link.verbatim(&object).expect("an object").export_all(true);
         guest
+    }
+
+    /// Adds an object or archive, through the rewriter, whatever is in it.
+    pub fn file(mut self, path: &Path) -> Result<Guest, lockgate_toolchain::Error> {
+        self.link.file(path)?.export_all(true);
+        Ok(self)
     }
 
     /// Notes a prototype.

@@ -1,0 +1,61 @@
+//! [`Reading`]: what the verifier says of single instructions to those who check it. `tests/reading.txt` has the table.
+
+mod support;
+
+use lockgate_verify::Reading;
+
+/// In words: length, control flow or memory operand, access, what is written, touch, and what the report gets.
+fn summary(text: &[u8]) -> String {
+    let Some(reading) = Reading::of(text) else { return "refused".to_owned() };
+    let mut words = vec![format!("{} bytes", reading.len)];
+    match reading.control {
+        Some(control) => words.push(format!("{control:?}")),
+        None => words.push(format!("{:?}", reading.operand)),
+    }
+    if reading.access != 0 {
+        words.push(format!("accesses {}", reading.access));
+    }
+    if reading.written != 0 {
+        let registers: Vec<_> =
+            (0..16).filter(|n| reading.written >> n & 1 != 0).map(|n| n.to_string()).collect();
+        words.push(format!("writes {}", registers.join(" ")));
+    }
+    if reading.touches {
+        words.push("touches".to_owned());
+    }
+    let facts = &reading.facts;
+    let named = [
+        (facts.x87, "x87"),
+        (facts.x87_environment, "environment"),
+        (facts.mxcsr_write, "mxcsr-write"),
+        (facts.mxcsr_read, "mxcsr-read"),
+        (facts.evex, "evex"),
+        (facts.mask, "mask"),
+        (facts.ymm, "ymm"),
+    ];
+    words.extend(named.iter().filter(|(is, _)| *is).map(|(_, name)| (*name).to_owned()));
+    if facts.callee_saved_written != 0 {
+        words.push(format!("callee-saved {:x}", facts.callee_saved_written));
+    }
+    assert_eq!((facts.text_bytes, facts.instructions), (reading.len as u64, 1));
+    words.join(", ")
+}
+
+#[test]
+fn every_reading_is_as_listed() {
+    let text = std::fs::read_to_string("tests/reading.txt").unwrap();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let [hex, assembly, expected] = line.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("not three parts: {line}")
+        };
+        let got = summary(&support::bytes(hex));
+        if got != expected {
+            wrong.push(format!("{hex} | {assembly} | {got}"));
+        }
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "read otherwise:\n{}", wrong.join("\n"));
+    assert!(count > 50, "only {count} readings");
+}

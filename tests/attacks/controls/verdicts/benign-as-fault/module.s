@@ -1,0 +1,3 @@
+function attack
+lea 1(%rdi),%rax
+ret

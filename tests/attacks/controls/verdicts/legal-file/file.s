@@ -1,0 +1,1 @@
+.include "../../suite/elf/module.inc"

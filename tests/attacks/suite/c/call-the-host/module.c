@@ -1,0 +1,4 @@
+long attack(long (*host)(void))
+{
+    return host();
+}

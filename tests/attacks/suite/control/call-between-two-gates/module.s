@@ -1,0 +1,3 @@
+function attack
+    call *%gs:0x11004
+    ret

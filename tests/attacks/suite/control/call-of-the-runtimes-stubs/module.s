@@ -1,0 +1,3 @@
+function attack
+    call attack-0xd000
+    ret

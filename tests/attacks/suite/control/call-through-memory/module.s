@@ -1,0 +1,4 @@
+function attack
+    mov %rdi,%gs:(%esi)
+    call *%gs:(%esi)
+    ret

@@ -1,0 +1,3 @@
+function attack
+    call *%gs:0x10008
+    ret

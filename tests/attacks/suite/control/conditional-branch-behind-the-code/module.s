@@ -1,0 +1,3 @@
+function attack
+    je .+0x100000
+    ret

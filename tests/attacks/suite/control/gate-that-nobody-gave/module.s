@@ -1,0 +1,3 @@
+function attack
+    call *%gs:0x11ff8
+    ret

@@ -1,0 +1,2 @@
+function attack
+    jmp *%gs:0x11000

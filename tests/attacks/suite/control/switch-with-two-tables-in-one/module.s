@@ -1,0 +1,18 @@
+function attack
+    cmp $1,%rdi
+    ja 3f
+    lea 2f+2(%rip),%rcx
+    movslq (%rcx,%rdi,4),%rdx
+    add %rcx,%rdx
+    jmp *%rdx
+    cmp $1,%rdi
+    ja 3f
+    lea 2f(%rip),%rcx
+    movslq (%rcx,%rdi,4),%rdx
+    add %rcx,%rdx
+    jmp *%rdx
+3:  ret
+    .section .rodata
+    .balign 4
+2:  .long 3b-2b, 3b-2b
+    .text

@@ -1,0 +1,2 @@
+CODE_FLAGS = 7
+.include "module.inc"

@@ -1,0 +1,4 @@
+function attack
+    mov $0xf3000000,%eax
+    .byte 0x0f, 0x1e, 0xfa
+    ret

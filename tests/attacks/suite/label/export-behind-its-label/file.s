@@ -1,0 +1,2 @@
+SYMBOL_VALUE = 4
+.include "../elf/module.inc"

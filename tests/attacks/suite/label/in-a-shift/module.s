@@ -1,0 +1,3 @@
+function attack
+    movabs $0xfa1e0ff300000000,%rax
+    ret

@@ -1,0 +1,3 @@
+function attack
+    movabs $0x050ffa1e0ff39090,%rax
+    ret

@@ -1,0 +1,3 @@
+function attack
+    nopl -0x05e1f00d(%rax)
+    ret

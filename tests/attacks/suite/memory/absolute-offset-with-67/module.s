@@ -1,0 +1,3 @@
+function attack
+    .byte 0x67, 0xa1, 0x34, 0x12, 0, 0
+    ret

@@ -1,0 +1,4 @@
+function attack
+    shl $3,%rdi
+    bts %rdi,%gs:(%esi)
+    ret

@@ -1,0 +1,3 @@
+function attack
+    lock cmpxchg16b (%rdi)
+    ret

@@ -1,0 +1,3 @@
+function attack
+    .byte 0x67, 0x8b, 0x05, 0, 0, 0, 0
+    ret

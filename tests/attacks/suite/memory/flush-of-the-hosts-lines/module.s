@@ -1,0 +1,3 @@
+function attack
+    clflush (%rdi)
+    ret

@@ -1,0 +1,4 @@
+function attack
+    sub %rsi,%rdi
+    mov %gs:(%rdi),%rax
+    ret

@@ -1,0 +1,3 @@
+function attack
+    .byte 0x0f, 0x1c, 0x07
+    ret

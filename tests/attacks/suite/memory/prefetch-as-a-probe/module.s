@@ -1,0 +1,7 @@
+function attack
+    rdtsc
+    mov %eax,%ecx
+    prefetcht0 (%rdi)
+    rdtsc
+    sub %ecx,%eax
+    ret

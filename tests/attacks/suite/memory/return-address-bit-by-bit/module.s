@@ -1,0 +1,4 @@
+function attack
+    testb $1,(%rsp)
+    setne %al
+    ret

@@ -1,0 +1,3 @@
+function attack
+    mov (%rsp),%rax
+    ret

@@ -1,0 +1,4 @@
+function attack
+    lea OFF(%rdi),%r12
+    mov -OFF(%r12),%rax
+    ret

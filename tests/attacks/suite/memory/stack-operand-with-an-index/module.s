@@ -1,0 +1,3 @@
+function attack
+    mov -OFF(%rsp,%rdi),%rax
+    ret

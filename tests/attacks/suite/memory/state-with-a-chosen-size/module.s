@@ -1,0 +1,5 @@
+function attack
+    mov $-1,%eax
+    mov $-1,%edx
+    .byte 0x65, 0x67, 0x0f, 0xae, 0x27
+    ret

@@ -1,0 +1,3 @@
+function attack
+    mov %rsi,(%rdi)
+    ret

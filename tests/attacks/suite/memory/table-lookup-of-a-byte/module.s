@@ -1,0 +1,5 @@
+function attack
+    mov %rdi,%rbx
+    xor %eax,%eax
+    xlat
+    ret

@@ -1,0 +1,3 @@
+function attack
+    mov %fs:0x28,%rax
+    ret

@@ -1,0 +1,3 @@
+function attack
+    mov 0xffffffffff600000,%eax
+    ret

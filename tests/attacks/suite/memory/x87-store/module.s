@@ -1,0 +1,4 @@
+function attack
+    fld1
+    fstpl (%rdi)
+    ret

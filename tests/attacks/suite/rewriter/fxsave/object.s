@@ -1,0 +1,5 @@
+.globl attack
+.type attack,@function
+attack:
+    fxsave (%rdi)
+    ret

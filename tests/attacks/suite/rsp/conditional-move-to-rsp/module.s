@@ -1,0 +1,4 @@
+function attack
+    cmp %eax,%eax
+    cmove %rdi,%rsp
+    ret

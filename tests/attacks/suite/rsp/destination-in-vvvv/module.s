@@ -1,0 +1,3 @@
+function attack
+    blsr %rdi,%rsp
+    ret

@@ -1,0 +1,3 @@
+function attack
+    enter $0,$3
+    ret

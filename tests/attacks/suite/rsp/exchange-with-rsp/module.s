@@ -1,0 +1,4 @@
+function attack
+    mov %rdi,%rax
+    xchg %rax,%rsp
+    ret

@@ -1,0 +1,4 @@
+function attack
+    mov %rdi,%rdx
+    mulx %rdi,%rax,%rsp
+    ret

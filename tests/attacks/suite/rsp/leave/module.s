@@ -1,0 +1,4 @@
+function attack
+    mov %rdi,%rbp
+    leave
+    ret

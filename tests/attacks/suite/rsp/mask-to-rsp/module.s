@@ -1,0 +1,4 @@
+function attack
+    kmovq %rdi,%k1
+    kmovq %k1,%rsp
+    ret

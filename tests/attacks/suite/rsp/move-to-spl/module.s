@@ -1,0 +1,3 @@
+function attack
+    mov $8,%spl
+    ret

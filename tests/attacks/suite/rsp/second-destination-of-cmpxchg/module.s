@@ -1,0 +1,4 @@
+function attack
+    mov %rsp,%rax
+    cmpxchg %rdi,%rsp
+    ret

@@ -1,0 +1,4 @@
+function attack
+    mov $1,%edx
+    mulx %rdi,%rsp,%rax
+    ret

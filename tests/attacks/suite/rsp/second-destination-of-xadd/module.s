@@ -1,0 +1,3 @@
+function attack
+    xadd %rsp,%rdi
+    ret

@@ -1,0 +1,4 @@
+function attack
+    mov $1,%ecx
+    shl %cl,%rsp
+    ret

@@ -1,0 +1,5 @@
+function attack
+1:  lea -0x1000(%rsp),%rsp
+    nopl -OFF(%rsp)
+    jmp 1b
+    ret

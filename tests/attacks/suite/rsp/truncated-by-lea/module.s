@@ -1,0 +1,3 @@
+function attack
+    lea 8(%esp),%rsp
+    ret

@@ -1,0 +1,4 @@
+function attack
+    or $0x8,%rsp
+    mov %rax,-OFF(%rsp)
+    ret

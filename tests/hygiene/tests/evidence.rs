@@ -1,0 +1,72 @@
+//! What the documents about security claim can be looked up: the tests that they name exist, and their tables are whole.
+
+use std::fs;
+use std::path::Path;
+
+/// Documents whose `paths` are claims, each followed by the names of the tests in that file that are meant.
+const DOCUMENTS: [&str; 3] = ["docs/findings.md", "docs/threat-model.md", "docs/attacks.md"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up")
+}
+
+fn read(document: &str) -> String {
+    fs::read_to_string(root().join(document)).unwrap_or_else(|error| panic!("{document}: {error}"))
+}
+
+/// The texts between backquotes of a line, in order.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+fn is_path(text: &str) -> bool {
+    let folders = ["crates/", "tests/", "fuzz/", "scripts/", "demo/", "bench/", "corpus/"];
+    folders.iter().any(|folder| text.starts_with(folder))
+}
+
+/// Names of functions are words with underscores; anything else in backquotes (instructions, options) is no claim.
+fn is_test(text: &str) -> bool {
+    text.contains('_')
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+#[test]
+fn named_tests_exist() {
+    let mut wrong = Vec::new();
+    for document in DOCUMENTS {
+        for (number, line) in (1..).zip(read(document).lines().map(str::to_owned)) {
+            let mut text = None;
+            for quote in quoted(&line) {
+                if is_path(quote) {
+                    let path = root().join(quote);
+                    if !path.exists() {
+                        wrong.push(format!("{document}:{number}: there is no {quote}"));
+                    }
+                    text = path.is_file().then(|| fs::read_to_string(path).unwrap_or_default());
+                } else if is_test(quote) && text.as_ref().is_some_and(|text| !text.contains(quote)) {
+                    wrong.push(format!("{document}:{number}: no {quote} in the file named before it"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Each finding says what it breaks, what was wrong, how it was found, what mended it, and which test holds it now.
+#[test]
+fn findings_are_complete() {
+    let text = read("docs/findings.md");
+    // The work of others is not ours to mend.
+    let own = text.split("\n## In the work of others").next().expect("a first part");
+    let rows = own.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| |"));
+    let mut count = 0;
+    for row in rows {
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert_eq!(cells.len(), 5, "docs/findings.md: not five cells: {row}");
+        assert!(cells.iter().all(|cell| !cell.is_empty()), "docs/findings.md: an empty cell: {row}");
+        assert!(["C", "L", "H", "W", "T"].contains(&cells[0]), "docs/findings.md: no such severity: {row}");
+        assert!(quoted(cells[4]).any(is_path), "docs/findings.md: no test holds it: {row}");
+        count += 1;
+    }
+    assert!(count >= 27, "docs/findings.md lists only {count} findings");
+}
