@@ -120,7 +120,7 @@ impl Rewriter<'_> {
         if code.immediate(1) & 31 != 0 {
             return Err(Reason::new("a frame with display", "use enter with nesting level 0"));
         }
-        if code.immediate(0) % 8 != 0 {
+        if !code.immediate(0).is_multiple_of(8) {
             return Err(parts_of_words());
         }
         let frame = self.stack_disp(-8)?;
