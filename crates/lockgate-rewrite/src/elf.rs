@@ -76,6 +76,9 @@ const SHDR: usize = 64;
 const SYM: usize = 24;
 const RELA: usize = 24;
 
+/// Largest alignment of a section, bytes: more than an image has.
+const MAX_ALIGN: u64 = 1 << 30;
+
 /// Largest addend, value and size: sums of two do not overflow.
 const MAX_ADDEND: u64 = 1 << 62;
 
@@ -358,6 +361,10 @@ fn read(bytes: &[u8]) -> Result<Object, Reason> {
         if held > bytes.len() {
             return Err(Reason::malformed("sections overlap"));
         }
+        let align = u64_at(bytes, at + 48)?;
+        if align > MAX_ALIGN || align != 0 && !align.is_power_of_two() {
+            return Err(Reason::malformed(format!("a section is aligned to {align} bytes")));
+        }
         names.push(u32_at(bytes, at)?);
         sections.push(Section {
             name: String::new(),
@@ -365,7 +372,7 @@ fn read(bytes: &[u8]) -> Result<Object, Reason> {
             flags: u64_at(bytes, at + 8)?,
             link: u32_at(bytes, at + 40)?,
             info: u32_at(bytes, at + 44)?,
-            align: u64_at(bytes, at + 48)?,
+            align,
             entry_size: u64_at(bytes, at + 56)?,
             nobits_size: if kind == sht::NOBITS { size } else { 0 },
             data,

@@ -120,6 +120,10 @@ fn what_overlaps_is_refused() {
     let mut nowhere = object.clone();
     nowhere[40..48].copy_from_slice(&(u64::MAX - 2).to_le_bytes());
     assert!(rewrite(&nowhere).expect_err("no section table").contains("ends in the middle"));
+    // An alignment that is 0 in 32 bits.
+    let mut far = object.clone();
+    far[headers + 64 + 48..][..8].copy_from_slice(&(1_u64 << 32).to_le_bytes());
+    assert!(rewrite(&far).expect_err("no such alignment").contains("is aligned to 4294967296 bytes"));
     // Names are kept in something else.
     let names = usize::from(u16::from_le_bytes([object[62], object[63]]));
     let mut nameless = object.clone();
