@@ -2,6 +2,7 @@
 
 mod support;
 
+use lockgate_abi::window;
 use lockgate_verify::{Export, Join, Module, Relocation, SegmentKind, Word, verify};
 use proptest::prelude::*;
 use support::{Placement, module};
@@ -66,6 +67,11 @@ fn v0_holds_however_a_module_was_made() {
         change(&mut module);
         assert_eq!(verify(&module).map_err(|rejection| rejection.rule), Err("V0"), "{what}");
     }
+    // As large as can be.
+    let mut whole = legal.clone();
+    whole.image_size = window::IMAGE_MAX - window::IMAGE;
+    whole.segments[2].size = whole.image_size - whole.segments[2].address;
+    verify(&whole).unwrap();
     let mut module = legal;
     module.relocations.push(Relocation { at: 0x3038, addend: u64::MAX });
     module.join = word(0x3030);
@@ -83,6 +89,65 @@ fn v4_exports_are_labels() {
     for address in [0x1004, 0x1001, 0xfff, 0x2000, 0x1ffd, 0, u64::MAX] {
         assert_eq!(verdict(address), Err("V4"), "{address:#x}");
     }
+}
+
+/// Units have one entrance, their first byte, wherever they stand: a jump to any other byte of one is refused.
+#[test]
+fn units_have_one_entrance() {
+    const NOP: u8 = 0x90;
+    let units = [
+        ("U1", "6567448b184181c30df0e10575114189c365674c031c250800010041ffd3"),
+        ("U2", "4931e34181e3f8ffff004c31dc4c8b9c24000000c0"),
+        ("U3", "89ff656748033c2508000100f348ab"),
+    ];
+    for (name, unit) in units {
+        let unit = support::bytes(unit);
+        for before in (0..200).step_by(9) {
+            for inside in 0..unit.len() {
+                let mut code = [&vec![NOP; before], &unit[..], &[NOP, 0xe9]].concat();
+                let distance = (before + inside) as i32 - (code.len() + 4) as i32;
+                code.extend(distance.to_le_bytes());
+                let verdict = verify(&module(&code, Placement::Followed)).map_err(|rejection| rejection.rule);
+                let place = format!("{name} at {before}, jump to its byte {inside}");
+                match inside {
+                    0 => assert!(verdict.is_ok(), "{place}: {verdict:?}"),
+                    _ => assert_eq!(verdict.err(), Some("V1"), "{place}"),
+                }
+            }
+        }
+    }
+}
+
+/// The label's bytes are found wherever they stand, and nowhere else: the search looks at eight bytes at a time.
+#[test]
+fn labels_are_found_at_every_offset() {
+    for before in 0..24 {
+        for filler in [0x90, 0xcc] {
+            let code = |immediate: &str| {
+                [&vec![filler; before], &support::bytes("b8")[..], &support::bytes(immediate), &[filler; 24]]
+                    .concat()
+            };
+            let verdict = |immediate| {
+                verify(&module(&code(immediate), Placement::Followed))
+                    .map_err(|rejection| (rejection.rule, rejection.address))
+            };
+            // mov $LABEL,%eax, and with the last byte another one.
+            assert_eq!(
+                verdict("f30f1efa").err(),
+                Some(("V4", 0x1001 + before as u64)),
+                "{before} times {filler:#x}"
+            );
+            assert!(verdict("f30f1efb").is_ok(), "{before} times {filler:#x}");
+            assert!(verdict("fafafafa").is_ok(), "{before} times {filler:#x}");
+        }
+    }
+}
+
+#[test]
+fn the_report_counts() {
+    let report = verify(&module(&[0xc3], Placement::Followed)).unwrap();
+    // ret, ud2, nop, ud2, and what fills the page.
+    assert_eq!((report.text_bytes, report.instructions), (4096, 4 + 4096 - 6));
 }
 
 #[test]

@@ -48,6 +48,16 @@ fn short_segments_are_filled_up_to_whole_pages() {
     verify(&module).unwrap();
 }
 
+/// A module may fill its place in the window to the last byte.
+#[test]
+fn the_largest_image_is_read() {
+    let mut builder = FileBuilder::default();
+    builder.headers[2][5] = window::IMAGE_MAX - window::IMAGE - DATA;
+    assert_eq!(Module::parse(&builder.build()).unwrap().image_size, window::IMAGE_MAX - window::IMAGE);
+    builder.headers[2][5] += 1;
+    assert!(refused(&builder.build()).what.contains("image is larger"));
+}
+
 /// Symbols that are nobody's to bind, or no functions and no data, are passed over, whatever they say.
 #[test]
 fn other_symbols_are_passed_over() {
