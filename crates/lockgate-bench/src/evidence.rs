@@ -150,18 +150,18 @@ fn row(name: &str, demand: Demand, found: Option<u64>) -> Row {
 
 /// A target has a row each for its executions and for those since its last finding.
 fn fuzz(results: Option<&Value>, rows: &mut Vec<Row>) {
-    let targets = results.and_then(|results| results["targets"].as_array()).map_or(&[][..], Vec::as_slice);
-    for target in targets {
-        let name = target["name"].as_str().unwrap_or("?");
+    let targets = results.and_then(Value::as_object).into_iter().flatten();
+    let before = rows.len();
+    for (name, target) in targets {
         rows.push(row(
             &format!("fuzz {name}: executions"),
             Demand::AtLeast(FUZZED),
             target["executions"].as_u64(),
         ));
-        let since = target["since_last"].as_u64();
+        let since = target["executions_since_last_finding"].as_u64();
         rows.push(row(&format!("fuzz {name}: since the last finding"), Demand::AtLeast(FUZZED_SINCE), since));
     }
-    if targets.is_empty() {
+    if rows.len() == before {
         rows.push(row("fuzz: executions of each target", Demand::AtLeast(FUZZED), None));
     }
 }
@@ -273,15 +273,10 @@ mod tests {
             ("attacks.json", r#"{"held": 119, "of": 120}"#, "attacks that were not held", false),
             ("attacks.json", r#"{"held": 120, "of": 120}"#, "attacks that were not held", true),
             ("attacks.json", r#"{"held": 9, "of": 9}"#, "attacks", false),
+            ("fuzz.json", r#"{"elf": {"executions": 10000000}}"#, "fuzz elf: executions", true),
             (
                 "fuzz.json",
-                r#"{"targets": [{"name": "elf", "executions": 10000000}]}"#,
-                "fuzz elf: executions",
-                true,
-            ),
-            (
-                "fuzz.json",
-                r#"{"targets": [{"name": "elf", "since_last": 999999}]}"#,
+                r#"{"elf": {"executions_since_last_finding": 999999}}"#,
                 "fuzz elf: since the last finding",
                 false,
             ),

@@ -83,11 +83,55 @@ fn v4_exports_are_labels() {
     let mut module = module(&support::bytes("f30f1efac3"), Placement::Followed);
     let mut verdict = |address| {
         module.exports = vec![Export { name: "f".to_owned(), signature: None, address }];
-        verify(&module).map(|_| ()).map_err(|rejection| rejection.rule)
+        verify(&module).map(|_| ()).map_err(|rejection| (rejection.rule, rejection.address))
     };
     assert_eq!(verdict(0x1000), Ok(()));
     for address in [0x1004, 0x1001, 0xfff, 0x2000, 0x1ffd, 0, u64::MAX] {
-        assert_eq!(verdict(address), Err("V4"), "{address:#x}");
+        assert_eq!(verdict(address), Err(("V4", 0x1000)), "{address:#x}");
+    }
+}
+
+/// cmp $1,%rax; ja out; lea table(%rip),%rcx; movslq (%rcx,%rax,4),%rdx; add %rcx,%rdx; jmp *%rdx; out: ud2
+fn switch(at: u64, table: u64) -> Vec<u8> {
+    let mut code = support::bytes("4883f8017710488d0d");
+    code.extend((table.wrapping_sub(at + 13) as u32).to_le_bytes());
+    code.extend(support::bytes("486314814801caffe20f0b"));
+    code
+}
+
+/// A module with two switches, over tables of two entries at `tables`, which all go to the code's first byte.
+fn switches(tables: [u64; 2], constants: u64) -> Module {
+    let first = switch(0x1000, tables[0]);
+    let second = switch(0x1000 + first.len() as u64, tables[1]);
+    let mut module = module(&[first, second].concat(), Placement::Followed);
+    let moved = constants - module.segments[1].address;
+    module.segments[1].address += moved;
+    module.segments[2].address += moved;
+    module.image_size += moved;
+    for table in tables {
+        for entry in 0..2 {
+            let at = (table - constants) as usize + 4 * entry;
+            module.segments[1].bytes[at..at + 4]
+                .copy_from_slice(&(0x1000_u32.wrapping_sub(table as u32)).to_le_bytes());
+        }
+    }
+    module
+}
+
+/// Tables may lie side by side, be one, and be far away; they may not overlap.
+#[test]
+fn tables_are_disjoint_or_the_same() {
+    // From far away, every byte of a distance counts.
+    for constants in [0x2000, 0x5a000, 0x12_3000] {
+        for (second, is_allowed) in [(0, true), (8, true), (24, true), (4, false)] {
+            let verdict = verify(&switches([constants + 64, constants + 64 + second], constants));
+            let verdict = verdict.map(|_| ()).map_err(|rejection| rejection.rule);
+            assert_eq!(
+                verdict,
+                if is_allowed { Ok(()) } else { Err("V5") },
+                "{second} bytes apart at {constants:#x}"
+            );
+        }
     }
 }
 
