@@ -48,7 +48,7 @@
  * each thread gets an alternate signal stack at its first call. Faults that are not a domain's go on to the handlers that were there before;
  * handlers that come later are put behind when a thread first calls a domain, or by lg_claim_signals(). All handlers of the process are
  * made to run on the alternate stack. A domain cannot be called from one: the call fails (lg_failed()), and whoever asks afterwards gets
- * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed() and calls through function pointers are safe in handlers.
+ * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers.
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
  * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
@@ -143,6 +143,7 @@ typedef enum lg_status {
     LG_E_CALLEE = 59,   /* another domain that the domain called failed */
     LG_E_THREAD_INIT = 60, /* thread-local storage of the module could not be made */
     LG_E_GONE = 61,     /* the function was freed before anybody asked why its call failed */
+    LG_E_INTERRUPTED = 62, /* the host's own question says that calls are to end: lg_options_stop_if() */
 
     /* memory */
     LG_E_INACCESSIBLE = 70, /* not all bytes are the domain's, or not with that right */
@@ -204,7 +205,7 @@ typedef enum lg_fault_kind {
     LG_FAULT_SIGNAL = 12, /* the module sent itself a signal; detail is the number */
     LG_FAULT_KILLED = 13,
     LG_FAULT_CPU_TIME = 14,
-    LG_FAULT_STOPPED = 15, /* the asynchronous call was cancelled, or its deadline passed */
+    LG_FAULT_STOPPED = 15, /* the asynchronous call was cancelled, its deadline passed, or the host wanted calls to end */
     LG_FAULT_GATE = 16  /* a host function that the domain was not given, or unreadable arguments of one */
 } lg_fault_kind;
 
@@ -357,6 +358,16 @@ lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);          
 lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
 lg_status lg_options_every_state(lg_options *options);                            /* for modules that join with AVX-512 and the like: dearer calls */
 lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* what the domain asks for in calls of it */
+
+/* Ends calls when the host says so. After lg_interrupt(), while `question(user)` returns something else than 0, the call that is innermost on that
+ * thread ends with LG_FAULT_STOPPED (that of a domain which has called a function of the host: when that returns), and a new one is refused with
+ * LG_E_INTERRUPTED. The question is asked in signal handlers on the calling thread: it reads flags of the host's, and no more. Calls pay nothing. */
+typedef int (*lg_question)(void *user);
+lg_status lg_options_stop_if(lg_options *options, lg_question question, void *user);
+
+/* Has the calling thread ask the question of the domain that it is in, within a millisecond or so. For signal handlers, above all: it is
+ * async-signal-safe, and does nothing on threads that have called no domain. */
+void lg_interrupt(void);
 
 /* One thread at a time; others wait so many milliseconds (LG_E_BUSY then), without end if the number is negative. */
 lg_status lg_options_exclusive(lg_options *options, int64_t patience_ms);

@@ -34,6 +34,8 @@ missing() {
 	musl-gcc musl-tools
 	/usr/lib/x86_64-linux-gnu/libclang-[0-9]*.so* libclang1
 	python3:ensurepip python3-venv
+	/usr/lib/postgresql/*/bin/postgres postgresql
+	/usr/include/postgresql/*/server/postgres.h postgresql-server-dev-all
 	END
 }
 

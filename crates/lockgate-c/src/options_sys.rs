@@ -141,6 +141,44 @@ pub extern "C" fn lg_options_seal(options: Handle<OptionsObject>) -> i32 {
     options.change(|options| Ok(options.seal(true)))
 }
 
+/// The host's question, with what it is asked with.
+#[derive(Clone, Copy)]
+struct Question {
+    ask: extern "C" fn(*mut c_void) -> c_int,
+    user: *mut c_void,
+}
+
+// SAFETY: the caller of lg_options_stop_if has said that it may be asked on any thread.
+unsafe impl Send for Question {}
+// SAFETY: as above.
+unsafe impl Sync for Question {}
+
+impl Question {
+    fn answer(&self) -> bool {
+        (self.ask)(self.user) != 0
+    }
+}
+
+/// Ends calls while the host's question is answered with yes.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_stop_if(
+    options: Handle<OptionsObject>,
+    question: Option<extern "C" fn(*mut c_void) -> c_int>,
+    user: *mut c_void,
+) -> i32 {
+    options.change(|options| {
+        let ask = question.ok_or_else(|| Failure::argument("question is NULL"))?;
+        let question = Question { ask, user };
+        Ok(options.stop_if(move || question.answer()))
+    })
+}
+
+/// Has the calling thread ask the question of the domain that it is in. Async-signal-safe.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_interrupt() {
+    lockgate::interrupt();
+}
+
 /// Has calls keep all processor state, for modules that join.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_every_state(options: Handle<OptionsObject>) -> i32 {

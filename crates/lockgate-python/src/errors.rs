@@ -70,7 +70,7 @@ fn refusal(error: &CallError) -> (&'static str, Option<&str>) {
         }
         CallError::QueueFull { domain, .. } => ("QuotaExceeded", Some(domain)),
         CallError::Memory(_) => ("QuotaExceeded", None),
-        CallError::Cancelled(domain) => ("Cancelled", Some(domain)),
+        CallError::Cancelled(domain) | CallError::Interrupted(domain) => ("Cancelled", Some(domain)),
         CallError::Deadline(domain) => ("Timeout", Some(domain)),
         CallError::Killed(domain) => ("Killed", Some(domain)),
         CallError::Restarted(domain) => ("Restarted", Some(domain)),

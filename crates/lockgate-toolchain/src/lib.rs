@@ -19,6 +19,7 @@ mod cache;
 pub mod cc;
 mod error;
 mod glue;
+mod host;
 mod input;
 mod join;
 mod layout;
@@ -34,6 +35,7 @@ mod tools;
 
 pub use cache::Cache;
 pub use error::Error;
+pub use host::Host;
 pub use link::{Link, LinkOutcome};
 pub use prototype::Prototype;
 pub use sysroot::Sysroot;

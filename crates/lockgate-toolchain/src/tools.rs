@@ -21,6 +21,7 @@ const MUSL: &[(&str, &str)] = &[
 /// Our own headers for modules, and for programs of which they are parts: names and texts.
 const HEADERS: &[(&str, &str)] = &[
     ("lockgate_ring.h", include_str!("../../../include/lockgate_ring.h")),
+    ("lockgate_pg.h", include_str!("../../../include/lockgate_pg.h")),
     ("lockgate/annotations.h", include_str!("../../../include/lockgate/annotations.h")),
     ("lockgate.h", include_str!("../../../include/lockgate.h")),
     ("lockgate_stubs.h", include_str!("../../lockgate-stubs/runtime/stubs.h")),

@@ -221,6 +221,9 @@ pub enum CallError {
     /// The domain was killed.
     #[error("domain {0} was killed")]
     Killed(String),
+    /// The host's own question says that calls are to end ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).
+    #[error("domain {0} was not called: its host wants calls to end")]
+    Interrupted(String),
     /// The registry took the name back.
     #[error("{0} was revoked; bind again when it is exported again")]
     Revoked(String),

@@ -134,7 +134,8 @@ pub enum FaultKind {
     Killed,
     /// The domain has used up its processor time.
     CpuTime,
-    /// The asynchronous call was cancelled, or its deadline passed.
+    /// The asynchronous call was cancelled, its deadline passed, or the host wants calls to end
+    /// ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).
     Stopped,
     /// The domain called a host function that it was not given, or with unreadable arguments.
     Gate,
@@ -298,9 +299,10 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Killed | Cause::Syscall(syscall::Fault::Killed) if domain.is_spent() => {
             plain(FaultKind::CpuTime, "the domain has used up its limit of processor time")
         }
-        Cause::Stopped | Cause::Syscall(syscall::Fault::Stopped) => {
-            plain(FaultKind::Stopped, "the asynchronous call was cancelled, or its deadline passed")
-        }
+        Cause::Stopped | Cause::Syscall(syscall::Fault::Stopped) => plain(
+            FaultKind::Stopped,
+            "the call was cancelled, its deadline passed, or its host wants calls to end",
+        ),
         Cause::Killed | Cause::Syscall(syscall::Fault::Killed) => {
             plain(FaultKind::Killed, "the host killed the domain")
         }

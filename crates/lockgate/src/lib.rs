@@ -46,6 +46,7 @@ pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
 pub use call::signals_sys::claim_signals;
+pub use call::thread_sys::interrupt;
 pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 pub use domain::is_modules_thread;
 pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};

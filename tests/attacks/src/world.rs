@@ -105,10 +105,14 @@ impl World {
     pub fn attack(&mut self, domain: &Domain) -> Result<Ending> {
         let arguments = &self.attack.description.call.arguments;
         let needs_own = |argument: &Argument| matches!(argument, Argument::Aim(Aim::Own | Aim::Lucky));
-        let own = match arguments.iter().any(needs_own) {
-            true => domain.alloc_slice(&[0_u8; OWN])?.address(),
-            false => 0,
-        };
+        let mut own = 0;
+        if arguments.iter().any(needs_own) {
+            // The module's own allocator: it may be the attack.
+            match domain.alloc_slice(&[0_u8; OWN]) {
+                Ok(memory) => own = memory.address(),
+                Err(error) => return Ok(Ending::Refused(error.to_string())),
+            }
+        }
         let mut words = [0; 6];
         ensure!(arguments.len() <= words.len(), "more than six arguments");
         for (word, argument) in words.iter_mut().zip(arguments) {

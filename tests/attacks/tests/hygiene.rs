@@ -1,4 +1,5 @@
 //! The folders keep to their form, and show what they claim to show.
+use attacks::expect::Expect;
 use attacks::list::{self, Attack};
 use attacks::scenarios;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// What the suite promises (docs/evidence.md).
-const AT_LEAST: usize = 120;
+const AT_LEAST: usize = 300;
 
 fn suite() -> Vec<Attack> {
     list::read(&list::suite()).unwrap()
@@ -32,6 +33,9 @@ fn descriptions_say_what_why_and_where_from() {
             assert!(known, "{title}: {what} is neither a rule of docs/rules.md nor a page");
         }
         assert!(about.noticed.is_none(), "{title}: `noticed` is for controls");
+        if let Expect::Rejected { reason, .. } | Expect::Refused { reason } = &about.expect {
+            assert!(reason.len() > 8, "{title}: which reason is meant?");
+        }
     }
     for control in list::read(&list::controls()).unwrap() {
         assert!(control.description.noticed.is_some(), "{}: a control says what is noticed", control.title());

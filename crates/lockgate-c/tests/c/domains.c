@@ -2,6 +2,8 @@
 #include "check.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static lg_module *module;
@@ -21,6 +23,18 @@ static lg_module *module;
         NOTHING(wanted, lg_domain_new(module, options));                                                  \
         STATUS(LG_OK, lg_options_free(options));                                                          \
     } while (0)
+
+static volatile sig_atomic_t wish;
+
+static int wants_an_end(void *at) {
+    return *(volatile sig_atomic_t *)at;
+}
+
+static void on_alarm(int signal) {
+    (void)signal;
+    wish = 1;
+    lg_interrupt();
+}
 
 static void limits(void) {
     REFUSED(LG_E_LIMIT, lg_options_memory_limit(options, 4096));
@@ -60,6 +74,28 @@ static void limits(void) {
         lg_usage usage;
         STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
         CHECK(usage.has_cpu_time && usage.cpu_time_ns > 1000000);
+    }
+    {
+        WITH(domain, lg_options_stop_if(options, wants_an_end, (void *)&wish));
+        int (*same)(int) = POINTER(int (*)(int), bind(domain, "same"));
+        lg_interrupt(); /* without a wish */
+        CHECK(same(7) == 7);
+        RETURNED();
+        struct itimerval soon = {{0, 0}, {0, 20000}};
+        CHECK(signal(SIGALRM, on_alarm) != SIG_ERR && setitimer(ITIMER_REAL, &soon, NULL) == 0);
+        POINTER(void (*)(void), bind(domain, "spin"))();
+        FAILED(LG_E_FAULT);
+        CHECK(lg_last_fault()->kind == LG_FAULT_STOPPED);
+        lg_interrupt();
+        do
+            same(7); /* until the thread was asked */
+        while (!lg_failed());
+        lg_status status = lg_take_call_error();
+        CHECK(status == LG_E_INTERRUPTED || (status == LG_E_FAULT && lg_last_fault()->kind == LG_FAULT_STOPPED));
+        wish = 0;
+        CHECK(same(7) == 7);
+        RETURNED();
+        STATUS(LG_E_ARGUMENT, lg_options_stop_if(lg_options_new(), NULL, NULL));
     }
     {
         WITH(domain, lg_options_measure_cpu_time(options));

@@ -1,6 +1,7 @@
 //! What a compiler's arguments mean.
 
 use super::ld_options::LdOptions;
+use crate::host::{self, Host};
 use crate::{Error, Link};
 use std::path::{Path, PathBuf};
 
@@ -208,6 +209,10 @@ impl Linking {
             "--exports" => self.exports.extend(prototypes(Path::new(&value()?))?),
             "--gate" => self.gates.push(value()?),
             "--gates" => self.gates.extend(prototypes(Path::new(&value()?))?),
+            "--for" => {
+                self.gates.extend(Host::named(&value()?)?.gates().map(str::to_owned));
+                self.export_all = true;
+            }
             "--verbatim" => self.items.push(Item::Verbatim(value()?)),
             "--export-all" => self.export_all = true,
             "--base" => self.base = true,
@@ -255,8 +260,7 @@ impl Linking {
 /// The prototypes in a file: one per line; empty lines and those that begin with `#` or `//` are skipped.
 fn prototypes(path: &Path) -> Result<Vec<String>, Error> {
     let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
-    let is_prototype = |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("//");
-    Ok(text.lines().map(str::trim).filter(is_prototype).map(str::to_owned).collect())
+    Ok(host::prototypes(&text).map(str::to_owned).collect())
 }
 
 fn source(path: &str, language: &Option<String>) -> Item {

@@ -83,6 +83,9 @@ fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallEr
         state.set_slot(domain.id(), 0);
         return Err(domain.ended());
     }
+    if domain.must_stop() {
+        return Err(CallError::Interrupted(domain.name().to_owned()));
+    }
     if state.place(domain.id()) == 0 {
         domain.attach(state)?;
     }

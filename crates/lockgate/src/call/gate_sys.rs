@@ -245,7 +245,7 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
     };
     let emulate = || {
         let deadline = deadline.map(|deadline| deadline.at);
-        let thread = Thread { slot: domain.slot_of(control), deadline, stopped: thread_sys::is_stopped };
+        let thread = Thread { slot: domain.slot_of(control), deadline, stopped: is_stopped };
         let memory = domain.services();
         let process = domain.process();
         let mut context = SyscallContext { memory: &memory, process, thread, threads: domain };
@@ -274,6 +274,12 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
             0
         }
     }
+}
+
+/// True if the call whose system call waits is to end.
+fn is_stopped() -> bool {
+    // SAFETY: only system calls ask, which gates make.
+    thread_sys::is_stopped() || unsafe { caller() }.must_stop()
 }
 
 /// Attaches the calling thread to `domain` ahead of its first call.

@@ -3,6 +3,7 @@
 //! [`gate_sys`]; to another domain: [`stubs`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
 //! What interrupts it: [`signals_sys`] (faults), [`watch`] (time limits, kills). [`admit_sys`] is the slow way in.
 mod admit_sys;
+mod bell;
 mod code_sys;
 mod crossing_sys;
 #[allow(

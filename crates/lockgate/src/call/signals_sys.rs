@@ -5,7 +5,7 @@
 //! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
-use super::layout::{EntryRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record};
+use super::layout::{EntryRecord, GATE, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
@@ -244,17 +244,31 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one.
         let sentence = super::watch::last_sentence();
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
-        if !thread_sys::in_proxy(rip) {
-            (*(*block).state).looked.store(sentence, Ordering::Release);
+        // Nor is a handler of the host's the place: what it has interrupted goes on.
+        let state = &*(*block).state;
+        let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
+        let settled = !thread_sys::in_proxy(rip) && !state.on_alternate_stack(rsp);
+        if settled {
+            state.looked.store(sentence, Ordering::Release);
         }
         (*block).alternate_size = u64::MAX; // the next entry asks whether its domain was killed
         (*block).pending = 1; // the next return from a gate looks again
-        let Some((state, record)) = inside(frame) else { return };
-        let Some(cause) = why_stop(state, record) else { return };
+        let Some((state, record)) = inside(frame) else {
+            // A gate on its way back may have asked before; so as long as the answer is yes, nudges come.
+            let gate = (*block).top;
+            let ends =
+                (*gate).kind == GATE && why_stop(state, gate.byte_sub(RECORD as usize).cast()).is_some();
+            if settled && !ends {
+                state.look.store(false, Ordering::Release);
+            }
+            return;
+        };
         let base = (*(*record).binding).window;
         if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
             return; // in the proxy or a gate: nudges come until one finds it inside or outside
         }
+        state.look.store(false, Ordering::Release);
+        let Some(cause) = why_stop(state, record) else { return };
         let (entry, registers) = ((*record).control, Registers::of(frame));
         let raw = RawFault { cause, address: 0, entry, registers };
         leave(state, record, raw, frame);
@@ -274,7 +288,7 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
         if (*(*(*record).binding).info).is_stopped() {
             return Some(Cause::Revoked);
         }
-        if state.stop.load(Ordering::Acquire) {
+        if state.stop.load(Ordering::Acquire) || (*(*(*record).binding).domain).must_stop() {
             return Some(Cause::Stopped);
         }
         overdue_limit(state, record.cast()).map(Cause::TimeLimit)

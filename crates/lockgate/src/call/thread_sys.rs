@@ -70,6 +70,8 @@ pub(crate) struct ThreadState {
     pub overdue: AtomicU64,
     /// True while everything that is in progress on the thread is to end: an asynchronous call that was stopped.
     pub stop: AtomicBool,
+    /// Somebody wants the thread to ask its domain's question ([`interrupt`]), and it has not been found where it can.
+    pub look: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
     /// The last sentence of the watcher that the thread has heard outside proxies.
@@ -276,6 +278,7 @@ fn new_state() -> Result<ThreadState, Errno> {
         panic: Cell::new(None),
         overdue: 0.into(),
         stop: AtomicBool::new(false),
+        look: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),
         waits_for: AtomicPtr::default(),
@@ -637,6 +640,19 @@ pub(crate) fn deadline() -> Option<Deadline> {
 /// True if everything in progress on the calling thread is to end.
 pub(crate) fn is_stopped() -> bool {
     current().is_some_and(|state| state.stop.load(Ordering::Acquire))
+}
+
+/// Has the domain whose call is innermost on the calling thread ask its question ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)):
+/// within a millisecond or so the call ends, if the answer is yes by then. A call that begins meanwhile asks, too. Nothing happens on a
+/// thread that has called no domain.
+///
+/// Async-signal-safe: it is made for handlers of signals by which a host is told to give up what it does.
+pub fn interrupt() {
+    // SAFETY: the thread's own block, whose state is there while it is published.
+    if let Some(state) = unsafe { (*block()).state.as_ref() } {
+        state.look.store(true, Ordering::Release);
+        super::watch::ring();
+    }
 }
 
 /// Processor time that a thread has used so far, nanoseconds; `None` if it has ended.

@@ -2,16 +2,18 @@
 //! nothing.
 //!
 //! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, while
-//! a call is being stopped, and while functions that were taken from a domain may be in use. An entry under a limit shows its sequence number and limit in its record; one that shows the same
+//! a call is being stopped or a thread is to ask its host's question ([`interrupt`](super::thread_sys::interrupt)), and while functions that were taken from a domain
+//! may be in use. An entry under a limit shows its sequence number and limit in its record; one that shows the same
 //! number for longer than its limit is nudged with a signal until it has ended.
+use super::bell::Bell;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
 use super::thread_sys::{OVERDUE, SeenEntry, THREADS};
 use crate::domain;
 use lockgate_abi::window;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
@@ -28,7 +30,9 @@ static INTERESTED: Mutex<Interested> = Mutex::new(Interested {
     sentences: 0,
     started: false,
 });
-static WAKE: Condvar = Condvar::new();
+static BELL: Bell = Bell::new();
+/// Some thread is to ask its host's question.
+static ASKED: AtomicBool = AtomicBool::new(false);
 /// When limited entries were first seen.
 static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
 
@@ -54,12 +58,13 @@ impl Interested {
             std::thread::Builder::new().name("lockgate-watch".to_owned()).spawn(watch)?;
             self.started = true;
         }
-        WAKE.notify_one();
+        BELL.ring();
         Ok(())
     }
 
     fn is_idle(&self) -> bool {
         let nothing = self.limited == 0 && self.stopping == 0 && !self.leftovers;
+        let nothing = nothing && !ASKED.load(Ordering::Acquire);
         nothing && self.meters.is_empty() && self.killed.is_empty()
     }
 }
@@ -118,13 +123,13 @@ pub(crate) struct Interest {
 }
 
 impl Interest {
-    /// Wakes the watcher; starts it the first time.
+    /// Wakes the watcher; starts it the first time, also if threads will be interrupted: [`ring`] cannot.
     ///
     /// # Errors
     /// The system's, if it gives no thread.
-    pub fn new(limited: bool, meter: Option<Arc<Meter>>) -> std::io::Result<Interest> {
+    pub fn new(limited: bool, meter: Option<Arc<Meter>>, interrupts: bool) -> std::io::Result<Interest> {
         let mut interested = interested();
-        if limited || meter.is_some() {
+        if limited || meter.is_some() || interrupts {
             interested.wake()?;
         }
         interested.limited += usize::from(limited);
@@ -201,6 +206,12 @@ fn tell(condemned: impl FnOnce(u64) -> Condemned) {
     }
 }
 
+/// Has the watcher look after threads that are to look themselves. Async-signal-safe.
+pub(super) fn ring() {
+    ASKED.store(true, Ordering::Release);
+    BELL.ring();
+}
+
 /// When a limited entry began, at most [`POLL`] after the truth; `None` if it has not been seen yet.
 pub(super) fn began(tid: i32, sequence: u32) -> Option<Instant> {
     seen().get(&(tid, sequence)).copied()
@@ -214,14 +225,22 @@ fn watch() {
     let mut samples = Samples::default();
     loop {
         let mut interested = interested();
+        let mut heard = BELL.rings();
         while interested.is_idle() {
+            drop(interested);
             samples.forget();
-            interested = WAKE.wait(interested).unwrap_or_else(|e| e.into_inner());
+            BELL.wait(heard);
+            interested = self::interested();
+            heard = BELL.rings();
         }
         let leftovers = std::mem::take(&mut interested.leftovers);
         let (killed, meters) = (interested.killed.clone(), interested.meters.clone());
         drop(interested);
+        let asked = ASKED.swap(false, Ordering::AcqRel);
         let found = look(&killed, &meters, &mut samples);
+        if asked && found.unanswered {
+            ASKED.store(true, Ordering::Release);
+        }
         if !killed.is_empty() {
             let mut interested = self::interested();
             // Those that were killed meanwhile stay for the next look.
@@ -249,6 +268,8 @@ struct Found {
     inhabited: Vec<Condemned>,
     /// Numbers of domains in which calls are to be stopped, and may be asleep.
     stopped: Vec<u32>,
+    /// A thread has yet to ask its host's question.
+    unanswered: bool,
 }
 
 /// Looks at every thread once.
@@ -256,7 +277,7 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> F
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let mut seen = seen();
     let now = Instant::now();
-    let mut found = Found { pause: POLL, inhabited: Vec::new(), stopped: Vec::new() };
+    let mut found = Found { pause: POLL, inhabited: Vec::new(), stopped: Vec::new(), unanswered: false };
     let mut present = Seen::new();
     let base = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE;
     for thread in threads.iter() {
@@ -281,7 +302,9 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> F
         if let Some(sequence) = overdue {
             thread.overdue.store(OVERDUE | u64::from(sequence), Ordering::Release);
         }
-        let stops = thread.stop.load(Ordering::Acquire);
+        let asks = thread.look.load(Ordering::Acquire);
+        found.unanswered |= asks;
+        let stops = asks || thread.stop.load(Ordering::Acquire);
         if stops {
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }

@@ -242,7 +242,7 @@ impl Loaded {
 
     /// Runs `work` within the patience.
     fn within<T>(&self, work: impl FnOnce(Duration) -> T) -> std::io::Result<T> {
-        let _awake = watch::Interest::new(true, None)?;
+        let _awake = watch::Interest::new(true, None, false)?;
         Ok(work(self.patience()))
     }
 

@@ -8,6 +8,7 @@ use super::own_threads_sys::OwnThreads;
 use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
+use super::stop::StopIf;
 use crate::binding::{Admissions, Binding};
 use crate::call::meter::Meter;
 use crate::call::shape::Facts;
@@ -143,7 +144,8 @@ impl Core {
             gates: GateTables::new(imports, import_count, resolver, saved_components(facts)),
             facts,
             joined: Mutex::default(),
-            watch: watch::Interest::new(options.time_limit.is_some(), meter).map_err(no_watcher)?,
+            watch: watch::Interest::new(options.time_limit.is_some(), meter, options.stop_if.is_some())
+                .map_err(no_watcher)?,
             spent: AtomicBool::new(false),
             own_threads: OwnThreads::default(),
             killed: AtomicBool::new(false),
@@ -282,6 +284,11 @@ impl Core {
 
     pub fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Acquire)
+    }
+
+    /// True if the host wants calls of the domain to end now. Async-signal-safe.
+    pub fn must_stop(&self) -> bool {
+        self.options.stop_if.as_ref().is_some_and(StopIf::ask)
     }
 
     /// Ends the domain: it has used up its processor time.

@@ -12,6 +12,7 @@ mod place_sys;
 mod rest;
 mod snapshot;
 mod start;
+mod stop;
 
 pub use api::{Domain, ProgramEnd};
 pub(crate) use burial::{bury, close, close_then, release_functions, release_leftovers, settle};

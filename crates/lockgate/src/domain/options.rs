@@ -1,5 +1,6 @@
 //! What a domain may have.
 use super::limits::Limits;
+use super::stop::StopIf;
 use crate::callback::HostFunction;
 use crate::error::CreateError;
 use crate::policy::Policy;
@@ -27,6 +28,7 @@ pub struct DomainOptions {
     pub(super) limits: Limits,
     pub(super) registry: Option<(WeakRegistry, Principal)>,
     pub(super) every_state: bool,
+    pub(super) stop_if: Option<StopIf>,
 }
 
 impl Default for DomainOptions {
@@ -46,6 +48,7 @@ impl Default for DomainOptions {
             limits: Limits::default(),
             registry: None,
             every_state: false,
+            stop_if: None,
         }
     }
 }
@@ -82,6 +85,16 @@ impl DomainOptions {
     /// Wall-clock limit of each call from the host, milliseconds precise. Calls within the limit pay nothing.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
+        self
+    }
+
+    /// Ends calls of the domain when the host says so: `question` is asked after [`interrupt`](crate::interrupt), and while it
+    /// answers yes, the call that is innermost on the asking thread ends ([`FaultKind::Stopped`](crate::FaultKind::Stopped)), and a new one
+    /// is refused ([`CallError::Interrupted`](crate::CallError::Interrupted)). Calls pay nothing.
+    ///
+    /// It runs in signal handlers of the thread that calls the domain: it may read the host's own flags, and little else.
+    pub fn stop_if(mut self, question: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.stop_if = Some(StopIf::new(question));
         self
     }
 

@@ -1,6 +1,6 @@
 //! What attacks and checks need of the host's own side.
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Sets the personality READ_IMPLIES_EXEC for this process.
 pub fn make_data_executable() {
@@ -478,4 +478,40 @@ pub fn on_plain_thread<F: FnOnce() + Send>(work: F) -> u64 {
         assert_eq!(libc::pthread_join(thread, &mut result), 0);
     }
     result as u64
+}
+
+thread_local! {
+    /// What the handler of [`interrupt_once`] sets.
+    static WISH: Cell<Option<&'static AtomicBool>> = const { Cell::new(None) };
+}
+
+/// Runs `work`; after so many nanoseconds a signal comes to this thread, whose handler sets `wish` and interrupts, once.
+pub fn interrupt_once<T>(
+    signal: i32,
+    wish: &'static AtomicBool,
+    nanoseconds: u32,
+    work: impl FnOnce() -> T,
+) -> T {
+    extern "C" fn interrupt(_: libc::c_int) {
+        if WISH.get().is_some_and(|wish| !wish.swap(true, Ordering::SeqCst)) {
+            lockgate::interrupt();
+            // The first nudge finds the thread here, where it cannot be stopped.
+            wait_for_nudges(1);
+        }
+    }
+    WISH.set(Some(wish));
+    let mut result = None;
+    storm(signal, nanoseconds, interrupt, || result = Some(work()));
+    WISH.set(None);
+    result.expect("the work was done")
+}
+
+/// Waits until this thread's sleep was interrupted so often.
+pub fn wait_for_nudges(times: u32) {
+    let minute = libc::timespec { tv_sec: 60, tv_nsec: 0 };
+    for _ in 0..times {
+        // SAFETY: sleeps.
+        let slept = unsafe { libc::nanosleep(&minute, std::ptr::null_mut()) };
+        assert_eq!(slept, -1, "nobody nudged this thread");
+    }
 }

@@ -6,6 +6,7 @@ use crate::expect::Ending;
 use crate::world::World;
 use anyhow::Result;
 
+mod bind_as_noted;
 mod exit_word_of_another_binding;
 mod trip_sys;
 
@@ -13,8 +14,11 @@ mod trip_sys;
 pub type Scenario = fn(&mut World) -> Result<Ending>;
 
 /// By name, as `attack.toml` has it.
-const ALL: &[(&str, Scenario)] =
-    &[("exit-word-of-another-binding", exit_word_of_another_binding::run), ("trip", trip_sys::run)];
+const ALL: &[(&str, Scenario)] = &[
+    ("bind-as-noted", bind_as_noted::run),
+    ("exit-word-of-another-binding", exit_word_of_another_binding::run),
+    ("trip", trip_sys::run),
+];
 
 /// The scenario of that name.
 pub fn find(name: &str) -> Option<Scenario> {

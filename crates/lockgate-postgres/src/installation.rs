@@ -1,0 +1,117 @@
+//! A private copy of the machine's PostgreSQL, with the extension.
+
+use crate::command::done;
+use crate::root;
+use anyhow::{Context as _, ensure};
+use lockgate_c as _; // so that the library is built
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Programs that find their files by where they themselves are, so that they have to be copied.
+const COPIED: [&str; 2] = ["postgres", "initdb"];
+
+/// Where PostgreSQL can be found that `pg_config` on the path does not tell.
+const REMEDY: &str = "install PostgreSQL with its headers (Debian: apt-get install postgresql postgresql-server-dev-all), or set PG_CONFIG";
+
+/// PostgreSQL with the extension, in a temporary folder: links to the machine's own files, and beside them what the extension adds.
+#[derive(Debug)]
+pub struct Installation {
+    folder: TempDir,
+    programs: PathBuf,
+    own_programs: PathBuf,
+    version: String,
+}
+
+impl Installation {
+    /// Builds the extension, with the library that lies beside the calling program, and puts it into a copy of the PostgreSQL that `$PG_CONFIG`, or
+    /// `pg_config`, tells of.
+    ///
+    /// # Errors
+    /// There is no PostgreSQL, or not its headers; what the compiler says.
+    pub fn new() -> anyhow::Result<Installation> {
+        let config = std::env::var("PG_CONFIG").unwrap_or_else(|_| "pg_config".to_owned());
+        let told = |what: &str| -> anyhow::Result<PathBuf> {
+            Ok(done(Command::new(&config).arg(what)).context(REMEDY)?.trim_end().into())
+        };
+        let (programs, share, libraries) = (told("--bindir")?, told("--sharedir")?, told("--pkglibdir")?);
+        ensure!(
+            told("--includedir-server")?.join("postgres.h").exists(),
+            "PostgreSQL's headers are missing: {REMEDY}"
+        );
+        let version = done(Command::new(&config).arg("--version"))?.trim_end().to_owned();
+
+        let folder =
+            tempfile::Builder::new().prefix("lockgate-pg-").tempdir().context("a temporary folder")?;
+        fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        let tree = folder.path().join("tree");
+        let inside = |path: &Path| tree.join(path.strip_prefix("/").unwrap_or(path));
+        let own_programs = inside(&programs);
+        fs::create_dir_all(&own_programs)?;
+        for name in COPIED {
+            fs::copy(programs.join(name), own_programs.join(name))
+                .with_context(|| format!("cannot copy {name}"))?;
+        }
+        link_all(&libraries, &inside(&libraries), &[])?;
+        link_all(&share, &inside(&share), &["extension"])?;
+        link_all(&share.join("extension"), &inside(&share.join("extension")), &[])?;
+
+        let library = folder.path().join("library");
+        let program = std::env::current_exe()?;
+        let beside = program.parent().context("a program lies in a folder")?;
+        done(Command::new(root().join("scripts/install-library.sh")).arg(beside).arg(&library))?;
+        let source = folder.path().join("source");
+        done(Command::new("cp").arg("-R").arg(root().join("postgres")).arg(&source))?;
+        let mut make = Command::new("make");
+        make.arg("-s").arg("-C").arg(&source).arg("clean").arg("install");
+        make.arg(format!("PG_CONFIG={config}")).arg(format!("LOCKGATE={}", library.display()));
+        make.arg(format!("DESTDIR={}", tree.display()));
+        // Not the flags of a make that runs this.
+        done(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL"))?;
+        Ok(Installation { folder, programs, own_programs, version })
+    }
+
+    /// The whole folder: readable by everybody.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `PostgreSQL 15.18 (…)`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// One of PostgreSQL's programs.
+    pub fn program(&self, name: &str) -> Command {
+        let folder = if COPIED.contains(&name) { &self.own_programs } else { &self.programs };
+        Command::new(folder.join(name))
+    }
+
+    /// The folder of libraries that functions in language `c` are loaded from.
+    ///
+    /// # Errors
+    /// As [`done`].
+    pub fn libraries(&self) -> anyhow::Result<PathBuf> {
+        let config = std::env::var("PG_CONFIG").unwrap_or_else(|_| "pg_config".to_owned());
+        let path = done(Command::new(config).arg("--pkglibdir"))?;
+        Ok(self.folder.path().join("tree").join(path.trim_end().trim_start_matches('/')))
+    }
+}
+
+/// Fills the new folder `to` with links to what is in `from`, but for what `except` names.
+fn link_all(from: &Path, to: &Path, except: &[&str]) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    let entries = fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        // (The machine may have the extension already.)
+        let name = entry.file_name();
+        let is_ours = name.to_string_lossy().starts_with("lockgate");
+        if !is_ours && !except.iter().any(|other| name == *other) {
+            symlink(entry.path(), to.join(name))?;
+        }
+    }
+    Ok(())
+}

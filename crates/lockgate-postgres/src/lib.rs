@@ -1,0 +1,26 @@
+//! The PostgreSQL extension in `postgres/`, built and tried: a private copy of the machine's PostgreSQL with the extension in it
+//! ([`Installation`]), servers on it that nobody else can reach ([`Server`]), sessions ([`Session`]), and modules ([`module`]).
+//!
+//! Nothing outside of temporary folders is written, so that it takes no rights; as root, servers run as another user, because PostgreSQL refuses to run as
+//! root.
+#![forbid(unsafe_code)]
+
+mod command;
+mod installation;
+mod modules;
+mod server;
+mod session;
+mod user;
+
+pub use command::done;
+pub use installation::Installation;
+pub use modules::{module, source};
+pub use server::{Database, Server};
+pub use session::Session;
+
+use std::path::PathBuf;
+
+/// The root of the source tree.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

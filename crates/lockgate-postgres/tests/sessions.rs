@@ -1,0 +1,218 @@
+//! What psql alone cannot show: cancels, terminations, shutdowns, several sessions at once, parallel workers, dumps, preloaded libraries.
+
+mod common;
+
+use common::{installation, modules, server};
+use lockgate_postgres::{Database, Server, Session, done};
+use std::time::{Duration, Instant};
+
+/// A database with the hostile module and its functions.
+fn hostile(server: &'static Server<'static>, name: &str) -> Database<'static> {
+    let database = server.database(name).unwrap();
+    database.install("hostile", &modules().join("hostile.lg")).unwrap();
+    database.install("types", &modules().join("types.lg")).unwrap();
+    let functions = "
+        CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT PARALLEL SAFE;
+        CREATE FUNCTION fault(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fault' STRICT PARALLEL SAFE;
+        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever' STRICT PARALLEL SAFE;
+        CREATE FUNCTION tick() RETURNS void LANGUAGE lgc AS 'types.count';
+        CREATE FUNCTION ticks() RETURNS integer LANGUAGE lgc AS 'types.counted';";
+    database.run(&database.user(), functions).unwrap();
+    database
+}
+
+/// A session of the ordinary role, and the number of its server process.
+fn session(database: &Database<'_>) -> (Session, String) {
+    let mut session = database.session(&database.user()).unwrap();
+    let id = session.run("SELECT pg_backend_pid()").unwrap();
+    (session, id)
+}
+
+/// Waits until the process with this number runs a statement that has `text` in it.
+fn wait_for(database: &Database<'_>, id: &str, text: &str) {
+    let begun = Instant::now();
+    let sql = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE pid = {id} AND state = 'active' AND query LIKE '%{text}%'"
+    );
+    while database.run("postgres", &sql).unwrap().trim() != "1" {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{id} does not begin {text}");
+    }
+}
+
+/// Every kind of endless function ends when it is cancelled, and the session goes on. Red without `interrupts.c`.
+#[test]
+fn pg_cancel_backend_ends_functions() {
+    let database = hostile(server(), "cancels");
+    let (mut session, id) = session(&database);
+    for which in 0..4 {
+        session.begin(&format!("SELECT forever({which}) /* number {which} */")).unwrap();
+        wait_for(&database, &id, &format!("number {which}"));
+        database.run("postgres", &format!("SELECT pg_cancel_backend({id})")).unwrap();
+        assert_eq!(session.finish().unwrap(), "ERROR:  canceling statement due to user request");
+        assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
+    }
+}
+
+#[test]
+fn pg_terminate_backend_ends_sessions() {
+    let database = hostile(server(), "terminations");
+    let (mut session, id) = session(&database);
+    session.begin("SELECT forever(0)").unwrap();
+    wait_for(&database, &id, "forever");
+    database.run("postgres", &format!("SELECT pg_terminate_backend({id})")).unwrap();
+    let end = session.finish().unwrap_err().to_string();
+    assert!(end.contains("terminating connection due to administrator command"), "{end}");
+}
+
+/// A function that loops is in nobody's way when the server stops, and leaves nothing behind.
+#[test]
+fn shutdowns_end_functions() {
+    let mut server = Server::start(installation(), "").unwrap();
+    let set_up = |server: &Server<'_>| {
+        let database = server.database("shutdowns").unwrap();
+        database.install("hostile", &modules().join("hostile.lg")).unwrap();
+        let function = "CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever'";
+        database.run(&database.user(), function).unwrap();
+    };
+    set_up(&server);
+    for signal in ["INT", "QUIT"] {
+        let mut psql = server.client("psql");
+        psql.args(["-X", "-q", "-d", "shutdowns", "-c", "SELECT forever(0)"]);
+        let mut looping = psql.stderr(std::process::Stdio::null()).spawn().unwrap();
+        let ask = || {
+            let sql = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT forever%' AND state = 'active'";
+            let mut psql = server.client("psql");
+            done(psql.args(["-X", "-A", "-t", "-d", "shutdowns", "-c", sql])).unwrap()
+        };
+        while ask().trim() != "1" {}
+        let took =
+            server.stop(signal).unwrap().unwrap_or_else(|| panic!("{signal}: the server does not stop"));
+        assert!(took < Duration::from_secs(30), "{signal}: {took:?}");
+        assert!(!looping.wait().unwrap().success());
+        if signal == "INT" {
+            server.checksums().unwrap();
+        }
+        server.start_again().unwrap();
+    }
+    assert_eq!(server.stop("INT").unwrap().map(|took| took < Duration::from_secs(30)), Some(true));
+    server.checksums().unwrap();
+}
+
+/// Sessions of one role are strangers, too; what one replaces the others notice.
+#[test]
+fn sessions_have_domains_of_their_own() {
+    let database = hostile(server(), "neighbours");
+    let (mut one, _) = session(&database);
+    let (mut two, _) = session(&database);
+    assert_eq!(one.run("SELECT tick(); SELECT ticks();").unwrap(), "\n1");
+    assert_eq!(two.run("SELECT ticks()").unwrap(), "0");
+    // The same bytes again: nothing changes for those who use them.
+    database.install("types", &modules().join("types.lg")).unwrap();
+    assert_eq!(one.run("SELECT ticks()").unwrap(), "1");
+    // Other bytes with the same functions: the next statement uses them.
+    let source = std::fs::read_to_string(lockgate_postgres::source("types")).unwrap();
+    let folder = tempfile::tempdir_in(modules()).unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let changed = folder.path().join("types.c");
+    std::fs::write(&changed, source.replace("return calls; }", "return calls + 1000; }")).unwrap();
+    let module = lockgate_postgres::module(&changed, folder.path()).unwrap();
+    database.install("types", &module).unwrap();
+    assert_eq!(one.run("SELECT ticks()").unwrap(), "1000");
+    assert_eq!(
+        two.run("BEGIN; SELECT ticks(); PREPARE p AS SELECT ticks(); COMMIT; EXECUTE p;").unwrap(),
+        "1000\n1000"
+    );
+}
+
+/// Settings of an administrator cannot be set before the library is there to say so.
+#[test]
+fn limits_cannot_be_set_beforehand() {
+    let database = hostile(server(), "beforehand");
+    let (mut session, _) = session(&database);
+    session.run("SET lockgate.memory_limit = '2GB'").unwrap();
+    let said = session.run("SELECT fine(1)").unwrap();
+    assert!(said.contains("permission denied") && said.ends_with('2'), "{said}");
+    assert_eq!(session.run("SHOW lockgate.memory_limit").unwrap(), "64MB");
+}
+
+#[test]
+fn parallel_workers_call_functions_and_fail_as_leaders_do() {
+    let database = hostile(server(), "parallel");
+    let (mut session, id) = session(&database);
+    let settings =
+        "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+        SET max_parallel_workers_per_gather = 2; SET parallel_leader_participation = off;
+        CREATE TABLE numbers AS SELECT generate_series(1, 50000) AS i; ANALYZE numbers;";
+    session.run(settings).unwrap();
+    let plan = session.run("EXPLAIN SELECT sum(fine(i)) FROM numbers").unwrap();
+    assert!(plan.contains("Workers Planned: 2"), "{plan}");
+    assert_eq!(session.run("SELECT sum(fine(i)) FROM numbers").unwrap(), "1250075000");
+    let failed =
+        session.run("SELECT sum(fault(CASE WHEN i = 40000 THEN 1 ELSE 100 END)) FROM numbers").unwrap();
+    assert!(failed.contains("write to a null pointer") && failed.contains("parallel worker"), "{failed}");
+    session.begin("SELECT sum(forever(CASE WHEN i > 100 THEN 0 ELSE 7 END)) FROM numbers").unwrap();
+    wait_for(&database, &id, "forever");
+    database.run("postgres", &format!("SELECT pg_cancel_backend({id})")).unwrap();
+    assert!(session.finish().unwrap().contains("canceling statement due to user request"));
+    assert_eq!(session.run("SELECT sum(fine(i)) FROM numbers").unwrap(), "1250075000");
+}
+
+/// What pg_dump writes restores: functions come before the modules that they need.
+#[test]
+fn dumps_hold_modules() {
+    let database = hostile(server(), "dumped");
+    database.run(&database.user(), "CREATE TABLE kept AS SELECT fine(41) AS i").unwrap();
+    let dump = done(database.server().client("pg_dump").args(["-d", "dumped"])).unwrap();
+    let mut psql = database.server().client("psql");
+    done(psql.args(["-X", "-q", "-d", "postgres", "-c", "CREATE DATABASE restored OWNER dumped"])).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), dump).unwrap();
+    let mut psql = database.server().client("psql");
+    done(psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", "restored", "-f"]).arg(file.path())).unwrap();
+    let ask = "SELECT fine(i), (SELECT string_agg(name, ' ' ORDER BY name) FROM lockgate.modules) FROM kept";
+    let mut psql = database.server().client("psql");
+    let answer = done(psql.args(["-X", "-A", "-t", "-d", "restored", "-c", ask])).unwrap();
+    assert_eq!(answer.trim(), "43|hostile types");
+}
+
+/// The library may be loaded before the server forks: it does nothing until the first call.
+#[test]
+fn the_library_can_be_preloaded() {
+    let server = Server::start(installation(), "shared_preload_libraries = 'lockgate'\n").unwrap();
+    let database = server.database("preloaded").unwrap();
+    database.install("hostile", &modules().join("hostile.lg")).unwrap();
+    let functions = "
+        CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT;
+        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever' STRICT;";
+    database.run(&database.user(), functions).unwrap();
+    for _ in 0..3 {
+        let mut session = database.session(&database.user()).unwrap();
+        assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
+        let said = session.run("SET statement_timeout = 50; SELECT forever(0); SELECT fine(2);").unwrap();
+        assert_eq!(said, "ERROR:  canceling statement due to statement timeout\n3");
+    }
+}
+
+/// Eight sessions that do everything at once, for a while; then every page is right, and none of them has grown.
+#[test]
+fn sessions_survive_each_other() {
+    let database = hostile(server(), "crowd");
+    let rounds = "DO $$ BEGIN FOR i IN 0..15 LOOP
+            BEGIN PERFORM fault(i); EXCEPTION WHEN OTHERS THEN NULL; END;
+            INSERT INTO done VALUES (fine(i));
+        END LOOP; END $$;
+        SET statement_timeout = 20; SELECT forever(1); RESET statement_timeout; DISCARD ALL;";
+    database.run(&database.user(), "CREATE TABLE done (i integer)").unwrap();
+    let mut sessions: Vec<(Session, String)> = (0..8).map(|_| session(&database)).collect();
+    for _ in 0..5 {
+        for (session, _) in &mut sessions {
+            session.begin(rounds).unwrap();
+        }
+        for (session, _) in &mut sessions {
+            let said = session.finish().unwrap();
+            assert_eq!(said, "ERROR:  canceling statement due to statement timeout");
+        }
+    }
+    assert_eq!(database.run("postgres", "SELECT count(*), sum(i) FROM done").unwrap().trim(), "640|5440");
+    database.check().unwrap();
+}

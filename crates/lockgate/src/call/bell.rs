@@ -1,0 +1,52 @@
+//! What the watcher sleeps on. Unlike a condition variable, it may be rung in a signal handler.
+use rustix::thread::futex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Counts its rings, so that none is missed between a look at what there is to do and the sleep.
+pub(super) struct Bell(AtomicU32);
+
+impl Bell {
+    pub const fn new() -> Bell {
+        Bell(AtomicU32::new(0))
+    }
+
+    /// Wakes whoever waits. Async-signal-safe.
+    pub fn ring(&self) {
+        self.0.fetch_add(1, Ordering::Release);
+        // The word is mapped, so nothing can go wrong.
+        let _ = futex::wake(&self.0, futex::Flags::PRIVATE, 1);
+    }
+
+    /// How often it was rung.
+    pub fn rings(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until it has been rung more often than `heard` times.
+    pub fn wait(&self, heard: u32) {
+        while self.rings() == heard {
+            // Woken, interrupted, or rung meanwhile: the count tells.
+            let _ = futex::wait(&self.0, futex::Flags::PRIVATE, heard, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_ring_before_the_wait_is_heard() {
+        let bell = Arc::new(Bell::new());
+        let heard = bell.rings();
+        bell.ring();
+        bell.wait(heard);
+        let heard = bell.rings();
+        let other = bell.clone();
+        let ringer = std::thread::spawn(move || other.ring());
+        bell.wait(heard);
+        ringer.join().unwrap();
+        assert_eq!(bell.rings(), 2);
+    }
+}

@@ -1,0 +1,127 @@
+//! Hosts that want what runs to end: [`lockgate::interrupt`], and the question that domains are made with.
+mod common;
+
+use common::{Guest, host_sys, patience};
+use lockgate::syscall::{Access, Grants};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+const SOURCE: &str = r#"
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int host(int which);
+static int word;
+int fine(int x) { return x + 1; }
+int via(int which) { return host(which) + 1; }
+int stay(int which) {
+    struct timespec minute = {60, 0};
+    int ends[2] = {-1, -1};
+    char byte;
+    switch (which) {
+    case 0: for (;;) ;
+    case 1: return nanosleep(&minute, 0);
+    case 2: return pipe(ends) || read(ends[0], &byte, 1);
+    case 3: { struct pollfd one = {pipe(ends) ? -1 : ends[0], POLLIN, 0}; return poll(&one, 1, -1); }
+    case 4: return syscall(SYS_futex, &word, 0, 0, 0);
+    }
+    return 7;
+}
+"#;
+
+static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("int host(int)").module());
+
+type Unary = extern "C" fn(i32) -> i32;
+
+/// A domain whose calls are to end while `wish` is true.
+fn domain(wish: &'static AtomicBool, host: impl Fn(i32) -> i32 + Send + Sync + 'static) -> Domain {
+    let host = HostFunction::new(move |_: &Domain, which: i32| host(which));
+    // Descriptors are there for domains that were granted something.
+    let grants = Grants::default().directory("/tmp", "/tmp", Access::ReadOnly).expect("a folder");
+    let options =
+        DomainOptions::new().grants(grants).stop_if(|| wish.load(Ordering::SeqCst)).gate("host", host);
+    Domain::new(&MODULE, options).expect("a domain")
+}
+
+fn is_stop(error: &CallError) -> bool {
+    error.fault().is_some_and(|fault| fault.kind() == FaultKind::Stopped)
+}
+
+/// Whatever holds a call up, one interruption ends it. Red without the question in `why_stop`, and, for the calls that block,
+/// in `gate_sys::is_stopped`.
+#[test]
+fn an_interruption_ends_what_runs() {
+    static WISH: AtomicBool = AtomicBool::new(false);
+    let _patience = patience("an interrupted call");
+    let domain = domain(&WISH, |which| which);
+    let stay = domain.bind::<Unary>("stay").unwrap();
+    const NAMES: [&str; 5] = ["loop", "nanosleep", "read", "poll", "futex"];
+    for which in 0..5 {
+        WISH.store(false, Ordering::SeqCst);
+        let error = host_sys::interrupt_once(libc::SIGUSR2, &WISH, 20_000_000, || stay.call(which));
+        let error = error.expect_err(NAMES[which as usize]);
+        assert!(is_stop(&error), "{which}: {error}");
+    }
+    WISH.store(false, Ordering::SeqCst);
+    assert_eq!(stay.call(7).unwrap(), 7);
+}
+
+/// Wherever the one interruption finds the thread, in the domain, a proxy, a gate or the host, no later call goes on for ever. Red if a nudge
+/// that finds the thread in a proxy, or a handler above one, is the last (`ThreadState::look`).
+#[test]
+fn no_interruption_is_lost() {
+    static WISH: AtomicBool = AtomicBool::new(false);
+    let _patience = patience("an interrupted series of calls");
+    let domain = domain(&WISH, |which| which);
+    let (fine, via) = (domain.bind::<Unary>("fine").unwrap(), domain.bind::<Unary>("via").unwrap());
+    for round in 0..200 {
+        WISH.store(false, Ordering::SeqCst);
+        let nanoseconds = 200_000 + round * 997;
+        let error = host_sys::interrupt_once(libc::SIGUSR2, &WISH, nanoseconds, || {
+            loop {
+                if let Err(error) = fine.call(1).and_then(|_| via.call(1)) {
+                    break error;
+                }
+            }
+        });
+        assert!(is_stop(&error) || matches!(error, CallError::Interrupted(_)), "{error}");
+    }
+}
+
+#[test]
+fn a_call_that_has_called_the_host_ends_when_that_returns() {
+    static WISH: AtomicBool = AtomicBool::new(false);
+    let returned = Arc::new(AtomicBool::new(false));
+    let seen = returned.clone();
+    let domain = domain(&WISH, move |which| {
+        WISH.store(true, Ordering::SeqCst);
+        lockgate::interrupt();
+        // Until the thread has been nudged: the call is not to end by itself.
+        host_sys::wait_for_nudges(3);
+        seen.store(true, Ordering::SeqCst);
+        which
+    });
+    let error = domain.bind::<Unary>("via").unwrap().call(1).unwrap_err();
+    assert!(is_stop(&error) && returned.load(Ordering::SeqCst), "{error}");
+}
+
+#[test]
+fn an_interruption_without_a_wish_changes_nothing() {
+    static WISH: AtomicBool = AtomicBool::new(false);
+    static OTHER: AtomicBool = AtomicBool::new(false);
+    let domain = domain(&WISH, |which| which);
+    let via = domain.bind::<Unary>("via").unwrap();
+    let calls = host_sys::interrupt_once(libc::SIGUSR2, &OTHER, 1_000_000, || {
+        let mut calls = 0;
+        while !OTHER.load(Ordering::SeqCst) || calls < 100_000 {
+            assert_eq!(via.call(1).unwrap(), 2);
+            calls += 1;
+        }
+        calls
+    });
+    assert!(calls >= 100_000);
+    // Nor on a thread that has never called a domain.
+    std::thread::spawn(lockgate::interrupt).join().unwrap();
+}

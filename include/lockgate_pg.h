@@ -1,0 +1,115 @@
+/* lockgate_pg.h - functions of PostgreSQL in C that cannot harm it.
+ *
+ * A module is C that includes this header, compiled with `lockgate cc -g -O2 --for postgres geo.c -o geo.lg`. Each of its global functions can
+ * become a function of SQL, in the trusted language lgc (docs/postgres.md):
+ *
+ *     double poly_area(const lg_pg_polygon *polygon) { ... }
+ *
+ *     CREATE FUNCTION area(polygon) RETURNS float8 LANGUAGE lgc AS 'geo.poly_area' IMMUTABLE STRICT PARALLEL SAFE;
+ *
+ * Types of SQL and of C, arguments and results alike:
+ *
+ *     boolean                          bool
+ *     smallint, integer, bigint, oid   int16_t, int32_t, int64_t, uint32_t
+ *     real, double precision           float, double
+ *     date                             int32_t: days since 2000-01-01; INT32_MIN and INT32_MAX are the infinities
+ *     time                             int64_t: microseconds since midnight
+ *     timestamp, timestamptz           int64_t: microseconds since 2000-01-01 (UTC); INT64_MIN and INT64_MAX are the infinities
+ *     interval, uuid                   lg_pg_interval, lg_pg_uuid
+ *     text, varchar, char(n), json     lg_pg_text: the database's encoding, no zero at its end
+ *     bytea                            lg_pg_bytes
+ *     numeric                          const lg_pg_numeric *
+ *     point, lseg, box, circle         lg_pg_point, lg_pg_lseg, lg_pg_box, lg_pg_circle
+ *     path, polygon                    const lg_pg_path *, const lg_pg_polygon *
+ *     type[] of bool, numbers, dates,  lg_pg_bools, lg_pg_int2s, lg_pg_int4s, lg_pg_int8s, lg_pg_float4s, lg_pg_float8s, lg_pg_points,
+ *       times, uuid, points            lg_pg_uuids: one dimension, no nulls
+ *     void                             void
+ *
+ * What an argument points to is the call's: it may be read, and written, until the function returns. A result may point anywhere: into an
+ * argument, to a constant, to lg_pg_alloc(). PostgreSQL copies it, and checks it: text in the right encoding, dates in range.
+ *
+ * A function that is not STRICT gets zeros (NULL, no bytes) where an argument is null: lg_pg_is_null() tells.
+ *
+ * The module's memory, static data and heap, is its own in each session and for each role, and may be made anew between any two calls: after a
+ * fault, DISCARD ALL, a change of the module or of a limit. So keep there what can be computed again, no more.
+ */
+#ifndef LOCKGATE_PG_H
+#define LOCKGATE_PG_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct lg_pg_text { const char *at; size_t size; } lg_pg_text;
+typedef struct lg_pg_bytes { const void *at; size_t size; } lg_pg_bytes;
+typedef struct lg_pg_uuid { unsigned char bytes[16]; } lg_pg_uuid;
+typedef struct lg_pg_interval { int64_t microseconds; int32_t days; int32_t months; } lg_pg_interval;
+
+typedef struct lg_pg_point { double x; double y; } lg_pg_point;
+typedef struct lg_pg_lseg { lg_pg_point ends[2]; } lg_pg_lseg;
+typedef struct lg_pg_box { lg_pg_point high; lg_pg_point low; } lg_pg_box;
+typedef struct lg_pg_circle { lg_pg_point center; double radius; } lg_pg_circle;
+
+/* In a result, `size` and `bounds` need not be filled in. */
+typedef struct lg_pg_polygon { uint32_t size; int32_t count; lg_pg_box bounds; lg_pg_point points[]; } lg_pg_polygon;
+typedef struct lg_pg_path { uint32_t size; int32_t count; int32_t closed; int32_t padding; lg_pg_point points[]; } lg_pg_path;
+
+/* The sum of digits[i] * 10000^(weight - i), 0 <= digits[i] < 10000, shown with `scale` digits after the point; `sign` is one of these. */
+typedef struct lg_pg_numeric { uint16_t count; int16_t weight; uint16_t sign; uint16_t scale; int16_t digits[]; } lg_pg_numeric;
+#define LG_PG_POSITIVE 0x0000
+#define LG_PG_NEGATIVE 0x4000
+#define LG_PG_NAN 0xC000
+#define LG_PG_INFINITY 0xD000
+#define LG_PG_MINUS_INFINITY 0xF000
+
+typedef struct lg_pg_bools { const bool *at; size_t count; } lg_pg_bools;
+typedef struct lg_pg_int2s { const int16_t *at; size_t count; } lg_pg_int2s;
+typedef struct lg_pg_int4s { const int32_t *at; size_t count; } lg_pg_int4s;
+typedef struct lg_pg_int8s { const int64_t *at; size_t count; } lg_pg_int8s;
+typedef struct lg_pg_float4s { const float *at; size_t count; } lg_pg_float4s;
+typedef struct lg_pg_float8s { const double *at; size_t count; } lg_pg_float8s;
+typedef struct lg_pg_points { const lg_pg_point *at; size_t count; } lg_pg_points;
+typedef struct lg_pg_uuids { const lg_pg_uuid *at; size_t count; } lg_pg_uuids;
+
+/* ---- What PostgreSQL does for a function. Each is a call out of the domain, of some nanoseconds. ---------------------------------------- */
+
+/* Whether the argument, counted from 0, is null. */
+extern bool lg_pg_is_null(int argument);
+
+/* The result of this call will be null, whatever the function returns. */
+extern void lg_pg_return_null(void);
+
+/* Room for a result, aligned to 16 bytes, until this call of the function returns; fails as an error of the statement. Dearer than a
+ * variable, cheaper than malloc, and never to be freed. */
+extern void *lg_pg_alloc(size_t size);
+
+/* Ends the function, and the statement, with an error: five characters of SQLSTATE ("22023"; docs of PostgreSQL, appendix A) and a message. */
+extern _Noreturn void lg_pg_raise(const char *sqlstate, const char *message);
+
+/* A message to the client and the server's log, as their settings say. */
+typedef enum lg_pg_level { LG_PG_DEBUG = 0, LG_PG_LOG = 1, LG_PG_INFO = 2, LG_PG_NOTICE = 3, LG_PG_WARNING = 4 } lg_pg_level;
+extern void lg_pg_report(int level, const char *message);
+
+/* lg_pg_raise() as printf. */
+__attribute__((format(printf, 2, 3))) static inline _Noreturn void lg_pg_error(const char *sqlstate, const char *format, ...) {
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    lg_pg_raise(sqlstate, message);
+}
+
+/* lg_pg_report() as printf. */
+__attribute__((format(printf, 2, 3))) static inline void lg_pg_log(lg_pg_level level, const char *format, ...) {
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    lg_pg_report(level, message);
+}
+
+#endif

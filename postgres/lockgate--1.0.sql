@@ -1,0 +1,37 @@
+\echo Use "CREATE EXTENSION lockgate" to load this file. \quit
+
+-- The language.
+CREATE FUNCTION call_handler() RETURNS language_handler LANGUAGE c AS 'MODULE_PATHNAME', 'lockgate_call';
+CREATE FUNCTION validator(oid) RETURNS void LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lockgate_validate';
+CREATE TRUSTED LANGUAGE lgc HANDLER call_handler VALIDATOR validator;
+COMMENT ON LANGUAGE lgc IS 'native code of modules that lockgate.install_module has verified';
+
+-- Modules. The functions below write this table; nobody else need.
+CREATE TABLE module (
+    name text COLLATE "C" PRIMARY KEY,
+    owner regrole NOT NULL,
+    hash bytea NOT NULL,
+    installed timestamptz NOT NULL,
+    image bytea NOT NULL
+);
+SELECT pg_catalog.pg_extension_config_dump('module', '');
+
+-- (Without the images: who may use a module need not be able to copy it.)
+CREATE VIEW modules AS SELECT name, owner, pg_catalog.length(image) AS size, hash, installed FROM module;
+
+CREATE FUNCTION install_module(name text, image bytea, replace boolean DEFAULT false) RETURNS void
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lockgate_install_module';
+COMMENT ON FUNCTION install_module IS 'verifies a module and keeps it under a name';
+
+CREATE FUNCTION drop_module(name text) RETURNS void LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lockgate_drop_module';
+COMMENT ON FUNCTION drop_module IS 'forgets a module that no function uses';
+
+CREATE FUNCTION module_functions(name text, OUT function text, OUT prototype text) RETURNS SETOF record
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lockgate_module_functions';
+COMMENT ON FUNCTION module_functions IS 'what a module has for CREATE FUNCTION';
+
+-- Who may: the database's owner, and whom he lets.
+REVOKE ALL ON FUNCTION install_module(text, bytea, boolean), drop_module(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION install_module(text, bytea, boolean), drop_module(text) TO pg_database_owner WITH GRANT OPTION;
+GRANT USAGE ON SCHEMA lockgate TO PUBLIC;
+GRANT SELECT ON modules TO PUBLIC;

@@ -1,0 +1,213 @@
+#include "domains.h"
+
+#include <limits.h>
+
+#include "access/xact.h"
+#include "endings.h"
+#include "gates.h"
+#include "interrupts.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+/* A function of a domain, bound. */
+typedef struct Bound {
+    struct Bound *next;
+    char *prototype;
+    lg_function *function;
+} Bound;
+
+static Domain *domains = NULL;
+/* Given up while calls were in progress. */
+static Domain *leftovers = NULL;
+
+/* Mebibytes; milliseconds, 0 for no limit. */
+static int memory_limit, cpu_limit;
+/* What a window has room for. */
+#define MOST_MEMORY 2048
+
+static ProcessUtility_hook_type next_utility_hook = NULL;
+
+/* ---- The end of domains ---- */
+
+static void end(Domain *domain) {
+    while (domain->bound) {
+        Bound *bound = domain->bound;
+        domain->bound = bound->next;
+        lg_function_free(bound->function);
+        pfree(bound->prototype);
+        pfree(bound);
+    }
+    exchange_free(&domain->exchange);
+    lg_domain_close(domain->handle);
+    pfree(domain);
+}
+
+void domain_give_up(Domain *domain) {
+    if (domain->given_up)
+        return;
+    domain->given_up = true;
+    for (Domain **at = &domains; *at; at = &(*at)->next)
+        if (*at == domain) {
+            *at = domain->next;
+            break;
+        }
+    /* Whoever has made something of it looks again. */
+    modules_generation++;
+    if (domain->calls == 0) {
+        end(domain);
+    } else {
+        domain->next = leftovers;
+        leftovers = domain;
+    }
+}
+
+static void end_leftovers(void) {
+    for (Domain **at = &leftovers; *at;) {
+        Domain *domain = *at;
+        if (domain->calls == 0) {
+            *at = domain->next;
+            end(domain);
+        } else {
+            at = &domain->next;
+        }
+    }
+}
+
+static void give_up_all(void) {
+    while (domains)
+        domain_give_up(domains);
+}
+
+/* Processor time is counted for a transaction: a domain with a limit ends with it. */
+static void at_end_of_transaction(XactEvent event, void *unused) {
+    if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE && event != XACT_EVENT_PARALLEL_COMMIT &&
+        event != XACT_EVENT_PARALLEL_ABORT)
+        return;
+    for (Domain *domain = domains, *next; domain; domain = next) {
+        next = domain->next;
+        if (domain->cpu_limit)
+            domain_give_up(domain);
+    }
+}
+
+static void on_utility(PlannedStmt *statement, const char *text, bool read_only_tree, ProcessUtilityContext context, ParamListInfo parameters,
+                       QueryEnvironment *environment, DestReceiver *destination, QueryCompletion *completion) {
+    if (next_utility_hook)
+        next_utility_hook(statement, text, read_only_tree, context, parameters, environment, destination, completion);
+    else
+        standard_ProcessUtility(statement, text, read_only_tree, context, parameters, environment, destination, completion);
+    Node *node = statement->utilityStmt;
+    if (IsA(node, DiscardStmt) && ((DiscardStmt *)node)->target == DISCARD_ALL)
+        give_up_all();
+}
+
+/* ---- Limits ---- */
+
+static void on_limit(int value, void *unused) {
+    modules_generation++;
+}
+
+void domains_init(void) {
+    DefineCustomIntVariable("lockgate.memory_limit", "Memory that a module may have in each session and for each role.", NULL, &memory_limit, 64, 1,
+                            MOST_MEMORY, PGC_SUSET, GUC_UNIT_MB, NULL, on_limit, NULL);
+    DefineCustomIntVariable("lockgate.cpu_limit", "Processor time that functions of one module may use in a transaction; 0 for no limit.", NULL,
+                            &cpu_limit, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, on_limit, NULL);
+#if PG_VERSION_NUM >= 150000
+    MarkGUCPrefixReserved("lockgate");
+#else
+    EmitWarningsOnPlaceholders("lockgate");
+#endif
+    RegisterXactCallback(at_end_of_transaction, NULL);
+    next_utility_hook = ProcessUtility_hook;
+    ProcessUtility_hook = on_utility;
+}
+
+/* ---- Making domains ---- */
+
+static bool is_current(const Domain *domain, const ModuleHash *hash) {
+    return memcmp(&domain->hash, hash, sizeof *hash) == 0 && domain->memory_limit == memory_limit && domain->cpu_limit == cpu_limit;
+}
+
+/* Options of a new domain. Errors of setters show when it is made. */
+static lg_options *options_for(const char *name, lg_module *module) {
+    lg_options *options = lg_options_new();
+    lg_options_name(options, name);
+    lg_options_memory_limit(options, (uint64)memory_limit << 20);
+    if (cpu_limit)
+        lg_options_cpu_limit(options, cpu_limit);
+    lg_options_thread_limit(options, 1);
+    interrupts_stop(options);
+    gates_offer(options, module);
+    return options;
+}
+
+static Domain *make(const char *name, Oid role, const ModuleHash *hash) {
+    lg_module *module = module_open(name, hash);
+    interrupts_listen();
+    lg_options *options = options_for(name, module);
+    lg_domain *handle = lg_domain_new(module, options);
+    lg_options_free(options);
+    if (!handle)
+        ending_of_start(name);
+    Domain *domain = MemoryContextAllocZero(TopMemoryContext, sizeof *domain);
+    strlcpy(domain->module, name, sizeof domain->module);
+    domain->role = role;
+    domain->hash = *hash;
+    domain->memory_limit = memory_limit;
+    domain->cpu_limit = cpu_limit;
+    domain->handle = handle;
+    domain->base = lg_domain_base(handle);
+    domain->exchange.domain = handle;
+    domain->next = domains;
+    domains = domain;
+    return domain;
+}
+
+Domain *domain_for(const char *module) {
+    end_leftovers();
+    ModuleHash hash;
+    if (!module_find(module, &hash))
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", module),
+                errhint("Install it: SELECT lockgate.install_module('%s', ...).", module));
+    Oid role = GetUserId();
+    for (Domain *domain = domains; domain; domain = domain->next)
+        if (domain->role == role && strcmp(domain->module, module) == 0) {
+            if (is_current(domain, &hash))
+                return domain;
+            domain_give_up(domain);
+            break;
+        }
+    return make(module, role, &hash);
+}
+
+lg_code domain_function(Domain *domain, const Procedure *procedure) {
+    for (Bound *bound = domain->bound; bound; bound = bound->next)
+        if (strcmp(bound->prototype, procedure->prototype) == 0)
+            return lg_function_pointer(bound->function);
+    procedure_check(procedure, module_open(domain->module, &domain->hash));
+    lg_function *function = lg_bind(domain->handle, procedure->prototype, LG_DEFAULT);
+    if (!function)
+        ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                errmsg("function %s of module %s cannot be called", procedure->target.function, procedure->target.module),
+                errdetail("%s", lg_last_message()));
+    Bound *bound = MemoryContextAlloc(TopMemoryContext, sizeof *bound);
+    *bound = (Bound){domain->bound, MemoryContextStrdup(TopMemoryContext, procedure->prototype), function};
+    domain->bound = bound;
+    return lg_function_pointer(function);
+}
+
+/* ---- In use ---- */
+
+void domain_read(Domain *domain, void *to, const void *from, Size size) {
+    uint64 offset = (uint32)(uintptr_t)from;
+    /* As the module itself would read there: no address leads out of its window. */
+    if (offset + size <= (uint64)1 << 32 && lg_memory_copy(to, (const void *)(domain->base + offset), size) == 0)
+        return;
+    if (lg_memory_read(domain->handle, to, from, size) != LG_OK)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION),
+                errmsg("a function of module %s returned a pointer that leads nowhere", domain->module), errdetail("%s", lg_last_message()));
+}

@@ -1,0 +1,51 @@
+/* Domains: one for each module and each role that calls it, made at the first call of a session. */
+#ifndef LOCKGATE_DOMAINS_H
+#define LOCKGATE_DOMAINS_H
+
+#include "postgres.h"
+
+#include <lockgate.h>
+
+#include "exchange.h"
+#include "modules.h"
+#include "procedure.h"
+
+typedef struct Domain {
+    struct Domain *next;
+    char module[MODULE_NAME + 1];
+    Oid role;
+    ModuleHash hash;
+    int memory_limit, cpu_limit; /* that it was made with */
+    int calls;                   /* in progress */
+    bool given_up;
+    lg_domain *handle;
+    uint64 base;
+    Exchange exchange;
+    struct Bound *bound; /* functions */
+} Domain;
+
+/* Defines lockgate.memory_limit and lockgate.cpu_limit, and has DISCARD ALL end domains; for _PG_init. */
+void domains_init(void);
+
+/* The domain of a module for the current role, as both are now. ERROR if there is no such module, or it does not start. */
+Domain *domain_for(const char *module);
+
+/* The procedure's function in the domain, as code that can be called as long as the domain is the current one. */
+lg_code domain_function(Domain *domain, const Procedure *procedure);
+
+/* Copies out of the domain; ERROR if it has nothing there. */
+void domain_read(Domain *domain, void *to, const void *from, Size size);
+
+/* A call is prepared: what it takes of the exchange is given back afterwards, or, should its arguments or result be refused, when the next call
+ * begins that is not nested in another. */
+static inline Mark domain_begin(Domain *domain) {
+    Exchange *exchange = &domain->exchange;
+    if (domain->calls == 0)
+        exchange->current = exchange->used = 0;
+    return (Mark){exchange->current, exchange->used};
+}
+
+/* Gives the domain up, as its memory may be damaged: the next call gets a new one. */
+void domain_give_up(Domain *domain);
+
+#endif

@@ -1,0 +1,60 @@
+#include "endings.h"
+
+#include "miscadmin.h"
+
+/* SQLSTATE of a failure. */
+static int sqlstate(lg_status status, const lg_fault *fault) {
+    switch (status) {
+    case LG_E_CPU_TIME: return ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
+    case LG_E_INTERRUPTED: return ERRCODE_QUERY_CANCELED;
+    case LG_E_MEMORY: return ERRCODE_OUT_OF_MEMORY;
+    case LG_E_TOO_DEEP:
+    case LG_E_DEPTH: return ERRCODE_STATEMENT_TOO_COMPLEX;
+    case LG_E_FAULT: break;
+    default: return ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION;
+    }
+    switch (fault->kind) {
+    case LG_FAULT_STACK_OVERFLOW:
+    case LG_FAULT_CONTROL_STACK_OVERFLOW: return ERRCODE_STATEMENT_TOO_COMPLEX;
+    case LG_FAULT_QUOTA: return ERRCODE_OUT_OF_MEMORY;
+    case LG_FAULT_CPU_TIME: return ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
+    case LG_FAULT_STOPPED: return ERRCODE_QUERY_CANCELED;
+    default: return ERRCODE_EXTERNAL_ROUTINE_EXCEPTION;
+    }
+}
+
+/* Where it happened, as far as the module's debug information says. */
+static char *place(const lg_fault *fault) {
+    if (!fault || !fault->function)
+        return NULL;
+    if (!fault->file)
+        return psprintf("in %s", fault->function);
+    return psprintf("in %s, %s:%u", fault->function, fault->file, fault->line);
+}
+
+void ending_of_call(Call *call, const Procedure *procedure) {
+    if (call->error)
+        ReThrowError(call->error);
+    lg_status status = lg_last_status();
+    const lg_fault *fault = lg_last_fault();
+    int code = sqlstate(status, fault);
+    /* The server's own words, and its own end of the session, if it was told to stop. */
+    if (code == ERRCODE_QUERY_CANCELED) {
+        CHECK_FOR_INTERRUPTS();
+        ereport(ERROR, errcode(code), errmsg("canceling statement due to user request"));
+    }
+    char *where = place(fault);
+    ereport(ERROR, errcode(code),
+            errmsg("function %s of module %s failed: %s", procedure->target.function, procedure->target.module,
+                   fault ? fault->reason : lg_last_message()),
+            where ? errdetail("%s", where) : 0);
+}
+
+void ending_of_start(const char *module) {
+    const lg_fault *fault = lg_last_fault();
+    int code = lg_last_status() == LG_E_START ? ERRCODE_EXTERNAL_ROUTINE_EXCEPTION : ERRCODE_OUT_OF_MEMORY;
+    char *where = place(fault);
+    CHECK_FOR_INTERRUPTS();
+    ereport(ERROR, errcode(code), errmsg("module %s does not start: %s", module, fault ? fault->reason : lg_last_message()),
+            where ? errdetail("%s", where) : 0);
+}

@@ -1,0 +1,16 @@
+/* Calls that did not return, as errors of statements. */
+#ifndef LOCKGATE_ENDINGS_H
+#define LOCKGATE_ENDINGS_H
+
+#include "postgres.h"
+
+#include "gates.h"
+#include "procedure.h"
+
+/* Ends the statement for a call of the procedure that has failed, and gives its domain up if that may be damaged. */
+pg_attribute_noreturn() void ending_of_call(Call *call, const Procedure *procedure);
+
+/* The same for a domain that did not start. */
+pg_attribute_noreturn() void ending_of_start(const char *module);
+
+#endif

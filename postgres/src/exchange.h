@@ -1,0 +1,59 @@
+/* Memory in which a domain finds its arguments, and makes results: granted to it, so that it can neither unmap nor protect it, and the server
+ * reads and writes there as in memory of its own. */
+#ifndef LOCKGATE_EXCHANGE_H
+#define LOCKGATE_EXCHANGE_H
+
+#include "postgres.h"
+
+#include <lockgate.h>
+
+#define EXCHANGE_CHUNKS 16
+
+/* One region. Chunks are filled in order, each at least twice as large as the one before. */
+typedef struct Chunk {
+    lg_region *region;
+    lg_grant *grant;
+    char *host;       /* where the server has it */
+    const char *there; /* where the domain has it */
+    Size size;
+} Chunk;
+
+typedef struct Exchange {
+    lg_domain *domain;
+    int count;   /* chunks that there are */
+    int current; /* the one in use */
+    Size used;   /* of it, bytes */
+    Chunk chunks[EXCHANGE_CHUNKS];
+} Exchange;
+
+/* What was there before a call. */
+typedef struct Mark {
+    int current;
+    Size used;
+} Mark;
+
+/* Gives back all that was taken since. */
+void exchange_shrink(Exchange *exchange, Mark mark);
+
+static inline void exchange_release(Exchange *exchange, Mark mark) {
+    if (exchange->used != mark.used || exchange->current != mark.current)
+        exchange_shrink(exchange, mark);
+}
+
+/* Room of `size` bytes, aligned to 16; where the domain has it goes to `there`. Fails as an ERROR. */
+void *exchange_room(Exchange *exchange, Size size, const void **there);
+
+/* The same with a copy of `bytes` in it; returns where the domain has it. */
+static inline const void *exchange_put(Exchange *exchange, const void *bytes, Size size) {
+    const void *there;
+    memcpy(exchange_room(exchange, size, &there), bytes, size);
+    return there;
+}
+
+/* How much of it is in use, bytes; what was left over at the end of a chunk counts. */
+Size exchange_size(const Exchange *exchange);
+
+/* Frees everything; errors are the domain's, which goes, too. */
+void exchange_free(Exchange *exchange);
+
+#endif

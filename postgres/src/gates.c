@@ -1,0 +1,157 @@
+#include "gates.h"
+
+#include "mb/pg_wchar.h"
+#include "utils/elog.h"
+#include "utils/memutils.h"
+
+/* Longest message, bytes, with its zero. */
+#define MESSAGE 8192
+
+Call *gates_call = NULL;
+
+/* An ERROR may not jump over the domain that has called: it is kept, the domain's call ended, and the error thrown again outside. */
+#define GATE_BEGIN                                          \
+    MemoryContext gate_context = CurrentMemoryContext;      \
+    PG_TRY();                                               \
+    {
+#define GATE_END                                            \
+    }                                                       \
+    PG_CATCH();                                             \
+    {                                                       \
+        keep_error(gate_context);                           \
+    }                                                       \
+    PG_END_TRY()
+
+static void keep_error(MemoryContext context) {
+    MemoryContextSwitchTo(gates_call ? gates_call->context : TopMemoryContext);
+    ErrorData *error = CopyErrorData();
+    FlushErrorState();
+    MemoryContextSwitchTo(context);
+    if (gates_call)
+        gates_call->error = error;
+    lg_end_call("an error of the server's");
+}
+
+/* A string of the module's, cut if need be, with what is no text in the database's encoding replaced. */
+static char *read_message(const char *from) {
+    char *text = palloc(MESSAGE);
+    size_t length;
+    if (lg_memory_read_string(LG_CALLER, text, MESSAGE, from, &length) != LG_OK) {
+        if (lg_last_status() != LG_E_UNTERMINATED || lg_memory_read(LG_CALLER, text, from, MESSAGE - 1) != LG_OK)
+            ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("a message of a module cannot be read"));
+        length = pg_mbcliplen(text, MESSAGE - 1, MESSAGE - 1);
+        text[length] = '\0';
+    }
+    if (!pg_verifymbstr(text, length, true))
+        for (char *at = text; *at; at++)
+            if (IS_HIGHBIT_SET(*at))
+                *at = '?';
+    return text;
+}
+
+static FunctionCallInfo arguments(void) {
+    if (!gates_call || !gates_call->arguments)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("a module asks for arguments outside of a call"));
+    return gates_call->arguments;
+}
+
+static bool is_null(int argument) {
+    bool null = false;
+    GATE_BEGIN
+    FunctionCallInfo call = arguments();
+    if (argument < 0 || argument >= call->nargs)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION),
+                errmsg("lg_pg_is_null: there is no argument %d", argument));
+    null = call->args[argument].isnull;
+    GATE_END;
+    return null;
+}
+
+static void return_null(void) {
+    GATE_BEGIN
+    arguments();
+    gates_call->returns_null = true;
+    GATE_END;
+}
+
+static void *alloc(size_t size) {
+    const void *there = NULL;
+    GATE_BEGIN
+    arguments();
+    /* What a module asks for counts, unlike what it is given. */
+    Exchange *exchange = &gates_call->domain->exchange;
+    Size limit = (Size)gates_call->domain->memory_limit << 20;
+    if (size > limit || exchange_size(exchange) > limit - size)
+        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+                errmsg("lg_pg_alloc: %zu bytes more are beyond lockgate.memory_limit, %d MB", size, gates_call->domain->memory_limit));
+    exchange_room(exchange, size, &there);
+    GATE_END;
+    return (void *)there;
+}
+
+/* Classes 00 (success), 01 (warning) and 02 (no data) are no errors. */
+static bool is_error(const char *state) {
+    if (strlen(state) != 5)
+        return false;
+    for (int i = 0; i < 5; i++)
+        if (!(state[i] >= '0' && state[i] <= '9') && !(state[i] >= 'A' && state[i] <= 'Z'))
+            return false;
+    return state[0] != '0' || state[1] > '2';
+}
+
+static void raise(const char *sqlstate, const char *message) {
+    GATE_BEGIN
+    char state[6];
+    size_t length;
+    bool is_state = lg_memory_read_string(LG_CALLER, state, sizeof state, sqlstate, &length) == LG_OK && is_error(state);
+    int code = is_state ? MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]) : ERRCODE_EXTERNAL_ROUTINE_EXCEPTION;
+    ereport(ERROR, errcode(code), errmsg("%s", read_message(message)));
+    GATE_END;
+}
+
+static void report(int level, const char *message) {
+    static const int levels[] = {DEBUG1, LOG, INFO, NOTICE, WARNING};
+    GATE_BEGIN
+    int elevel = level >= 0 && level < lengthof(levels) ? levels[level] : NOTICE;
+    ereport(elevel, errmsg("%s", read_message(message)));
+    GATE_END;
+}
+
+static const struct {
+    const char *name;
+    const char *prototype;
+    lg_code function;
+} gates[] = {
+    {"lg_pg_is_null", "_Bool lg_pg_is_null(int)", (lg_code)is_null},
+    {"lg_pg_return_null", "void lg_pg_return_null(void)", (lg_code)return_null},
+    {"lg_pg_alloc", "void *lg_pg_alloc(size_t)", (lg_code)alloc},
+    {"lg_pg_raise", "void lg_pg_raise(const char *, const char *)", (lg_code)raise},
+    {"lg_pg_report", "void lg_pg_report(int, const char *)", (lg_code)report},
+};
+
+static int gate_of(const char *import) {
+    for (int i = 0; i < lengthof(gates); i++)
+        if (strcmp(gates[i].name, import) == 0)
+            return i;
+    return -1;
+}
+
+void gates_check(const char *name, lg_module *module) {
+    size_t count = lg_module_import_count(module);
+    for (size_t i = 0; i < count; i++) {
+        const char *import = lg_module_import_name(module, i);
+        int gate = gate_of(import);
+        if (gate < 0)
+            ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("module %s needs %s, which the server does not offer", name, import),
+                    errhint("lockgate_pg.h declares what there is."));
+    }
+}
+
+void gates_offer(lg_options *options, lg_module *module) {
+    size_t count = lg_module_import_count(module);
+    for (size_t i = 0; i < count; i++) {
+        int gate = gate_of(lg_module_import_name(module, i));
+        if (gate >= 0)
+            lg_options_gate(options, gates[gate].prototype, gates[gate].function, NULL);
+    }
+}

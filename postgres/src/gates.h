@@ -1,0 +1,31 @@
+/* Functions of the server that modules can call: what lockgate_pg.h declares. */
+#ifndef LOCKGATE_GATES_H
+#define LOCKGATE_GATES_H
+
+#include "postgres.h"
+
+#include <lockgate.h>
+
+#include "domains.h"
+#include "fmgr.h"
+
+/* A call in progress. */
+typedef struct Call {
+    struct Call *outer;
+    Domain *domain;
+    FunctionCallInfo arguments; /* NULL while a domain starts */
+    MemoryContext context;      /* the caller's */
+    ErrorData *error;           /* that ends it, once it has left the domain */
+    bool returns_null;
+} Call;
+
+/* The innermost one. */
+extern Call *gates_call;
+
+/* ERROR if the module wants something of the server that it has not got. */
+void gates_check(const char *name, lg_module *module);
+
+/* Answers the module's imports. */
+void gates_offer(lg_options *options, lg_module *module);
+
+#endif

@@ -1,0 +1,122 @@
+/* The language lgc: its call handler and its validator. */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_proc.h"
+#include "commands/trigger.h"
+#include "domains.h"
+#include "endings.h"
+#include "fmgr.h"
+#include "gates.h"
+#include "miscadmin.h"
+#include "modules.h"
+#include "procedure.h"
+#include "registers.h"
+#include "utils/guc.h"
+#include "utils/syscache.h"
+
+PG_MODULE_MAGIC;
+
+PG_FUNCTION_INFO_V1(lockgate_call);
+PG_FUNCTION_INFO_V1(lockgate_validate);
+
+/* What a place in a plan keeps of the function that it calls. */
+typedef struct Site {
+    uint32 generation; /* when the domain was looked up */
+    Oid role;          /* and for whom */
+    Domain *domain;
+    lg_code code;
+    Procedure *procedure;
+    Layout layout;
+} Site;
+
+PGDLLEXPORT void _PG_init(void);
+
+void _PG_init(void) {
+    modules_init();
+    domains_init();
+}
+
+/* The procedure and its layout, once for each place. */
+static Site *make_site(FmgrInfo *place) {
+    MemoryContext before = MemoryContextSwitchTo(place->fn_mcxt);
+    HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(place->fn_oid));
+    if (!HeapTupleIsValid(row))
+        elog(ERROR, "cache lookup failed for function %u", place->fn_oid);
+    Site *site = palloc0(sizeof *site);
+    site->procedure = procedure_of(row);
+    ReleaseSysCache(row);
+    layout_make(&site->layout, site->procedure);
+    MemoryContextSwitchTo(before);
+    place->fn_extra = site;
+    return site;
+}
+
+/* The domain, again if modules or limits have changed or the role is another. */
+static pg_noinline Site *prepare(FmgrInfo *place) {
+    Site *site = place->fn_extra;
+    if (!site)
+        site = make_site(place);
+    check_stack_depth();
+    Domain *domain = domain_for(site->procedure->target.module);
+    site->code = domain_function(domain, site->procedure);
+    site->domain = domain;
+    site->role = GetUserId();
+    site->generation = modules_generation;
+    return site;
+}
+
+Datum lockgate_call(PG_FUNCTION_ARGS) {
+    Site *site = fcinfo->flinfo->fn_extra;
+    if (unlikely(!site || site->generation != modules_generation || site->role != GetUserId()))
+        site = prepare(fcinfo->flinfo);
+
+    Domain *domain = site->domain;
+    Call call = {gates_call, domain, fcinfo, CurrentMemoryContext, NULL, false};
+    Mark mark = domain_begin(domain);
+    Registers registers;
+    layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
+
+    gates_call = &call;
+    domain->calls++;
+    layout_call(&site->layout, site->code, &registers);
+    domain->calls--;
+    gates_call = call.outer;
+
+    if (likely(!lg_failed())) {
+        fcinfo->isnull = call.returns_null;
+        Datum result = call.returns_null ? (Datum)0 : layout_take(&site->layout, &registers, domain);
+        exchange_release(&domain->exchange, mark);
+        return result;
+    }
+    lg_take_call_error();
+    bool is_spent = lg_last_status() == LG_E_CPU_TIME || (lg_last_fault() && lg_last_fault()->kind == LG_FAULT_CPU_TIME);
+    /* A domain without processor time stays, and refuses calls. */
+    if (!is_spent)
+        domain_give_up(domain);
+    ending_of_call(&call, site->procedure);
+}
+
+Datum lockgate_validate(PG_FUNCTION_ARGS) {
+    Oid function = PG_GETARG_OID(0);
+    if (!CheckFunctionValidatorAccess(fcinfo->flinfo->fn_oid, function))
+        PG_RETURN_VOID();
+    HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+    if (!HeapTupleIsValid(row))
+        elog(ERROR, "cache lookup failed for function %u", function);
+    Procedure *procedure = procedure_of(row);
+    ReleaseSysCache(row);
+    Layout layout;
+    layout_make(&layout, procedure);
+    /* Not while a dump is restored: modules come after functions. */
+    if (!check_function_bodies)
+        PG_RETURN_VOID();
+    module_lock();
+    ModuleHash hash;
+    const char *name = procedure->target.module;
+    if (!module_find(name, &hash))
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name),
+                errhint("Install it: SELECT lockgate.install_module('%s', ...).", name));
+    procedure_check(procedure, module_open(name, &hash));
+    PG_RETURN_VOID();
+}

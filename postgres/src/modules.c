@@ -1,0 +1,285 @@
+#include "modules.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_proc.h"
+#include "commands/proclang.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "gates.h"
+#include "miscadmin.h"
+#include "procedure.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/regproc.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+/* Columns of lockgate.module. */
+enum { NAME = 1, OWNER, HASH, INSTALLED, IMAGE, COLUMNS = IMAGE };
+
+PG_FUNCTION_INFO_V1(lockgate_install_module);
+PG_FUNCTION_INFO_V1(lockgate_drop_module);
+PG_FUNCTION_INFO_V1(lockgate_module_functions);
+
+uint32 modules_generation = 1;
+
+/* A module that this backend has verified. They are kept until the backend ends: few, and sessions come back to them. */
+typedef struct Verified {
+    struct Verified *next;
+    ModuleHash hash;
+    lg_module *module;
+} Verified;
+
+static Verified *verified = NULL;
+
+/* ---- The table ---- */
+
+/* lockgate.module, as it was last looked up. */
+static Oid known_table = InvalidOid;
+
+static Oid table_oid(void) {
+    Oid namespace = get_namespace_oid("lockgate", false);
+    Oid table = get_relname_relid("module", namespace);
+    if (!OidIsValid(table))
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("table lockgate.module is missing"),
+                errhint("Create the extension: CREATE EXTENSION lockgate."));
+    known_table = table;
+    return table;
+}
+
+/* Somebody has changed a table, or (0) perhaps all of them. */
+static void on_change(Datum unused, Oid table) {
+    if (table == known_table || !OidIsValid(table))
+        modules_generation++;
+}
+
+void modules_init(void) {
+    CacheRegisterRelcacheCallback(on_change, (Datum)0);
+}
+
+/* A scan for the module with this name. */
+static SysScanDesc scan_for(Relation table, const char *name, ScanKeyData *key) {
+    ScanKeyInit(key, NAME, BTEqualStrategyNumber, F_TEXTEQ, CStringGetTextDatum(name));
+    key->sk_collation = C_COLLATION_OID;
+    List *indexes = RelationGetIndexList(table);
+    return systable_beginscan(table, indexes ? linitial_oid(indexes) : InvalidOid, true, NULL, 1, key);
+}
+
+static Datum column(HeapTuple row, Relation table, int number) {
+    bool is_null;
+    return heap_getattr(row, number, RelationGetDescr(table), &is_null);
+}
+
+static void read_hash(HeapTuple row, Relation table, ModuleHash *hash) {
+    bytea *bytes = DatumGetByteaPP(column(row, table, HASH));
+    if (VARSIZE_ANY_EXHDR(bytes) != sizeof *hash)
+        ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED), errmsg("table lockgate.module is damaged: a hash of the wrong size"));
+    memcpy(hash, VARDATA_ANY(bytes), sizeof *hash);
+}
+
+bool module_find(const char *name, ModuleHash *hash) {
+    Relation table = table_open(table_oid(), AccessShareLock);
+    ScanKeyData key;
+    SysScanDesc scan = scan_for(table, name, &key);
+    HeapTuple row = systable_getnext(scan);
+    if (HeapTupleIsValid(row))
+        read_hash(row, table, hash);
+    systable_endscan(scan);
+    table_close(table, AccessShareLock);
+    return HeapTupleIsValid(row);
+}
+
+void module_lock(void) {
+    LockRelationOid(table_oid(), RowShareLock);
+}
+
+/* ---- Verifying ---- */
+
+static ModuleHash hash_of(bytea *image) {
+    bytea *hash = DatumGetByteaPP(DirectFunctionCall1(sha256_bytea, PointerGetDatum(image)));
+    ModuleHash copy;
+    memcpy(&copy, VARDATA_ANY(hash), sizeof copy);
+    return copy;
+}
+
+static lg_module *remembered(const ModuleHash *hash) {
+    for (Verified *one = verified; one; one = one->next)
+        if (memcmp(&one->hash, hash, sizeof *hash) == 0)
+            return one->module;
+    return NULL;
+}
+
+/* Verifies the module, unless that was done before. */
+static lg_module *verify(const char *name, bytea *image) {
+    ModuleHash hash = hash_of(image);
+    lg_module *module = remembered(&hash);
+    if (module)
+        return module;
+    module = lg_module_from_bytes(VARDATA_ANY(image), VARSIZE_ANY_EXHDR(image));
+    if (!module)
+        ereport(ERROR, errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("module %s is refused: %s", name, lg_last_message()),
+                errhint("Modules are made by: lockgate cc -g -O2 --for postgres %s.c -o %s.lg", name, name));
+    Verified *one = MemoryContextAlloc(TopMemoryContext, sizeof *one);
+    *one = (Verified){verified, hash, module};
+    verified = one;
+    return module;
+}
+
+lg_module *module_open(const char *name, const ModuleHash *hash) {
+    lg_module *module = remembered(hash);
+    if (module)
+        return module;
+    Relation table = table_open(table_oid(), AccessShareLock);
+    ScanKeyData key;
+    SysScanDesc scan = scan_for(table, name, &key);
+    HeapTuple row = systable_getnext(scan);
+    if (!HeapTupleIsValid(row))
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s any more", name));
+    bytea *image = DatumGetByteaPP(column(row, table, IMAGE));
+    module = verify(name, image);
+    systable_endscan(scan);
+    table_close(table, AccessShareLock);
+    return module;
+}
+
+/* ---- Functions of SQL ---- */
+
+static void check_name(const char *name) {
+    Size length = strlen(name);
+    bool is_name = length > 0 && length <= MODULE_NAME;
+    for (const char *at = name; *at; at++)
+        is_name = is_name && (isalnum((unsigned char)*at) || *at == '_' || *at == '-') && !IS_HIGHBIT_SET(*at);
+    if (!is_name)
+        ereport(ERROR, errcode(ERRCODE_INVALID_NAME), errmsg("\"%s\" is no name of a module", name),
+                errhint("Up to %d letters of ASCII, digits, '_' and '-'.", MODULE_NAME));
+}
+
+/* Who may change a module that is there: its owner, the database's, a superuser. */
+static void check_owner(HeapTuple row, Relation table, const char *name) {
+    Oid owner = DatumGetObjectId(column(row, table, OWNER));
+    if (!has_privs_of_role(GetUserId(), owner) && !has_privs_of_role(GetUserId(), ROLE_PG_DATABASE_OWNER))
+        ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be owner of module %s", name));
+}
+
+/* Functions in language lgc of that module, one a line, but for those that fit the other one, if there is one. NULL if there are none. */
+static char *users_of(const char *name, lg_module *unless_fits) {
+    StringInfoData list;
+    initStringInfo(&list);
+    Oid language = get_language_oid("lgc", false);
+    Relation procedures = table_open(ProcedureRelationId, AccessShareLock);
+    SysScanDesc scan = systable_beginscan(procedures, InvalidOid, false, NULL, 0, NULL);
+    HeapTuple row;
+    while (HeapTupleIsValid(row = systable_getnext(scan))) {
+        Form_pg_proc function = (Form_pg_proc)GETSTRUCT(row);
+        if (function->prolang != language)
+            continue;
+        bool is_null;
+        char *source = TextDatumGetCString(heap_getattr(row, Anum_pg_proc_prosrc, RelationGetDescr(procedures), &is_null));
+        Target target;
+        if (!target_parse(source, &target) || strcmp(target.module, name) != 0)
+            continue;
+        if (unless_fits && procedure_fits(row, unless_fits))
+            continue;
+        appendStringInfo(&list, "%sfunction %s", list.len ? "\n" : "", format_procedure(function->oid));
+    }
+    systable_endscan(scan);
+    table_close(procedures, AccessShareLock);
+    return list.len ? list.data : NULL;
+}
+
+Datum lockgate_install_module(PG_FUNCTION_ARGS) {
+    char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    bytea *image = PG_GETARG_BYTEA_PP(1);
+    bool replace = PG_GETARG_BOOL(2);
+    check_name(name);
+    lg_module *module = verify(name, image);
+    gates_check(name, module);
+
+    Datum hash = DirectFunctionCall1(sha256_bytea, PointerGetDatum(image));
+    Datum values[COLUMNS] = {CStringGetTextDatum(name), ObjectIdGetDatum(GetUserId()), hash, TimestampTzGetDatum(GetCurrentTimestamp()),
+                             PointerGetDatum(image)};
+    bool nulls[COLUMNS] = {false};
+
+    /* Excludes others that change modules, and those that are making functions of one (module_lock), until the transaction ends. */
+    Relation table = table_open(table_oid(), ExclusiveLock);
+    ScanKeyData key;
+    SysScanDesc scan = scan_for(table, name, &key);
+    HeapTuple old = systable_getnext(scan);
+    if (!HeapTupleIsValid(old)) {
+        CatalogTupleInsert(table, heap_form_tuple(RelationGetDescr(table), values, nulls));
+    } else {
+        if (!replace)
+            ereport(ERROR, errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("module %s exists already", name),
+                    errhint("Replace it: lockgate.install_module('%s', ..., replace => true).", name));
+        check_owner(old, table, name);
+        char *unfit = users_of(name, module);
+        if (unfit)
+            ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                    errmsg("module %s cannot be replaced: functions do not fit the new one", name), errdetail("%s", unfit),
+                    errhint("Drop them first, or install the module under another name."));
+        values[OWNER - 1] = column(old, table, OWNER);
+        HeapTuple row = heap_form_tuple(RelationGetDescr(table), values, nulls);
+        CatalogTupleUpdate(table, &old->t_self, row);
+    }
+    systable_endscan(scan);
+    CacheInvalidateRelcache(table);
+    table_close(table, NoLock);
+    CommandCounterIncrement();
+    PG_RETURN_VOID();
+}
+
+Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
+    char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    Relation table = table_open(table_oid(), ExclusiveLock);
+    ScanKeyData key;
+    SysScanDesc scan = scan_for(table, name, &key);
+    HeapTuple row = systable_getnext(scan);
+    if (!HeapTupleIsValid(row))
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));
+    check_owner(row, table, name);
+    char *users = users_of(name, NULL);
+    if (users)
+        ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                errmsg("module %s cannot be dropped because functions use it", name), errdetail("%s", users),
+                errhint("Drop these functions first."));
+    CatalogTupleDelete(table, &row->t_self);
+    systable_endscan(scan);
+    CacheInvalidateRelcache(table);
+    table_close(table, NoLock);
+    CommandCounterIncrement();
+    PG_RETURN_VOID();
+}
+
+Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
+    char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    ModuleHash hash;
+    if (!module_find(name, &hash))
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));
+    lg_module *module = module_open(name, &hash);
+    InitMaterializedSRF(fcinfo, 0);
+    ReturnSetInfo *set = (ReturnSetInfo *)fcinfo->resultinfo;
+    size_t count = lg_module_export_count(module);
+    for (size_t i = 0; i < count; i++) {
+        const char *function = lg_module_export_name(module, i);
+        const char *prototype = lg_module_export_prototype(module, i);
+        if (!prototype || strncmp(function, "_lg_", 4) == 0)
+            continue;
+        Datum values[] = {CStringGetTextDatum(function), CStringGetTextDatum(prototype)};
+        bool nulls[] = {false, false};
+        tuplestore_putvalues(set->setResult, set->setDesc, values, nulls);
+    }
+    return (Datum)0;
+}

@@ -1,0 +1,34 @@
+/* Modules: rows of lockgate.module, and what this backend has verified of them. */
+#ifndef LOCKGATE_MODULES_H
+#define LOCKGATE_MODULES_H
+
+#include "postgres.h"
+
+#include <lockgate.h>
+
+#include "common/sha2.h"
+
+/* Longest name of a module, bytes. */
+#define MODULE_NAME 63
+
+typedef struct ModuleHash {
+    uint8 bytes[PG_SHA256_DIGEST_LENGTH];
+} ModuleHash;
+
+/* Counts changes of modules and of limits that this backend has heard of, from 1. What was made of a module is good as long as this is the same;
+ * then it has to be looked up again. */
+extern uint32 modules_generation;
+
+/* Listens for changes; for _PG_init. */
+void modules_init(void);
+
+/* The hash of the module with this name, as the database has it now; false if there is none. */
+bool module_find(const char *name, ModuleHash *hash);
+
+/* The module with this name and hash, verified: once for each in a backend. ERROR if that is not (or no longer) there. */
+lg_module *module_open(const char *name, const ModuleHash *hash);
+
+/* Keeps the module from being dropped or replaced until the transaction ends. */
+void module_lock(void);
+
+#endif

@@ -1,0 +1,102 @@
+#include "procedure.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/syscache.h"
+
+bool target_parse(const char *source, Target *target) {
+    const char *dot = strchr(source, '.');
+    if (!dot || dot == source || dot - source > MODULE_NAME || !dot[1] || strlen(dot + 1) >= sizeof target->function)
+        return false;
+    memcpy(target->module, source, dot - source);
+    target->module[dot - source] = '\0';
+    strcpy(target->function, dot + 1);
+    return true;
+}
+
+static const Type *argument(Oid oid) {
+    const Type *type = type_of(oid);
+    if (!type)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("functions in language lgc cannot take type %s", format_type_be(oid)),
+                errhint("lockgate_pg.h lists the types."));
+    return type;
+}
+
+static const Type *result(Oid oid) {
+    const Type *type = oid == VOIDOID ? &type_void : type_of(oid);
+    if (!type)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                errmsg("functions in language lgc cannot return type %s", format_type_be(oid)), errhint("lockgate_pg.h lists the types."));
+    return type;
+}
+
+/* As modules' notes write it: "int32_t add(int32_t, int32_t)". */
+static char *prototype(const Procedure *procedure) {
+    StringInfoData text;
+    initStringInfo(&text);
+    const char *returned = procedure->result->c;
+    appendStringInfo(&text, "%s%s%s(", returned, returned[strlen(returned) - 1] == '*' ? "" : " ", procedure->target.function);
+    for (int i = 0; i < procedure->count; i++)
+        appendStringInfo(&text, "%s%s", i ? ", " : "", procedure->arguments[i]->c);
+    appendStringInfoString(&text, procedure->count ? ")" : "void)");
+    return text.data;
+}
+
+Procedure *procedure_of(HeapTuple row) {
+    Form_pg_proc form = (Form_pg_proc)GETSTRUCT(row);
+    if (form->prokind != PROKIND_FUNCTION)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only functions can be in language lgc"));
+    if (form->proretset)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("functions in language lgc cannot return sets"));
+    bool is_null;
+    char *source = TextDatumGetCString(SysCacheGetAttr(PROCOID, row, Anum_pg_proc_prosrc, &is_null));
+    Procedure *procedure = palloc0(sizeof *procedure);
+    procedure->oid = form->oid;
+    if (!target_parse(source, &procedure->target))
+        ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("\"%s\" names no function of a module", source),
+                errhint("In language lgc one string says both: AS 'module.function'."));
+    procedure->count = form->pronargs;
+    for (int i = 0; i < form->pronargs; i++)
+        procedure->arguments[i] = argument(form->proargtypes.values[i]);
+    procedure->result = result(form->prorettype);
+    procedure->prototype = prototype(procedure);
+    return procedure;
+}
+
+/* The module's own prototype of the function; NULL if it has no such function, or does not say. */
+static const char *noted(lg_module *module, const char *function, bool *exists) {
+    size_t count = lg_module_export_count(module);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(lg_module_export_name(module, i), function) == 0) {
+            *exists = true;
+            return lg_module_export_prototype(module, i);
+        }
+    *exists = false;
+    return NULL;
+}
+
+void procedure_check(const Procedure *procedure, lg_module *module) {
+    const Target *target = &procedure->target;
+    bool exists;
+    const char *own = noted(module, target->function, &exists);
+    if (!exists || strncmp(target->function, "_lg_", 4) == 0)
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("module %s has no function %s", target->module, target->function),
+                errhint("SELECT * FROM lockgate.module_functions('%s') lists what it has.", target->module));
+    if (!own)
+        ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                errmsg("module %s does not say what types %s has", target->module, target->function), errhint("Compile it with -g."));
+    if (strcmp(own, procedure->prototype) != 0)
+        ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                errmsg("function %s of module %s does not fit: it has other types", target->function, target->module),
+                errdetail("The declaration in SQL needs: %s\nThe module has: %s", procedure->prototype, own));
+}
+
+bool procedure_fits(HeapTuple row, lg_module *module) {
+    Procedure *procedure = procedure_of(row);
+    bool exists;
+    const char *own = noted(module, procedure->target.function, &exists);
+    return own && strcmp(own, procedure->prototype) == 0;
+}

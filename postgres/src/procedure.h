@@ -1,0 +1,41 @@
+/* Functions of SQL in language lgc, and the functions of modules that they stand for. */
+#ifndef LOCKGATE_PROCEDURE_H
+#define LOCKGATE_PROCEDURE_H
+
+#include "postgres.h"
+
+#include <lockgate.h>
+
+#include "access/htup.h"
+#include "modules.h"
+#include "types.h"
+
+/* What stands behind AS: 'module.function'. */
+typedef struct Target {
+    char module[MODULE_NAME + 1];
+    char function[NAMEDATALEN * 2];
+} Target;
+
+/* False if it is not of that form. */
+bool target_parse(const char *source, Target *target);
+
+/* A function of SQL as the call handler needs it. */
+typedef struct Procedure {
+    Oid oid;
+    Target target;
+    char *prototype; /* that the module's function must have */
+    int count;
+    const Type *result;
+    const Type *arguments[FUNC_MAX_ARGS];
+} Procedure;
+
+/* The function in a row of pg_proc, in the current memory context. ERROR if language lgc cannot have it. */
+Procedure *procedure_of(HeapTuple row);
+
+/* ERROR unless the module has the procedure's function, with its prototype. */
+void procedure_check(const Procedure *procedure, lg_module *module);
+
+/* The same as an answer. */
+bool procedure_fits(HeapTuple row, lg_module *module);
+
+#endif

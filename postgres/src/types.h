@@ -1,0 +1,53 @@
+/* Types of SQL as types of C: what lockgate_pg.h documents. */
+#ifndef LOCKGATE_TYPES_H
+#define LOCKGATE_TYPES_H
+
+#include "postgres.h"
+
+struct Exchange;
+struct Domain;
+
+/* How the ABI for x86-64 passes an object of C (System V ABI, 3.2.3): its eightbytes in general or in vector registers, or on the stack. */
+typedef enum Passing { IN_INTEGERS, IN_REALS, IN_MEMORY } Passing;
+
+typedef struct Type Type;
+struct Type {
+    Oid oid;
+    const char *c;   /* as prototypes of modules write it */
+    uint16 size;     /* of the object of C, bytes */
+    Passing passing;
+    bool by_value;   /* the Datum has the object's bits */
+
+    /* Plain types: the object has the value's bytes. NULL, or brings bytes of any value into the form that the server relies on, or fails. */
+    void (*check)(void *object);
+
+    /* Others: makes the object, with what it points to in the exchange; and makes a value, checked, of an object of the domain's. */
+    void (*give)(const Type *type, Datum value, void *object, struct Exchange *exchange);
+    Datum (*take)(const Type *type, const void *object, struct Domain *domain);
+    const Type *element; /* of an array */
+    int16 length;        /* of an element's value, bytes; and how it is stored */
+    char align;
+};
+
+/* The largest object, bytes. */
+#define MAX_OBJECT 64
+
+/* The type with this number, allocated in the current memory context if need be; NULL if there is none in C. */
+const Type *type_of(Oid oid);
+
+/* What void is in C. */
+extern const Type type_void;
+
+/* The object of a value, and the other way round. */
+static inline void type_give(const Type *type, Datum value, void *object, struct Exchange *exchange) {
+    if (type->give)
+        type->give(type, value, object, exchange);
+    else if (type->by_value)
+        memcpy(object, &value, type->size);
+    else
+        memcpy(object, DatumGetPointer(value), type->size);
+}
+
+Datum type_take(const Type *type, void *object, struct Domain *domain);
+
+#endif
