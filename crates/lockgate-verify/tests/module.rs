@@ -45,6 +45,7 @@ fn short_segments_are_filled_up_to_whole_pages() {
     assert_eq!(module.segments[0].bytes[11..14], [0xc3, 0xcc, 0xcc]);
     assert!(module.segments[0].bytes[12..].iter().all(|&byte| byte == 0xcc));
     assert_eq!((module.segments[0].bytes.len(), module.segments[1].bytes.len()), (0x1000, 0x1000));
+    assert!(module.segments[1].bytes[0xf00..].iter().all(|&byte| byte == 0));
     verify(&module).unwrap();
 }
 
@@ -266,7 +267,9 @@ fn modules_that_join_name_no_more_than_fit() {
         let parsed = Module::parse(&file);
         assert_eq!(parsed.is_ok(), is_allowed, "{more}: {:?}", parsed.err());
         if !is_allowed {
-            assert!(refused(&file).what.contains("from 66 modules (at most 65)"));
+            let error = refused(&file);
+            assert!(error.what.contains("from 66 modules (at most 65)"));
+            assert_eq!(error.offset, 0);
         }
     }
 }
