@@ -19,7 +19,7 @@ use super::texts::{NONE, Texts};
 /// Most ranges of inlined calls that are kept.
 const MAX_RANGES: usize = 1 << 20;
 /// How long a module's information is read at most; that of SQLite takes some ten milliseconds.
-const READING: Duration = Duration::from_secs(5);
+const READING: Duration = Duration::from_secs(2);
 /// Work between two looks at the clock, in entries and attributes.
 const STEP: usize = 1024;
 /// Longest table of abbreviations that a unit may have, bytes. What five bytes of it say takes a hundred when it is read.

@@ -1,5 +1,5 @@
 //! Something happens to a thread at every single instruction of its way into a domain, inside, and back: the domain is killed by
-//! another thread, a signal comes whose handler calls domains itself, or another thread wants the domain for itself. A tracer (ptrace) steps the thread so far, lets it
+//! another thread, a signal comes whose handler calls domains itself, or another thread wants the domain, or a lock in it, for itself. A tracer (ptrace) steps the thread so far, lets it
 //! happen, and lets the thread go on; then the next call goes one instruction further.
 #[path = "../common/mod.rs"]
 mod common;
@@ -168,6 +168,15 @@ fn no_wake_up_is_lost() {
     let outcomes = at_every_instruction("exclusive", Event::Rival, MOST);
     let seen: Vec<&str> = outcomes.keys().map(String::as_str).collect();
     assert_eq!(seen, ["returned 2, then 2; the rival: returned 6"]);
+}
+
+/// The first thread of a domain takes libc's locks without atomic instructions until a second one comes (docs/decisions/0048). Red if
+/// that one does not wait for the first.
+#[test]
+fn locks_hold_when_a_second_thread_comes() {
+    let outcomes = at_every_instruction("lock", Event::Rival, MOST);
+    let seen: Vec<&str> = outcomes.keys().map(String::as_str).collect();
+    assert_eq!(seen, ["returned 0, then 0; the rival: returned 0"]);
 }
 
 /// A handler runs to its end wherever the signal comes, finds the host's state, is refused a domain, and harms no call.

@@ -5,6 +5,7 @@ use lockgate::{
     CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, OnFailure, Policy,
 };
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
@@ -33,6 +34,38 @@ static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     guest.export("long wait(long)").export("long twice(long)").module()
 });
 
+/// What two threads do under a lock of libc's: the one that says 5 stays there until the host lets it go.
+static LOCKS: LazyLock<Arc<Module>> = LazyLock::new(|| {
+    let source = "#include <pthread.h>
+        long host(long);
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        static volatile long inside, together;
+        long lock(long x) {
+            pthread_mutex_lock(&mutex);
+            if (++inside != 1) together++;
+            if (x == 5) host(x);
+            inside--;
+            pthread_mutex_unlock(&mutex);
+            return together;
+        }";
+    Guest::c(source).gate("long host(long)").export("long lock(long)").module()
+});
+
+/// The first thread's number, and whether its call goes on.
+static FIRST: AtomicI32 = AtomicI32::new(0);
+static CALLING: AtomicBool = AtomicBool::new(false);
+/// A second thread holds the lock.
+static HOLDS: AtomicBool = AtomicBool::new(false);
+
+/// Returns when the first thread waits for the lock, or needs it no more.
+fn hold(_: &Domain, x: i64) -> i64 {
+    HOLDS.store(true, Ordering::SeqCst);
+    while CALLING.load(Ordering::SeqCst) && !waits(FIRST.load(Ordering::SeqCst)) {
+        std::thread::yield_now();
+    }
+    x
+}
+
 /// Domains, what is called, and what a kill kills.
 struct World {
     call: Function<Long>,
@@ -42,6 +75,11 @@ struct World {
 
 impl World {
     fn new(scenario: &str) -> World {
+        if scenario == "lock" {
+            let options = DomainOptions::new().gate("host", HostFunction::new(hold));
+            let domain = Domain::new(&LOCKS, options).expect("a domain");
+            return World { call: domain.bind("lock").expect("an export"), domains: vec![domain], doomed: 0 };
+        }
         let options = options("server");
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
         let server = Domain::new(&SERVER, options).expect("a domain");
@@ -143,7 +181,7 @@ fn victim() {
                             say(call.call(5))
                         });
                         let number = told.recv().expect("the rival lives");
-                        while !rival.is_finished() && !waits(number) {
+                        while !rival.is_finished() && !waits(number) && !HOLDS.load(Ordering::SeqCst) {
                             std::thread::yield_now();
                         }
                         *rivals.lock().expect("no panic") = Some(rival);
@@ -162,11 +200,15 @@ fn victim() {
             if !scenario.starts_with("kill") && scenario != "for_ever" {
                 call.call(1).expect("a call that nothing happens to");
             }
+            FIRST.store(thread_number(), Ordering::SeqCst);
+            HOLDS.store(false, Ordering::SeqCst);
+            CALLING.store(true, Ordering::SeqCst);
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
             mark();
             let result = call.call(1);
             mark();
+            CALLING.store(false, Ordering::SeqCst);
             let handled = HANDLED
                 .take()
                 .map(|refused| if refused { "; handled, refused" } else { "; handled, NOT refused" });
