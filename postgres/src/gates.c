@@ -23,10 +23,9 @@ Call *gates_call = NULL;
     PG_END_TRY()
 
 static void keep_error(MemoryContext context) {
-    MemoryContextSwitchTo(gates_call ? gates_call->context : TopMemoryContext);
+    MemoryContextSwitchTo(context);
     ErrorData *error = CopyErrorData();
     FlushErrorState();
-    MemoryContextSwitchTo(context);
     if (gates_call)
         gates_call->error = error;
     lg_end_call("an error of the server's");

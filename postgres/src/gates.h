@@ -14,7 +14,6 @@ typedef struct Call {
     struct Call *outer;
     Domain *domain;
     FunctionCallInfo arguments; /* NULL while a domain starts */
-    MemoryContext context;      /* the caller's */
     ErrorData *error;           /* that ends it, once it has left the domain */
     bool returns_null;
 } Call;

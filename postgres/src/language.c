@@ -72,14 +72,19 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         site = prepare(fcinfo->flinfo);
 
     Domain *domain = site->domain;
-    Call call = {gates_call, domain, fcinfo, CurrentMemoryContext, NULL, false};
+    Call call = {gates_call, domain, fcinfo, NULL, false};
     Mark mark = domain_begin(domain);
     Registers registers;
-    layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
+    bool is_simple = site->layout.is_simple;
+    if (!is_simple)
+        layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
 
     gates_call = &call;
     domain->calls++;
-    layout_call(&site->layout, site->code, &registers);
+    if (is_simple)
+        layout_call_simple(&site->layout, site->code, fcinfo, registers.result);
+    else
+        layout_call(&site->layout, site->code, &registers);
     domain->calls--;
     gates_call = call.outer;
 

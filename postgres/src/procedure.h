@@ -24,6 +24,7 @@ typedef struct Procedure {
     Oid oid;
     Target target;
     char *prototype; /* that the module's function must have */
+    bool is_strict;
     int count;
     const Type *result;
     const Type *arguments[FUNC_MAX_ARGS];

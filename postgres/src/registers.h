@@ -31,6 +31,7 @@ typedef struct Place {
 typedef struct Layout {
     int count;
     bool has_reals, has_stack;
+    bool is_simple; /* one to three integers in, one out */
     const Type *result;
     Place places[FUNC_MAX_ARGS];
 } Layout;
@@ -62,6 +63,14 @@ static inline void layout_give(const Layout *layout, FunctionCallInfo call, Regi
 
 /* Calls `code`; what it returns goes to `result`. */
 void layout_call(const Layout *layout, lg_code code, Registers *registers);
+
+/* The three in one for a simple layout, whose arguments are not null. (Proxies clear the registers that are no arguments.) */
+static inline void layout_call_simple(const Layout *layout, lg_code code, FunctionCallInfo call, uint64 *result) {
+    typedef uint64 (*Simple)(uint64, uint64, uint64);
+    const NullableDatum *args = call->args;
+    int count = layout->count;
+    *result = ((Simple)code)(args[0].value, count > 1 ? args[1].value : 0, count > 2 ? args[2].value : 0);
+}
 
 /* The value that was returned, checked. */
 static inline Datum layout_take(const Layout *layout, Registers *registers, Domain *domain) {

@@ -123,7 +123,7 @@ const Type *type_of(Oid oid) {
     return array_of(oid);
 }
 
-Datum type_take(const Type *type, void *object, struct Domain *domain) {
+Datum type_take_checked(const Type *type, void *object, struct Domain *domain) {
     if (type->take)
         return type->take(type, object, domain);
     if (type->check)
@@ -134,9 +134,7 @@ Datum type_take(const Type *type, void *object, struct Domain *domain) {
         return PointerGetDatum(value);
     }
     switch (type->size) {
-    case 0: return (Datum)0;
     case 1: return BoolGetDatum(*(bool *)object);
-    case 2: return Int16GetDatum(*(int16 *)object);
     case 4: return Int32GetDatum(*(int32 *)object);
     default: return Int64GetDatum(*(int64 *)object);
     }

@@ -48,6 +48,17 @@ static inline void type_give(const Type *type, Datum value, void *object, struct
         memcpy(object, DatumGetPointer(value), type->size);
 }
 
-Datum type_take(const Type *type, void *object, struct Domain *domain);
+Datum type_take_checked(const Type *type, void *object, struct Domain *domain);
+
+static inline Datum type_take(const Type *type, void *object, struct Domain *domain) {
+    if (type->take || type->check || !type->by_value)
+        return type_take_checked(type, object, domain);
+    switch (type->size) {
+    case 0: return (Datum)0;
+    case 2: return Int16GetDatum(*(int16 *)object);
+    case 4: return Int32GetDatum(*(int32 *)object);
+    default: return Int64GetDatum(*(int64 *)object);
+    }
+}
 
 #endif
