@@ -1,6 +1,7 @@
 #include "gates.h"
 
 #include "mb/pg_wchar.h"
+#include "states.h"
 #include "utils/elog.h"
 #include "utils/memutils.h"
 
@@ -88,6 +89,34 @@ static void *alloc(size_t size) {
     return (void *)there;
 }
 
+static void *state_alloc(size_t size) {
+    const void *there = NULL;
+    GATE_BEGIN
+    there = state_room(gates_call->domain, arguments(), size);
+    GATE_END;
+    return (void *)there;
+}
+
+static void emit(const void *row, size_t size) {
+    GATE_BEGIN
+    arguments();
+    const RowLayout *layout = gates_call->set;
+    if (!layout)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_emit: the function returns no set"));
+    if (size != layout->size)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION),
+                errmsg("lg_pg_emit: a row of this function has %zu bytes, not %zu", layout->size, size),
+                errhint("It begins with lg_pg_row, then come the columns in their order, with the types that lockgate_pg.h lists."));
+    MemoryContextSwitchTo(gates_call->scratch);
+    Datum values[MOST_COLUMNS];
+    bool nulls[MOST_COLUMNS];
+    row_take(layout, row, gates_call->domain, values, nulls);
+    tuplestore_putvalues(gates_call->rows, layout->descriptor, values, nulls);
+    MemoryContextSwitchTo(gate_context);
+    MemoryContextReset(gates_call->scratch);
+    GATE_END;
+}
+
 /* Classes 00 (success), 01 (warning) and 02 (no data) are no errors. */
 static bool is_error(const char *state) {
     if (strlen(state) != 5)
@@ -124,6 +153,8 @@ static const struct {
     {"lg_pg_is_null", "_Bool lg_pg_is_null(int)", (lg_code)is_null},
     {"lg_pg_return_null", "void lg_pg_return_null(void)", (lg_code)return_null},
     {"lg_pg_alloc", "void *lg_pg_alloc(size_t)", (lg_code)alloc},
+    {"lg_pg_state_alloc", "void *lg_pg_state_alloc(size_t)", (lg_code)state_alloc},
+    {"lg_pg_emit", "void lg_pg_emit(const void *, size_t)", (lg_code)emit},
     {"lg_pg_raise", "void lg_pg_raise(const char *, const char *)", (lg_code)raise},
     {"lg_pg_report", "void lg_pg_report(int, const char *)", (lg_code)report},
 };

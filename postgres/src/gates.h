@@ -8,12 +8,17 @@
 
 #include "domains.h"
 #include "fmgr.h"
+#include "rows.h"
+#include "utils/tuplestore.h"
 
 /* A call in progress. */
 typedef struct Call {
     struct Call *outer;
     Domain *domain;
     FunctionCallInfo arguments; /* NULL while a domain starts */
+    const RowLayout *set;       /* what lg_pg_emit() makes, for functions that return sets; else NULL */
+    Tuplestorestate *rows;
+    MemoryContext scratch;
     ErrorData *error;           /* that ends it, once it has left the domain */
     bool returns_null;
 } Call;

@@ -7,12 +7,14 @@
 #include "domains.h"
 #include "endings.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "gates.h"
 #include "miscadmin.h"
 #include "modules.h"
 #include "procedure.h"
 #include "registers.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 PG_MODULE_MAGIC;
@@ -66,13 +68,30 @@ static pg_noinline Site *prepare(FmgrInfo *place) {
     return site;
 }
 
+/* Rows go to a store that the statement reads when the function has returned. */
+static void begin_set(Call *call, const RowLayout *layout) {
+    ReturnSetInfo *info = (ReturnSetInfo *)call->arguments->resultinfo;
+    if (!info || !IsA(info, ReturnSetInfo) || !(info->allowedModes & SFRM_Materialize))
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns a set was called where none can be"));
+    MemoryContext before = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
+    info->returnMode = SFRM_Materialize;
+    info->setResult = tuplestore_begin_heap(info->allowedModes & SFRM_Materialize_Random, false, work_mem);
+    info->setDesc = CreateTupleDescCopy(layout->descriptor);
+    MemoryContextSwitchTo(before);
+    call->set = layout;
+    call->rows = info->setResult;
+    call->scratch = AllocSetContextCreate(CurrentMemoryContext, "lockgate row", ALLOCSET_DEFAULT_SIZES);
+}
+
 Datum lockgate_call(PG_FUNCTION_ARGS) {
     Site *site = fcinfo->flinfo->fn_extra;
     if (unlikely(!site || site->generation != modules_generation || site->role != GetUserId()))
         site = prepare(fcinfo->flinfo);
 
     Domain *domain = site->domain;
-    Call call = {gates_call, domain, fcinfo, NULL, false};
+    Call call = {.outer = gates_call, .domain = domain, .arguments = fcinfo};
+    if (site->procedure->set)
+        begin_set(&call, site->procedure->set);
     Mark mark = domain_begin(domain);
     Registers registers;
     bool is_simple = site->layout.is_simple;
@@ -87,6 +106,9 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         layout_call(&site->layout, site->code, &registers);
     domain->calls--;
     gates_call = call.outer;
+
+    if (call.scratch)
+        MemoryContextDelete(call.scratch);
 
     if (likely(!lg_failed())) {
         fcinfo->isnull = call.returns_null;

@@ -8,6 +8,7 @@
 
 #include "access/htup.h"
 #include "modules.h"
+#include "rows.h"
 #include "types.h"
 
 /* What stands behind AS: 'module.function'. */
@@ -27,6 +28,7 @@ typedef struct Procedure {
     bool is_strict;
     int count;
     const Type *result;
+    const RowLayout *set; /* rows of a function that returns a set; or NULL */
     const Type *arguments[FUNC_MAX_ARGS];
 } Procedure;
 
