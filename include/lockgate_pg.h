@@ -108,6 +108,14 @@ extern void lg_pg_emit(const void *row, size_t size);
 typedef struct lg_pg_state lg_pg_state;
 extern void *lg_pg_state_alloc(size_t size);
 
+/* Queries, under the rights of the role that the function runs for. Parameters are texts, `$1::integer` where another type is meant; one that points
+ * nowhere ({NULL, 0}) is null. Returns how many rows came, or were changed. A statement that fails ends the function, and its own statement. A
+ * function that is not VOLATILE may only read. */
+extern int64_t lg_pg_query(const char *sql, const void *parameters, size_t count);
+
+/* A value of the last query's rows, both counted from 0, as text, good until the function returns; false if it is null. `to` is an lg_pg_text. */
+extern bool lg_pg_value(int64_t row, int column, void *to);
+
 /* Ends the function, and the statement, with an error: five characters of SQLSTATE ("22023"; docs of PostgreSQL, appendix A) and a message. */
 extern _Noreturn void lg_pg_raise(const char *sqlstate, const char *message);
 

@@ -1,12 +1,15 @@
 #include "gates.h"
 
 #include "mb/pg_wchar.h"
+#include "queries.h"
 #include "states.h"
 #include "utils/elog.h"
 #include "utils/memutils.h"
 
 /* Longest message, bytes, with its zero. */
 #define MESSAGE 8192
+/* And statement. */
+#define STATEMENT 65536
 
 Call *gates_call = NULL;
 
@@ -49,6 +52,16 @@ static char *read_message(const char *from) {
     return text;
 }
 
+/* A statement of SQL: all of it, or none. */
+static char *read_statement(const char *from) {
+    char *text = palloc(STATEMENT);
+    size_t length;
+    if (lg_memory_read_string(LG_CALLER, text, STATEMENT, from, &length) != LG_OK)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_query: %s", lg_last_message()));
+    pg_verifymbstr(text, length, false);
+    return text;
+}
+
 static FunctionCallInfo arguments(void) {
     if (!gates_call || !gates_call->arguments)
         ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("a module asks for arguments outside of a call"));
@@ -74,19 +87,50 @@ static void return_null(void) {
     GATE_END;
 }
 
-static void *alloc(size_t size) {
-    const void *there = NULL;
-    GATE_BEGIN
+/* Room in the exchange. What a module asks for counts, unlike what it is given. */
+static void *room(const char *gate, Size size, const void **there) {
     arguments();
-    /* What a module asks for counts, unlike what it is given. */
     Exchange *exchange = &gates_call->domain->exchange;
     Size limit = (Size)gates_call->domain->memory_limit << 20;
     if (size > limit || exchange_size(exchange) > limit - size)
         ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
-                errmsg("lg_pg_alloc: %zu bytes more are beyond lockgate.memory_limit, %d MB", size, gates_call->domain->memory_limit));
-    exchange_room(exchange, size, &there);
+                errmsg("%s: %zu bytes more are beyond lockgate.memory_limit, %d MB", gate, size, gates_call->domain->memory_limit));
+    return exchange_room(exchange, size, there);
+}
+
+static void *alloc(size_t size) {
+    const void *there = NULL;
+    GATE_BEGIN
+    room("lg_pg_alloc", size, &there);
     GATE_END;
     return (void *)there;
+}
+
+static int64 query(const char *sql, const void *parameters, size_t count) {
+    int64 rows = 0;
+    GATE_BEGIN
+    arguments();
+    rows = query_run(gates_call, read_statement(sql), parameters, count, !gates_call->is_volatile);
+    GATE_END;
+    MemoryContextSwitchTo(gate_context);
+    return rows;
+}
+
+static bool value(int64 row, int column, void *to) {
+    bool is_there = false;
+    GATE_BEGIN
+    arguments();
+    char *text = query_value(gates_call, row, column);
+    struct { const void *at; uint64 size; } span = {NULL, text ? strlen(text) : 0};
+    if (text)
+        memcpy(room("lg_pg_value", span.size, &span.at), text, span.size);
+    if (lg_memory_write(LG_CALLER, to, &span, sizeof span) != LG_OK)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_value: %s", lg_last_message()));
+    is_there = text != NULL;
+    if (text)
+        pfree(text);
+    GATE_END;
+    return is_there;
 }
 
 static void *state_alloc(size_t size) {
@@ -155,6 +199,8 @@ static const struct {
     {"lg_pg_alloc", "void *lg_pg_alloc(size_t)", (lg_code)alloc},
     {"lg_pg_state_alloc", "void *lg_pg_state_alloc(size_t)", (lg_code)state_alloc},
     {"lg_pg_emit", "void lg_pg_emit(const void *, size_t)", (lg_code)emit},
+    {"lg_pg_query", "int64_t lg_pg_query(const char *, const void *, size_t)", (lg_code)query},
+    {"lg_pg_value", "_Bool lg_pg_value(int64_t, int, void *)", (lg_code)value},
     {"lg_pg_raise", "void lg_pg_raise(const char *, const char *)", (lg_code)raise},
     {"lg_pg_report", "void lg_pg_report(int, const char *)", (lg_code)report},
 };

@@ -21,6 +21,9 @@ typedef struct Call {
     MemoryContext scratch;
     ErrorData *error;           /* that ends it, once it has left the domain */
     bool returns_null;
+    bool is_volatile; /* may change the database */
+    bool queries;     /* has made queries */
+    struct SPITupleTable *rows_of_query;
 } Call;
 
 /* The innermost one. */

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "modules.h"
 #include "procedure.h"
+#include "queries.h"
 #include "registers.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -65,6 +66,8 @@ static pg_noinline Site *prepare(FmgrInfo *place) {
     site->domain = domain;
     site->role = GetUserId();
     site->generation = modules_generation;
+    /* What came before this session's first domain was there has interrupted nothing. */
+    CHECK_FOR_INTERRUPTS();
     return site;
 }
 
@@ -89,7 +92,7 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         site = prepare(fcinfo->flinfo);
 
     Domain *domain = site->domain;
-    Call call = {.outer = gates_call, .domain = domain, .arguments = fcinfo};
+    Call call = {.outer = gates_call, .domain = domain, .arguments = fcinfo, .is_volatile = site->procedure->is_volatile};
     if (site->procedure->set)
         begin_set(&call, site->procedure->set);
     Mark mark = domain_begin(domain);
@@ -111,6 +114,7 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         MemoryContextDelete(call.scratch);
 
     if (likely(!lg_failed())) {
+        query_end(&call);
         fcinfo->isnull = call.returns_null;
         Datum result = call.returns_null ? (Datum)0 : layout_take(&site->layout, &registers, domain);
         exchange_release(&domain->exchange, mark);

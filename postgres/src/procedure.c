@@ -71,6 +71,7 @@ Procedure *procedure_of(HeapTuple row) {
         ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("\"%s\" names no function of a module", source),
                 errhint("In language lgc one string says both: AS 'module.function'."));
     procedure->is_strict = form->proisstrict;
+    procedure->is_volatile = form->provolatile == PROVOLATILE_VOLATILE;
     procedure->count = form->pronargs;
     for (int i = 0; i < form->pronargs; i++)
         procedure->arguments[i] = argument(form->proargtypes.values[i]);

@@ -26,6 +26,7 @@ typedef struct Procedure {
     Target target;
     char *prototype; /* that the module's function must have */
     bool is_strict;
+    bool is_volatile;
     int count;
     const Type *result;
     const RowLayout *set; /* rows of a function that returns a set; or NULL */

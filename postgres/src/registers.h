@@ -30,7 +30,8 @@ typedef struct Place {
 /* Where everything goes. */
 typedef struct Layout {
     int count;
-    bool has_reals, has_stack;
+    bool has_reals;
+    int stacked; /* eightbytes on the stack */
     bool is_simple; /* one to three integers in, one out */
     const Type *result;
     Place places[FUNC_MAX_ARGS];
@@ -46,8 +47,7 @@ static inline void layout_give(const Layout *layout, FunctionCallInfo call, Regi
     memset(registers->integers, 0, sizeof registers->integers);
     if (layout->has_reals)
         memset(registers->reals, 0, sizeof registers->reals);
-    if (layout->has_stack)
-        memset(registers->stack, 0, sizeof registers->stack);
+    memset(registers->stack, 0, layout->stacked * sizeof registers->stack[0]);
     if (layout->result->passing == IN_MEMORY)
         registers->integers[0] = (uint64)(uintptr_t)registers->result;
     for (int i = 0; i < layout->count; i++) {

@@ -51,6 +51,11 @@ fn rows_sets_and_aggregates() {
 }
 
 #[test]
+fn queries() {
+    regress("queries");
+}
+
+#[test]
 fn modules_and_their_users() {
     regress("modules");
 }
