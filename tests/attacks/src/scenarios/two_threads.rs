@@ -12,7 +12,13 @@ pub(super) fn run(world: &mut World) -> Result<Ending> {
         let helper = domain.bind::<extern "C" fn() -> i64>("helper")?;
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| while !over.load(Ordering::Relaxed) && helper.call().is_ok() {});
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    if helper.call().is_err() {
+                        break;
+                    }
+                }
+            });
             let ending = world.attack(&domain);
             over.store(true, Ordering::Relaxed);
             ending
