@@ -55,6 +55,15 @@ struct lg_start {
     void *thread_pointer;
 };
 
+/* pthread_mutex_t: include/alltypes.h.in, src/internal/pthread_impl.h */
+struct lg_mutex {
+    int type;
+    volatile int word;
+    volatile int waiters;
+    int unused[2];
+    int count;
+};
+
 /* src/internal/stdio_impl.h */
 struct lg_file {
     unsigned flags;

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 
-#include "musl.h"
+#include "biased.h"
+#include "call.h"
 
 /* pthread_create; posix_spawn, which fails with ENOSYS. The thread begins in _lg_thread_start. Of `stack`, only what it begins
    with is used. */
@@ -21,22 +21,16 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
     if (!(flags & CLONE_THREAD)) return -ENOSYS;
     struct lg_start *start = (struct lg_start *)((uintptr_t)stack & -sizeof(long)) - 1;
     *start = (struct lg_start){function, argument, thread_pointer};
-    register int *r10 __asm__("r10") = child;
-    register void *r8 __asm__("r8") = thread_pointer;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(SYS_clone), "D"((long)flags), "S"(start), "d"(parent), "r"(r10), "r"(r8)
-                     : "rcx", "r11", "memory");
-    return (int)result;
+    /* Either the locks are shared already, or this is the only thread, in the middle of no lock. */
+    lg_bias.shared = LG_SHARED;
+    return (int)lg_call6(SYS_clone, flags, (long)start, (long)parent, (long)child, (long)thread_pointer, 0);
 }
 
 /* Where the runtime starts a thread that __clone asked for (lockgate_abi::symbol::THREAD_START). */
 void _lg_thread_start(struct lg_start *start) {
     __set_thread_area(start->thread_pointer);
     start->function(start->argument); /* ends with the system call exit */
-    long result;
-    for (;;) __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_exit), "D"(0) : "rcx", "r11", "memory");
+    for (;;) lg_call3(SYS_exit, 0, 0, 0);
 }
 
 pid_t vfork(void) {
@@ -46,9 +40,8 @@ pid_t vfork(void) {
 
 /* End of a detached thread, whose stack is elsewhere. */
 _Noreturn void __unmapself(void *base, size_t size) {
-    long result;
-    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_munmap), "D"(base), "S"(size) : "rcx", "r11", "memory");
-    for (;;) __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_exit), "D"(0) : "rcx", "r11", "memory");
+    lg_call3(SYS_munmap, (long)base, (long)size, 0);
+    for (;;) lg_call3(SYS_exit, 0, 0, 0);
 }
 
 /* Return from a signal handler: none ever runs in a domain, but sigaction passes this address to the kernel. */

@@ -1,5 +1,7 @@
 /* Initialisation of a module that is a library (lockgate_abi::symbol). `stack` is what the kernel gives a new process:
    argc, argv, 0, envp, 0, auxv. */
+#include "../libc/biased.h"
+#include "../libc/call.h"
 #include "../libc/musl.h"
 #include "start.h"
 
@@ -15,8 +17,11 @@ static void use_locks(FILE *file) {
 }
 
 /* Host threads may enter at any time, so libc takes its locks from the start, as it does after pthread_create.
-   (Switching them on when the second thread comes would be too late for a first one inside malloc.) */
+   (Switching them on when the second thread comes would be too late for a first one inside malloc.) They are biased towards the
+   first, if the kernel can end that. */
 static void expect_threads(void) {
+    long can = lg_call3(SYS_membarrier, 0, 0, 0);
+    if (can < 0 || !(can & LG_MEMBARRIER)) lg_bias.shared = LG_SHARED;
     __libc.threaded = 1;
     __libc.threads_minus_1 = 1;
     __libc.need_locks = 1;

@@ -2,8 +2,10 @@
    does before clone and pthread_exit before the exit system call, without a stack, which the runtime provides. */
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
+#include <time.h>
 
+#include "../libc/biased.h"
+#include "../libc/call.h"
 #include "../libc/musl.h"
 
 /* The lock of the thread list, and what a thread cleans up at its end. libc.a has them in members that a module links only if it
@@ -22,24 +24,28 @@ __attribute__((weak)) volatile size_t __pthread_tsd_size;
 
 static struct lg_pthread *first;
 
-/* A raw system call: the thread has no errno yet. */
-static long call6(long number, long a, long b, long c, long d, long e, long f) {
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "+a"(number)
-                     : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return number;
-}
-
 /* Constructors run on the first thread, after its thread pointer is set. */
 __attribute__((constructor)) static void remember_first(void) { first = lg_self(); }
 
+/* Ends the bias of locks towards the first thread (libc/biased.h). Several threads may come at once: each makes sure for itself,
+   until one has. */
+static int share_locks(void) {
+    if (lg_bias.shared == LG_SHARED) return 0;
+    lg_bias.shared = LG_ENDING;
+    long result = lg_call3(SYS_membarrier, LG_MEMBARRIER, 0, 0);
+    if (result < 0) return (int)result;
+    /* A few instructions of the first thread's, unless it was interrupted there. */
+    static const struct timespec while_it_goes_on = {0, 20000};
+    while (lg_bias.busy) lg_call3(SYS_nanosleep, (long)&while_it_goes_on, 0, 0);
+    lg_bias.shared = LG_SHARED;
+    return 0;
+}
+
 int _lg_thread_init(void) {
+    int result = share_locks();
+    if (result < 0) return result;
     size_t size = __libc.tls_size + __pthread_tsd_size;
-    long memory = call6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long memory = lg_call6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory < 0 && memory > -4096) return (int)memory;
     struct lg_pthread *self = __copy_tls((unsigned char *)memory + __pthread_tsd_size);
     if (__init_tp(self) < 0) return -ENOSYS;
@@ -69,5 +75,5 @@ void _lg_thread_exit(void) {
     self->next->prev = self->prev;
     self->prev->next = self->next;
     __tl_unlock();
-    call6(SYS_munmap, (long)self->map_base, self->map_size, 0, 0, 0, 0);
+    lg_call3(SYS_munmap, (long)self->map_base, self->map_size, 0);
 }

@@ -5,6 +5,12 @@ use std::str::FromStr;
 /// Nesting of structures and parentheses, at most.
 const MAX_DEPTH: usize = 32;
 
+/// Largest structure, bytes. (Calls take smaller ones; this bounds what the parser makes of a hostile text.)
+const MAX_SIZE: usize = 1 << 20;
+
+/// Most fields of all structures together, those of repeated ones counted each time.
+const MAX_FIELDS: usize = 1 << 14;
+
 /// A prototype that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("prototype `{prototype}`: {what} (at character {at})")]
@@ -22,7 +28,7 @@ impl FromStr for Signature {
 
     /// Parses `double cbrt(double)`, `struct { double x; int n; } f(const char *s, size_t n)` and the like.
     fn from_str(text: &str) -> Result<Signature, PrototypeError> {
-        let mut parser = Parser { text, at: 0, depth: 0 };
+        let mut parser = Parser { text, at: 0, depth: 0, fields: 0 };
         parser.signature().map_err(|what| PrototypeError {
             prototype: text.to_owned(),
             what,
@@ -35,6 +41,8 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// Fields so far.
+    fields: usize,
 }
 
 type Parsed<T> = Result<T, String>;
@@ -151,20 +159,27 @@ impl<'a> Parser<'a> {
             ));
         }
         let mut fields = Vec::new();
+        let mut size = 0;
         while !self.accept("}") {
             let base = self.base()?;
             loop {
                 let pointer = self.stars();
-                if self.accept("(") {
+                let field = if self.accept("(") {
                     self.skip_until_closed()?;
                     self.expect("(")?;
                     self.skip_until_closed()?;
-                    fields.push(Field { kind: Type::Pointer, count: 1 });
+                    Field { kind: Type::Pointer, count: 1 }
                 } else {
                     self.word().ok_or("expected a field's name")?;
                     let kind = finish(base.clone(), pointer)?;
-                    fields.push(Field { kind, count: self.array_length()? });
+                    Field { kind, count: self.array_length()? }
+                };
+                self.fields += 1 + field.kind.fields();
+                size += field.kind.size() * field.count;
+                if self.fields > MAX_FIELDS || size > MAX_SIZE {
+                    return Err("the structure is too large".to_owned());
                 }
+                fields.push(field);
                 if self.accept(";") {
                     break;
                 }
@@ -363,6 +378,7 @@ mod tests {
         ("", "expected a type"),
         ("cbrt", "expected the function's name"),
         ("int f(struct { char c[99999999]; })", "too large"),
+        ("int f(struct { struct { char c[1048576]; } x[1048576]; })", "too large"),
     ];
 
     #[test]
@@ -370,6 +386,21 @@ mod tests {
         for (text, expected) in ACCEPTED {
             assert_eq!(text.parse::<Signature>().map(|s| s.to_string()).as_deref(), Ok(*expected), "{text}");
         }
+    }
+
+    /// What is short as a text and endless as a type: structures in structures, repeated, and without any size.
+    #[test]
+    fn hostile_prototypes_are_read_soon() {
+        let depth = MAX_DEPTH - 2;
+        let deep = format!("{}char c; {}}} f(void)", "struct { ".repeat(depth), "} x; ".repeat(depth - 1));
+        assert_eq!(deep.parse::<Signature>().map(|signature| signature.result.size()), Ok(1));
+        let empty = "struct { struct { struct { } x[1048576]; } y[1048576]; } f(void)"
+            .parse::<Signature>()
+            .expect("no size at all");
+        assert_eq!((empty.result.size(), empty.result.scalars()), (0, vec![]));
+        let (fields, copies) = ("struct { } c; ".repeat(1_000), ", x".repeat(1_000));
+        let many = format!("struct {{ struct {{ {fields} }} x{copies}; }} f(void)");
+        assert!(many.parse::<Signature>().expect_err("too many fields").what.contains("too large"));
     }
 
     #[test]

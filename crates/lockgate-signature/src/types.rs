@@ -40,11 +40,7 @@ impl Type {
             Type::Integer { bytes, .. } => usize::from(*bytes),
             Type::Float => 4,
             Type::Double | Type::Pointer => 8,
-            Type::Struct(fields) => {
-                let end =
-                    offsets(fields).last().map_or(0, |(at, field)| at + field.kind.size() * field.count);
-                end.next_multiple_of(self.alignment())
-            }
+            Type::Struct(fields) => layout(fields).1.next_multiple_of(self.alignment()),
         }
     }
 
@@ -57,15 +53,25 @@ impl Type {
         }
     }
 
+    /// Fields in it, and in what it holds, with arrays counted once.
+    pub(crate) fn fields(&self) -> usize {
+        match self {
+            Type::Struct(fields) => fields.iter().map(|field| 1 + field.kind.fields()).sum(),
+            _ => 0,
+        }
+    }
+
     /// Scalars of the type: offset and type, in order.
     pub fn scalars(&self) -> Vec<(usize, Type)> {
         match self {
             Type::Void => Vec::new(),
             Type::Struct(fields) => {
                 let mut scalars = Vec::new();
-                for (at, field) in offsets(fields) {
-                    for index in 0..field.count {
-                        let base = at + index * field.kind.size();
+                for (at, field) in layout(fields).0 {
+                    let size = field.kind.size();
+                    // An empty structure has none, however many there are.
+                    for index in 0..if size == 0 { 0 } else { field.count } {
+                        let base = at + index * size;
                         scalars.extend(field.kind.scalars().into_iter().map(|(o, t)| (base + o, t)));
                     }
                 }
@@ -76,16 +82,16 @@ impl Type {
     }
 }
 
-fn offsets(fields: &[Field]) -> Vec<(usize, &Field)> {
-    let mut at = 0;
-    fields
-        .iter()
-        .map(|field| {
-            let start = usize::next_multiple_of(at, field.kind.alignment());
-            at = start + field.kind.size() * field.count;
-            (start, field)
-        })
-        .collect()
+/// Each field with its offset, and where the last one ends. A structure's size is asked for once: this is recursive.
+fn layout(fields: &[Field]) -> (Vec<(usize, &Field)>, usize) {
+    let mut end = 0;
+    let mut placed = Vec::with_capacity(fields.len());
+    for field in fields {
+        let start = usize::next_multiple_of(end, field.kind.alignment());
+        end = start + field.kind.size() * field.count;
+        placed.push((start, field));
+    }
+    (placed, end)
 }
 
 impl fmt::Display for Type {

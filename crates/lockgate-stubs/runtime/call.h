@@ -1,38 +1,46 @@
 /* ---- calls ------------------------------------------------------------------------------------------------------------ */
 
-/* The innermost frame is no more. */
-static inline void lgs_pop(void)
+static __attribute__((noinline, cold)) void lgs_free_owned(void **owned)
 {
-    lgs_thread.depth--;
-    lgs_thread.block = lgs_thread.marks[lgs_thread.depth].block;
-    lgs_thread.used = lgs_thread.marks[lgs_thread.depth].used;
-    while (__builtin_expect(lgs_thread.marks[lgs_thread.depth].owned != 0, 0)) {
-        void *next = *(void **)lgs_thread.marks[lgs_thread.depth].owned;
-        free(lgs_thread.marks[lgs_thread.depth].owned);
-        lgs_thread.marks[lgs_thread.depth].owned = next;
+    while (*owned) {
+        void *next = *(void **)*owned;
+        free(*owned);
+        *owned = next;
     }
 }
 
-/* Forgets frames that the program has left by longjmp. */
-static inline void lgs_pop_left(const struct lgs_call *c)
+/* The innermost frame is no more. */
+static inline void lgs_pop(void)
 {
-    while (lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame <= (uintptr_t)c)
+    struct lgs_mark *mark = &lgs_thread.marks[--lgs_thread.depth];
+    lgs_thread.block = mark->block;
+    lgs_thread.used = mark->used;
+    if (__builtin_expect(mark->owned != 0, 0))
+        lgs_free_owned(&mark->owned);
+}
+
+static inline bool lgs_was_left(const struct lgs_call *c)
+{
+    return lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame <= (uintptr_t)c;
+}
+
+/* Forgets frames that the program has left by longjmp. */
+static __attribute__((noinline, cold)) void lgs_pop_left(const struct lgs_call *c)
+{
+    while (lgs_was_left(c))
         lgs_pop();
 }
 
 /* Where this frame's part of the stage begins. */
 static inline void lgs_mark(struct lgs_call *c)
 {
-    lgs_pop_left(c);
-    if (lgs_thread.depth == LGS_DEPTH) {
+    if (__builtin_expect(lgs_was_left(c), 0))
+        lgs_pop_left(c);
+    if (__builtin_expect(lgs_thread.depth == LGS_DEPTH, 0)) {
         lgs_fail(c, LG_STUB_MEMORY, "call", "nested too deep");
         return;
     }
-    lgs_thread.marks[lgs_thread.depth].frame = c;
-    lgs_thread.marks[lgs_thread.depth].block = lgs_thread.block;
-    lgs_thread.marks[lgs_thread.depth].used = lgs_thread.used;
-    lgs_thread.marks[lgs_thread.depth].owned = 0;
-    lgs_thread.depth++;
+    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){c, 0, lgs_thread.used, lgs_thread.block};
 }
 
 static inline void lgs_unmark(struct lgs_call *c)
@@ -41,20 +49,30 @@ static inline void lgs_unmark(struct lgs_call *c)
         lgs_pop();
 }
 
-static inline void lgs_begin(struct lgs_call *c, unsigned number)
+/* The first call, or any of a domain that restarts or that could not be made. */
+static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 {
-    *c = (struct lgs_call){.function = lgs_functions[number].name};
     pthread_once(&lgs_once, lgs_start);
-    if (__builtin_expect(lgs.restarts, 0)) {
+    if (lgs.restarts) {
         lgs_pop_left(c);
         if (lgs_thread.inside && !lgs_thread.depth)
             lgs_go_out();
         if (!lgs_thread.inside)
             lgs_come_in(c);
     }
-    if (__builtin_expect(lgs_start_failed != 0, 0)) {
+    if (lgs_start_failed)
         lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
-        return;
+    else
+        __atomic_store_n(&lgs.settled, !lgs.restarts, __ATOMIC_RELEASE);
+}
+
+static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, unsigned number)
+{
+    *c = (struct lgs_call){.function = lgs_functions[number].name};
+    if (__builtin_expect(!__atomic_load_n(&lgs.settled, __ATOMIC_ACQUIRE), 0)) {
+        lgs_come(c);
+        if (c->failed)
+            return;
     }
     lgs_mark(c);
     if (__builtin_expect(lgs.lent != 0, 0))
@@ -83,7 +101,7 @@ static inline bool lgs_returned(struct lgs_call *c)
     return true;
 }
 
-static inline void lgs_finish(struct lgs_call *c)
+static inline __attribute__((always_inline)) void lgs_finish(struct lgs_call *c)
 {
     lgs_unmark(c);
     if (__builtin_expect(c->outermost, 0))

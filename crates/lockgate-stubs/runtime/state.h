@@ -147,6 +147,7 @@ static struct {
     lg_module *module;
     lg_options *options;
     lg_domain *domain;
+    bool settled;        /* the domain is made, and never restarts */
     bool restarts;       /* after a fault the next call begins a new domain */
     bool broken;         /* there was one */
     unsigned generation; /* of the domain: which one it is */
@@ -188,17 +189,20 @@ struct lgs_stage {
     size_t size;
 };
 
+/* A frame that is in progress, and where its part of the stage begins. */
+struct lgs_mark {
+    const void *frame;
+    void *owned; /* host memory that ends with it */
+    size_t used;
+    unsigned block;
+};
+
 static __thread struct {
     struct lgs_stage blocks[LGS_BLOCKS];
     unsigned count;
     unsigned block; /* in use */
     size_t used;    /* of that one */
-    struct {
-        const void *frame;
-        unsigned block;
-        size_t used;
-        void *owned; /* host memory that ends with it */
-    } marks[LGS_DEPTH];
+    struct lgs_mark marks[LGS_DEPTH];
     unsigned depth;
     unsigned generation; /* of the blocks */
     bool inside;         /* holds lgs_running */

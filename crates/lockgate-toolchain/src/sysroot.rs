@@ -21,7 +21,8 @@ macro_rules! source {
 }
 
 /// Sources that others include.
-const HEADERS: &[Source] = &[source!("libc/musl.h"), source!("start/start.h")];
+const HEADERS: &[Source] =
+    &[source!("libc/musl.h"), source!("libc/biased.h"), source!("libc/call.h"), source!("start/start.h")];
 
 /// Objects of every module, then that of programs only. Those in assembly are in the code model already.
 const START: &[Source] = &[
@@ -44,11 +45,14 @@ const LIBC: &[Source] = &[
     source!("libc/dlsym.c"),
     source!("libc/memcpy.c"),
     source!("libc/memmove.c"),
+    source!("libc/lock.c"),
+    source!("libc/mutex.c"),
 ];
 
 /// Members of musl's libc.a that ours replace (docs/sysroot.md says why), without `.lo` or `.o`. tlsdesc has no
 /// replacement: only a dynamic linker uses it.
 const REPLACED: &[&str] = &[
+    "__lock",
     "__set_thread_area",
     "__unmapself",
     "clone",
@@ -56,6 +60,9 @@ const REPLACED: &[&str] = &[
     "longjmp",
     "memcpy",
     "memmove",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
     "restore",
     "setjmp",
     "sigsetjmp",

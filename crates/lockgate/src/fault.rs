@@ -375,6 +375,9 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
                 "{verb} shared memory without the right to (offset {offset:#x}): never granted, revoked, or less"
             )
         }
+        window::IMAGE..window::SIZE if access == Access::Execute => {
+            format!("{verb} memory that holds no code (offset {offset:#x})")
+        }
         window::IMAGE..window::SIZE => format!("{verb} unmapped memory (offset {offset:#x})"),
         _ => format!("{verb} memory outside the window (address {:#x})", raw.address),
     };

@@ -1,6 +1,6 @@
 //! A host with something to lose, and what an attacker is told about it.
 use crate::build;
-use crate::common::{Guest, Mapping, mappings, peek};
+use crate::common::{Guest, Mapping, host_sys, mappings, peek};
 use crate::expect::Ending;
 use crate::list::{Aim, Argument, Attack};
 use anyhow::{Context, Result, bail, ensure};
@@ -40,6 +40,8 @@ pub struct World {
     pub files: tempfile::TempDir,
     /// State of the caller that a call has changed.
     pub kept: Vec<Kept>,
+    /// What the host computed on the x87, with all of its registers, after each call.
+    pub x87_sums: Vec<f64>,
 }
 
 /// A domain that has nothing to do with the attack.
@@ -72,7 +74,15 @@ impl World {
         let secret = std::collections::hash_map::RandomState::new().build_hasher().finish();
         let neighbour = Neighbour::new()?;
         let memory = SIZES.map(|size| vec![BYTE; size]).to_vec();
-        Ok(World { attack, secret: Box::new([secret; OWN / 8]), memory, neighbour, files, kept: Vec::new() })
+        Ok(World {
+            attack,
+            secret: Box::new([secret; OWN / 8]),
+            memory,
+            neighbour,
+            files,
+            kept: Vec::new(),
+            x87_sums: Vec::new(),
+        })
     }
 
     /// The attack's module, for scenarios whose modules are accepted.
@@ -105,10 +115,14 @@ impl World {
     pub fn attack(&mut self, domain: &Domain) -> Result<Ending> {
         let arguments = &self.attack.description.call.arguments;
         let needs_own = |argument: &Argument| matches!(argument, Argument::Aim(Aim::Own | Aim::Lucky));
-        let own = match arguments.iter().any(needs_own) {
-            true => domain.alloc_slice(&[0_u8; OWN])?.address(),
-            false => 0,
-        };
+        let mut own = 0;
+        if arguments.iter().any(needs_own) {
+            // The module's own allocator: it may be the attack.
+            match domain.alloc_slice(&[0_u8; OWN]) {
+                Ok(memory) => own = memory.address(),
+                Err(error) => return Ok(Ending::Refused(error.to_string())),
+            }
+        }
         let mut words = [0; 6];
         ensure!(arguments.len() <= words.len(), "more than six arguments");
         for (word, argument) in words.iter_mut().zip(arguments) {
@@ -127,6 +141,7 @@ impl World {
         let function = domain.bind_dynamic_with(&prototype, Policy::MUTUAL_DISTRUST)?;
         let (value, kept) = call_kept(&function, &words);
         self.kept.push(kept);
+        self.x87_sums.push(host_sys::x87_sum());
         ensure!(value != self.secret[0], "the module has returned the host's secret");
         let ending = match take_call_error() {
             None => Ending::Returned(value as i64),

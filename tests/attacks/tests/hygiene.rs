@@ -1,4 +1,5 @@
 //! The folders keep to their form, and show what they claim to show.
+use attacks::expect::Expect;
 use attacks::list::{self, Attack};
 use attacks::scenarios;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// What the suite promises (docs/evidence.md).
-const AT_LEAST: usize = 120;
+const AT_LEAST: usize = 380;
 
 fn suite() -> Vec<Attack> {
     list::read(&list::suite()).unwrap()
@@ -32,6 +33,9 @@ fn descriptions_say_what_why_and_where_from() {
             assert!(known, "{title}: {what} is neither a rule of docs/rules.md nor a page");
         }
         assert!(about.noticed.is_none(), "{title}: `noticed` is for controls");
+        if let Expect::Rejected { reason, .. } | Expect::Refused { reason } = &about.expect {
+            assert!(reason.len() > 8, "{title}: which reason is meant?");
+        }
     }
     for control in list::read(&list::controls()).unwrap() {
         assert!(control.description.noticed.is_some(), "{}: a control says what is noticed", control.title());
@@ -67,6 +71,22 @@ fn every_scenario_is_used_and_exists() {
     let named: BTreeSet<String> = attacks.filter_map(|attack| attack.description.scenario).collect();
     let known: BTreeSet<String> = scenarios::names().map(str::to_owned).collect();
     assert_eq!(named, known);
+}
+
+/// docs/evidence.md counts them by area.
+#[test]
+fn the_counts_that_are_published_are_true() {
+    let evidence = fs::read_to_string(root().join("docs/evidence.md")).unwrap();
+    let mut areas = BTreeMap::new();
+    for attack in suite() {
+        *areas.entry(attack.area).or_insert(0_usize) += 1;
+    }
+    for (area, number) in areas {
+        let row = evidence.lines().find(|line| line.starts_with(&format!("| {area} | ")));
+        let row = row.unwrap_or_else(|| panic!("docs/evidence.md has no row for {area}"));
+        let published = row.split('|').nth(2).and_then(|cell| cell.trim().parse::<usize>().ok());
+        assert!(published.is_some_and(|published| published <= number), "{number} attacks: {row}");
+    }
 }
 
 fn root() -> &'static Path {

@@ -6,7 +6,7 @@
 use super::procedure::{Kind, Member, Procedure};
 use gimli::{
     AttributeValue, DebuggingInformationEntry, DwAt, DwLang, EndianSlice, EntriesTreeNode, LittleEndian,
-    RelocateReader, SectionId, Unit, UnitOffset, constants as dw,
+    Reader as _, RelocateReader, Section as _, SectionId, Unit, UnitOffset, constants as dw,
 };
 use lockgate_signature::Type;
 use object::read::elf::ElfFile64;
@@ -19,6 +19,10 @@ const MAX_DEPTH: u32 = 32;
 
 /// Largest structure by value that a host can bind, bytes.
 const MAX_STRUCT: u64 = 64 << 10;
+
+/// Most bytes that all units of an object may have read again and again: each reads the abbreviations and lines that it refers to, and many may
+/// refer to the same.
+const MAX_READING: usize = 256 << 20;
 
 /// The languages whose functions C can call by their debug information alone. (C++ passes some classes by reference.)
 const C: &[DwLang] = &[dw::DW_LANG_C89, dw::DW_LANG_C, dw::DW_LANG_C99, dw::DW_LANG_C11, dw::DW_LANG_C17];
@@ -47,6 +51,15 @@ pub(super) fn procedures(
         RelocateReader::new(EndianSlice::new(&section.bytes, LittleEndian), Relocations(&section.relocations))
     });
     let mut found = Vec::new();
+    let mut headers = dwarf.units();
+    let mut units = 0_usize;
+    while headers.next().ok()?.is_some() {
+        units += 1;
+    }
+    let read_by_each = dwarf.debug_abbrev.reader().len() + dwarf.debug_line.reader().len();
+    if units.saturating_mul(read_by_each) > MAX_READING {
+        return None;
+    }
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {
         let unit = dwarf.unit(header).ok()?;

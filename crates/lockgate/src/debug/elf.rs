@@ -62,6 +62,25 @@ pub(super) fn symbols(table: &[u8]) -> impl Iterator<Item = Symbol> {
     })
 }
 
+/// Where a line program ends, and how long its header is, in bytes.
+pub(super) struct LineProgram {
+    pub(super) end: usize,
+    pub(super) header: u64,
+}
+
+/// The line program at `offset` of `.debug_line` (DWARF standard, version 5, 6.2.4).
+pub(super) fn line_program(lines: &[u8], offset: usize) -> Option<LineProgram> {
+    // A length of 32 bits, or a mark and a length of 64 bits.
+    let is_long = u32_at(lines, offset)? == u32::MAX;
+    let length = |at: usize| if is_long { u64_at(lines, at) } else { u32_at(lines, at).map(u64::from) };
+    let start = offset.checked_add(if is_long { 12 } else { 4 })?;
+    let whole = length(if is_long { offset + 4 } else { offset })?;
+    // Version, and from version 5 on the sizes of addresses and segments.
+    let version = u16_at(lines, start)?;
+    let header = length(start + if version < 5 { 2 } else { 4 })?;
+    Some(LineProgram { end: start.checked_add(usize::try_from(whole).ok()?)?, header })
+}
+
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }

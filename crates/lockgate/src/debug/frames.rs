@@ -8,6 +8,7 @@ use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameOffset, LittleEndian, RegisterRule, UnwindContext,
     UnwindSection,
 };
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::elf;
@@ -77,10 +78,15 @@ fn table(elf: &[u8]) -> Option<(EhFrame<gimli::EndianSlice<'_, LittleEndian>>, B
 fn index(elf: &[u8]) -> Option<Frames> {
     let (table, bases) = table(elf)?;
     let mut described = Vec::new();
+    // Common entries are read once: many descriptions may refer to a long one.
+    let mut common = HashMap::new();
     let mut entries = table.entries(&bases);
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        let fde = partial.parse(|table, bases, at| {
+            common.entry(at.0).or_insert_with(|| table.cie_from_offset(bases, at)).clone()
+        });
+        let Ok(fde) = fde else { continue };
         if fde.entry_len() <= MAX_DESCRIPTION && fde.cie().entry_len() <= MAX_DESCRIPTION {
             let (start, length) = (fde.initial_address(), fde.len());
             described.push((start, start.saturating_add(length), fde.offset()));

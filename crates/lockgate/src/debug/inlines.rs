@@ -4,17 +4,28 @@
 //! after [`READING`] or [`MAX_RANGES`]; what was found until then is used. (`addr2line`, which reads the same, descends
 //! nested entries by recursion: a module of some hundred kilobytes would overflow the host's stack. See
 //! docs/decisions/0026-backtraces.md.)
-use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Unit, UnitOffset, constants as dw};
+use gimli::{
+    AttributeValue, DebugAbbrev, Dwarf, EndianSlice, LittleEndian, Unit, UnitHeader, UnitOffset,
+    constants as dw,
+};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::elf;
-use super::symbols::{file_name, printable};
+use super::symbols::{MAX_HEADER, file_name, printable};
+use super::texts::{NONE, Texts};
 
 /// Most ranges of inlined calls that are kept.
 const MAX_RANGES: usize = 1 << 20;
 /// How long a module's information is read at most; that of SQLite takes some ten milliseconds.
-const READING: Duration = Duration::from_secs(5);
+const READING: Duration = Duration::from_secs(2);
+/// Work between two looks at the clock, in entries and attributes.
+const STEP: usize = 1024;
+/// Longest table of abbreviations that a unit may have, bytes. What five bytes of it say takes a hundred when it is read.
+const MAX_ABBREVIATIONS: usize = 256 << 10;
+/// Units that are kept in memory: each may be as large as its abbreviations and the header of its lines allow.
+const UNITS: usize = 8;
 /// Most calls inlined in one another that are shown, the innermost ones.
 const MAX_CHAIN: usize = 64;
 /// Steps from an inlined call to the function's name.
@@ -26,7 +37,7 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 #[derive(Debug, Default)]
 pub(super) struct Inlines {
     ranges: Vec<Range>,
-    texts: Vec<String>,
+    texts: Texts,
 }
 
 /// Code of an inlined call.
@@ -39,15 +50,13 @@ struct Range {
     call: Call,
 }
 
-/// An inlined call. Texts are indices, [`NONE`] where there is none.
+/// An inlined call. Texts are numbers, [`NONE`] where there is none.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     name: u32,
     file: u32,
     line: u32,
 }
-
-const NONE: u32 = u32::MAX;
 
 /// An inlined call: what was called, and where the call stands in the source.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,12 +74,10 @@ impl Inlines {
             Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
         };
         let Ok(dwarf) = Dwarf::load(load) else { return Inlines::default() };
-        let lines = elf::section(elf, ".debug_line_str").unwrap_or_default();
-        let until = Instant::now() + READING;
-        let information = Information::new(dwarf, lines, until);
-        let mut reader = Reader { information: &information, names: HashMap::new(), texts: Texts::default() };
-        let ranges = reader.ranges(until);
-        Inlines { ranges, texts: reader.texts.all }
+        let patience = Patience { until: Instant::now() + READING, work: 0 };
+        let mut reader = Reader::new(elf, dwarf, patience);
+        let ranges = reader.ranges();
+        Inlines { ranges, texts: reader.texts }
     }
 
     /// The inlined calls that `address` lies in, outermost first.
@@ -79,78 +86,91 @@ impl Inlines {
         let mut found: Vec<_> = self.ranges.iter().filter(around).collect();
         found.sort_by_key(|range| range.depth);
         let found = &found[found.len().saturating_sub(MAX_CHAIN)..];
-        let text = |index: u32| self.texts.get(index as usize).map(String::as_str);
         let call = |range: &&Range| {
             let Call { name, file, line } = range.call;
-            InlinedCall { name: text(name), file: text(file), line: (line != 0).then_some(line) }
+            let (name, file) = (self.texts.get(name), self.texts.get(file));
+            InlinedCall { name, file, line: (line != 0).then_some(line) }
         };
         found.iter().map(call).collect()
     }
 }
 
-/// Texts, each once.
-#[derive(Default)]
-struct Texts {
-    all: Vec<String>,
-    known: HashMap<String, u32>,
+/// Looks at the clock only when some work is done.
+struct Patience {
+    until: Instant,
+    work: usize,
 }
 
-impl Texts {
-    fn intern(&mut self, text: Option<String>) -> u32 {
-        let Some(text) = text else { return NONE };
-        let next = self.all.len() as u32;
-        let index = *self.known.entry(text.clone()).or_insert(next);
-        if index == next {
-            self.all.push(text);
+impl Patience {
+    /// Whether time is up, after so much more work.
+    fn is_over(&mut self, work: usize) -> bool {
+        self.work += work;
+        if self.work < STEP {
+            return false;
         }
-        index
+        self.work = 0;
+        Instant::now() >= self.until
     }
 }
 
-/// A module's debug information.
-struct Information<'a> {
+/// A module's debug information. Units are read when they are needed, and forgotten.
+struct Reader<'a> {
     dwarf: Dwarf<Slice<'a>>,
-    /// `.debug_line_str`.
+    abbreviations: &'a [u8],
     lines: &'a [u8],
+    line_strings: &'a [u8],
     /// In the order of the section.
-    units: Vec<Unit<Slice<'a>>>,
-}
-
-struct Reader<'i, 'a> {
-    information: &'i Information<'a>,
+    headers: Vec<UnitHeader<Slice<'a>>>,
+    units: HashMap<usize, Option<Arc<Unit<Slice<'a>>>>>,
+    patience: Patience,
     /// Names of functions, by the place of their entry in `.debug_info`.
     names: HashMap<usize, u32>,
     texts: Texts,
 }
 
-impl Reader<'_, '_> {
-    fn ranges(&mut self, until: Instant) -> Vec<Range> {
+impl<'a> Reader<'a> {
+    fn new(elf: &'a [u8], dwarf: Dwarf<Slice<'a>>, mut patience: Patience) -> Reader<'a> {
+        let mut headers = Vec::new();
+        let mut all = dwarf.units();
+        while let Ok(Some(header)) = all.next()
+            && !patience.is_over(1)
+        {
+            headers.push(header);
+        }
+        let section = |name| elf::section(elf, name).unwrap_or_default();
+        let (abbreviations, lines, line_strings) =
+            (section(".debug_abbrev"), section(".debug_line"), section(".debug_line_str"));
+        let (units, names, texts) = (HashMap::new(), HashMap::new(), Texts::of(elf));
+        Reader { dwarf, abbreviations, lines, line_strings, headers, units, patience, names, texts }
+    }
+
+    fn ranges(&mut self) -> Vec<Range> {
         let mut ranges = Vec::new();
-        for unit in 0..self.information.units.len() {
+        for unit in 0..self.headers.len() {
             // What is malformed ends its unit only.
-            let _ = self.unit(unit, until, &mut ranges);
-            if ranges.len() >= MAX_RANGES || Instant::now() >= until {
+            let _ = self.ranges_of(unit, &mut ranges);
+            if ranges.len() >= MAX_RANGES || self.patience.is_over(STEP) {
                 break;
             }
         }
         ranges
     }
 
-    fn unit(&mut self, index: usize, until: Instant, ranges: &mut Vec<Range>) -> gimli::Result<()> {
+    fn ranges_of(&mut self, index: usize, ranges: &mut Vec<Range>) -> gimli::Result<()> {
         let mut files = HashMap::new();
-        let Information { dwarf, units, .. } = self.information;
-        let unit = &units[index];
+        let Some(unit) = self.unit(index) else { return Ok(()) };
         let mut entries = unit.entries_raw(None)?;
         let mut entry = gimli::DebuggingInformationEntry::null();
         // Depth of the function that the linker left out, whose addresses are another's, while inside it.
         let mut left_out = None;
-        let mut read = 0_u32;
-        while !entries.is_empty() {
-            read = read.wrapping_add(1);
-            if ranges.len() >= MAX_RANGES || (read.is_multiple_of(1024) && Instant::now() >= until) {
+        while !entries.is_empty() && ranges.len() < MAX_RANGES {
+            let is_entry = entries.read_entry(&mut entry)?;
+            // A list of ranges may be long and yield nothing.
+            let has_ranges = matches!(entry.tag(), dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine);
+            if self.patience.is_over(if has_ranges { STEP } else { 1 + entry.attrs().len() }) {
                 break;
             }
-            if !entries.read_entry(&mut entry)? {
+            if !is_entry {
                 continue;
             }
             if left_out.is_some_and(|depth| entry.depth() <= depth) {
@@ -158,7 +178,7 @@ impl Reader<'_, '_> {
             }
             match entry.tag() {
                 dw::DW_TAG_subprogram if left_out.is_none() => {
-                    let mut places = dwarf.die_ranges(unit, &entry)?;
+                    let mut places = self.dwarf.die_ranges(&unit, &entry)?;
                     if places.next()?.is_some_and(|place| place.begin <= 1) {
                         left_out = Some(entry.depth());
                     }
@@ -170,7 +190,7 @@ impl Reader<'_, '_> {
                         Some(AttributeValue::FileIndex(file)) => file,
                         _ => 0,
                     };
-                    let mut places = dwarf.die_ranges(unit, &entry)?;
+                    let mut places = self.dwarf.die_ranges(&unit, &entry)?;
                     let origin = entry.attr_value(dw::DW_AT_abstract_origin);
                     let depth = entry.depth();
                     let mut found = Vec::new();
@@ -181,7 +201,7 @@ impl Reader<'_, '_> {
                         }
                     }
                     let name = self.name_of(index, origin);
-                    let file = *files.entry(file).or_insert_with(|| self.file(index, file));
+                    let file = *files.entry(file).or_insert_with(|| self.file(&unit, file));
                     let call = Call { name, file, line: line.unwrap_or(0) };
                     ranges.extend(found.into_iter().map(|(start, end)| Range { start, end, depth, call }));
                 }
@@ -193,46 +213,59 @@ impl Reader<'_, '_> {
 
     /// The name of the function at `origin`, seen from the unit `from`.
     fn name_of(&mut self, from: usize, origin: Option<AttributeValue<Slice<'_>>>) -> u32 {
-        let Some((unit, offset)) = origin.and_then(|origin| self.information.resolve(from, origin)) else {
+        let Some((unit, offset)) = origin.and_then(|origin| self.resolve(from, origin)) else {
             return NONE;
         };
-        let Some(place) = offset.to_debug_info_offset(&self.information.units[unit].header) else {
-            return NONE;
-        };
+        let Some(place) = offset.to_debug_info_offset(&self.headers[unit]) else { return NONE };
         if let Some(known) = self.names.get(&place.0) {
             return *known;
         }
-        let name = self.information.find_name(unit, offset);
+        let name = self.find_name(unit, offset);
         let name = self.texts.intern(name);
         self.names.insert(place.0, name);
         name
     }
 
-    fn file(&mut self, unit: usize, index: u64) -> u32 {
-        let Information { units, lines, .. } = self.information;
-        let program = units[unit].line_program.as_ref();
-        self.texts.intern(program.and_then(|program| file_name(program.header(), index, lines)))
+    fn file(&mut self, unit: &Unit<Slice<'_>>, index: u64) -> u32 {
+        let program = unit.line_program.as_ref();
+        self.texts.intern(program.and_then(|program| file_name(program.header(), index, self.line_strings)))
     }
-}
 
-impl<'a> Information<'a> {
-    fn new(dwarf: Dwarf<Slice<'a>>, lines: &'a [u8], until: Instant) -> Information<'a> {
-        let mut units = Vec::new();
-        let mut headers = dwarf.units();
-        while let Ok(Some(header)) = headers.next() {
-            match dwarf.unit(header) {
-                Ok(unit) if Instant::now() < until => units.push(unit),
-                _ => break,
-            }
+    /// A unit, with its abbreviations and the header of its lines.
+    fn unit(&mut self, index: usize) -> Option<Arc<Unit<Slice<'a>>>> {
+        if let Some(known) = self.units.get(&index) {
+            return known.clone();
         }
-        Information { dwarf, lines, units }
+        if self.units.len() >= UNITS {
+            self.units.clear();
+        }
+        let unit = self.read_unit(index).map(Arc::new);
+        self.units.insert(index, unit.clone());
+        unit
     }
 
-    fn find_name(&self, mut unit: usize, mut offset: UnitOffset) -> Option<String> {
+    fn read_unit(&self, index: usize) -> Option<Unit<Slice<'a>>> {
+        let header = self.headers[index];
+        let at = header.debug_abbrev_offset();
+        let end = at.0.saturating_add(MAX_ABBREVIATIONS).min(self.abbreviations.len());
+        let abbreviations =
+            DebugAbbrev::new(&self.abbreviations[..end], LittleEndian).abbreviations(at).ok()?;
+        let mut entries = header.entries(&abbreviations);
+        entries.next_dfs().ok()?;
+        if let Some(AttributeValue::DebugLineRef(at)) = entries.current()?.attr_value(dw::DW_AT_stmt_list)
+            && elf::line_program(self.lines, at.0).is_none_or(|program| program.header > MAX_HEADER)
+        {
+            return None;
+        }
+        Unit::new_with_abbreviations(&self.dwarf, header, Arc::new(abbreviations)).ok()
+    }
+
+    fn find_name(&mut self, mut unit: usize, mut offset: UnitOffset) -> Option<String> {
         for _ in 0..MAX_STEPS {
-            let entry = self.units[unit].entry(offset).ok()?;
+            let around = self.unit(unit)?;
+            let entry = around.entry(offset).ok()?;
             if let Some(name) = entry.attr_value(dw::DW_AT_name) {
-                let name = self.dwarf.attr_string(&self.units[unit], name).ok()?;
+                let name = self.dwarf.attr_string(&around, name).ok()?;
                 return Some(printable(name.slice()));
             }
             let next = entry.attr_value(dw::DW_AT_abstract_origin);
@@ -247,10 +280,11 @@ impl<'a> Information<'a> {
         match value {
             AttributeValue::UnitRef(offset) => Some((from, offset)),
             AttributeValue::DebugInfoRef(at) => {
-                let start = |unit: &Unit<Slice<'_>>| unit.header.debug_info_offset().map(|start| start.0);
-                let after = self.units.partition_point(|unit| start(unit).is_some_and(|start| start <= at.0));
+                let start = |header: &UnitHeader<Slice<'_>>| header.debug_info_offset().map(|start| start.0);
+                let after =
+                    self.headers.partition_point(|header| start(header).is_some_and(|start| start <= at.0));
                 let unit = after.checked_sub(1)?;
-                Some((unit, at.to_unit_offset(&self.units[unit].header)?))
+                Some((unit, at.to_unit_offset(&self.headers[unit])?))
             }
             _ => None,
         }

@@ -11,6 +11,7 @@ pub(crate) mod perf_map;
 mod registry_sys;
 mod stack_image;
 mod symbols;
+mod texts;
 
 pub use backtrace::{Backtrace, DomainFrames, Frame};
 pub(crate) use backtrace::{Captured, Entered};

@@ -3,9 +3,10 @@
 //! The bytes come from the module, so they may be hostile. Three tables are read, with memory-safe code and never
 //! executed (rule R21): the symbol table, the line programs, and inlined calls (`inlines.rs`). Work and memory are
 //! linear in the size of the file (no string is searched for its end beyond what is shown of it), line tables
-//! beyond [`MAX_LINES`] are left alone, whatever is malformed reads as "unknown", and names are made
-//! printable. A module can lie about its own lines, nothing else.
+//! beyond [`MAX_LINES`], programs with headers beyond [`MAX_HEADER`] and rows beyond [`MAX_ROWS`] are left alone, whatever is malformed
+//! reads as "unknown", and names are made printable. A module can lie about its own lines, nothing else.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,9 +14,14 @@ use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgram
 
 use super::elf;
 use super::inlines::Inlines;
+use super::texts::{NONE, Texts};
 
 /// Largest `.debug_line` that is read, bytes.
 const MAX_LINES: usize = 32 << 20;
+/// Longest header of a line program that is read, bytes. What two bytes of it say takes a hundred when it is read.
+pub(super) const MAX_HEADER: u64 = 512 << 10;
+/// Most rows of line tables that are kept.
+const MAX_ROWS: usize = 8 << 20;
 /// Longest name that is shown, bytes.
 const MAX_NAME: usize = 200;
 
@@ -28,7 +34,7 @@ pub struct Symbols {
     functions: Vec<Function>,
     /// By address; the end of a sequence is a row of line 0.
     rows: Vec<Row>,
-    files: Vec<String>,
+    files: Texts,
     inlines: Inlines,
 }
 
@@ -44,7 +50,7 @@ struct Function {
 struct Row {
     address: u64,
     line: u32,
-    /// Index in [`Symbols::files`].
+    /// Number in [`Symbols::files`].
     file: u32,
 }
 
@@ -80,7 +86,8 @@ impl Symbols {
         // The readers are written not to panic; a report must not depend on it.
         let read = catch_unwind(AssertUnwindSafe(|| {
             let inlines = Inlines::read(elf);
-            let mut symbols = Symbols { functions: functions(elf), inlines, ..Symbols::default() };
+            let files = Texts::of(elf);
+            let mut symbols = Symbols { functions: functions(elf), inlines, files, rows: Vec::new() };
             symbols.read_lines(elf);
             symbols
         }));
@@ -99,7 +106,7 @@ impl Symbols {
         let after = self.rows.partition_point(|row| row.address <= address);
         let row = after.checked_sub(1).map(|last| self.rows[last]);
         if let Some(row) = row.filter(|row| row.line != 0) {
-            place.file = self.files.get(row.file as usize).cloned();
+            place.file = self.files.get(row.file).map(str::to_owned);
             place.line = Some(row.line);
         }
         place
@@ -141,20 +148,26 @@ impl Symbols {
         let strings = elf::section(elf, ".debug_line_str").unwrap_or_default();
         let table = DebugLine::new(lines, LittleEndian);
         let mut sequences = Vec::new();
-        let mut offset = 0;
+        let (mut next, mut number) = (0, 0);
         // Programs follow each other: no entry of .debug_info is needed to find them.
-        while let Ok(program) = table.program(DebugLineOffset(offset), 8, None, None) {
-            let header = program.header();
-            offset += header.unit_length() + if header.format() == gimli::Format::Dwarf64 { 12 } else { 4 };
-            let files: Vec<u32> = (0..=header.file_names().len() as u64)
-                .map(|index| self.intern(file_name(header, index, strings)))
-                .collect();
+        while let Some(extent) = elf::line_program(lines, next) {
+            let offset = std::mem::replace(&mut next, extent.end);
+            if extent.header > MAX_HEADER {
+                continue;
+            }
+            let Ok(program) = table.program(DebugLineOffset(offset), 8, None, None) else { break };
             let mut rows = program.rows();
+            let mut files = HashMap::new();
             let mut sequence = Vec::new();
-            while let Ok(Some((_, row))) = rows.next_row() {
+            while let Ok(Some((header, row))) = rows.next_row()
+                && number < MAX_ROWS
+            {
+                number += 1;
                 let line = if row.end_sequence() { None } else { row.line() };
                 let line = line.map_or(0, |line| u32::try_from(line.get()).unwrap_or(0));
-                let file = files.get(row.file_index() as usize).copied().unwrap_or(u32::MAX);
+                let index = row.file_index();
+                let name = || self.files.intern(file_name(header, index, strings));
+                let file = if line == 0 { NONE } else { *files.entry(index).or_insert_with(name) };
                 sequence.push(Row { address: row.address(), line, file });
                 if row.end_sequence() {
                     sequences.push(std::mem::take(&mut sequence));
@@ -169,14 +182,6 @@ impl Symbols {
         }
         sequences.sort_by_key(|sequence| sequence[0].address);
         self.rows = sequences.concat();
-    }
-
-    fn intern(&mut self, name: Option<String>) -> u32 {
-        let Some(name) = name else { return u32::MAX };
-        if self.files.last() != Some(&name) {
-            self.files.push(name);
-        }
-        (self.files.len() - 1) as u32
     }
 }
 

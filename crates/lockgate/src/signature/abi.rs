@@ -13,6 +13,9 @@ pub enum Register {
     Vector(u8),
 }
 
+/// Most words of arguments on the stack: a call copies them.
+const MAX_STACK_WORDS: u32 = 128 << 10;
+
 /// Where one value travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
@@ -65,6 +68,11 @@ impl Plan {
                 None => {
                     let start = words;
                     words += parameter.size().div_ceil(8) as u32;
+                    if words > MAX_STACK_WORDS {
+                        return Err(format!(
+                            "more than {MAX_STACK_WORDS} words of arguments on the stack; pass pointers"
+                        ));
+                    }
                     Place::Stack(start)
                 }
             });

@@ -3,6 +3,9 @@
 //! Header, gate table, code, constants, stacks and their guards lie outside `area`: no service can
 //! name them (rules R2, R3). Nothing is ever unmapped, only made inaccessible (rule R1), and nothing becomes
 //! executable (rule R4): [`Protection`] cannot say it.
+//!
+//! A little of what a domain gives back is kept for its next request (docs/decisions/0049-kept-memory.md): allocators give back and
+//! ask again all the time, and the kernel takes a microsecond for every page.
 use super::ranges::Ranges;
 use super::stride_sys::{Backing, Stride};
 use crate::registry::{Gauge, Row};
@@ -15,6 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Largest number of separate mappings of one domain: the process has 65,530 of them by default.
 const MAX_MAPPINGS: usize = 1024;
+
+/// Largest piece of memory that is kept when a domain gives it back, and most that is kept of one domain, in bytes.
+const KEPT_PIECE: u64 = 1 << 20;
+const KEPT: u64 = 4 << 20;
 
 /// The memory that a domain asked for and got.
 #[derive(Debug)]
@@ -60,6 +67,9 @@ struct Books {
     ranges: Ranges,
     /// Those of them that a file backs.
     shared: Ranges,
+    /// None of them: what the domain gave back and the kernel does not know of yet. Writable, with old contents; counts against the
+    /// limit, but gives way to what the domain asks for.
+    kept: Ranges,
     /// End of the brk heap, any byte.
     brk: u64,
     /// Bytes that count against the limit: image, stacks, heap, mappings.
@@ -102,6 +112,7 @@ impl Services {
         let books = Books {
             ranges: Ranges::default(),
             shared: Ranges::default(),
+            kept: Ranges::default(),
             brk: image_end,
             used: image_size,
             peak: image_size,
@@ -140,6 +151,7 @@ impl Services {
     /// The kernel's.
     pub fn reset(&self, stride: &Stride) -> Result<(), Errno> {
         let mut books = self.books();
+        books.let_go(stride)?;
         let ranges: Vec<_> = books.ranges.all().collect();
         for range in ranges {
             stride.clear(range.start, range.end - range.start)?;
@@ -171,6 +183,7 @@ impl Services {
         if !kept {
             return Err(Errno::INVAL);
         }
+        books.let_go(stride)?;
         let ranges: Vec<_> = books.ranges.all().collect();
         for range in ranges {
             for gap in memo.ranges.gaps(range) {
@@ -227,7 +240,8 @@ impl Services {
                         .then_some(at)
                 };
                 let lowest = self.brk_reserve(&books)..self.area.end;
-                free(wish).or_else(|| books.ranges.highest_gap(lowest, length)).ok_or(Errno::NOMEM)?
+                let gap = || books.ranges.highest_gap(lowest, length);
+                free(wish).or_else(|| books.fitting(length)).or_else(gap).ok_or(Errno::NOMEM)?
             }
             Placement::Fixed => at,
             Placement::FixedNoReplace => {
@@ -259,9 +273,13 @@ impl Services {
         if books.ranges.mapped(range.clone()) != range.end - range.start {
             return Err(Errno::NOMEM);
         }
+        if books.within_mappings().is_err() {
+            books.let_go(stride)?;
+        }
+        books.allow(|ranges| ranges.insert(range.clone(), rights))?;
         stride.protect(range.start, range.end - range.start, rights)?;
         books.ranges.insert(range, rights);
-        books.within_mappings()
+        Ok(())
     }
 
     /// Lets the contents go.
@@ -335,13 +353,8 @@ impl Services {
         let length = range.end - range.start;
         let replaced = books.ranges.mapped(range.clone());
         books.charge(length - replaced, self.limit)?;
-        let access = match rights {
-            Protection::None => ProtFlags::empty(),
-            Protection::Read => ProtFlags::READ,
-            Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
-        };
-        let mapped = books.within_mappings().and_then(|()| stride.map(range.start, length, access, backing));
-        match mapped {
+        let done = self.back(books, stride, range.clone(), rights, backing);
+        match done {
             Ok(()) => {
                 match backing {
                     Backing::Shared(..) => books.shared.insert(range.clone(), rights),
@@ -351,14 +364,52 @@ impl Services {
             }
             Err(_) => books.used -= length - replaced,
         }
-        mapped
+        done
+    }
+
+    /// Puts memory where the books will have it.
+    fn back(
+        &self,
+        books: &mut Books,
+        stride: &Stride,
+        range: Range<u64>,
+        rights: Protection,
+        backing: Backing<'_>,
+    ) -> Result<(), Errno> {
+        let length = range.end - range.start;
+        let anonymous = matches!(backing, Backing::Anonymous);
+        if anonymous && rights == Protection::ReadWrite && books.kept.mapped(range.clone()) == length {
+            for page in (range.start..range.end).step_by(PAGE as usize) {
+                stride.blank(page)?;
+            }
+            books.kept.remove(range);
+            return Ok(());
+        }
+        let access = match rights {
+            Protection::None => ProtFlags::empty(),
+            Protection::Read => ProtFlags::READ,
+            Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        if books.used + books.kept_bytes() > self.limit || books.within_mappings().is_err() {
+            books.let_go(stride)?;
+        }
+        books.within_mappings()?;
+        stride.map(range.start, length, access, backing)?;
+        books.kept.remove(range);
+        Ok(())
     }
 
     fn take_away(&self, books: &mut Books, stride: &Stride, range: Range<u64>) -> Result<(), Errno> {
         if range.is_empty() || books.ranges.mapped(range.clone()) == 0 {
             return Ok(());
         }
-        stride.clear(range.start, range.end - range.start)?;
+        if books.may_keep(&range) {
+            books.kept.insert(range.clone(), Protection::ReadWrite);
+        } else {
+            books.allow(|ranges| ranges.remove(range.clone()))?;
+            stride.clear(range.start, range.end - range.start)?;
+            books.kept.remove(range.clone());
+        }
         books.used -= books.ranges.mapped(range.clone());
         books.shared.remove(range.clone());
         books.ranges.remove(range);
@@ -401,13 +452,81 @@ impl Books {
     }
 
     fn within_mappings(&self) -> Result<(), Errno> {
-        if self.ranges.len() < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
+        if self.ranges.len() + self.kept.len() < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
+    }
+
+    /// Whether a change may be made: one that leaves more mappings than there were, and too many, is not.
+    ///
+    /// # Errors
+    /// `ENOMEM`, as Linux says.
+    fn allow(&self, change: impl FnOnce(&mut Ranges)) -> Result<(), Errno> {
+        let most = MAX_MAPPINGS.saturating_sub(self.kept.len());
+        // No change leaves more than two more.
+        if self.ranges.len() + 2 <= most {
+            return Ok(());
+        }
+        let mut after = self.ranges.clone();
+        change(&mut after);
+        if after.len() <= self.ranges.len().max(most) { Ok(()) } else { Err(Errno::NOMEM) }
+    }
+
+    /// Whether all of `range` is the domain's own writable memory, and little enough to be kept.
+    fn may_keep(&self, range: &Range<u64>) -> bool {
+        let length = range.end - range.start;
+        length <= KEPT_PIECE
+            && self.within_mappings().is_ok()
+            && self.kept_bytes() + length <= KEPT
+            && self.shared.mapped(range.clone()) == 0
+            && self.ranges.pieces(range.clone()) == [(range.clone(), Protection::ReadWrite)]
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        self.kept.all().map(|range| range.end - range.start).sum()
+    }
+
+    /// Where `length` bytes of what is kept are: in the smallest piece that has them.
+    fn fitting(&self, length: u64) -> Option<u64> {
+        let size = |range: &Range<u64>| range.end - range.start;
+        self.kept.all().filter(|range| size(range) >= length).min_by_key(size).map(|range| range.start)
+    }
+
+    /// Makes what is kept inaccessible.
+    fn let_go(&mut self, stride: &Stride) -> Result<(), Errno> {
+        let kept: Vec<_> = self.kept.all().collect();
+        for range in kept {
+            stride.clear(range.start, range.end - range.start)?;
+            self.kept.remove(range);
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Pages whose rights differ from their neighbours', and holes, are mappings of the kernel as any other. What is mapped can be given
+    /// back whatever there is.
+    #[test]
+    fn pages_cannot_be_told_apart_without_end() {
+        const PAGES: u64 = 4 * MAX_MAPPINGS as u64;
+        let stride = Stride::take().expect("address space");
+        for holes in [false, true] {
+            let services = Services::new(window::IMAGE, 0, PAGES * PAGE, None);
+            let heap = services
+                .map(&stride, 0, PAGES * PAGE, Placement::Anywhere, Protection::ReadWrite, Backing::Anonymous)
+                .expect("within the limit");
+            let change = |page: u64| match holes {
+                false => services.protect(&stride, heap + page * PAGE, PAGE, Protection::Read),
+                true => services.unmap(&stride, heap + page * PAGE, PAGE),
+            };
+            let refused = (0..PAGES).step_by(2).find_map(|page| change(page).err());
+            assert_eq!(refused, Some(Errno::NOMEM), "holes: {holes}");
+            assert!(services.books().ranges.len() <= MAX_MAPPINGS);
+            services.unmap(&stride, heap, PAGES * PAGE).expect("everything at once");
+            assert_eq!(services.usage().used, 0);
+        }
+    }
 
     /// Rule R1: not even until the old place is taken away, because another thread of the host may map at any moment.
     #[test]

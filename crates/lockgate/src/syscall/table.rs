@@ -140,7 +140,7 @@ pub const TABLE: &[Entry] = table! {
     302 prlimit64           Own      limits::prlimit64;
     316 renameat2           Granted  names::renameat2;
     318 getrandom           Own      random::getrandom;
-    324 membarrier          Refused  thread::membarrier;
+    324 membarrier          Own      thread::membarrier;
     332 statx               Granted  stat::statx;
     439 faccessat2          Granted  stat::faccessat2;
 };

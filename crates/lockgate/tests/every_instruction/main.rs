@@ -1,5 +1,5 @@
 //! Something happens to a thread at every single instruction of its way into a domain, inside, and back: the domain is killed by
-//! another thread, a signal comes whose handler calls domains itself, or another thread wants the domain for itself. A tracer (ptrace) steps the thread so far, lets it
+//! another thread, a signal comes whose handler calls domains itself, or another thread wants the domain, or a lock in it, for itself. A tracer (ptrace) steps the thread so far, lets it
 //! happen, and lets the thread go on; then the next call goes one instruction further.
 #[path = "../common/mod.rs"]
 mod common;
@@ -83,7 +83,8 @@ impl Victim {
                     self.order("kill");
                     self.answer("killed");
                 }
-                Event::Signal => stop = Stop::Signal(libc::SIGUSR1),
+                // Not by the tracer's own means: at the first instruction of a handler they do nothing.
+                Event::Signal => thread.send(self.child.id(), libc::SIGUSR1),
                 Event::Rival => {
                     self.order("rival");
                     self.answer("rival");
@@ -170,6 +171,15 @@ fn no_wake_up_is_lost() {
     assert_eq!(seen, ["returned 2, then 2; the rival: returned 6"]);
 }
 
+/// The first thread of a domain takes libc's locks without atomic instructions until a second one comes (docs/decisions/0048). Red if
+/// that one does not wait for the first.
+#[test]
+fn locks_hold_when_a_second_thread_comes() {
+    let outcomes = at_every_instruction("lock", Event::Rival, MOST);
+    let seen: Vec<&str> = outcomes.keys().map(String::as_str).collect();
+    assert_eq!(seen, ["returned 0, then 0; the rival: returned 0"]);
+}
+
 /// A handler runs to its end wherever the signal comes, finds the host's state, is refused a domain, and harms no call.
 #[test]
 fn signals_come_between_any_two_instructions() {
@@ -182,5 +192,14 @@ fn signals_come_between_any_two_instructions() {
                 "{scenario}, {times} times"
             );
         }
+    }
+}
+
+/// The same of a call that crashes: the error is that of the crash, never that of the handler's call, and never none. Red if a refusal
+/// overwrites what the call that was interrupted has come to.
+#[test]
+fn a_signal_takes_no_error_away() {
+    for (outcome, times) in at_every_instruction("crash", Event::Signal, 2 * MOST) {
+        assert_eq!(outcome, "Ill, then Ill; handled, refused", "{times} times");
     }
 }

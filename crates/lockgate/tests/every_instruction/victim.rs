@@ -5,6 +5,7 @@ use lockgate::{
     CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, OnFailure, Policy,
 };
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
@@ -19,8 +20,9 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let source = "long host(long);
         long increment(long x) { return x + 1; }
         long for_ever(long x) { for (;;) __asm__ volatile(\"\"); return x; }
-        long call_back(long x) { return host(x) + 1; }";
-    let exports = ["long increment(long)", "long for_ever(long)", "long call_back(long)"];
+        long call_back(long x) { return host(x) + 1; }
+        long crash(long x) { __builtin_trap(); return x; }";
+    let exports = ["long increment(long)", "long for_ever(long)", "long call_back(long)", "long crash(long)"];
     exports
         .iter()
         .fold(Guest::c(source).gate("long host(long)"), |guest, export| guest.export(export))
@@ -33,6 +35,38 @@ static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     guest.export("long wait(long)").export("long twice(long)").module()
 });
 
+/// What two threads do under a lock of libc's: the one that says 5 stays there until the host lets it go.
+static LOCKS: LazyLock<Arc<Module>> = LazyLock::new(|| {
+    let source = "#include <pthread.h>
+        long host(long);
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        static volatile long inside, together;
+        long lock(long x) {
+            pthread_mutex_lock(&mutex);
+            if (++inside != 1) together++;
+            if (x == 5) host(x);
+            inside--;
+            pthread_mutex_unlock(&mutex);
+            return together;
+        }";
+    Guest::c(source).gate("long host(long)").export("long lock(long)").module()
+});
+
+/// The first thread's number, and whether its call goes on.
+static FIRST: AtomicI32 = AtomicI32::new(0);
+static CALLING: AtomicBool = AtomicBool::new(false);
+/// A second thread holds the lock.
+static HOLDS: AtomicBool = AtomicBool::new(false);
+
+/// Returns when the first thread waits for the lock, or needs it no more.
+fn hold(_: &Domain, x: i64) -> i64 {
+    HOLDS.store(true, Ordering::SeqCst);
+    while CALLING.load(Ordering::SeqCst) && !waits(FIRST.load(Ordering::SeqCst)) {
+        std::thread::yield_now();
+    }
+    x
+}
+
 /// Domains, what is called, and what a kill kills.
 struct World {
     call: Function<Long>,
@@ -42,12 +76,17 @@ struct World {
 
 impl World {
     fn new(scenario: &str) -> World {
+        if scenario == "lock" {
+            let options = DomainOptions::new().gate("host", HostFunction::new(hold));
+            let domain = Domain::new(&LOCKS, options).expect("a domain");
+            return World { call: domain.bind("lock").expect("an export"), domains: vec![domain], doomed: 0 };
+        }
         let options = options("server");
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
         let (entry, doomed) = match scenario {
-            "increment" | "for_ever" | "call_back" => {
+            "increment" | "for_ever" | "call_back" | "crash" => {
                 return World { call: direct(scenario), domains: vec![server], doomed: 0 };
             }
             "exclusive" => return World { call: direct("increment"), domains: vec![server], doomed: 0 },
@@ -69,6 +108,7 @@ fn say(result: Result<i64, CallError>) -> String {
         Ok(value) => format!("returned {value}"),
         Err(CallError::Killed(_)) => "killed".to_owned(),
         Err(CallError::Fault(fault)) if fault.kind() == FaultKind::Killed => "killed".to_owned(),
+        Err(CallError::Fault(fault)) => format!("{:?}", fault.kind()),
         Err(error) => format!("{error:?}"),
     }
 }
@@ -143,7 +183,7 @@ fn victim() {
                             say(call.call(5))
                         });
                         let number = told.recv().expect("the rival lives");
-                        while !rival.is_finished() && !waits(number) {
+                        while !rival.is_finished() && !waits(number) && !HOLDS.load(Ordering::SeqCst) {
                             std::thread::yield_now();
                         }
                         *rivals.lock().expect("no panic") = Some(rival);
@@ -160,13 +200,17 @@ fn victim() {
             *FROM_HANDLERS.lock().expect("no panic") = Some(call.clone());
             *world.lock().expect("no panic") = Some(new);
             if !scenario.starts_with("kill") && scenario != "for_ever" {
-                call.call(1).expect("a call that nothing happens to");
+                call.call(1).err().iter().for_each(|error| assert!(error.fault().is_some(), "{error}"));
             }
+            FIRST.store(thread_number(), Ordering::SeqCst);
+            HOLDS.store(false, Ordering::SeqCst);
+            CALLING.store(true, Ordering::SeqCst);
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
             mark();
             let result = call.call(1);
             mark();
+            CALLING.store(false, Ordering::SeqCst);
             let handled = HANDLED
                 .take()
                 .map(|refused| if refused { "; handled, refused" } else { "; handled, NOT refused" });

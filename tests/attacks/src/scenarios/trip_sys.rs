@@ -1,4 +1,5 @@
 //! Of controls: steps on the tripwire that is named as the function, as a module would that has got out.
+use crate::common::host_sys;
 use crate::expect::Ending;
 use crate::world::{World, out_of_reach};
 use anyhow::{Result, bail};
@@ -13,6 +14,11 @@ pub(super) fn run(world: &mut World) -> Result<Ending> {
         "secret" => world.secret[100] = 0,
         "code" => drop(out_of_reach()),
         "registers" => world.kept.push(Kept { registers: 1, ..Kept::default() }),
+        "x87" => {
+            // SAFETY: one register of the x87 stays in use; nothing of Rust uses it.
+            unsafe { std::arch::asm!("fld1") };
+            world.x87_sums.push(host_sys::x87_sum());
+        }
         "neighbour" => world.neighbour.harm()?,
         "neighbour-dead" => world.neighbour.domain.kill(),
         "file-changed" => fs::write(outside.join("secret.txt"), "666")?,

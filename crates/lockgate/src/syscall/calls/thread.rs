@@ -24,9 +24,29 @@ pub fn clone(ctx: &SyscallContext<'_>, [flags, start, parent, child, ..]: [u64; 
     Ok(ctx.threads.start(ThreadStart { argument: start, number: parent, clear: child })?)
 }
 
-/// `membarrier`: unknown, as to a kernel without it. musl asks in vain before its first thread.
-pub fn membarrier(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Err(Errno::NOSYS.into())
+/// `membarrier(command, flags)`: every processor that runs a thread of this process passes a memory barrier. A module may do as much
+/// with `mprotect`. Libc of the module ends the bias of its locks with it. The process is registered when the barrier is first asked
+/// for, which takes the kernel milliseconds in a process that has threads, and not when `pthread_create` thinks of it.
+pub fn membarrier(_: &SyscallContext<'_>, [command, flags, ..]: [u64; 6]) -> Reply {
+    use rustix::thread::MembarrierCommand::{PrivateExpedited, RegisterPrivateExpedited};
+    const QUERY: u64 = 0;
+    const BARRIER: u64 = PrivateExpedited as u64;
+    const REGISTER: u64 = RegisterPrivateExpedited as u64;
+
+    let known = rustix::thread::membarrier_query();
+    if !known.contains_command(PrivateExpedited) || !known.contains_command(RegisterPrivateExpedited) {
+        return Err(Errno::NOSYS.into());
+    }
+    match (command, flags) {
+        (QUERY, 0) => Ok(BARRIER | REGISTER),
+        (REGISTER, 0) => Ok(0),
+        (BARRIER, 0) => {
+            rustix::thread::membarrier(RegisterPrivateExpedited)?;
+            rustix::thread::membarrier(PrivateExpedited)?;
+            Ok(0)
+        }
+        _ => Err(Errno::INVAL.into()),
+    }
 }
 
 /// `set_robust_list(head, length)`: accepted; a thread cannot die in a domain without its host.

@@ -1,0 +1,7 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+long attack(void)
+{
+    _exit(42);
+}

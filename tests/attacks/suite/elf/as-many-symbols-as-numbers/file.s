@@ -1,0 +1,2 @@
+HASH_COUNT = 0xffffffff
+.include "module.inc"

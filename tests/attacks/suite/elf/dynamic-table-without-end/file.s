@@ -1,0 +1,2 @@
+DYNAMIC_END = 21
+.include "module.inc"

@@ -1,0 +1,3 @@
+CODE_FLAGS = 1
+CONST_FLAGS = 1
+.include "module.inc"

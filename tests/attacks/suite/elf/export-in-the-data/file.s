@@ -1,0 +1,2 @@
+SYMBOL_VALUE = 0x2400
+.include "module.inc"

@@ -1,0 +1,2 @@
+MORE_TYPE = 3
+.include "module.inc"

@@ -1,0 +1,2 @@
+SYMBOL_NAME = 0x10000
+.include "module.inc"

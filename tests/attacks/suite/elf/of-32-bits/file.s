@@ -1,0 +1,2 @@
+E_CLASS = 1
+.include "module.inc"

@@ -1,0 +1,3 @@
+DYNAMIC_TAG = 36
+DYNAMIC_VALUE = 0x1500
+.include "module.inc"

@@ -1,0 +1,2 @@
+E_PHOFF = 0x2800
+.include "module.inc"

@@ -1,0 +1,2 @@
+E_PHNUM = 0xffff
+.include "module.inc"

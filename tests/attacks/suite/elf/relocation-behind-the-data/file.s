@@ -1,0 +1,2 @@
+RELOCATION_AT = 0x2ffc
+.include "module.inc"

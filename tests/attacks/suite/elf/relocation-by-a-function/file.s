@@ -1,0 +1,2 @@
+RELOCATION_INFO = 37
+.include "module.inc"

@@ -1,0 +1,2 @@
+RELOCATION_AT = 0x1800
+.include "module.inc"

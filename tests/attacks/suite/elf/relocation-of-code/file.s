@@ -1,0 +1,2 @@
+RELOCATION_AT = 0x800
+.include "module.inc"

@@ -1,0 +1,2 @@
+RELOCATION_AT = 0xffffffffffff0008
+.include "module.inc"

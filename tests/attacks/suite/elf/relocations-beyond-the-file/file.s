@@ -1,0 +1,2 @@
+RELOCATIONS_SIZE = 0x7ffffffffffffff8
+.include "module.inc"

@@ -1,0 +1,3 @@
+SECOND_AT = 0x2204
+RELOCATIONS_SIZE = 48
+.include "module.inc"

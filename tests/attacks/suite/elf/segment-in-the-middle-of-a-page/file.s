@@ -1,0 +1,2 @@
+DATA_ADDRESS = 0x2800
+.include "module.inc"

@@ -1,0 +1,2 @@
+DATA_ADDRESS = 0x1000
+.include "module.inc"

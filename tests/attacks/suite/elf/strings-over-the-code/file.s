@@ -1,0 +1,2 @@
+STRINGS_SIZE = 0x10000
+.include "module.inc"

@@ -1,0 +1,2 @@
+DYNAMIC_TAG = 22
+.include "module.inc"

@@ -1,0 +1,6 @@
+MORE_TYPE = 1
+MORE_FLAGS = 5
+MORE_ADDRESS = 0x3000
+MORE_FILE_SIZE = 0
+MORE_MEM_SIZE = 0x1000
+.include "module.inc"

@@ -1,0 +1,3 @@
+function attack
+    vmmcall
+    ret

@@ -1,0 +1,3 @@
+function attack
+    sidt %gs:(%edi)
+    ret

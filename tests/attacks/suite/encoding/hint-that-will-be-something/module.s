@@ -1,0 +1,3 @@
+function attack
+    .byte 0x0f, 0x1d, 0x07
+    ret

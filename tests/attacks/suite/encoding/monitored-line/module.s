@@ -1,0 +1,5 @@
+function attack
+    umonitor %rdi
+    xor %ecx,%ecx
+    umwait %ecx
+    ret

@@ -1,0 +1,3 @@
+function attack
+    .byte 0xf3, 0x41, 0x90
+    ret

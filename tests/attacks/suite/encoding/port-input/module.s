@@ -1,0 +1,3 @@
+function attack
+    in (%dx),%al
+    ret

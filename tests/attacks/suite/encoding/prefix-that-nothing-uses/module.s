@@ -1,0 +1,3 @@
+function attack
+    .byte 0xf2, 0x01, 0xc0
+    ret

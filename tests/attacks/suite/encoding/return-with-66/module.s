@@ -1,0 +1,2 @@
+function attack
+    .byte 0x66, 0xc3

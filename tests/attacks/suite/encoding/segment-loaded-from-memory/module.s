@@ -1,0 +1,3 @@
+function attack
+    lgs %gs:(%edi),%eax
+    ret

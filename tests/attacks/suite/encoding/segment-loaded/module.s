@@ -1,0 +1,4 @@
+function attack
+    xor %eax,%eax
+    mov %eax,%gs
+    ret

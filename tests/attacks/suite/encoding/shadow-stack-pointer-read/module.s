@@ -1,0 +1,3 @@
+function attack
+    rdsspq %rax
+    ret

@@ -1,0 +1,3 @@
+function attack
+    .byte 0xf1
+    ret

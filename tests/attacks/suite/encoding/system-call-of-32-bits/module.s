@@ -1,0 +1,4 @@
+function attack
+    mov $20,%eax
+    int $0x80
+    ret

@@ -1,0 +1,3 @@
+function attack
+    wrfsbase %rdi
+    ret

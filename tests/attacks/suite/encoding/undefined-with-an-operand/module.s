@@ -1,0 +1,2 @@
+function attack
+    .byte 0x0f, 0xff, 0xc0

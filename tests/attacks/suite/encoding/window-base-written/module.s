@@ -1,0 +1,3 @@
+function attack
+    wrgsbase %rdi
+    ret

@@ -1,0 +1,5 @@
+more_notes = 1
+.macro more_notes_here
+note 2, .ascii, "long other(long)"
+.endm
+.include "../elf/module.inc"

@@ -1,0 +1,2 @@
+ABI = 2
+.include "../elf/module.inc"

@@ -1,0 +1,5 @@
+EXPORT_NOTED = 1
+.macro export_note
+note 2, .ascii, "struct { struct { struct { } x[1048576]; } y[1048576]; } attack(void)"
+.endm
+.include "../elf/module.inc"

@@ -1,0 +1,2 @@
+NOTE_SIZE = 0
+.include "../elf/module.inc"

@@ -1,0 +1,1 @@
+.ascii "INPUT(/etc/passwd)\n"

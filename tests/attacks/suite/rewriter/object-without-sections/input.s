@@ -1,0 +1,2 @@
+.include "object.inc"
+object_header 4, 1, 0x100000

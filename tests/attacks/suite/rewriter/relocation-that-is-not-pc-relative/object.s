@@ -1,0 +1,6 @@
+.globl attack
+.type attack,@function
+attack:
+
+    mov attack(,%rdi,8),%eax
+    ret

@@ -1,0 +1,3 @@
+function attack
+    movaps %gs:1(%edi),%xmm0
+    ret

@@ -1,0 +1,4 @@
+function attack
+    pcmpeqb %mm3,%mm3
+    mov $1,%eax
+    ret
