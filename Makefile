@@ -67,9 +67,11 @@ systems: build ## real libraries at all flags, real build systems, random call g
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
 
-torture: build ## a thousand million calls among signals, crashes and kills; build/bench/soak.json
+torture: build ## a thousand million calls among signals, crashes and kills; a million domains; ThreadSanitizer; build/bench/{soak,cycles}.json
 	mkdir -p build/bench
 	target/release/lockgate bench soak --json build/bench/soak.json
+	target/release/lockgate bench cycles --json build/bench/cycles.json
+	scripts/thread-sanitizer.sh build/thread-sanitizer || test $$? -eq 77
 
 evidence: verifier mutants sweep attacks systems torture bench ## all of these (hours), then what they show together
 	target/release/lockgate bench evidence

@@ -77,6 +77,9 @@ uint64_t crash(uint32_t how)
     case 3:
         recurse(&byte);
         break;
+    case 5:
+        for (;;)
+            eight++;
     default:
         abort();
     }

@@ -85,9 +85,9 @@ const NUMBERS: &[(&str, &str, &[&str], Demand)] = &[
     ("mutants: mutations that survive", "sweep.json", &["/survived"], Demand::Is(0)),
 ];
 
-/// Files of results of benchmarks that are demands as well, with what their promises are about.
-const PROMISES: &[(&str, &str)] =
-    &[("torture: promises missed", "bench/soak.json"), ("cycles: promises missed", "bench/cycles.json")];
+/// Benchmarks whose promises are demands as well: file, and what counts how much was done, with the least of it.
+const TORTURE: &[(&str, &str, u64)] =
+    &[("bench/soak.json", "soak.calls", 100_000_000), ("bench/cycles.json", "cycles.cycles", 1_000_000)];
 
 /// Executions of a fuzz target, and since its last finding.
 const FUZZED: u64 = 10_000_000;
@@ -126,8 +126,16 @@ pub fn gather(build: &Path, findings: &str) -> Evidence {
     ));
     fuzz(read("fuzz.json").as_ref(), &mut rows);
     attacks(read("attacks.json").as_ref(), &mut rows);
-    for (name, file) in PROMISES {
-        rows.push(row(name, Demand::Is(0), read(file).as_ref().and_then(promises_missed)));
+    for (file, counts, least) in TORTURE {
+        let results = read(file);
+        rows.push(row(
+            counts,
+            Demand::AtLeast(*least),
+            results.as_ref().and_then(|results| metric(results, counts)),
+        ));
+        let family = counts.split('.').next().unwrap_or_default();
+        let missed = results.as_ref().and_then(promises_missed);
+        rows.push(row(&format!("{family}: promises missed"), Demand::Is(0), missed));
     }
     rows.push(row(
         "defects found and mended, listed in docs/findings.md",
@@ -150,18 +158,18 @@ fn row(name: &str, demand: Demand, found: Option<u64>) -> Row {
 
 /// A target has a row each for its executions and for those since its last finding.
 fn fuzz(results: Option<&Value>, rows: &mut Vec<Row>) {
-    let targets = results.and_then(|results| results["targets"].as_array()).map_or(&[][..], Vec::as_slice);
-    for target in targets {
-        let name = target["name"].as_str().unwrap_or("?");
+    let targets = results.and_then(Value::as_object).into_iter().flatten();
+    let before = rows.len();
+    for (name, target) in targets {
         rows.push(row(
             &format!("fuzz {name}: executions"),
             Demand::AtLeast(FUZZED),
             target["executions"].as_u64(),
         ));
-        let since = target["since_last"].as_u64();
+        let since = target["executions_since_last_finding"].as_u64();
         rows.push(row(&format!("fuzz {name}: since the last finding"), Demand::AtLeast(FUZZED_SINCE), since));
     }
-    if targets.is_empty() {
+    if rows.len() == before {
         rows.push(row("fuzz: executions of each target", Demand::AtLeast(FUZZED), None));
     }
 }
@@ -172,6 +180,12 @@ fn attacks(results: Option<&Value>, rows: &mut Vec<Row>) {
     rows.push(row("attacks", Demand::AtLeast(ATTACKS), all));
     let lost = held.zip(all).map(|(held, all)| all - held.min(all));
     rows.push(row("attacks that were not held", Demand::Is(0), lost));
+}
+
+/// A count among a benchmark's results.
+fn metric(results: &Value, name: &str) -> Option<u64> {
+    let metric = results["metrics"].as_array()?.iter().find(|metric| metric["name"] == name)?;
+    metric["median"].as_f64().map(|median| median as u64)
 }
 
 /// Of a benchmark's results.
@@ -273,31 +287,38 @@ mod tests {
             ("attacks.json", r#"{"held": 119, "of": 120}"#, "attacks that were not held", false),
             ("attacks.json", r#"{"held": 120, "of": 120}"#, "attacks that were not held", true),
             ("attacks.json", r#"{"held": 9, "of": 9}"#, "attacks", false),
+            ("fuzz.json", r#"{"elf": {"executions": 10000000}}"#, "fuzz elf: executions", true),
             (
                 "fuzz.json",
-                r#"{"targets": [{"name": "elf", "executions": 10000000}]}"#,
-                "fuzz elf: executions",
-                true,
-            ),
-            (
-                "fuzz.json",
-                r#"{"targets": [{"name": "elf", "since_last": 999999}]}"#,
+                r#"{"elf": {"executions_since_last_finding": 999999}}"#,
                 "fuzz elf: since the last finding",
                 false,
             ),
             (
                 "bench/soak.json",
                 r#"{"metrics": [{"name": "soak.corruptions", "median": 0}]}"#,
-                "torture: promises missed",
+                "soak: promises missed",
                 true,
             ),
             (
                 "bench/soak.json",
                 r#"{"metrics": [{"name": "soak.corruptions", "median": 1}]}"#,
-                "torture: promises missed",
+                "soak: promises missed",
                 false,
             ),
-            ("bench/soak.json", "{ damaged", "torture: promises missed", false),
+            (
+                "bench/cycles.json",
+                r#"{"metrics": [{"name": "cycles.cycles", "median": 1e6}]}"#,
+                "cycles.cycles",
+                true,
+            ),
+            (
+                "bench/cycles.json",
+                r#"{"metrics": [{"name": "cycles.cycles", "median": 9e5}]}"#,
+                "cycles.cycles",
+                false,
+            ),
+            ("bench/soak.json", "{ damaged", "soak: promises missed", false),
         ];
         for (file, text, name, met) in cases {
             assert_eq!(found(&[(file, text)], name).met, met, "{file}: {text}");

@@ -40,10 +40,17 @@ const PROMISES: &[(&str, Promise)] = &[
     ("ipc.ratio.semaphore_same_cpu", Promise::AtLeast(100.0)),
     ("ipc.ratio.pipe", Promise::AtLeast(300.0)),
     ("soak.corruptions", Promise::AtMost(0.0)),
+    ("soak.disturbed", Promise::AtMost(0.0)),
+    ("soak.entries_from_handlers", Promise::AtMost(0.0)),
     ("soak.leaked_descriptors", Promise::AtMost(0.0)),
     ("soak.leaked_mappings", Promise::AtMost(0.0)),
     ("soak.leaked_threads", Promise::AtMost(0.0)),
     ("soak.resident_growth", Promise::AtMost(1024.0)),
+    ("cycles.wrong", Promise::AtMost(0.0)),
+    ("cycles.leaked_descriptors", Promise::AtMost(0.0)),
+    ("cycles.leaked_mappings", Promise::AtMost(0.0)),
+    ("cycles.leaked_threads", Promise::AtMost(0.0)),
+    ("cycles.resident_growth", Promise::AtMost(256.0)),
 ];
 
 /// Every promise about a ratio between two metrics of one run, which is at most the number.

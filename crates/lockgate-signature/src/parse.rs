@@ -394,9 +394,11 @@ mod tests {
         let depth = MAX_DEPTH - 2;
         let deep = format!("{}char c; {}}} f(void)", "struct { ".repeat(depth), "} x; ".repeat(depth - 1));
         assert_eq!(deep.parse::<Signature>().map(|signature| signature.result.size()), Ok(1));
-        let empty = "struct { struct { } x[1048576]; } f(void)".parse::<Signature>().expect("no size at all");
+        let empty = "struct { struct { struct { } x[1048576]; } y[1048576]; } f(void)"
+            .parse::<Signature>()
+            .expect("no size at all");
         assert_eq!((empty.result.size(), empty.result.scalars()), (0, vec![]));
-        let (fields, copies) = ("struct { } c; ".repeat(9_000), ", x".repeat(30_000));
+        let (fields, copies) = ("struct { } c; ".repeat(1_000), ", x".repeat(1_000));
         let many = format!("struct {{ struct {{ {fields} }} x{copies}; }} f(void)");
         assert!(many.parse::<Signature>().expect_err("too many fields").what.contains("too large"));
     }

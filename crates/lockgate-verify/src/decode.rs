@@ -379,7 +379,7 @@ impl<'a> Decoder<'a> {
         Ok(rm)
     }
 
-    /// ModRM.rm as an address: the number of its index register.
+    /// ModRM.rm as an address: the number of the vector register that it names, if its index is one.
     #[inline(always)]
     fn memory_operand(&mut self, form: &Form, modrm: u8, evex: Option<Evex>) -> Result<Option<u8>, Refusal> {
         let broadcast = evex.is_some_and(|evex| evex.b);
@@ -399,7 +399,7 @@ impl<'a> Decoder<'a> {
             self.instruction.memory = Memory::Window;
         }
         self.instruction.access = access;
-        Ok(index.map(|index| if vsib { index | self.extension.vvvv & 16 } else { index }))
+        Ok(index.filter(|_| vsib).map(|index| index | self.extension.vvvv & 16))
     }
 
     /// Takes SIB and displacement; gives the number of the index register.
@@ -457,7 +457,7 @@ fn register_bit(register: u8, byte: bool) -> u16 {
     1 << if byte { register & 3 } else { register & 15 }
 }
 
-/// Whether the vector registers that a DISTINCT form names differ; `other` is its index or its ModRM.rm.
+/// Whether the vector registers that a DISTINCT form names differ; `other` is its vector index or its ModRM.rm.
 #[cold]
 fn distinct(form: &Form, reg: u8, vvvv: u8, other: Option<u8>) -> bool {
     let names_vvvv = form.vvvv_max != 0;

@@ -13,7 +13,7 @@
 //!
 //! | attribute | meaning |
 //! |---|---|
-//! | `reg=` `rm=` `vvvv=` `op=` | kind of the register in this field: `g` general, `b` byte, `v` vector, `k` mask, `x` MMX or x87, `n` none |
+//! | `reg=` `rm=` `vvvv=` `op=` | kind of the register in this field: `g` general, `b` byte, `v` vector, `k` mask, `x` MMX or x87 |
 //! | `rms=0145` | the only legal values of ModRM.rm with mod = 3 |
 //! | `mem=N` | a memory operand is legal; at most N bytes are accessed (0: only the address is computed) |
 //! | `implicit=N` | N bytes at an address that no field names (xlat, maskmov) |
@@ -297,7 +297,6 @@ impl Form {
             "g" | "b" => Ok(15),
             "v" => Ok(if space == Space::Evex { 31 } else { 15 }),
             "k" | "x" => Ok(7),
-            "n" => Ok(7),
             _ => Err(format!("unknown kind of register '{value}'")),
         };
         let byte = |flag| if value == "b" { flag } else { 0 };

@@ -11,11 +11,7 @@ pub(crate) fn explain(address: u64, text: &[u8], broken: Broken) -> Rejection {
     let instruction = Decoder::with_ip(64, rest, address, DecoderOptions::NONE).decode();
     let len = instruction.len().clamp(1, rest.len());
     let mut disassembly = String::new();
-    if instruction.is_invalid() {
-        disassembly.push_str("(bad)");
-    } else {
-        GasFormatter::new().format(&instruction, &mut disassembly);
-    }
+    GasFormatter::new().format(&instruction, &mut disassembly);
     let bytes = rest[..len].iter().map(|byte| format!("{byte:02x}")).collect();
     Rejection { rule: broken.rule, address, bytes, instruction: disassembly, reason: broken.reason }
 }

@@ -107,6 +107,13 @@ fn a_rejection_names_rule_address_bytes_and_instruction() {
     let json = serde_json::to_value(&*rejection).unwrap();
     assert_eq!(json["rule"], "V1");
     assert_eq!(json["address"], 0x1001);
+    // No instruction at all.
+    let rejection = verify(&module(&support::bytes("9006"), Placement::Followed)).unwrap_err();
+    assert!(rejection.bytes.starts_with("06") && rejection.instruction == "(bad)", "{rejection}");
+    // A branch to the byte behind it, which is in the middle of an instruction.
+    let rejection = verify(&module(&support::bytes("eb01b890909090"), Placement::Followed)).unwrap_err();
+    let text = "V1: its target 0x1003 is not the start of a unit at 0x1000: eb01 jmp short 0x1003";
+    assert!(rejection.to_string().starts_with(&text[..text.len() - 20]), "{rejection}");
 }
 
 /// The report's facts that hold, joined by commas; "-" if none does.

@@ -2,6 +2,7 @@
 
 mod support;
 
+use lockgate_abi::window;
 use lockgate_verify::{Export, Join, Module, Relocation, SegmentKind, Word, verify};
 use proptest::prelude::*;
 use support::{Placement, module};
@@ -66,6 +67,11 @@ fn v0_holds_however_a_module_was_made() {
         change(&mut module);
         assert_eq!(verify(&module).map_err(|rejection| rejection.rule), Err("V0"), "{what}");
     }
+    // As large as can be.
+    let mut whole = legal.clone();
+    whole.image_size = window::IMAGE_MAX - window::IMAGE;
+    whole.segments[2].size = whole.image_size - whole.segments[2].address;
+    verify(&whole).unwrap();
     let mut module = legal;
     module.relocations.push(Relocation { at: 0x3038, addend: u64::MAX });
     module.join = word(0x3030);
@@ -77,12 +83,114 @@ fn v4_exports_are_labels() {
     let mut module = module(&support::bytes("f30f1efac3"), Placement::Followed);
     let mut verdict = |address| {
         module.exports = vec![Export { name: "f".to_owned(), signature: None, address }];
-        verify(&module).map(|_| ()).map_err(|rejection| rejection.rule)
+        verify(&module).map(|_| ()).map_err(|rejection| (rejection.rule, rejection.address))
     };
     assert_eq!(verdict(0x1000), Ok(()));
     for address in [0x1004, 0x1001, 0xfff, 0x2000, 0x1ffd, 0, u64::MAX] {
-        assert_eq!(verdict(address), Err("V4"), "{address:#x}");
+        assert_eq!(verdict(address), Err(("V4", 0x1000)), "{address:#x}");
     }
+}
+
+/// cmp $1,%rax; ja out; lea table(%rip),%rcx; movslq (%rcx,%rax,4),%rdx; add %rcx,%rdx; jmp *%rdx; out: ud2
+fn switch(at: u64, table: u64) -> Vec<u8> {
+    let mut code = support::bytes("4883f8017710488d0d");
+    code.extend((table.wrapping_sub(at + 13) as u32).to_le_bytes());
+    code.extend(support::bytes("486314814801caffe20f0b"));
+    code
+}
+
+/// A module with two switches, over tables of two entries at `tables`, which all go to the code's first byte.
+fn switches(tables: [u64; 2], constants: u64) -> Module {
+    let first = switch(0x1000, tables[0]);
+    let second = switch(0x1000 + first.len() as u64, tables[1]);
+    let mut module = module(&[first, second].concat(), Placement::Followed);
+    let moved = constants - module.segments[1].address;
+    module.segments[1].address += moved;
+    module.segments[2].address += moved;
+    module.image_size += moved;
+    for table in tables {
+        for entry in 0..2 {
+            let at = (table - constants) as usize + 4 * entry;
+            module.segments[1].bytes[at..at + 4]
+                .copy_from_slice(&(0x1000_u32.wrapping_sub(table as u32)).to_le_bytes());
+        }
+    }
+    module
+}
+
+/// Tables may lie side by side, be one, and be far away; they may not overlap.
+#[test]
+fn tables_are_disjoint_or_the_same() {
+    // From far away, every byte of a distance counts.
+    for constants in [0x2000, 0x5a000, 0x12_3000] {
+        for (second, is_allowed) in [(0, true), (8, true), (24, true), (4, false)] {
+            let verdict = verify(&switches([constants + 64, constants + 64 + second], constants));
+            let verdict = verdict.map(|_| ()).map_err(|rejection| rejection.rule);
+            assert_eq!(
+                verdict,
+                if is_allowed { Ok(()) } else { Err("V5") },
+                "{second} bytes apart at {constants:#x}"
+            );
+        }
+    }
+}
+
+/// Units have one entrance, their first byte, wherever they stand: a jump to any other byte of one is refused.
+#[test]
+fn units_have_one_entrance() {
+    const NOP: u8 = 0x90;
+    let units = [
+        ("U1", "6567448b184181c30df0e10575114189c365674c031c250800010041ffd3"),
+        ("U2", "4931e34181e3f8ffff004c31dc4c8b9c24000000c0"),
+        ("U3", "89ff656748033c2508000100f348ab"),
+    ];
+    for (name, unit) in units {
+        let unit = support::bytes(unit);
+        for before in (0..200).step_by(9) {
+            for inside in 0..unit.len() {
+                let mut code = [&vec![NOP; before], &unit[..], &[NOP, 0xe9]].concat();
+                let distance = (before + inside) as i32 - (code.len() + 4) as i32;
+                code.extend(distance.to_le_bytes());
+                let verdict = verify(&module(&code, Placement::Followed)).map_err(|rejection| rejection.rule);
+                let place = format!("{name} at {before}, jump to its byte {inside}");
+                match inside {
+                    0 => assert!(verdict.is_ok(), "{place}: {verdict:?}"),
+                    _ => assert_eq!(verdict.err(), Some("V1"), "{place}"),
+                }
+            }
+        }
+    }
+}
+
+/// The label's bytes are found wherever they stand, and nowhere else: the search looks at eight bytes at a time, by arithmetic
+/// that neighbours could disturb.
+#[test]
+fn labels_are_found_at_every_offset() {
+    // nop; int3; xor %ecx,%ecx (odd bytes); jp to somewhere behind it (bytes that differ from the label's last in the highest bit)
+    for neighbours in ["90909090909090", "cccccccccccccc", "31c931c931c931c9", "7a7a7a7a7a7a7a10"] {
+        for before in 0..24 {
+            let code = |immediate: &str| {
+                let mov = support::bytes(&format!("b8{immediate}{neighbours}"));
+                [&vec![0x90; before], &mov[..], &[0x90; 160]].concat()
+            };
+            let verdict = |immediate| {
+                let verdict = verify(&module(&code(immediate), Placement::Followed));
+                verdict.map(|_| ()).map_err(|rejection| (rejection.rule, rejection.address))
+            };
+            // mov $LABEL,%eax, and with the last byte another one.
+            let place = format!("{before} bytes before {neighbours}");
+            assert_eq!(verdict("f30f1efa"), Err(("V4", 0x1001 + before as u64)), "{place}");
+            assert_eq!(verdict("f30f1efb"), Ok(()), "{place}");
+            assert_eq!(verdict("fafafafa"), Ok(()), "{place}");
+        }
+    }
+}
+
+#[test]
+fn the_report_counts() {
+    let report = verify(&module(&[0xc3], Placement::Followed)).unwrap();
+    // ret, ud2, nop, ud2, and what fills the page.
+    assert_eq!((report.text_bytes, report.instructions), (4096, 4 + 4096 - 6));
 }
 
 #[test]

@@ -45,7 +45,35 @@ fn short_segments_are_filled_up_to_whole_pages() {
     assert_eq!(module.segments[0].bytes[11..14], [0xc3, 0xcc, 0xcc]);
     assert!(module.segments[0].bytes[12..].iter().all(|&byte| byte == 0xcc));
     assert_eq!((module.segments[0].bytes.len(), module.segments[1].bytes.len()), (0x1000, 0x1000));
+    assert!(module.segments[1].bytes[0xf00..].iter().all(|&byte| byte == 0));
     verify(&module).unwrap();
+}
+
+/// A module may fill its place in the window to the last byte.
+#[test]
+fn the_largest_image_is_read() {
+    let mut builder = FileBuilder::default();
+    builder.headers[2][5] = window::IMAGE_MAX - window::IMAGE - DATA;
+    assert_eq!(Module::parse(&builder.build()).unwrap().image_size, window::IMAGE_MAX - window::IMAGE);
+    builder.headers[2][5] += 1;
+    assert!(refused(&builder.build()).what.contains("image is larger"));
+}
+
+/// Symbols that are nobody's to bind, or no functions and no data, are passed over, whatever they say.
+#[test]
+fn other_symbols_are_passed_over() {
+    const LOCAL_FUNCTION: u8 = 0x02;
+    const GLOBAL_SECTION: u8 = 0x13;
+    const WEAK: u8 = 0x20;
+    let mut builder = FileBuilder::default();
+    builder.symbols.push((5, LOCAL_FUNCTION, 1, 4, 8));
+    builder.symbols.push((5, LOCAL_FUNCTION, 0, 0, 0));
+    builder.symbols.push((5, GLOBAL_SECTION, 1, 4, 8));
+    builder.symbols.push((5, WEAK, 0, 0, 0));
+    let module = Module::parse(&builder.build()).unwrap();
+    let exports: Vec<_> = module.exports.iter().map(|export| export.name.as_str()).collect();
+    assert_eq!(exports, ["f"]);
+    assert_eq!(module.data_symbols.len(), 1);
 }
 
 /// A change of the legal file, and a part of the message that it must cause.
@@ -239,7 +267,9 @@ fn modules_that_join_name_no_more_than_fit() {
         let parsed = Module::parse(&file);
         assert_eq!(parsed.is_ok(), is_allowed, "{more}: {:?}", parsed.err());
         if !is_allowed {
-            assert!(refused(&file).what.contains("from 66 modules (at most 65)"));
+            let error = refused(&file);
+            assert!(error.what.contains("from 66 modules (at most 65)"));
+            assert_eq!(error.offset, 0);
         }
     }
 }
@@ -271,27 +301,65 @@ fn damaged_modules_are_refused_with_place_and_remedy() {
     }
 }
 
+/// A byte of the legal file, its value, and a part of the message that it must cause.
+const NO_MODULES: [(usize, u8, &str); 12] = [
+    (0, b'?', "not an ELF file"),
+    (4, 1, "64-bit"),
+    (5, 2, "little-endian"),
+    (6, 2, "version 1"),
+    (16, 2, "position-independent"),
+    (16, 1, "position-independent"),
+    (18, 183, "machine 183"),
+    (54, 55, "program headers of 55 bytes"),
+    (56, 65, "65 program headers"),
+    (56, 255, "255 program headers"),
+    (39, 0x80, "bytes are needed"),
+    (33, 0x80, "bytes are needed"),
+];
+
+/// The refusals of such files, in order.
+fn no_modules() -> impl Iterator<Item = (&'static str, ParseError)> {
+    NO_MODULES.iter().map(|&(at, byte, wanted)| {
+        let mut file = FileBuilder::default().build();
+        file[at] = byte;
+        (wanted, refused(&file))
+    })
+}
+
 #[test]
 fn files_that_are_no_modules_are_refused() {
-    let mut other = FileBuilder::default().build();
-    for (at, byte, wanted) in [
-        (0, b'?', "not an ELF file"),
-        (4, 1, "64-bit"),
-        (5, 2, "little-endian"),
-        (6, 2, "version 1"),
-        (16, 2, "position-independent"),
-        (16, 1, "position-independent"),
-        (18, 183, "machine 183"),
-        (54, 55, "program headers of 55 bytes"),
-        (56, 255, "255 program headers"),
-        (39, 0x80, "bytes are needed"),
-    ] {
-        let legal = std::mem::replace(&mut other[at], byte);
-        assert!(refused(&other).what.contains(wanted), "{:?} does not say '{wanted}'", refused(&other));
-        other[at] = legal;
+    for (wanted, error) in no_modules() {
+        assert!(error.what.contains(wanted), "{error:?} does not say '{wanted}'");
     }
     assert!(refused(b"").what.contains("not an ELF file"));
     assert!(refused(b"int main() {}").what.contains("not an ELF file"));
+}
+
+/// What a refusal says, to the letter: `tests/refusals.txt`. `BLESS=1 cargo test` writes what is said into the file: read the
+/// difference before you keep it.
+#[test]
+fn every_refusal_is_as_listed() {
+    let damaged = |builder: fn() -> FileBuilder, damages: &'static [Damage]| {
+        damages.iter().map(move |(_, damage)| {
+            let mut builder = builder();
+            damage(&mut builder);
+            refused(&builder.build())
+        })
+    };
+    let refusals = damaged(FileBuilder::default, DAMAGES)
+        .chain(damaged(joining, DAMAGED_JOINS))
+        .chain(no_modules().map(|(_, error)| error));
+    let got: Vec<_> = refusals.map(|error| error.to_string()).collect();
+    let path = "tests/refusals.txt";
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, got.join("\n") + "\n").unwrap();
+    }
+    let listed = std::fs::read_to_string(path).unwrap();
+    let listed: Vec<_> = listed.lines().collect();
+    for (got, listed) in got.iter().zip(&listed) {
+        assert_eq!(got, listed);
+    }
+    assert_eq!(got.len(), listed.len());
 }
 
 #[test]

@@ -321,7 +321,7 @@ impl Binding {
             window: core.base(),
             target: core.base() + address,
             slot,
-            admission: AtomicU32::new(slot),
+            admission: AtomicU32::new(NOBODY), // until it is listed
             stack_words: info.plan.stack_words,
             result_size: info.plan.result_size,
             result_room: info.plan.result_size.next_multiple_of(16),
@@ -345,7 +345,7 @@ impl Binding {
                 (Arc::new(Thunk::new(&raw const **header)?), header)
             }
         };
-        core.admissions().add(&header);
+        core.admissions().admit(&header.admission, slot);
         let name = || format!("thunk of {} [{}]", info.signature.name, core.name());
         perf_map::list(thunk.clearing() as usize, Thunk::SIZE, name);
         Ok(Binding { thunk, header, info, proxy })
@@ -401,8 +401,7 @@ impl Binding {
     pub fn reopen(&self) {
         *self.info.closed.lock().unwrap_or_else(|e| e.into_inner()) = None;
         self.info.stopped.store(false, Ordering::Release);
-        self.header.admission.store(self.header.slot, Ordering::Release);
-        self.info.core.admissions().add(&self.header);
+        self.info.core.admissions().admit(&self.header.admission, self.header.slot);
     }
 
     /// Hands later calls on to `successor`, for the same caller with the same signature. A binding has one at most.
@@ -422,7 +421,7 @@ impl Binding {
 
 impl Drop for Binding {
     fn drop(&mut self) {
-        self.info.core.admissions().remove(&self.header);
+        self.info.core.admissions().remove(&self.header.admission);
         pointers::remove(self);
     }
 }

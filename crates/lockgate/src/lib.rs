@@ -36,11 +36,13 @@ mod pool;
 pub mod registry;
 pub mod signature;
 mod space;
+mod sync_sys;
 pub mod syscall;
 mod workers;
 
 use callback_sys as callback;
 use function_sys as function;
+use sync_sys as sync;
 
 pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
 pub use call::listing::{Base as ProxyBase, ProxyCode};

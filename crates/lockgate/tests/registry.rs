@@ -76,6 +76,20 @@ fn a_name_leads_to_a_function() {
     assert_eq!(registry.names().len(), 4);
 }
 
+/// Another domain does not get a name by a newer version, or an older one; when it is free again, it does.
+#[test]
+fn a_name_stays_its_first_exporters_in_all_versions() {
+    let registry = registry();
+    let stranger = server("stranger");
+    let newer = || Export::new("increment", Version::new(9, 0)).allow(Allow::Everyone);
+    for _ in 0..2 {
+        let taken = registry.export(&stranger, newer());
+        assert!(matches!(&taken, Err(RegistryError::Taken { .. })), "{taken:?}");
+    }
+    registry.unexport("increment").unwrap();
+    registry.export(&stranger, newer()).unwrap();
+}
+
 #[test]
 fn what_cannot_be_bound_says_why() {
     let registry = registry();

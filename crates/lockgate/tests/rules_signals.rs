@@ -5,7 +5,7 @@ use common::{Guest, host_sys, in_child, patience};
 use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
 use std::cell::RefCell;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 
 const SOURCE: &str = r#"
 extern void host(void);
@@ -306,6 +306,40 @@ fn child_claims_signals_by_a_new_thread() {
         std::thread::scope(|scope| {
             scope.spawn(|| fine.call().unwrap());
         });
+    });
+}
+
+/// Threads that put a late handler behind the library's at the same time do not put the library's own there: the host's next fault would
+/// go round in circles. Red if a thread that comes second takes what it finds for the late handler.
+#[test]
+fn a_late_handler_is_put_behind_by_one_thread_only() {
+    let output = in_child("child_claims_with_many_threads");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by a_late_handler_is_put_behind_by_one_thread_only"]
+fn child_claims_with_many_threads() {
+    const THREADS: usize = 4;
+    let _patience = patience("threads that claim signals");
+    let _domain = guest().domain();
+    host_sys::report_faults_once();
+    let together = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        for number in 0..THREADS {
+            let together = &together;
+            scope.spawn(move || {
+                for round in 0..500 {
+                    if together.wait().is_leader() {
+                        host_sys::install_faults_handler_again();
+                    }
+                    together.wait();
+                    lockgate::claim_signals().unwrap();
+                    together.wait();
+                    assert!(host_sys::faults_handler_is_known(), "round {round}, thread {number}");
+                }
+            });
+        }
     });
 }
 

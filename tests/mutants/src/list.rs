@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 12] = [
+const LISTS: [&str; 13] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
     "registry.txt",
     "limits.txt",
+    "models.txt",
     "policies.txt",
     "dlopen.txt",
     "joining.txt",

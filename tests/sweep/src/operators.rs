@@ -308,14 +308,13 @@ impl VisitMut for Mutator<'_> {
     /// Statements that are run for what they do may be missing.
     fn visit_block_mut(&mut self, block: &mut Block) {
         for statement in &mut block.stmts {
-            let removable = match &*statement {
-                Stmt::Expr(expr, Some(_)) => match expr {
-                    Expr::Call(_) | Expr::MethodCall(_) | Expr::Try(_) | Expr::Assign(_) => true,
-                    Expr::Binary(_) => true,
-                    _ => false,
-                },
-                _ => false,
-            };
+            let removable = matches!(
+                &*statement,
+                Stmt::Expr(
+                    Expr::Call(_) | Expr::MethodCall(_) | Expr::Try(_) | Expr::Assign(_) | Expr::Binary(_),
+                    Some(_)
+                )
+            );
             let number =
                 removable.then(|| self.add(statement.span().start().line, &shown(statement), "nothing"));
             self.visit_stmt_mut(statement);

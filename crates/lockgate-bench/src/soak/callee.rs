@@ -24,6 +24,9 @@ pub const CRASHES: [(u32, FaultKind); 5] = [
     (4, FaultKind::Abort),
 ];
 
+/// The argument of `crash` that never comes back.
+pub const FOR_EVER: u32 = 5;
+
 /// Slots of the module's memory that one user has.
 const SLOTS: usize = 16;
 
@@ -151,8 +154,10 @@ impl Nested {
         let function = HostFunction::new(move |_: &Domain, x: u64| {
             let [a, b, c, d, e, f, g, h] = eight(x);
             let mix = mix.lock().unwrap_or_else(PoisonError::into_inner);
-            // A wrong answer if it fails: the call that made the callback will tell.
-            mix.as_ref().and_then(|mix| mix.call(a, b, c, d, e, f, g, h).ok()).unwrap_or(0)
+            mix.as_ref().and_then(|mix| mix.call(a, b, c, d, e, f, g, h).ok()).unwrap_or_else(|| {
+                lockgate::end_call("the nested call failed");
+                0
+            })
         });
         Ok((nested, function))
     }

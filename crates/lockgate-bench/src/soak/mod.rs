@@ -1,24 +1,33 @@
-//! `soak.*`: a very large number of calls, from several threads, with signals and crashes among them; every answer is checked.
+//! `soak.*`: a very large number of calls, from several threads, with signals, crashes, kills and time-outs among them; every answer
+//! and the caller's processor state are checked after each call.
 //!
 //! Each thread has a domain of its own, and shares another with all threads. It calls both in turn, under every preset, and they call
-//! each other; timer signals interrupt it all the time. After 10,000 calls it crashes its own domain, in one of several ways, by a call
-//! of its own or of the shared domain, and takes a pristine one from the pool. What the process holds is compared between two moments when no thread is left: after the
+//! each other; timer signals interrupt it all the time, and their handler tries to enter a domain, too. After 10,000 calls it ends its own
+//! domain, in one of several ways: by a crash in a call of its own or of the shared domain, by a time limit, or because another thread
+//! kills the domain in the middle of calls; and takes a pristine one from the pool. What the process holds is compared between two moments when no thread is left: after the
 //! first three of ten phases, which warm up (the allocator's arenas and tables, too), and after the last.
+//!
+//! [`cycles`]: the same comparison for domains that are created, crash, are reset, and go.
+
+pub mod cycles;
 
 mod callee;
+mod ends;
 mod resources;
+mod state_asm;
 mod timer_sys;
 
 use crate::preset::PRESETS;
 use crate::{Metric, Options, Report, objects, progress};
-use anyhow::{Context as _, ensure};
-use callee::{CRASHES, Callee, Nested, Random};
+use anyhow::Context as _;
+use callee::{Callee, Nested, Random};
+use ends::{End, Executioner, Own};
 use indicatif::ProgressBar;
-use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Pointer, Pool};
+use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
 use lockgate_corpus::Corpus;
 use resources::Resources;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 use timer_sys::Timer;
 
@@ -38,12 +47,20 @@ const WARM: u64 = 3;
 const TICK: Duration = Duration::from_micros(100);
 /// Far above what any call takes: the limit is there, and is never reached.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
+/// Of the domain whose calls all end by it.
+const SHORT_LIMIT: Duration = Duration::from_millis(200);
 
 /// What all threads share.
 struct Soak {
     shared: Domain,
-    pool: Pool,
+    /// With [`SHORT_LIMIT`].
+    hurried: Domain,
+    pool: Arc<Pool>,
     corruptions: AtomicU64,
+    /// Calls after which the caller's processor state was not what it was.
+    disturbed: AtomicU64,
+    kills: AtomicU64,
+    time_outs: AtomicU64,
     /// Where the threads of a phase wait for each other, so that each phase has all of them at once.
     together: Barrier,
     bar: ProgressBar,
@@ -56,14 +73,19 @@ pub fn measure(options: &Options, calls: Option<u64>) -> anyhow::Result<Report> 
     let folder = tempfile::tempdir()?;
     let source = Corpus::locate()?.root().join("bench/soak.c");
     let module = Module::open(objects::module(&source, "soak", &[], &callee::EXPORTS, folder.path())?)?;
-    let limited = DomainOptions::new().time_limit(TIME_LIMIT);
+    let limited = |limit| Domain::new(&module, DomainOptions::new().time_limit(limit));
     let soak = Soak {
-        shared: Domain::new(&module, limited)?,
-        pool: Pool::new(&module, DomainOptions::new(), THREADS as usize),
+        shared: limited(TIME_LIMIT)?,
+        hurried: limited(SHORT_LIMIT)?,
+        pool: Arc::new(Pool::new(&module, DomainOptions::new(), THREADS as usize)),
         corruptions: AtomicU64::new(0),
+        disturbed: AtomicU64::new(0),
+        kills: AtomicU64::new(0),
+        time_outs: AtomicU64::new(0),
         together: Barrier::new(THREADS as usize),
         bar: progress::bar("soak", lives * THREADS * PHASES),
     };
+    timer_sys::call_from_handlers(soak.shared.bind("fold")?);
     let start = Instant::now();
     (0..WARM).try_for_each(|phase| soak.phase(phase, lives))?;
     let before = soak.resources()?;
@@ -72,14 +94,20 @@ pub fn measure(options: &Options, calls: Option<u64>) -> anyhow::Result<Report> 
     let seconds = start.elapsed().as_secs_f64();
     soak.bar.finish_and_clear();
 
-    let crashes = lives * THREADS * PHASES;
+    let ends = lives * THREADS * PHASES;
+    let (kills, time_outs) = (soak.kills.into_inner(), soak.time_outs.into_inner());
+    let (refused, admitted) = timer_sys::called();
     let count = |name: &str, value: u64| Metric::new(format!("soak.{name}"), "count", vec![value as f64]);
     Ok(Report::new(vec![
-        count("calls", crashes * (LIFE + 1)),
-        count("crashes", crashes),
-        count("signals", timer_sys::received()),
+        count("calls", ends * (LIFE + 1)),
+        count("crashes", ends - kills - time_outs),
+        count("kills", kills),
+        count("time_outs", time_outs),
+        count("signals", refused + admitted),
         Metric::new("soak.time", "s", vec![seconds]),
         count("corruptions", soak.corruptions.into_inner()),
+        count("disturbed", soak.disturbed.into_inner()),
+        count("entries_from_handlers", admitted),
         count("leaked_descriptors", growth.descriptors),
         count("leaked_mappings", growth.mappings),
         count("leaked_threads", growth.threads),
@@ -98,7 +126,8 @@ impl Soak {
     /// Has all threads live `lives` lives each, and waits for their end.
     fn phase(&self, phase: u64, lives: u64) -> anyhow::Result<()> {
         std::thread::scope(|scope| {
-            let start = |number| scope.spawn(move || self.thread(number, phase, lives));
+            let start =
+                |number| scope.spawn(move || self.thread(number, phase, lives, Executioner::start(scope)));
             let threads: Vec<_> = (0..THREADS).map(start).collect();
             // All of them, whatever one of them says.
             let ends: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
@@ -106,55 +135,56 @@ impl Soak {
         })
     }
 
-    fn thread(&self, number: u64, phase: u64, lives: u64) -> anyhow::Result<()> {
+    fn thread(
+        &self,
+        number: u64,
+        phase: u64,
+        lives: u64,
+        executioner: Executioner<'_>,
+    ) -> anyhow::Result<()> {
         self.together.wait();
         let _timer = Timer::every(TICK).context("cannot start a timer for this thread")?;
         let mut random = Random::new(phase * THREADS + number);
         let back = self.shared.callback(HostFunction::from(callee::answer as callee::Answer));
         let back = back.context("no callback is free")?;
         for life in 0..lives {
-            self.life(back.pointer(), &mut random, number, life)?;
+            self.life(back.pointer(), &mut random, number, life, &executioner)?;
             self.bar.inc(1);
         }
+        executioner.end();
         Ok(())
     }
 
     /// One domain from pristine to crashed, and as many calls of the `shared` one.
-    fn life(&self, back: Pointer<u8>, random: &mut Random, thread: u64, life: u64) -> anyhow::Result<()> {
-        let domain = self.pool.take()?;
+    fn life(
+        &self,
+        back: Pointer<u8>,
+        random: &mut Random,
+        thread: u64,
+        life: u64,
+        executioner: &Executioner<'_>,
+    ) -> anyhow::Result<()> {
+        let domain: Own = Arc::new(self.pool.take_shared()?);
         let (_nested, function) = Nested::new(&domain)?;
         let own_back = domain.callback(function).context("no callback is free")?;
         let mut shared = callees(&self.shared, &domain, back, thread)?;
         let mut own = callees(&domain, &self.shared, own_back.pointer(), 0)?;
-        let mut wrong = 0;
+        let (mut wrong, mut disturbed) = (0, 0);
         for _ in 0..LIFE / 2 {
             let preset = random.below(PRESETS.len() as u64) as usize;
-            wrong += u64::from(!own[preset].call(random)?);
-            wrong += u64::from(!shared[preset].call(random)?);
-        }
-        let number = (thread + life) as usize;
-        let (how, kind) = &CRASHES[number % CRASHES.len()];
-        let crash = |on_failure| {
-            let preset = PRESETS[number % PRESETS.len()];
-            let crash = self.shared.function_pointer(&domain, "crash", preset.policy, on_failure)?;
-            anyhow::Ok(shared[number % shared.len()].ask_in_vain(&crash, u64::from(*how)))
-        };
-        let end = match number / CRASHES.len() % 3 {
-            0 => domain.bind::<extern "C" fn(u32) -> u64>("crash")?.call(*how),
-            1 => crash(OnFailure::Propagate)?,
-            _ => {
-                // The shared domain goes on, and adds one to what it gets.
-                wrong += u64::from(crash(OnFailure::Return(u64::MAX))?.ok() != Some(0));
-                self.corruptions.fetch_add(wrong, Ordering::Relaxed);
-                return Ok(());
+            for callee in [&mut own[preset], &mut shared[preset]] {
+                let mut right = Ok(false);
+                disturbed += u64::from(!state_asm::survives(|| right = callee.call(random)));
+                wrong += u64::from(!right?);
             }
-        };
+        }
+        let end = End::of_life(random, thread + life);
+        let mut right = Ok(false);
+        let came = || right = end.comes(self, &domain, executioner, &mut own, &mut shared, random);
+        disturbed += u64::from(!state_asm::survives(came));
+        wrong += u64::from(!right?);
         self.corruptions.fetch_add(wrong, Ordering::Relaxed);
-        let fault = end.as_ref().err().and_then(|error| error.fault());
-        ensure!(
-            fault.is_some_and(|fault| fault.kind() == *kind),
-            "a crash by {kind:?} ended otherwise: {end:?}"
-        );
+        self.disturbed.fetch_add(disturbed, Ordering::Relaxed);
         Ok(())
     }
 }

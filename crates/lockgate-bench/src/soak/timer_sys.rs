@@ -1,17 +1,28 @@
-//! Signals to a thread, again and again.
+//! Signals to a thread, again and again, whose handler calls a domain.
 
+use lockgate::{CallError, Function};
 use std::io;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 const SIGNAL: libc::c_int = libc::SIGALRM;
 
-static RECEIVED: AtomicU64 = AtomicU64::new(0);
+/// What handlers call, in vain.
+type Probe = Function<extern "C" fn(u64) -> u64>;
 
-/// Signals that all threads have received.
-pub fn received() -> u64 {
-    RECEIVED.load(Ordering::Relaxed)
+static PROBE: OnceLock<Probe> = OnceLock::new();
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+static ADMITTED: AtomicU64 = AtomicU64::new(0);
+
+/// From now on every handler calls `probe`; the first one stays.
+pub fn call_from_handlers(probe: Probe) {
+    PROBE.get_or_init(|| probe);
+}
+
+/// Calls by handlers, all threads together: those that were refused as rule R13 demands, and those that came to anything else.
+pub fn called() -> (u64, u64) {
+    (REFUSED.load(Ordering::Relaxed), ADMITTED.load(Ordering::Relaxed))
 }
 
 /// Sends a signal to the thread that made it, again and again until dropped.
@@ -50,7 +61,12 @@ impl Drop for Timer {
 }
 
 extern "C" fn receive(_: libc::c_int) {
-    RECEIVED.fetch_add(1, Ordering::Relaxed);
+    let Some(probe) = PROBE.get() else { return };
+    let count = match probe.call(1) {
+        Err(CallError::SignalHandler) => &REFUSED,
+        _ => &ADMITTED,
+    };
+    count.fetch_add(1, Ordering::Relaxed);
 }
 
 /// On the alternate stack, as every handler of a process with domains (rule R11).
@@ -61,7 +77,8 @@ fn install_handler() {
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = receive as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
-        // SAFETY: the action is valid, and its handler does what a signal handler may: it adds to an atomic.
+        // SAFETY: the action is valid, and its handler does what a signal handler may: it calls
+        // through a function pointer of Lockgate's, which neither allocates nor locks where it is refused, and adds to an atomic.
         let result = unsafe { libc::sigaction(SIGNAL, &raw const action, std::ptr::null_mut()) };
         assert_eq!(result, 0, "a handler can be installed for SIGALRM");
     });

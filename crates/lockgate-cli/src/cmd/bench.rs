@@ -23,8 +23,8 @@ pub struct Args {
     /// Few samples: shows that everything works, proves no promise
     #[arg(long)]
     quick: bool,
-    /// How many calls to make (soak only)
-    #[arg(long, value_name = "N")]
+    /// How many calls or cycles to make (soak and cycles only)
+    #[arg(long, value_name = "N", visible_alias = "cycles")]
     calls: Option<u64>,
 }
 
@@ -52,8 +52,11 @@ enum Family {
     Split,
     /// Calls through pointers of lg_dlsym, and loads, beside dlopen
     Dlopen,
-    /// A thousand million calls from eight threads, with signals and crashes among them: every answer checked, every leak counted
+    /// A thousand million calls from eight threads, with signals, crashes, kills and time-outs among them: every answer checked, every
+    /// leak counted
     Soak,
+    /// A million domains, one after the other, that crash, are reset, and go: every leak counted
+    Cycles,
     /// What all evidence together shows: results that `make evidence` has left in build/, against what is demanded of them
     Evidence,
 }
@@ -64,7 +67,8 @@ const STANDARD_OUTPUT: &str = "-";
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick };
-    ensure!(args.calls.is_none() || args.family == Family::Soak, "--calls goes with soak only");
+    let counts = matches!(args.family, Family::Soak | Family::Cycles);
+    ensure!(args.calls.is_none() || counts, "--calls goes with soak and cycles only");
     if args.family == Family::Evidence {
         return all_evidence(&args);
     }
@@ -82,6 +86,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Split => split::measure(&options, &lockgate)?,
         Family::Dlopen => Report::new(dlopen::measure(&options)?),
         Family::Soak => soak::measure(&options, args.calls)?,
+        Family::Cycles => soak::cycles::measure(&options, args.calls)?,
         Family::Evidence => unreachable!("it is no report"),
     };
     let chart = match args.family {
@@ -98,7 +103,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     args.json.iter().try_for_each(|file| write(file, report.to_json()))?;
     args.plot.iter().try_for_each(|file| write(file, chart.clone()))?;
     // Times depend on the machine; a wrong answer or a leak is a failure anywhere.
-    let failed = args.family == Family::Soak && !report.keeps_promises();
+    let failed = counts && !report.keeps_promises();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use gimli::constants as dw;
 use gimli::{
-    AttributeValue, DebugAbbrev, DebugInfo, DwAt, DwForm, DwTag, Encoding, EndianSlice, LittleEndian,
-    UnitHeader, UnitOffset, UnitType,
+    Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugInfo, DwAt, DwForm, DwTag, Encoding,
+    EndianSlice, LittleEndian, Reader as _, UnitHeader, UnitOffset, UnitType,
 };
 
 use super::bytes::{push_sleb, push_uleb};
@@ -120,7 +121,8 @@ pub(super) fn rewrite(
 ) -> Result<Spliced, Malformed> {
     let data = relocated(section, context);
     let abbreviations = sections(object, |name| name == ".debug_abbrev").next();
-    let abbreviations = DebugAbbrev::new(abbreviations.map_or(&[], |section| section.data), LittleEndian);
+    let mut tables =
+        Tables { bytes: abbreviations.map_or(&[], |section| section.data), known: BTreeMap::new() };
     let info = DebugInfo::new(&data, LittleEndian);
     let mut walk = Walk {
         section,
@@ -129,12 +131,13 @@ pub(super) fn rewrite(
         lists,
         fixed,
         stats,
+        room: ATTRIBUTES * data.len(),
         splice: Splice::new(section),
         refs: Vec::new(),
     };
     let mut units = info.units();
     while let Some(header) = units.next().map_err(|error| walk.malformed(walk.splice.pos(), error))? {
-        walk.unit(&header, &abbreviations)?;
+        walk.unit(&header, &mut tables)?;
     }
     walk.finish()
 }
@@ -154,6 +157,56 @@ fn relocated(section: &Section<'_>, context: &Context<'_>) -> Vec<u8> {
         }
     }
     data
+}
+
+/// Most attributes for each byte of the section. Some have no bytes, so an entry of one byte could have any number.
+const ATTRIBUTES: usize = 16;
+
+/// Tables of abbreviations, by offset, each with its end. They are read once, and must not overlap: else every unit could have the
+/// same bytes read again.
+struct Tables<'a> {
+    bytes: &'a [u8],
+    known: BTreeMap<usize, (usize, Arc<Abbreviations>)>,
+}
+
+impl Tables<'_> {
+    /// The table of the unit at `unit`.
+    fn get(&mut self, unit: usize, at: DebugAbbrevOffset) -> Result<Arc<Abbreviations>, Malformed> {
+        if let Some((_, known)) = self.known.get(&at.0) {
+            return Ok(known.clone());
+        }
+        let malformed =
+            |error| Malformed::at(unit, format!("has abbreviations that cannot be read: {error}"));
+        let end = self.end(at.0).map_err(malformed)?;
+        let before = self.known.range(..at.0).next_back();
+        if before.is_some_and(|(_, (end, _))| *end > at.0) {
+            return Err(Malformed::at(unit, "has abbreviations that overlap those of another unit"));
+        }
+        let table = DebugAbbrev::new(self.bytes, LittleEndian).abbreviations(at).map_err(malformed)?;
+        let table = Arc::new(table);
+        self.known.insert(at.0, (end, table.clone()));
+        Ok(table)
+    }
+
+    /// Where the table at `at` ends; not looked for behind the next one that is known (DWARF standard, version 5, 7.5.3).
+    fn end(&self, at: usize) -> gimli::Result<usize> {
+        let limit = self.known.range(at..).next().map_or(self.bytes.len(), |(start, _)| *start);
+        let mut rest = EndianSlice::new(self.bytes.get(at..limit).unwrap_or_default(), LittleEndian);
+        while rest.read_uleb128()? != 0 {
+            rest.read_uleb128()?;
+            rest.read_u8()?;
+            loop {
+                let (name, form) = (rest.read_uleb128()?, rest.read_uleb128()?);
+                if form == u64::from(dw::DW_FORM_implicit_const.0) {
+                    rest.read_sleb128()?;
+                }
+                if (name, form) == (0, 0) {
+                    break;
+                }
+            }
+        }
+        Ok(limit - rest.len())
+    }
 }
 
 /// An attribute with the offsets of its bytes in the section.
@@ -182,6 +235,8 @@ struct Walk<'a> {
     stats: &'a mut Stats,
     splice: Splice<'a>,
     refs: Vec<UnitRef>,
+    /// Attributes that may follow.
+    room: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -189,19 +244,14 @@ impl<'a> Walk<'a> {
         Malformed::at(at, format!("cannot be read: {error}"))
     }
 
-    fn unit(
-        &mut self,
-        header: &UnitHeader<Slice<'a>>,
-        abbreviations: &DebugAbbrev<Slice<'_>>,
-    ) -> Result<(), Malformed> {
+    fn unit(&mut self, header: &UnitHeader<Slice<'a>>, tables: &mut Tables<'_>) -> Result<(), Malformed> {
         let start = header.debug_info_offset().map_or(0, |offset| offset.0);
         let end = start + header.length_including_self();
         let encoding = header.encoding();
         if encoding.address_size != 8 || encoding.format != gimli::Format::Dwarf32 {
             return Err(Malformed::at(start, "has addresses that are not 8 bytes, or the 64-bit format"));
         }
-        let abbreviations =
-            header.abbreviations(abbreviations).map_err(|error| self.malformed(start, error))?;
+        let abbreviations = tables.get(start, header.debug_abbrev_offset())?;
         let new_start = self.splice.new_pos();
         if let UnitType::Type { type_offset, .. } = header.type_() {
             // The last field of the unit's header.
@@ -219,6 +269,10 @@ impl<'a> Walk<'a> {
             let fail = |error| Malformed::at(at, format!("cannot be read: {error}"));
             let Some(entry) = entries.read_abbreviation().map_err(fail)? else { continue };
             attributes.clear();
+            self.room = self
+                .room
+                .checked_sub(entry.attributes().len())
+                .ok_or_else(|| Malformed::at(at, "has more attributes than fit into its bytes"))?;
             for spec in entry.attributes() {
                 let from = start + entries.next_offset().0;
                 let attribute = entries.read_attribute(*spec).map_err(fail)?;

@@ -1,45 +1,44 @@
 //! All bindings of a domain, so that it can be closed to everyone by one act.
 //!
-//! A thread that has a place in a domain would go on to use it through any binding: to end the domain, each of them is told.
-use crate::call::layout::BindingHeader;
+//! A thread that has a place in a domain would go on to use it through any binding: to end the domain, each of them is told. So it
+//! is this list, under its lock, that lets callers in by a binding: what is not in it yet is closed.
 use crate::call::thread_sys::NOBODY;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard};
 
-/// Bindings of one domain.
+/// Bindings of one domain, each by its word of admission: `BindingHeader::admission`.
 #[derive(Default)]
 pub(crate) struct Admissions(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Addresses of headers.
-    headers: BTreeSet<usize>,
+    /// Addresses.
+    words: BTreeSet<usize>,
     closed: bool,
 }
 
 impl Admissions {
-    /// Takes a binding in, which must be taken out before it goes.
-    pub(super) fn add(&self, header: &BindingHeader) {
+    /// Takes a binding in, which must be taken out before it goes, or finds it there; lets callers in who have a place at `slot`,
+    /// unless the domain is closed.
+    pub(super) fn admit(&self, word: &AtomicU32, slot: u32) {
         let mut state = self.state();
-        state.headers.insert(std::ptr::from_ref(header) as usize);
-        if state.closed {
-            header.admission.store(NOBODY, Ordering::Release);
-        }
+        state.words.insert(std::ptr::from_ref(word) as usize);
+        word.store(if state.closed { NOBODY } else { slot }, Ordering::Release);
     }
 
     /// Takes a binding out.
-    pub(super) fn remove(&self, header: &BindingHeader) {
-        self.state().headers.remove(&(std::ptr::from_ref(header) as usize));
+    pub(super) fn remove(&self, word: &AtomicU32) {
+        self.state().words.remove(&(std::ptr::from_ref(word) as usize));
     }
 
     /// From now on every call asks, and finds what the domain says.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
-        for header in &state.headers {
-            // SAFETY: headers live until they are taken out, which takes the lock.
-            unsafe { (*(*header as *const BindingHeader)).admission.store(NOBODY, Ordering::Release) };
+        for word in &state.words {
+            // SAFETY: words live until they are taken out, which takes the lock.
+            unsafe { (*(*word as *const AtomicU32)).store(NOBODY, Ordering::Release) };
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
         let gate = record.byte_sub(RECORD as usize).cast::<GateRecord>();
         let entered = (*block).top == record.cast::<Record>();
         (*block).top = gate.cast();
-        if !entered && (*block).status == STATUS_FAULT {
+        if !entered && (*block).status & STATUS_FAULT != 0 {
             return 1; // the caller was told to end before it called
         }
         if (*block).status != 0 {

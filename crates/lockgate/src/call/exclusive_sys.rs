@@ -6,9 +6,9 @@ use super::signals_sys::outer_must_stop;
 use super::thread_sys::{THREADS, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
-use rustix::thread::futex;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::futex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bit of the word: somebody waits.

@@ -139,7 +139,11 @@ fn claim() {
         if NUDGE.load(Ordering::Acquire) == 0 || kernel_action(signal, None).handler == own {
             continue;
         }
-        let theirs = ptr::from_ref(known(kernel_action(signal, Some(&ours(own, 0))))).cast_mut();
+        let theirs = kernel_action(signal, Some(&ours(own, 0)));
+        if theirs.handler == own {
+            continue; // another thread was faster: theirs is where it belongs, and ours must not come behind ours
+        }
+        let theirs = ptr::from_ref(known(theirs)).cast_mut();
         let before = CHAINED[index].swap(theirs, Ordering::AcqRel);
         if before != theirs {
             BELOW[index].store(before, Ordering::Release);

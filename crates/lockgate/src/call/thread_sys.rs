@@ -411,25 +411,26 @@ pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
 
 /// Makes the call in progress fail with `error` before it begins.
 pub(crate) fn refuse(error: CallError) {
-    let status = match error {
-        // A signal handler may not allocate, which the first use of thread-local storage does.
-        CallError::SignalHandler => STATUS_SIGNAL_HANDLER,
+    // SAFETY: our own block.
+    let status = unsafe { &mut (*block()).status };
+    match error {
+        // A signal handler may not allocate, which the first use of thread-local storage does; and the call that it interrupted may
+        // just have failed, with nobody having looked yet.
+        CallError::SignalHandler => *status |= STATUS_SIGNAL_HANDLER,
         error => {
             // Gone when the thread ends, while modules clean up behind it: nobody asks why then.
             let _ = REFUSED.try_with(|r| r.set(Some(error)));
-            STATUS_REFUSED
+            *status = STATUS_REFUSED;
         }
-    };
-    // SAFETY: our own block.
-    unsafe { (*block()).status = status };
+    }
 }
 
 /// Status of a call that ended with a fault, recorded in [`ThreadState::fault`].
 pub(crate) const STATUS_FAULT: u64 = 1;
 /// Status of a call that was refused; why is in [`REFUSED`].
 const STATUS_REFUSED: u64 = 2;
-/// Status of a call that was refused because a signal handler made it.
-const STATUS_SIGNAL_HANDLER: u64 = 3;
+/// Bit of the status: a call was refused because a signal handler made it. The rest is the interrupted thread's.
+const STATUS_SIGNAL_HANDLER: u64 = 4;
 
 /// True if the last call through a thunk did not return normally.
 #[inline(always)]
@@ -513,14 +514,14 @@ pub(super) unsafe fn registers_at(gate: *const GateRecord) -> Registers {
 pub(crate) fn take_refusal() -> Option<CallError> {
     // SAFETY: our own block.
     let status = unsafe { &mut (*block()).status };
-    let refused = *status;
-    if refused == STATUS_FAULT || refused == 0 {
+    if *status & STATUS_SIGNAL_HANDLER != 0 {
+        *status &= !STATUS_SIGNAL_HANDLER;
+        return Some(CallError::SignalHandler);
+    }
+    if *status != STATUS_REFUSED {
         return None;
     }
     *status = 0;
-    if refused == STATUS_SIGNAL_HANDLER {
-        return Some(CallError::SignalHandler);
-    }
     Some(REFUSED.try_with(Cell::take).ok().flatten().unwrap_or(CallError::ThreadEnding))
 }
 

@@ -5,11 +5,12 @@ use crate::call::layout::{GateEntry, Gates};
 use crate::call::thread_sys;
 use crate::callback::HostFunction;
 use crate::error::CallError;
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard, OnceLock, barrier};
 use lockgate_abi::gate;
 use std::collections::{HashMap, HashSet};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::Arc;
 
 /// What a domain calls through a gate.
 #[derive(Clone)]
@@ -263,9 +264,9 @@ impl GateTables {
 
     /// Lets go of what only removed callbacks led to. Nobody may run in the domain.
     pub fn forget_callbacks(&mut self) {
-        let callbacks = self.callbacks.get_mut().into_iter().flatten();
+        let callbacks = self.callbacks.get().into_iter().flatten();
         let used: HashSet<_> =
-            self.imports.iter_mut().chain(callbacks).map(|entry| *entry.get_mut()).collect();
+            self.imports.iter().chain(callbacks).map(|entry| entry.load(Ordering::Relaxed)).collect();
         let kept = self.kept.get_mut().unwrap_or_else(|e| e.into_inner());
         kept.by_contents.retain(|_, kept| used.contains(&(&raw mut *kept.entry)));
         kept.retired = 0;
@@ -296,18 +297,4 @@ impl GateTables {
     fn free(&self) -> MutexGuard<'_, Vec<u64>> {
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
-}
-
-/// Every thread of the process passes a full memory barrier before this returns.
-fn barrier() {
-    const REGISTER: i32 = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
-    const EXPEDITED: i32 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-    const GLOBAL: i32 = libc::MEMBARRIER_CMD_GLOBAL;
-    // SAFETY: commands without arguments. The last one exists wherever the call does, but is slow.
-    let done = unsafe {
-        libc::syscall(libc::SYS_membarrier, REGISTER, 0, 0) == 0
-            && libc::syscall(libc::SYS_membarrier, EXPEDITED, 0, 0) == 0
-            || libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) == 0
-    };
-    assert!(done, "the kernel has membarrier(2) since Linux 4.3");
 }

@@ -55,7 +55,7 @@ pub enum RegistryError {
         /// The name.
         name: String,
     },
-    /// The name and major version are taken.
+    /// The name is another exporter's, or exported in this major version already.
     #[error("{name} is exported in version {known} already; unexport that first")]
     Taken {
         /// The name.

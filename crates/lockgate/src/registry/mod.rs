@@ -4,6 +4,7 @@
 //! `restart` new instances under old names; `table_sys` what other processes see, and `observe` how they do.
 mod binder;
 mod error;
+mod generation;
 mod observe;
 mod principal;
 mod request;
@@ -67,6 +68,17 @@ struct Entry {
 enum Server {
     Domain(Arc<Core>),
     Host(HostFunction),
+}
+
+impl Server {
+    /// Whether a name of the one is a name of the other.
+    fn is_same(&self, other: &Server) -> bool {
+        match (self, other) {
+            (Server::Domain(one), Server::Domain(other)) => Arc::ptr_eq(one, other),
+            (Server::Host(_), Server::Host(_)) => true,
+            _ => false,
+        }
+    }
 }
 
 impl Registry {
@@ -213,7 +225,10 @@ fn take_if<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, which: impl Fn(&K, &V) -
 impl State {
     fn enter(&mut self, export: Export, signature: Signature, server: Server) -> Result<(), RegistryError> {
         let key = (export.name.clone(), export.version.major);
-        if let Some(known) = self.entries.get(&key) {
+        // A name is its first exporter's in all versions: whoever asks for the newest one must not get a stranger.
+        let versions = (export.name.clone(), 0)..=(export.name.clone(), u16::MAX);
+        let taken = |known: &&Entry| known.export.version.major == key.1 || !known.server.is_same(&server);
+        if let Some(known) = self.entries.range(versions).map(|(_, entry)| entry).find(taken) {
             return Err(RegistryError::Taken { name: export.name, known: known.export.version });
         }
         let allowed: Vec<_> = export.allow.iter().map(ToString::to_string).collect();

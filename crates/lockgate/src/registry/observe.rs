@@ -2,6 +2,7 @@
 //!
 //! What is read was written by a process that may be hostile or half way through a change: every number is checked, text
 //! is cleaned, and nothing is followed.
+use super::generation::{self, Look};
 use super::table_sys::{
     BINDING, BOUND, DOMAIN, EXPORT, LAYOUT, NAME, ROW, ROWS, server_reference, time_stamp,
 };
@@ -285,31 +286,35 @@ fn is_used(file: &File, number: usize) -> io::Result<Option<()>> {
 /// `None` for a row that changes all the time, or was never used.
 fn look(file: &File, number: usize) -> io::Result<Option<Seen>> {
     let at = (number * ROW) as u64;
+    let generation = || {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, at).map(|()| u64::from_le_bytes(bytes))
+    };
+    let rest = || {
+        let mut bytes = [0; ROW];
+        file.read_exact_at(&mut bytes, at).map(|()| bytes)
+    };
     for _ in 0..LOOKS {
-        let (mut bytes, mut again) = ([0; ROW], [0; 8]);
-        file.read_exact_at(&mut bytes, at)?;
-        file.read_exact_at(&mut again, at)?;
+        let (generation, bytes) = match generation::look(generation, rest)? {
+            Look::Never => return Ok(None),
+            Look::Changing => continue,
+            Look::Seen(generation, bytes) => (generation, bytes),
+        };
         let word = |index: usize| {
             bytes[8 * index..8 * index + 8]
                 .iter()
                 .rev()
                 .fold(0_u64, |word, byte| word << 8 | u64::from(*byte))
         };
-        let generation = word(0);
-        if generation == 0 {
-            return Ok(None);
-        }
-        if generation % 2 == 0 && generation == u64::from_le_bytes(again) {
-            let fields = bytes[64..].split(|byte| *byte == 0).map(clean).collect();
-            return Ok(Some(Seen {
-                generation,
-                kind: word(1),
-                of: word(2),
-                of_generation: word(3),
-                numbers: std::array::from_fn(|index| word(4 + index)),
-                fields,
-            }));
-        }
+        let fields = bytes[64..].split(|byte| *byte == 0).map(clean).collect();
+        return Ok(Some(Seen {
+            generation,
+            kind: word(1),
+            of: word(2),
+            of_generation: word(3),
+            numbers: std::array::from_fn(|index| word(4 + index)),
+            fields,
+        }));
     }
     Ok(None)
 }

@@ -7,6 +7,7 @@
 //!
 //! The first row describes the table. A row's first word is odd while the row changes, and another number afterwards.
 use super::error::RegistryError;
+use super::generation;
 use crate::call::layout::Traffic;
 use crate::host::forked;
 use rustix::fs::{self, MemfdFlags, SealFlags};
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Name of the memory file.
@@ -183,7 +184,7 @@ impl Row {
         // SAFETY: a row that was free is this thread's alone.
         let cells = unsafe {
             let cells = table.rows.add(number);
-            change(cells, |cells| {
+            generation::change(&(*cells).generation, || {
                 (*cells).kind = kind;
                 (*cells).of = of;
                 (*cells).of_generation = of_generation;
@@ -249,8 +250,9 @@ impl Drop for Row {
         if forked() {
             return;
         }
+        let cells = self.cells.cast_mut();
         // SAFETY: the row is ours until it is in the list.
-        unsafe { change(self.cells.cast_mut(), |cells| (*cells).kind = 0) };
+        unsafe { generation::change(&(*cells).generation, || (*cells).kind = 0) };
         if let Ok(table) = table() {
             table.free(self.number >= BOUND).push(self.number);
         }
@@ -260,17 +262,4 @@ impl Drop for Row {
 /// How a binding's row names the row of its domain.
 pub(super) fn server_reference(number: u64, generation: u64) -> u64 {
     generation << 32 | number
-}
-
-/// Changes a row so that readers notice.
-///
-/// # Safety
-/// The row is the caller's.
-unsafe fn change(cells: *mut Cells, change: impl FnOnce(*mut Cells)) {
-    // SAFETY: as the caller says.
-    let generation = unsafe { &(*cells).generation };
-    generation.fetch_add(1, Ordering::AcqRel);
-    fence(Ordering::SeqCst);
-    change(cells);
-    generation.fetch_add(1, Ordering::Release);
 }

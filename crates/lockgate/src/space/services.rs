@@ -273,9 +273,13 @@ impl Services {
         if books.ranges.mapped(range.clone()) != range.end - range.start {
             return Err(Errno::NOMEM);
         }
+        if books.within_mappings().is_err() {
+            books.let_go(stride)?;
+        }
+        books.allow(|ranges| ranges.insert(range.clone(), rights))?;
         stride.protect(range.start, range.end - range.start, rights)?;
         books.ranges.insert(range, rights);
-        books.within_mappings()
+        Ok(())
     }
 
     /// Lets the contents go.
@@ -407,6 +411,7 @@ impl Services {
         if books.may_keep(&range) {
             books.kept.insert(range.clone(), Protection::ReadWrite);
         } else {
+            books.allow(|ranges| ranges.remove(range.clone()))?;
             stride.clear(range.start, range.end - range.start)?;
             books.kept.remove(range.clone());
         }
@@ -455,10 +460,26 @@ impl Books {
         if self.ranges.len() + self.kept.len() < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
+    /// Whether a change may be made: one that leaves more mappings than there were, and too many, is not.
+    ///
+    /// # Errors
+    /// `ENOMEM`, as Linux says.
+    fn allow(&self, change: impl FnOnce(&mut Ranges)) -> Result<(), Errno> {
+        let most = MAX_MAPPINGS.saturating_sub(self.kept.len());
+        // No change leaves more than two more.
+        if self.ranges.len() + 2 <= most {
+            return Ok(());
+        }
+        let mut after = self.ranges.clone();
+        change(&mut after);
+        if after.len() <= self.ranges.len().max(most) { Ok(()) } else { Err(Errno::NOMEM) }
+    }
+
     /// Whether all of `range` is the domain's own writable memory, and little enough to be kept.
     fn may_keep(&self, range: &Range<u64>) -> bool {
         let length = range.end - range.start;
         length <= KEPT_PIECE
+            && self.within_mappings().is_ok()
             && self.kept_bytes() + length <= KEPT
             && self.shared.mapped(range.clone()) == 0
             && self.ranges.pieces(range.clone()) == [(range.clone(), Protection::ReadWrite)]
@@ -488,6 +509,29 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Pages whose rights differ from their neighbours', and holes, are mappings of the kernel as any other. What is mapped can be given
+    /// back whatever there is.
+    #[test]
+    fn pages_cannot_be_told_apart_without_end() {
+        const PAGES: u64 = 4 * MAX_MAPPINGS as u64;
+        let stride = Stride::take().expect("address space");
+        for holes in [false, true] {
+            let services = Services::new(window::IMAGE, 0, PAGES * PAGE, None);
+            let heap = services
+                .map(&stride, 0, PAGES * PAGE, Placement::Anywhere, Protection::ReadWrite, Backing::Anonymous)
+                .expect("within the limit");
+            let change = |page: u64| match holes {
+                false => services.protect(&stride, heap + page * PAGE, PAGE, Protection::Read),
+                true => services.unmap(&stride, heap + page * PAGE, PAGE),
+            };
+            let refused = (0..PAGES).step_by(2).find_map(|page| change(page).err());
+            assert_eq!(refused, Some(Errno::NOMEM), "holes: {holes}");
+            assert!(services.books().ranges.len() <= MAX_MAPPINGS);
+            services.unmap(&stride, heap, PAGES * PAGE).expect("everything at once");
+            assert_eq!(services.usage().used, 0);
+        }
+    }
 
     /// Rule R1: not even until the old place is taken away, because another thread of the host may map at any moment.
     #[test]

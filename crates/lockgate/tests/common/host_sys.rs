@@ -140,9 +140,31 @@ pub fn report_faults_once() {
     let like = kernel_action(libc::SIGUSR2, None);
     let flags = like.flags | (libc::SA_NODEFER | libc::SA_ONSTACK) as u64;
     let action = KernelAction { handler: report as *const () as usize, flags, ..like };
+    FAULTS_HANDLER.store(action.handler as u64, Ordering::SeqCst);
     BEFORE.get_or_init(|| kernel_action(libc::SIGSEGV, None));
     kernel_action(libc::SIGSEGV, Some(&action));
 }
+
+/// Puts the handler of [`report_faults_once`] in front of the library's again.
+pub fn install_faults_handler_again() {
+    let on_stack = (libc::SA_NODEFER | libc::SA_ONSTACK) as u64;
+    let like = kernel_action(libc::SIGUSR2, None);
+    let handler = FAULTS_HANDLER.load(Ordering::SeqCst) as usize;
+    kernel_action(libc::SIGSEGV, Some(&KernelAction { handler, flags: like.flags | on_stack, ..like }));
+}
+
+/// True if that is what libc's `sigaction` says of SIGSEGV.
+pub fn faults_handler_is_known() -> bool {
+    // SAFETY: a query into a valid structure.
+    let known = unsafe {
+        let mut known: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGSEGV, std::ptr::null(), &mut known);
+        known.sa_sigaction
+    };
+    known as u64 == FAULTS_HANDLER.load(Ordering::SeqCst)
+}
+
+static FAULTS_HANDLER: AtomicU64 = AtomicU64::new(0);
 
 /// Installs a handler through libc, without SA_ONSTACK.
 pub fn install_handler(signal: i32) {

@@ -83,7 +83,8 @@ impl Victim {
                     self.order("kill");
                     self.answer("killed");
                 }
-                Event::Signal => stop = Stop::Signal(libc::SIGUSR1),
+                // Not by the tracer's own means: at the first instruction of a handler they do nothing.
+                Event::Signal => thread.send(self.child.id(), libc::SIGUSR1),
                 Event::Rival => {
                     self.order("rival");
                     self.answer("rival");
@@ -191,5 +192,14 @@ fn signals_come_between_any_two_instructions() {
                 "{scenario}, {times} times"
             );
         }
+    }
+}
+
+/// The same of a call that crashes: the error is that of the crash, never that of the handler's call, and never none. Red if a refusal
+/// overwrites what the call that was interrupted has come to.
+#[test]
+fn a_signal_takes_no_error_away() {
+    for (outcome, times) in at_every_instruction("crash", Event::Signal, 2 * MOST) {
+        assert_eq!(outcome, "Ill, then Ill; handled, refused", "{times} times");
     }
 }

@@ -58,6 +58,12 @@ impl Tracee {
         self.wait()
     }
 
+    /// Sends it a signal; `process` is the one that it belongs to.
+    pub fn send(self, process: u32, signal: libc::c_int) {
+        let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, self.0, signal) };
+        assert_eq!(sent, 0, "{}", std::io::Error::last_os_error());
+    }
+
     /// On, by itself.
     pub fn release(self) {
         self.request(libc::PTRACE_DETACH, 0);

@@ -20,8 +20,9 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let source = "long host(long);
         long increment(long x) { return x + 1; }
         long for_ever(long x) { for (;;) __asm__ volatile(\"\"); return x; }
-        long call_back(long x) { return host(x) + 1; }";
-    let exports = ["long increment(long)", "long for_ever(long)", "long call_back(long)"];
+        long call_back(long x) { return host(x) + 1; }
+        long crash(long x) { __builtin_trap(); return x; }";
+    let exports = ["long increment(long)", "long for_ever(long)", "long call_back(long)", "long crash(long)"];
     exports
         .iter()
         .fold(Guest::c(source).gate("long host(long)"), |guest, export| guest.export(export))
@@ -85,7 +86,7 @@ impl World {
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
         let (entry, doomed) = match scenario {
-            "increment" | "for_ever" | "call_back" => {
+            "increment" | "for_ever" | "call_back" | "crash" => {
                 return World { call: direct(scenario), domains: vec![server], doomed: 0 };
             }
             "exclusive" => return World { call: direct("increment"), domains: vec![server], doomed: 0 },
@@ -107,6 +108,7 @@ fn say(result: Result<i64, CallError>) -> String {
         Ok(value) => format!("returned {value}"),
         Err(CallError::Killed(_)) => "killed".to_owned(),
         Err(CallError::Fault(fault)) if fault.kind() == FaultKind::Killed => "killed".to_owned(),
+        Err(CallError::Fault(fault)) => format!("{:?}", fault.kind()),
         Err(error) => format!("{error:?}"),
     }
 }
@@ -198,7 +200,7 @@ fn victim() {
             *FROM_HANDLERS.lock().expect("no panic") = Some(call.clone());
             *world.lock().expect("no panic") = Some(new);
             if !scenario.starts_with("kill") && scenario != "for_ever" {
-                call.call(1).expect("a call that nothing happens to");
+                call.call(1).err().iter().for_each(|error| assert!(error.fault().is_some(), "{error}"));
             }
             FIRST.store(thread_number(), Ordering::SeqCst);
             HOLDS.store(false, Ordering::SeqCst);

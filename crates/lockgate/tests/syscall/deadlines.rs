@@ -1,6 +1,6 @@
 //! Nothing blocks beyond the call's deadline, nor beyond the domain's end.
 use crate::guest::{BASE, Guest};
-use lockgate::syscall::{Fault, Grants, Outcome};
+use lockgate::syscall::{Access, Fault, Grants, Outcome};
 use std::time::{Duration, Instant};
 
 /// Every call that can wait, set up so that it would wait for ever.
@@ -43,6 +43,22 @@ fn a_deadline_ends_every_wait() {
         assert!(took >= Duration::from_millis(20), "{name} ended early: {took:?}");
         assert!(took < Duration::from_secs(2), "{name} ended late: {took:?}");
     }
+}
+
+/// Half a gigabyte in one call, from a file that takes no room.
+#[test]
+fn a_deadline_ends_a_long_transfer() {
+    const PIECE: u64 = 512 << 10;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::File::create(folder.path().join("zeros")).unwrap().set_len(1024 * PIECE).unwrap();
+    let guest = Guest::with_data(folder.path(), Access::ReadOnly);
+    let fd = guest.open("/data/zeros", libc::O_RDONLY);
+    let pieces = guest.words(&[guest.room(PIECE as usize), PIECE].repeat(1024));
+    let until = Instant::now() + Duration::from_millis(5);
+    assert_eq!(
+        guest.call_until(libc::SYS_readv, &[fd, pieces, 1024], until),
+        Outcome::Fault(Fault::TimeLimit)
+    );
 }
 
 #[test]

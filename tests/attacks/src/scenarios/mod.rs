@@ -8,16 +8,39 @@ use anyhow::Result;
 
 mod bind_as_noted;
 mod exit_word_of_another_binding;
+mod few_mappings;
+mod granted;
+mod hostile_allocator;
+mod names;
+mod own_threads;
+mod recursion_through_the_host;
+mod registers_sys;
 mod trip_sys;
+mod two_threads;
+mod used_before;
 
 /// What a scenario is.
 pub type Scenario = fn(&mut World) -> Result<Ending>;
 
 /// By name, as `attack.toml` has it.
 const ALL: &[(&str, Scenario)] = &[
+    ("after-a-reset", used_before::after_a_reset),
     ("bind-as-noted", bind_as_noted::run),
     ("exit-word-of-another-binding", exit_word_of_another_binding::run),
+    ("few-mappings", few_mappings::run),
+    ("granted", granted::run),
+    ("host-uses-the-x87", registers_sys::after_the_x87),
+    ("hostile-allocator", hostile_allocator::run),
+    ("names-a-name-for-others", names::for_others),
+    ("names-look-alike", names::look_alikes),
+    ("names-squatting", names::squatting),
+    ("next-domain", used_before::next_domain),
+    ("next-thread", used_before::next_thread),
+    ("own-threads", own_threads::run),
+    ("recursion-through-the-host", recursion_through_the_host::run),
+    ("secrets-in-registers", registers_sys::with_secrets),
     ("trip", trip_sys::run),
+    ("two-threads", two_threads::run),
 ];
 
 /// The scenario of that name.

@@ -117,6 +117,7 @@ fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opti
     let mut buffer = vec![0; CHUNK.min(left)];
     let mut done = 0;
     while left > 0 {
+        ctx.check()?; // two gigabytes take a while
         let want = buffer.len().min(left);
         let got = match read_some(ctx, &file, &mut buffer[..want], position) {
             Ok(got) => got,
@@ -145,6 +146,7 @@ fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opt
     let mut buffer = vec![0; CHUNK.min(left)];
     let mut done = 0;
     'all: while left > 0 {
+        ctx.check()?;
         let want = buffer.len().min(left);
         match pieces.take(want, |at, place| ctx.memory.read(at, &mut buffer[place])) {
             Ok(()) => {}

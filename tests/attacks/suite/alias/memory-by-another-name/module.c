@@ -1,0 +1,18 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+long attack(long secret)
+{
+    static const int calls[] = {SYS_memfd_create, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_process_vm_readv, SYS_process_vm_writev, SYS_ptrace, SYS_userfaultfd,
+        SYS_remap_file_pages, SYS_pkey_alloc, SYS_pkey_mprotect, SYS_mlock, SYS_mlockall, SYS_io_uring_setup, SYS_vmsplice, SYS_move_pages, SYS_mbind, SYS_msync,
+        SYS_modify_ldt, SYS_arch_prctl, SYS_personality, SYS_kexec_load, SYS_init_module, SYS_bpf, SYS_perf_event_open, SYS_rseq, SYS_seccomp, SYS_execve};
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++) {
+        long result = syscall(calls[i], secret, 4096L, 7L, secret, 4096L, 0L);
+        if (result != -1 || (errno != ENOSYS && errno != EPERM))
+            return calls[i];
+    }
+    return 0;
+}

@@ -1,0 +1,30 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/* 1 if the path leads to something that the host did not grant. */
+static int leaks_at(int folder, const char *path, int how)
+{
+    char text[16] = {0};
+    int file = openat(folder, path, how);
+    if (file < 0)
+        return 0;
+    long got = read(file, text, sizeof text - 1);
+    close(file);
+    return got > 0 && strncmp(text, "granted", 7);
+}
+__attribute__((unused)) static int leaks(const char *path) { return leaks_at(AT_FDCWD, path, O_RDONLY); }
+
+long attack(void)
+{
+    int file = open("/data/secret.txt", O_RDONLY);
+    char by_number[32];
+    sprintf(by_number, "/proc/self/fd/%d", file);
+    return !symlink("../outside/secret.txt", "/data/mine") || !symlinkat("/", AT_FDCWD, "/data/mine") || !link("/data/../outside/secret.txt", "/data/mine")
+        || !linkat(file, "", AT_FDCWD, "/data/mine", AT_EMPTY_PATH) || !linkat(AT_FDCWD, by_number, AT_FDCWD, "/data/mine", AT_SYMLINK_FOLLOW)
+        || !linkat(AT_FDCWD, "/data/out", AT_FDCWD, "/data/mine", AT_SYMLINK_FOLLOW) || leaks("/data/mine");
+}

@@ -1,0 +1,39 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/* 1 if the path leads to something that the host did not grant. */
+static int leaks_at(int folder, const char *path, int how)
+{
+    char text[16] = {0};
+    int file = openat(folder, path, how);
+    if (file < 0)
+        return 0;
+    long got = read(file, text, sizeof text - 1);
+    close(file);
+    return got > 0 && strncmp(text, "granted", 7);
+}
+__attribute__((unused)) static int leaks(const char *path) { return leaks_at(AT_FDCWD, path, O_RDONLY); }
+
+#include <sys/resource.h>
+long attack(void)
+{
+    struct rlimit none = {0, 0};
+    static const int calls[] = {SYS_setuid, SYS_setgid, SYS_setgroups, SYS_setresuid, SYS_capset, SYS_setpriority, SYS_ioprio_set, SYS_sched_setaffinity, SYS_sched_setscheduler,
+        SYS_setpgid, SYS_setsid, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_reboot, SYS_vhangup, SYS_acct, SYS_syslog};
+    umask(0);
+    chdir("/data");
+    for (int i = 0; i < 16; i++)
+        if (!setrlimit(i, &none))
+            return 1;
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (syscall(calls[i], 1L, 1L, 1L, 1L) != -1)
+            return calls[i];
+    for (long option = 0; option < 80; option++)
+        syscall(SYS_prctl, option, 1L, 0L, 0L, 0L);
+    return 0;
+}

@@ -1,0 +1,1 @@
+long attack(long x) { return x + 1; }

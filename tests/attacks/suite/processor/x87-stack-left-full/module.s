@@ -1,0 +1,4 @@
+function attack
+    fill_x87
+    xor %eax,%eax
+    ret

@@ -1,0 +1,5 @@
+function attack
+    xor %eax,%eax
+    lea 4096(%rsp),%rsp
+    testb $0,(%rsp)
+    ret

@@ -1,0 +1,3 @@
+function attack
+1:  call 1b
+    ret

@@ -1,0 +1,2 @@
+long host(void);
+long attack(void) { return host(); }

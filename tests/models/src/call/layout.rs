@@ -1,0 +1,29 @@
+//! Structures that gates read.
+use loom::sync::atomic::{AtomicPtr, AtomicU64};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct GateEntry {
+    pub function: usize,
+    pub context: usize,
+    pub stack_distance: u64,
+}
+
+static NONE: GateEntry = GateEntry { function: 0, context: 0, stack_distance: 0 };
+
+impl GateEntry {
+    pub(crate) fn lazy(slot: u16) -> GateEntry {
+        GateEntry { context: slot.into(), ..NONE }
+    }
+
+    pub(crate) fn none() -> &'static GateEntry {
+        &NONE
+    }
+}
+
+pub(crate) struct Gates {
+    pub imports: *const *const GateEntry,
+    pub import_count: u64,
+    pub callbacks: AtomicPtr<*const GateEntry>,
+    pub callback_count: AtomicU64,
+    pub xsave_mask: u64,
+}

@@ -1,0 +1,6 @@
+//! Nothing stops a call in these models.
+use super::thread_sys::ThreadState;
+
+pub(super) unsafe fn outer_must_stop(_: &ThreadState, _: *const ()) -> bool {
+    false
+}

@@ -1,0 +1,84 @@
+//! Threads, as the modelled files see them.
+use super::layout::GateEntry;
+use loom::sync::Mutex;
+use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::collections::HashSet;
+use std::ptr;
+use std::sync::Arc;
+
+/// As in the runtime, a place in slot tables that is nobody's.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+pub(crate) struct ThreadBlock {
+    pub top: *const (),
+}
+
+pub(crate) struct ThreadState {
+    pub tid: i32,
+    pub block: *const ThreadBlock,
+    pub stop: AtomicBool,
+    pub waits_for: AtomicPtr<AtomicU32>,
+    /// The thread's innermost records: whether it is in a gate, and by which entry. (In the runtime three words: the record's kind and
+    /// entry are stored before the thread's `top`, and loaded after it, which x86 keeps in order; here `top` says it all.)
+    top: AtomicUsize,
+}
+
+// SAFETY: nobody follows the block.
+unsafe impl Send for ThreadState {}
+// SAFETY: as above.
+unsafe impl Sync for ThreadState {}
+
+/// What `top` is while the thread runs the domain's code, and while it is outside.
+const INSIDE: usize = 1;
+const OUTSIDE: usize = 0;
+
+impl ThreadState {
+    /// A thread with this number, in the list of all.
+    pub(crate) fn attached(tid: i32) -> Arc<ThreadState> {
+        let block = Box::leak(Box::new(ThreadBlock { top: ptr::null() }));
+        let state = Arc::new(ThreadState {
+            tid,
+            block,
+            stop: AtomicBool::new(false),
+            waits_for: AtomicPtr::new(ptr::null_mut()),
+            top: AtomicUsize::new(OUTSIDE),
+        });
+        THREADS.lock().expect("no panic").push(state.clone());
+        state
+    }
+
+    /// The thread enters the domain, or comes back to its code from a gate: stores to `top` in proxies and gates.
+    pub(crate) fn enter(&self) {
+        self.top.store(INSIDE, Ordering::Release);
+    }
+
+    /// The thread goes through a gate by this entry.
+    pub(crate) fn show(&self, entry: *const GateEntry) {
+        self.top.store(entry as usize, Ordering::Release);
+    }
+
+    /// The thread leaves the domain.
+    pub(crate) fn leave(&self) {
+        self.top.store(OUTSIDE, Ordering::Release);
+    }
+}
+
+loom::lazy_static! {
+    pub(crate) static ref THREADS: Mutex<Vec<Arc<ThreadState>>> = Mutex::new(Vec::new());
+}
+
+/// The runtime's `gate_entries`, of a process with one domain.
+pub(crate) fn gate_entries(_: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
+    let threads = THREADS.lock().expect("no panic");
+    let (mut found, mut inside) = (HashSet::new(), Vec::new());
+    for thread in threads.iter() {
+        match thread.top.load(Ordering::Acquire) {
+            OUTSIDE => {}
+            INSIDE => inside.push(thread.tid),
+            entry => {
+                found.insert(entry as *const GateEntry);
+            }
+        }
+    }
+    (found, inside)
+}

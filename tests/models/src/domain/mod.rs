@@ -1,0 +1,38 @@
+//! What the models need of a domain. (Its tables are laid out as `lockgate_abi` says.)
+use crate::error::CallError;
+use loom::sync::atomic::AtomicU32;
+
+#[path = "../../../../crates/lockgate/src/domain/gates_sys.rs"]
+mod gates_sys;
+mod retired_gates_sys;
+
+pub(crate) mod core {
+    pub(crate) use super::Core;
+}
+
+/// A domain.
+pub(crate) struct Core {
+    owner: AtomicU32,
+}
+
+impl Core {
+    pub(crate) fn new() -> Core {
+        Core { owner: AtomicU32::new(0) }
+    }
+
+    pub(crate) fn owner(&self) -> &AtomicU32 {
+        &self.owner
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        "modelled"
+    }
+
+    pub(crate) fn is_killed(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn ended(&self) -> CallError {
+        CallError::Killed(self.name().to_owned())
+    }
+}

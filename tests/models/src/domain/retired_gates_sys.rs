@@ -1,0 +1,52 @@
+//! Functions that are taken from a domain while a thread inside calls them.
+use super::Core;
+use super::gates_sys::{Gate, GateTables};
+use crate::call::thread_sys::ThreadState;
+use crate::callback::HostFunction;
+use loom::sync::atomic::{Ordering, fence};
+use std::sync::Arc;
+
+/// The number that the domain's tables have the function under.
+const SLOT: u16 = 0;
+
+/// A call of the domain that calls the function once, as the assembly does it: what proxies do to `top`, `lockgate_gate_import` of
+/// `call/gate_asm.rs`, which finds the entry and makes a record of it, and the way back.
+fn call(thread: &ThreadState, tables: &GateTables, domain: &Arc<Core>) {
+    thread.enter();
+    fence(Ordering::SeqCst); // the other side's `barrier`
+    let entry = tables.resolve(domain, SLOT).expect("something");
+    thread.show(entry);
+    fence(Ordering::SeqCst); // likewise
+    HostFunction::run(entry);
+    thread.enter();
+    fence(Ordering::SeqCst); // likewise
+    thread.leave();
+}
+
+fn tables() -> GateTables {
+    // The runtime's gates read the table themselves. This resolver finds nothing new.
+    GateTables::new(Vec::new(), 1, Some(Box::new(|_, _| Ok(()))), 0)
+}
+
+/// A function that is replaced is let go of when no thread can hold its entry, and not before; and then for certain.
+#[test]
+fn functions_live_as_long_as_a_thread_may_hold_them() {
+    crate::explore(3, || {
+        let domain = Arc::new(Core::new());
+        let tables = Arc::new(tables());
+        let (old, new) = (HostFunction::new(), HostFunction::new());
+        let (old_lives, new_lives) = (old.liveness(), new.liveness());
+        tables.set_import(SLOT, Gate::Host(old));
+        let caller = {
+            let (tables, domain) = (tables.clone(), domain.clone());
+            loom::thread::spawn(move || call(&ThreadState::attached(1), &tables, &domain))
+        };
+        tables.set_import(SLOT, Gate::Host(new));
+        // Twice, as the watcher would: the second look finishes what the first one began.
+        let early = tables.release(0) || tables.release(0);
+        assert_eq!(early, !old_lives.get());
+        caller.join().expect("no panic");
+        assert!(early || tables.release(0) || tables.release(0), "nobody is inside any more");
+        assert!(!old_lives.get() && new_lives.get());
+    });
+}
