@@ -49,6 +49,8 @@
  * handlers that come later are put behind when a thread first calls a domain, or by lg_claim_signals(). All handlers of the process are
  * made to run on the alternate stack. A domain cannot be called from one: the call fails (lg_failed()), and whoever asks afterwards gets
  * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers.
+ * A handler that makes such a call keeps lg_call_failed, as it keeps errno: saves it before, and puts it back after. Else the code that it has
+ * interrupted may take the handler's failure for its own, or miss its own.
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
  * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or

@@ -256,3 +256,13 @@ fn notes_of_others_are_skipped() {
         assert_eq!(module.exports[0].signature.as_deref(), Some("int f(int)"));
     }
 }
+
+/// A note that is longer than its segment: the error says where in the file.
+#[test]
+fn damaged_notes_are_found_in_the_file() {
+    let mut file = FileBuilder::default().build();
+    file[at::NOTES + 7] = 0x7f;
+    let error = refused(&file);
+    assert!(error.what.contains("bytes are needed"), "{error}");
+    assert_eq!(error.offset, at::NOTES as u64 + 24);
+}

@@ -9,6 +9,7 @@ use lockgate_abi::PAGE;
 use std::sync::{Arc, LazyLock};
 
 const SOURCE: &str = r#"
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@ long map(long at, long n, long rights) { void *p = mmap(AT(at), n, rights, MAP_P
 long unmap(long at, long n) { return munmap(AT(at), n) ? -errno : 0; }
 long fill(long at, long n) { for (long i = 0; i < n; i++) ((volatile char *)at)[i] = 0x5a; return 0; }
 long bytes(long at, long n) { long sum = 0; for (long i = 0; i < n; i++) sum += ((volatile char *)at)[i] != 0; return sum; }
+long grow(long at, long n, long m) { void *p = mremap(AT(at), n, m, MREMAP_MAYMOVE); return p == MAP_FAILED ? -errno : (long)p; }
 long map_file(long n) {
     int fd = open("/data/file", O_RDWR);
     void *p = mmap(0, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -61,6 +63,24 @@ fn it_comes_back_empty() {
     let page = PAGE as i64;
     assert_eq!(call(&domain, "map", [at + page, page, RW]), Ok(at + page), "a part of it");
     assert_eq!(call(&domain, "bytes", [at + page, page, 0]), Ok(0));
+}
+
+/// Memory that grows elsewhere takes its contents along, leaves them to nobody, and ends in zeros.
+#[test]
+fn what_moves_keeps_its_contents() {
+    let domain = domain(DomainOptions::new());
+    leave_secrets(&domain);
+    for size in [SIZE, 4 << 20] {
+        let at = call(&domain, "map", [0, size + PAGE as i64, RW]).unwrap();
+        call(&domain, "fill", [at, size, 0]).unwrap();
+        let blocker = call(&domain, "map", [at + size, PAGE as i64, READ]);
+        assert_eq!(blocker, Ok(at + size), "so that it has to move");
+        let moved = call(&domain, "grow", [at, size, 2 * size]).unwrap();
+        assert_ne!(moved, at);
+        assert_eq!(call(&domain, "bytes", [moved, 2 * size, 0]), Ok(size));
+        assert_eq!(call(&domain, "map", [at, size, RW]), Ok(at));
+        assert_eq!(call(&domain, "bytes", [at, size, 0]), Ok(0));
+    }
 }
 
 /// Red if `Services::back` takes it for rights other than those it has.

@@ -318,7 +318,7 @@ int second(int n) {
         let dir = tempfile::tempdir().unwrap();
         let (source, out) = (dir.path().join("far.s"), dir.path().join("far"));
         // Abbreviations: 1 a unit, 2 an inlined call from an address on, with a length of 8 bytes.
-        let text = ".text\n.globl second\nsecond: .fill 32,1,0x90\n\
+        let text = ".text\n.globl second\n.type second,@function\nsecond: .fill 32,1,0x90\n\
              .section .debug_abbrev,\"\",@progbits\n.byte 1,0x11,1,0,0, 2,0x1d,0,0x11,0x01,0x12,0x07,0,0, 0\n\
              .section .debug_info,\"\",@progbits\n.long 2f-1f\n1: .value 4\n.long .debug_abbrev\n.byte 8\n\
              .byte 1\n.byte 2\n.quad -16\n.quad 0x1000\n.byte 0\n2:\n";

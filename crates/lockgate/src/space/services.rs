@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 const MAX_MAPPINGS: usize = 1024;
 
 /// Largest piece of memory that is kept when a domain gives it back, and most that is kept of one domain, in bytes.
-const KEPT_PIECE: u64 = 1 << 20;
+const KEPT_PIECE: u64 = 2 << 20;
 const KEPT: u64 = 4 << 20;
 
 /// The memory that a domain asked for and got.
@@ -331,7 +331,12 @@ impl Services {
         let area = self.brk_reserve(&books)..self.area.end;
         let to = books.ranges.highest_gap(area, new).ok_or(Errno::NOMEM)?;
         self.place(&mut books, stride, to..to + new, rights, Backing::Anonymous)?;
-        stride.relocate(range.start, to, length)?;
+        // The kernel moves pages, and none is left to be kept: what is kept is copied.
+        if books.may_keep(&range) {
+            stride.copy(range.start, to, length)?;
+        } else {
+            stride.relocate(range.start, to, length)?;
+        }
         self.take_away(&mut books, stride, range)?;
         Ok(to)
     }
