@@ -1,9 +1,9 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build install demo python test lint bench peers mutants sweep attacks verifier systems torture evidence man clean
+.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems torture evidence man clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
 
 setup:
 	@scripts/setup.sh
@@ -24,6 +24,9 @@ install: build ## program, library for C and C++, annotations, manual pages, bel
 demo: build ## SQLite in a domain, a hostile module that fails, a latency table
 	cargo run --release --locked --quiet -p lockgate-demo
 
+postgres-demo: build ## PostgreSQL: a role with a module of its own, a hostile module that fails, a table of times
+	cargo run --release --locked --quiet -p lockgate-postgres
+
 python: build ## the Python package, optimised, in the virtual environment build/python
 	scripts/python.sh build/python release
 
@@ -40,7 +43,7 @@ test: lint ## lints, then every test
 
 bench: build python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls capi dlopen ipc python stubs split verify rewrite create overhead; do \
+	for b in calls capi dlopen ipc postgres python stubs split verify rewrite create overhead; do \
 		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
 
 peers: setup ## Wasmtime for `lockgate bench ipc`, once (minutes): it has a compiler of its own inside

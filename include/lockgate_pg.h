@@ -24,6 +24,8 @@
  *     type[] of bool, numbers, dates,  lg_pg_bools, lg_pg_int2s, lg_pg_int4s, lg_pg_int8s, lg_pg_float4s, lg_pg_float8s, lg_pg_points,
  *       times, uuid, points            lg_pg_uuids: one dimension, no nulls
  *     void                             void
+ *     a row type                       const lg_pg_row *: see below
+ *     lockgate.state                   lg_pg_state *: see below
  *
  * What an argument points to is the call's: it may be read, and written, until the function returns. A result may point anywhere: into an
  * argument, to a constant, to lg_pg_alloc(). PostgreSQL copies it, and checks it: text in the right encoding, dates in range.
@@ -84,6 +86,35 @@ extern void lg_pg_return_null(void);
 /* Room for a result, aligned to 16 bytes, until this call of the function returns; fails as an error of the statement. Dearer than a
  * variable, cheaper than malloc, and never to be freed. */
 extern void *lg_pg_alloc(size_t size);
+
+/* Rows. A composite value is a structure that begins with lg_pg_row, followed by its columns in their order, each as the type says above:
+ *
+ *     struct place { lg_pg_row row; int32_t id; lg_pg_text name; lg_pg_point at; };    // CREATE TYPE place AS (id integer, name text, at point)
+ *
+ * Functions take and return `const lg_pg_row *`, and cast. Bit i of `nulls` says that column i, counted from 0, is null; a dropped column has
+ * a bit and nothing else. */
+typedef struct lg_pg_row { uint64_t nulls; } lg_pg_row;
+
+/* A function that RETURNS SETOF or TABLE is `void` in C, and calls this for each row: `lg_pg_emit(&row, sizeof row)`. For a set of values that
+ * are no rows the structure has one column. */
+extern void lg_pg_emit(const void *row, size_t size);
+
+/* Aggregates keep a state in the domain: CREATE AGGREGATE ... (SFUNC = step, STYPE = lockgate.state, FINALFUNC = result), with functions
+ *
+ *     lg_pg_state *step(lg_pg_state *state, double value);    // NULL at first, unless it is STRICT
+ *     double result(lg_pg_state *state);
+ *
+ * that cast it to what it is: a structure with room from lg_pg_state_alloc(), zeros at first, which lives as long as the aggregate needs it. */
+typedef struct lg_pg_state lg_pg_state;
+extern void *lg_pg_state_alloc(size_t size);
+
+/* Queries, under the rights of the role that the function runs for. Parameters are texts, `$1::integer` where another type is meant; one that points
+ * nowhere ({NULL, 0}) is null. Returns how many rows came, or were changed. A statement that fails ends the function, and its own statement. A
+ * function that is not VOLATILE may only read. */
+extern int64_t lg_pg_query(const char *sql, const void *parameters, size_t count);
+
+/* A value of the last query's rows, both counted from 0, as text, good until the function returns; false if it is null. `to` is an lg_pg_text. */
+extern bool lg_pg_value(int64_t row, int column, void *to);
 
 /* Ends the function, and the statement, with an error: five characters of SQLSTATE ("22023"; docs of PostgreSQL, appendix A) and a message. */
 extern _Noreturn void lg_pg_raise(const char *sqlstate, const char *message);

@@ -6,6 +6,13 @@ CREATE FUNCTION validator(oid) RETURNS void LANGUAGE c STRICT AS 'MODULE_PATHNAM
 CREATE TRUSTED LANGUAGE lgc HANDLER call_handler VALIDATOR validator;
 COMMENT ON LANGUAGE lgc IS 'native code of modules that lockgate.install_module has verified';
 
+-- States of aggregates: CREATE AGGREGATE ... (STYPE = lockgate.state).
+CREATE TYPE state;
+CREATE FUNCTION state_in(cstring) RETURNS state LANGUAGE c STRICT IMMUTABLE AS 'MODULE_PATHNAME', 'lockgate_state_in';
+CREATE FUNCTION state_out(state) RETURNS cstring LANGUAGE c STRICT IMMUTABLE AS 'MODULE_PATHNAME', 'lockgate_state_out';
+CREATE TYPE state (INPUT = state_in, OUTPUT = state_out, INTERNALLENGTH = 8, PASSEDBYVALUE, ALIGNMENT = double);
+COMMENT ON TYPE state IS 'what an aggregate in language lgc keeps, in the memory of its domain';
+
 -- Modules. The functions below write this table; nobody else need.
 CREATE TABLE module (
     name text COLLATE "C" PRIMARY KEY,

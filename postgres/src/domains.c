@@ -8,6 +8,7 @@
 #include "interrupts.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "states.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
@@ -41,6 +42,7 @@ static void end(Domain *domain) {
         pfree(bound->prototype);
         pfree(bound);
     }
+    states_forget(domain);
     exchange_free(&domain->exchange);
     lg_domain_close(domain->handle);
     pfree(domain);

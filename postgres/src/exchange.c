@@ -5,7 +5,6 @@
 #define FIRST_CHUNK ((Size)64 << 10)
 /* What a session keeps between calls, bytes: larger chunks go when a call is over. */
 #define KEPT ((Size)4 << 20)
-#define ALIGNMENT 16
 
 static void drop_last(Exchange *exchange) {
     Chunk *chunk = &exchange->chunks[--exchange->count];
@@ -37,8 +36,7 @@ static void add(Exchange *exchange, Size size) {
     exchange->used = 0;
 }
 
-/* Goes on in a chunk that has room for `size` bytes. */
-static void go_on(Exchange *exchange, Size size) {
+void exchange_grow(Exchange *exchange, Size size) {
     int next = exchange->current + 1;
     if (next < exchange->count && size <= exchange->chunks[next].size) {
         exchange->current = next;
@@ -46,16 +44,6 @@ static void go_on(Exchange *exchange, Size size) {
     } else {
         add(exchange, size);
     }
-}
-
-void *exchange_room(Exchange *exchange, Size size, const void **there) {
-    if (exchange->count == 0 || size > exchange->chunks[exchange->current].size - exchange->used)
-        go_on(exchange, size);
-    Chunk *chunk = &exchange->chunks[exchange->current];
-    Size at = exchange->used;
-    exchange->used = Min(chunk->size, at + TYPEALIGN(ALIGNMENT, size));
-    *there = chunk->there + at;
-    return chunk->host + at;
 }
 
 void exchange_shrink(Exchange *exchange, Mark mark) {

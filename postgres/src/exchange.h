@@ -40,8 +40,21 @@ static inline void exchange_release(Exchange *exchange, Mark mark) {
         exchange_shrink(exchange, mark);
 }
 
+/* Goes on where there is room for `size` bytes. ERROR if that cannot be. */
+void exchange_grow(Exchange *exchange, Size size);
+
+#define EXCHANGE_ALIGNMENT 16
+
 /* Room of `size` bytes, aligned to 16; where the domain has it goes to `there`. Fails as an ERROR. */
-void *exchange_room(Exchange *exchange, Size size, const void **there);
+static inline void *exchange_room(Exchange *exchange, Size size, const void **there) {
+    if (unlikely(exchange->count == 0 || size > exchange->chunks[exchange->current].size - exchange->used))
+        exchange_grow(exchange, size);
+    const Chunk *chunk = &exchange->chunks[exchange->current];
+    Size at = exchange->used;
+    exchange->used = Min(chunk->size, at + TYPEALIGN(EXCHANGE_ALIGNMENT, size));
+    *there = chunk->there + at;
+    return chunk->host + at;
+}
 
 /* The same with a copy of `bytes` in it; returns where the domain has it. */
 static inline const void *exchange_put(Exchange *exchange, const void *bytes, Size size) {

@@ -1,11 +1,15 @@
 #include "gates.h"
 
 #include "mb/pg_wchar.h"
+#include "queries.h"
+#include "states.h"
 #include "utils/elog.h"
 #include "utils/memutils.h"
 
 /* Longest message, bytes, with its zero. */
 #define MESSAGE 8192
+/* And statement. */
+#define STATEMENT 65536
 
 Call *gates_call = NULL;
 
@@ -23,10 +27,9 @@ Call *gates_call = NULL;
     PG_END_TRY()
 
 static void keep_error(MemoryContext context) {
-    MemoryContextSwitchTo(gates_call ? gates_call->context : TopMemoryContext);
+    MemoryContextSwitchTo(context);
     ErrorData *error = CopyErrorData();
     FlushErrorState();
-    MemoryContextSwitchTo(context);
     if (gates_call)
         gates_call->error = error;
     lg_end_call("an error of the server's");
@@ -46,6 +49,16 @@ static char *read_message(const char *from) {
         for (char *at = text; *at; at++)
             if (IS_HIGHBIT_SET(*at))
                 *at = '?';
+    return text;
+}
+
+/* A statement of SQL: all of it, or none. */
+static char *read_statement(const char *from) {
+    char *text = palloc(STATEMENT);
+    size_t length;
+    if (lg_memory_read_string(LG_CALLER, text, STATEMENT, from, &length) != LG_OK)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_query: %s", lg_last_message()));
+    pg_verifymbstr(text, length, false);
     return text;
 }
 
@@ -74,19 +87,78 @@ static void return_null(void) {
     GATE_END;
 }
 
-static void *alloc(size_t size) {
-    const void *there = NULL;
-    GATE_BEGIN
+/* Room in the exchange. What a module asks for counts, unlike what it is given. */
+static void *room(const char *gate, Size size, const void **there) {
     arguments();
-    /* What a module asks for counts, unlike what it is given. */
     Exchange *exchange = &gates_call->domain->exchange;
     Size limit = (Size)gates_call->domain->memory_limit << 20;
     if (size > limit || exchange_size(exchange) > limit - size)
         ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
-                errmsg("lg_pg_alloc: %zu bytes more are beyond lockgate.memory_limit, %d MB", size, gates_call->domain->memory_limit));
-    exchange_room(exchange, size, &there);
+                errmsg("%s: %zu bytes more are beyond lockgate.memory_limit, %d MB", gate, size, gates_call->domain->memory_limit));
+    return exchange_room(exchange, size, there);
+}
+
+static void *alloc(size_t size) {
+    const void *there = NULL;
+    GATE_BEGIN
+    room("lg_pg_alloc", size, &there);
     GATE_END;
     return (void *)there;
+}
+
+static int64 query(const char *sql, const void *parameters, size_t count) {
+    int64 rows = 0;
+    GATE_BEGIN
+    arguments();
+    rows = query_run(gates_call, read_statement(sql), parameters, count, !gates_call->is_volatile);
+    GATE_END;
+    MemoryContextSwitchTo(gate_context);
+    return rows;
+}
+
+static bool value(int64 row, int column, void *to) {
+    bool is_there = false;
+    GATE_BEGIN
+    arguments();
+    char *text = query_value(gates_call, row, column);
+    struct { const void *at; uint64 size; } span = {NULL, text ? strlen(text) : 0};
+    if (text)
+        memcpy(room("lg_pg_value", span.size, &span.at), text, span.size);
+    if (lg_memory_write(LG_CALLER, to, &span, sizeof span) != LG_OK)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_value: %s", lg_last_message()));
+    is_there = text != NULL;
+    if (text)
+        pfree(text);
+    GATE_END;
+    return is_there;
+}
+
+static void *state_alloc(size_t size) {
+    const void *there = NULL;
+    GATE_BEGIN
+    there = state_room(gates_call->domain, arguments(), size);
+    GATE_END;
+    return (void *)there;
+}
+
+static void emit(const void *row, size_t size) {
+    GATE_BEGIN
+    arguments();
+    const RowLayout *layout = gates_call->set;
+    if (!layout)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_emit: the function returns no set"));
+    if (size != layout->size)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION),
+                errmsg("lg_pg_emit: a row of this function has %zu bytes, not %zu", layout->size, size),
+                errhint("It begins with lg_pg_row, then come the columns in their order, with the types that lockgate_pg.h lists."));
+    MemoryContextSwitchTo(gates_call->scratch);
+    Datum values[MOST_COLUMNS];
+    bool nulls[MOST_COLUMNS];
+    row_take(layout, row, gates_call->domain, values, nulls);
+    tuplestore_putvalues(gates_call->rows, layout->descriptor, values, nulls);
+    MemoryContextSwitchTo(gate_context);
+    MemoryContextReset(gates_call->scratch);
+    GATE_END;
 }
 
 /* Classes 00 (success), 01 (warning) and 02 (no data) are no errors. */
@@ -125,6 +197,10 @@ static const struct {
     {"lg_pg_is_null", "_Bool lg_pg_is_null(int)", (lg_code)is_null},
     {"lg_pg_return_null", "void lg_pg_return_null(void)", (lg_code)return_null},
     {"lg_pg_alloc", "void *lg_pg_alloc(size_t)", (lg_code)alloc},
+    {"lg_pg_state_alloc", "void *lg_pg_state_alloc(size_t)", (lg_code)state_alloc},
+    {"lg_pg_emit", "void lg_pg_emit(const void *, size_t)", (lg_code)emit},
+    {"lg_pg_query", "int64_t lg_pg_query(const char *, const void *, size_t)", (lg_code)query},
+    {"lg_pg_value", "_Bool lg_pg_value(int64_t, int, void *)", (lg_code)value},
     {"lg_pg_raise", "void lg_pg_raise(const char *, const char *)", (lg_code)raise},
     {"lg_pg_report", "void lg_pg_report(int, const char *)", (lg_code)report},
 };

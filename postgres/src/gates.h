@@ -8,15 +8,22 @@
 
 #include "domains.h"
 #include "fmgr.h"
+#include "rows.h"
+#include "utils/tuplestore.h"
 
 /* A call in progress. */
 typedef struct Call {
     struct Call *outer;
     Domain *domain;
     FunctionCallInfo arguments; /* NULL while a domain starts */
-    MemoryContext context;      /* the caller's */
+    const RowLayout *set;       /* what lg_pg_emit() makes, for functions that return sets; else NULL */
+    Tuplestorestate *rows;
+    MemoryContext scratch;
     ErrorData *error;           /* that ends it, once it has left the domain */
     bool returns_null;
+    bool is_volatile; /* may change the database */
+    bool queries;     /* has made queries */
+    struct SPITupleTable *rows_of_query;
 } Call;
 
 /* The innermost one. */

@@ -23,7 +23,8 @@ static void on_signal(int number) {
     for (int i = 0; i < lengthof(signals); i++)
         if (signals[i] == number)
             handlers[i](number);
-    if (must_stop(NULL))
+    /* Even if it is to be held off just now: a function may begin before anybody looks again, and then the domain asks. */
+    if (QueryCancelPending || ProcDiePending)
         lg_interrupt();
 }
 

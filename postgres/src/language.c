@@ -7,12 +7,15 @@
 #include "domains.h"
 #include "endings.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "gates.h"
 #include "miscadmin.h"
 #include "modules.h"
 #include "procedure.h"
+#include "queries.h"
 #include "registers.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 PG_MODULE_MAGIC;
@@ -63,7 +66,24 @@ static pg_noinline Site *prepare(FmgrInfo *place) {
     site->domain = domain;
     site->role = GetUserId();
     site->generation = modules_generation;
+    /* What came before this session's first domain was there has interrupted nothing. */
+    CHECK_FOR_INTERRUPTS();
     return site;
+}
+
+/* Rows go to a store that the statement reads when the function has returned. */
+static void begin_set(Call *call, const RowLayout *layout) {
+    ReturnSetInfo *info = (ReturnSetInfo *)call->arguments->resultinfo;
+    if (!info || !IsA(info, ReturnSetInfo) || !(info->allowedModes & SFRM_Materialize))
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns a set was called where none can be"));
+    MemoryContext before = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
+    info->returnMode = SFRM_Materialize;
+    info->setResult = tuplestore_begin_heap(info->allowedModes & SFRM_Materialize_Random, false, work_mem);
+    info->setDesc = CreateTupleDescCopy(layout->descriptor);
+    MemoryContextSwitchTo(before);
+    call->set = layout;
+    call->rows = info->setResult;
+    call->scratch = AllocSetContextCreate(CurrentMemoryContext, "lockgate row", ALLOCSET_DEFAULT_SIZES);
 }
 
 Datum lockgate_call(PG_FUNCTION_ARGS) {
@@ -72,18 +92,29 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         site = prepare(fcinfo->flinfo);
 
     Domain *domain = site->domain;
-    Call call = {gates_call, domain, fcinfo, CurrentMemoryContext, NULL, false};
+    Call call = {.outer = gates_call, .domain = domain, .arguments = fcinfo, .is_volatile = site->procedure->is_volatile};
+    if (site->procedure->set)
+        begin_set(&call, site->procedure->set);
     Mark mark = domain_begin(domain);
     Registers registers;
-    layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
+    bool is_simple = site->layout.is_simple;
+    if (!is_simple)
+        layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
 
     gates_call = &call;
     domain->calls++;
-    layout_call(&site->layout, site->code, &registers);
+    if (is_simple)
+        layout_call_simple(&site->layout, site->code, fcinfo, registers.result);
+    else
+        layout_call(&site->layout, site->code, &registers);
     domain->calls--;
     gates_call = call.outer;
 
+    if (call.scratch)
+        MemoryContextDelete(call.scratch);
+
     if (likely(!lg_failed())) {
+        query_end(&call);
         fcinfo->isnull = call.returns_null;
         Datum result = call.returns_null ? (Datum)0 : layout_take(&site->layout, &registers, domain);
         exchange_release(&domain->exchange, mark);

@@ -3,9 +3,12 @@
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 bool target_parse(const char *source, Target *target) {
     const char *dot = strchr(source, '.');
@@ -27,10 +30,21 @@ static const Type *argument(Oid oid) {
 
 static const Type *result(Oid oid) {
     const Type *type = oid == VOIDOID ? &type_void : type_of(oid);
-    if (!type)
+    /* (A domain's constraints would have to be checked at every call.) */
+    if (!type || getBaseType(oid) != oid)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("functions in language lgc cannot return type %s", format_type_be(oid)), errhint("lockgate_pg.h lists the types."));
     return type;
+}
+
+/* The rows of a function that returns a set: several columns, or one. */
+static const RowLayout *set_of(Form_pg_proc form, TupleDesc columns) {
+    if (columns)
+        return row_layout(columns, true);
+    result(form->prorettype);
+    TupleDesc one = CreateTemplateTupleDesc(1);
+    TupleDescInitEntry(one, 1, NameStr(form->proname), form->prorettype, -1, 0);
+    return row_layout(one, true);
 }
 
 /* As modules' notes write it: "int32_t add(int32_t, int32_t)". */
@@ -49,8 +63,6 @@ Procedure *procedure_of(HeapTuple row) {
     Form_pg_proc form = (Form_pg_proc)GETSTRUCT(row);
     if (form->prokind != PROKIND_FUNCTION)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only functions can be in language lgc"));
-    if (form->proretset)
-        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("functions in language lgc cannot return sets"));
     bool is_null;
     char *source = TextDatumGetCString(SysCacheGetAttr(PROCOID, row, Anum_pg_proc_prosrc, &is_null));
     Procedure *procedure = palloc0(sizeof *procedure);
@@ -58,10 +70,21 @@ Procedure *procedure_of(HeapTuple row) {
     if (!target_parse(source, &procedure->target))
         ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("\"%s\" names no function of a module", source),
                 errhint("In language lgc one string says both: AS 'module.function'."));
+    procedure->is_strict = form->proisstrict;
+    procedure->is_volatile = form->provolatile == PROVOLATILE_VOLATILE;
     procedure->count = form->pronargs;
     for (int i = 0; i < form->pronargs; i++)
         procedure->arguments[i] = argument(form->proargtypes.values[i]);
-    procedure->result = result(form->prorettype);
+    /* OUT parameters and RETURNS TABLE; or a row type. */
+    TupleDesc columns = build_function_result_tupdesc_t(row);
+    if (!columns && get_typtype(form->prorettype) == TYPTYPE_COMPOSITE)
+        columns = lookup_rowtype_tupdesc_copy(form->prorettype, -1);
+    if (form->proretset) {
+        procedure->set = set_of(form, columns);
+        procedure->result = &type_void;
+    } else {
+        procedure->result = columns ? row_type(form->prorettype, row_layout(columns, true)) : result(form->prorettype);
+    }
     procedure->prototype = prototype(procedure);
     return procedure;
 }

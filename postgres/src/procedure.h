@@ -8,6 +8,7 @@
 
 #include "access/htup.h"
 #include "modules.h"
+#include "rows.h"
 #include "types.h"
 
 /* What stands behind AS: 'module.function'. */
@@ -24,8 +25,11 @@ typedef struct Procedure {
     Oid oid;
     Target target;
     char *prototype; /* that the module's function must have */
+    bool is_strict;
+    bool is_volatile;
     int count;
     const Type *result;
+    const RowLayout *set; /* rows of a function that returns a set; or NULL */
     const Type *arguments[FUNC_MAX_ARGS];
 } Procedure;
 

@@ -6,17 +6,19 @@
  * first in, so that it is where a function that takes less of it expects it. */
 #define SOME_INTEGERS uint64, uint64, uint64, uint64, uint64, uint64
 #define SOME_REALS double, double, double, double, double, double, double, double
-#define SOME_STACK SOME_INTEGERS, SOME_INTEGERS, uint64, uint64, uint64, uint64
+#define FOUR_WORDS uint64, uint64, uint64, uint64
+#define SOME_STACK FOUR_WORDS, FOUR_WORDS, FOUR_WORDS, FOUR_WORDS
 
 /* Results in rax and rdx, and in xmm0 and xmm1. */
 typedef struct Integers { uint64 first, second; } Integers;
 typedef struct Reals { double first, second; } Reals;
 
+#define LIST4(a) (a)[0], (a)[1], (a)[2], (a)[3]
 #define LIST6(a) (a)[0], (a)[1], (a)[2], (a)[3], (a)[4], (a)[5]
 #define LIST8(a) LIST6(a), (a)[6], (a)[7]
 #define LIST16(a) LIST8(a), LIST8((a) + 8)
 
-/* The three ways to pass arguments, for both kinds of result. */
+/* The ways to pass arguments, for both kinds of result. Most arguments on the stack are one structure. */
 #define CALL(Result)                                                                                                              \
     static inline Result call_##Result(const Layout *layout, lg_code code, const Registers *registers) {                          \
         const uint64 *integers = registers->integers, *stack = registers->stack;                                                  \
@@ -24,8 +26,10 @@ typedef struct Reals { double first, second; } Reals;
             return ((Result(*)(SOME_INTEGERS))code)(LIST6(integers));                                                             \
         double reals[REALS];                                                                                                      \
         memcpy(reals, registers->reals, sizeof reals);                                                                            \
-        if (!layout->has_stack)                                                                                                   \
+        if (layout->stacked == 0)                                                                                                 \
             return ((Result(*)(SOME_INTEGERS, SOME_REALS))code)(LIST6(integers), LIST8(reals));                                   \
+        if (layout->stacked <= 4)                                                                                                 \
+            return ((Result(*)(SOME_INTEGERS, SOME_REALS, FOUR_WORDS))code)(LIST6(integers), LIST8(reals), LIST4(stack));         \
         return ((Result(*)(SOME_INTEGERS, SOME_REALS, SOME_STACK))code)(LIST6(integers), LIST8(reals), LIST16(stack));            \
     }
 CALL(Integers)
@@ -37,12 +41,14 @@ void layout_make(Layout *layout, const Procedure *procedure) {
     layout->result = procedure->result;
     /* A result in memory: its address is the first argument. */
     int integers = procedure->result->passing == IN_MEMORY, reals = 0, stacked = 0;
+    bool has_pointers = false;
     for (int i = 0; i < procedure->count; i++) {
         const Type *type = procedure->arguments[i];
         int words = (type->size + 7) / 8;
         Place *place = &layout->places[i];
         place->type = type;
         place->is_word = type->by_value;
+        has_pointers = has_pointers || !type->by_value;
         if (type->passing == IN_INTEGERS && integers + words <= INTEGERS) {
             place->at = AT(integers) + integers;
             integers += words;
@@ -56,8 +62,10 @@ void layout_make(Layout *layout, const Procedure *procedure) {
             stacked += words;
         }
     }
+    bool is_simple = procedure->is_strict && procedure->result->by_value && procedure->result->passing == IN_INTEGERS;
+    layout->is_simple = is_simple && integers == procedure->count && integers >= 1 && integers <= 3 && reals == 0 && !has_pointers;
     layout->has_reals = reals > 0 || stacked > 0;
-    layout->has_stack = stacked > 0;
+    layout->stacked = stacked;
 }
 
 void layout_call(const Layout *layout, lg_code code, Registers *registers) {

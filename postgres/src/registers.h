@@ -30,7 +30,9 @@ typedef struct Place {
 /* Where everything goes. */
 typedef struct Layout {
     int count;
-    bool has_reals, has_stack;
+    bool has_reals;
+    int stacked; /* eightbytes on the stack */
+    bool is_simple; /* one to three integers in, one out */
     const Type *result;
     Place places[FUNC_MAX_ARGS];
 } Layout;
@@ -45,8 +47,7 @@ static inline void layout_give(const Layout *layout, FunctionCallInfo call, Regi
     memset(registers->integers, 0, sizeof registers->integers);
     if (layout->has_reals)
         memset(registers->reals, 0, sizeof registers->reals);
-    if (layout->has_stack)
-        memset(registers->stack, 0, sizeof registers->stack);
+    memset(registers->stack, 0, layout->stacked * sizeof registers->stack[0]);
     if (layout->result->passing == IN_MEMORY)
         registers->integers[0] = (uint64)(uintptr_t)registers->result;
     for (int i = 0; i < layout->count; i++) {
@@ -62,6 +63,14 @@ static inline void layout_give(const Layout *layout, FunctionCallInfo call, Regi
 
 /* Calls `code`; what it returns goes to `result`. */
 void layout_call(const Layout *layout, lg_code code, Registers *registers);
+
+/* The three in one for a simple layout, whose arguments are not null. (Proxies clear the registers that are no arguments.) */
+static inline void layout_call_simple(const Layout *layout, lg_code code, FunctionCallInfo call, uint64 *result) {
+    typedef uint64 (*Simple)(uint64, uint64, uint64);
+    const NullableDatum *args = call->args;
+    int count = layout->count;
+    *result = ((Simple)code)(args[0].value, count > 1 ? args[1].value : 0, count > 2 ? args[2].value : 0);
+}
 
 /* The value that was returned, checked. */
 static inline Datum layout_take(const Layout *layout, Registers *registers, Domain *domain) {

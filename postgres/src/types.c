@@ -5,11 +5,14 @@
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "exchange.h"
+#include "rows.h"
+#include "states.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/geo_decls.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 #include "variable.h"
 
 static void check_bool(void *object) {
@@ -56,6 +59,9 @@ static void check_circle(void *object) {
 #define SPAN(type, count) "struct { const " type " *at; size_t " count "; }"
 
 const Type type_void = {VOIDOID, "void", 0, IN_INTEGERS, true};
+
+/* lockgate.state, whose number is another one in each database. */
+static const Type state = {InvalidOid, "lg_pg_state *", 8, IN_INTEGERS, true};
 
 static const Type plain[] = {
     {BOOLOID, "_Bool", 1, IN_INTEGERS, true, check_bool},
@@ -104,8 +110,7 @@ static const Type *array_of(Oid oid) {
             continue;
         Type *array = palloc0(sizeof(Type));
         *array = (Type){oid, .c = elements[i].c, .size = 16, .give = give_array, .take = take_array, .element = type_of(element)};
-        bool by_value;
-        get_typlenbyvalalign(element, &array->length, &by_value, &array->align);
+        array->length = get_typlen(element);
         Assert(array->length == array->element->size);
         return array;
     }
@@ -120,10 +125,18 @@ const Type *type_of(Oid oid) {
     for (int i = 0; i < lengthof(variable); i++)
         if (variable[i].oid == oid)
             return &variable[i];
+    if (oid == state_oid())
+        return &state;
+    if (get_typtype(oid) == TYPTYPE_COMPOSITE) {
+        TupleDesc descriptor = lookup_rowtype_tupdesc(oid, -1);
+        const Type *row = row_type(oid, row_layout(descriptor, false));
+        ReleaseTupleDesc(descriptor);
+        return row;
+    }
     return array_of(oid);
 }
 
-Datum type_take(const Type *type, void *object, struct Domain *domain) {
+Datum type_take_checked(const Type *type, void *object, struct Domain *domain) {
     if (type->take)
         return type->take(type, object, domain);
     if (type->check)
@@ -134,9 +147,7 @@ Datum type_take(const Type *type, void *object, struct Domain *domain) {
         return PointerGetDatum(value);
     }
     switch (type->size) {
-    case 0: return (Datum)0;
     case 1: return BoolGetDatum(*(bool *)object);
-    case 2: return Int16GetDatum(*(int16 *)object);
     case 4: return Int32GetDatum(*(int32 *)object);
     default: return Int64GetDatum(*(int64 *)object);
     }

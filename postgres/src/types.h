@@ -4,6 +4,8 @@
 
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
+
 struct Exchange;
 struct Domain;
 
@@ -24,9 +26,9 @@ struct Type {
     /* Others: makes the object, with what it points to in the exchange; and makes a value, checked, of an object of the domain's. */
     void (*give)(const Type *type, Datum value, void *object, struct Exchange *exchange);
     Datum (*take)(const Type *type, const void *object, struct Domain *domain);
-    const Type *element; /* of an array */
-    int16 length;        /* of an element's value, bytes; and how it is stored */
-    char align;
+    const struct RowLayout *row; /* of a composite value */
+    const Type *element;         /* of an array */
+    int16 length;                /* of an element's value, bytes */
 };
 
 /* The largest object, bytes. */
@@ -34,6 +36,11 @@ struct Type {
 
 /* The type with this number, allocated in the current memory context if need be; NULL if there is none in C. */
 const Type *type_of(Oid oid);
+
+/* How objects of the type are aligned in structures of C. */
+static inline Size type_align(const Type *type) {
+    return type->by_value ? Max(type->size, 1) : type->oid == UUIDOID ? 1 : sizeof(uint64);
+}
 
 /* What void is in C. */
 extern const Type type_void;
@@ -48,6 +55,17 @@ static inline void type_give(const Type *type, Datum value, void *object, struct
         memcpy(object, DatumGetPointer(value), type->size);
 }
 
-Datum type_take(const Type *type, void *object, struct Domain *domain);
+Datum type_take_checked(const Type *type, void *object, struct Domain *domain);
+
+static inline Datum type_take(const Type *type, void *object, struct Domain *domain) {
+    if (type->take || type->check || !type->by_value)
+        return type_take_checked(type, object, domain);
+    switch (type->size) {
+    case 0: return (Datum)0;
+    case 2: return Int16GetDatum(*(int16 *)object);
+    case 4: return Int32GetDatum(*(int32 *)object);
+    default: return Int64GetDatum(*(int64 *)object);
+    }
+}
 
 #endif

@@ -12,6 +12,7 @@ pub mod dlopen;
 pub mod evidence;
 pub mod ipc;
 pub mod overhead;
+pub mod postgres;
 pub mod python;
 pub mod rewrite;
 pub mod soak;

@@ -1,6 +1,7 @@
 //! A private copy of the machine's PostgreSQL, with the extension.
 
 use crate::command::done;
+use crate::keeper::Keeper;
 use crate::root;
 use anyhow::{Context as _, ensure};
 use lockgate_c as _; // so that the library is built
@@ -8,7 +9,6 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tempfile::TempDir;
 
 /// Programs that find their files by where they themselves are, so that they have to be copied.
 const COPIED: [&str; 2] = ["postgres", "initdb"];
@@ -19,7 +19,8 @@ const REMEDY: &str = "install PostgreSQL with its headers (Debian: apt-get insta
 /// PostgreSQL with the extension, in a temporary folder: links to the machine's own files, and beside them what the extension adds.
 #[derive(Debug)]
 pub struct Installation {
-    folder: TempDir,
+    folder: PathBuf,
+    _keeper: Keeper,
     programs: PathBuf,
     own_programs: PathBuf,
     version: String,
@@ -46,7 +47,9 @@ impl Installation {
         let folder =
             tempfile::Builder::new().prefix("lockgate-pg-").tempdir().context("a temporary folder")?;
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-        let tree = folder.path().join("tree");
+        let folder = folder.keep();
+        let keeper = Keeper::new(&folder)?;
+        let tree = folder.join("tree");
         let inside = |path: &Path| tree.join(path.strip_prefix("/").unwrap_or(path));
         let own_programs = inside(&programs);
         fs::create_dir_all(&own_programs)?;
@@ -58,11 +61,11 @@ impl Installation {
         link_all(&share, &inside(&share), &["extension"])?;
         link_all(&share.join("extension"), &inside(&share.join("extension")), &[])?;
 
-        let library = folder.path().join("library");
+        let library = folder.join("library");
         let program = std::env::current_exe()?;
         let beside = program.parent().context("a program lies in a folder")?;
         done(Command::new(root().join("scripts/install-library.sh")).arg(beside).arg(&library))?;
-        let source = folder.path().join("source");
+        let source = folder.join("source");
         done(Command::new("cp").arg("-R").arg(root().join("postgres")).arg(&source))?;
         let mut make = Command::new("make");
         make.arg("-s").arg("-C").arg(&source).arg("clean").arg("install");
@@ -70,12 +73,12 @@ impl Installation {
         make.arg(format!("DESTDIR={}", tree.display()));
         // Not the flags of a make that runs this.
         done(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL"))?;
-        Ok(Installation { folder, programs, own_programs, version })
+        Ok(Installation { folder, _keeper: keeper, programs, own_programs, version })
     }
 
     /// The whole folder: readable by everybody.
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// `PostgreSQL 15.18 (…)`.
@@ -96,7 +99,7 @@ impl Installation {
     pub fn libraries(&self) -> anyhow::Result<PathBuf> {
         let config = std::env::var("PG_CONFIG").unwrap_or_else(|_| "pg_config".to_owned());
         let path = done(Command::new(config).arg("--pkglibdir"))?;
-        Ok(self.folder.path().join("tree").join(path.trim_end().trim_start_matches('/')))
+        Ok(self.folder.join("tree").join(path.trim_end().trim_start_matches('/')))
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod command;
 mod installation;
+mod keeper;
 mod modules;
 mod server;
 mod session;

@@ -46,6 +46,16 @@ fn types() {
 }
 
 #[test]
+fn rows_sets_and_aggregates() {
+    regress("rows");
+}
+
+#[test]
+fn queries() {
+    regress("queries");
+}
+
+#[test]
 fn modules_and_their_users() {
     regress("modules");
 }

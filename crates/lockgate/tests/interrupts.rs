@@ -107,6 +107,20 @@ fn a_call_that_has_called_the_host_ends_when_that_returns() {
     assert!(is_stop(&error) && returned.load(Ordering::SeqCst), "{error}");
 }
 
+/// A host that was told to stop before its thread's first call. Red without the question in `enter_early`.
+#[test]
+fn a_wish_may_be_older_than_the_first_call() {
+    static WISH: AtomicBool = AtomicBool::new(true);
+    let options = || DomainOptions::new().stop_if(|| WISH.load(Ordering::SeqCst));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            lockgate::interrupt();
+            let refused = Domain::new(&Guest::c("int fine(void) { return 7; }").module(), options());
+            assert!(refused.is_err_and(|error| error.to_string().contains("wants calls to end")));
+        });
+    });
+}
+
 #[test]
 fn an_interruption_without_a_wish_changes_nothing() {
     static WISH: AtomicBool = AtomicBool::new(false);

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
 use lockgate_bench::{
-    Options, Report, calls, capi, create, dlopen, evidence, ipc, overhead, python, rewrite, soak, split,
-    stubs, verify,
+    Options, Report, calls, capi, create, dlopen, evidence, ipc, overhead, postgres, python, rewrite, soak,
+    split, stubs, verify,
 };
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,6 +38,8 @@ enum Family {
     Ipc,
     /// Run time and code size of rewritten programs against native ones (about five minutes)
     Overhead,
+    /// Functions of PostgreSQL in the language lgc, beside the same in language C and others (needs PostgreSQL and its headers)
+    Postgres,
     /// Calls from Python, beside ctypes calling an ordinary library (needs the package: `make python`)
     Python,
     /// The verifier on the SQLite module
@@ -78,6 +80,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Capi => Report::new(capi::measure(&options)?),
         Family::Ipc => ipc::measure(&options)?,
         Family::Overhead => Report::new(overhead::measure(&options, &lockgate)?),
+        Family::Postgres => postgres::measure(&options)?,
         Family::Python => python::measure(&options)?,
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),

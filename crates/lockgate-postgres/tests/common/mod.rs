@@ -20,14 +20,14 @@ pub fn server() -> &'static Server<'static> {
     SERVER.get_or_init(|| Server::start(installation(), "").unwrap())
 }
 
-/// A folder with modules, readable by everybody: `types.lg`, `hostile.lg`; `stranger.lg`, which imports what there is not; `forged.lg`,
+/// A folder with modules, readable by everybody: `types.lg`, `rows.lg`, `queries.lg`, `hostile.lg`; `stranger.lg`, which imports what there is not; `forged.lg`,
 /// in which somebody has put a system call.
 pub fn modules() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let make = || {
         let folder = tempfile::Builder::new().prefix("modules-").tempdir_in(installation().folder()).unwrap();
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        for name in ["types", "hostile"] {
+        for name in ["types", "rows", "queries", "hostile"] {
             module(&source(name), folder.path()).unwrap();
         }
         stranger(folder.path());

@@ -293,5 +293,9 @@ pub(crate) fn enter_early(domain: &Arc<Core>) -> Result<(), CallError> {
     if unsafe { (*(*state.block).top).is_entry() } {
         return Err(CallError::SignalHandler);
     }
+    // Before this, an interruption found no thread to mark.
+    if domain.must_stop() {
+        return Err(CallError::Interrupted(domain.name().to_owned()));
+    }
     domain.attach(&state)
 }

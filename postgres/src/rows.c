@@ -1,0 +1,82 @@
+#include "rows.h"
+
+#include "access/htup_details.h"
+#include "domains.h"
+#include "exchange.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+/* What a structure begins with: lg_pg_row. */
+typedef struct Row {
+    uint64 nulls; /* bit i: column i */
+} Row;
+
+RowLayout *row_layout(TupleDesc descriptor, bool returned) {
+    int count = descriptor->natts;
+    if (count > MOST_COLUMNS)
+        ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS), errmsg("rows of functions in language lgc have at most %d columns", MOST_COLUMNS));
+    RowLayout *layout = palloc0(offsetof(RowLayout, columns) + count * sizeof(Column));
+    layout->descriptor = CreateTupleDescCopy(descriptor);
+    layout->size = sizeof(Row);
+    for (int i = 0; i < count; i++) {
+        Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+        if (attribute->attisdropped)
+            continue;
+        const Type *type = type_of(attribute->atttypid);
+        char kind = get_typtype(attribute->atttypid);
+        if (!type || (returned && (kind == TYPTYPE_DOMAIN || kind == TYPTYPE_COMPOSITE)))
+            ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("functions in language lgc cannot have columns of type %s", format_type_be(attribute->atttypid)),
+                    errhint("lockgate_pg.h lists the types."));
+        Size align = type_align(type);
+        layout->size = TYPEALIGN(align, layout->size);
+        layout->columns[i] = (Column){type, layout->size};
+        layout->size += type->size;
+    }
+    layout->size = TYPEALIGN(sizeof(uint64), layout->size);
+    return layout;
+}
+
+static void give_row(const Type *type, Datum value, void *object, struct Exchange *exchange) {
+    const RowLayout *layout = type->row;
+    HeapTupleHeader header = DatumGetHeapTupleHeader(value);
+    HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
+    ItemPointerSetInvalid(&tuple.t_self);
+    Datum values[MOST_COLUMNS];
+    bool nulls[MOST_COLUMNS];
+    heap_deform_tuple(&tuple, layout->descriptor, values, nulls);
+    char *row = exchange_room(exchange, layout->size, (const void **)object);
+    memset(row, 0, layout->size);
+    for (int i = 0; i < layout->descriptor->natts; i++) {
+        const Column *column = &layout->columns[i];
+        if (!column->type || nulls[i])
+            ((Row *)row)->nulls |= (uint64)1 << i;
+        else
+            type_give(column->type, values[i], row + column->at, exchange);
+    }
+}
+
+void row_take(const RowLayout *layout, const void *from, struct Domain *domain, Datum *values, bool *nulls) {
+    char *row = palloc(layout->size);
+    domain_read(domain, row, from, layout->size);
+    for (int i = 0; i < layout->descriptor->natts; i++) {
+        const Column *column = &layout->columns[i];
+        nulls[i] = !column->type || ((Row *)row)->nulls >> i & 1;
+        values[i] = nulls[i] ? (Datum)0 : type_take(column->type, row + column->at, domain);
+    }
+}
+
+static Datum take_row(const Type *type, const void *object, struct Domain *domain) {
+    const RowLayout *layout = type->row;
+    Datum values[MOST_COLUMNS];
+    bool nulls[MOST_COLUMNS];
+    row_take(layout, *(const void *const *)object, domain, values, nulls);
+    return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(layout->descriptor), values, nulls));
+}
+
+const Type *row_type(Oid oid, const RowLayout *layout) {
+    Type *type = palloc0(sizeof *type);
+    *type = (Type){oid, .c = "const lg_pg_row *", .size = 8, .give = give_row, .take = take_row, .row = layout};
+    return type;
+}

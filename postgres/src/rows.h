@@ -1,0 +1,34 @@
+/* Rows: composite values, and what functions that return sets return. In C a row is a structure: lg_pg_row, then the columns in their order. */
+#ifndef LOCKGATE_ROWS_H
+#define LOCKGATE_ROWS_H
+
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "types.h"
+
+typedef struct Column {
+    const Type *type; /* NULL for a column that was dropped */
+    Size at;          /* in the structure, bytes */
+} Column;
+
+typedef struct RowLayout {
+    TupleDesc descriptor;
+    Size size; /* of the structure, bytes */
+    Column columns[FLEXIBLE_ARRAY_MEMBER];
+} RowLayout;
+
+/* Most columns: those that lg_pg_row has a bit for. */
+#define MOST_COLUMNS 64
+
+/* The layout of a row type, in the current memory context. ERROR if a column has no type in C; or, of rows that are `returned`, one whose
+ * constraints would have to be checked at every call. */
+RowLayout *row_layout(TupleDesc descriptor, bool returned);
+
+/* The type of a composite value with that layout. */
+const Type *row_type(Oid oid, const RowLayout *layout);
+
+/* Takes a structure of the domain's apart: values in the current memory context. */
+void row_take(const RowLayout *layout, const void *from, struct Domain *domain, Datum *values, bool *nulls);
+
+#endif

@@ -1,0 +1,86 @@
+#include "states.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "exchange.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+/* All states of one aggregate in one domain. */
+typedef struct Arena {
+    struct Arena *next;
+    Domain *domain; /* NULL once it is gone */
+    MemoryContext of; /* the aggregate's */
+    Exchange memory;
+    MemoryContextCallback end;
+} Arena;
+
+static Arena *arenas = NULL;
+
+PG_FUNCTION_INFO_V1(lockgate_state_in);
+PG_FUNCTION_INFO_V1(lockgate_state_out);
+
+/* The aggregate's memory goes. Nothing of the domain runs: this may be the end of a transaction that failed. */
+static void on_end(void *of) {
+    for (Arena **at = &arenas; *at; at = &(*at)->next) {
+        Arena *arena = *at;
+        if (arena != of)
+            continue;
+        *at = arena->next;
+        exchange_free(&arena->memory);
+        pfree(arena);
+        return;
+    }
+}
+
+void states_forget(Domain *domain) {
+    for (Arena *arena = arenas; arena; arena = arena->next)
+        if (arena->domain == domain)
+            arena->domain = NULL;
+}
+
+static Arena *arena_of(Domain *domain, MemoryContext of) {
+    for (Arena *arena = arenas; arena; arena = arena->next)
+        if (arena->domain == domain && arena->of == of)
+            return arena;
+    Arena *arena = MemoryContextAllocZero(TopMemoryContext, sizeof *arena);
+    arena->next = arenas;
+    arena->domain = domain;
+    arena->of = of;
+    arena->memory.domain = domain->handle;
+    arena->end = (MemoryContextCallback){on_end, arena, NULL};
+    arenas = arena;
+    MemoryContextRegisterResetCallback(of, &arena->end);
+    return arena;
+}
+
+const void *state_room(Domain *domain, FunctionCallInfo call, Size size) {
+    MemoryContext of;
+    if (!AggCheckCallContext(call, &of))
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_state_alloc: this call is not an aggregate's"));
+    Size used = 0, limit = (Size)domain->memory_limit << 20;
+    for (Arena *arena = arenas; arena; arena = arena->next)
+        if (arena->domain == domain)
+            used += exchange_size(&arena->memory);
+    if (size > limit || used > limit - size)
+        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+                errmsg("lg_pg_state_alloc: %zu bytes more are beyond lockgate.memory_limit, %d MB", size, domain->memory_limit));
+    const void *there;
+    memset(exchange_room(&arena_of(domain, of)->memory, size, &there), 0, size);
+    return there;
+}
+
+Oid state_oid(void) {
+    Oid namespace = get_namespace_oid("lockgate", true);
+    if (!OidIsValid(namespace))
+        return InvalidOid;
+    return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("state"), ObjectIdGetDatum(namespace));
+}
+
+Datum lockgate_state_in(PG_FUNCTION_ARGS) {
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot accept a value of type lockgate.state"));
+}
+
+Datum lockgate_state_out(PG_FUNCTION_ARGS) {
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot display a value of type lockgate.state"));
+}

@@ -1,0 +1,90 @@
+-- Composite values, functions that return sets, aggregates.
+SELECT lockgate.install_module('rows', pg_read_binary_file(:'modules' || '/rows.lg'));
+SET ROLE :user;
+CREATE TYPE place AS (id integer, name text, at point, open boolean);
+CREATE FUNCTION describe(place) RETURNS text LANGUAGE lgc AS 'rows.describe' STRICT;
+CREATE FUNCTION moved(place, double precision) RETURNS place LANGUAGE lgc AS 'rows.moved' STRICT;
+SELECT describe((1, 'grün', point '(2,3)', true)), describe((NULL, NULL, NULL, NULL)), describe((7, '', NULL, false));
+SELECT moved((1, 'grün', point '(2,3)', true), 0.5), (moved((1, NULL, NULL, NULL), 4)).*;
+SELECT describe(moved(moved((1, 'there', point '(2,3)', true), 1), 1));
+CREATE TABLE places OF place;
+INSERT INTO places SELECT i, 'place ' || i, point(i, i), i % 2 = 0 FROM generate_series(1, 3) i;
+SELECT describe(places) FROM places;
+CREATE TABLE wide (gone integer, id integer, name text, at point, open boolean);
+INSERT INTO wide VALUES (0, 1, 'one', '(1,1)', true);
+CREATE FUNCTION nowhere(bigint) RETURNS place LANGUAGE lgc AS 'rows.nowhere' STRICT;
+SELECT nowhere(8);
+-- Types whose constraints nobody would check, and types that there are not in C.
+CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
+CREATE TYPE constrained AS (id positive, name text, at point, open boolean);
+CREATE FUNCTION bad() RETURNS positive LANGUAGE lgc AS 'rows.x';
+CREATE FUNCTION bad() RETURNS constrained LANGUAGE lgc AS 'rows.x';
+CREATE FUNCTION bad() RETURNS SETOF positive LANGUAGE lgc AS 'rows.x';
+CREATE FUNCTION bad() RETURNS TABLE (a inet) LANGUAGE lgc AS 'rows.x';
+CREATE FUNCTION bad() RETURNS record LANGUAGE lgc AS 'rows.x';
+CREATE FUNCTION fine(constrained) RETURNS text LANGUAGE lgc AS 'rows.describe';
+
+-- Sets.
+CREATE FUNCTION series(integer, integer) RETURNS SETOF integer LANGUAGE lgc AS 'rows.series' STRICT;
+CREATE FUNCTION words(text) RETURNS TABLE (at integer, word text) LANGUAGE lgc AS 'rows.words' STRICT;
+CREATE FUNCTION places(integer) RETURNS SETOF place LANGUAGE lgc AS 'rows.places' STRICT;
+SELECT * FROM series(3, 7);
+SELECT series(1, 3), series(1, 2);
+SELECT count(*), sum(s) FROM series(1, 200000) s;
+SELECT * FROM words('what  a sea of wörds');
+SELECT w.word FROM (VALUES ('a b'), ('c')) AS texts (t), LATERAL words(t) w ORDER BY 1;
+SELECT * FROM places(3);
+SELECT (places(2)).name;
+SELECT * FROM series(1, 0);
+SELECT * FROM series(NULL, 1);
+SELECT * FROM words('a b') WITH ORDINALITY LIMIT 1;
+CREATE FUNCTION bad_rows(integer) RETURNS TABLE (at integer, word text) LANGUAGE lgc AS 'rows.bad_rows' STRICT;
+SELECT * FROM bad_rows(0);
+SELECT * FROM bad_rows(1);
+SELECT * FROM bad_rows(2);
+SELECT * FROM bad_rows(3);
+SELECT * FROM bad_rows(4);
+SELECT * FROM bad_rows(5);
+SET statement_timeout = '100ms';
+SELECT * FROM bad_rows(6);
+RESET statement_timeout;
+CREATE FUNCTION emits_nowhere(integer) RETURNS integer LANGUAGE lgc AS 'rows.emits_nowhere' STRICT;
+SELECT emits_nowhere(1);
+-- A set of other rows than the module makes.
+CREATE FUNCTION mistaken(text) RETURNS TABLE (at integer, word bigint) LANGUAGE lgc AS 'rows.words' STRICT;
+SELECT * FROM mistaken('a');
+SELECT * FROM words('still here');
+
+-- Aggregates.
+CREATE FUNCTION deviation_step(lockgate.state, double precision) RETURNS lockgate.state LANGUAGE lgc AS 'rows.deviation_step';
+CREATE FUNCTION deviation_result(lockgate.state) RETURNS double precision LANGUAGE lgc AS 'rows.deviation_result';
+CREATE AGGREGATE deviation(double precision) (SFUNC = deviation_step, STYPE = lockgate.state, FINALFUNC = deviation_result);
+CREATE FUNCTION longest_step(lockgate.state, text) RETURNS lockgate.state LANGUAGE lgc AS 'rows.longest_step';
+CREATE FUNCTION longest_result(lockgate.state) RETURNS text LANGUAGE lgc AS 'rows.longest_result';
+CREATE AGGREGATE longest(text) (SFUNC = longest_step, STYPE = lockgate.state, FINALFUNC = longest_result);
+SELECT round(deviation(i)::numeric, 9) = round(stddev(i)::numeric, 9), deviation(i) FILTER (WHERE i < 2) IS NULL FROM generate_series(1, 1000) i;
+SELECT count(*), bool_and(abs(lgc - plain) < 1e-9) FROM (SELECT deviation(i) AS lgc, stddev(i::double precision) AS plain FROM generate_series(1, 30000) i GROUP BY i % 3000) s;
+SELECT longest(repeat('x', i % 77)), longest('grün') FROM generate_series(1, 200) i;
+SELECT longest(text) FROM (SELECT 'none' AS text WHERE false) nothing;
+SELECT i, round(deviation(i) OVER (ORDER BY i ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)::numeric, 3) FROM generate_series(1, 5) i;
+SET enable_hashagg = off;
+SELECT i % 3, round(deviation(i)::numeric, 3) FROM generate_series(1, 30) i GROUP BY 1 ORDER BY 1;
+RESET enable_hashagg;
+-- States are nobody's but the aggregate's.
+SELECT deviation_result(deviation_step(NULL, 1));
+SELECT 'x'::lockgate.state;
+CREATE FUNCTION state_outside(integer) RETURNS integer LANGUAGE lgc AS 'rows.state_outside';
+SELECT state_outside(8);
+CREATE FUNCTION stray_step(lockgate.state, double precision) RETURNS lockgate.state LANGUAGE lgc AS 'rows.stray_step';
+CREATE FUNCTION stray_result(lockgate.state) RETURNS double precision LANGUAGE lgc AS 'rows.stray_result';
+CREATE AGGREGATE stray(double precision) (SFUNC = stray_step, STYPE = lockgate.state, FINALFUNC = stray_result);
+SELECT stray(8);
+SELECT stray_step(NULL, 140000000000000);
+CREATE FUNCTION greedy_step(lockgate.state, double precision) RETURNS lockgate.state LANGUAGE lgc AS 'rows.greedy_step';
+CREATE FUNCTION no_result(lockgate.state) RETURNS double precision LANGUAGE lgc AS 'rows.no_result';
+CREATE AGGREGATE greedy(double precision) (SFUNC = greedy_step, STYPE = lockgate.state, FINALFUNC = no_result);
+SELECT greedy(i) FROM generate_series(1, 100) i;
+SELECT greedy(i) FROM generate_series(1, 10) i;
+SELECT greedy(i) FROM generate_series(1, 50) i;
+SELECT greedy(i) FROM generate_series(1, 50) i;
+SELECT round(deviation(i)::numeric, 3) FROM generate_series(1, 10) i;
