@@ -21,6 +21,6 @@ fi
 # Reads that are not synchronised on purpose: see the file.
 export TSAN_OPTIONS="suppressions=$PWD/tests/models/thread-sanitizer.txt handle_segv=0 handle_sigbus=0 handle_sigill=0 handle_sigfpe=0 handle_abort=0 allow_user_segv_handler=1 halt_on_error=1 exitcode=66 ${TSAN_OPTIONS:-}"
 # The debuggers' and profilers' views are not about threads, and programs that tests compile are not instrumented.
-export RUSTFLAGS="-Zsanitizer=thread -Cforce-frame-pointers=yes"
+export RUSTFLAGS="-Zsanitizer=thread -Cforce-frame-pointers=yes --cfg lockgate_sanitized"
 exec ${TSAN_NICE:-} cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir "$target" --locked -p lockgate \
     --test threads --test calls --test idle --test crossings --test async_calls --test registry --test limits --test grants --test call_graphs

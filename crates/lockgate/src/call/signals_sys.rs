@@ -476,8 +476,8 @@ pub(super) unsafe fn kernel_sigaltstack(new: *const libc::stack_t, old: *mut lib
 /// What other code of the process means when it says `sigaction`, `signal` or `sigaltstack`: these symbols come
 /// before libc's. Handlers get SA_ONSTACK; those for fault signals are chained; a thread whose alternate
 /// stack was changed must be admitted again (rules R11, R12). libc's own inner calls do not come here: they are
-/// what [`check_handlers`] is for.
-#[cfg(target_env = "gnu")]
+/// what [`check_handlers`] is for. (A sanitizer has interceptors of its own, which call these before it is ready.)
+#[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
 mod interposed {
     use super::*;
 
