@@ -45,10 +45,8 @@ pub fn judge(text: &Text<'_>) -> Result<(), String> {
         facts: InstructionInfoFactory::new(),
         moved: 0,
     };
-    for number in 0..instructions.len() {
-        walk.instruction(number).map_err(|what| {
-            format!("{what}: {} at {:#x}", instructions[number], instructions[number].ip())
-        })?;
+    for (number, one) in instructions.iter().enumerate() {
+        walk.instruction(number).map_err(|what| format!("{what}: {one} at {:#x}", one.ip()))?;
     }
     walk.whole()
 }

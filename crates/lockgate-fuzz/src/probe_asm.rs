@@ -1,5 +1,6 @@
 //! A call with chosen values in every register and on the stack, and what they hold afterwards.
 
+use lockgate::Dynamic;
 use std::arch::global_asm;
 use std::mem::offset_of;
 use std::sync::Mutex;
@@ -148,17 +149,17 @@ unsafe extern "C" {
     );
 }
 
-/// Calls `function`, a binding's pointer, with these registers and words on the stack.
-pub fn probe(function: *const (), before: &Registers, words: &[u64; WORDS]) -> After {
+/// Calls `function`, with these registers and words on the stack.
+pub fn probe(function: &Dynamic, before: &Registers, words: &[u64; WORDS]) -> After {
     const DIRECTION: u64 = 0x400;
     // The probe keeps rsp in a variable of its own.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(|error| error.into_inner());
     let (mut after, mut flags) = (After::default(), 0);
-    // SAFETY: the caller passes a binding's pointer; the probe keeps what the ABI says, whatever the call leaves.
+    // SAFETY: a binding's code follows the calling convention; the probe keeps what the ABI says, whatever the call leaves.
     unsafe {
         lockgate_fuzz_probe(
-            function,
+            function.as_ptr(),
             before,
             &mut after.registers,
             words.as_ptr(),

@@ -19,6 +19,8 @@ pub struct Target {
     pub longest: usize,
     /// Most memory that it may need: this, and [`PER_BYTE`] for each byte of the input.
     pub memory: usize,
+    /// Inputs near the corpus that `make test` tries: a second or two.
+    pub near: usize,
     /// Words of the format.
     pub tokens: &'static [&'static [u8]],
 }

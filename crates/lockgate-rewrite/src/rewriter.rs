@@ -257,6 +257,7 @@ impl<'a> Rewriter<'a> {
         let restores = kept.iter().any(Option::is_some);
         let over = self.out.new_label();
         if restores && index > 0 && !self.text.code[index - 1].ends_flow() {
+            self.touch_if_moved(false);
             self.out.jump(Target::Made(over));
             self.out.restart();
         }

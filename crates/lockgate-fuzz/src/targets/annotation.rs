@@ -10,6 +10,7 @@ pub const TARGET: Target = Target {
     run: |input| check(input, |notes, text| notes.add(text)),
     longest: 2048,
     memory: 1 << 20,
+    near: 10_000,
     tokens: &[
         b"in\n",
         b"out\n",

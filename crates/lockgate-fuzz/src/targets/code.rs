@@ -12,6 +12,7 @@ pub const TARGET: Target = Target {
     run: |input| check(input, rewrite_object),
     longest: 768,
     memory: 32 << 20,
+    near: 8000,
     tokens: &[
         b"\x48\x8d\x05\0\0\0\0",
         b"\x48\x63\x04\x82",

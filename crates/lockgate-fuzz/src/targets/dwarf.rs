@@ -11,6 +11,7 @@ pub const TARGET: Target = Target {
     run: |input| check(input, Symbols::frames),
     longest: 4096,
     memory: 4 << 20,
+    near: 10_000,
     tokens: &[
         b"\x02\0\x05\x08",
         b"\x11\x01",

@@ -17,6 +17,7 @@ pub const TARGET: Target = Target {
     },
     longest: 512,
     memory: 4 << 20,
+    near: 3000,
     tokens: &[],
 };
 

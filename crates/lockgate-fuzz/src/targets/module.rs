@@ -14,6 +14,7 @@ pub const TARGET: Target = Target {
     run: |input| check(input, Module::from_bytes),
     longest: 4096,
     memory: 16 << 20,
+    near: 5000,
     tokens: &[
         b"Lockgate\0",
         b"\x7fELF",

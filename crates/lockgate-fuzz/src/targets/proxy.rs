@@ -21,6 +21,7 @@ pub const TARGET: Target = Target {
     longest: 96,
     // The first input builds the domains.
     memory: 64 << 20,
+    near: 5000,
     tokens: &[],
 };
 
@@ -111,10 +112,10 @@ pub fn check(input: &[u8], world: &World, way: Way) -> u64 {
     let direction = direction % 4;
     let call = Call { world, signature, plan, policy, direction, random: Random::new(seed) };
     match direction {
-        0 => call.from_host(&world.full, 4, way),
-        1 => call.from_host(&world.lean, 2, way),
-        BETWEEN => call.between(way),
-        _ => call.to_host(),
+        0 => call.host_calls(&world.full, 4, way),
+        1 => call.host_calls(&world.lean, 2, way),
+        BETWEEN => call.domain_calls(way),
+        _ => call.domain_calls_host(),
     }
 }
 
@@ -172,7 +173,7 @@ struct Call<'w> {
 }
 
 impl Call<'_> {
-    fn from_host(mut self, server: &Domain, vectors: usize, way: Way) -> u64 {
+    fn host_calls(mut self, server: &Domain, vectors: usize, way: Way) -> u64 {
         let Ok(function) = server.bind_signature(self.signature.clone(), self.policy) else { return 0 };
         let area = area(server);
         let mut memory = [0_u64; 32];
@@ -182,8 +183,8 @@ impl Call<'_> {
         }
         put(server, area + GIVE, &give);
         // A thread that enters for the first time is admitted by other code than a proxy's.
-        probe(function.as_ptr(), &before, &stack);
-        let after = probe(function.as_ptr(), &before, &stack);
+        probe(&function, &before, &stack);
+        let after = probe(&function, &before, &stack);
         assert_eq!(lockgate::take_call_error().map(|error| error.to_string()), None, "{self:?}");
         assert!(after.unbalanced == 0 && !after.backwards, "{self:?}: {after:x?}");
         let rest = self.plan.result_size as usize / 8 + 1;
@@ -203,7 +204,7 @@ impl Call<'_> {
         1
     }
 
-    fn between(mut self, way: Way) -> u64 {
+    fn domain_calls(mut self, way: Way) -> u64 {
         let (client, server) = (&self.world.client, &self.world.full);
         // The export has no signature of its own: the prototype says it.
         let prototype = self.signature.to_string();
@@ -238,7 +239,7 @@ impl Call<'_> {
     }
 
     /// The host's function takes values apart by the signature: they have to be those of the registers.
-    fn to_host(mut self) -> u64 {
+    fn domain_calls_host(mut self) -> u64 {
         let client = &self.world.client;
         let taken = Arc::new(Mutex::new(Vec::new()));
         let returned = value(&self.signature.result, &mut self.random);

@@ -36,6 +36,7 @@ pub const OBJECT: Target = Target {
     run: |input| object(input, rewrite_object),
     longest: 16 << 10,
     memory: 32 << 20,
+    near: 2000,
     tokens: TOKENS,
 };
 
@@ -47,6 +48,7 @@ pub const ARCHIVE: Target = Target {
     },
     longest: 16 << 10,
     memory: 32 << 20,
+    near: 2000,
     tokens: &[
         b"!<arch>\n",
         b"!<thin>\n",

@@ -11,6 +11,7 @@ pub const TARGET: Target = Target {
     run: |input| check(input, str::parse),
     longest: 4096,
     memory: 1 << 20,
+    near: 10_000,
     tokens: &[
         b"struct { ",
         b"int ",

@@ -9,6 +9,7 @@ pub const TARGET: Target = Target {
     run: |input| check(input, text::fold),
     longest: 4096,
     memory: 1 << 20,
+    near: 10_000,
     tokens: &[
         b"\n# 1 \"a.c\"\n",
         b"\n# 1 \"/usr/include/stdio.h\" 1 3 4\n",

@@ -15,6 +15,7 @@ pub const TARGET: Target = Target {
     run: |input| check(input, emit::c::client),
     longest: 512,
     memory: 16 << 20,
+    near: 1000,
     tokens: &[],
 };
 
@@ -33,7 +34,7 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
         module: "fuzz.lg".into(),
         defines: vec![],
         includes: vec![],
-        stand_ins: input.len() % 2 == 0,
+        stand_ins: input.len().is_multiple_of(2),
     };
     let stubs: BTreeSet<&str> = plan.functions.iter().map(|function| &*function.name).collect();
     let without = plan
@@ -143,8 +144,10 @@ const RECORDS: [&str; 3] = ["struct r0", "struct r1", "union r2"];
 fn header(input: &mut Unstructured<'_>) -> Result<Header> {
     let mut header = Header::default();
     for (number, key) in RECORDS.into_iter().enumerate() {
-        let fields =
-            (0..input.int_in_range(0..=3)?).map(|_| parameter(input, 2)).collect::<Result<Vec<_>>>()?;
+        // By value only what was complete before.
+        let fields = (0..input.int_in_range(0..=3)?)
+            .map(|_| parameter(input, 2, number))
+            .collect::<Result<Vec<_>>>()?;
         let record = Record {
             key: key.into(),
             spelling: key.into(),
@@ -183,19 +186,25 @@ fn notes(input: &mut Unstructured<'_>) -> Result<Notes> {
 }
 
 fn prototype(input: &mut Unstructured<'_>, depth: u8) -> Result<Prototype> {
-    let result = kind(input, depth)?;
-    let mut parameters =
-        (0..input.int_in_range(0..=4)?).map(|_| parameter(input, depth)).collect::<Result<Vec<_>>>()?;
+    let result = kind(input, depth, RECORDS.len())?;
+    let mut parameters = (0..input.int_in_range(0..=4)?)
+        .map(|_| parameter(input, depth, RECORDS.len()))
+        .collect::<Result<Vec<_>>>()?;
     let mut seen = BTreeSet::new();
     parameters.retain(|parameter| seen.insert(parameter.name.clone()));
     Ok(Prototype { result, parameters, variadic: input.ratio(1, 8)?, noreturn: input.ratio(1, 16)? })
 }
 
-fn parameter(input: &mut Unstructured<'_>, depth: u8) -> Result<Parameter> {
-    Ok(Parameter { name: (*input.choose(&NAMES)?).into(), kind: kind(input, depth)?, notes: notes(input)? })
+fn parameter(input: &mut Unstructured<'_>, depth: u8, complete: usize) -> Result<Parameter> {
+    Ok(Parameter {
+        name: (*input.choose(&NAMES)?).into(),
+        kind: kind(input, depth, complete)?,
+        notes: notes(input)?,
+    })
 }
 
-fn kind(input: &mut Unstructured<'_>, depth: u8) -> Result<CType> {
+/// A type. By value it may have the first `complete` of the records.
+fn kind(input: &mut Unstructured<'_>, depth: u8, complete: usize) -> Result<CType> {
     let last = if depth == 0 { 6 } else { 10 };
     let (shape, size, spelling) = match input.int_in_range(0..=last)? {
         0 => (Shape::Void, 0, "void".into()),
@@ -204,17 +213,20 @@ fn kind(input: &mut Unstructured<'_>, depth: u8) -> Result<CType> {
         4 => (Shape::Integer { signed: true, character: true }, 1, "char".into()),
         5 => (Shape::Float, 8, "double".into()),
         6 => {
-            let key = *input.choose(&RECORDS)?;
+            let key = RECORDS[..complete]
+                .get(usize::from(input.arbitrary::<u8>()?) % RECORDS.len())
+                .unwrap_or(&"struct unknown");
+            let key = *key;
             (Shape::Record(key.into()), 16, key.into())
         }
         7 | 8 => {
-            let to = kind(input, depth - 1)?;
+            let to = kind(input, depth - 1, RECORDS.len())?;
             let spelling = format!("{} *", to.spelling);
             (Shape::Pointer(Box::new(to)), 8, spelling)
         }
         9 => (Shape::Function(Box::new(prototype(input, depth - 1)?)), 8, "t0".into()),
         _ => {
-            let of = kind(input, depth - 1)?;
+            let of = kind(input, depth - 1, complete)?;
             let count = input.int_in_range(0..=3)?;
             (Shape::Array(Box::new(of), count), 8 * count, "t1".into())
         }
@@ -227,6 +239,51 @@ fn kind(input: &mut Unstructured<'_>, depth: u8) -> Result<CType> {
 mod tests {
     use super::*;
     use crate::target::controls::notices;
+
+    /// It passes as zeros of its own type: the client has to know that.
+    #[test]
+    fn a_structure_that_is_ignored_has_a_type() {
+        let integer = Shape::Integer { signed: true, character: false };
+        let plain = |shape, size, spelling: &str| CType {
+            spelling: spelling.into(),
+            names: vec![],
+            constant: false,
+            size,
+            shape,
+            enumeration: None,
+        };
+        let parameter = |name: &str, kind, notes| Parameter { name: name.into(), kind, notes };
+        let mut ignored = Notes::default();
+        ignored.add("ignore").expect("an annotation");
+        let field = parameter("x", plain(integer, 4, "int"), Notes::default());
+        let key = "struct pair";
+        let mut header = Header::default();
+        header.records.insert(
+            key.into(),
+            Record {
+                key: key.into(),
+                spelling: key.into(),
+                union: false,
+                size: 4,
+                fields: Some(vec![field]),
+                bit_fields: false,
+            },
+        );
+        header.functions.push(Function {
+            name: "f".into(),
+            prototype: Prototype {
+                result: plain(Shape::Void, 0, "void"),
+                parameters: vec![parameter("p", plain(Shape::Record(key.into()), 4, key), ignored)],
+                variadic: false,
+                noreturn: false,
+            },
+            notes: Notes::default(),
+            place: Place::default(),
+            comment: None,
+        });
+        let plan = plan(&header);
+        assert!(plan.refusals.is_empty() && plan.records.contains_key(key), "{:?}", plan.refusals);
+    }
 
     #[test]
     fn a_bracket_that_is_missing_is_noticed() {

@@ -21,6 +21,7 @@ pub const TARGET: Target = Target {
     },
     longest: 512,
     memory: 16 << 20,
+    near: 2000,
     tokens: &[],
 };
 
@@ -219,7 +220,7 @@ fn make_calls(input: &mut Unstructured<'_>, domain: &Domain, world: &World, call
             break;
         }
         let entry = input.arbitrary::<u8>()?;
-        let number = TABLE.get(usize::from(entry)).map_or(u64::from(entry) * 7, |entry| entry.number.into());
+        let number = TABLE.get(usize::from(entry)).map_or(u64::from(entry) * 7, |entry| entry.number);
         let mut words = [number; 7];
         for word in &mut words[1..] {
             *word = argument(input, domain, world, (scratch, paths, last))?;

@@ -14,6 +14,7 @@ pub const TARGET: Target = Target {
     run: |input| check(input, verify),
     longest: TEXT,
     memory: 4 << 20,
+    near: 20_000,
     tokens: &[
         b"\x65\x67",
         b"\xf3\x0f\x1e\xfa",

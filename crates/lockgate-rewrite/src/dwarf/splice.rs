@@ -18,7 +18,8 @@ impl Moved {
     pub(super) fn offset(&self, old: u64) -> u64 {
         let after = self.runs.partition_point(|&(start, _)| start <= old);
         match after.checked_sub(1) {
-            Some(run) => self.runs[run].1 + (old - self.runs[run].0),
+            // What damaged addends name may lie far beyond the section: it stays as far beyond.
+            Some(run) => self.runs[run].1.wrapping_add(old - self.runs[run].0),
             None => old,
         }
     }
