@@ -32,7 +32,7 @@ void starve(void) { for (;;) memset(malloc(1 << 20), 1, 1 << 20); }
 
 fn domain() -> Domain {
     Guest::c_with(SOURCE, &["-O1", "-g1", "-fno-optimize-sibling-calls"])
-        .domain_with(DomainOptions::new().time_limit(Duration::from_millis(200)).memory_limit(64 << 20))
+        .domain_with(DomainOptions::new().time_limit(Duration::from_millis(200)).memory_limit(16 << 20))
 }
 
 #[test]
