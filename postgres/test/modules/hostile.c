@@ -116,11 +116,11 @@ int32_t unmap(lg_pg_text text) {
     return done;
 }
 
-/* A result in memory that is not there any more. */
+/* A result that runs out of the memory that there is. */
 lg_pg_text gone(int32_t size) {
     char *page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(page, 'x', 8192);
-    munmap(page + 4096, 4096);
+    mprotect(page + 4096, 4096, PROT_NONE);
     return (lg_pg_text){page, size};
 }
 

@@ -18,7 +18,7 @@ char *endless(void) {
 /* A string that ends where the domain's memory does. */
 char *on_the_edge(void) {
     char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    munmap(pages + 4096, 4096);
+    mprotect(pages + 4096, 4096, PROT_NONE);
     memset(pages, 'y', 4096);
     return pages + 4000;
 }

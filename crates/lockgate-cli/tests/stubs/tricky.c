@@ -22,7 +22,7 @@ static char *endless(void)
 {
     char *at = mmap(0, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(at, 'x', 2 * 4096);
-    munmap(at + 2 * 4096, 4096);
+    mprotect(at + 2 * 4096, 4096, PROT_NONE);
     return at + 4096;
 }
 

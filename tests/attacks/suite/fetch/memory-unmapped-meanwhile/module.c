@@ -24,6 +24,7 @@ long helper(void)
 {
     if (!page)
         return 0;
+    mprotect(page, 4096, PROT_NONE);
     munmap(page, 4096);
     mmap(page, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     mprotect(page, 4096, PROT_READ | PROT_WRITE);
