@@ -29,7 +29,7 @@ pub fn execute(name: &str, input: &[u8]) {
     let operations = target.execute(input);
     let operations = OPERATIONS.fetch_add(operations, Relaxed) + operations;
     let executions = EXECUTIONS.fetch_add(1, Relaxed) + 1;
-    if executions.is_multiple_of(10_000) {
+    if executions.is_multiple_of(1000) {
         eprintln!("operations {operations} in {executions} executions");
     }
 }

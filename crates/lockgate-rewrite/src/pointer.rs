@@ -135,6 +135,8 @@ impl Rewriter<'_> {
     /// The original's rsp moves by `by`, however far: in steps, each touched.
     fn move_original(&mut self, by: i32) {
         self.catch_up();
+        // While rsp is on its way, the rewriter's own places, which count from the original's, are out of reach.
+        self.touch_if_moved(false);
         self.original_moves(by);
         while self.lag.unsigned_abs() > MAX_MOVE {
             let step = MAX_MOVE as i32 * -self.lag.signum();
