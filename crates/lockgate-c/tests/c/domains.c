@@ -81,11 +81,18 @@ static void limits(void) {
         lg_interrupt(); /* without a wish */
         CHECK(same(7) == 7);
         RETURNED();
+        void (*spin)(void) = POINTER(void (*)(void), bind(domain, "spin"));
+#ifndef __SANITIZE_THREAD__
+        /* (ThreadSanitizer holds signals back until the thread calls one of its interceptors: never, in an endless loop.) */
         struct itimerval soon = {{0, 0}, {0, 20000}};
         CHECK(signal(SIGALRM, on_alarm) != SIG_ERR && setitimer(ITIMER_REAL, &soon, NULL) == 0);
-        POINTER(void (*)(void), bind(domain, "spin"))();
+        spin();
         FAILED(LG_E_FAULT);
         CHECK(lg_last_fault()->kind == LG_FAULT_STOPPED);
+#endif
+        on_alarm(SIGALRM);
+        spin();
+        (void)lg_take_call_error();
         lg_interrupt();
         do
             same(7); /* until the thread was asked */
