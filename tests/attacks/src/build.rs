@@ -51,8 +51,11 @@ pub fn file(attack: &Attack) -> Result<Built<Vec<u8>>> {
     let guest = match source {
         Source::File => return Ok(Ok(bytes(&path, scratch.path())?)),
         Source::ModuleAssembly => Guest::assembly(&fs::read_to_string(&path)?),
-        Source::ModuleC if flags.is_empty() => Guest::c(&fs::read_to_string(&path)?),
-        Source::ModuleC => Guest::c_with(&fs::read_to_string(&path)?, &flags),
+        Source::ModuleC => {
+            let includes = format!("-I{}", area(&path)?.display());
+            let flags = if flags.is_empty() { Guest::FLAGS } else { &flags };
+            Guest::c_with(&fs::read_to_string(&path)?, &[flags, &[&includes]].concat())
+        }
         Source::Object | Source::Input => {
             let input = scratch.path().join("hostile.o");
             let guest = match source {
@@ -106,10 +109,14 @@ fn bytes(source: &Path, scratch: &Path) -> Result<Vec<u8>> {
 /// Assembles; includes are looked for in the area's folder.
 fn assemble(source: &Path, object: &Path, flags: &[&str]) -> Result<()> {
     let sysroot = Sysroot::ensure(&silent)?;
-    let area = source.ancestors().nth(2).context("a source lies in a folder of an area")?;
     let mut command = sysroot.tools().compiler();
-    command.args(flags).arg(format!("-Wa,-I{}", area.display()));
+    command.args(flags).arg(format!("-Wa,-I{}", area(source)?.display()));
     run(command.arg("-c").arg(source).arg("-o").arg(object))
+}
+
+/// The folder of the area that a source belongs to: what its attacks share is there.
+fn area(source: &Path) -> Result<&Path> {
+    source.ancestors().nth(2).context("a source lies in a folder of an area")
 }
 
 fn run(command: &mut Command) -> Result<()> {

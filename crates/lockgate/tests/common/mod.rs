@@ -32,6 +32,9 @@ pub struct Guest {
 }
 
 impl Guest {
+    /// How C is compiled unless a test says otherwise.
+    pub const FLAGS: &'static [&'static str] = &["-O2", "-g1"];
+
     /// Nothing yet.
     pub fn new() -> Guest {
         let folder = tempfile::tempdir().expect("a scratch folder");
@@ -42,7 +45,7 @@ impl Guest {
     /// From C; every global function is exported, by name alone unless [`Guest::export`] says more: `-g1` knows lines, but
     /// no types, so that a test may bind a function as it likes.
     pub fn c(source: &str) -> Guest {
-        Guest::c_with(source, &["-O2", "-g1"])
+        Guest::c_with(source, Guest::FLAGS)
     }
 
     /// The same, with these flags of gcc.

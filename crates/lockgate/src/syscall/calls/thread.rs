@@ -41,8 +41,7 @@ pub fn membarrier(_: &SyscallContext<'_>, [command, flags, ..]: [u64; 6]) -> Rep
         (QUERY, 0) => Ok(BARRIER | REGISTER),
         (REGISTER, 0) => Ok(0),
         (BARRIER, 0) => {
-            rustix::thread::membarrier(RegisterPrivateExpedited)?;
-            rustix::thread::membarrier(PrivateExpedited)?;
+            crate::sync::barrier();
             Ok(0)
         }
         _ => Err(Errno::INVAL.into()),
