@@ -151,10 +151,14 @@ static Domain *make(const char *name, Oid role, const ModuleHash *hash) {
     lg_module *module = module_open(name, hash);
     interrupts_listen();
     lg_options *options = options_for(name, module);
+    /* What its constructors ask for concerns no call, least of all one that is in progress in another domain. */
+    Call start = {.outer = gates_call};
+    gates_call = &start;
     lg_domain *handle = lg_domain_new(module, options);
+    gates_call = start.outer;
     lg_options_free(options);
     if (!handle)
-        ending_of_start(name);
+        ending_of_start(&start, name);
     Domain *domain = MemoryContextAllocZero(TopMemoryContext, sizeof *domain);
     strlcpy(domain->module, name, sizeof domain->module);
     domain->role = role;
@@ -195,7 +199,7 @@ lg_code domain_function(Domain *domain, const Procedure *procedure) {
     if (!function)
         ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
                 errmsg("function %s of module %s cannot be called", procedure->target.function, procedure->target.module),
-                errdetail("%s", lg_last_message()));
+                errdetail("%s", readable(lg_last_message())));
     Bound *bound = MemoryContextAlloc(TopMemoryContext, sizeof *bound);
     *bound = (Bound){domain->bound, MemoryContextStrdup(TopMemoryContext, procedure->prototype), function};
     domain->bound = bound;

@@ -25,7 +25,8 @@ PG_FUNCTION_INFO_V1(lockgate_validate);
 
 /* What a place in a plan keeps of the function that it calls. */
 typedef struct Site {
-    uint32 generation; /* when the domain was looked up */
+    MemoryContext memory; /* that it is in, with what it points to */
+    uint32 generation;    /* when all of it was looked up */
     Oid role;          /* and for whom */
     Domain *domain;
     lg_code code;
@@ -40,13 +41,20 @@ void _PG_init(void) {
     domains_init();
 }
 
-/* The procedure and its layout, once for each place. */
+/* The procedure and its layout, as they are now. */
 static Site *make_site(FmgrInfo *place) {
-    MemoryContext before = MemoryContextSwitchTo(place->fn_mcxt);
+    Site *old = place->fn_extra;
+    place->fn_extra = NULL;
+    /* (A call in progress may be this place's own, and look at it yet.) */
+    if (old && !gates_call)
+        MemoryContextDelete(old->memory);
+    MemoryContext memory = AllocSetContextCreate(place->fn_mcxt, "lockgate function", ALLOCSET_SMALL_SIZES);
+    MemoryContext before = MemoryContextSwitchTo(memory);
     HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(place->fn_oid));
     if (!HeapTupleIsValid(row))
         elog(ERROR, "cache lookup failed for function %u", place->fn_oid);
     Site *site = palloc0(sizeof *site);
+    site->memory = memory;
     site->procedure = procedure_of(row);
     ReleaseSysCache(row);
     layout_make(&site->layout, site->procedure);
@@ -55,17 +63,19 @@ static Site *make_site(FmgrInfo *place) {
     return site;
 }
 
-/* The domain, again if modules or limits have changed or the role is another. */
+/* The domain; everything again if functions, row types, modules or limits have changed. */
 static pg_noinline Site *prepare(FmgrInfo *place) {
-    Site *site = place->fn_extra;
-    if (!site)
-        site = make_site(place);
     check_stack_depth();
+    Site *site = place->fn_extra;
+    /* As it is before: what is looked up now may change meanwhile. */
+    uint32 generation = modules_generation;
+    if (!site || site->generation != generation)
+        site = make_site(place);
     Domain *domain = domain_for(site->procedure->target.module);
     site->code = domain_function(domain, site->procedure);
     site->domain = domain;
     site->role = GetUserId();
-    site->generation = modules_generation;
+    site->generation = generation;
     /* What came before this session's first domain was there has interrupted nothing. */
     CHECK_FOR_INTERRUPTS();
     return site;

@@ -4,8 +4,10 @@
 #include "domains.h"
 #include "exchange.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 /* What a structure begins with: lg_pg_row. */
 typedef struct Row {
@@ -13,6 +15,9 @@ typedef struct Row {
 } Row;
 
 RowLayout *row_layout(TupleDesc descriptor, bool returned) {
+    /* Row types may be nested, without any bounds to it. */
+    check_stack_depth();
+    CHECK_FOR_INTERRUPTS();
     int count = descriptor->natts;
     if (count > MOST_COLUMNS)
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS), errmsg("rows of functions in language lgc have at most %d columns", MOST_COLUMNS));
@@ -38,9 +43,28 @@ RowLayout *row_layout(TupleDesc descriptor, bool returned) {
     return layout;
 }
 
+RowLayout *row_layout_of(Oid type, bool returned) {
+    /* (First, so that it is never newer than the rest.) */
+    uint64 version = assign_record_type_identifier(type, -1);
+    TupleDesc descriptor = lookup_rowtype_tupdesc_copy(type, -1);
+    RowLayout *layout = row_layout(descriptor, returned);
+    layout->version = version;
+    return layout;
+}
+
+/* Fails if the row type has been changed since its layout was made, in the middle of a statement: a value would be taken for what it is not. */
+static void check_version(Oid type, const RowLayout *layout) {
+    if (layout->version && assign_record_type_identifier(type, -1) != layout->version)
+        ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("type %s has been changed meanwhile", format_type_be(type)));
+}
+
 static void give_row(const Type *type, Datum value, void *object, struct Exchange *exchange) {
     const RowLayout *layout = type->row;
     HeapTupleHeader header = DatumGetHeapTupleHeader(value);
+    check_version(type->oid, layout);
+    if (HeapTupleHeaderGetTypeId(header) != type->oid)
+        ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("a row of type %s is none of type %s", format_type_be(HeapTupleHeaderGetTypeId(header)), format_type_be(type->oid)));
     HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
     ItemPointerSetInvalid(&tuple.t_self);
     Datum values[MOST_COLUMNS];
@@ -69,6 +93,7 @@ void row_take(const RowLayout *layout, const void *from, struct Domain *domain, 
 
 static Datum take_row(const Type *type, const void *object, struct Domain *domain) {
     const RowLayout *layout = type->row;
+    check_version(type->oid, layout);
     Datum values[MOST_COLUMNS];
     bool nulls[MOST_COLUMNS];
     row_take(layout, *(const void *const *)object, domain, values, nulls);

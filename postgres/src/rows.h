@@ -14,6 +14,7 @@ typedef struct Column {
 
 typedef struct RowLayout {
     TupleDesc descriptor;
+    uint64 version; /* of a row type that has a name: another one after each change */
     Size size; /* of the structure, bytes */
     Column columns[FLEXIBLE_ARRAY_MEMBER];
 } RowLayout;
@@ -21,9 +22,12 @@ typedef struct RowLayout {
 /* Most columns: those that lg_pg_row has a bit for. */
 #define MOST_COLUMNS 64
 
-/* The layout of a row type, in the current memory context. ERROR if a column has no type in C; or, of rows that are `returned`, one whose
- * constraints would have to be checked at every call. */
+/* The layout of rows, in the current memory context. ERROR if a column has no type in C; or, of rows that are `returned`, one whose constraints
+ * would have to be checked at every call. */
 RowLayout *row_layout(TupleDesc descriptor, bool returned);
+
+/* The same of a row type. */
+RowLayout *row_layout_of(Oid type, bool returned);
 
 /* The type of a composite value with that layout. */
 const Type *row_type(Oid oid, const RowLayout *layout);

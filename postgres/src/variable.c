@@ -7,6 +7,7 @@
 #include "mb/pg_wchar.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/geo_decls.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
@@ -47,6 +48,11 @@ Datum take_text(const Type *type, const void *object, struct Domain *domain) {
     Datum text = take_bytes(type, object, domain);
     pg_verifymbstr(VARDATA(DatumGetPointer(text)), VARSIZE(DatumGetPointer(text)) - VARHDRSZ, false);
     return text;
+}
+
+Datum take_json(const Type *type, const void *object, struct Domain *domain) {
+    char *string = TextDatumGetCString(take_text(type, object, domain));
+    return DirectFunctionCall1(json_in, CStringGetDatum(string));
 }
 
 /* Paths and polygons go over as they are. */

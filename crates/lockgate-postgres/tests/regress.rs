@@ -61,6 +61,11 @@ fn modules_and_their_users() {
 }
 
 #[test]
+fn takeover() {
+    regress("takeover");
+}
+
+#[test]
 fn faults() {
     regress("faults");
 }

@@ -1,8 +1,8 @@
-//! What psql alone cannot show: cancels, terminations, shutdowns, several sessions at once, parallel workers, dumps, preloaded libraries.
+//! What psql alone cannot show: cancels, terminations, shutdowns, several sessions at once, parallel workers, preloaded libraries.
 
 mod common;
 
-use common::{installation, modules, server};
+use common::{built, changed_types, installation, modules, server};
 use lockgate_postgres::{Database, Server, Session, done};
 use std::time::{Duration, Instant};
 
@@ -110,13 +110,7 @@ fn sessions_have_domains_of_their_own() {
     database.install("types", &modules().join("types.lg")).unwrap();
     assert_eq!(one.run("SELECT ticks()").unwrap(), "1");
     // Other bytes with the same functions: the next statement uses them.
-    let source = std::fs::read_to_string(lockgate_postgres::source("types")).unwrap();
-    let folder = tempfile::tempdir_in(modules()).unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let changed = folder.path().join("types.c");
-    std::fs::write(&changed, source.replace("return calls; }", "return calls + 1000; }")).unwrap();
-    let module = lockgate_postgres::module(&changed, folder.path()).unwrap();
-    database.install("types", &module).unwrap();
+    database.install("types", changed_types()).unwrap();
     assert_eq!(one.run("SELECT ticks()").unwrap(), "1000");
     assert_eq!(
         two.run("BEGIN; SELECT ticks(); PREPARE p AS SELECT ticks(); COMMIT; EXECUTE p;").unwrap(),
@@ -133,6 +127,42 @@ fn limits_cannot_be_set_beforehand() {
     let said = session.run("SELECT fine(1)").unwrap();
     assert!(said.contains("permission denied") && said.ends_with('2'), "{said}");
     assert_eq!(session.run("SHOW lockgate.memory_limit").unwrap(), "64MB");
+}
+
+/// A domain may start in the middle of a call of another one: what its constructors ask for is nothing of that call's.
+#[test]
+fn constructors_get_nothing_of_calls_in_progress() {
+    let database = hostile(server(), "intruders");
+    database.install("queries", &modules().join("queries.lg")).unwrap();
+    let ask = "CREATE FUNCTION ask(text) RETURNS text LANGUAGE lgc AS 'queries.ask' STRICT;";
+    database.run(&database.user(), ask).unwrap();
+    let source = std::fs::read_to_string(lockgate_postgres::source("intruder")).unwrap();
+    let nothing = "asks for arguments outside of a call";
+    let expected = [
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        "ERROR:  raised by a constructor",
+        "module intruder8 does not start: the module called abort",
+        "canceling statement due to statement timeout",
+        "NOTICE:  said by a constructor",
+    ];
+    let (mut session, _) = session(&database);
+    for (number, expected) in expected.into_iter().enumerate() {
+        let name = format!("intruder{number}");
+        database.install(&name, &built(&name, &format!("#define INTRUSION {number}\n{source}"))).unwrap();
+        let make = format!("CREATE FUNCTION {name}() RETURNS integer LANGUAGE lgc AS '{name}.what';");
+        assert_eq!(session.run(&make).unwrap(), "");
+        session.run("SET statement_timeout = 1000").unwrap();
+        let said = session.run(&format!("SELECT ask('SELECT {name}()') AS answer")).unwrap();
+        session.run("RESET statement_timeout").unwrap();
+        assert!(said.contains(expected), "{number}: {said}");
+        assert_eq!(session.run("SELECT ask('SELECT 1')").unwrap(), "1", "{number}");
+    }
 }
 
 #[test]
@@ -155,24 +185,6 @@ fn parallel_workers_call_functions_and_fail_as_leaders_do() {
     database.run("postgres", &format!("SELECT pg_cancel_backend({id})")).unwrap();
     assert!(session.finish().unwrap().contains("canceling statement due to user request"));
     assert_eq!(session.run("SELECT sum(fine(i)) FROM numbers").unwrap(), "1250075000");
-}
-
-/// What pg_dump writes restores: functions come before the modules that they need.
-#[test]
-fn dumps_hold_modules() {
-    let database = hostile(server(), "dumped");
-    database.run(&database.user(), "CREATE TABLE kept AS SELECT fine(41) AS i").unwrap();
-    let dump = done(database.server().client("pg_dump").args(["-d", "dumped"])).unwrap();
-    let mut psql = database.server().client("psql");
-    done(psql.args(["-X", "-q", "-d", "postgres", "-c", "CREATE DATABASE restored OWNER dumped"])).unwrap();
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), dump).unwrap();
-    let mut psql = database.server().client("psql");
-    done(psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", "restored", "-f"]).arg(file.path())).unwrap();
-    let ask = "SELECT fine(i), (SELECT string_agg(name, ' ' ORDER BY name) FROM lockgate.modules) FROM kept";
-    let mut psql = database.server().client("psql");
-    let answer = done(psql.args(["-X", "-A", "-t", "-d", "restored", "-c", ask])).unwrap();
-    assert_eq!(answer.trim(), "43|hostile types");
 }
 
 /// The library may be loaded before the server forks: it does nothing until the first call.

@@ -4,7 +4,7 @@
 use lockgate_postgres::{Installation, Server, module, source};
 use lockgate_toolchain::{Link, Sysroot, silent};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
@@ -35,6 +35,23 @@ pub fn modules() -> &'static Path {
         folder
     };
     FOLDER.get_or_init(make).path()
+}
+
+/// A module that differs from `types.lg` in what `counted()` returns: 1000 more.
+pub fn changed_types() -> &'static PathBuf {
+    static MODULE: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let text = fs::read_to_string(source("types")).unwrap();
+        built("changed", &text.replace("return calls; }", "return calls + 1000; }"))
+    };
+    MODULE.get_or_init(make)
+}
+
+/// The module of a source, in a file that everybody can read.
+pub fn built(name: &str, source: &str) -> PathBuf {
+    let file = modules().join(name).with_extension("c");
+    fs::write(&file, source).unwrap();
+    module(&file, modules()).unwrap()
 }
 
 fn stranger(folder: &Path) {
