@@ -39,29 +39,62 @@ fn wait_for(database: &Database<'_>, id: &str, text: &str) {
     }
 }
 
-/// Every kind of endless function ends when it is cancelled, and the session goes on. Red without `interrupts.c`.
+/// Statements without end: in a module's code, in what it calls of the server and of the kernel, in a query, while a domain starts, among rows.
+const ENDLESS: [&str; 9] = [
+    "SELECT forever(0)",
+    "SELECT forever(1)",
+    "SELECT forever(2)",
+    "SELECT forever(3)",
+    "SELECT forever(4)",
+    "SELECT ask('SELECT pg_sleep(1000)')",
+    "SELECT ask('SELECT ask(''SELECT forever(0)'')')",
+    "SELECT never_starts()",
+    "SELECT * FROM bad_rows(6)",
+];
+
+/// As [`hostile`], with what [`ENDLESS`] needs.
+fn endless(name: &str) -> Database<'static> {
+    let database = hostile(server(), name);
+    database.install("queries", &modules().join("queries.lg")).unwrap();
+    database.install("rows", &modules().join("rows.lg")).unwrap();
+    let source = std::fs::read_to_string(lockgate_postgres::source("intruder")).unwrap();
+    let module = built(&format!("endless_{name}"), &format!("#define INTRUSION 9\n{source}"));
+    database.install("endless", &module).unwrap();
+    let functions = "
+        CREATE FUNCTION ask(text) RETURNS text LANGUAGE lgc AS 'queries.ask' STRICT;
+        CREATE FUNCTION never_starts() RETURNS integer LANGUAGE lgc AS 'endless.what';
+        CREATE FUNCTION bad_rows(integer) RETURNS TABLE (at integer, word text) LANGUAGE lgc AS 'rows.bad_rows' STRICT;";
+    database.run(&database.user(), functions).unwrap();
+    database
+}
+
+/// Whatever a function is at, it ends when it is cancelled, and the session goes on. Red without `interrupts.c`.
 #[test]
 fn pg_cancel_backend_ends_functions() {
-    let database = hostile(server(), "cancels");
+    let database = endless("cancels");
     let (mut session, id) = session(&database);
-    for which in 0..4 {
-        session.begin(&format!("SELECT forever({which}) /* number {which} */")).unwrap();
-        wait_for(&database, &id, &format!("number {which}"));
+    for (number, statement) in ENDLESS.into_iter().enumerate() {
+        session.begin(&format!("{statement} /* number {number} */")).unwrap();
+        wait_for(&database, &id, &format!("number {number}"));
         database.run("postgres", &format!("SELECT pg_cancel_backend({id})")).unwrap();
-        assert_eq!(session.finish().unwrap(), "ERROR:  canceling statement due to user request");
+        let said = session.finish().unwrap();
+        assert!(said.starts_with("ERROR:  canceling statement due to user request"), "{statement}: {said}");
         assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
     }
 }
 
 #[test]
 fn pg_terminate_backend_ends_sessions() {
-    let database = hostile(server(), "terminations");
-    let (mut session, id) = session(&database);
-    session.begin("SELECT forever(0)").unwrap();
-    wait_for(&database, &id, "forever");
-    database.run("postgres", &format!("SELECT pg_terminate_backend({id})")).unwrap();
-    let end = session.finish().unwrap_err().to_string();
-    assert!(end.contains("terminating connection due to administrator command"), "{end}");
+    let database = endless("terminations");
+    for (number, statement) in ENDLESS.into_iter().enumerate() {
+        let (mut session, id) = session(&database);
+        session.begin(&format!("{statement} /* number {number} */")).unwrap();
+        wait_for(&database, &id, &format!("number {number}"));
+        database.run("postgres", &format!("SELECT pg_terminate_backend({id})")).unwrap();
+        let end = session.finish().unwrap_err().to_string();
+        assert!(end.contains("terminating connection due to administrator command"), "{statement}: {end}");
+    }
+    database.check().unwrap();
 }
 
 /// A function that loops is in nobody's way when the server stops, and leaves nothing behind.
