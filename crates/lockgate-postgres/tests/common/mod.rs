@@ -6,6 +6,8 @@ use lockgate_toolchain::{Link, Sysroot, silent};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// PostgreSQL with the extension.
@@ -18,6 +20,27 @@ pub fn installation() -> &'static Installation {
 pub fn server() -> &'static Server<'static> {
     static SERVER: OnceLock<Server<'static>> = OnceLock::new();
     SERVER.get_or_init(|| Server::start(installation(), "").unwrap())
+}
+
+/// While it lives, a test may take this long.
+#[must_use]
+pub struct Patience {
+    /// Its end tells the thread that waits for it.
+    _end: Sender<()>,
+}
+
+/// For functions that never end where the protection is missing: the test program is aborted then, after far longer than any test takes.
+pub fn patience(test: &str) -> Patience {
+    const LIMIT: Duration = Duration::from_secs(100);
+    let (_end, ended) = channel();
+    let test = test.to_owned();
+    std::thread::spawn(move || {
+        if ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("{test}: not over after {LIMIT:?}");
+            std::process::abort();
+        }
+    });
+    Patience { _end }
 }
 
 /// A folder with modules, readable by everybody: `types.lg`, `rows.lg`, `queries.lg`, `hostile.lg`; `stranger.lg`, which imports what there is not; `forged.lg`,
