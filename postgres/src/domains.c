@@ -13,6 +13,7 @@
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "version.h"
 
 /* A function of a domain, bound. */
 typedef struct Bound {
@@ -118,11 +119,7 @@ void domains_init(void) {
                             MOST_MEMORY, PGC_SUSET, GUC_UNIT_MB, NULL, on_limit, NULL);
     DefineCustomIntVariable("lockgate.cpu_limit", "Processor time that functions of one module may use in a transaction; 0 for no limit.", NULL,
                             &cpu_limit, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, on_limit, NULL);
-#if PG_VERSION_NUM >= 150000
     MarkGUCPrefixReserved("lockgate");
-#else
-    EmitWarningsOnPlaceholders("lockgate");
-#endif
     RegisterXactCallback(at_end_of_transaction, NULL);
     next_utility_hook = ProcessUtility_hook;
     ProcessUtility_hook = on_utility;

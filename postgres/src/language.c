@@ -3,7 +3,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
-#include "commands/trigger.h"
 #include "domains.h"
 #include "endings.h"
 #include "fmgr.h"
@@ -14,7 +13,6 @@
 #include "procedure.h"
 #include "queries.h"
 #include "registers.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -81,18 +79,9 @@ static pg_noinline Site *prepare(FmgrInfo *place) {
     return site;
 }
 
-/* Rows go to a store that the statement reads when the function has returned. */
 static void begin_set(Call *call, const RowLayout *layout) {
-    ReturnSetInfo *info = (ReturnSetInfo *)call->arguments->resultinfo;
-    if (!info || !IsA(info, ReturnSetInfo) || !(info->allowedModes & SFRM_Materialize))
-        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns a set was called where none can be"));
-    MemoryContext before = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
-    info->returnMode = SFRM_Materialize;
-    info->setResult = tuplestore_begin_heap(info->allowedModes & SFRM_Materialize_Random, false, work_mem);
-    info->setDesc = CreateTupleDescCopy(layout->descriptor);
-    MemoryContextSwitchTo(before);
     call->set = layout;
-    call->rows = info->setResult;
+    call->rows = rows_begin(call->arguments, layout->descriptor);
     call->scratch = AllocSetContextCreate(CurrentMemoryContext, "lockgate row", ALLOCSET_DEFAULT_SIZES);
 }
 

@@ -58,6 +58,18 @@ static void check_version(Oid type, const RowLayout *layout) {
         ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("type %s has been changed meanwhile", format_type_be(type)));
 }
 
+Tuplestorestate *rows_begin(FunctionCallInfo call, TupleDesc descriptor) {
+    ReturnSetInfo *info = (ReturnSetInfo *)call->resultinfo;
+    if (!info || !IsA(info, ReturnSetInfo) || !(info->allowedModes & SFRM_Materialize))
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns a set was called where none can be"));
+    MemoryContext before = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
+    info->returnMode = SFRM_Materialize;
+    info->setResult = tuplestore_begin_heap(info->allowedModes & SFRM_Materialize_Random, false, work_mem);
+    info->setDesc = CreateTupleDescCopy(descriptor);
+    MemoryContextSwitchTo(before);
+    return info->setResult;
+}
+
 static void give_row(const Type *type, Datum value, void *object, struct Exchange *exchange) {
     const RowLayout *layout = type->row;
     HeapTupleHeader header = DatumGetHeapTupleHeader(value);

@@ -5,7 +5,9 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
+#include "fmgr.h"
 #include "types.h"
+#include "utils/tuplestore.h"
 
 typedef struct Column {
     const Type *type; /* NULL for a column that was dropped */
@@ -28,6 +30,9 @@ RowLayout *row_layout(TupleDesc descriptor, bool returned);
 
 /* The same of a row type. */
 RowLayout *row_layout_of(Oid type, bool returned);
+
+/* Begins what a function that returns a set returns: rows go to a store, which the statement reads when the function is done. */
+Tuplestorestate *rows_begin(FunctionCallInfo call, TupleDesc descriptor);
 
 /* The type of a composite value with that layout. */
 const Type *row_type(Oid oid, const RowLayout *layout);
