@@ -13,6 +13,9 @@
 #include "procedure.h"
 #include "queries.h"
 #include "registers.h"
+#include "statements.h"
+#include "trigger.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -29,6 +32,7 @@ typedef struct Site {
     Domain *domain;
     lg_code code;
     Procedure *procedure;
+    TriggerRows rows; /* of the trigger whose function it is */
     Layout layout;
 } Site;
 
@@ -37,6 +41,7 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     modules_init();
     domains_init();
+    statements_init();
 }
 
 /* The procedure and its layout, as they are now. */
@@ -97,7 +102,10 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
     Mark mark = domain_begin(domain);
     Registers registers;
     bool is_simple = site->layout.is_simple;
-    if (!is_simple)
+    bool is_trigger = site->procedure->is_trigger;
+    if (unlikely(is_trigger))
+        trigger_give(fcinfo, &site->rows, site->memory, &registers, &domain->exchange);
+    else if (!is_simple)
         layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
 
     gates_call = &call;
@@ -116,6 +124,8 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         query_end(&call);
         fcinfo->isnull = call.returns_null;
         Datum result = call.returns_null ? (Datum)0 : layout_take(&site->layout, &registers, domain);
+        if (unlikely(is_trigger))
+            result = trigger_take(fcinfo, &site->rows, DatumGetPointer(result), domain);
         exchange_release(&domain->exchange, mark);
         return result;
     }

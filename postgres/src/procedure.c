@@ -6,6 +6,7 @@
 #include "endings.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "trigger.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -70,6 +71,12 @@ Procedure *procedure_of(HeapTuple row) {
                 errhint("In language lgc one string says both: AS 'module.function'."));
     procedure->is_strict = form->proisstrict;
     procedure->is_volatile = form->provolatile == PROVOLATILE_VOLATILE;
+    if (form->prorettype == TRIGGEROID) {
+        procedure->is_trigger = true;
+        procedure->result = &type_pointer;
+        procedure->prototype = psprintf(TRIGGER_RESULT "%s(" TRIGGER_ARGUMENT ")", procedure->target.function);
+        return procedure;
+    }
     procedure->count = form->pronargs;
     for (int i = 0; i < form->pronargs; i++)
         procedure->arguments[i] = argument(form->proargtypes.values[i]);

@@ -58,6 +58,7 @@ static void check_circle(void *object) {
 #define SPAN(type, count) "struct { const " type " *at; size_t " count "; }"
 
 const Type type_void = {VOIDOID, "void", 0, IN_INTEGERS, true};
+const Type type_pointer = {InvalidOid, "void *", 8, IN_INTEGERS, true};
 
 /* lockgate.state, whose number is another one in each database. */
 static const Type state = {InvalidOid, "lg_pg_state *", 8, IN_INTEGERS, true};

@@ -12,12 +12,6 @@
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 
-/* lg_pg_text and its like. */
-typedef struct Span {
-    const char *at;
-    uint64 size;
-} Span;
-
 /* A varlena of `count` things of `size` bytes behind a header, with what the domain has at `at` behind it. */
 static void *take_varlena(struct Domain *domain, const void *at, Size header, uint64 count, Size size) {
     if (count > (MaxAllocSize - header) / size)

@@ -68,6 +68,11 @@ fn takeover() {
 }
 
 #[test]
+fn triggers() {
+    regress("triggers");
+}
+
+#[test]
 fn faults() {
     regress("faults");
 }

@@ -222,7 +222,7 @@ fn parallel_workers_call_functions_and_fail_as_leaders_do() {
     assert_eq!(session.run("SELECT sum(fine(i)) FROM numbers").unwrap(), "1250075000");
 }
 
-/// The library may be loaded before the server forks: it does nothing until the first call.
+/// The library may be loaded before the server forks: it does nothing until the first call, but that AS may have two strings from the start.
 #[test]
 fn the_library_can_be_preloaded() {
     let server = Server::start(installation(), "shared_preload_libraries = 'lockgate'\n").unwrap();
@@ -230,7 +230,7 @@ fn the_library_can_be_preloaded() {
     database.install("hostile", &modules().join("hostile.lg")).unwrap();
     let functions = "
         CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT;
-        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever' STRICT;";
+        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile', 'forever' STRICT;";
     database.run(&database.user(), functions).unwrap();
     for _ in 0..3 {
         let mut session = database.session(&database.user()).unwrap();

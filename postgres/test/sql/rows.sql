@@ -118,3 +118,10 @@ END $$;
 SELECT changed(1), number_of((1, 2));
 CREATE FUNCTION changes_it(bigint) RETURNS changing LANGUAGE lgc AS 'rows.changes_it';
 SELECT changes_it(1);
+-- Lengths of columns hold in rows that functions return.
+CREATE TYPE short AS (number bigint, word varchar(3));
+CREATE FUNCTION short(bigint) RETURNS short LANGUAGE lgc AS 'rows.changing';
+SELECT short(1);
+CREATE TYPE long AS (number bigint, word char(6));
+CREATE FUNCTION long(bigint) RETURNS SETOF long LANGUAGE lgc AS 'rows.series_of_changing';
+SELECT word || '|' FROM long(2);

@@ -43,14 +43,14 @@ pub fn patience(test: &str) -> Patience {
     Patience { _end }
 }
 
-/// A folder with modules, readable by everybody: `types.lg`, `rows.lg`, `queries.lg`, `hostile.lg`; `stranger.lg`, which imports what there is not; `forged.lg`,
+/// A folder with modules, readable by everybody: `types.lg`, `rows.lg`, `queries.lg`, `triggers.lg`, `hostile.lg`; `stranger.lg`, which imports what there is not; `forged.lg`,
 /// in which somebody has put a system call.
 pub fn modules() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let make = || {
         let folder = tempfile::Builder::new().prefix("modules-").tempdir_in(installation().folder()).unwrap();
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        for name in ["types", "rows", "queries", "hostile"] {
+        for name in ["types", "rows", "queries", "triggers", "hostile"] {
             module(&source(name), folder.path()).unwrap();
         }
         stranger(folder.path());
