@@ -215,6 +215,13 @@ fn parallel_workers_call_functions_and_fail_as_leaders_do() {
     let failed =
         session.run("SELECT sum(fault(CASE WHEN i = 40000 THEN 1 ELSE 100 END)) FROM numbers").unwrap();
     assert!(failed.contains("write to a null pointer") && failed.contains("parallel worker"), "{failed}");
+    // An aggregate whose state is a value: parts of it come together.
+    let aggregate = "CREATE FUNCTION plus(bigint, bigint) RETURNS bigint LANGUAGE lgc AS 'types.plus' STRICT PARALLEL SAFE;
+        CREATE AGGREGATE plus(bigint) (SFUNC = plus, STYPE = bigint, COMBINEFUNC = plus, INITCOND = 0, PARALLEL = SAFE);";
+    session.run(aggregate).unwrap();
+    let plan = session.run("EXPLAIN SELECT plus(i) FROM numbers").unwrap();
+    assert!(plan.contains("Partial Aggregate"), "{plan}");
+    assert_eq!(session.run("SELECT plus(i) FROM numbers").unwrap(), "1250025000");
     session.begin("SELECT sum(forever(CASE WHEN i > 100 THEN 0 ELSE 7 END)) FROM numbers").unwrap();
     wait_for(&database, &id, "forever");
     database.run("postgres", &format!("SELECT pg_cancel_backend({id})")).unwrap();
