@@ -2,7 +2,7 @@
 //! number of them. What the process holds must not grow.
 
 use super::callee::{CRASHES, EXPORTS};
-use super::resources::Resources;
+use super::resources_sys::Resources;
 use crate::{Metric, Options, Report, objects, progress};
 use lockgate::{Domain, DomainOptions, Module, ResetError};
 use lockgate_corpus::Corpus;

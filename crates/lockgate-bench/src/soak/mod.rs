@@ -13,7 +13,7 @@ pub mod cycles;
 
 mod callee;
 mod ends;
-mod resources;
+mod resources_sys;
 mod state_asm;
 mod timer_sys;
 
@@ -25,7 +25,7 @@ use ends::{End, Executioner, Own};
 use indicatif::ProgressBar;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
 use lockgate_corpus::Corpus;
-use resources::Resources;
+use resources_sys::Resources;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
