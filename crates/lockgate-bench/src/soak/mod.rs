@@ -73,6 +73,7 @@ pub fn measure(options: &Options, calls: Option<u64>) -> anyhow::Result<Report> 
     let folder = tempfile::tempdir()?;
     let source = Corpus::locate()?.root().join("bench/soak.c");
     let module = Module::open(objects::module(&source, "soak", &[], &callee::EXPORTS, folder.path())?)?;
+    resources_sys::allocate_in_one_arena();
     let limited = |limit| Domain::new(&module, DomainOptions::new().time_limit(limit));
     let soak = Soak {
         shared: limited(TIME_LIMIT)?,
