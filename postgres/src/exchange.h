@@ -13,9 +13,7 @@
 typedef struct Chunk {
     lg_region *region;
     lg_grant *grant;
-    /* Where the server has it: in the domain's own window. (The region's address would do, but a processor that has stored through one address
-     * does not hand the bytes to loads through another before they are in its cache: some hundred nanoseconds for what came out of main memory.) */
-    char *host;
+    char *host;       /* where the server has it */
     const char *there; /* where the domain has it */
     Size size;
 } Chunk;
@@ -68,8 +66,7 @@ static inline void *exchange_room(Exchange *exchange, Size size, const void **th
     return chunk->host + at;
 }
 
-/* Copies into room. Values of a table that was just read lie in main memory as often as not: all of one is asked for at once, from its end, because
- * tuples follow each other downwards on a page, and what the processor fetches ahead on its own is the next one then. */
+/* Copies into room. Values of a table that was just read lie in main memory as often as not: all of one is asked for at once. */
 static inline void exchange_copy(void *room, const void *bytes, Size size) {
     if (size <= EXCHANGE_FETCHED)
         for (Size at = 0; at < size; at += EXCHANGE_LINE)
