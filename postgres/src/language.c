@@ -3,7 +3,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
-#include "commands/trigger.h"
+#include "catalog/pg_type.h"
 #include "domains.h"
 #include "endings.h"
 #include "fmgr.h"
@@ -14,6 +14,8 @@
 #include "procedure.h"
 #include "queries.h"
 #include "registers.h"
+#include "statements.h"
+#include "trigger.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -31,6 +33,7 @@ typedef struct Site {
     Domain *domain;
     lg_code code;
     Procedure *procedure;
+    TriggerRows rows; /* of the trigger whose function it is */
     Layout layout;
 } Site;
 
@@ -39,10 +42,12 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     modules_init();
     domains_init();
+    statements_init();
 }
 
 /* The procedure and its layout, as they are now. */
-static Site *make_site(FmgrInfo *place) {
+static Site *make_site(FunctionCallInfo call) {
+    FmgrInfo *place = call->flinfo;
     Site *old = place->fn_extra;
     place->fn_extra = NULL;
     /* (A call in progress may be this place's own, and look at it yet.) */
@@ -55,7 +60,11 @@ static Site *make_site(FmgrInfo *place) {
         elog(ERROR, "cache lookup failed for function %u", place->fn_oid);
     Site *site = palloc0(sizeof *site);
     site->memory = memory;
-    site->procedure = procedure_of(row);
+    TupleDesc columns = NULL;
+    if (((Form_pg_proc)GETSTRUCT(row))->prorettype == RECORDOID && get_call_result_type(call, NULL, &columns) != TYPEFUNC_COMPOSITE)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns record was called where none can be"),
+                errhint("Say what columns it has: SELECT * FROM function(...) AS t (a integer, b text)."));
+    site->procedure = procedure_of(row, columns);
     ReleaseSysCache(row);
     layout_make(&site->layout, site->procedure);
     MemoryContextSwitchTo(before);
@@ -64,13 +73,13 @@ static Site *make_site(FmgrInfo *place) {
 }
 
 /* The domain; everything again if functions, row types, modules or limits have changed. */
-static pg_noinline Site *prepare(FmgrInfo *place) {
+static pg_noinline Site *prepare(FunctionCallInfo call) {
     check_stack_depth();
-    Site *site = place->fn_extra;
+    Site *site = call->flinfo->fn_extra;
     /* As it is before: what is looked up now may change meanwhile. */
     uint32 generation = modules_generation;
     if (!site || site->generation != generation)
-        site = make_site(place);
+        site = make_site(call);
     Domain *domain = domain_for(site->procedure->target.module);
     site->code = domain_function(domain, site->procedure);
     site->domain = domain;
@@ -81,25 +90,16 @@ static pg_noinline Site *prepare(FmgrInfo *place) {
     return site;
 }
 
-/* Rows go to a store that the statement reads when the function has returned. */
 static void begin_set(Call *call, const RowLayout *layout) {
-    ReturnSetInfo *info = (ReturnSetInfo *)call->arguments->resultinfo;
-    if (!info || !IsA(info, ReturnSetInfo) || !(info->allowedModes & SFRM_Materialize))
-        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns a set was called where none can be"));
-    MemoryContext before = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
-    info->returnMode = SFRM_Materialize;
-    info->setResult = tuplestore_begin_heap(info->allowedModes & SFRM_Materialize_Random, false, work_mem);
-    info->setDesc = CreateTupleDescCopy(layout->descriptor);
-    MemoryContextSwitchTo(before);
     call->set = layout;
-    call->rows = info->setResult;
+    call->rows = rows_begin(call->arguments, layout->descriptor);
     call->scratch = AllocSetContextCreate(CurrentMemoryContext, "lockgate row", ALLOCSET_DEFAULT_SIZES);
 }
 
 Datum lockgate_call(PG_FUNCTION_ARGS) {
     Site *site = fcinfo->flinfo->fn_extra;
     if (unlikely(!site || site->generation != modules_generation || site->role != GetUserId()))
-        site = prepare(fcinfo->flinfo);
+        site = prepare(fcinfo);
 
     Domain *domain = site->domain;
     Call call = {.outer = gates_call, .domain = domain, .arguments = fcinfo, .is_volatile = site->procedure->is_volatile};
@@ -108,7 +108,10 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
     Mark mark = domain_begin(domain);
     Registers registers;
     bool is_simple = site->layout.is_simple;
-    if (!is_simple)
+    bool is_trigger = site->procedure->is_trigger;
+    if (unlikely(is_trigger))
+        trigger_give(fcinfo, &site->rows, site->memory, &registers, &domain->exchange);
+    else if (!is_simple)
         layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
 
     gates_call = &call;
@@ -127,6 +130,8 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         query_end(&call);
         fcinfo->isnull = call.returns_null;
         Datum result = call.returns_null ? (Datum)0 : layout_take(&site->layout, &registers, domain);
+        if (unlikely(is_trigger))
+            result = trigger_take(fcinfo, &site->rows, DatumGetPointer(result), domain);
         exchange_release(&domain->exchange, mark);
         return result;
     }
@@ -145,7 +150,7 @@ Datum lockgate_validate(PG_FUNCTION_ARGS) {
     HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
     if (!HeapTupleIsValid(row))
         elog(ERROR, "cache lookup failed for function %u", function);
-    Procedure *procedure = procedure_of(row);
+    Procedure *procedure = procedure_of(row, NULL);
     ReleaseSysCache(row);
     Layout layout;
     layout_make(&layout, procedure);

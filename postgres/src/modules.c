@@ -303,8 +303,9 @@ Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
     if (!module_find(name, &hash))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));
     lg_module *module = module_open(name, &hash);
-    InitMaterializedSRF(fcinfo, 0);
-    ReturnSetInfo *set = (ReturnSetInfo *)fcinfo->resultinfo;
+    TupleDesc columns;
+    get_call_result_type(fcinfo, NULL, &columns);
+    Tuplestorestate *rows = rows_begin(fcinfo, columns);
     size_t count = lg_module_export_count(module);
     for (size_t i = 0; i < count; i++) {
         const char *function = lg_module_export_name(module, i);
@@ -313,7 +314,7 @@ Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
             continue;
         Datum values[] = {CStringGetTextDatum(readable(function)), CStringGetTextDatum(readable(prototype))};
         bool nulls[] = {false, false};
-        tuplestore_putvalues(set->setResult, set->setDesc, values, nulls);
+        tuplestore_putvalues(rows, columns, values, nulls);
     }
     return (Datum)0;
 }

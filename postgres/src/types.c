@@ -58,6 +58,7 @@ static void check_circle(void *object) {
 #define SPAN(type, count) "struct { const " type " *at; size_t " count "; }"
 
 const Type type_void = {VOIDOID, "void", 0, IN_INTEGERS, true};
+const Type type_pointer = {InvalidOid, "void *", 8, IN_INTEGERS, true};
 
 /* lockgate.state, whose number is another one in each database. */
 static const Type state = {InvalidOid, "lg_pg_state *", 8, IN_INTEGERS, true};
@@ -104,6 +105,11 @@ static const struct { Oid oid; const char *c; } elements[] = {
 
 static const Type *array_of(Oid oid) {
     Oid element = get_element_type(oid);
+    if (element == TEXTOID || element == VARCHAROID) {
+        Type *texts = palloc0(sizeof(Type));
+        *texts = (Type){oid, .c = SPAN("lg_pg_text", "count"), .size = 16, .give = give_texts, .take = take_texts, .element = type_of(element)};
+        return texts;
+    }
     for (int i = 0; OidIsValid(element) && i < lengthof(elements); i++) {
         if (elements[i].oid != element)
             continue;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{built, changed_types, installation, modules, server};
+use common::{built, changed_types, installation, modules, patience, server};
 use lockgate_postgres::{Database, Server, Session, done};
 use std::time::{Duration, Instant};
 
@@ -72,6 +72,7 @@ fn endless(name: &str) -> Database<'static> {
 #[test]
 fn pg_cancel_backend_ends_functions() {
     let database = endless("cancels");
+    let _patience = patience("cancels");
     let (mut session, id) = session(&database);
     for (number, statement) in ENDLESS.into_iter().enumerate() {
         session.begin(&format!("{statement} /* number {number} */")).unwrap();
@@ -86,6 +87,7 @@ fn pg_cancel_backend_ends_functions() {
 #[test]
 fn pg_terminate_backend_ends_sessions() {
     let database = endless("terminations");
+    let _patience = patience("terminations");
     for (number, statement) in ENDLESS.into_iter().enumerate() {
         let (mut session, id) = session(&database);
         session.begin(&format!("{statement} /* number {number} */")).unwrap();
@@ -213,6 +215,13 @@ fn parallel_workers_call_functions_and_fail_as_leaders_do() {
     let failed =
         session.run("SELECT sum(fault(CASE WHEN i = 40000 THEN 1 ELSE 100 END)) FROM numbers").unwrap();
     assert!(failed.contains("write to a null pointer") && failed.contains("parallel worker"), "{failed}");
+    // An aggregate whose state is a value: parts of it come together.
+    let aggregate = "CREATE FUNCTION plus(bigint, bigint) RETURNS bigint LANGUAGE lgc AS 'types.plus' STRICT PARALLEL SAFE;
+        CREATE AGGREGATE plus(bigint) (SFUNC = plus, STYPE = bigint, COMBINEFUNC = plus, INITCOND = 0, PARALLEL = SAFE);";
+    session.run(aggregate).unwrap();
+    let plan = session.run("EXPLAIN SELECT plus(i) FROM numbers").unwrap();
+    assert!(plan.contains("Partial Aggregate"), "{plan}");
+    assert_eq!(session.run("SELECT plus(i) FROM numbers").unwrap(), "1250025000");
     session.begin("SELECT sum(forever(CASE WHEN i > 100 THEN 0 ELSE 7 END)) FROM numbers").unwrap();
     wait_for(&database, &id, "forever");
     database.run("postgres", &format!("SELECT pg_cancel_backend({id})")).unwrap();
@@ -220,7 +229,7 @@ fn parallel_workers_call_functions_and_fail_as_leaders_do() {
     assert_eq!(session.run("SELECT sum(fine(i)) FROM numbers").unwrap(), "1250075000");
 }
 
-/// The library may be loaded before the server forks: it does nothing until the first call.
+/// The library may be loaded before the server forks: it does nothing until the first call, but that AS may have two strings from the start.
 #[test]
 fn the_library_can_be_preloaded() {
     let server = Server::start(installation(), "shared_preload_libraries = 'lockgate'\n").unwrap();
@@ -228,13 +237,49 @@ fn the_library_can_be_preloaded() {
     database.install("hostile", &modules().join("hostile.lg")).unwrap();
     let functions = "
         CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT;
-        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever' STRICT;";
+        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile', 'forever' STRICT;";
     database.run(&database.user(), functions).unwrap();
     for _ in 0..3 {
         let mut session = database.session(&database.user()).unwrap();
         assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
         let said = session.run("SET statement_timeout = 50; SELECT forever(0); SELECT fine(2);").unwrap();
         assert_eq!(said, "ERROR:  canceling statement due to statement timeout\n3");
+    }
+}
+
+/// Lines and kilobytes of a server process's memory.
+fn memory(id: &str) -> (usize, usize) {
+    let maps = std::fs::read_to_string(format!("/proc/{id}/maps")).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    (maps.lines().count(), size.trim_end_matches("kB").trim().parse().unwrap())
+}
+
+/// Every call that fails gives a domain up, and what was made for the call. (What is behind a domain goes a little later than the domain.)
+#[test]
+fn faults_leave_nothing_behind() {
+    let database = endless("leftovers");
+    let (mut session, id) = session(&database);
+    let faults = "DO $$ BEGIN FOR i IN 1..150 LOOP
+            BEGIN PERFORM fault(1); EXCEPTION WHEN OTHERS THEN NULL; END;
+            BEGIN PERFORM ask('SELECT fault(0)'); EXCEPTION WHEN OTHERS THEN NULL; END;
+            BEGIN PERFORM * FROM bad_rows(5); EXCEPTION WHEN OTHERS THEN NULL; END;
+        END LOOP; END $$";
+    let mut settle = |most: (usize, usize)| {
+        assert_eq!(session.run(faults).unwrap(), "");
+        let begun = Instant::now();
+        loop {
+            assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
+            let now = memory(&id);
+            if now.0 <= most.0 && now.1 <= most.1 {
+                return now;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{most:?} mappings and kB, then {now:?}");
+        }
+    };
+    let (lines, size) = settle((usize::MAX, usize::MAX));
+    for _ in 0..4 {
+        settle((lines + 50, size + 2048));
     }
 }
 

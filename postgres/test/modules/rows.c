@@ -141,3 +141,8 @@ const lg_pg_row *changes_it(int64_t number) {
     lg_pg_query("ALTER TYPE changing ADD ATTRIBUTE more text", NULL, 0);
     return changing(number);
 }
+
+void series_of_changing(int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        lg_pg_emit(changing(i), sizeof(struct changing));
+}
