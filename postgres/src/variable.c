@@ -52,10 +52,12 @@ Datum take_json(const Type *type, const void *object, struct Domain *domain) {
 
 /* Paths and polygons go over as they are. */
 void give_shape(const Type *type, Datum value, void *object, struct Exchange *exchange) {
-    struct varlena *shape = PG_DETOAST_DATUM(value);
+    struct varlena *shape = (struct varlena *)DatumGetPointer(value);
+    if (VARATT_IS_EXTENDED(shape))
+        shape = pg_detoast_datum(shape);
     uint32 size = VARSIZE(shape);
     uint32 *copy = exchange_room(exchange, size, (const void **)object);
-    memcpy(copy, shape, size);
+    exchange_copy(copy, shape, size);
     *copy = size;
     if ((Pointer)shape != DatumGetPointer(value))
         pfree(shape);
