@@ -455,12 +455,13 @@ impl Planner<'_> {
         let list = formatted.as_ref().and_then(|formatted| formatted.list.as_ref());
         let mut parameters = Vec::new();
         for parameter in &prototype.parameters {
-            if list == Some(&parameter.name) {
-                parameters.push(Passing::Ignore);
-                continue;
-            }
+            let planned = if list == Some(&parameter.name) {
+                self.known(&parameter.kind.shape).map(|()| Passing::Ignore)
+            } else {
+                self.parameter(parameter, prototype)
+            };
             let what = |no| (Some(format!("parameter {}", parameter.name)), no);
-            parameters.push(self.parameter(parameter, prototype).map_err(what)?);
+            parameters.push(planned.map_err(what)?);
         }
         let of_result = |no| (Some("result".to_owned()), no);
         let result =

@@ -20,8 +20,7 @@ impl Planner<'_> {
         }
         let kind = &parameter.kind;
         match &kind.shape {
-            Shape::Record(key) if notes.ignore => self.plain_record(key).map(|()| Outcome::Untouched),
-            _ if notes.ignore => Ok(Outcome::Untouched),
+            shape if notes.ignore => self.known(shape).map(|()| Outcome::Untouched),
             Shape::Pointer(_) if notes.jump => Ok(Outcome::Jump),
             Shape::Pointer(_) if notes.jump_buffer.is_some() => {
                 let handle = notes.jump_buffer.unwrap_or_default();
