@@ -24,7 +24,7 @@
  *     type[] of bool, numbers, dates,  lg_pg_bools, lg_pg_int2s, lg_pg_int4s, lg_pg_int8s, lg_pg_float4s, lg_pg_float8s, lg_pg_points,
  *       times, uuid, points            lg_pg_uuids: one dimension, no nulls
  *     void                             void
- *     a row type                       const lg_pg_row *: see below
+ *     a row type, trigger              const lg_pg_row *: see below
  *     lockgate.state                   lg_pg_state *: see below
  *
  * What an argument points to is the call's: it may be read, and written, until the function returns. A result may point anywhere: into an
@@ -107,6 +107,26 @@ extern void lg_pg_emit(const void *row, size_t size);
  * that cast it to what it is: a structure with room from lg_pg_state_alloc(), zeros at first, which lives as long as the aggregate needs it. */
 typedef struct lg_pg_state lg_pg_state;
 extern void *lg_pg_state_alloc(size_t size);
+
+/* Triggers: CREATE FUNCTION name() RETURNS trigger LANGUAGE lgc AS 'module.function', which is
+ *
+ *     const lg_pg_row *function(const lg_pg_trigger *trigger);
+ *
+ * Rows of the table are structures as above, without those columns that a function cannot return (of types that are not listed, domains, row types):
+ * they have a bit in `nulls`, and stay as they are. Their size is `row_size`; compare it with the structure's. Before a row is written the function returns
+ * it: `trigger->new_row`, changed if need be, or another one; for DELETE `old_row`. NULL: the row is left alone. After it, and for
+ * statements, nobody looks at what is returned. Queries see transition tables. */
+enum lg_pg_event { LG_PG_INSERT = 0, LG_PG_UPDATE = 1, LG_PG_DELETE = 2, LG_PG_TRUNCATE = 3 };
+enum lg_pg_when { LG_PG_BEFORE = 0, LG_PG_AFTER = 1, LG_PG_INSTEAD = 2 };
+enum lg_pg_for { LG_PG_ROW = 0, LG_PG_STATEMENT = 1 };
+typedef struct lg_pg_trigger {
+    lg_pg_text name, schema, table;
+    lg_pg_row *old_row, *new_row; /* NULL where there is none */
+    size_t row_size;
+    const lg_pg_text *arguments; /* those of CREATE TRIGGER */
+    int32_t argument_count;
+    int32_t event, when, level;
+} lg_pg_trigger;
 
 /* Queries, under the rights of the role that the function runs for. Parameters are texts, `$1::integer` where another type is meant; one that points
  * nowhere ({NULL, 0}) is null. Returns how many rows came, or were changed. A statement that fails ends the function, and its own statement. A

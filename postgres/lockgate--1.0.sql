@@ -23,6 +23,12 @@ CREATE TABLE module (
 );
 SELECT pg_catalog.pg_extension_config_dump('module', '');
 
+-- Others write it when they replicate, or restore a dump: then sessions have to hear of it, too.
+CREATE FUNCTION module_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'lockgate_module_changed';
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON module FOR EACH ROW EXECUTE FUNCTION module_changed();
+CREATE TRIGGER emptied AFTER TRUNCATE ON module FOR EACH STATEMENT EXECUTE FUNCTION module_changed();
+ALTER TABLE module ENABLE ALWAYS TRIGGER changed, ENABLE ALWAYS TRIGGER emptied;
+
 -- (Without the images: who may use a module need not be able to copy it.)
 CREATE VIEW modules AS SELECT name, owner, pg_catalog.length(image) AS size, hash, installed FROM module;
 
@@ -42,3 +48,5 @@ REVOKE ALL ON FUNCTION install_module(text, bytea, boolean), drop_module(text) F
 GRANT EXECUTE ON FUNCTION install_module(text, bytea, boolean), drop_module(text) TO pg_database_owner WITH GRANT OPTION;
 GRANT USAGE ON SCHEMA lockgate TO PUBLIC;
 GRANT SELECT ON modules TO PUBLIC;
+-- (To dump and restore it. Whoever calls a module verifies it, whatever the table says.)
+GRANT SELECT, INSERT ON module TO pg_database_owner;

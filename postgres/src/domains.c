@@ -7,12 +7,11 @@
 #include "gates.h"
 #include "interrupts.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "states.h"
-#include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "version.h"
 
 /* A function of a domain, bound. */
 typedef struct Bound {
@@ -29,8 +28,6 @@ static Domain *leftovers = NULL;
 static int memory_limit, cpu_limit;
 /* What a window has room for. */
 #define MOST_MEMORY 2048
-
-static ProcessUtility_hook_type next_utility_hook = NULL;
 
 /* ---- The end of domains ---- */
 
@@ -79,7 +76,7 @@ static void end_leftovers(void) {
     }
 }
 
-static void give_up_all(void) {
+void domains_give_up(void) {
     while (domains)
         domain_give_up(domains);
 }
@@ -96,17 +93,6 @@ static void at_end_of_transaction(XactEvent event, void *unused) {
     }
 }
 
-static void on_utility(PlannedStmt *statement, const char *text, bool read_only_tree, ProcessUtilityContext context, ParamListInfo parameters,
-                       QueryEnvironment *environment, DestReceiver *destination, QueryCompletion *completion) {
-    if (next_utility_hook)
-        next_utility_hook(statement, text, read_only_tree, context, parameters, environment, destination, completion);
-    else
-        standard_ProcessUtility(statement, text, read_only_tree, context, parameters, environment, destination, completion);
-    Node *node = statement->utilityStmt;
-    if (IsA(node, DiscardStmt) && ((DiscardStmt *)node)->target == DISCARD_ALL)
-        give_up_all();
-}
-
 /* ---- Limits ---- */
 
 static void on_limit(int value, void *unused) {
@@ -118,14 +104,8 @@ void domains_init(void) {
                             MOST_MEMORY, PGC_SUSET, GUC_UNIT_MB, NULL, on_limit, NULL);
     DefineCustomIntVariable("lockgate.cpu_limit", "Processor time that functions of one module may use in a transaction; 0 for no limit.", NULL,
                             &cpu_limit, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, on_limit, NULL);
-#if PG_VERSION_NUM >= 150000
     MarkGUCPrefixReserved("lockgate");
-#else
-    EmitWarningsOnPlaceholders("lockgate");
-#endif
     RegisterXactCallback(at_end_of_transaction, NULL);
-    next_utility_hook = ProcessUtility_hook;
-    ProcessUtility_hook = on_utility;
 }
 
 /* ---- Making domains ---- */
@@ -151,10 +131,14 @@ static Domain *make(const char *name, Oid role, const ModuleHash *hash) {
     lg_module *module = module_open(name, hash);
     interrupts_listen();
     lg_options *options = options_for(name, module);
+    /* What its constructors ask for concerns no call, least of all one that is in progress in another domain. */
+    Call start = {.outer = gates_call};
+    gates_call = &start;
     lg_domain *handle = lg_domain_new(module, options);
+    gates_call = start.outer;
     lg_options_free(options);
     if (!handle)
-        ending_of_start(name);
+        ending_of_start(&start, name);
     Domain *domain = MemoryContextAllocZero(TopMemoryContext, sizeof *domain);
     strlcpy(domain->module, name, sizeof domain->module);
     domain->role = role;
@@ -195,7 +179,7 @@ lg_code domain_function(Domain *domain, const Procedure *procedure) {
     if (!function)
         ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
                 errmsg("function %s of module %s cannot be called", procedure->target.function, procedure->target.module),
-                errdetail("%s", lg_last_message()));
+                errdetail("%s", readable(lg_last_message())));
     Bound *bound = MemoryContextAlloc(TopMemoryContext, sizeof *bound);
     *bound = (Bound){domain->bound, MemoryContextStrdup(TopMemoryContext, procedure->prototype), function};
     domain->bound = bound;

@@ -24,7 +24,7 @@ typedef struct Domain {
     struct Bound *bound; /* functions */
 } Domain;
 
-/* Defines lockgate.memory_limit and lockgate.cpu_limit, and has DISCARD ALL end domains; for _PG_init. */
+/* Defines lockgate.memory_limit and lockgate.cpu_limit; for _PG_init. */
 void domains_init(void);
 
 /* The domain of a module for the current role, as both are now. ERROR if there is no such module, or it does not start. */
@@ -47,5 +47,8 @@ static inline Mark domain_begin(Domain *domain) {
 
 /* Gives the domain up, as its memory may be damaged: the next call gets a new one. */
 void domain_give_up(Domain *domain);
+
+/* All of them. */
+void domains_give_up(void);
 
 #endif

@@ -1,6 +1,16 @@
 #include "endings.h"
 
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
+
+char *readable(const char *words) {
+    char *text = pstrdup(words);
+    if (!pg_verifymbstr(text, strlen(text), true))
+        for (char *at = text; *at; at++)
+            if (IS_HIGHBIT_SET(*at))
+                *at = '?';
+    return text;
+}
 
 /* SQLSTATE of a failure. */
 static int sqlstate(lg_status status, const lg_fault *fault) {
@@ -28,8 +38,8 @@ static char *place(const lg_fault *fault) {
     if (!fault || !fault->function)
         return NULL;
     if (!fault->file)
-        return psprintf("in %s", fault->function);
-    return psprintf("in %s, %s:%u", fault->function, fault->file, fault->line);
+        return readable(psprintf("in %s", fault->function));
+    return readable(psprintf("in %s, %s:%u", fault->function, fault->file, fault->line));
 }
 
 void ending_of_call(Call *call, const Procedure *procedure) {
@@ -46,15 +56,17 @@ void ending_of_call(Call *call, const Procedure *procedure) {
     char *where = place(fault);
     ereport(ERROR, errcode(code),
             errmsg("function %s of module %s failed: %s", procedure->target.function, procedure->target.module,
-                   fault ? fault->reason : lg_last_message()),
+                   readable(fault ? fault->reason : lg_last_message())),
             where ? errdetail("%s", where) : 0);
 }
 
-void ending_of_start(const char *module) {
+void ending_of_start(Call *start, const char *module) {
+    if (start->error)
+        ReThrowError(start->error);
     const lg_fault *fault = lg_last_fault();
     int code = lg_last_status() == LG_E_START ? ERRCODE_EXTERNAL_ROUTINE_EXCEPTION : ERRCODE_OUT_OF_MEMORY;
     char *where = place(fault);
     CHECK_FOR_INTERRUPTS();
-    ereport(ERROR, errcode(code), errmsg("module %s does not start: %s", module, fault ? fault->reason : lg_last_message()),
+    ereport(ERROR, errcode(code), errmsg("module %s does not start: %s", module, readable(fault ? fault->reason : lg_last_message())),
             where ? errdetail("%s", where) : 0);
 }

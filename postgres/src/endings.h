@@ -6,11 +6,15 @@
 
 #include "gates.h"
 #include "procedure.h"
+#include "version.h"
+
+/* What a module says, or the library of it, as text that may be shown and kept: a copy, with '?' for what is none in the database's encoding. */
+char *readable(const char *words);
 
 /* Ends the statement for a call of the procedure that has failed, and gives its domain up if that may be damaged. */
-pg_attribute_noreturn() void ending_of_call(Call *call, const Procedure *procedure);
+NORETURN void ending_of_call(Call *call, const Procedure *procedure);
 
 /* The same for a domain that did not start. */
-pg_attribute_noreturn() void ending_of_start(const char *module);
+NORETURN void ending_of_start(Call *start, const char *module);
 
 #endif

@@ -1,5 +1,6 @@
 #include "gates.h"
 
+#include "endings.h"
 #include "mb/pg_wchar.h"
 #include "queries.h"
 #include "states.h"
@@ -42,14 +43,9 @@ static char *read_message(const char *from) {
     if (lg_memory_read_string(LG_CALLER, text, MESSAGE, from, &length) != LG_OK) {
         if (lg_last_status() != LG_E_UNTERMINATED || lg_memory_read(LG_CALLER, text, from, MESSAGE - 1) != LG_OK)
             ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("a message of a module cannot be read"));
-        length = pg_mbcliplen(text, MESSAGE - 1, MESSAGE - 1);
-        text[length] = '\0';
+        text[pg_mbcliplen(text, MESSAGE - 1, MESSAGE - 1)] = '\0';
     }
-    if (!pg_verifymbstr(text, length, true))
-        for (char *at = text; *at; at++)
-            if (IS_HIGHBIT_SET(*at))
-                *at = '?';
-    return text;
+    return readable(text);
 }
 
 /* A statement of SQL: all of it, or none. */
@@ -218,7 +214,7 @@ void gates_check(const char *name, lg_module *module) {
         const char *import = lg_module_import_name(module, i);
         int gate = gate_of(import);
         if (gate < 0)
-            ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("module %s needs %s, which the server does not offer", name, import),
+            ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("module %s needs %s, which the server does not offer", name, readable(import)),
                     errhint("lockgate_pg.h declares what there is."));
     }
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "miscadmin.h"
+#include "version.h"
 
 /* Signals whose handlers may leave a wish to end what runs: cancel, terminate, time-outs, conflicts of recovery. */
 static const int signals[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1};
@@ -16,7 +17,7 @@ static void (*handlers[lengthof(signals)])(int);
 static int must_stop(void *unused) {
     bool may = InterruptHoldoffCount == 0 && CritSectionCount == 0;
     bool cancels = QueryCancelPending && QueryCancelHoldoffCount == 0;
-    return may && (ProcDiePending || cancels);
+    return may && (ProcDiePending || cancels || HAS_TRANSACTION_TIMED_OUT);
 }
 
 static void on_signal(int number) {
@@ -24,7 +25,7 @@ static void on_signal(int number) {
         if (signals[i] == number)
             handlers[i](number);
     /* Even if it is to be held off just now: a function may begin before anybody looks again, and then the domain asks. */
-    if (QueryCancelPending || ProcDiePending)
+    if (QueryCancelPending || ProcDiePending || HAS_TRANSACTION_TIMED_OUT)
         lg_interrupt();
 }
 

@@ -3,7 +3,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
-#include "commands/trigger.h"
 #include "domains.h"
 #include "endings.h"
 #include "fmgr.h"
@@ -14,6 +13,8 @@
 #include "procedure.h"
 #include "queries.h"
 #include "registers.h"
+#include "statements.h"
+#include "trigger.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -25,11 +26,13 @@ PG_FUNCTION_INFO_V1(lockgate_validate);
 
 /* What a place in a plan keeps of the function that it calls. */
 typedef struct Site {
-    uint32 generation; /* when the domain was looked up */
+    MemoryContext memory; /* that it is in, with what it points to */
+    uint32 generation;    /* when all of it was looked up */
     Oid role;          /* and for whom */
     Domain *domain;
     lg_code code;
     Procedure *procedure;
+    TriggerRows rows; /* of the trigger whose function it is */
     Layout layout;
 } Site;
 
@@ -38,15 +41,23 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     modules_init();
     domains_init();
+    statements_init();
 }
 
-/* The procedure and its layout, once for each place. */
+/* The procedure and its layout, as they are now. */
 static Site *make_site(FmgrInfo *place) {
-    MemoryContext before = MemoryContextSwitchTo(place->fn_mcxt);
+    Site *old = place->fn_extra;
+    place->fn_extra = NULL;
+    /* (A call in progress may be this place's own, and look at it yet.) */
+    if (old && !gates_call)
+        MemoryContextDelete(old->memory);
+    MemoryContext memory = AllocSetContextCreate(place->fn_mcxt, "lockgate function", ALLOCSET_SMALL_SIZES);
+    MemoryContext before = MemoryContextSwitchTo(memory);
     HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(place->fn_oid));
     if (!HeapTupleIsValid(row))
         elog(ERROR, "cache lookup failed for function %u", place->fn_oid);
     Site *site = palloc0(sizeof *site);
+    site->memory = memory;
     site->procedure = procedure_of(row);
     ReleaseSysCache(row);
     layout_make(&site->layout, site->procedure);
@@ -55,34 +66,27 @@ static Site *make_site(FmgrInfo *place) {
     return site;
 }
 
-/* The domain, again if modules or limits have changed or the role is another. */
+/* The domain; everything again if functions, row types, modules or limits have changed. */
 static pg_noinline Site *prepare(FmgrInfo *place) {
-    Site *site = place->fn_extra;
-    if (!site)
-        site = make_site(place);
     check_stack_depth();
+    Site *site = place->fn_extra;
+    /* As it is before: what is looked up now may change meanwhile. */
+    uint32 generation = modules_generation;
+    if (!site || site->generation != generation)
+        site = make_site(place);
     Domain *domain = domain_for(site->procedure->target.module);
     site->code = domain_function(domain, site->procedure);
     site->domain = domain;
     site->role = GetUserId();
-    site->generation = modules_generation;
+    site->generation = generation;
     /* What came before this session's first domain was there has interrupted nothing. */
     CHECK_FOR_INTERRUPTS();
     return site;
 }
 
-/* Rows go to a store that the statement reads when the function has returned. */
 static void begin_set(Call *call, const RowLayout *layout) {
-    ReturnSetInfo *info = (ReturnSetInfo *)call->arguments->resultinfo;
-    if (!info || !IsA(info, ReturnSetInfo) || !(info->allowedModes & SFRM_Materialize))
-        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns a set was called where none can be"));
-    MemoryContext before = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
-    info->returnMode = SFRM_Materialize;
-    info->setResult = tuplestore_begin_heap(info->allowedModes & SFRM_Materialize_Random, false, work_mem);
-    info->setDesc = CreateTupleDescCopy(layout->descriptor);
-    MemoryContextSwitchTo(before);
     call->set = layout;
-    call->rows = info->setResult;
+    call->rows = rows_begin(call->arguments, layout->descriptor);
     call->scratch = AllocSetContextCreate(CurrentMemoryContext, "lockgate row", ALLOCSET_DEFAULT_SIZES);
 }
 
@@ -98,7 +102,10 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
     Mark mark = domain_begin(domain);
     Registers registers;
     bool is_simple = site->layout.is_simple;
-    if (!is_simple)
+    bool is_trigger = site->procedure->is_trigger;
+    if (unlikely(is_trigger))
+        trigger_give(fcinfo, &site->rows, site->memory, &registers, &domain->exchange);
+    else if (!is_simple)
         layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
 
     gates_call = &call;
@@ -117,6 +124,8 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         query_end(&call);
         fcinfo->isnull = call.returns_null;
         Datum result = call.returns_null ? (Datum)0 : layout_take(&site->layout, &registers, domain);
+        if (unlikely(is_trigger))
+            result = trigger_take(fcinfo, &site->rows, DatumGetPointer(result), domain);
         exchange_release(&domain->exchange, mark);
         return result;
     }

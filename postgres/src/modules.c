@@ -11,12 +11,13 @@
 #include "catalog/pg_collation.h"
 #include "catalog/pg_proc.h"
 #include "commands/proclang.h"
+#include "commands/trigger.h"
+#include "endings.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "gates.h"
 #include "miscadmin.h"
 #include "procedure.h"
-#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -25,6 +26,7 @@
 #include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 /* Columns of lockgate.module. */
@@ -33,10 +35,13 @@ enum { NAME = 1, OWNER, HASH, INSTALLED, IMAGE, COLUMNS = IMAGE };
 PG_FUNCTION_INFO_V1(lockgate_install_module);
 PG_FUNCTION_INFO_V1(lockgate_drop_module);
 PG_FUNCTION_INFO_V1(lockgate_module_functions);
+PG_FUNCTION_INFO_V1(lockgate_module_changed);
 
 uint32 modules_generation = 1;
 
-/* A module that this backend has verified. They are kept until the backend ends: few, and sessions come back to them. */
+/* Modules that this backend has verified, the newest first: sessions come back to them. Domains do not need these handles. */
+#define MOST_VERIFIED 64
+
 typedef struct Verified {
     struct Verified *next;
     ModuleHash hash;
@@ -47,27 +52,41 @@ static Verified *verified = NULL;
 
 /* ---- The table ---- */
 
-/* lockgate.module, as it was last looked up. */
-static Oid known_table = InvalidOid;
+/* Whether the table is the extension's own: who owns the schema, and need not be a superuser, may have put another in its place, whose columns are
+ * not what is read here. */
+static bool is_ours(Relation table) {
+    static const Oid types[COLUMNS] = {TEXTOID, REGROLEOID, BYTEAOID, TIMESTAMPTZOID, BYTEAOID};
+    TupleDesc descriptor = RelationGetDescr(table);
+    if (table->rd_rel->relkind != RELKIND_RELATION || !superuser_arg(table->rd_rel->relowner) || descriptor->natts != COLUMNS)
+        return false;
+    for (int i = 0; i < COLUMNS; i++)
+        if (TupleDescAttr(descriptor, i)->atttypid != types[i])
+            return false;
+    return true;
+}
 
-static Oid table_oid(void) {
-    Oid namespace = get_namespace_oid("lockgate", false);
-    Oid table = get_relname_relid("module", namespace);
-    if (!OidIsValid(table))
-        ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("table lockgate.module is missing"),
+static Relation open_table(LOCKMODE mode) {
+    Oid oid = get_relname_relid("module", get_namespace_oid("lockgate", false));
+    Relation table = OidIsValid(oid) ? table_open(oid, mode) : NULL;
+    if (!table || !is_ours(table))
+        ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("lockgate.module is not the table of the extension"),
                 errhint("Create the extension: CREATE EXTENSION lockgate."));
-    known_table = table;
     return table;
 }
 
-/* Somebody has changed a table, or (0) perhaps all of them. */
-static void on_change(Datum unused, Oid table) {
-    if (table == known_table || !OidIsValid(table))
-        modules_generation++;
+/* Somebody has changed a table, or (0) perhaps all of them: the modules', or a row type that a function takes. */
+static void on_relation(Datum unused, Oid table) {
+    modules_generation++;
+}
+
+/* A function is another one. */
+static void on_procedure(Datum unused, int cache, uint32 hash) {
+    modules_generation++;
 }
 
 void modules_init(void) {
-    CacheRegisterRelcacheCallback(on_change, (Datum)0);
+    CacheRegisterRelcacheCallback(on_relation, (Datum)0);
+    CacheRegisterSyscacheCallback(PROCOID, on_procedure, (Datum)0);
 }
 
 /* A scan for the module with this name. */
@@ -91,7 +110,7 @@ static void read_hash(HeapTuple row, Relation table, ModuleHash *hash) {
 }
 
 bool module_find(const char *name, ModuleHash *hash) {
-    Relation table = table_open(table_oid(), AccessShareLock);
+    Relation table = open_table(AccessShareLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple row = systable_getnext(scan);
@@ -103,7 +122,7 @@ bool module_find(const char *name, ModuleHash *hash) {
 }
 
 void module_lock(void) {
-    LockRelationOid(table_oid(), RowShareLock);
+    table_close(open_table(RowShareLock), NoLock);
 }
 
 /* ---- Verifying ---- */
@@ -122,6 +141,18 @@ static lg_module *remembered(const ModuleHash *hash) {
     return NULL;
 }
 
+static void forget_oldest(void) {
+    Verified **at = &verified;
+    for (int count = 0; *at && count < MOST_VERIFIED; count++)
+        at = &(*at)->next;
+    if (*at) {
+        Verified *oldest = *at;
+        *at = NULL;
+        lg_module_free(oldest->module);
+        pfree(oldest);
+    }
+}
+
 /* Verifies the module, unless that was done before. */
 static lg_module *verify(const char *name, bytea *image) {
     ModuleHash hash = hash_of(image);
@@ -130,11 +161,12 @@ static lg_module *verify(const char *name, bytea *image) {
         return module;
     module = lg_module_from_bytes(VARDATA_ANY(image), VARSIZE_ANY_EXHDR(image));
     if (!module)
-        ereport(ERROR, errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("module %s is refused: %s", name, lg_last_message()),
+        ereport(ERROR, errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("module %s is refused: %s", name, readable(lg_last_message())),
                 errhint("Modules are made by: lockgate cc -g -O2 --for postgres %s.c -o %s.lg", name, name));
     Verified *one = MemoryContextAlloc(TopMemoryContext, sizeof *one);
     *one = (Verified){verified, hash, module};
     verified = one;
+    forget_oldest();
     return module;
 }
 
@@ -142,7 +174,7 @@ lg_module *module_open(const char *name, const ModuleHash *hash) {
     lg_module *module = remembered(hash);
     if (module)
         return module;
-    Relation table = table_open(table_oid(), AccessShareLock);
+    Relation table = open_table(AccessShareLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple row = systable_getnext(scan);
@@ -204,6 +236,7 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     bytea *image = PG_GETARG_BYTEA_PP(1);
     bool replace = PG_GETARG_BOOL(2);
+    PreventCommandIfReadOnly("lockgate.install_module()");
     check_name(name);
     lg_module *module = verify(name, image);
     gates_check(name, module);
@@ -214,7 +247,7 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
     bool nulls[COLUMNS] = {false};
 
     /* Excludes others that change modules, and those that are making functions of one (module_lock), until the transaction ends. */
-    Relation table = table_open(table_oid(), ExclusiveLock);
+    Relation table = open_table(ExclusiveLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple old = systable_getnext(scan);
@@ -243,7 +276,8 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
 
 Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-    Relation table = table_open(table_oid(), ExclusiveLock);
+    PreventCommandIfReadOnly("lockgate.drop_module()");
+    Relation table = open_table(ExclusiveLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple row = systable_getnext(scan);
@@ -269,17 +303,26 @@ Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
     if (!module_find(name, &hash))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));
     lg_module *module = module_open(name, &hash);
-    InitMaterializedSRF(fcinfo, 0);
-    ReturnSetInfo *set = (ReturnSetInfo *)fcinfo->resultinfo;
+    TupleDesc columns;
+    get_call_result_type(fcinfo, NULL, &columns);
+    Tuplestorestate *rows = rows_begin(fcinfo, columns);
     size_t count = lg_module_export_count(module);
     for (size_t i = 0; i < count; i++) {
         const char *function = lg_module_export_name(module, i);
         const char *prototype = lg_module_export_prototype(module, i);
         if (!prototype || strncmp(function, "_lg_", 4) == 0)
             continue;
-        Datum values[] = {CStringGetTextDatum(function), CStringGetTextDatum(prototype)};
+        Datum values[] = {CStringGetTextDatum(readable(function)), CStringGetTextDatum(readable(prototype))};
         bool nulls[] = {false, false};
-        tuplestore_putvalues(set->setResult, set->setDesc, values, nulls);
+        tuplestore_putvalues(rows, columns, values, nulls);
     }
     return (Datum)0;
+}
+
+/* A trigger of the table, for those that write it themselves: replication, a dump that is restored. */
+Datum lockgate_module_changed(PG_FUNCTION_ARGS) {
+    if (!CALLED_AS_TRIGGER(fcinfo))
+        ereport(ERROR, errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION), errmsg("module_changed() is for triggers"));
+    CacheInvalidateRelcache(((TriggerData *)fcinfo->context)->tg_relation);
+    return PointerGetDatum(NULL);
 }

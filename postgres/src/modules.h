@@ -15,8 +15,8 @@ typedef struct ModuleHash {
     uint8 bytes[PG_SHA256_DIGEST_LENGTH];
 } ModuleHash;
 
-/* Counts changes of modules and of limits that this backend has heard of, from 1. What was made of a module is good as long as this is the same;
- * then it has to be looked up again. */
+/* Counts changes of modules, functions, row types and limits that this backend has heard of, from 1. What was made of them is good as long as this is
+ * the same; then it has to be looked up again. */
 extern uint32 modules_generation;
 
 /* Listens for changes; for _PG_init. */

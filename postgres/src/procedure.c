@@ -3,12 +3,13 @@
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "endings.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "trigger.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-#include "utils/typcache.h"
 
 bool target_parse(const char *source, Target *target) {
     const char *dot = strchr(source, '.');
@@ -37,10 +38,8 @@ static const Type *result(Oid oid) {
     return type;
 }
 
-/* The rows of a function that returns a set: several columns, or one. */
-static const RowLayout *set_of(Form_pg_proc form, TupleDesc columns) {
-    if (columns)
-        return row_layout(columns, true);
+/* The rows of a function that returns a set of values that are none. */
+static RowLayout *one_column(Form_pg_proc form) {
     result(form->prorettype);
     TupleDesc one = CreateTemplateTupleDesc(1);
     TupleDescInitEntry(one, 1, NameStr(form->proname), form->prorettype, -1, 0);
@@ -72,19 +71,20 @@ Procedure *procedure_of(HeapTuple row) {
                 errhint("In language lgc one string says both: AS 'module.function'."));
     procedure->is_strict = form->proisstrict;
     procedure->is_volatile = form->provolatile == PROVOLATILE_VOLATILE;
+    if (form->prorettype == TRIGGEROID) {
+        procedure->is_trigger = true;
+        procedure->result = &type_pointer;
+        procedure->prototype = psprintf(TRIGGER_RESULT "%s(" TRIGGER_ARGUMENT ")", procedure->target.function);
+        return procedure;
+    }
     procedure->count = form->pronargs;
     for (int i = 0; i < form->pronargs; i++)
         procedure->arguments[i] = argument(form->proargtypes.values[i]);
     /* OUT parameters and RETURNS TABLE; or a row type. */
     TupleDesc columns = build_function_result_tupdesc_t(row);
-    if (!columns && get_typtype(form->prorettype) == TYPTYPE_COMPOSITE)
-        columns = lookup_rowtype_tupdesc_copy(form->prorettype, -1);
-    if (form->proretset) {
-        procedure->set = set_of(form, columns);
-        procedure->result = &type_void;
-    } else {
-        procedure->result = columns ? row_type(form->prorettype, row_layout(columns, true)) : result(form->prorettype);
-    }
+    RowLayout *rows = columns ? row_layout(columns, true) : get_typtype(form->prorettype) == TYPTYPE_COMPOSITE ? row_layout_of(form->prorettype, true) : NULL;
+    procedure->set = form->proretset ? rows ? rows : one_column(form) : NULL;
+    procedure->result = form->proretset ? &type_void : rows ? row_type(form->prorettype, rows) : result(form->prorettype);
     procedure->prototype = prototype(procedure);
     return procedure;
 }
@@ -114,7 +114,7 @@ void procedure_check(const Procedure *procedure, lg_module *module) {
     if (strcmp(own, procedure->prototype) != 0)
         ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
                 errmsg("function %s of module %s does not fit: it has other types", target->function, target->module),
-                errdetail("The declaration in SQL needs: %s\nThe module has: %s", procedure->prototype, own));
+                errdetail("The declaration in SQL needs: %s\nThe module has: %s", procedure->prototype, readable(own)));
 }
 
 bool procedure_fits(HeapTuple row, lg_module *module) {

@@ -1,18 +1,13 @@
 #include "queries.h"
 
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "variable.h"
 
 /* Most parameters of a statement. */
 #define MOST_PARAMETERS 100
-
-/* lg_pg_text. */
-typedef struct Span {
-    const char *at;
-    uint64 size;
-} Span;
 
 int64 query_run(Call *call, const char *sql, const void *parameters, size_t count, bool read_only) {
     /* Functions call queries that call functions. */
@@ -21,6 +16,9 @@ int64 query_run(Call *call, const char *sql, const void *parameters, size_t coun
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_ARGUMENTS), errmsg("lg_pg_query: %zu parameters are too many", count));
     if (!call->queries && SPI_connect() != SPI_OK_CONNECT)
         elog(ERROR, "SPI_connect failed");
+    /* Triggers see their transition tables. */
+    if (!call->queries && CALLED_AS_TRIGGER(call->arguments))
+        SPI_register_trigger_data((TriggerData *)call->arguments->context);
     call->queries = true;
     Oid types[MOST_PARAMETERS];
     Datum values[MOST_PARAMETERS];

@@ -4,49 +4,112 @@
 #include "domains.h"
 #include "exchange.h"
 #include "funcapi.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 /* What a structure begins with: lg_pg_row. */
 typedef struct Row {
     uint64 nulls; /* bit i: column i */
 } Row;
 
-RowLayout *row_layout(TupleDesc descriptor, bool returned) {
+/* What becomes of columns that cannot be. */
+typedef enum Use { GIVEN, RETURNED, OF_A_TABLE } Use;
+
+/* How values of the column are brought to its length. False if that is no call of one function. */
+static bool fit(Form_pg_attribute attribute, Column *column) {
+    column->length = attribute->atttypmod;
+    if (attribute->atttypmod < 0)
+        return true;
+    return find_typmod_coercion_function(attribute->atttypid, &column->fit) != COERCION_PATH_ARRAYCOERCE;
+}
+
+static RowLayout *make(TupleDesc descriptor, Use use) {
+    /* Row types may be nested, without any bounds to it. */
+    check_stack_depth();
+    CHECK_FOR_INTERRUPTS();
     int count = descriptor->natts;
     if (count > MOST_COLUMNS)
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS), errmsg("rows of functions in language lgc have at most %d columns", MOST_COLUMNS));
     RowLayout *layout = palloc0(offsetof(RowLayout, columns) + count * sizeof(Column));
-    layout->descriptor = CreateTupleDescCopy(descriptor);
+    layout->descriptor = CreateTupleDescCopyConstr(descriptor);
     layout->size = sizeof(Row);
     for (int i = 0; i < count; i++) {
         Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
         if (attribute->attisdropped)
             continue;
-        const Type *type = type_of(attribute->atttypid);
+        Column *column = &layout->columns[i];
         char kind = get_typtype(attribute->atttypid);
-        if (!type || (returned && (kind == TYPTYPE_DOMAIN || kind == TYPTYPE_COMPOSITE)))
+        bool can_be = use == GIVEN || (kind != TYPTYPE_DOMAIN && kind != TYPTYPE_COMPOSITE && fit(attribute, column));
+        const Type *type = can_be ? type_of(attribute->atttypid) : NULL;
+        if (!type && use == OF_A_TABLE)
+            continue;
+        if (!type)
             ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("functions in language lgc cannot have columns of type %s", format_type_be(attribute->atttypid)),
                     errhint("lockgate_pg.h lists the types."));
-        Size align = type_align(type);
-        layout->size = TYPEALIGN(align, layout->size);
-        layout->columns[i] = (Column){type, layout->size};
-        layout->size += type->size;
+        column->type = type;
+        column->at = TYPEALIGN(type_align(type), layout->size);
+        layout->size = column->at + type->size;
     }
     layout->size = TYPEALIGN(sizeof(uint64), layout->size);
     return layout;
 }
 
+RowLayout *row_layout(TupleDesc descriptor, bool returned) {
+    return make(descriptor, returned ? RETURNED : GIVEN);
+}
+
+RowLayout *row_layout_of_table(TupleDesc descriptor) {
+    return make(descriptor, OF_A_TABLE);
+}
+
+RowLayout *row_layout_of(Oid type, bool returned) {
+    /* (First, so that it is never newer than the rest.) */
+    uint64 version = assign_record_type_identifier(type, -1);
+    TupleDesc descriptor = lookup_rowtype_tupdesc_copy(type, -1);
+    RowLayout *layout = row_layout(descriptor, returned);
+    layout->version = version;
+    return layout;
+}
+
+/* Fails if the row type has been changed since its layout was made, in the middle of a statement: a value would be taken for what it is not. */
+static void check_version(Oid type, const RowLayout *layout) {
+    if (layout->version && assign_record_type_identifier(type, -1) != layout->version)
+        ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("type %s has been changed meanwhile", format_type_be(type)));
+}
+
+Tuplestorestate *rows_begin(FunctionCallInfo call, TupleDesc descriptor) {
+    ReturnSetInfo *info = (ReturnSetInfo *)call->resultinfo;
+    if (!info || !IsA(info, ReturnSetInfo) || !(info->allowedModes & SFRM_Materialize))
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns a set was called where none can be"));
+    MemoryContext before = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
+    info->returnMode = SFRM_Materialize;
+    info->setResult = tuplestore_begin_heap(info->allowedModes & SFRM_Materialize_Random, false, work_mem);
+    info->setDesc = CreateTupleDescCopy(descriptor);
+    MemoryContextSwitchTo(before);
+    return info->setResult;
+}
+
 static void give_row(const Type *type, Datum value, void *object, struct Exchange *exchange) {
     const RowLayout *layout = type->row;
     HeapTupleHeader header = DatumGetHeapTupleHeader(value);
+    check_version(type->oid, layout);
+    if (HeapTupleHeaderGetTypeId(header) != type->oid)
+        ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("a row of type %s is none of type %s", format_type_be(HeapTupleHeaderGetTypeId(header)), format_type_be(type->oid)));
     HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
     ItemPointerSetInvalid(&tuple.t_self);
+    row_give(layout, &tuple, object, exchange);
+}
+
+void row_give(const RowLayout *layout, HeapTuple tuple, const void **there, struct Exchange *exchange) {
     Datum values[MOST_COLUMNS];
     bool nulls[MOST_COLUMNS];
-    heap_deform_tuple(&tuple, layout->descriptor, values, nulls);
-    char *row = exchange_room(exchange, layout->size, (const void **)object);
+    heap_deform_tuple(tuple, layout->descriptor, values, nulls);
+    char *row = exchange_room(exchange, layout->size, there);
     memset(row, 0, layout->size);
     for (int i = 0; i < layout->descriptor->natts; i++) {
         const Column *column = &layout->columns[i];
@@ -64,11 +127,14 @@ void row_take(const RowLayout *layout, const void *from, struct Domain *domain, 
         const Column *column = &layout->columns[i];
         nulls[i] = !column->type || ((Row *)row)->nulls >> i & 1;
         values[i] = nulls[i] ? (Datum)0 : type_take(column->type, row + column->at, domain);
+        if (!nulls[i] && OidIsValid(column->fit))
+            values[i] = OidFunctionCall3(column->fit, values[i], Int32GetDatum(column->length), BoolGetDatum(false));
     }
 }
 
 static Datum take_row(const Type *type, const void *object, struct Domain *domain) {
     const RowLayout *layout = type->row;
+    check_version(type->oid, layout);
     Datum values[MOST_COLUMNS];
     bool nulls[MOST_COLUMNS];
     row_take(layout, *(const void *const *)object, domain, values, nulls);

@@ -4,16 +4,22 @@
 
 #include "postgres.h"
 
+#include "access/htup.h"
 #include "access/tupdesc.h"
+#include "fmgr.h"
 #include "types.h"
+#include "utils/tuplestore.h"
 
 typedef struct Column {
-    const Type *type; /* NULL for a column that was dropped */
+    const Type *type; /* NULL for a column that is not in the structure: it was dropped, or cannot be */
     Size at;          /* in the structure, bytes */
+    Oid fit;          /* function that brings values to the column's length, as in varchar(10), or fails; or InvalidOid */
+    int32 length;     /* which it is given */
 } Column;
 
 typedef struct RowLayout {
     TupleDesc descriptor;
+    uint64 version; /* of a row type that has a name: another one after each change */
     Size size; /* of the structure, bytes */
     Column columns[FLEXIBLE_ARRAY_MEMBER];
 } RowLayout;
@@ -21,12 +27,24 @@ typedef struct RowLayout {
 /* Most columns: those that lg_pg_row has a bit for. */
 #define MOST_COLUMNS 64
 
-/* The layout of a row type, in the current memory context. ERROR if a column has no type in C; or, of rows that are `returned`, one whose
- * constraints would have to be checked at every call. */
+/* The layout of rows, in the current memory context. ERROR if a column has no type in C; or, of rows that are `returned`, one whose constraints
+ * would have to be checked at every call. */
 RowLayout *row_layout(TupleDesc descriptor, bool returned);
+
+/* The same of a row type. */
+RowLayout *row_layout_of(Oid type, bool returned);
+
+/* The same of a table's rows, without the columns that a function cannot return. */
+RowLayout *row_layout_of_table(TupleDesc descriptor);
+
+/* Begins what a function that returns a set returns: rows go to a store, which the statement reads when the function is done. */
+Tuplestorestate *rows_begin(FunctionCallInfo call, TupleDesc descriptor);
 
 /* The type of a composite value with that layout. */
 const Type *row_type(Oid oid, const RowLayout *layout);
+
+/* Makes a structure, in the exchange; where the domain has it goes to `there`. */
+void row_give(const RowLayout *layout, HeapTuple tuple, const void **there, struct Exchange *exchange);
 
 /* Takes a structure of the domain's apart: values in the current memory context. */
 void row_take(const RowLayout *layout, const void *from, struct Domain *domain, Datum *values, bool *nulls);

@@ -1,5 +1,6 @@
 #include "states.h"
 
+#include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "exchange.h"
@@ -74,7 +75,14 @@ Oid state_oid(void) {
     Oid namespace = get_namespace_oid("lockgate", true);
     if (!OidIsValid(namespace))
         return InvalidOid;
-    return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("state"), ObjectIdGetDatum(namespace));
+    HeapTuple row = SearchSysCache2(TYPENAMENSP, CStringGetDatum("state"), ObjectIdGetDatum(namespace));
+    if (!HeapTupleIsValid(row))
+        return InvalidOid;
+    /* Who owns the schema may have put another in its place; but only superusers make types like this. */
+    Form_pg_type type = (Form_pg_type)GETSTRUCT(row);
+    Oid oid = type->typtype == TYPTYPE_BASE && type->typbyval && type->typlen == sizeof(uint64) ? type->oid : InvalidOid;
+    ReleaseSysCache(row);
+    return oid;
 }
 
 Datum lockgate_state_in(PG_FUNCTION_ARGS) {

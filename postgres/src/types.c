@@ -12,7 +12,6 @@
 #include "utils/date.h"
 #include "utils/geo_decls.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 #include "variable.h"
 
 static void check_bool(void *object) {
@@ -59,6 +58,7 @@ static void check_circle(void *object) {
 #define SPAN(type, count) "struct { const " type " *at; size_t " count "; }"
 
 const Type type_void = {VOIDOID, "void", 0, IN_INTEGERS, true};
+const Type type_pointer = {InvalidOid, "void *", 8, IN_INTEGERS, true};
 
 /* lockgate.state, whose number is another one in each database. */
 static const Type state = {InvalidOid, "lg_pg_state *", 8, IN_INTEGERS, true};
@@ -88,7 +88,7 @@ static const Type variable[] = {
     {TEXTOID, TEXT},
     {VARCHAROID, TEXT},
     {BPCHAROID, TEXT},
-    {JSONOID, TEXT},
+    {JSONOID, .c = SPAN("char", "size"), .size = 16, .give = give_text, .take = take_json},
     {BYTEAOID, .c = SPAN("void", "size"), .size = 16, .give = give_text, .take = take_bytes},
     {NUMERICOID, .c = "const lg_pg_numeric *", .size = 8, .give = give_numeric, .take = take_numeric},
     {PATHOID, .c = "const lg_pg_path *", .size = 8, .give = give_shape, .take = take_path},
@@ -127,12 +127,8 @@ const Type *type_of(Oid oid) {
             return &variable[i];
     if (oid == state_oid())
         return &state;
-    if (get_typtype(oid) == TYPTYPE_COMPOSITE) {
-        TupleDesc descriptor = lookup_rowtype_tupdesc(oid, -1);
-        const Type *row = row_type(oid, row_layout(descriptor, false));
-        ReleaseTupleDesc(descriptor);
-        return row;
-    }
+    if (get_typtype(oid) == TYPTYPE_COMPOSITE)
+        return row_type(oid, row_layout_of(oid, false));
     return array_of(oid);
 }
 

@@ -31,6 +31,12 @@ struct Type {
     int16 length;                /* of an element's value, bytes */
 };
 
+/* lg_pg_text and its like. */
+typedef struct Span {
+    const char *at;
+    uint64 size;
+} Span;
+
 /* The largest object, bytes. */
 #define MAX_OBJECT 64
 
@@ -42,8 +48,8 @@ static inline Size type_align(const Type *type) {
     return type->by_value ? Max(type->size, 1) : type->oid == UUIDOID ? 1 : sizeof(uint64);
 }
 
-/* What void is in C. */
-extern const Type type_void;
+/* What void is in C, and a pointer that only its receiver understands. */
+extern const Type type_void, type_pointer;
 
 /* The object of a value, and the other way round. */
 static inline void type_give(const Type *type, Datum value, void *object, struct Exchange *exchange) {

@@ -7,15 +7,10 @@
 #include "mb/pg_wchar.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/geo_decls.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
-
-/* lg_pg_text and its like. */
-typedef struct Span {
-    const char *at;
-    uint64 size;
-} Span;
 
 /* A varlena of `count` things of `size` bytes behind a header, with what the domain has at `at` behind it. */
 static void *take_varlena(struct Domain *domain, const void *at, Size header, uint64 count, Size size) {
@@ -47,6 +42,11 @@ Datum take_text(const Type *type, const void *object, struct Domain *domain) {
     Datum text = take_bytes(type, object, domain);
     pg_verifymbstr(VARDATA(DatumGetPointer(text)), VARSIZE(DatumGetPointer(text)) - VARHDRSZ, false);
     return text;
+}
+
+Datum take_json(const Type *type, const void *object, struct Domain *domain) {
+    char *string = TextDatumGetCString(take_text(type, object, domain));
+    return DirectFunctionCall1(json_in, CStringGetDatum(string));
 }
 
 /* Paths and polygons go over as they are. */

@@ -10,6 +10,7 @@ void give_numeric(const Type *type, Datum value, void *object, struct Exchange *
 void give_array(const Type *type, Datum value, void *object, struct Exchange *exchange);
 
 Datum take_text(const Type *type, const void *object, struct Domain *domain);
+Datum take_json(const Type *type, const void *object, struct Domain *domain);
 Datum take_bytes(const Type *type, const void *object, struct Domain *domain);
 Datum take_path(const Type *type, const void *object, struct Domain *domain);
 Datum take_polygon(const Type *type, const void *object, struct Domain *domain);

@@ -1,24 +1,97 @@
-/* memmove without the direction flag, which no module may set (a fault or a time-out would hand it to the host). Regions
-   that overlap are copied 16 bytes at a time, each block read before anything behind it is written. */
-#include <stddef.h>
-#include <stdint.h>
+/* memcpy and memmove in blocks. musl's memcpy moves single bytes until its destination is aligned, and has the processor start a string
+   instruction for a few words; its memmove sets the direction flag, which no module may (a fault or a time-out would hand it to the host).
+   Up to 128 bytes, all are read before any is written, so that it is all the same whether the regions overlap. */
+#include "bytes.h"
 #include <string.h>
 
-typedef long long block __attribute__((vector_size(16), aligned(1), may_alias));
+/* From here on the processor's own copy is quicker, if the regions are apart. */
+enum { LARGE = 2048 };
 
-void *memmove(void *destination, const void *source, size_t size) {
-    char *to = destination;
-    const char *from = source;
-    uintptr_t ahead = (uintptr_t)to - (uintptr_t)from;
-    if (ahead >= size && -ahead >= size) return memcpy(destination, source, size);
-    if (ahead >= size) {
-        for (; size >= sizeof(block); size -= sizeof(block), to += sizeof(block), from += sizeof(block))
-            *(block *)to = *(const block *)from;
-        while (size--) *to++ = *from++;
+/* The first and the last bytes as one value each, which may overlap. */
+#define ENDS(type)                                                                                                             \
+    do {                                                                                                                       \
+        type first = *(const type *)source, last = *(const type *)(source + size - sizeof(type));                              \
+        *(type *)to = first;                                                                                                   \
+        *(type *)(to + size - sizeof(type)) = last;                                                                            \
+    } while (0)
+
+static inline void few(char *to, const char *source, size_t size) {
+    if (size >= 8) {
+        ENDS(eight);
+    } else if (size >= 4) {
+        ENDS(four);
+    } else if (size) {
+        char first = *source, middle = source[size / 2], last = source[size - 1];
+        *to = first;
+        to[size / 2] = middle;
+        to[size - 1] = last;
+    }
+}
+
+/* Four blocks. */
+struct quad {
+    __m128i a, b, c, d;
+};
+
+static inline struct quad read(const char *at) {
+    return (struct quad){load(at), load(at + BLOCK), load(at + 2 * BLOCK), load(at + 3 * BLOCK)};
+}
+
+static inline void write(char *at, struct quad quad) {
+    store(at, quad.a);
+    store(at + BLOCK, quad.b);
+    store(at + 2 * BLOCK, quad.c);
+    store(at + 3 * BLOCK, quad.d);
+}
+
+enum { QUAD = sizeof(struct quad) };
+
+/* More than two quads. */
+static void many(char *to, const char *source, size_t size) {
+    size_t ahead = (size_t)(to - source);
+    struct quad first = read(source), last = read(source + size - QUAD);
+    char *end = to + size - QUAD;
+    if (ahead >= size && -ahead >= size && size >= LARGE) {
+        __asm__ volatile("rep movsb" : "+D"(to), "+S"(source), "+c"(size) : : "memory");
+    } else if (ahead >= size) {
+        char *at = to + QUAD;
+        for (source += QUAD; at < end; at += QUAD, source += QUAD) write(at, read(source));
+        write(to, first);
+        write(end, last);
     } else {
-        for (; size >= sizeof(block); size -= sizeof(block))
-            *(block *)(to + size - sizeof(block)) = *(const block *)(from + size - sizeof(block));
-        while (size--) to[size] = from[size];
+        for (size_t at = size - 2 * QUAD; (ptrdiff_t)at > 0; at -= QUAD) write(to + at, read(source + at));
+        write(end, last);
+        write(to, first);
+    }
+}
+
+void *memmove(void *destination, const void *from, size_t size) {
+    char *to = destination;
+    const char *source = from;
+    if (size <= BLOCK) {
+        if (size == BLOCK) store(to, load(source));
+        else few(to, source, size);
+        return destination;
+    }
+    char *end = to + size;
+    if (size > 2 * QUAD) {
+        many(to, source, size);
+    } else if (size > QUAD) {
+        struct quad first = read(source), last = read(source + size - QUAD);
+        write(to, first);
+        write(end - QUAD, last);
+    } else {
+        __m128i first = load(source), last = load(source + size - BLOCK);
+        if (size > 2 * BLOCK) {
+            __m128i second = load(source + BLOCK), third = load(source + size - 2 * BLOCK);
+            store(to + BLOCK, second);
+            store(end - 2 * BLOCK, third);
+        }
+        store(to, first);
+        store(end - BLOCK, last);
     }
     return destination;
 }
+
+/* Weak, as a program may have one of its own. */
+void *memcpy(void *restrict destination, const void *restrict source, size_t size) __attribute__((weak, alias("memmove")));

@@ -10,15 +10,15 @@ use std::process::Command;
 pub const FLAGS: &[&str] = &["-O2", "-w"];
 
 /// Members of libc that the sysroot replaces by quicker ones. The native side has them too: it is not confinement that makes
-/// copies quick.
-const QUICKER: &[&str] = &["memcpy", "memmove"];
+/// them quick.
+const QUICKER: &[&str] = &["memmove", "memcmp", "memchr", "strlen", "strcspn"];
 /// Flags for these: gcc must not make a call of memmove of memmove's loops.
 const QUICKER_FLAGS: &[&str] = &["-O2", "-ffreestanding", "-fno-tree-loop-distribute-patterns", "-c", "-o"];
 
 /// A program as an ordinary static executable and as a module.
 #[derive(Debug, Clone)]
 pub struct Pair {
-    /// Static executable against the distribution's musl, with the sysroot's memcpy and memmove.
+    /// Static executable against the distribution's musl, with the sysroot's memory and string functions.
     pub native: PathBuf,
     /// Verified module for `lockgate run`.
     pub module: PathBuf,

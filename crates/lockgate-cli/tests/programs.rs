@@ -51,6 +51,11 @@ fn c_library() {
 }
 
 #[test]
+fn memory_and_strings() {
+    same_as_native("strings", &[]);
+}
+
+#[test]
 fn threads_of_the_program() {
     let runs: [&[&str]; 4] = [&[], &["leave"], &["abandon"], &["crash"]];
     same_with("threaded", &["--threads", "8"], &runs);

@@ -16,6 +16,9 @@ const COPIED: [&str; 2] = ["postgres", "initdb"];
 /// Where PostgreSQL can be found that `pg_config` on the path does not tell.
 const REMEDY: &str = "install PostgreSQL with its headers (Debian: apt-get install postgresql postgresql-server-dev-all), or set PG_CONFIG";
 
+/// What is said of sources that the compiler refuses (tests/mutants looks for it).
+const BROKEN: &str = "the extension does not build";
+
 /// PostgreSQL with the extension, in a temporary folder: links to the machine's own files, and beside them what the extension adds.
 #[derive(Debug)]
 pub struct Installation {
@@ -67,12 +70,15 @@ impl Installation {
         done(Command::new(root().join("scripts/install-library.sh")).arg(beside).arg(&library))?;
         let source = folder.join("source");
         done(Command::new("cp").arg("-R").arg(root().join("postgres")).arg(&source))?;
-        let mut make = Command::new("make");
-        make.arg("-s").arg("-C").arg(&source).arg("clean").arg("install");
-        make.arg(format!("PG_CONFIG={config}")).arg(format!("LOCKGATE={}", library.display()));
-        make.arg(format!("DESTDIR={}", tree.display()));
-        // Not the flags of a make that runs this.
-        done(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL"))?;
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        for goals in [vec!["clean".to_owned()], vec![format!("-j{jobs}"), "install".to_owned()]] {
+            let mut make = Command::new("make");
+            make.arg("-s").arg("-C").arg(&source).args(goals);
+            make.arg(format!("PG_CONFIG={config}")).arg(format!("LOCKGATE={}", library.display()));
+            make.arg(format!("DESTDIR={}", tree.display()));
+            // Not the flags of a make that runs this.
+            done(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL")).context(BROKEN)?;
+        }
         Ok(Installation { folder, _keeper: keeper, programs, own_programs, version })
     }
 

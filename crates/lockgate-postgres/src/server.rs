@@ -5,7 +5,7 @@ use crate::user::User;
 use crate::{Installation, Session};
 use anyhow::{Context as _, bail};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -36,11 +36,7 @@ impl<'a> Server<'a> {
     /// # Errors
     /// What initdb or the server's log say.
     pub fn start(installation: &'a Installation, settings: &str) -> anyhow::Result<Server<'a>> {
-        let folder = tempfile::Builder::new().prefix("data-").tempdir_in(installation.folder())?;
-        let user = User::of_servers()?;
-        if let Some(user) = user {
-            user.own(folder.path())?;
-        }
+        let (folder, user) = place(installation)?;
         let mut initdb = installation.program("initdb");
         initdb.arg("-D").arg(folder.path().join("data"));
         initdb.args([
@@ -59,6 +55,32 @@ impl<'a> Server<'a> {
         let given = fs::read_to_string(&file)?;
         let sockets = format!("unix_socket_directories = '{}'\n", folder.path().display());
         fs::write(&file, given + SETTINGS + &sockets + settings)?;
+        Server::launch(installation, folder, user)
+    }
+
+    /// A hot standby of another server, which it follows.
+    ///
+    /// # Errors
+    /// What pg_basebackup or the server's log say.
+    pub fn standby(installation: &'a Installation, primary: &Server<'_>) -> anyhow::Result<Server<'a>> {
+        let (folder, user) = place(installation)?;
+        let mut backup = primary.client("pg_basebackup");
+        backup
+            .args(["--checkpoint=fast", "--write-recovery-conf", "--no-sync", "-D"])
+            .arg(folder.path().join("data"));
+        done(as_user(&mut backup, user, folder.path()))?;
+        let sockets = format!("unix_socket_directories = '{}'\n", folder.path().display());
+        let file = folder.path().join("data/postgresql.conf");
+        let given = fs::read_to_string(&file)?;
+        fs::write(&file, given + &sockets)?;
+        Server::launch(installation, folder, user)
+    }
+
+    fn launch(
+        installation: &'a Installation,
+        folder: TempDir,
+        user: Option<User>,
+    ) -> anyhow::Result<Server<'a>> {
         let process = launch(installation, folder.path(), user)?;
         let mut server = Server { installation, folder, user, process };
         server.wait()?;
@@ -122,7 +144,7 @@ impl<'a> Server<'a> {
     /// # Errors
     /// What the server says.
     pub fn database(&self, name: &str) -> anyhow::Result<Database<'_>> {
-        let database = Database { server: self, name: name.to_owned() };
+        let database = self.existing(name);
         let create = format!(
             "CREATE ROLE {name} LOGIN; CREATE ROLE {name}_user LOGIN;\nCREATE DATABASE {name} OWNER {name};"
         );
@@ -136,6 +158,11 @@ impl<'a> Server<'a> {
         database.run(name, "CREATE EXTENSION lockgate")?;
         database.run(name, &format!("GRANT CREATE ON SCHEMA public TO {name}_user"))?;
         Ok(database)
+    }
+
+    /// A database that is there.
+    pub fn existing(&self, name: &str) -> Database<'_> {
+        Database { server: self, name: name.to_owned() }
     }
 
     /// Fails if a page of the stopped server's data has a wrong checksum.
@@ -154,6 +181,16 @@ impl Drop for Server<'_> {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// A folder for a server's data, and who it runs as.
+fn place(installation: &Installation) -> anyhow::Result<(TempDir, Option<User>)> {
+    let folder = tempfile::Builder::new().prefix("data-").tempdir_in(installation.folder())?;
+    let user = User::of_servers()?;
+    if let Some(user) = user {
+        user.own(folder.path())?;
+    }
+    Ok((folder, user))
 }
 
 fn as_user<'c>(command: &'c mut Command, user: Option<User>, folder: &Path) -> &'c mut Command {
@@ -221,7 +258,7 @@ impl Database<'_> {
     ///
     /// # Errors
     /// What the server says.
-    pub fn install(&self, name: &str, file: &PathBuf) -> anyhow::Result<()> {
+    pub fn install(&self, name: &str, file: &Path) -> anyhow::Result<()> {
         let file = fs::canonicalize(file)?;
         let call = format!(
             "SELECT lockgate.install_module('{name}', pg_read_binary_file('{}'), true)",

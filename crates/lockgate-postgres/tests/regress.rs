@@ -3,16 +3,18 @@
 
 mod common;
 
-use common::{modules, server};
+use common::{modules, patience, server};
 use lockgate_postgres::root;
 use std::fs;
 
 /// Runs one file and compares.
 fn regress(name: &str) {
     let database = server().database(name).unwrap();
+    let folder_of_modules = modules().display();
+    let _patience = patience(name);
     let folder = root().join("postgres/test");
     let mut psql = database.psql("postgres");
-    psql.args(["-a", "-v"]).arg(format!("modules={}", modules().display()));
+    psql.args(["-a", "-v"]).arg(format!("modules={folder_of_modules}"));
     psql.arg("-v").arg(format!("owner={name}")).arg("-v").arg(format!("user={}", database.user()));
     let script = fs::File::open(folder.join("sql").join(name).with_extension("sql")).unwrap();
     let mut shell = std::process::Command::new("sh");
@@ -58,6 +60,16 @@ fn queries() {
 #[test]
 fn modules_and_their_users() {
     regress("modules");
+}
+
+#[test]
+fn takeover() {
+    regress("takeover");
+}
+
+#[test]
+fn triggers() {
+    regress("triggers");
 }
 
 #[test]

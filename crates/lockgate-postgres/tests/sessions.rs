@@ -1,8 +1,8 @@
-//! What psql alone cannot show: cancels, terminations, shutdowns, several sessions at once, parallel workers, dumps, preloaded libraries.
+//! What psql alone cannot show: cancels, terminations, shutdowns, several sessions at once, parallel workers, preloaded libraries.
 
 mod common;
 
-use common::{installation, modules, server};
+use common::{built, changed_types, installation, modules, patience, server};
 use lockgate_postgres::{Database, Server, Session, done};
 use std::time::{Duration, Instant};
 
@@ -39,29 +39,64 @@ fn wait_for(database: &Database<'_>, id: &str, text: &str) {
     }
 }
 
-/// Every kind of endless function ends when it is cancelled, and the session goes on. Red without `interrupts.c`.
+/// Statements without end: in a module's code, in what it calls of the server and of the kernel, in a query, while a domain starts, among rows.
+const ENDLESS: [&str; 9] = [
+    "SELECT forever(0)",
+    "SELECT forever(1)",
+    "SELECT forever(2)",
+    "SELECT forever(3)",
+    "SELECT forever(4)",
+    "SELECT ask('SELECT pg_sleep(1000)')",
+    "SELECT ask('SELECT ask(''SELECT forever(0)'')')",
+    "SELECT never_starts()",
+    "SELECT * FROM bad_rows(6)",
+];
+
+/// As [`hostile`], with what [`ENDLESS`] needs.
+fn endless(name: &str) -> Database<'static> {
+    let database = hostile(server(), name);
+    database.install("queries", &modules().join("queries.lg")).unwrap();
+    database.install("rows", &modules().join("rows.lg")).unwrap();
+    let source = std::fs::read_to_string(lockgate_postgres::source("intruder")).unwrap();
+    let module = built(&format!("endless_{name}"), &format!("#define INTRUSION 9\n{source}"));
+    database.install("endless", &module).unwrap();
+    let functions = "
+        CREATE FUNCTION ask(text) RETURNS text LANGUAGE lgc AS 'queries.ask' STRICT;
+        CREATE FUNCTION never_starts() RETURNS integer LANGUAGE lgc AS 'endless.what';
+        CREATE FUNCTION bad_rows(integer) RETURNS TABLE (at integer, word text) LANGUAGE lgc AS 'rows.bad_rows' STRICT;";
+    database.run(&database.user(), functions).unwrap();
+    database
+}
+
+/// Whatever a function is at, it ends when it is cancelled, and the session goes on. Red without `interrupts.c`.
 #[test]
 fn pg_cancel_backend_ends_functions() {
-    let database = hostile(server(), "cancels");
+    let database = endless("cancels");
+    let _patience = patience("cancels");
     let (mut session, id) = session(&database);
-    for which in 0..4 {
-        session.begin(&format!("SELECT forever({which}) /* number {which} */")).unwrap();
-        wait_for(&database, &id, &format!("number {which}"));
+    for (number, statement) in ENDLESS.into_iter().enumerate() {
+        session.begin(&format!("{statement} /* number {number} */")).unwrap();
+        wait_for(&database, &id, &format!("number {number}"));
         database.run("postgres", &format!("SELECT pg_cancel_backend({id})")).unwrap();
-        assert_eq!(session.finish().unwrap(), "ERROR:  canceling statement due to user request");
+        let said = session.finish().unwrap();
+        assert!(said.starts_with("ERROR:  canceling statement due to user request"), "{statement}: {said}");
         assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
     }
 }
 
 #[test]
 fn pg_terminate_backend_ends_sessions() {
-    let database = hostile(server(), "terminations");
-    let (mut session, id) = session(&database);
-    session.begin("SELECT forever(0)").unwrap();
-    wait_for(&database, &id, "forever");
-    database.run("postgres", &format!("SELECT pg_terminate_backend({id})")).unwrap();
-    let end = session.finish().unwrap_err().to_string();
-    assert!(end.contains("terminating connection due to administrator command"), "{end}");
+    let database = endless("terminations");
+    let _patience = patience("terminations");
+    for (number, statement) in ENDLESS.into_iter().enumerate() {
+        let (mut session, id) = session(&database);
+        session.begin(&format!("{statement} /* number {number} */")).unwrap();
+        wait_for(&database, &id, &format!("number {number}"));
+        database.run("postgres", &format!("SELECT pg_terminate_backend({id})")).unwrap();
+        let end = session.finish().unwrap_err().to_string();
+        assert!(end.contains("terminating connection due to administrator command"), "{statement}: {end}");
+    }
+    database.check().unwrap();
 }
 
 /// A function that loops is in nobody's way when the server stops, and leaves nothing behind.
@@ -110,13 +145,7 @@ fn sessions_have_domains_of_their_own() {
     database.install("types", &modules().join("types.lg")).unwrap();
     assert_eq!(one.run("SELECT ticks()").unwrap(), "1");
     // Other bytes with the same functions: the next statement uses them.
-    let source = std::fs::read_to_string(lockgate_postgres::source("types")).unwrap();
-    let folder = tempfile::tempdir_in(modules()).unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let changed = folder.path().join("types.c");
-    std::fs::write(&changed, source.replace("return calls; }", "return calls + 1000; }")).unwrap();
-    let module = lockgate_postgres::module(&changed, folder.path()).unwrap();
-    database.install("types", &module).unwrap();
+    database.install("types", changed_types()).unwrap();
     assert_eq!(one.run("SELECT ticks()").unwrap(), "1000");
     assert_eq!(
         two.run("BEGIN; SELECT ticks(); PREPARE p AS SELECT ticks(); COMMIT; EXECUTE p;").unwrap(),
@@ -135,6 +164,42 @@ fn limits_cannot_be_set_beforehand() {
     assert_eq!(session.run("SHOW lockgate.memory_limit").unwrap(), "64MB");
 }
 
+/// A domain may start in the middle of a call of another one: what its constructors ask for is nothing of that call's.
+#[test]
+fn constructors_get_nothing_of_calls_in_progress() {
+    let database = hostile(server(), "intruders");
+    database.install("queries", &modules().join("queries.lg")).unwrap();
+    let ask = "CREATE FUNCTION ask(text) RETURNS text LANGUAGE lgc AS 'queries.ask' STRICT;";
+    database.run(&database.user(), ask).unwrap();
+    let source = std::fs::read_to_string(lockgate_postgres::source("intruder")).unwrap();
+    let nothing = "asks for arguments outside of a call";
+    let expected = [
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        "ERROR:  raised by a constructor",
+        "module intruder8 does not start: the module called abort",
+        "canceling statement due to statement timeout",
+        "NOTICE:  said by a constructor",
+    ];
+    let (mut session, _) = session(&database);
+    for (number, expected) in expected.into_iter().enumerate() {
+        let name = format!("intruder{number}");
+        database.install(&name, &built(&name, &format!("#define INTRUSION {number}\n{source}"))).unwrap();
+        let make = format!("CREATE FUNCTION {name}() RETURNS integer LANGUAGE lgc AS '{name}.what';");
+        assert_eq!(session.run(&make).unwrap(), "");
+        session.run("SET statement_timeout = 1000").unwrap();
+        let said = session.run(&format!("SELECT ask('SELECT {name}()') AS answer")).unwrap();
+        session.run("RESET statement_timeout").unwrap();
+        assert!(said.contains(expected), "{number}: {said}");
+        assert_eq!(session.run("SELECT ask('SELECT 1')").unwrap(), "1", "{number}");
+    }
+}
+
 #[test]
 fn parallel_workers_call_functions_and_fail_as_leaders_do() {
     let database = hostile(server(), "parallel");
@@ -150,6 +215,13 @@ fn parallel_workers_call_functions_and_fail_as_leaders_do() {
     let failed =
         session.run("SELECT sum(fault(CASE WHEN i = 40000 THEN 1 ELSE 100 END)) FROM numbers").unwrap();
     assert!(failed.contains("write to a null pointer") && failed.contains("parallel worker"), "{failed}");
+    // An aggregate whose state is a value: parts of it come together.
+    let aggregate = "CREATE FUNCTION plus(bigint, bigint) RETURNS bigint LANGUAGE lgc AS 'types.plus' STRICT PARALLEL SAFE;
+        CREATE AGGREGATE plus(bigint) (SFUNC = plus, STYPE = bigint, COMBINEFUNC = plus, INITCOND = 0, PARALLEL = SAFE);";
+    session.run(aggregate).unwrap();
+    let plan = session.run("EXPLAIN SELECT plus(i) FROM numbers").unwrap();
+    assert!(plan.contains("Partial Aggregate"), "{plan}");
+    assert_eq!(session.run("SELECT plus(i) FROM numbers").unwrap(), "1250025000");
     session.begin("SELECT sum(forever(CASE WHEN i > 100 THEN 0 ELSE 7 END)) FROM numbers").unwrap();
     wait_for(&database, &id, "forever");
     database.run("postgres", &format!("SELECT pg_cancel_backend({id})")).unwrap();
@@ -157,25 +229,7 @@ fn parallel_workers_call_functions_and_fail_as_leaders_do() {
     assert_eq!(session.run("SELECT sum(fine(i)) FROM numbers").unwrap(), "1250075000");
 }
 
-/// What pg_dump writes restores: functions come before the modules that they need.
-#[test]
-fn dumps_hold_modules() {
-    let database = hostile(server(), "dumped");
-    database.run(&database.user(), "CREATE TABLE kept AS SELECT fine(41) AS i").unwrap();
-    let dump = done(database.server().client("pg_dump").args(["-d", "dumped"])).unwrap();
-    let mut psql = database.server().client("psql");
-    done(psql.args(["-X", "-q", "-d", "postgres", "-c", "CREATE DATABASE restored OWNER dumped"])).unwrap();
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), dump).unwrap();
-    let mut psql = database.server().client("psql");
-    done(psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", "restored", "-f"]).arg(file.path())).unwrap();
-    let ask = "SELECT fine(i), (SELECT string_agg(name, ' ' ORDER BY name) FROM lockgate.modules) FROM kept";
-    let mut psql = database.server().client("psql");
-    let answer = done(psql.args(["-X", "-A", "-t", "-d", "restored", "-c", ask])).unwrap();
-    assert_eq!(answer.trim(), "43|hostile types");
-}
-
-/// The library may be loaded before the server forks: it does nothing until the first call.
+/// The library may be loaded before the server forks: it does nothing until the first call, but that AS may have two strings from the start.
 #[test]
 fn the_library_can_be_preloaded() {
     let server = Server::start(installation(), "shared_preload_libraries = 'lockgate'\n").unwrap();
@@ -183,13 +237,49 @@ fn the_library_can_be_preloaded() {
     database.install("hostile", &modules().join("hostile.lg")).unwrap();
     let functions = "
         CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT;
-        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever' STRICT;";
+        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile', 'forever' STRICT;";
     database.run(&database.user(), functions).unwrap();
     for _ in 0..3 {
         let mut session = database.session(&database.user()).unwrap();
         assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
         let said = session.run("SET statement_timeout = 50; SELECT forever(0); SELECT fine(2);").unwrap();
         assert_eq!(said, "ERROR:  canceling statement due to statement timeout\n3");
+    }
+}
+
+/// Lines and kilobytes of a server process's memory.
+fn memory(id: &str) -> (usize, usize) {
+    let maps = std::fs::read_to_string(format!("/proc/{id}/maps")).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    (maps.lines().count(), size.trim_end_matches("kB").trim().parse().unwrap())
+}
+
+/// Every call that fails gives a domain up, and what was made for the call. (What is behind a domain goes a little later than the domain.)
+#[test]
+fn faults_leave_nothing_behind() {
+    let database = endless("leftovers");
+    let (mut session, id) = session(&database);
+    let faults = "DO $$ BEGIN FOR i IN 1..150 LOOP
+            BEGIN PERFORM fault(1); EXCEPTION WHEN OTHERS THEN NULL; END;
+            BEGIN PERFORM ask('SELECT fault(0)'); EXCEPTION WHEN OTHERS THEN NULL; END;
+            BEGIN PERFORM * FROM bad_rows(5); EXCEPTION WHEN OTHERS THEN NULL; END;
+        END LOOP; END $$";
+    let mut settle = |most: (usize, usize)| {
+        assert_eq!(session.run(faults).unwrap(), "");
+        let begun = Instant::now();
+        loop {
+            assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
+            let now = memory(&id);
+            if now.0 <= most.0 && now.1 <= most.1 {
+                return now;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{most:?} mappings and kB, then {now:?}");
+        }
+    };
+    let (lines, size) = settle((usize::MAX, usize::MAX));
+    for _ in 0..4 {
+        settle((lines + 50, size + 2048));
     }
 }
 

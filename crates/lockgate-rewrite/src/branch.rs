@@ -339,9 +339,9 @@ impl Rewriter<'_> {
     /// Unit U4: through a table of known size.
     fn switch(&mut self, switch: Switch) -> Result<(), Reason> {
         self.settle(true);
-        let trap = self.trap();
+        let otherwise = switch.otherwise.map_or_else(|| self.trap(), Target::Body);
         self.put(encode::compare_immediate(switch.index, switch.entries as i32 - 1));
-        self.out.conditional(ABOVE, trap);
+        self.out.conditional(ABOVE, otherwise);
         self.put(encode::lea_rip(switch.base));
         let text = self.text;
         let from = &text.code[switch.table_from as usize];

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use crate::decode::{NONE, Text, mark, memory_operand};
 use crate::elf::Object;
@@ -23,6 +23,8 @@ pub(crate) struct Switch {
     pub(crate) entries: u32,
     /// Instruction that takes the table's address: its relocation names the table.
     pub(crate) table_from: u32,
+    /// Where other indices go: the place that the compiler's own check sends them to, if the unit's check replaces it.
+    pub(crate) otherwise: Option<u32>,
 }
 
 /// How far back the parts of a switch may lie from its jump.
@@ -153,7 +155,63 @@ fn match_switch(
     if only_for(text, table_from as usize, jump, &absorbed, base_reg, liveness) {
         absorbed.push(table_from as usize);
     }
-    Some((Switch { index, base: base_reg, target, entries, table_from }, (section, offset), absorbed))
+    let mut switch = Switch { index, base: base_reg, target, entries, table_from, otherwise: None };
+    if let Some((check, otherwise)) = own_check(text, jump, &switch, &absorbed, liveness) {
+        absorbed.extend(check);
+        switch.otherwise = Some(otherwise);
+    }
+    Some((switch, (section, offset), absorbed))
+}
+
+/// The compiler's own check of the index, `cmp $n,S; ja D`, where the unit's says the same: between it and the jump there are only
+/// `absorbed` parts of the switch and the index being made of S by zeros, and D does not see whether that has been done. The result is the check's two instructions, and D.
+fn own_check(
+    text: &Text,
+    jump: usize,
+    switch: &Switch,
+    absorbed: &[usize],
+    liveness: &mut Liveness,
+) -> Option<([usize; 2], u32)> {
+    let mut source = None;
+    let mut branch = jump.checked_sub(1)?;
+    while text.code[branch].code.mnemonic() != Mnemonic::Ja {
+        let code = &text.code[branch].code;
+        if text.code[branch + 1].has(mark::LABEL) {
+            return None;
+        } else if source.is_none() && is_zero_extension(code) && number(code.op0_register()) == switch.index {
+            source = Some(code.op1_register());
+        } else if !absorbed.contains(&branch) {
+            return None;
+        }
+        branch = branch.checked_sub(1)?;
+    }
+    let compare = branch.checked_sub(1)?;
+    let code = &text.code[compare].code;
+    let is_check = code.mnemonic() == Mnemonic::Cmp
+        && code.op0_kind() == OpKind::Register
+        && !matches!(code.op1_kind(), OpKind::Register | OpKind::Memory)
+        && code.immediate(1) == u64::from(switch.entries) - 1
+        && match (code.op0_register(), source) {
+            (compared, Some(source)) => compared == source,
+            (compared, None) => compared.size() >= 4 && number(compared) == switch.index,
+        };
+    let labelled = text.code[branch].has(mark::LABEL) || text.code[branch + 1].has(mark::LABEL);
+    let otherwise = text.local_target(branch).filter(|_| is_check && !labelled)?;
+    let unseen = otherwise < text.code.len()
+        && !text.code[otherwise].has(mark::FUNCTION)
+        && liveness.flags_free(text, otherwise)
+        && (source.is_none() || liveness.free(text, otherwise, switch.index));
+    unseen.then_some(([compare, branch], otherwise as u32))
+}
+
+/// `movzbl`, `movzwl` or `movl` from one register to another.
+fn is_zero_extension(code: &Instruction) -> bool {
+    let widens = match code.mnemonic() {
+        Mnemonic::Movzx => code.op0_register().size() >= 4,
+        Mnemonic::Mov => code.op0_register().size() == 4,
+        _ => false,
+    };
+    widens && code.op0_kind() == OpKind::Register && code.op1_kind() == OpKind::Register
 }
 
 fn number_of(register: Register) -> Option<Reg> {

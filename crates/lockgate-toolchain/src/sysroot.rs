@@ -21,8 +21,13 @@ macro_rules! source {
 }
 
 /// Sources that others include.
-const HEADERS: &[Source] =
-    &[source!("libc/musl.h"), source!("libc/biased.h"), source!("libc/call.h"), source!("start/start.h")];
+const HEADERS: &[Source] = &[
+    source!("libc/musl.h"),
+    source!("libc/bytes.h"),
+    source!("libc/biased.h"),
+    source!("libc/call.h"),
+    source!("start/start.h"),
+];
 
 /// Objects of every module, then that of programs only. Those in assembly are in the code model already.
 const START: &[Source] = &[
@@ -43,8 +48,11 @@ const LIBC: &[Source] = &[
     source!("libc/thread_area.S"),
     source!("libc/process.c"),
     source!("libc/dlsym.c"),
-    source!("libc/memcpy.c"),
     source!("libc/memmove.c"),
+    source!("libc/memcmp.c"),
+    source!("libc/memchr.c"),
+    source!("libc/strlen.c"),
+    source!("libc/strcspn.c"),
     source!("libc/lock.c"),
     source!("libc/mutex.c"),
 ];
@@ -58,6 +66,8 @@ const REPLACED: &[&str] = &[
     "clone",
     "dlsym",
     "longjmp",
+    "memchr",
+    "memcmp",
     "memcpy",
     "memmove",
     "pthread_mutex_lock",
@@ -66,6 +76,8 @@ const REPLACED: &[&str] = &[
     "restore",
     "setjmp",
     "sigsetjmp",
+    "strcspn",
+    "strlen",
     "tlsdesc",
     "vfork",
 ];

@@ -127,3 +127,22 @@ double stray_result(lg_pg_state *state) { return *(volatile double *)state; }
 lg_pg_state *greedy_step(lg_pg_state *state, double value) { return lg_pg_state_alloc(1 << 20); }
 double no_result(lg_pg_state *state) { return state != 0; }
 int32_t state_outside(int32_t x) { return lg_pg_state_alloc(x) != 0; }
+
+/* A row type that is changed under them. */
+struct changing { lg_pg_row row; int64_t number; lg_pg_text word; };
+lg_pg_text changing_word(const lg_pg_row *row) { return ((const struct changing *)row)->word; }
+const lg_pg_row *changing(int64_t number) {
+    static struct changing changing = {{0}, 0, {"word", 4}};
+    changing.number = number;
+    return &changing.row;
+}
+
+const lg_pg_row *changes_it(int64_t number) {
+    lg_pg_query("ALTER TYPE changing ADD ATTRIBUTE more text", NULL, 0);
+    return changing(number);
+}
+
+void series_of_changing(int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        lg_pg_emit(changing(i), sizeof(struct changing));
+}

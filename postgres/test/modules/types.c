@@ -140,3 +140,6 @@ lg_pg_bools bad_bools(void) {
     static const unsigned char bytes[] = {0, 1, 2, 255};
     return (lg_pg_bools){(const bool *)bytes, 4};
 }
+
+/* What an aggregate adds up in several processes. */
+int64_t plus(int64_t a, int64_t b) { return a + b; }

@@ -115,7 +115,19 @@ SET ROLE :owner;
 SELECT recall();
 SET ROLE :user;
 SELECT recall();
--- Within one statement, too.
+-- In one place of a plan, and within one statement, too.
+DO $$
+DECLARE
+    seen text;
+BEGIN
+    FOR i IN 1..2 LOOP
+        IF i = 2 THEN
+            EXECUTE format('SET LOCAL ROLE %I', replace(current_user, '_user', ''));
+        END IF;
+        seen := recall();
+        RAISE NOTICE '%', seen;
+    END LOOP;
+END $$;
 CREATE FUNCTION recall_as_user() RETURNS text LANGUAGE lgc AS 'hostile.recall' SECURITY DEFINER;
 SET ROLE :owner;
 SELECT recall(), recall_as_user(), recall(), recall_as_owner();

@@ -52,9 +52,12 @@ CREATE FUNCTION f(anyelement) RETURNS anyelement LANGUAGE lgc AS 'mine.same_int4
 CREATE FUNCTION f(integer) RETURNS SETOF integer LANGUAGE lgc AS 'mine.same_int4';
 CREATE FUNCTION f() RETURNS trigger LANGUAGE lgc AS 'mine.count';
 CREATE PROCEDURE f(integer) LANGUAGE lgc AS 'mine.same_int4';
-CREATE FUNCTION f(integer) RETURNS integer LANGUAGE lgc AS 'mine', 'same_int4';
 CREATE FUNCTION f(integer) RETURNS integer LANGUAGE lgc AS 'mine.same_int4';
 SELECT f(3);
+-- (Two strings as in language C, once the library is loaded.)
+CREATE FUNCTION two(integer) RETURNS integer LANGUAGE lgc AS 'mine', 'same_int4';
+SELECT two(3), prosrc FROM pg_proc WHERE proname = 'two';
+DROP FUNCTION two(integer);
 
 -- Unchecked, as in a dump that is being restored: then the call checks.
 SET check_function_bodies = off;

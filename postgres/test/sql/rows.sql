@@ -88,3 +88,40 @@ SELECT greedy(i) FROM generate_series(1, 10) i;
 SELECT greedy(i) FROM generate_series(1, 50) i;
 SELECT greedy(i) FROM generate_series(1, 50) i;
 SELECT round(deviation(i)::numeric, 3) FROM generate_series(1, 10) i;
+
+-- Row types that change under a function that has been called already.
+CREATE TYPE changing AS (number bigint, word text);
+CREATE FUNCTION number_of(changing) RETURNS text LANGUAGE lgc AS 'rows.changing_word';
+CREATE FUNCTION changed(bigint) RETURNS changing LANGUAGE lgc AS 'rows.changing';
+DO $$
+DECLARE
+    v changing;
+    t text;
+BEGIN
+    FOR i IN 1..2 LOOP
+        v := CASE i WHEN 1 THEN (0, 'fine')::changing END;
+        IF i = 2 THEN
+            EXECUTE 'SELECT 1, 1000000' INTO v;
+        END IF;
+        BEGIN
+            t := number_of(v);
+            RAISE NOTICE '%', t;
+        EXCEPTION WHEN OTHERS THEN
+            RAISE NOTICE '% %', SQLSTATE, SQLERRM;
+        END;
+        IF i = 1 THEN
+            ALTER TYPE changing DROP ATTRIBUTE word;
+            ALTER TYPE changing ADD ATTRIBUTE word bigint;
+        END IF;
+    END LOOP;
+END $$;
+SELECT changed(1), number_of((1, 2));
+CREATE FUNCTION changes_it(bigint) RETURNS changing LANGUAGE lgc AS 'rows.changes_it';
+SELECT changes_it(1);
+-- Lengths of columns hold in rows that functions return.
+CREATE TYPE short AS (number bigint, word varchar(3));
+CREATE FUNCTION short(bigint) RETURNS short LANGUAGE lgc AS 'rows.changing';
+SELECT short(1);
+CREATE TYPE long AS (number bigint, word char(6));
+CREATE FUNCTION long(bigint) RETURNS SETOF long LANGUAGE lgc AS 'rows.series_of_changing';
+SELECT word || '|' FROM long(2);

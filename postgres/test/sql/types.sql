@@ -133,4 +133,8 @@ SELECT bad_numeric(0);
 SELECT bad_numeric(1);
 SELECT bad_numeric(2);
 SELECT bad_numeric(3);
+CREATE FUNCTION bad_json(text) RETURNS json LANGUAGE lgc AS 'types.same_text' STRICT;
+SELECT bad_json('[1, {"a": null}]');
+SELECT bad_json('[1, {"a": nul}]');
+SELECT bad_json('');
 SELECT same('still here'::text);

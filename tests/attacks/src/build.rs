@@ -44,6 +44,22 @@ pub fn load(bytes: &[u8]) -> Result<Built<Arc<Module>>> {
 /// # Errors
 /// As [`module`].
 pub fn file(attack: &Attack) -> Result<Built<Vec<u8>>> {
+    file_by(attack, Guest::try_build)
+}
+
+/// The same as it comes to a host that calls functions by their prototypes, here that of the attack; if the verifier rejects it, too.
+///
+/// # Errors
+/// As [`module`].
+pub fn foreign_file(attack: &Attack, prototype: Option<&str>) -> Result<Built<Vec<u8>>> {
+    let noted = |guest: Guest| prototype.into_iter().fold(guest, Guest::export);
+    file_by(attack, |guest| noted(guest).try_build_unverified())
+}
+
+fn file_by(
+    attack: &Attack,
+    finish: impl FnOnce(Guest) -> std::result::Result<Vec<u8>, Error>,
+) -> Result<Built<Vec<u8>>> {
     let source = attack.source.context("this attack has no source")?;
     let path = attack.folder.join(source.file());
     let flags: Vec<&str> = attack.description.build.flags.iter().map(String::as_str).collect();
@@ -75,7 +91,7 @@ pub fn file(attack: &Attack) -> Result<Built<Vec<u8>>> {
         }
     };
     let gates = &attack.description.build.gates;
-    match gates.iter().fold(guest, |guest, gate| guest.gate(gate)).try_build() {
+    match finish(gates.iter().fold(guest, |guest, gate| guest.gate(gate))) {
         Ok(bytes) => Ok(Ok(bytes)),
         Err(error) => refusal(error).map(Err),
     }

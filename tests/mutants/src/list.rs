@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 13] = [
+const LISTS: [&str; 14] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
@@ -18,6 +18,7 @@ const LISTS: [&str; 13] = [
     "stubs.txt",
     "split.txt",
     "capi.txt",
+    "postgres.txt",
 ];
 
 /// A program of tests: `cargo test -p package --test target`, or `--lib` if the target is `lib`.

@@ -2,7 +2,7 @@
 //! number of them. What the process holds must not grow.
 
 use super::callee::{CRASHES, EXPORTS};
-use super::resources::Resources;
+use super::resources_sys::{self, Resources};
 use crate::{Metric, Options, Report, objects, progress};
 use lockgate::{Domain, DomainOptions, Module, ResetError};
 use lockgate_corpus::Corpus;
@@ -28,6 +28,7 @@ pub fn measure(options: &Options, cycles: Option<u64>) -> anyhow::Result<Report>
     let folder = tempfile::tempdir()?;
     let source = Corpus::locate()?.root().join("bench/soak.c");
     let module = Module::open(objects::module(&source, "cycles", &[], &EXPORTS, folder.path())?)?;
+    resources_sys::allocate_in_one_arena();
     let each = cycles.div_ceil(LOOKS);
     let bar = progress::bar("cycles", LOOKS);
     let start = Instant::now();

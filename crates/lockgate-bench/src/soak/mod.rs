@@ -13,7 +13,7 @@ pub mod cycles;
 
 mod callee;
 mod ends;
-mod resources;
+mod resources_sys;
 mod state_asm;
 mod timer_sys;
 
@@ -25,7 +25,7 @@ use ends::{End, Executioner, Own};
 use indicatif::ProgressBar;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
 use lockgate_corpus::Corpus;
-use resources::Resources;
+use resources_sys::Resources;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -73,6 +73,7 @@ pub fn measure(options: &Options, calls: Option<u64>) -> anyhow::Result<Report> 
     let folder = tempfile::tempdir()?;
     let source = Corpus::locate()?.root().join("bench/soak.c");
     let module = Module::open(objects::module(&source, "soak", &[], &callee::EXPORTS, folder.path())?)?;
+    resources_sys::allocate_in_one_arena();
     let limited = |limit| Domain::new(&module, DomainOptions::new().time_limit(limit));
     let soak = Soak {
         shared: limited(TIME_LIMIT)?,

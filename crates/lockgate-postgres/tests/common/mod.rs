@@ -4,8 +4,10 @@
 use lockgate_postgres::{Installation, Server, module, source};
 use lockgate_toolchain::{Link, Sysroot, silent};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// PostgreSQL with the extension.
@@ -20,14 +22,35 @@ pub fn server() -> &'static Server<'static> {
     SERVER.get_or_init(|| Server::start(installation(), "").unwrap())
 }
 
-/// A folder with modules, readable by everybody: `types.lg`, `rows.lg`, `queries.lg`, `hostile.lg`; `stranger.lg`, which imports what there is not; `forged.lg`,
+/// While it lives, a test may take this long.
+#[must_use]
+pub struct Patience {
+    /// Its end tells the thread that waits for it.
+    _end: Sender<()>,
+}
+
+/// For functions that never end where the protection is missing: the test program is aborted then, after far longer than any test takes.
+pub fn patience(test: &str) -> Patience {
+    const LIMIT: Duration = Duration::from_secs(100);
+    let (_end, ended) = channel();
+    let test = test.to_owned();
+    std::thread::spawn(move || {
+        if ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("{test}: not over after {LIMIT:?}");
+            std::process::abort();
+        }
+    });
+    Patience { _end }
+}
+
+/// A folder with modules, readable by everybody: `types.lg`, `rows.lg`, `queries.lg`, `triggers.lg`, `hostile.lg`; `stranger.lg`, which imports what there is not; `forged.lg`,
 /// in which somebody has put a system call.
 pub fn modules() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let make = || {
         let folder = tempfile::Builder::new().prefix("modules-").tempdir_in(installation().folder()).unwrap();
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        for name in ["types", "rows", "queries", "hostile"] {
+        for name in ["types", "rows", "queries", "triggers", "hostile"] {
             module(&source(name), folder.path()).unwrap();
         }
         stranger(folder.path());
@@ -35,6 +58,23 @@ pub fn modules() -> &'static Path {
         folder
     };
     FOLDER.get_or_init(make).path()
+}
+
+/// A module that differs from `types.lg` in what `counted()` returns: 1000 more.
+pub fn changed_types() -> &'static PathBuf {
+    static MODULE: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let text = fs::read_to_string(source("types")).unwrap();
+        built("changed", &text.replace("return calls; }", "return calls + 1000; }"))
+    };
+    MODULE.get_or_init(make)
+}
+
+/// The module of a source, in a file that everybody can read.
+pub fn built(name: &str, source: &str) -> PathBuf {
+    let file = modules().join(name).with_extension("c");
+    fs::write(&file, source).unwrap();
+    module(&file, modules()).unwrap()
 }
 
 fn stranger(folder: &Path) {

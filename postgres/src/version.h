@@ -1,0 +1,30 @@
+/* What differs between versions of PostgreSQL: 14 to 17 are meant, 18 compiles. */
+#ifndef LOCKGATE_VERSION_H
+#define LOCKGATE_VERSION_H
+
+#include "postgres.h"
+
+#if PG_VERSION_NUM < 140000
+#error "lockgate needs PostgreSQL 14 or later"
+#endif
+
+/* Settings of a prefix that nobody defines are refused. */
+#if PG_VERSION_NUM < 150000
+#define MarkGUCPrefixReserved EmitWarningsOnPlaceholders
+#endif
+
+/* Whether transaction_timeout has run out. */
+#if PG_VERSION_NUM >= 170000
+#define HAS_TRANSACTION_TIMED_OUT TransactionTimeoutPending
+#else
+#define HAS_TRANSACTION_TIMED_OUT false
+#endif
+
+/* Before a declaration of a function that does not return. */
+#if PG_VERSION_NUM >= 180000
+#define NORETURN pg_noreturn
+#else
+#define NORETURN pg_attribute_noreturn()
+#endif
+
+#endif
