@@ -121,7 +121,9 @@ slice() {
     nice -n 19 "$programs/$1" -runs=$(($2 + again + 2)) -max_total_time="$3" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
         -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" "fuzz/corpus/$1" >"$log" 2>&1 || status=$?
     number() { sed -n "s/$1/\\1/p" "$log" | tail -1; }
+    # A stack that overflows leaves no statistics, and no input either: run the program under gdb then.
     done=$(number '^stat::number_of_executed_units: *\([0-9]*\)')
+    : "${done:=$(number '^#\([0-9]*\).*')}"
     again=$(number '^#\([0-9]*\).INITED .*')
     operations=$(number '^operations \([0-9]*\) in .*')
     edges=$(number '.* cov: \([0-9]*\) .*')

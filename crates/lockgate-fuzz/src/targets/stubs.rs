@@ -305,6 +305,38 @@ mod tests {
         assert!(plan.refusals.is_empty() && plan.records.contains_key(key), "{:?}", plan.refusals);
     }
 
+    /// No C says so, but what reads headers must not run out of stack.
+    #[test]
+    fn a_callback_that_is_given_itself_is_refused() {
+        let kind = |shape, names: &[&str]| CType {
+            spelling: "t0".into(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            constant: false,
+            size: 8,
+            shape,
+            enumeration: None,
+        };
+        let prototype = |parameters| Prototype {
+            result: kind(Shape::Void, &[]),
+            parameters,
+            variadic: false,
+            noreturn: false,
+        };
+        let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
+        let itself = Parameter { name: "p".into(), kind: function, notes: Notes::default() };
+        let mut header = Header::default();
+        header.callbacks.insert("t0".into(), prototype(vec![itself.clone()]));
+        header.functions.push(Function {
+            name: "f".into(),
+            prototype: prototype(vec![itself]),
+            notes: Notes::default(),
+            place: Place::default(),
+            comment: None,
+        });
+        let refusals = plan(&header).refusals;
+        assert!(refusals.iter().any(|refusal| refusal.reason.contains("its own type")), "{refusals:?}");
+    }
+
     #[test]
     fn a_bracket_that_is_missing_is_noticed() {
         notices(&TARGET, |input| {

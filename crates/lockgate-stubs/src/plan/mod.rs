@@ -374,6 +374,7 @@ pub fn plan(header: &Header) -> Plan {
             constants: header.constants.clone(),
             ..Plan::default()
         },
+        callbacks: Vec::new(),
     };
     for function in &header.functions {
         planner.function(function);
@@ -384,7 +385,7 @@ pub fn plan(header: &Header) -> Plan {
 /// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
 pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
     let library = Some((name.to_owned(), options.to_vec()));
-    let mut planner = Planner { header, plan: Plan { library, ..Plan::default() } };
+    let mut planner = Planner { header, plan: Plan { library, ..Plan::default() }, callbacks: Vec::new() };
     for function in &header.functions {
         if gates.contains(&function.name) {
             planner.gate(function);
@@ -399,6 +400,8 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
 struct Planner<'a> {
     header: &'a Header,
     plan: Plan,
+    /// Types of callbacks that are being planned, outermost first.
+    callbacks: Vec<String>,
 }
 
 impl Planner<'_> {

@@ -163,9 +163,19 @@ impl Planner<'_> {
         if self.plan.callbacks.contains_key(&name) {
             return Ok(name);
         }
+        // By way of a structure it may come by again, once for each: they are known before their fields are planned.
+        if self.callbacks.iter().filter(|planned| **planned == name).count() > self.header.records.len() {
+            return no(
+                format!("callback {name} is given functions of its own type"),
+                "leave it out with LG_OMIT",
+            );
+        }
         let in_callback =
             |cause: No| No { reason: format!("callback {name}: {}", cause.reason), remedy: cause.remedy };
-        let plan = self.called_back(&name, prototype).map_err(in_callback)?;
+        self.callbacks.push(name.clone());
+        let plan = self.called_back(&name, prototype);
+        self.callbacks.pop();
+        let plan = plan.map_err(in_callback)?;
         self.plan.callbacks.insert(name.clone(), plan);
         Ok(name)
     }
