@@ -71,10 +71,11 @@ systems: build ## real libraries at all flags, real build systems, random call g
 	cargo test --release --locked -p lockgate-cli --test build_systems -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
 
-torture: build ## a thousand million calls among signals, crashes and kills; a million domains; ThreadSanitizer; build/bench/{soak,cycles}.json
+torture: build ## a thousand million calls among signals, crashes and kills; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
 	mkdir -p build/bench
 	target/release/lockgate bench soak --json build/bench/soak.json
 	target/release/lockgate bench cycles --json build/bench/cycles.json
+	target/release/lockgate bench postgres-soak --json build/bench/postgres-soak.json
 	-scripts/thread-sanitizer.sh build/thread-sanitizer
 
 fuzz: setup ## ten million inputs for each fuzz target (a night); build/fuzz.json

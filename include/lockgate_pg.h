@@ -23,8 +23,9 @@
  *     path, polygon                    const lg_pg_path *, const lg_pg_polygon *
  *     type[] of bool, numbers, dates,  lg_pg_bools, lg_pg_int2s, lg_pg_int4s, lg_pg_int8s, lg_pg_float4s, lg_pg_float8s, lg_pg_points,
  *       times, uuid, points            lg_pg_uuids: one dimension, no nulls
+ *     text[], varchar[]                lg_pg_texts: one dimension; a null is a text that points nowhere ({NULL, 0})
  *     void                             void
- *     a row type, trigger              const lg_pg_row *: see below
+ *     a row type, record, trigger      const lg_pg_row *: see below
  *     lockgate.state                   lg_pg_state *: see below
  *
  * What an argument points to is the call's: it may be read, and written, until the function returns. A result may point anywhere: into an
@@ -73,6 +74,7 @@ typedef struct lg_pg_int8s { const int64_t *at; size_t count; } lg_pg_int8s;
 typedef struct lg_pg_float4s { const float *at; size_t count; } lg_pg_float4s;
 typedef struct lg_pg_float8s { const double *at; size_t count; } lg_pg_float8s;
 typedef struct lg_pg_points { const lg_pg_point *at; size_t count; } lg_pg_points;
+typedef struct lg_pg_texts { const lg_pg_text *at; size_t count; } lg_pg_texts;
 typedef struct lg_pg_uuids { const lg_pg_uuid *at; size_t count; } lg_pg_uuids;
 
 /* ---- What PostgreSQL does for a function. Each is a call out of the domain, of some nanoseconds. ---------------------------------------- */

@@ -8,13 +8,28 @@
 
 int32_t increment(int32_t x) { return x + 1; }
 
-int64_t arithmetic(int64_t x) { return work_arithmetic(x); }
+int32_t check_digit(int64_t x) { return work_check_digit(x); }
+
+lg_pg_state *deviation_step(lg_pg_state *state, double value) {
+    struct deviation *of = state ? (struct deviation *)state : lg_pg_state_alloc(sizeof *of);
+    work_deviation(of, value);
+    return (lg_pg_state *)of;
+}
+
+double deviation_result(lg_pg_state *state) {
+    const struct deviation *of = (const struct deviation *)state;
+    return of->squares / of->count;
+}
 
 bool intersects(const lg_pg_polygon *polygon, lg_pg_box box) { return work_intersects(POINTS(polygon), XY(box.high), XY(box.low)); }
 
 bool large_within(const lg_pg_polygon *polygon, double least, lg_pg_circle circle) {
     return work_large_within(POINTS(polygon), least, XY(circle.center), circle.radius);
 }
+
+double area(const lg_pg_polygon *polygon) { return work_area(POINTS(polygon)); }
+
+bool within(const lg_pg_polygon *polygon, lg_pg_circle circle) { return work_within(POINTS(polygon), XY(circle.center), circle.radius); }
 
 double common_area(const lg_pg_polygon *polygon, lg_pg_box box) { return work_common_area(POINTS(polygon), XY(box.high), XY(box.low)); }
 

@@ -5,9 +5,9 @@ CREATE TABLE landuse AS
         (SELECT polygon(('(' || string_agg(format('(%s,%s)', round((x + r * (0.6 + 0.4 * abs(sin(k * 1.7 + i))) * cos(k * pi() / 23))::numeric, 3),
             round((y + r * (0.6 + 0.4 * abs(sin(k * 1.7 + i))) * sin(k * pi() / 23))::numeric, 3)), ',' ORDER BY k) || ')')::path) FROM generate_series(0, 45) k) AS shape
     FROM (SELECT i, random() * 1000 AS x, random() * 1000 AS y, 1 + random() * 8 AS r FROM generate_series(1, (93607 * :size)::integer) i) AS places;
-CREATE TABLE places AS SELECT i AS id, point(random() * 1000, random() * 1000) AS at FROM generate_series(1, (300 * :size)::integer) i;
+CREATE TABLE places AS SELECT i AS id, point(random() * 1000, random() * 1000) AS at FROM generate_series(1, (400 * :size)::integer) i;
 CREATE TABLE views AS SELECT i AS id, box(point(x, y), point(x + 50, y + 50)) AS rectangle, circle(point(x, y), 300) AS surrounding
-    FROM (SELECT i, random() * 950 AS x, random() * 950 AS y FROM generate_series(1, greatest((20 * :size)::integer, 4)) i) AS corners;
+    FROM (SELECT i, random() * 950 AS x, random() * 950 AS y FROM generate_series(1, greatest((100 * :size)::integer, 4)) i) AS corners;
 CREATE TABLE rasters AS SELECT i AS id, (SELECT array_agg(random() * 100) FROM generate_series(1, 500 + 0 * i)) AS cells FROM generate_series(1, (2000 * :size)::integer) i;
 CREATE TABLE texts AS SELECT i AS id, repeat('what a sea of words ' || i || ' ', 40) AS text FROM generate_series(1, (20000 * :size)::integer) i;
 CREATE TABLE numbers AS SELECT generate_series(1, (1000000 * :size)::integer) AS i;

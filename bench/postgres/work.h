@@ -54,14 +54,19 @@ static inline double work_area(const xy *points, int count) {
     return twice < 0 ? -twice / 2 : twice / 2;
 }
 
-/* Query 7: whether a polygon is larger than that, and wholly within a circle. */
-static inline bool work_large_within(const xy *points, int count, double least, xy center, double radius) {
+/* Query 7, with the area: whether a polygon is wholly within a circle. */
+static inline bool work_within(const xy *points, int count, xy center, double radius) {
     for (int i = 0; i < count; i++) {
         double dx = points[i].x - center.x, dy = points[i].y - center.y;
         if (dx * dx + dy * dy > radius * radius)
             return false;
     }
-    return work_area(points, count) > least;
+    return true;
+}
+
+/* The same in one function, which computes the area first, too. */
+static inline bool work_large_within(const xy *points, int count, double least, xy center, double radius) {
+    return work_area(points, count) > least && work_within(points, count, center, radius);
 }
 
 /* Query 8: the area that a polygon and a rectangle have in common. (Sutherland and Hodgman 1974.) */
@@ -93,11 +98,25 @@ static inline double work_common_area(const xy *points, int count, xy high, xy l
     return work_area(from, count);
 }
 
-/* Arithmetic as everybody writes it. */
-static inline int64_t work_arithmetic(int64_t x) {
-    for (int i = 0; i < 4; i++)
-        x = (x * 1103 + 12345) % 65536;
-    return x;
+/* The check digit of a card's number. (Luhn 1954.) */
+static inline int32_t work_check_digit(int64_t x) {
+    int32_t sum = 0;
+    for (bool twice = true; x > 0; x /= 10, twice = !twice) {
+        int32_t digit = x % 10;
+        if (twice)
+            digit = digit > 4 ? 2 * digit - 9 : 2 * digit;
+        sum += digit;
+    }
+    return (10 - sum % 10) % 10;
+}
+
+/* Mean and variance of what came so far. (Welford 1962.) */
+struct deviation { int64_t count; double mean, squares; };
+
+static inline void work_deviation(struct deviation *of, double value) {
+    double distance = value - of->mean;
+    of->mean += distance / ++of->count;
+    of->squares += distance * (value - of->mean);
 }
 
 /* A raster's cell: mean of what lies between two values. */

@@ -42,9 +42,16 @@ static char *place(const lg_fault *fault) {
     return readable(psprintf("in %s, %s:%u", fault->function, fault->file, fault->line));
 }
 
+/* Says, of an error that is to be thrown again, which function's call it has ended. */
+static ErrorData *with_context(ErrorData *error, const Target *target) {
+    error->context = psprintf("%s%sfunction %s of module %s", error->context ? error->context : "", error->context ? "\n" : "", target->function,
+                              target->module);
+    return error;
+}
+
 void ending_of_call(Call *call, const Procedure *procedure) {
     if (call->error)
-        ReThrowError(call->error);
+        ReThrowError(with_context(call->error, &procedure->target));
     lg_status status = lg_last_status();
     const lg_fault *fault = lg_last_fault();
     int code = sqlstate(status, fault);

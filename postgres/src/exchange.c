@@ -3,8 +3,6 @@
 #include "endings.h"
 
 #define FIRST_CHUNK ((Size)64 << 10)
-/* What a session keeps between calls, bytes: larger chunks go when a call is over. */
-#define KEPT ((Size)4 << 20)
 
 static void drop_last(Exchange *exchange) {
     Chunk *chunk = &exchange->chunks[--exchange->count];
@@ -48,7 +46,7 @@ void exchange_grow(Exchange *exchange, Size size) {
 
 void exchange_shrink(Exchange *exchange, Mark mark) {
     int used = mark.used ? mark.current + 1 : mark.current;
-    while (exchange->count > used && exchange->chunks[exchange->count - 1].size > KEPT)
+    while (exchange->count > used && exchange->chunks[exchange->count - 1].size > EXCHANGE_KEPT)
         drop_last(exchange);
     exchange->current = mark.current;
     exchange->used = mark.used;

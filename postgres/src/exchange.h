@@ -32,18 +32,28 @@ typedef struct Mark {
     Size used;
 } Mark;
 
-/* Gives back all that was taken since. */
+/* What a session keeps between calls, bytes: larger chunks go when a call is over. */
+#define EXCHANGE_KEPT ((Size)4 << 20)
+
+/* Gives back all that was taken since, large chunks to the system. */
 void exchange_shrink(Exchange *exchange, Mark mark);
 
 static inline void exchange_release(Exchange *exchange, Mark mark) {
-    if (exchange->used != mark.used || exchange->current != mark.current)
+    if (exchange->count && unlikely(exchange->chunks[exchange->count - 1].size > EXCHANGE_KEPT)) {
         exchange_shrink(exchange, mark);
+        return;
+    }
+    exchange->current = mark.current;
+    exchange->used = mark.used;
 }
 
 /* Goes on where there is room for `size` bytes. ERROR if that cannot be. */
 void exchange_grow(Exchange *exchange, Size size);
 
 #define EXCHANGE_ALIGNMENT 16
+/* Of the processor's cache, bytes; and how much of it one copy asks for. */
+#define EXCHANGE_LINE 64
+#define EXCHANGE_FETCHED 4096
 
 /* Room of `size` bytes, aligned to 16; where the domain has it goes to `there`. Fails as an ERROR. */
 static inline void *exchange_room(Exchange *exchange, Size size, const void **there) {
@@ -56,10 +66,18 @@ static inline void *exchange_room(Exchange *exchange, Size size, const void **th
     return chunk->host + at;
 }
 
+/* Copies into room. Values of a table that was just read lie in main memory as often as not: all of one is asked for at once. */
+static inline void exchange_copy(void *room, const void *bytes, Size size) {
+    if (size <= EXCHANGE_FETCHED)
+        for (Size at = 0; at < size; at += EXCHANGE_LINE)
+            __builtin_prefetch((const char *)bytes + at);
+    memcpy(room, bytes, size);
+}
+
 /* The same with a copy of `bytes` in it; returns where the domain has it. */
 static inline const void *exchange_put(Exchange *exchange, const void *bytes, Size size) {
     const void *there;
-    memcpy(exchange_room(exchange, size, &there), bytes, size);
+    exchange_copy(exchange_room(exchange, size, &there), bytes, size);
     return there;
 }
 

@@ -3,6 +3,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "domains.h"
 #include "endings.h"
 #include "fmgr.h"
@@ -45,7 +46,8 @@ void _PG_init(void) {
 }
 
 /* The procedure and its layout, as they are now. */
-static Site *make_site(FmgrInfo *place) {
+static Site *make_site(FunctionCallInfo call) {
+    FmgrInfo *place = call->flinfo;
     Site *old = place->fn_extra;
     place->fn_extra = NULL;
     /* (A call in progress may be this place's own, and look at it yet.) */
@@ -58,7 +60,11 @@ static Site *make_site(FmgrInfo *place) {
         elog(ERROR, "cache lookup failed for function %u", place->fn_oid);
     Site *site = palloc0(sizeof *site);
     site->memory = memory;
-    site->procedure = procedure_of(row);
+    TupleDesc columns = NULL;
+    if (((Form_pg_proc)GETSTRUCT(row))->prorettype == RECORDOID && get_call_result_type(call, NULL, &columns) != TYPEFUNC_COMPOSITE)
+        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a function that returns record was called where none can be"),
+                errhint("Say what columns it has: SELECT * FROM function(...) AS t (a integer, b text)."));
+    site->procedure = procedure_of(row, columns);
     ReleaseSysCache(row);
     layout_make(&site->layout, site->procedure);
     MemoryContextSwitchTo(before);
@@ -67,13 +73,13 @@ static Site *make_site(FmgrInfo *place) {
 }
 
 /* The domain; everything again if functions, row types, modules or limits have changed. */
-static pg_noinline Site *prepare(FmgrInfo *place) {
+static pg_noinline Site *prepare(FunctionCallInfo call) {
     check_stack_depth();
-    Site *site = place->fn_extra;
+    Site *site = call->flinfo->fn_extra;
     /* As it is before: what is looked up now may change meanwhile. */
     uint32 generation = modules_generation;
     if (!site || site->generation != generation)
-        site = make_site(place);
+        site = make_site(call);
     Domain *domain = domain_for(site->procedure->target.module);
     site->code = domain_function(domain, site->procedure);
     site->domain = domain;
@@ -93,7 +99,7 @@ static void begin_set(Call *call, const RowLayout *layout) {
 Datum lockgate_call(PG_FUNCTION_ARGS) {
     Site *site = fcinfo->flinfo->fn_extra;
     if (unlikely(!site || site->generation != modules_generation || site->role != GetUserId()))
-        site = prepare(fcinfo->flinfo);
+        site = prepare(fcinfo);
 
     Domain *domain = site->domain;
     Call call = {.outer = gates_call, .domain = domain, .arguments = fcinfo, .is_volatile = site->procedure->is_volatile};
@@ -144,7 +150,7 @@ Datum lockgate_validate(PG_FUNCTION_ARGS) {
     HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
     if (!HeapTupleIsValid(row))
         elog(ERROR, "cache lookup failed for function %u", function);
-    Procedure *procedure = procedure_of(row);
+    Procedure *procedure = procedure_of(row, NULL);
     ReleaseSysCache(row);
     Layout layout;
     layout_make(&layout, procedure);

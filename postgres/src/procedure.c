@@ -58,7 +58,7 @@ static char *prototype(const Procedure *procedure) {
     return text.data;
 }
 
-Procedure *procedure_of(HeapTuple row) {
+Procedure *procedure_of(HeapTuple row, TupleDesc columns) {
     Form_pg_proc form = (Form_pg_proc)GETSTRUCT(row);
     if (form->prokind != PROKIND_FUNCTION)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only functions can be in language lgc"));
@@ -80,11 +80,17 @@ Procedure *procedure_of(HeapTuple row) {
     procedure->count = form->pronargs;
     for (int i = 0; i < form->pronargs; i++)
         procedure->arguments[i] = argument(form->proargtypes.values[i]);
-    /* OUT parameters and RETURNS TABLE; or a row type. */
-    TupleDesc columns = build_function_result_tupdesc_t(row);
+    /* As the call says, or OUT parameters and RETURNS TABLE, or a row type. */
+    if (!columns)
+        columns = build_function_result_tupdesc_t(row);
     RowLayout *rows = columns ? row_layout(columns, true) : get_typtype(form->prorettype) == TYPTYPE_COMPOSITE ? row_layout_of(form->prorettype, true) : NULL;
-    procedure->set = form->proretset ? rows ? rows : one_column(form) : NULL;
-    procedure->result = form->proretset ? &type_void : rows ? row_type(form->prorettype, rows) : result(form->prorettype);
+    bool is_row = rows || form->prorettype == RECORDOID;
+    if (form->proretset) {
+        procedure->set = rows ? rows : is_row ? NULL : one_column(form);
+        procedure->result = &type_void;
+    } else {
+        procedure->result = is_row ? row_type(form->prorettype, rows) : result(form->prorettype);
+    }
     procedure->prototype = prototype(procedure);
     return procedure;
 }
@@ -118,7 +124,7 @@ void procedure_check(const Procedure *procedure, lg_module *module) {
 }
 
 bool procedure_fits(HeapTuple row, lg_module *module) {
-    Procedure *procedure = procedure_of(row);
+    Procedure *procedure = procedure_of(row, NULL);
     bool exists;
     const char *own = noted(module, procedure->target.function, &exists);
     return own && strcmp(own, procedure->prototype) == 0;

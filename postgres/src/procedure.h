@@ -34,8 +34,9 @@ typedef struct Procedure {
     const Type *arguments[FUNC_MAX_ARGS];
 } Procedure;
 
-/* The function in a row of pg_proc, in the current memory context. ERROR if language lgc cannot have it. */
-Procedure *procedure_of(HeapTuple row);
+/* The function in a row of pg_proc, in the current memory context. `columns` are those that a call expects of a function that returns record; NULL
+ * where there is no call. ERROR if language lgc cannot have it. */
+Procedure *procedure_of(HeapTuple row, TupleDesc columns);
 
 /* ERROR unless the module has the procedure's function, with its prototype. */
 void procedure_check(const Procedure *procedure, lg_module *module);

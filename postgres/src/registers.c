@@ -24,8 +24,7 @@ typedef struct Reals { double first, second; } Reals;
         const uint64 *integers = registers->integers, *stack = registers->stack;                                                  \
         if (!layout->has_reals)                                                                                                   \
             return ((Result(*)(SOME_INTEGERS))code)(LIST6(integers));                                                             \
-        double reals[REALS];                                                                                                      \
-        memcpy(reals, registers->reals, sizeof reals);                                                                            \
+        const double *reals = registers->reals;                                                                                   \
         if (layout->stacked == 0)                                                                                                 \
             return ((Result(*)(SOME_INTEGERS, SOME_REALS))code)(LIST6(integers), LIST8(reals));                                   \
         if (layout->stacked <= 4)                                                                                                 \

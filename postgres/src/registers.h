@@ -15,7 +15,7 @@
 
 typedef struct Registers {
     uint64 integers[INTEGERS];
-    uint64 reals[REALS];
+    double reals[REALS];
     uint64 stack[STACKED];
     uint64 result[MAX_OBJECT / 8];
 } Registers;
@@ -47,7 +47,8 @@ static inline void layout_give(const Layout *layout, FunctionCallInfo call, Regi
     memset(registers->integers, 0, sizeof registers->integers);
     if (layout->has_reals)
         memset(registers->reals, 0, sizeof registers->reals);
-    memset(registers->stack, 0, layout->stacked * sizeof registers->stack[0]);
+    for (int i = 0; i < layout->stacked; i++)
+        registers->stack[i] = 0;
     if (layout->result->passing == IN_MEMORY)
         registers->integers[0] = (uint64)(uintptr_t)registers->result;
     for (int i = 0; i < layout->count; i++) {

@@ -105,6 +105,11 @@ static const struct { Oid oid; const char *c; } elements[] = {
 
 static const Type *array_of(Oid oid) {
     Oid element = get_element_type(oid);
+    if (element == TEXTOID || element == VARCHAROID) {
+        Type *texts = palloc0(sizeof(Type));
+        *texts = (Type){oid, .c = SPAN("lg_pg_text", "count"), .size = 16, .give = give_texts, .take = take_texts, .element = type_of(element)};
+        return texts;
+    }
     for (int i = 0; OidIsValid(element) && i < lengthof(elements); i++) {
         if (elements[i].oid != element)
             continue;

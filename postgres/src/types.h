@@ -51,6 +51,16 @@ static inline Size type_align(const Type *type) {
 /* What void is in C, and a pointer that only its receiver understands. */
 extern const Type type_void, type_pointer;
 
+/* Copies a plain object that is no Datum: whole eightbytes, one by one, as they are loaded into registers next. (A load that is wider than what was
+ * stored there has to wait until all earlier stores are done, a polygon's copy among them.) */
+static inline void type_copy(void *to, const void *from, Size size) {
+    for (Size at = 0; at < size; at += sizeof(uint64)) {
+        uint64 word;
+        memcpy(&word, (const char *)from + at, sizeof word);
+        memcpy((char *)to + at, &word, sizeof word);
+    }
+}
+
 /* The object of a value, and the other way round. */
 static inline void type_give(const Type *type, Datum value, void *object, struct Exchange *exchange) {
     if (type->give)
@@ -58,7 +68,7 @@ static inline void type_give(const Type *type, Datum value, void *object, struct
     else if (type->by_value)
         memcpy(object, &value, type->size);
     else
-        memcpy(object, DatumGetPointer(value), type->size);
+        type_copy(object, DatumGetPointer(value), type->size);
 }
 
 Datum type_take_checked(const Type *type, void *object, struct Domain *domain);

@@ -5,6 +5,7 @@
 #include "lib/stringinfo.h"
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -51,10 +52,12 @@ Datum take_json(const Type *type, const void *object, struct Domain *domain) {
 
 /* Paths and polygons go over as they are. */
 void give_shape(const Type *type, Datum value, void *object, struct Exchange *exchange) {
-    struct varlena *shape = PG_DETOAST_DATUM(value);
+    struct varlena *shape = (struct varlena *)DatumGetPointer(value);
+    if (VARATT_IS_EXTENDED(shape))
+        shape = pg_detoast_datum(shape);
     uint32 size = VARSIZE(shape);
     uint32 *copy = exchange_room(exchange, size, (const void **)object);
-    memcpy(copy, shape, size);
+    exchange_copy(copy, shape, size);
     *copy = size;
     if ((Pointer)shape != DatumGetPointer(value))
         pfree(shape);
@@ -130,11 +133,16 @@ Datum take_numeric(const Type *type, const void *object, struct Domain *domain) 
     return number;
 }
 
-void give_array(const Type *type, Datum value, void *object, struct Exchange *exchange) {
+static ArrayType *one_dimension(Datum value) {
     ArrayType *array = DatumGetArrayTypeP(value);
     if (ARR_NDIM(array) > 1)
         ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                 errmsg("functions in language lgc take arrays of one dimension, not %d", ARR_NDIM(array)));
+    return array;
+}
+
+void give_array(const Type *type, Datum value, void *object, struct Exchange *exchange) {
+    ArrayType *array = one_dimension(value);
     if (array_contains_nulls(array))
         ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("functions in language lgc take arrays without nulls"));
     Span *span = object;
@@ -159,5 +167,62 @@ Datum take_array(const Type *type, const void *object, struct Domain *domain) {
     if (type->element->check)
         for (uint64 i = 0; i < span->size; i++)
             type->element->check(ARR_DATA_PTR(array) + i * type->length);
+    return PointerGetDatum(array);
+}
+
+/* Spans of spans; a null is one that points nowhere. */
+void give_texts(const Type *type, Datum value, void *object, struct Exchange *exchange) {
+    ArrayType *array = one_dimension(value);
+    Datum *values;
+    bool *nulls;
+    int count;
+    deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_INT, &values, &nulls, &count);
+    Span *span = object;
+    span->size = count;
+    Span *texts = exchange_room(exchange, count * sizeof(Span), (const void **)&span->at);
+    for (int i = 0; i < count; i++) {
+        texts[i] = (Span){0};
+        if (!nulls[i])
+            give_text(type->element, values[i], &texts[i], exchange);
+    }
+    pfree(values);
+    pfree(nulls);
+    if ((Pointer)array != DatumGetPointer(value))
+        pfree(array);
+}
+
+/* Many spans may lead to the same bytes: what comes of them is larger than what the domain has. */
+static pg_noinline void too_large(const struct Domain *domain) {
+    ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a function of module %s returned an array that is too large", domain->module));
+}
+
+Datum take_texts(const Type *type, const void *object, struct Domain *domain) {
+    const Span *span = object;
+    if (span->size > MaxAllocSize / sizeof(Span))
+        too_large(domain);
+    int count = (int)span->size, lower = 1;
+    Span *texts = palloc(count * sizeof(Span));
+    Datum *values = palloc0(count * sizeof(Datum));
+    bool *nulls = palloc(count);
+    domain_read(domain, texts, span->at, count * sizeof(Span));
+    Size left = MaxAllocSize;
+    for (int i = 0; i < count; i++) {
+        nulls[i] = !texts[i].at;
+        if (!nulls[i] && texts[i].size > left)
+            too_large(domain);
+        left -= nulls[i] ? 0 : texts[i].size;
+    }
+    for (int i = 0; i < count; i++) {
+        CHECK_FOR_INTERRUPTS();
+        if (!nulls[i])
+            values[i] = take_text(type->element, &texts[i], domain);
+    }
+    ArrayType *array = construct_md_array(values, nulls, count ? 1 : 0, &count, &lower, type->element->oid, -1, false, TYPALIGN_INT);
+    for (int i = 0; i < count; i++)
+        if (!nulls[i])
+            pfree(DatumGetPointer(values[i]));
+    pfree(texts);
+    pfree(values);
+    pfree(nulls);
     return PointerGetDatum(array);
 }

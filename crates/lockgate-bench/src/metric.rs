@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct Metric {
     /// Dotted name: `calls.native_indirect`.
     pub name: String,
-    /// `ns`, `µs`, `ms`, `s`, `MiB/s`, `MB/s`, `KiB`, `ratio` or `count`.
+    /// `ns`, `µs`, `ms`, `s`, `MiB/s`, `MB/s`, `1/s`, `KiB`, `ratio` or `count`.
     pub unit: &'static str,
     /// Middle of the samples.
     pub median: f64,

@@ -11,6 +11,7 @@ mod keeper;
 mod modules;
 mod server;
 mod session;
+mod soak;
 mod user;
 
 pub use command::done;
@@ -18,6 +19,7 @@ pub use installation::Installation;
 pub use modules::{module, source};
 pub use server::{Database, Server};
 pub use session::Session;
+pub use soak::{Held, Soak, soak};
 
 use std::path::PathBuf;
 

@@ -1,54 +1,5 @@
 /* ---- calls ------------------------------------------------------------------------------------------------------------ */
 
-static __attribute__((noinline, cold)) void lgs_free_owned(void **owned)
-{
-    while (*owned) {
-        void *next = *(void **)*owned;
-        free(*owned);
-        *owned = next;
-    }
-}
-
-/* The innermost frame is no more. */
-static inline void lgs_pop(void)
-{
-    struct lgs_mark *mark = &lgs_thread.marks[--lgs_thread.depth];
-    lgs_thread.block = mark->block;
-    lgs_thread.used = mark->used;
-    if (__builtin_expect(mark->owned != 0, 0))
-        lgs_free_owned(&mark->owned);
-}
-
-static inline bool lgs_was_left(const struct lgs_call *c)
-{
-    return lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame <= (uintptr_t)c;
-}
-
-/* Forgets frames that the program has left by longjmp. */
-static __attribute__((noinline, cold)) void lgs_pop_left(const struct lgs_call *c)
-{
-    while (lgs_was_left(c))
-        lgs_pop();
-}
-
-/* Where this frame's part of the stage begins. */
-static inline void lgs_mark(struct lgs_call *c)
-{
-    if (__builtin_expect(lgs_was_left(c), 0))
-        lgs_pop_left(c);
-    if (__builtin_expect(lgs_thread.depth == LGS_DEPTH, 0)) {
-        lgs_fail(c, LG_STUB_MEMORY, "call", "nested too deep");
-        return;
-    }
-    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){c, 0, lgs_thread.used, lgs_thread.block};
-}
-
-static inline void lgs_unmark(struct lgs_call *c)
-{
-    if (lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].frame == c)
-        lgs_pop();
-}
-
 /* The first call, or any of a domain that restarts or that could not be made. */
 static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 {
@@ -73,8 +24,10 @@ static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, 
         lgs_come(c);
         if (c->failed)
             return;
+        lgs_mark(c);
+    } else if (LGS_JUMPS) {
+        lgs_mark(c); /* jumps ask for the call that they come from */
     }
-    lgs_mark(c);
     if (__builtin_expect(lgs.lent != 0, 0))
         lgs_give_back(c);
 }

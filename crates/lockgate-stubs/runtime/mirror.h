@@ -111,6 +111,7 @@ static uint64_t lgs_inside(struct lgs_call *c, const void *host, const char *wha
 /* Host memory until the call ends, which the library cannot reach. */
 static void *lgs_own(struct lgs_call *c, size_t size, const char *what)
 {
+    lgs_need_mark(c);
     void **owned = c->failed ? 0 : calloc(1, sizeof(max_align_t) + size);
     if (!owned) {
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");

@@ -8,6 +8,63 @@ struct lgs_block {
     size_t size;
 };
 
+static __attribute__((noinline, cold)) void lgs_free_owned(void **owned)
+{
+    while (*owned) {
+        void *next = *(void **)*owned;
+        free(*owned);
+        *owned = next;
+    }
+}
+
+/* The innermost frame is no more. */
+static inline void lgs_pop(void)
+{
+    struct lgs_mark *mark = &lgs_thread.marks[--lgs_thread.depth];
+    lgs_thread.block = mark->block;
+    lgs_thread.used = mark->used;
+    if (__builtin_expect(mark->owned != 0, 0))
+        lgs_free_owned(&mark->owned);
+}
+
+static inline bool lgs_was_left(const struct lgs_call *c)
+{
+    return lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame <= (uintptr_t)c;
+}
+
+/* Forgets frames that the program has left by longjmp. */
+static __attribute__((noinline, cold)) void lgs_pop_left(const struct lgs_call *c)
+{
+    while (lgs_was_left(c))
+        lgs_pop();
+}
+
+/* Where this frame's part of the stage begins. */
+static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
+{
+    if (__builtin_expect(lgs_was_left(c), 0))
+        lgs_pop_left(c);
+    if (__builtin_expect(lgs_thread.depth == LGS_DEPTH, 0)) {
+        lgs_fail(c, LG_STUB_MEMORY, "call", "nested too deep");
+        return;
+    }
+    c->marked = true;
+    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){c, 0, lgs_thread.used, lgs_thread.block};
+}
+
+/* The same before something is put there. */
+static inline void lgs_need_mark(struct lgs_call *c)
+{
+    if (!c->marked && !c->failed)
+        lgs_mark(c);
+}
+
+static inline void lgs_unmark(struct lgs_call *c)
+{
+    if (c->marked && lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].frame == c)
+        lgs_pop();
+}
+
 static void lgs_leave_thread(void *unused)
 {
     (void)unused;
@@ -38,6 +95,7 @@ static bool lgs_more(struct lgs_call *c, size_t size)
 static struct lgs_block lgs_room(struct lgs_call *c, void *host, size_t size)
 {
     struct lgs_block block = {host, 0, 0, size};
+    lgs_need_mark(c);
     if (c->failed)
         return block;
     while (lgs_thread.count == 0 || lgs_thread.blocks[lgs_thread.block].size - lgs_thread.used < size) {

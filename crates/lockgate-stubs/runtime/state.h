@@ -189,7 +189,7 @@ struct lgs_stage {
     size_t size;
 };
 
-/* A frame that is in progress, and where its part of the stage begins. */
+/* A frame that is in progress, and where its part of the stage begins. Calls that put nothing there have none. */
 struct lgs_mark {
     const void *frame;
     void *owned; /* host memory that ends with it */
@@ -222,6 +222,7 @@ struct lgs_call {
     bool failed;
     bool overflow;
     bool outermost; /* holds lgs_running */
+    bool marked;    /* has a mark of its own */
     uint64_t jumps; /* the handle to whose jmp_buf it may jump */
 };
 

@@ -143,3 +143,39 @@ lg_pg_bools bad_bools(void) {
 
 /* What an aggregate adds up in several processes. */
 int64_t plus(int64_t a, int64_t b) { return a + b; }
+
+/* Texts. */
+SAME(texts, lg_pg_texts)
+
+lg_pg_texts split(lg_pg_text text, lg_pg_text at) {
+    lg_pg_text *parts = lg_pg_alloc((text.size + 1) * sizeof *parts);
+    size_t count = 0;
+    for (size_t i = 0, begin = 0; i <= text.size; i++)
+        if (i == text.size || text.at[i] == at.at[0]) {
+            parts[count++] = (lg_pg_text){i > begin ? text.at + begin : NULL, i - begin};
+            begin = i + 1;
+        }
+    return (lg_pg_texts){parts, count};
+}
+
+lg_pg_texts bad_texts(int32_t which) {
+    static lg_pg_text texts[2] = {{"fine", 4}, {"\xff", 1}};
+    switch (which) {
+    case 0: return (lg_pg_texts){texts, 2};
+    case 1: return (lg_pg_texts){texts, 1ul << 60};
+    case 2: return (lg_pg_texts){texts, 1 << 24};
+    case 3: return (lg_pg_texts){(const lg_pg_text *)8, 1};
+    case 4: texts[1] = (lg_pg_text){"x", -1}; return (lg_pg_texts){texts, 2};
+    case 7: {
+        /* A megabyte, ten thousand times. */
+        lg_pg_text *many = calloc(10000, sizeof *many);
+        char *megabyte = calloc(1, 1 << 20);
+        memset(megabyte, 'x', 1 << 20);
+        for (int i = 0; i < 10000; i++)
+            many[i] = (lg_pg_text){megabyte, 1 << 20};
+        return (lg_pg_texts){many, 10000};
+    }
+    case 5: texts[1] = (lg_pg_text){(const char *)8, 1}; return (lg_pg_texts){texts, 2};
+    }
+    return (lg_pg_texts){texts, 1};
+}

@@ -21,7 +21,6 @@ CREATE FUNCTION bad() RETURNS positive LANGUAGE lgc AS 'rows.x';
 CREATE FUNCTION bad() RETURNS constrained LANGUAGE lgc AS 'rows.x';
 CREATE FUNCTION bad() RETURNS SETOF positive LANGUAGE lgc AS 'rows.x';
 CREATE FUNCTION bad() RETURNS TABLE (a inet) LANGUAGE lgc AS 'rows.x';
-CREATE FUNCTION bad() RETURNS record LANGUAGE lgc AS 'rows.x';
 CREATE FUNCTION fine(constrained) RETURNS text LANGUAGE lgc AS 'rows.describe';
 
 -- Sets.
@@ -125,3 +124,15 @@ SELECT short(1);
 CREATE TYPE long AS (number bigint, word char(6));
 CREATE FUNCTION long(bigint) RETURNS SETOF long LANGUAGE lgc AS 'rows.series_of_changing';
 SELECT word || '|' FROM long(2);
+
+-- Records: the call says what columns there are.
+CREATE FUNCTION any_words(text) RETURNS SETOF record LANGUAGE lgc AS 'rows.words' STRICT;
+CREATE FUNCTION any_row(bigint) RETURNS record LANGUAGE lgc AS 'rows.changing' STRICT;
+SELECT * FROM any_words('a b') AS t (at integer, word text);
+SELECT * FROM any_words('a b') AS t (number integer, long bytea);
+SELECT * FROM any_words('a b') AS t (at integer);
+SELECT * FROM any_words('a b') AS t (at integer, word inet);
+SELECT * FROM any_words('a b');
+SELECT * FROM any_row(7) AS t (number bigint, word varchar);
+SELECT any_row(7);
+SELECT any_words('a b');

@@ -129,6 +129,7 @@ SELECT bad_polygon(-1);
 SELECT bad_polygon(2147483647);
 SELECT bad_circle(-1);
 SELECT twisted(), twisted() @> point '(2,3)', bad_bools();
+SELECT b, count(*) FROM unnest(bad_bools()) b GROUP BY b ORDER BY b;
 SELECT bad_numeric(0);
 SELECT bad_numeric(1);
 SELECT bad_numeric(2);
@@ -138,3 +139,21 @@ SELECT bad_json('[1, {"a": null}]');
 SELECT bad_json('[1, {"a": nul}]');
 SELECT bad_json('');
 SELECT same('still here'::text);
+
+-- Arrays of texts.
+CREATE FUNCTION same(text[]) RETURNS text[] LANGUAGE lgc AS 'types.same_texts' IMMUTABLE STRICT;
+CREATE FUNCTION same(varchar[]) RETURNS varchar[] LANGUAGE lgc AS 'types.same_texts' IMMUTABLE STRICT;
+CREATE FUNCTION split(text, text) RETURNS text[] LANGUAGE lgc AS 'types.split' IMMUTABLE STRICT;
+CREATE FUNCTION bad_texts(integer) RETURNS text[] LANGUAGE lgc AS 'types.bad_texts' STRICT;
+SELECT same('{a,NULL,"",grün,"{,}"}'::text[]), same('{}'::text[]), same('[3:4]={x,y}'::varchar[]), same(ARRAY[NULL]::text[]);
+SELECT same('{{a},{b}}'::text[]);
+SELECT split('one,two,,three', ','), cardinality(split(repeat('word ', 100000), ' ')), md5(array_to_string(same(array_agg(repeat('x', i % 5000))), ','))
+    = md5(string_agg(repeat('x', i % 5000), ',')) FROM generate_series(1, 3000) i;
+SELECT bad_texts(0);
+SELECT bad_texts(1);
+SELECT bad_texts(2);
+SELECT bad_texts(3);
+SELECT bad_texts(4);
+SELECT bad_texts(5);
+SELECT bad_texts(6);
+SELECT bad_texts(7);

@@ -17,11 +17,14 @@ impl Side {
         Ok(Side { session, clock: format!("/proc/{process}/schedstat") })
     }
 
-    /// Runs a statement: processor seconds of the server's process, and the answer.
-    pub fn time(&mut self, sql: &str) -> anyhow::Result<(f64, String)> {
+    /// Runs a statement some times: processor seconds of the server's process, and the last answer.
+    pub fn time(&mut self, sql: &str, times: u32) -> anyhow::Result<(f64, String)> {
         let before = self.now()?;
-        let answer = self.session.run(sql)?;
-        anyhow::ensure!(!answer.contains("ERROR:"), "{sql}: {answer}");
+        let mut answer = String::new();
+        for _ in 0..times {
+            answer = self.session.run(sql)?;
+            anyhow::ensure!(!answer.contains("ERROR:"), "{sql}: {answer}");
+        }
         Ok((self.now()? - before, answer))
     }
 

@@ -40,6 +40,8 @@ enum Family {
     Overhead,
     /// Functions of PostgreSQL in the language lgc, beside the same in language C and others (needs PostgreSQL and its headers)
     Postgres,
+    /// Eight sessions of PostgreSQL for ten minutes: good calls, crashes, endless functions, cancels: every answer checked, every leak counted
+    PostgresSoak,
     /// Calls from Python, beside ctypes calling an ordinary library (needs the package: `make python`)
     Python,
     /// The verifier on the SQLite module
@@ -81,6 +83,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Family::Ipc => ipc::measure(&options)?,
         Family::Overhead => Report::new(overhead::measure(&options, &lockgate)?),
         Family::Postgres => postgres::measure(&options)?,
+        Family::PostgresSoak => postgres::soak::measure(&options)?,
         Family::Python => python::measure(&options)?,
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
@@ -106,7 +109,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     args.json.iter().try_for_each(|file| write(file, report.to_json()))?;
     args.plot.iter().try_for_each(|file| write(file, chart.clone()))?;
     // Times depend on the machine; a wrong answer or a leak is a failure anywhere.
-    let failed = counts && !report.keeps_promises();
+    let judged = counts || args.family == Family::PostgresSoak;
+    let failed = judged && !report.keeps_promises();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

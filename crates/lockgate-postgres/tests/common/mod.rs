@@ -31,7 +31,7 @@ pub struct Patience {
 
 /// For functions that never end where the protection is missing: the test program is aborted then, after far longer than any test takes.
 pub fn patience(test: &str) -> Patience {
-    const LIMIT: Duration = Duration::from_secs(100);
+    const LIMIT: Duration = Duration::from_secs(600);
     let (_end, ended) = channel();
     let test = test.to_owned();
     std::thread::spawn(move || {

@@ -146,6 +146,8 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     }
     let errno = plan.functions.iter().any(|function| function.errno);
     let _ = write!(text, "\n#define LGS_ERRNO {}", i32::from(errno));
+    let jumps = plan.functions.iter().any(|function| function.jumps.is_some());
+    let _ = write!(text, "\n#define LGS_JUMPS {}", i32::from(jumps));
     let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
     text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
     let _ = writeln!(
