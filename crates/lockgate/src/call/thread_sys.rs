@@ -373,8 +373,8 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
     unsafe {
         let block = state.block;
         let first = state.records.start().cast::<Record>();
-        while (*block).top != first {
-            let top = (*block).top;
+        let mut top = (*block).top;
+        while top != first {
             let entry =
                 if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
             if rsp < (*entry).host {
@@ -387,9 +387,10 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             } else if let Some(word) = (*binding).owner.as_ref() {
                 super::exclusive_sys::release(word, state.tid as u32);
             }
-            set_top(block, top.byte_sub(RECORD as usize));
+            top = top.byte_sub(RECORD as usize);
+            set_top(block, top);
         }
-        (*block).top
+        top
     }
 }
 
