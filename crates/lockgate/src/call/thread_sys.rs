@@ -373,12 +373,16 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
     unsafe {
         let block = state.block;
         let first = state.records.start().cast::<Record>();
-        let mut top = (*block).top;
-        while top != first {
+        loop {
+            // Read again: a signal handler may have repaired as well.
+            let top = (*block).top;
+            if top == first {
+                return top;
+            }
             let entry =
                 if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
             if rsp < (*entry).host {
-                break;
+                return top;
             }
             let binding = (*entry).binding;
             if (*top).kind == GATE {
@@ -387,10 +391,8 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             } else if let Some(word) = (*binding).owner.as_ref() {
                 super::exclusive_sys::release(word, state.tid as u32);
             }
-            top = top.byte_sub(RECORD as usize);
-            set_top(block, top);
+            set_top(block, top.byte_sub(RECORD as usize));
         }
-        top
     }
 }
 
