@@ -132,7 +132,8 @@ slice() {
         echo "fuzz.sh: $1 did not run; see $log" >&2
         exit 1
     fi
-    found=$((status != 0))
+    # 72: interrupted.
+    found=$((status != 0 && status != 72))
     done=$((${done:-0} - ${again:-0}))
     echo "$(cat "$programs/$1.sources") $done ${operations:-0} $found ${edges:-0} ${features:-0}" >>"$root/$1.runs"
     if [ "$found" -ne 0 ]; then
