@@ -260,6 +260,13 @@ fn memory(id: &str) -> (usize, usize) {
 fn faults_leave_nothing_behind() {
     let database = endless("leftovers");
     let (mut session, id) = session(&database);
+    let memory_of_a_module =
+        "CREATE FUNCTION remember(text) RETURNS void LANGUAGE lgc AS 'hostile.remember' STRICT;
+        CREATE FUNCTION recall() RETURNS text LANGUAGE lgc AS 'hostile.recall';";
+    session.run(memory_of_a_module).unwrap();
+    assert_eq!(session.run("SELECT remember('before'); SELECT recall();").unwrap(), "\nbefore");
+    assert!(session.run("SELECT fault(1)").unwrap().starts_with("ERROR:"));
+    assert_eq!(session.run("SELECT recall()").unwrap(), "");
     let faults = "DO $$ BEGIN FOR i IN 1..150 LOOP
             BEGIN PERFORM fault(1); EXCEPTION WHEN OTHERS THEN NULL; END;
             BEGIN PERFORM ask('SELECT fault(0)'); EXCEPTION WHEN OTHERS THEN NULL; END;
