@@ -1,23 +1,86 @@
 #!/bin/sh
-# Long fuzzing with libFuzzer: fuzz.sh [-n EXECUTIONS] [-o REPORT] [TARGET...]; all targets and ten million executions of each without
-# arguments. The report is JSON: executions, operations, findings, executions since the last finding, coverage.
-# Inputs that are found to be worth keeping stay in build/fuzz/corpus; what fails is in build/fuzz/findings.
+# Long fuzzing with libFuzzer: fuzz.sh [-n EXECUTIONS] [-l LAST] [-s SECONDS] [-r] [TARGET...]; without arguments each target, until it has
+# had ten million executions, and a million since the last finding. -s: no longer than this for each target; -r: report, run nothing.
+#
+# Runs add up. Each leaves a line in build/fuzz/TARGET.runs, as soon as it is over: what it ran (a digest of the sources of the crates
+# that the target attacks), executions, operations, findings, coverage. Inputs that are read again do not count.
+# build/fuzz.json adds the lines up: all executions and findings, and the executions since the last finding *and* since the sources last
+# changed. Inputs worth keeping stay in build/fuzz/corpus; what fails is in build/fuzz/findings.
 set -eu
 cd "$(dirname "$0")/.."
 
 executions=10000000
-report=build/fuzz.json
-while getopts n:o: option; do
+last=1000000
+seconds=
+run=yes
+usage() {
+    echo "usage: scripts/fuzz.sh [-n EXECUTIONS] [-l LAST] [-s SECONDS] [-r] [TARGET...]" >&2
+    exit 2
+}
+while getopts n:l:s:r option; do
     case $option in
     n) executions=$OPTARG ;;
-    o) report=$OPTARG ;;
-    *) echo "usage: scripts/fuzz.sh [-n EXECUTIONS] [-o REPORT] [TARGET...]" >&2; exit 2 ;;
+    l) last=$OPTARG ;;
+    s) seconds=$OPTARG ;;
+    r) run= ;;
+    *) usage ;;
     esac
 done
 shift $((OPTIND - 1))
 
 root=$PWD/build/fuzz
+all=$(sed -n 's/^name = "\([a-z_]*\)"$/\1/p' fuzz/Cargo.toml)
+[ $# -gt 0 ] || set -- $all
 mkdir -p "$root"
+
+# Crates that a target attacks.
+attacked() {
+    case $1 in
+    verifier) echo verify ;;
+    rewriter | archive | code) echo rewrite verify ;;
+    module) echo lockgate verify signature ;;
+    proxy) echo lockgate signature ;;
+    syscalls | marshal | dwarf) echo lockgate ;;
+    signature) echo signature ;;
+    annotation | stubs) echo stubs signature ;;
+    split_text) echo split ;;
+    *) echo "fuzz.sh: no target '$1'; there are:" $all >&2; exit 2 ;;
+    esac
+}
+
+digest() {
+    for crate in abi $(attacked "$1"); do
+        find "crates/lockgate-$crate/src" "crates/$crate/src" -type f 2>/dev/null || true
+    done | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-12
+}
+
+# The lines of a target, added up: executions, operations, findings, executions since the last one, edges, features, digest.
+sum() {
+    [ -e "$root/$1.runs" ] || : >"$root/$1.runs"
+    awk '{ if ($1 != code) since = 0
+           code = $1; executions += $2; operations += $3; findings += $4; since = $4 ? 0 : since + $2
+           if ($5 > edges) edges = $5
+           if ($6 > features) features = $6 }
+         END { printf "%d %d %d %d %d %d %s\n", executions, operations, findings, since, edges, features, code }' "$root/$1.runs"
+}
+
+report() {
+    separator='{'
+    for name in $all; do
+        set -- $(sum "$name")
+        printf '%s\n  "%s": {"executions": %s, "operations": %s, "findings": %s, "executions_since_last_finding": %s, "edges": %s, "features": %s, "sources": "%s"}' \
+            "$separator" "$name" "$1" "$2" "$3" "$4" "$5" "$6" "${7:-}"
+        separator=','
+    done >"$root/report"
+    printf '\n}\n' >>"$root/report"
+    mv "$root/report" build/fuzz.json
+    cat build/fuzz.json
+}
+
+if [ -z "$run" ]; then
+    report
+    exit
+fi
 
 if ! rustup run nightly rustc --version >/dev/null 2>&1; then
     echo "fuzz.sh: libFuzzer's instrumentation needs a nightly compiler, and there is none." >&2
@@ -29,53 +92,80 @@ if ! command -v c++ >/dev/null; then
     echo "fuzz.sh: libFuzzer is C++, and there is no compiler: install g++ (apt-get install g++)." >&2
     exit 77
 fi
-PATH=$root/tools/bin:$PATH
-if ! command -v cargo-fuzz >/dev/null; then
-    cargo install cargo-fuzz --version '^0.13' --locked --root "$root/tools"
-fi
 
 # Everything here is memory-safe Rust but a few files, and the runtime has signal handlers of its own: no sanitizer.
 export CARGO_TARGET_DIR=$root/target
-RUSTUP_TOOLCHAIN=nightly cargo fuzz build -s none
-programs=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/release
+host=x86_64-unknown-linux-gnu
+rustup run nightly cargo build --release --locked --target $host --manifest-path fuzz/Cargo.toml --config fuzz/instrumented.toml
 
-if [ $# -eq 0 ]; then
-    set -- $(sed -n 's/^name = "\([a-z_]*\)"$/\1/p' fuzz/Cargo.toml)
-fi
-
-number() { sed -n "s/^stat::$1: *//p" "$2" | tail -1; }
-
-failed=0
-separator=
-printf '{"targets": [\n' >"$report"
+# What is run stays what it is, and what its lines say, while somebody goes on working on the sources.
+programs=$(mktemp -d "$root/programs.XXXXXX")
+trap 'rm -rf "$programs"' EXIT
+trap 'exit 130' INT TERM
 for target in "$@"; do
-    corpus=$root/corpus/$target
-    findings=$root/findings/$target
-    log=$root/$target.log
+    digest "$target" >"$programs/$target.sources"
+    cp "$CARGO_TARGET_DIR/$host/release/$target" "$programs/"
+done
+
+# What an input takes of memory is the next one's: going back to the kernel for it would take longer than most inputs do.
+export MALLOC_TRIM_THRESHOLD_=1073741824 MALLOC_MMAP_THRESHOLD_=1073741824
+
+# One run of a target, at most $2 executions and $3 seconds: a line of its file. Not zero if it has found something.
+slice() {
+    corpus=$root/corpus/$1
+    findings=$root/findings/$1
+    log=$root/$1.log
     mkdir -p "$corpus" "$findings"
-    echo "fuzz.sh: $target, $executions executions; the log is $log"
+    again=$(find "$corpus" "fuzz/corpus/$1" -type f | wc -l)
     status=0
-    nice -n 19 "$programs/$target" -runs="$executions" -max_len=4096 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
-        -artifact_prefix="$findings/" "$corpus" "fuzz/corpus/$target" >"$log" 2>&1 || status=$?
-    done=$(number number_of_executed_units "$log")
-    operations=$(sed -n 's/^operations \([0-9]*\) in .*/\1/p' "$log" | tail -1)
-    edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -1)
-    features=$(sed -n 's/.* ft: \([0-9]*\) .*/\1/p' "$log" | tail -1)
-    # A run ends with its first finding.
-    found=0
-    since=${done:-0}
-    if [ "$status" -ne 0 ]; then
-        found=1
-        since=0
-        failed=1
-        echo "fuzz.sh: $target has found something: 'cargo run -p lockgate-fuzz -- run $target FILE' with the file in $findings" >&2
+    nice -n 19 "$programs/$1" -runs=$(($2 + again + 2)) -max_total_time="$3" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
+        -print_final_stats=1 -artifact_prefix="$findings/" "$corpus" "fuzz/corpus/$1" >"$log" 2>&1 || status=$?
+    number() { sed -n "s/$1/\\1/p" "$log" | tail -1; }
+    # A stack that overflows leaves no statistics, and no input either: run the program under gdb then.
+    done=$(number '^stat::number_of_executed_units: *\([0-9]*\)')
+    : "${done:=$(number '^#\([0-9]*\).*')}"
+    again=$(number '^#\([0-9]*\).INITED .*')
+    operations=$(number '^operations \([0-9]*\) in .*')
+    edges=$(number '.* cov: \([0-9]*\) .*')
+    features=$(number '.* ft: \([0-9]*\) .*')
+    if [ "$status" -eq 0 ] && [ "${done:-0}" -le "${again:-0}" ]; then
+        echo "fuzz.sh: $1 did not run; see $log" >&2
+        exit 1
+    fi
+    # 72: interrupted.
+    found=$((status != 0 && status != 72))
+    done=$((${done:-0} - ${again:-0}))
+    echo "$(cat "$programs/$1.sources") $done ${operations:-0} $found ${edges:-0} ${features:-0}" >>"$root/$1.runs"
+    if [ "$found" -ne 0 ]; then
+        echo "fuzz.sh: $1 has found something: 'cargo run -p lockgate-fuzz -- run $1 FILE' with the file in $findings" >&2
         grep -a -A2 -e 'panicked at' -e 'ERROR: libFuzzer' "$log" | head -6 >&2 || true
     fi
-    printf '%s  {"name": "%s", "executions": %s, "operations": %s, "findings": %s, "since_last": %s, "edges": %s, "features": %s}' \
-        "$separator" "$target" "${done:-0}" "${operations:-0}" "$found" "$since" "${edges:-0}" "${features:-0}" >>"$report"
-    separator=',
-'
+    return "$found"
+}
+
+# Executions that a target still needs.
+needed() {
+    code=$(cat "$programs/$1.sources")
+    set -- $(sum "$1")
+    since=$4
+    [ "${7:-}" = "$code" ] || since=0
+    needed=$((executions - $1))
+    [ $needed -ge $((last - since)) ] || needed=$((last - since))
+    echo $needed
+}
+
+failed=0
+for target in "$@"; do
+    end=$(($(date +%s) + ${seconds:-999999999}))
+    # A run that is cut off by force counts for nothing: none is long.
+    while n=$(needed "$target") && [ "$n" -gt 0 ] && left=$((end - $(date +%s))) && [ $left -gt 0 ]; do
+        [ $left -lt 300 ] || left=300
+        echo "fuzz.sh: $target, $n executions to go; the log is $root/$target.log"
+        if ! slice "$target" "$n" "$left"; then
+            failed=1
+            break
+        fi
+    done
 done
-printf '\n]}\n' >>"$report"
-cat "$report"
+report
 exit $failed

@@ -83,6 +83,9 @@ const NUMBERS: &[(&str, &str, &[&str], Demand)] = &[
     ("mutants: mutations of the verifier's functions", "sweep.json", &["/run"], Demand::AtLeast(1_000)),
     ("mutants: of them equivalent, with a reason", "sweep.json", &["/equivalent"], Demand::Nothing),
     ("mutants: mutations that survive", "sweep.json", &["/survived"], Demand::Is(0)),
+    ("threads: tests under ThreadSanitizer", "thread-sanitizer.json", &["/tests"], Demand::AtLeast(100)),
+    ("threads: of them failed", "thread-sanitizer.json", &["/failed"], Demand::Is(0)),
+    ("threads: races reported", "thread-sanitizer.json", &["/races"], Demand::Is(0)),
 ];
 
 /// Benchmarks whose promises are demands as well: file, and what counts how much was done, with the least of it.
@@ -104,11 +107,23 @@ pub fn of_repository() -> anyhow::Result<Evidence> {
     let root = Corpus::locate()?.root().to_owned();
     let findings = root.join("docs/findings.md");
     let text = std::fs::read_to_string(&findings).with_context(|| findings.display().to_string())?;
-    Ok(gather(&root.join("build"), &text))
+    Ok(gather(&root.join("build"), &text, &fuzz_targets(&root)?))
 }
 
-/// What the results in the folder `build` say; `findings` is the text of docs/findings.md.
-pub fn gather(build: &Path, findings: &str) -> Evidence {
+/// Names of the fuzz targets in the repository, in order.
+fn fuzz_targets(root: &Path) -> anyhow::Result<Vec<String>> {
+    let folder = root.join("fuzz/fuzz_targets");
+    let of_entry = |entry: std::io::Result<std::fs::DirEntry>| {
+        Ok(entry?.path().file_stem().unwrap_or_default().to_string_lossy().into_owned())
+    };
+    let names = std::fs::read_dir(&folder).and_then(|entries| entries.map(of_entry).collect());
+    let mut names: Vec<String> = names.with_context(|| folder.display().to_string())?;
+    names.sort();
+    Ok(names)
+}
+
+/// What the results in the folder `build` say; `findings` is the text of docs/findings.md, `targets` are what has to be fuzzed.
+pub fn gather(build: &Path, findings: &str, targets: &[String]) -> Evidence {
     let read = |file: &str| {
         let text = std::fs::read_to_string(build.join(file)).ok()?;
         serde_json::from_str::<Value>(&text).ok()
@@ -124,7 +139,7 @@ pub fn gather(build: &Path, findings: &str) -> Evidence {
         Demand::Is(0),
         read("mutants.json").as_ref().and_then(survived),
     ));
-    fuzz(read("fuzz.json").as_ref(), &mut rows);
+    fuzz(read("fuzz.json").as_ref(), targets, &mut rows);
     attacks(read("attacks.json").as_ref(), &mut rows);
     for (file, counts, least) in TORTURE {
         let results = read(file);
@@ -156,21 +171,17 @@ fn row(name: &str, demand: Demand, found: Option<u64>) -> Row {
     Row { name: name.to_owned(), demand: text, found, met }
 }
 
-/// A target has a row each for its executions and for those since its last finding.
-fn fuzz(results: Option<&Value>, rows: &mut Vec<Row>) {
-    let targets = results.and_then(Value::as_object).into_iter().flatten();
-    let before = rows.len();
-    for (name, target) in targets {
-        rows.push(row(
-            &format!("fuzz {name}: executions"),
-            Demand::AtLeast(FUZZED),
-            target["executions"].as_u64(),
-        ));
-        let since = target["executions_since_last_finding"].as_u64();
-        rows.push(row(&format!("fuzz {name}: since the last finding"), Demand::AtLeast(FUZZED_SINCE), since));
-    }
-    if rows.len() == before {
-        rows.push(row("fuzz: executions of each target", Demand::AtLeast(FUZZED), None));
+/// A target has a row each for its executions and for those since its last finding, also if it was not run.
+fn fuzz(results: Option<&Value>, targets: &[String], rows: &mut Vec<Row>) {
+    for target in targets {
+        let number = |what: &str| results.and_then(|results| results[target][what].as_u64());
+        let demands = [
+            ("executions", FUZZED, number("executions")),
+            ("since the last finding", FUZZED_SINCE, number("executions_since_last_finding")),
+        ];
+        rows.extend(demands.map(|(what, least, found)| {
+            row(&format!("fuzz {target}: {what}"), Demand::AtLeast(least), found)
+        }));
     }
 }
 
@@ -249,15 +260,16 @@ mod tests {
         for (file, text) in files {
             fs::write(folder.path().join(file), text).unwrap();
         }
-        let evidence = gather(folder.path(), FINDINGS);
+        let evidence = gather(folder.path(), FINDINGS, &["elf".into()]);
         evidence.rows.into_iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no row {name}"))
     }
 
     #[test]
     fn what_was_not_run_is_not_met() {
         let folder = tempfile::tempdir().unwrap();
-        let evidence = gather(folder.path(), FINDINGS);
+        let evidence = gather(folder.path(), FINDINGS, &["elf".into()]);
         assert!(!evidence.met);
+        assert!(evidence.rows.iter().any(|row| row.name == "fuzz elf: executions" && row.found.is_none()));
         let silent = evidence.rows.iter().filter(|row| row.met).map(|row| row.name.as_str());
         assert_eq!(silent.collect::<Vec<_>>(), ["defects found and mended, listed in docs/findings.md"]);
         assert!(evidence.to_string().contains("not run"));
@@ -288,12 +300,16 @@ mod tests {
             ("attacks.json", r#"{"held": 120, "of": 120}"#, "attacks that were not held", true),
             ("attacks.json", r#"{"held": 9, "of": 9}"#, "attacks", false),
             ("fuzz.json", r#"{"elf": {"executions": 10000000}}"#, "fuzz elf: executions", true),
+            ("fuzz.json", r#"{"other": {"executions": 10000000}}"#, "fuzz elf: executions", false),
             (
                 "fuzz.json",
                 r#"{"elf": {"executions_since_last_finding": 999999}}"#,
                 "fuzz elf: since the last finding",
                 false,
             ),
+            ("thread-sanitizer.json", r#"{"failed": 1}"#, "threads: of them failed", false),
+            ("thread-sanitizer.json", r#"{"tests": 120, "races": 1}"#, "threads: races reported", false),
+            ("thread-sanitizer.json", r#"{"tests": 120}"#, "threads: tests under ThreadSanitizer", true),
             (
                 "bench/soak.json",
                 r#"{"metrics": [{"name": "soak.corruptions", "median": 0}]}"#,

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `target.rs` | what an oracle is, and the list of them |
 //! | `targets/` | the oracles, one file each |
+//! | `traces.rs` | what is looked for in memory |
 //! | `mutate.rs`, `memory_sys.rs` | inputs and limits for stable Rust |
 //! | `seeds.rs` | where corpora begin |
 
@@ -20,5 +21,6 @@ pub mod probe_asm;
 pub mod seeds;
 pub mod target;
 pub mod targets;
+pub mod traces;
 
 pub use target::{TARGETS, Target};

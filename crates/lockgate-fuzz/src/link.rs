@@ -45,7 +45,11 @@ pub fn link(object: &[u8]) -> Option<Linked> {
                 data => bytes.extend_from_slice(data),
             }
         }
-        bytes.resize((bytes.len() as u64).next_multiple_of(PAGE) as usize, 0xcc);
+        let end = bytes.len();
+        bytes.resize((end as u64).next_multiple_of(PAGE) as usize, 0);
+        if kind == SegmentKind::Code {
+            pad(&mut bytes[end..]);
+        }
         let size = bytes.len() as u64;
         segments.push(Segment { kind, address, size, bytes });
         address += size;
@@ -71,6 +75,19 @@ pub fn link(object: &[u8]) -> Option<Linked> {
         }
     }
     Some(Linked { module: module(segments, address), fields })
+}
+
+/// Fills what follows code up to the end of its page: traps, as far as an instruction may reach that is cut off, then few and long
+/// instructions (the verifier reads all of them, for each input), and a trap.
+pub fn pad(rest: &mut [u8]) {
+    const LONGEST: usize = 15;
+    /// `movabs $0,%rax`
+    const MOVE: [u8; 10] = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0];
+    rest.fill(0xcc);
+    let end = rest.len().saturating_sub(1).max(LONGEST);
+    if let Some(moves) = rest.get_mut(LONGEST..end) {
+        moves.chunks_exact_mut(MOVE.len()).for_each(|place| place.copy_from_slice(&MOVE));
+    }
 }
 
 fn kind_of(section: &object::Section<'_, '_>) -> Option<SegmentKind> {

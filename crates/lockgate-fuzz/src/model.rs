@@ -252,8 +252,10 @@ impl Walk<'_> {
             matches!(one.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
                 && one.op1_kind() == OpKind::Register;
         ensure(!bit_string && size <= code::MAX_ACCESS as u64, "an access of any length")?;
+        let table = one.mnemonic() == Mnemonic::Xlatb;
         let narrow = |register: Register| {
-            register == Register::None || register.is_gpr32() || register.is_vector_register()
+            let part = table && register == Register::AL;
+            register == Register::None || register.is_gpr32() || register.is_vector_register() || part
         };
         if used.segment() == Register::GS && used.address_size() == iced_x86::CodeSize::Code32 {
             return ensure(narrow(used.base()) && narrow(used.index()), "wide registers in an address");

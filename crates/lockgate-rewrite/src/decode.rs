@@ -182,6 +182,13 @@ pub(crate) fn is_rsp(register: Register) -> bool {
     register != Register::None && register.full_register() == Register::RSP
 }
 
+/// Whether one of the operands is ah, ch, dh or bh.
+pub(crate) fn has_high_byte(code: &Instruction) -> bool {
+    let is_high = |register| matches!(register, Register::AH | Register::CH | Register::DH | Register::BH);
+    (0..code.op_count())
+        .any(|operand| code.op_kind(operand) == OpKind::Register && is_high(code.op_register(operand)))
+}
+
 /// The memory operand that the instruction encodes, if any: its operand number.
 pub(crate) fn memory_operand(code: &Instruction) -> Option<u32> {
     (0..code.op_count()).find(|&operand| code.op_kind(operand) == OpKind::Memory)

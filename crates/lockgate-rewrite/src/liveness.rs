@@ -47,9 +47,54 @@ pub(crate) enum Effect {
     Overwrites,
 }
 
+/// What an instruction does to the sixteen registers: a bit for each.
+#[derive(Debug, Clone, Copy, Default)]
+struct Uses {
+    /// Reads it, also where it overwrites it.
+    reads: u16,
+    /// Overwrites all of it for certain.
+    overwrites: u16,
+    /// Writes a part of it, or perhaps.
+    writes: u16,
+}
+
+impl Uses {
+    fn of(info: &mut InstructionInfoFactory, code: &Instruction) -> Uses {
+        let mut uses = Uses::default();
+        for used in info.info(code).used_registers() {
+            if !used.register().is_gpr() {
+                continue;
+            }
+            let bit = 1 << crate::encode::number(used.register());
+            match used.access() {
+                OpAccess::Write => {
+                    uses.writes |= bit;
+                    uses.overwrites |= if used.register().size() >= 4 { bit } else { 0 };
+                }
+                OpAccess::CondWrite => uses.writes |= bit,
+                OpAccess::Read | OpAccess::CondRead => uses.reads |= bit,
+                OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
+                    uses.reads |= bit;
+                    uses.writes |= bit;
+                }
+                OpAccess::None | OpAccess::NoMemAccess => (),
+            }
+        }
+        if is_clear(code) {
+            let bit = 1 << crate::encode::number(code.op0_register());
+            uses.reads &= !bit;
+            uses.overwrites |= bit;
+        }
+        uses
+    }
+}
+
 /// Answers questions about one section.
 pub(crate) struct Liveness {
     info: InstructionInfoFactory,
+    /// By instruction of `section`, as far as somebody asked: walks come by again and again.
+    uses: Vec<Option<Uses>>,
+    section: usize,
     keeps_r11: HashSet<usize>,
     /// By a function's first instruction: see [`Liveness::r10_at_labels`].
     r10_at_labels: HashMap<usize, bool>,
@@ -64,6 +109,8 @@ impl Liveness {
     pub(crate) fn new(keeps_r11: HashSet<usize>) -> Self {
         Liveness {
             info: InstructionInfoFactory::new(),
+            uses: Vec::new(),
+            section: 0,
             keeps_r11,
             r10_at_labels: HashMap::new(),
             seen: Vec::new(),
@@ -135,37 +182,30 @@ impl Liveness {
         false
     }
 
+    fn uses(&mut self, text: &Text, index: usize) -> Uses {
+        if self.section != text.section {
+            self.section = text.section;
+            self.uses.clear();
+        }
+        self.uses.resize(text.code.len(), None);
+        *self.uses[index].get_or_insert_with(|| Uses::of(&mut self.info, &text.code[index].code))
+    }
+
     /// What instruction `index` does to `reg`.
     pub(crate) fn effect(&mut self, text: &Text, index: usize, reg: Reg) -> Effect {
-        let code = &text.code[index].code;
-        let register = REGISTERS[usize::from(reg)];
-        if is_clear(code) && code.op0_register().full_register() == register {
-            return Effect::Overwrites;
+        let (uses, bit) = (self.uses(text, index), 1 << reg);
+        if uses.reads & bit != 0 {
+            Effect::Reads
+        } else if uses.overwrites & bit != 0 {
+            Effect::Overwrites
+        } else {
+            Effect::None
         }
-        let mut overwrites = false;
-        for used in self.info.info(code).used_registers() {
-            if used.register().full_register() != register {
-                continue;
-            }
-            match used.access() {
-                OpAccess::Write if used.register().size() >= 4 => overwrites = true,
-                OpAccess::Write | OpAccess::CondWrite | OpAccess::NoMemAccess | OpAccess::None => (),
-                _ => return Effect::Reads,
-            }
-        }
-        if overwrites { Effect::Overwrites } else { Effect::None }
     }
 
     /// Whether instruction `index` writes any part of `reg`, perhaps only sometimes.
     pub(crate) fn writes(&mut self, text: &Text, index: usize, reg: Reg) -> bool {
-        let register = REGISTERS[usize::from(reg)];
-        self.info.info(&text.code[index].code).used_registers().iter().any(|used| {
-            used.register().full_register() == register
-                && !matches!(
-                    used.access(),
-                    OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess | OpAccess::None
-                )
-        })
+        self.uses(text, index).writes & 1 << reg != 0
     }
 
     /// Whether `reg` may be read after reaching `from` before it is overwritten. `strict`: returns and calls

@@ -46,12 +46,7 @@ impl Rewriter<'_> {
         encoded: &[u8],
     ) -> Result<(), Reason> {
         let parts = Parts::of(encoded);
-        if matches!(parts.rest[0], 0xa0..=0xa3) && memory_operand(code).is_some() {
-            return Err(Reason::new(
-                "an operand with a 64-bit absolute address",
-                "compile with the small code model",
-            ));
-        }
+        refuse_absolute(&parts, code)?;
         if memory_operand(code).is_none() {
             let form = if has_implicit_memory(code) { Form::Window } else { Form::Plain };
             return self.place(index, &parts, form, parts.rest);
@@ -201,4 +196,15 @@ fn with_displacement(parts: &Parts<'_>, disp: i32) -> (Bytes, usize) {
     out.extend(&disp.to_le_bytes());
     out.extend(&rest[start + old..]);
     (out, rest.len() - start)
+}
+
+/// Refuses `movabs`, which has an address where others have a ModRM byte.
+pub(crate) fn refuse_absolute(parts: &Parts<'_>, code: &Instruction) -> Result<(), Reason> {
+    if matches!(parts.rest[0], 0xa0..=0xa3) && memory_operand(code).is_some() {
+        return Err(Reason::new(
+            "an operand with a 64-bit absolute address",
+            "compile with the small code model",
+        ));
+    }
+    Ok(())
 }

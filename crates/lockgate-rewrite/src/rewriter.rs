@@ -519,7 +519,7 @@ impl<'a> Rewriter<'a> {
         }
         let text = self.text;
         let unused = [RAX, 1, 2, 3, 6, 7, 8, 9, 10, R11].into_iter().find(|&reg| {
-            !self.is_busy(reg) && self.live.effect(text, index, reg) == crate::liveness::Effect::None
+            self.is_for(index, reg) && self.live.effect(text, index, reg) == crate::liveness::Effect::None
         });
         let reg = unused.ok_or_else(no_register)?;
         let slot = self.slot(if self.busy == 0 { Slot::Scratch } else { Slot::InnerScratch });
@@ -534,7 +534,13 @@ impl<'a> Rewriter<'a> {
         let text = self.text;
         [R11, RAX, 1, 2, 6, 7, 8, 9, 10]
             .into_iter()
-            .find(|&reg| !self.is_busy(reg) && self.live.free(text, index, reg))
+            .find(|&reg| self.is_for(index, reg) && self.live.free(text, index, reg))
+    }
+
+    /// Whether nothing is in `reg` of the rewriter's own, and it can stand in instruction `index`: behind the REX prefix that r8 to r11
+    /// take, ah to bh would mean other registers.
+    fn is_for(&self, index: usize, reg: Reg) -> bool {
+        self.busy >> reg & 1 == 0 && (reg < 8 || !crate::decode::has_high_byte(&self.text.code[index].code))
     }
 
     /// Runs `body` with `reg` reserved: nothing that it emits takes the register for itself.
@@ -543,10 +549,6 @@ impl<'a> Rewriter<'a> {
         let result = body(self, reg);
         self.busy &= !(1 << reg);
         result
-    }
-
-    fn is_busy(&self, reg: Reg) -> bool {
-        self.busy >> reg & 1 != 0
     }
 
     /// Runs `body`, whose code changes the arithmetic flags, so that they survive.

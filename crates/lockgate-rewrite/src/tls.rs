@@ -21,6 +21,7 @@ impl Rewriter<'_> {
                 "load the offset into a register",
             ));
         }
+        crate::operand::refuse_absolute(&Parts::of(self.encoded(&text.code[index])), &code)?;
         if code.is_vsib() {
             return Err(Reason::new("a gather from thread-local storage", "load the thread pointer first"));
         }

@@ -11,6 +11,9 @@ const MAX_SIZE: usize = 1 << 20;
 /// Most fields of all structures together, those of repeated ones counted each time.
 const MAX_FIELDS: usize = 1 << 14;
 
+/// Most fields that are counted, those behind pointers, which come to nothing, and at each level of nesting included.
+const MAX_COUNTED: usize = MAX_DEPTH * MAX_FIELDS;
+
 /// A prototype that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("prototype `{prototype}`: {what} (at character {at})")]
@@ -28,7 +31,7 @@ impl FromStr for Signature {
 
     /// Parses `double cbrt(double)`, `struct { double x; int n; } f(const char *s, size_t n)` and the like.
     fn from_str(text: &str) -> Result<Signature, PrototypeError> {
-        let mut parser = Parser { text, at: 0, depth: 0, fields: 0 };
+        let mut parser = Parser { text, at: 0, depth: 0, fields: 0, counted: 0 };
         parser.signature().map_err(|what| PrototypeError {
             prototype: text.to_owned(),
             what,
@@ -43,6 +46,7 @@ struct Parser<'a> {
     depth: usize,
     /// Fields so far.
     fields: usize,
+    counted: usize,
 }
 
 type Parsed<T> = Result<T, String>;
@@ -160,6 +164,7 @@ impl<'a> Parser<'a> {
         }
         let mut fields = Vec::new();
         let mut size = 0;
+        let (before, mut own) = (self.fields, 0);
         while !self.accept("}") {
             let base = self.base()?;
             loop {
@@ -174,9 +179,13 @@ impl<'a> Parser<'a> {
                     let kind = finish(base.clone(), pointer)?;
                     Field { kind, count: self.array_length()? }
                 };
-                self.fields += 1 + field.kind.fields();
+                // Counted as the type has them, however it is written: once for a structure and what it is named several times.
+                let more = 1 + field.kind.fields();
+                own += more;
+                self.fields = before + own;
+                self.counted += more;
                 size += field.kind.size() * field.count;
-                if self.fields > MAX_FIELDS || size > MAX_SIZE {
+                if self.fields > MAX_FIELDS || self.counted > MAX_COUNTED || size > MAX_SIZE {
                     return Err("the structure is too large".to_owned());
                 }
                 fields.push(field);
@@ -389,6 +398,19 @@ mod tests {
     }
 
     /// What is short as a text and endless as a type: structures in structures, repeated, and without any size.
+    /// A structure that is named several times, and the same written out each time.
+    #[test]
+    fn limits_are_those_of_types_not_of_texts() {
+        for (copies, accepted) in [(999, true), (1_100, false)] {
+            let names = ", x".repeat(copies);
+            let text = format!("struct {{ struct {{ {} }} x{names}; }} f(void)", "int c; ".repeat(15));
+            let parsed = text.parse::<Signature>();
+            assert_eq!(parsed.is_ok(), accepted, "{copies}");
+            let Ok(signature) = parsed else { continue };
+            assert_eq!(signature.to_string().parse().as_ref(), Ok(&signature));
+        }
+    }
+
     #[test]
     fn hostile_prototypes_are_read_soon() {
         let depth = MAX_DEPTH - 2;
@@ -401,6 +423,9 @@ mod tests {
         let (fields, copies) = ("struct { } c; ".repeat(1_000), ", x".repeat(1_000));
         let many = format!("struct {{ struct {{ {fields} }} x{copies}; }} f(void)");
         assert!(many.parse::<Signature>().expect_err("too many fields").what.contains("too large"));
+        let dropped = "struct { struct { struct { } x, x; } x".to_owned() + &", x".repeat(5_000) + "; } *p; ";
+        let many = format!("struct {{ {} }} f(void)", dropped.repeat(60));
+        assert!(many.parse::<Signature>().expect_err("too much behind pointers").what.contains("too large"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use pointers::take_call_error;
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{NOBODY, SLOT_SIZE};
-use crate::call::{self, Thunk, flags, watch};
+use crate::call::{self, Thunk, flags, unseen_sys, watch};
 use crate::debug::perf_map;
 use crate::dl::Reporter;
 use crate::domain::{Core, Placed};
@@ -345,6 +345,7 @@ impl Binding {
                 (Arc::new(Thunk::new(&raw const **header)?), header)
             }
         };
+        unseen_sys::given(&header);
         core.admissions().admit(&header.admission, slot);
         let name = || format!("thunk of {} [{}]", info.signature.name, core.name());
         perf_map::list(thunk.clearing() as usize, Thunk::SIZE, name);

@@ -3,6 +3,7 @@
 
 use crate::Target;
 use crate::module_file::ModuleFile;
+use crate::traces::has_run;
 use arbitrary::{Result, Unstructured};
 use lockgate::{Domain, DomainOptions, MemoryError, Module, Pointer, Rights};
 use lockgate_abi::{symbol, window};
@@ -29,13 +30,15 @@ pub struct World {
     domain: Domain,
     /// Address of the word that the allocator returns.
     answer: u64,
-    canary: Box<[u8; 8192]>,
+    canary: Box<[u8; CANARY]>,
 }
 
 const PAGE: u64 = 4096;
 /// What the module's data is full of, and the host's.
 const THEIRS: u8 = 0xd0;
 const OURS: u8 = 0x5a;
+/// Bytes of the host's memory that are looked at.
+const CANARY: usize = 8192;
 /// Pages of data of the module.
 const ROOM: u64 = 4;
 
@@ -61,7 +64,7 @@ impl World {
         let module = Module::from_bytes(&file.build()).expect("a module");
         let domain = Domain::new(&module, DomainOptions::new().name("liar")).expect("a domain");
         let answer = domain.base() + window::IMAGE + 5 * PAGE;
-        World { domain, answer, canary: Box::new([OURS; 8192]) }
+        World { domain, answer, canary: Box::new([OURS; CANARY]) }
     }
 
     /// The pages of data whose contents are known.
@@ -76,23 +79,23 @@ impl World {
 /// Something else was read or written than memory of the domain.
 pub fn check(input: &[u8], world: &World, read: Read) -> u64 {
     let known = world.known();
-    let page = vec![THEIRS; (known.end - known.start) as usize];
-    world.domain.write_slice(Pointer::from_address(known.start), &page).expect("the module's own memory");
+    const PAGES: [u8; 2 * PAGE as usize] = [THEIRS; 2 * PAGE as usize];
+    assert_eq!(known.end - known.start, PAGES.len() as u64);
+    world.domain.write_slice(Pointer::from_address(known.start), &PAGES).expect("the module's own memory");
     let (mut input, mut copies) = (Unstructured::new(input), 0);
     while !input.is_empty() && copies < 64 {
         copies += 1;
         if step(&mut input, world, read).is_err() {
             break;
         }
-        assert!(world.canary.iter().all(|byte| *byte == OURS), "memory of the host was written");
+        assert!(*world.canary == [OURS; CANARY], "memory of the host was written");
     }
     copies
 }
 
 fn step(input: &mut Unstructured<'_>, world: &World, read: Read) -> Result<()> {
     let domain = &world.domain;
-    let (kind, at, length) =
-        (input.arbitrary::<u8>()? % 7, address(input, world)?, usize::from(input.arbitrary::<u16>()?));
+    let (kind, at, length) = (input.arbitrary::<u8>()? % 7, address(input, world)?, length(input)?);
     let pointer = Pointer::<u8>::from_address(at);
     // The low half of an address counts, wherever it comes from.
     let offset = at & 0xffff_ffff;
@@ -159,15 +162,20 @@ fn expected(world: &World, offset: u64, bytes: &[u8]) {
     if known.start <= start && start + bytes.len() as u64 <= known.end {
         assert!(bytes.iter().all(|byte| matches!(*byte, THEIRS | 0)), "at {offset:#x}");
     }
-    assert!(
-        !bytes.windows(32).any(|bytes| bytes.iter().all(|byte| *byte == OURS)),
-        "memory of the host, at {offset:#x}"
-    );
+    assert!(!has_run(bytes, OURS, 32), "memory of the host, at {offset:#x}");
 }
 
 /// Lets the allocator return this next.
 fn answer(world: &World, address: u64) {
     world.domain.write(Pointer::from_address(world.answer), address).expect("the module's own memory");
+}
+
+/// Short ones reach over every edge: [`address`] goes no further from one.
+fn length(input: &mut Unstructured<'_>) -> Result<usize> {
+    Ok(match input.arbitrary::<u8>()? {
+        255 => input.arbitrary::<u16>()?.into(),
+        short => short.into(),
+    })
 }
 
 fn address(input: &mut Unstructured<'_>, world: &World) -> Result<u64> {

@@ -5,7 +5,9 @@ use crate::Target;
 use crate::probe_asm::{Registers, WORDS, probe};
 use arbitrary::{Result, Unstructured};
 use lockgate::signature::{Field, Place, Plan, Register, Signature, Type};
-use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Pointer, Policy, Properties, Value};
+use lockgate::{
+    Domain, DomainOptions, Function, HostFunction, Module, OnFailure, Pointer, Policy, Properties, Value,
+};
 use lockgate_evidence::random::Random;
 use lockgate_toolchain::{Link, Sysroot, silent};
 use std::sync::{Arc, Mutex};
@@ -28,9 +30,27 @@ pub const TARGET: Target = Target {
 /// Domains whose functions write registers down. The lean server has no instruction that touches more than xmm and general registers,
 /// so that its proxies may do less.
 pub struct World {
-    full: Domain,
-    lean: Domain,
-    client: Domain,
+    full: Server,
+    lean: Server,
+    client: Server,
+    /// Has the client call what it has in r10.
+    through: Function<extern "C" fn()>,
+}
+
+/// A domain, and where it writes registers down.
+struct Server {
+    domain: Domain,
+    area: u64,
+}
+
+impl Server {
+    fn new(module: &Arc<Module>, options: DomainOptions) -> Server {
+        let domain = Domain::new(module, options).expect("a domain");
+        let place =
+            domain.bind_with::<extern "C" fn() -> u64>("place", Policy::INTEGRITY).expect("an export");
+        let area = place.call().expect("it returns");
+        Server { domain, area }
+    }
 }
 
 /// Numbers in [`Registers::general`].
@@ -55,15 +75,15 @@ const ROOM: u64 = 3072;
 impl World {
     fn new() -> World {
         let full = module("ymm", "vmovups", 1);
-        let domain =
-            |module: &Arc<Module>, options: DomainOptions| Domain::new(module, options).expect("a domain");
+        let client = Server::new(&full, DomainOptions::new().name("client"));
+        let through = client.domain.bind_with("through", Policy::MUTUAL_DISTRUST).expect("an export");
+        let limit = Duration::from_secs(10);
+        let lean = DomainOptions::new().name("lean").time_limit(limit);
         World {
-            full: domain(&full, DomainOptions::new().name("full")),
-            client: domain(&full, DomainOptions::new().name("client")),
-            lean: domain(
-                &module("xmm", "movups", 0),
-                DomainOptions::new().name("lean").time_limit(Duration::from_secs(10)),
-            ),
+            full: Server::new(&full, DomainOptions::new().name("full")),
+            lean: Server::new(&module("xmm", "movups", 0), lean),
+            client,
+            through,
         }
     }
 }
@@ -173,9 +193,9 @@ struct Call<'w> {
 }
 
 impl Call<'_> {
-    fn host_calls(mut self, server: &Domain, vectors: usize, way: Way) -> u64 {
+    fn host_calls(mut self, server: &Server, vectors: usize, way: Way) -> u64 {
+        let Server { domain: server, area } = server;
         let Ok(function) = server.bind_signature(self.signature.clone(), self.policy) else { return 0 };
-        let area = area(server);
         let mut memory = [0_u64; 32];
         let (mut before, stack, give) = (self.registers(), self.stack(), self.registers());
         if self.plan.result == Place::Memory {
@@ -205,14 +225,14 @@ impl Call<'_> {
     }
 
     fn domain_calls(mut self, way: Way) -> u64 {
-        let (client, server) = (&self.world.client, &self.world.full);
+        let Server { domain: client, area: ours } = &self.world.client;
+        let Server { domain: server, area: theirs } = &self.world.full;
         // The export has no signature of its own: the prototype says it.
         let prototype = self.signature.to_string();
         let Ok(pointer) = client.function_pointer(server, &prototype, self.policy, OnFailure::default())
         else {
             return 0;
         };
-        let (ours, theirs) = (area(client), area(server));
         let (mut before, stack, give) = (self.registers(), self.stack(), self.registers());
         before.general[R10] = pointer.pointer::<u8>().address();
         if self.plan.result == Place::Memory {
@@ -221,10 +241,8 @@ impl Call<'_> {
         put(client, ours + OUT, &before);
         client.write_slice(Pointer::from_address(ours + GIVE_STACK), &stack).expect("the client's data");
         put(server, theirs + GIVE, &give);
-        let through =
-            client.bind_with::<extern "C" fn()>("through", Policy::MUTUAL_DISTRUST).expect("an export");
         for _ in 0..2 {
-            through.call().unwrap_or_else(|error| panic!("{self:?}: {error}"));
+            self.world.through.call().unwrap_or_else(|error| panic!("{self:?}: {error}"));
         }
         let journey = Journey {
             before,
@@ -240,7 +258,7 @@ impl Call<'_> {
 
     /// The host's function takes values apart by the signature: they have to be those of the registers.
     fn domain_calls_host(mut self) -> u64 {
-        let client = &self.world.client;
+        let Server { domain: client, area: ours } = &self.world.client;
         let taken = Arc::new(Mutex::new(Vec::new()));
         let returned = value(&self.signature.result, &mut self.random);
         let function = HostFunction::dynamic(self.signature.clone(), {
@@ -253,12 +271,9 @@ impl Call<'_> {
         let Some(callback) = function.ok().and_then(|function| client.callback(function)) else { return 0 };
         let (mut before, stack) = (self.registers(), self.stack());
         before.general[R10] = callback.pointer::<u8>().address();
-        let ours = area(client);
         put(client, ours + OUT, &before);
         client.write_slice(Pointer::from_address(ours + GIVE_STACK), &stack).expect("the client's data");
-        let through =
-            client.bind_with::<extern "C" fn()>("through", Policy::MUTUAL_DISTRUST).expect("an export");
-        through.call().unwrap_or_else(|error| panic!("{self:?}: {error}"));
+        self.world.through.call().unwrap_or_else(|error| panic!("{self:?}: {error}"));
         let after = get(client, ours + BACK);
         let places = self.signature.parameters.iter().zip(&self.plan.parameters);
         let expected: Vec<_> =
@@ -450,11 +465,6 @@ fn bytes_of(value: &Value, size: usize) -> Vec<u8> {
     };
     bytes.truncate(size);
     bytes
-}
-
-fn area(domain: &Domain) -> u64 {
-    let place = domain.bind_with::<extern "C" fn() -> u64>("place", Policy::INTEGRITY).expect("an export");
-    place.call().expect("it returns")
 }
 
 const LENGTH: usize = 640;

@@ -7,7 +7,8 @@ use lockgate_stubs::annotation::Notes;
 use lockgate_stubs::emit;
 use lockgate_stubs::header::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape};
 use lockgate_stubs::plan::{Plan, plan};
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// See [`check`].
 pub const TARGET: Target = Target {
@@ -51,14 +52,9 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
         assert!(!refusal.reason.is_empty() && !refusal.remedy.is_empty(), "{refusal:?}");
     }
     let c = emit(&plan, &target);
-    for file in c.iter().filter(|file| file.name.ends_with(".c") || file.name.ends_with(".h")) {
-        balanced(file);
-    }
-    for file in
-        c.iter().chain(&emit::rust::client(&plan, &target)).chain(&emit::python::client(&plan, &target))
-    {
-        let odd = file.text.chars().find(|c| c.is_control() && !['\n', '\t'].contains(c));
-        assert!(odd.is_none() && !file.name.contains(".."), "{}: {odd:?}", file.name);
+    let (rust, python) = (emit::rust::client(&plan, &target), emit::python::client(&plan, &target));
+    for file in c.iter().chain(&rust).chain(&python) {
+        well_formed(file);
     }
     for name in stubs {
         assert!(c.iter().any(|file| file.text.contains(name)), "{name}: not in the client");
@@ -66,30 +62,54 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
     header.functions.len().max(1) as u64
 }
 
+/// A name within its folder, text that can be read, and in C every bracket closed.
+fn well_formed(file: &emit::File) {
+    thread_local!(static SEEN: RefCell<BTreeMap<String, String>> = RefCell::default());
+    // The runtime's files are the same in every client.
+    if SEEN.with_borrow(|seen| seen.get(&file.name) == Some(&file.text)) {
+        return;
+    }
+    let control = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let odd = if file.text.bytes().all(plain) { None } else { file.text.chars().find(|c| control(*c)) };
+    assert!(odd.is_none() && !file.name.contains(".."), "{}: {odd:?}", file.name);
+    if file.name.ends_with(".c") || file.name.ends_with(".h") {
+        balanced(file);
+    }
+    SEEN.with_borrow_mut(|seen| match seen.get_mut(&file.name) {
+        Some(text) => text.clone_from(&file.text),
+        None => drop(seen.insert(file.name.clone(), file.text.clone())),
+    });
+}
+
 /// Every bracket of a file in C is closed.
 fn balanced(file: &emit::File) {
-    let mut open = Vec::new();
-    let mut characters = file.text.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '"' | '\'' => {
-                while let Some(inside) = characters.next() {
-                    match inside {
-                        '\\' => drop(characters.next()),
-                        inside if inside == character => break,
-                        _ => {}
+    let text = file.text.as_bytes();
+    let (mut open, mut at) = (Vec::new(), 0);
+    let skip_to = |from: usize, end: &[u8]| {
+        let rest = text.get(from..).unwrap_or_default();
+        from + rest
+            .windows(end.len())
+            .position(|bytes| bytes == end)
+            .map_or(rest.len(), |found| found + end.len())
+    };
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'"' | b'\'' => {
+                while let Some(&inside) = text.get(at) {
+                    at += if inside == b'\\' { 2 } else { 1 };
+                    if inside == byte {
+                        break;
                     }
                 }
             }
-            '/' if characters.peek() == Some(&'*') => {
-                let mut last = ' ';
-                characters.by_ref().find(|&next| std::mem::replace(&mut last, next) == '*' && next == '/');
-            }
-            '/' if characters.peek() == Some(&'/') => drop(characters.by_ref().find(|&next| next == '\n')),
-            '(' => open.push(')'),
-            '[' => open.push(']'),
-            '{' => open.push('}'),
-            ')' | ']' | '}' => assert_eq!(open.pop(), Some(character), "{}:\n{}", file.name, file.text),
+            b'/' if text.get(at) == Some(&b'*') => at = skip_to(at + 1, b"*/"),
+            b'/' if text.get(at) == Some(&b'/') => at = skip_to(at, b"\n"),
+            b'(' => open.push(b')'),
+            b'[' => open.push(b']'),
+            b'{' => open.push(b'}'),
+            b')' | b']' | b'}' => assert_eq!(open.pop(), Some(byte), "{}:\n{}", file.name, file.text),
             _ => {}
         }
     }
@@ -283,6 +303,38 @@ mod tests {
         });
         let plan = plan(&header);
         assert!(plan.refusals.is_empty() && plan.records.contains_key(key), "{:?}", plan.refusals);
+    }
+
+    /// No C says so, but what reads headers must not run out of stack.
+    #[test]
+    fn a_callback_that_is_given_itself_is_refused() {
+        let kind = |shape, names: &[&str]| CType {
+            spelling: "t0".into(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            constant: false,
+            size: 8,
+            shape,
+            enumeration: None,
+        };
+        let prototype = |parameters| Prototype {
+            result: kind(Shape::Void, &[]),
+            parameters,
+            variadic: false,
+            noreturn: false,
+        };
+        let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
+        let itself = Parameter { name: "p".into(), kind: function, notes: Notes::default() };
+        let mut header = Header::default();
+        header.callbacks.insert("t0".into(), prototype(vec![itself.clone()]));
+        header.functions.push(Function {
+            name: "f".into(),
+            prototype: prototype(vec![itself]),
+            notes: Notes::default(),
+            place: Place::default(),
+            comment: None,
+        });
+        let refusals = plan(&header).refusals;
+        assert!(refusals.iter().any(|refusal| refusal.reason.contains("its own type")), "{refusals:?}");
     }
 
     #[test]

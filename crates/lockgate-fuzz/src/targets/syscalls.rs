@@ -3,12 +3,13 @@
 
 use crate::Target;
 use crate::module_file::ModuleFile;
+use crate::traces::{has, has_run};
 use arbitrary::{Result, Unstructured};
 use lockgate::syscall::{Access, Grants, TABLE};
 use lockgate::{Domain, DomainOptions, Function, Module, Pointer};
 use std::cell::RefCell;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub const TARGET: Target = Target {
 
 /// What is in files that the domain must not read.
 const SECRET: [u8; 16] = *b"<not for guests>";
+/// What memory of the host is full of.
+const OURS: u8 = 0x5a;
 const MEMORY_LIMIT: u64 = 16 << 20;
 /// Calls of one input, at most.
 const CALLS: usize = 24;
@@ -81,6 +84,8 @@ pub struct World {
     /// Files of the host, as they have to stay.
     outside: Vec<Entry>,
     granted: Vec<Entry>,
+    /// Open descriptors of this process, as many as there have to be afterwards.
+    descriptors: usize,
     /// Memory of the host.
     canary: Box<[u8; 4096]>,
 }
@@ -114,13 +119,15 @@ impl World {
         let mut world = World {
             outside: vec![],
             granted: vec![],
-            canary: Box::new([0x5a; 4096]),
+            descriptors: 0,
+            canary: Box::new([OURS; 4096]),
             folder,
             domain: Some(domain),
         };
-        (world.outside, world.granted) = (world.outside(), entries(&world.root().join("granted")));
         // What the library makes once, at the first call and the first reset.
-        check(&[0; 64], &mut world);
+        let _ = run(&[0; 64], &mut world);
+        (world.outside, world.granted) = world.files();
+        world.descriptors = descriptors();
         world
     }
 
@@ -128,11 +135,10 @@ impl World {
         self.folder.path()
     }
 
-    fn outside(&self) -> Vec<Entry> {
-        let mut outside = entries(self.root());
+    /// Files of the host, those beyond the grants and those in the granted folder.
+    fn files(&self) -> (Vec<Entry>, Vec<Entry>) {
         let granted = self.root().join("granted");
-        outside.retain(|(path, ..)| !path.starts_with(&granted));
-        outside
+        entries(self.root()).into_iter().partition(|(path, ..)| !path.starts_with(&granted))
     }
 }
 
@@ -140,12 +146,28 @@ impl World {
 fn furnish(root: &Path) {
     let granted = root.join("granted");
     fs::create_dir_all(granted.join("sub")).expect("a folder");
+    fs::set_permissions(&granted, Permissions::from_mode(0o755)).expect("a folder of ours");
     fs::write(granted.join("f"), [b'f'; 100]).expect("a file");
     fs::write(granted.join("sub/g"), "g").expect("a file");
     symlink("../secret", granted.join("link")).expect("a link");
     symlink(root.join("secret"), granted.join("absolute")).expect("a link");
     symlink("../..", granted.join("sub/up")).expect("a link");
     symlink("loop", granted.join("loop")).expect("a link");
+}
+
+/// Removes what is in a folder, not the folder: that is what the domain was granted.
+fn empty(folder: &Path) -> std::io::Result<()> {
+    fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if fs::symlink_metadata(&path)?.is_dir() {
+            empty(&path)?;
+            fs::remove_dir(&path)?;
+        } else {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn entries(folder: &Path) -> Vec<Entry> {
@@ -172,23 +194,28 @@ fn entries(folder: &Path) -> Vec<Entry> {
 /// # Panics
 /// The domain reached something that it must not.
 pub fn check(input: &[u8], world: &mut World) -> u64 {
-    let open = descriptors();
-    let domain = world.domain.take().expect("between executions");
+    let calls = run(input, world);
+    assert!(*world.canary == [OURS; 4096], "memory of the host was written");
+    assert_eq!(descriptors(), world.descriptors, "descriptors are left");
+    let (outside, granted) = world.files();
+    assert_eq!(outside, world.outside, "files beyond the grants have changed");
+    if granted != world.granted {
+        empty(&world.root().join("granted")).expect("a folder of ours");
+        furnish(world.root());
+        assert_eq!(world.files().1, world.granted, "the folder is as it was");
+    }
+    calls
+}
+
+/// The calls, and a reset.
+fn run(input: &[u8], world: &mut World) -> u64 {
+    let mut domain = world.domain.take().expect("between executions");
     let mut calls = 0;
     let _ = make_calls(&mut Unstructured::new(input), &domain, world, &mut calls);
     let usage = domain.usage();
     assert!(usage.memory <= MEMORY_LIMIT && usage.descriptors <= 256, "{usage:?}");
-    assert!(world.canary.iter().all(|byte| *byte == 0x5a), "memory of the host was written");
-    let mut domain = domain;
     domain.reset().expect("nobody is inside");
     world.domain = Some(domain);
-    assert_eq!(world.outside(), world.outside, "files beyond the grants have changed");
-    assert_eq!(descriptors(), open, "descriptors are left");
-    let granted = world.root().join("granted");
-    if entries(&granted) != world.granted {
-        fs::remove_dir_all(&granted).expect("a folder of ours");
-        furnish(world.root());
-    }
     calls
 }
 
@@ -235,10 +262,11 @@ fn make_calls(input: &mut Unstructured<'_>, domain: &Domain, world: &World, call
         let mut memory = vec![0; SCRATCH];
         // It may have made its memory inaccessible.
         if domain.read_into(Pointer::from_address(scratch), &mut memory).is_ok() {
-            let secret = memory.windows(SECRET.len()).any(|bytes| bytes == SECRET);
-            assert!(!secret, "{words:x?} brought the secret in");
-            let canary = memory.windows(32).any(|bytes| bytes.iter().all(|byte| *byte == 0x5a));
-            assert!(!canary || given.contains(&0x5a), "{words:x?} brought memory of the host in");
+            assert!(!has(&memory, &SECRET), "{words:x?} brought the secret in");
+            assert!(
+                !has_run(&memory, OURS, 32) || given.contains(&OURS),
+                "{words:x?} brought memory of the host in"
+            );
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The verifier on code: what it accepts, a second judge and another decoder accept as well ([`crate::model`]).
 
 use crate::Target;
+use crate::link::pad;
 use crate::model::{self, judge};
 use lockgate_abi::PAGE;
 use lockgate_evidence::decoders::{Decoder, Zydis};
@@ -50,7 +51,7 @@ const TABLE_ENTRY: i32 = CODE as i32 - CONSTANTS as i32;
 /// What judges a module.
 pub type Verify = fn(&Module) -> Result<Report, Box<Rejection>>;
 
-/// The input is code, followed by traps. Returns 1.
+/// The input is code, followed by what is harmless ([`pad`]). Returns 1.
 ///
 /// # Panics
 /// It was accepted, and should not have been.
@@ -60,7 +61,7 @@ pub fn check(input: &[u8], verify: Verify) -> u64 {
         let page = &mut module.segments[0].bytes;
         let size = input.len().min(TEXT);
         page[..size].copy_from_slice(&input[..size]);
-        page[size..].fill(0xcc);
+        pad(&mut page[size..]);
         if verify(module).is_ok() {
             accepted(&module.segments[0].bytes, size);
         }

@@ -125,7 +125,7 @@ impl List<'_, '_> {
             let operation = match self.kind {
                 Kind::Locations => code,
                 // Range lists have no default location (5), and number what follows it one lower.
-                Kind::Ranges if code >= 5 => code + 1,
+                Kind::Ranges if code >= 5 => code.saturating_add(1),
                 Kind::Ranges => code,
             };
             self.entry(at, matches!(operation, 1 | 6));

@@ -374,6 +374,7 @@ pub fn plan(header: &Header) -> Plan {
             constants: header.constants.clone(),
             ..Plan::default()
         },
+        callbacks: Vec::new(),
     };
     for function in &header.functions {
         planner.function(function);
@@ -384,7 +385,7 @@ pub fn plan(header: &Header) -> Plan {
 /// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
 pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
     let library = Some((name.to_owned(), options.to_vec()));
-    let mut planner = Planner { header, plan: Plan { library, ..Plan::default() } };
+    let mut planner = Planner { header, plan: Plan { library, ..Plan::default() }, callbacks: Vec::new() };
     for function in &header.functions {
         if gates.contains(&function.name) {
             planner.gate(function);
@@ -399,6 +400,8 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
 struct Planner<'a> {
     header: &'a Header,
     plan: Plan,
+    /// Types of callbacks that are being planned, outermost first.
+    callbacks: Vec<String>,
 }
 
 impl Planner<'_> {
@@ -455,12 +458,13 @@ impl Planner<'_> {
         let list = formatted.as_ref().and_then(|formatted| formatted.list.as_ref());
         let mut parameters = Vec::new();
         for parameter in &prototype.parameters {
-            if list == Some(&parameter.name) {
-                parameters.push(Passing::Ignore);
-                continue;
-            }
+            let planned = if list == Some(&parameter.name) {
+                self.known(&parameter.kind.shape).map(|()| Passing::Ignore)
+            } else {
+                self.parameter(parameter, prototype)
+            };
             let what = |no| (Some(format!("parameter {}", parameter.name)), no);
-            parameters.push(self.parameter(parameter, prototype).map_err(what)?);
+            parameters.push(planned.map_err(what)?);
         }
         let of_result = |no| (Some("result".to_owned()), no);
         let result =

@@ -20,8 +20,7 @@ impl Planner<'_> {
         }
         let kind = &parameter.kind;
         match &kind.shape {
-            Shape::Record(key) if notes.ignore => self.plain_record(key).map(|()| Outcome::Untouched),
-            _ if notes.ignore => Ok(Outcome::Untouched),
+            shape if notes.ignore => self.known(shape).map(|()| Outcome::Untouched),
             Shape::Pointer(_) if notes.jump => Ok(Outcome::Jump),
             Shape::Pointer(_) if notes.jump_buffer.is_some() => {
                 let handle = notes.jump_buffer.unwrap_or_default();
@@ -164,9 +163,19 @@ impl Planner<'_> {
         if self.plan.callbacks.contains_key(&name) {
             return Ok(name);
         }
+        // By way of a structure it may come by again, once for each: they are known before their fields are planned.
+        if self.callbacks.iter().filter(|planned| **planned == name).count() > self.header.records.len() {
+            return no(
+                format!("callback {name} is given functions of its own type"),
+                "leave it out with LG_OMIT",
+            );
+        }
         let in_callback =
             |cause: No| No { reason: format!("callback {name}: {}", cause.reason), remedy: cause.remedy };
-        let plan = self.called_back(&name, prototype).map_err(in_callback)?;
+        self.callbacks.push(name.clone());
+        let plan = self.called_back(&name, prototype);
+        self.callbacks.pop();
+        let plan = plan.map_err(in_callback)?;
         self.plan.callbacks.insert(name.clone(), plan);
         Ok(name)
     }

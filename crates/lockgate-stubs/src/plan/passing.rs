@@ -16,9 +16,7 @@ impl Planner<'_> {
             self.check_expression(expression, siblings)?;
         }
         match &parameter.kind.shape {
-            // Zero, but of its own type, which the client has to know.
-            Shape::Record(key) if notes.ignore => self.plain_record(key).map(|()| Passing::Ignore),
-            _ if notes.ignore => Ok(Passing::Ignore),
+            shape if notes.ignore => self.known(shape).map(|()| Passing::Ignore),
             Shape::Integer { .. } | Shape::Float => {
                 if notes.direction.is_some() || notes.size.is_some() || notes.string {
                     return no(

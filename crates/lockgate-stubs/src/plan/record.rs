@@ -116,6 +116,15 @@ impl Planner<'_> {
         })
     }
 
+    /// What is ignored is zero, but of its own type, which the client has to know.
+    pub(super) fn known(&mut self, shape: &Shape) -> Result<(), No> {
+        match shape {
+            Shape::Record(key) => self.plain_record(key),
+            Shape::Array(element, _) => self.known(&element.shape),
+            _ => Ok(()),
+        }
+    }
+
     /// A record without pointers in it.
     pub(super) fn plain_record(&mut self, key: &str) -> Result<(), No> {
         self.record(key)?;

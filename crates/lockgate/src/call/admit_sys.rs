@@ -3,6 +3,7 @@ use super::exclusive_sys;
 use super::gate_sys::lockgate_pending;
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::thread_sys::{self, ThreadState};
+use super::unseen_sys;
 use crate::binding::living;
 use crate::error::CallError;
 use crate::host;
@@ -15,6 +16,7 @@ use crate::host;
 pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rsp: u64) -> u32 {
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
+    unseen_sys::taken(binding);
     answer(admit(binding, rsp))
 }
 
@@ -30,6 +32,7 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
 ) -> u32 {
     // SAFETY: the gate's entry keeps the binding while its domain may call it; the record is on top.
     let (binding, ends) = unsafe { (&*binding, lockgate_pending(gate)) };
+    unseen_sys::taken(binding);
     if ends != 0 {
         return ends;
     }

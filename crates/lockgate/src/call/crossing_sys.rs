@@ -24,7 +24,7 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
         let block = state.block;
         let gate = record.byte_sub(RECORD as usize).cast::<GateRecord>();
         let entered = (*block).top == record.cast::<Record>();
-        (*block).top = gate.cast();
+        thread_sys::set_top(block, gate.cast());
         if !entered && (*block).status & STATUS_FAULT != 0 {
             return 1; // the caller was told to end before it called
         }

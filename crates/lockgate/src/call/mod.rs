@@ -24,6 +24,7 @@ pub(crate) mod shape;
 pub(crate) mod signals_sys;
 pub(crate) mod stubs;
 pub(crate) mod thread_sys;
+pub(crate) mod unseen_sys;
 pub(crate) mod watch;
 
 pub(crate) use code_sys::Thunk;

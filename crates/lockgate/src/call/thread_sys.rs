@@ -373,12 +373,16 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
     unsafe {
         let block = state.block;
         let first = state.records.start().cast::<Record>();
-        while (*block).top != first {
+        loop {
+            // Read again: a signal handler may have repaired as well.
             let top = (*block).top;
+            if top == first {
+                return top;
+            }
             let entry =
                 if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
             if rsp < (*entry).host {
-                break;
+                return top;
             }
             let binding = (*entry).binding;
             if (*top).kind == GATE {
@@ -387,10 +391,18 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             } else if let Some(word) = (*binding).owner.as_ref() {
                 super::exclusive_sys::release(word, state.tid as u32);
             }
-            (*block).top = top.byte_sub(RECORD as usize);
+            set_top(block, top.byte_sub(RECORD as usize));
         }
-        (*block).top
     }
+}
+
+/// Makes `record` the top one, which other threads may read meanwhile ([`ThreadState::records`]).
+///
+/// # Safety
+/// The calling thread's own block, and a record of its array.
+pub(super) unsafe fn set_top(block: *mut ThreadBlock, record: *mut Record) {
+    // SAFETY: an aligned word of the block.
+    unsafe { AtomicPtr::from_ptr(&raw mut (*block).top) }.store(record, Ordering::Relaxed);
 }
 
 /// True if the next entry would be nested in more calls than its domain allows.
@@ -555,8 +567,8 @@ impl ThreadState {
     /// may read them, word by word; one that was made or went meanwhile may be missing or show another's values.
     fn records(&self) -> impl Iterator<Item = *const Record> {
         let first = self.records.start().cast::<Record>();
-        // SAFETY: the block lives as long as its state; an aligned word.
-        let top = unsafe { ptr::read_volatile(&raw const (*self.block).top) };
+        // SAFETY: the block lives as long as its state; an aligned word, which the thread writes in single instructions.
+        let top = unsafe { AtomicPtr::from_ptr(&raw mut (*self.block).top) }.load(Ordering::Relaxed);
         let count = (top as usize).saturating_sub(first as usize) / RECORD as usize;
         let most = self.records.size() / RECORD as usize - 1;
         (1..=count.min(most)).map(move |index| first.wrapping_byte_add(index * RECORD as usize).cast_const())

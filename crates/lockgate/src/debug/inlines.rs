@@ -297,14 +297,16 @@ fn places<'a>(
     unit: &Unit<Slice<'a>>,
     entry: &gimli::DebuggingInformationEntry<Slice<'a>>,
 ) -> gimli::Result<gimli::RangeIter<Slice<'a>>> {
-    // gimli adds start and size without a look at what becomes of it.
-    let start = match entry.attr_value(dw::DW_AT_low_pc) {
-        Some(value) => dwarf.attr_address(unit, value)?,
-        None => None,
-    };
-    if let (Some(start), Some(AttributeValue::Udata(size))) = (start, entry.attr_value(dw::DW_AT_high_pc))
-        && start.checked_add(size).is_none()
-    {
+    // gimli adds start and size, the last of each, without a look at what becomes of it.
+    let (mut start, mut size) = (0, 0);
+    for attribute in entry.attrs() {
+        match (attribute.name(), attribute.value()) {
+            (dw::DW_AT_low_pc, value) => start = start.max(dwarf.attr_address(unit, value)?.unwrap_or(0)),
+            (dw::DW_AT_high_pc, AttributeValue::Udata(value)) => size = size.max(value),
+            _ => {}
+        }
+    }
+    if start.checked_add(size).is_none() {
         return Err(gimli::Error::AddressOverflow);
     }
     dwarf.die_ranges(unit, entry)

@@ -315,20 +315,29 @@ int second(int n) {
     /// An inlined call that ends beyond the end of the address space; a reader that adds without a look panics.
     #[test]
     fn calls_beyond_the_end_of_addresses_are_left_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let (source, out) = (dir.path().join("far.s"), dir.path().join("far"));
-        // Abbreviations: 1 a unit, 2 an inlined call from an address on, with a length of 8 bytes.
-        let text = ".text\n.globl second\n.type second,@function\nsecond: .fill 32,1,0x90\n\
-             .section .debug_abbrev,\"\",@progbits\n.byte 1,0x11,1,0,0, 2,0x1d,0,0x11,0x01,0x12,0x07,0,0, 0\n\
-             .section .debug_info,\"\",@progbits\n.long 2f-1f\n1: .value 4\n.long .debug_abbrev\n.byte 8\n\
-             .byte 1\n.byte 2\n.quad -16\n.quad 0x1000\n.byte 0\n2:\n";
-        std::fs::write(&source, text).unwrap();
-        let flags = ["-nostdlib", "-static-pie", "-Wl,-e,second", "-Wl,-Ttext=0"];
-        let status = Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&out).status().unwrap();
-        assert!(status.success());
-        let symbols = Symbols::read(&std::fs::read(&out).unwrap());
-        // The reader's panic would have taken the functions along.
-        assert_eq!(symbols.at(4).function.as_deref(), Some("second"));
+        // Attributes of the call in the abbreviation, and their values: start and size; several of each.
+        for (attributes, values) in [
+            ("0x11,0x01,0x12,0x07", ".quad -16,0x1000"),
+            ("0x11,0x01,0x12,0x07,0x12,0x07", ".quad -16,1,0x1000"),
+            ("0x11,0x01,0x11,0x01,0x12,0x07", ".quad 1,-16,0x1000"),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let (source, out) = (dir.path().join("far.s"), dir.path().join("far"));
+            // Abbreviations: 1 a unit, 2 an inlined call.
+            let text = format!(
+                ".text\n.globl second\n.type second,@function\nsecond: .fill 32,1,0x90\n\
+                 .section .debug_abbrev,\"\",@progbits\n.byte 1,0x11,1,0,0, 2,0x1d,0,{attributes},0,0, 0\n\
+                 .section .debug_info,\"\",@progbits\n.long 2f-1f\n1: .value 4\n.long .debug_abbrev\n.byte 8\n\
+                 .byte 1\n.byte 2\n{values}\n.byte 0\n2:\n"
+            );
+            std::fs::write(&source, text).unwrap();
+            let flags = ["-nostdlib", "-static-pie", "-Wl,-e,second", "-Wl,-Ttext=0"];
+            let status = Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&out).status().unwrap();
+            assert!(status.success());
+            let symbols = Symbols::read(&std::fs::read(&out).unwrap());
+            // The reader's panic would have taken the functions along.
+            assert_eq!(symbols.at(4).function.as_deref(), Some("second"), "{attributes}");
+        }
     }
 
     /// Many symbols that share one long name without an end cost no more than the same number of short ones.

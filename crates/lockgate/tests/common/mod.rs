@@ -206,7 +206,8 @@ pub struct Patience {
 /// For attacks that never come back where the protection is missing, not even to a panic: the test program is
 /// aborted then, after far longer than any test takes.
 pub fn patience(attack: &'static str) -> Patience {
-    const LIMIT: Duration = Duration::from_secs(30);
+    // A sanitizer looks after each of a stride's pages.
+    const LIMIT: Duration = Duration::from_secs(if cfg!(lockgate_sanitized) { 600 } else { 30 });
     let (_end, ended) = channel();
     std::thread::spawn(move || {
         if ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
