@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod held;
 mod installation;
 mod keeper;
 mod modules;
@@ -15,11 +16,12 @@ mod soak;
 mod user;
 
 pub use command::done;
+pub use held::Held;
 pub use installation::Installation;
 pub use modules::{module, source};
 pub use server::{Database, Server};
 pub use session::Session;
-pub use soak::{Held, Soak, soak};
+pub use soak::{Soak, soak};
 
 use std::path::PathBuf;
 

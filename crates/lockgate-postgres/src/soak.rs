@@ -1,8 +1,8 @@
 //! Many sessions at once that do everything for a while: good calls, crashes, endless functions, cancels, ends of sessions.
 
-use crate::{Database, Installation, Server, Session, module, source};
+use crate::{Database, Held, Installation, Server, Session, module, source};
 use anyhow::{Context as _, ensure};
-use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,61 +22,6 @@ pub struct Soak {
     pub crashes: Vec<String>,
     /// What the session that has grown most holds more at the end than after three tenths of the time.
     pub growth: Held,
-}
-
-/// What a server process holds, each session being idle, with no domain.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
-    /// Resident memory that is nobody else's, KiB: without the server's shared buffers.
-    pub resident_kib: u64,
-    /// File descriptors.
-    pub descriptors: u64,
-    /// Mappings with memory that can be used.
-    pub mappings: u64,
-    /// Threads.
-    pub threads: u64,
-}
-
-impl Held {
-    fn of(process: &str) -> anyhow::Result<Held> {
-        let folder = format!("/proc/{process}");
-        let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).context(folder.clone());
-        let status = read("status")?;
-        let field = |key: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(key));
-            line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).context("/proc/PID/status")
-        };
-        // Files of tables are opened and closed as they are needed.
-        let is_of_tables = |path: &std::path::Path| path.components().any(|part| part.as_os_str() == "data");
-        let files = fs::read_dir(format!("{folder}/fd"))?;
-        let files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
-        Ok(Held {
-            resident_kib: field("RssAnon:")?,
-            descriptors: files.filter(|path| !is_of_tables(path)).count() as u64,
-            mappings: read("maps")?.lines().filter(|line| !line.contains(" ---p ")).count() as u64,
-            threads: field("Threads:")?,
-        })
-    }
-
-    /// The larger amounts of two.
-    fn most(self, other: Held) -> Held {
-        Held {
-            resident_kib: self.resident_kib.max(other.resident_kib),
-            descriptors: self.descriptors.max(other.descriptors),
-            mappings: self.mappings.max(other.mappings),
-            threads: self.threads.max(other.threads),
-        }
-    }
-
-    /// How much more this is than `before`; less counts as nothing.
-    fn since(self, before: Held) -> Held {
-        Held {
-            resident_kib: self.resident_kib.saturating_sub(before.resident_kib),
-            descriptors: self.descriptors.saturating_sub(before.descriptors),
-            mappings: self.mappings.saturating_sub(before.mappings),
-            threads: self.threads.saturating_sub(before.threads),
-        }
-    }
 }
 
 /// Sessions at a time; the last two of them are ended now and then.
@@ -227,15 +172,22 @@ fn live(database: &Database<'_>, number: usize, lasting: Duration, crowd: &Crowd
     Ok(())
 }
 
+/// What a server process holds: memory without the server's shared buffers, and no files of tables, which are opened and closed as they
+/// are needed.
+fn held_by(process: &str) -> anyhow::Result<Held> {
+    let is_of_tables = |path: &Path| path.components().any(|part| part.as_os_str() == "data");
+    Held::of(process, "RssAnon", |path| !is_of_tables(path))
+}
+
 /// What the session's process holds when it does nothing: when that has not changed for a while, because the memory of domains that were given up goes a
 /// little later.
 fn rest(session: &mut Session, process: &str) -> anyhow::Result<Held> {
     session.run("DISCARD ALL")?;
     let begun = Instant::now();
-    let (mut held, mut since) = (Held::of(process)?, begun);
+    let (mut held, mut since) = (held_by(process)?, begun);
     while since.elapsed() < QUIET && begun.elapsed() < PATIENCE {
         std::thread::sleep(QUIET / 20);
-        let now = Held::of(process)?;
+        let now = held_by(process)?;
         if now != held {
             (held, since) = (now, Instant::now());
         }

@@ -2,7 +2,7 @@
 //! number of them. What the process holds must not grow.
 
 use super::callee::{CRASHES, EXPORTS};
-use super::resources_sys::{self, Resources};
+use super::resources_sys;
 use crate::{Metric, Options, Report, objects, progress};
 use lockgate::{Domain, DomainOptions, Module, ResetError};
 use lockgate_corpus::Corpus;
@@ -37,14 +37,14 @@ pub fn measure(options: &Options, cycles: Option<u64>) -> anyhow::Result<Report>
         for number in look * each..(look + 1) * each {
             wrong += u64::from(!cycle(&module, number)?);
         }
-        looks.push(Resources::now()?);
+        looks.push(resources_sys::now()?);
         bar.inc(1);
     }
     let seconds = start.elapsed().as_secs_f64();
     bar.finish_and_clear();
 
     let (before, after) = (&looks[WARM as usize - 1], &looks[LOOKS as usize - 1]);
-    let growth = after.growth_since(before);
+    let growth = after.since(*before);
     let count = |name: &str, value: u64| Metric::new(format!("cycles.{name}"), "count", vec![value as f64]);
     Ok(Report::new(vec![
         count("cycles", each * LOOKS),

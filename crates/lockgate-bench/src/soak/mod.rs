@@ -25,7 +25,7 @@ use ends::{End, Executioner, Own};
 use indicatif::ProgressBar;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
 use lockgate_corpus::Corpus;
-use resources_sys::Resources;
+use lockgate_postgres::Held;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -91,7 +91,7 @@ pub fn measure(options: &Options, calls: Option<u64>) -> anyhow::Result<Report> 
     (0..WARM).try_for_each(|phase| soak.phase(phase, lives))?;
     let before = soak.resources()?;
     (WARM..PHASES).try_for_each(|phase| soak.phase(phase, lives))?;
-    let growth = soak.resources()?.growth_since(&before);
+    let growth = soak.resources()?.since(before);
     let seconds = start.elapsed().as_secs_f64();
     soak.bar.finish_and_clear();
 
@@ -119,9 +119,9 @@ pub fn measure(options: &Options, calls: Option<u64>) -> anyhow::Result<Report> 
 impl Soak {
     /// What the process holds while no thread calls, with a full pool: a domain that another thread was just detaching from
     /// when its user gave it back did not go there.
-    fn resources(&self) -> anyhow::Result<Resources> {
+    fn resources(&self) -> anyhow::Result<Held> {
         drop((0..THREADS).map(|_| self.pool.take()).collect::<Result<Vec<_>, _>>()?);
-        Resources::now()
+        resources_sys::now()
     }
 
     /// Has all threads live `lives` lives each, and waits for their end.
