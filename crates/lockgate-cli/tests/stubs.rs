@@ -341,6 +341,24 @@ fn what_is_not_sound_is_refused() {
             "struct s { int n; };\nint f(struct s *s LG_IN, char *p LG_IN LG_SIZE(s->m));",
             &["s->m in an expression is no integer"],
         ),
+        // A structure that leads to itself is no plainer for it.
+        (
+            "struct s { void (*f)(struct s v); };\nint f(struct s *s LG_IN);",
+            &["struct s, field f", "pointers in it and is passed by value"],
+        ),
+        (
+            "struct s { int n; struct s *part LG_IN LG_SIZE(n); };\nint f(struct s *s LG_IN);",
+            &["struct s, field part", "structures behind pointers"],
+        ),
+        (
+            "struct s;\ntypedef void (*cb)(struct s *v LG_INOUT);\nstruct s { cb f; };\nint f(struct s *s LG_IN);",
+            &["callback cb", "pointers in it and is passed by value or written"],
+        ),
+        // What was planned for `f` is not there for `g`.
+        (
+            "struct s;\ntypedef void (*cb)(struct s *v LG_IN);\nstruct s { cb f; char *p; };\nint f(struct s *s LG_IN);\nint g(cb c);",
+            &["f: parameter s: struct s, field p", "g: parameter c: callback cb"],
+        ),
         ("LG_FIELD(struct none, f, LG_IN);\nint f(void);", &["there is no such field"]),
     ];
     let folder = tempfile::tempdir().expect("a scratch folder");

@@ -162,3 +162,11 @@ int tricky_loop(void)
 }
 
 float tricky_count(unsigned char n) { return mode == 3 ? n + 1 : n; }
+
+int tricky_two(int (*give)(const int *)) { return give((const int[]){1, 7}); }
+
+int tricky_many(int (*give)(const int *))
+{
+    static int values[2000] = {[1999] = 9};
+    return give(values);
+}

@@ -40,5 +40,8 @@ int tricky_open_file(const char *path) LG_ERRNO;
 int tricky_crash(int *p LG_NULL) LG_ERROR(-7);
 int tricky_loop(void) LG_ERROR(-8);
 float tricky_count(unsigned char n) LG_AT_MOST(n);
+/* Two types of functions that C spells alike. */
+int tricky_two(int (*give)(const int *values LG_SIZE(2)));
+int tricky_many(int (*give)(const int *values LG_SIZE(2000)));
 
 #endif

@@ -44,6 +44,10 @@ static int on_other(void *data, const char *text, const int *numbers, int n)
     return 1;
 }
 
+static int second(const int *values) { return values[1]; }
+
+static int last(const int *values) { return values[1999]; }
+
 static void good(void)
 {
     int values[] = {1, 2, 3, -4};
@@ -83,6 +87,7 @@ static void good(void)
     errno = 0;
     CHECK(tricky_open_file("/no/such/file") == -1 && errno == ENOENT);
     CHECK(tricky_count(200) == 200);
+    CHECK(tricky_two(second) == 7 && tricky_many(last) == 9);
     CHECK(lg_tricky_error()->kind == LG_STUB_NONE);
 }
 

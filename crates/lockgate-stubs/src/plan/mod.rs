@@ -375,6 +375,7 @@ pub fn plan(header: &Header) -> Plan {
             ..Plan::default()
         },
         callbacks: Vec::new(),
+        records: Vec::new(),
     };
     for function in &header.functions {
         planner.function(function);
@@ -385,7 +386,8 @@ pub fn plan(header: &Header) -> Plan {
 /// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
 pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
     let library = Some((name.to_owned(), options.to_vec()));
-    let mut planner = Planner { header, plan: Plan { library, ..Plan::default() }, callbacks: Vec::new() };
+    let plan = Plan { library, ..Plan::default() };
+    let mut planner = Planner { header, plan, callbacks: Vec::new(), records: Vec::new() };
     for function in &header.functions {
         if gates.contains(&function.name) {
             planner.gate(function);
@@ -402,6 +404,8 @@ struct Planner<'a> {
     plan: Plan,
     /// Types of callbacks that are being planned, outermost first.
     callbacks: Vec<String>,
+    /// Structures that are being planned, outermost first.
+    records: Vec<String>,
 }
 
 impl Planner<'_> {
@@ -419,9 +423,11 @@ impl Planner<'_> {
             self.plan.omitted.push((function.name.clone(), why.clone()));
             return;
         }
+        let before = self.types();
         match self.try_function(function) {
             Ok(plan) => self.plan.functions.push(plan),
             Err((what, No { reason, remedy })) => {
+                (self.plan.callbacks, self.plan.records) = before;
                 left_out(self, &reason);
                 self.plan.refusals.push(Refusal {
                     place: function.place.clone(),
@@ -438,16 +444,25 @@ impl Planner<'_> {
     /// A function that the domain calls by name is planned like a callback of a type of its own.
     fn gate(&mut self, function: &Function) {
         let Function { name, prototype, place, .. } = function;
+        let before = self.types();
         match self.called_back(name, prototype.clone()) {
             Ok(plan) => self.plan.gates.push(plan),
-            Err(No { reason, remedy }) => self.plan.refusals.push(Refusal {
-                place: place.clone(),
-                function: name.clone(),
-                declaration: format!("{name}, which the domain calls"),
-                reason,
-                remedy,
-            }),
+            Err(No { reason, remedy }) => {
+                (self.plan.callbacks, self.plan.records) = before;
+                self.plan.refusals.push(Refusal {
+                    place: place.clone(),
+                    function: name.clone(),
+                    declaration: format!("{name}, which the domain calls"),
+                    reason,
+                    remedy,
+                });
+            }
         }
+    }
+
+    /// The types planned so far. Those planned for a function that is then refused may rest on the one it is refused for.
+    fn types(&self) -> (BTreeMap<String, CallbackPlan>, BTreeMap<String, RecordPlan>) {
+        (self.plan.callbacks.clone(), self.plan.records.clone())
     }
 
     fn try_function(&mut self, function: &Function) -> Result<FunctionPlan, (Option<String>, No)> {

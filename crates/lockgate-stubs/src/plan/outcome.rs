@@ -160,6 +160,7 @@ impl Planner<'_> {
             _ => return no("no function", "correct the annotation"),
         };
         let name = named.unwrap_or_else(|| word(&format!("{} {}", parameter.name, parameter.kind.spelling)));
+        let name = self.name_of_callback(name, &prototype);
         if self.plan.callbacks.contains_key(&name) {
             return Ok(name);
         }
@@ -175,9 +176,19 @@ impl Planner<'_> {
         self.callbacks.push(name.clone());
         let plan = self.called_back(&name, prototype);
         self.callbacks.pop();
-        let plan = plan.map_err(in_callback)?;
+        let mut plan = plan.map_err(in_callback)?;
+        plan.name = self.name_of_callback(name, &plan.prototype);
+        let name = plan.name.clone();
         self.plan.callbacks.insert(name.clone(), plan);
         Ok(name)
+    }
+
+    /// `name`, or one like it if that is another's: types that no typedef names may be spelled alike, with other annotations.
+    fn name_of_callback(&self, mut name: String, prototype: &Prototype) -> String {
+        while self.plan.callbacks.get(&name).is_some_and(|other| other.prototype != *prototype) {
+            name.push('_');
+        }
+        name
     }
 
     /// How a function of the program's, `name`, is called by the library.

@@ -4,11 +4,19 @@ use crate::annotation::Direction;
 use crate::header::model::{Parameter, Shape};
 
 impl Planner<'_> {
-    /// Plans the record `key`, once.
+    /// Plans the record `key`, once. While it is being planned it counts as known, because its fields may lead to it again.
     pub(super) fn record(&mut self, key: &str) -> Result<(), No> {
-        if self.plan.records.contains_key(key) {
+        if self.plan.records.contains_key(key) || self.records.iter().any(|planned| planned == key) {
             return Ok(());
         }
+        self.records.push(key.to_owned());
+        let plan = self.try_record(key);
+        self.records.pop();
+        self.plan.records.insert(key.to_owned(), plan?);
+        Ok(())
+    }
+
+    fn try_record(&mut self, key: &str) -> Result<RecordPlan, No> {
         let header = self.header;
         let Some(record) = header.records.get(key) else {
             return no(format!("{key} is not declared"), "include the header that declares it");
@@ -37,26 +45,23 @@ impl Planner<'_> {
             size: record.size,
             fields: Vec::new(),
         };
-        // Known before its fields are planned: they may point to the same type.
-        self.plan.records.insert(key.to_owned(), plan.clone());
         if has_pointers || (!record.union && !record.bit_fields) {
             for field in fields {
                 let planned = self.field(field, fields).map_err(|cause| No {
                     reason: format!("{key}, field {}: {}", field.name, cause.reason),
                     remedy: cause.remedy,
                 });
-                match planned {
-                    Ok(field) => plan.fields.push(field),
-                    Err(no) => {
-                        self.plan.records.remove(key);
-                        return Err(no);
-                    }
-                }
+                plan.fields.push(planned?);
             }
         }
         mark_buffers(&mut plan.fields);
-        self.plan.records.insert(key.to_owned(), plan);
-        Ok(())
+        Ok(plan)
+    }
+
+    /// True if all of `key`, which is known, can be copied as it is. What is still being planned cannot: only pointers and
+    /// functions lead from a structure to itself.
+    fn is_plain(&self, key: &str) -> bool {
+        self.plan.records.get(key).is_some_and(RecordPlan::is_plain)
     }
 
     fn field(&mut self, field: &Parameter, fields: &[Parameter]) -> Result<FieldPlan, No> {
@@ -82,7 +87,7 @@ impl Planner<'_> {
                 let passing = match self.passing(field, fields)? {
                     // Arrays of structures without pointers are memory like any other.
                     Passing::Record { key, buffer, kept: false, .. }
-                        if buffer.size.is_some() && self.plan.records[&key].is_plain() =>
+                        if buffer.size.is_some() && self.is_plain(&key) =>
                     {
                         Passing::Buffer(buffer)
                     }
@@ -128,7 +133,7 @@ impl Planner<'_> {
     /// A record without pointers in it.
     pub(super) fn plain_record(&mut self, key: &str) -> Result<(), No> {
         self.record(key)?;
-        if self.plan.records[key].is_plain() {
+        if self.is_plain(key) {
             return Ok(());
         }
         no(format!("{key} has pointers in it and is passed by value or written"), "pass a pointer to it")
