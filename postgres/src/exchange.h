@@ -23,6 +23,7 @@ typedef struct Exchange {
     int count;   /* chunks that there are */
     int current; /* the one in use */
     Size used;   /* of it, bytes */
+    uintptr_t last, last_end; /* where the value was that was copied last */
     Chunk chunks[EXCHANGE_CHUNKS];
 } Exchange;
 
@@ -54,6 +55,8 @@ void exchange_grow(Exchange *exchange, Size size);
 /* Of the processor's cache, bytes; and how much of it one copy asks for. */
 #define EXCHANGE_LINE 64
 #define EXCHANGE_FETCHED 4096
+/* Between the values of neighbouring rows, bytes, at most: a row's header, and columns before the value. */
+#define EXCHANGE_GAP 128
 
 /* Room of `size` bytes, aligned to 16; where the domain has it goes to `there`. Fails as an ERROR. */
 static inline void *exchange_room(Exchange *exchange, Size size, const void **there) {
@@ -66,18 +69,33 @@ static inline void *exchange_room(Exchange *exchange, Size size, const void **th
     return chunk->host + at;
 }
 
-/* Copies into room. Values of a table that was just read lie in main memory as often as not: all of one is asked for at once. */
-static inline void exchange_copy(void *room, const void *bytes, Size size) {
-    if (size <= EXCHANGE_FETCHED)
-        for (Size at = 0; at < size; at += EXCHANGE_LINE)
-            __builtin_prefetch((const char *)bytes + at);
+static inline void exchange_fetch(uintptr_t at, Size size) {
+    for (uintptr_t end = at + size; at < end; at += EXCHANGE_LINE)
+        __builtin_prefetch((const void *)at);
+}
+
+/* Copies into room. Values of a table that was just read lie in main memory as often as not: all of one is asked for at once, and if it is a neighbour of
+ * the last one, as in a scan, the next neighbour, too, which arrives while the function works. */
+static inline void exchange_copy(Exchange *exchange, void *room, const void *bytes, Size size) {
+    uintptr_t at = (uintptr_t)bytes, end = at + size;
+    if (size <= EXCHANGE_FETCHED) {
+        exchange_fetch(at, size);
+        /* Rows lie in a page from its end to its start. */
+        uintptr_t below = exchange->last - end, above = at - exchange->last_end;
+        if (below < EXCHANGE_GAP)
+            exchange_fetch(at - below - size, size);
+        else if (above < EXCHANGE_GAP)
+            exchange_fetch(end + above, size);
+        exchange->last = at;
+        exchange->last_end = end;
+    }
     memcpy(room, bytes, size);
 }
 
 /* The same with a copy of `bytes` in it; returns where the domain has it. */
 static inline const void *exchange_put(Exchange *exchange, const void *bytes, Size size) {
     const void *there;
-    exchange_copy(exchange_room(exchange, size, &there), bytes, size);
+    exchange_copy(exchange, exchange_room(exchange, size, &there), bytes, size);
     return there;
 }
 

@@ -57,7 +57,7 @@ void give_shape(const Type *type, Datum value, void *object, struct Exchange *ex
         shape = pg_detoast_datum(shape);
     uint32 size = VARSIZE(shape);
     uint32 *copy = exchange_room(exchange, size, (const void **)object);
-    exchange_copy(copy, shape, size);
+    exchange_copy(exchange, copy, shape, size);
     *copy = size;
     if ((Pointer)shape != DatumGetPointer(value))
         pfree(shape);
