@@ -57,6 +57,8 @@ void exchange_grow(Exchange *exchange, Size size);
 #define EXCHANGE_FETCHED 4096
 /* Between the values of neighbouring rows, bytes, at most: a row's header, and columns before the value. */
 #define EXCHANGE_GAP 128
+/* How many values ahead. */
+#define EXCHANGE_AHEAD 3
 
 /* Room of `size` bytes, aligned to 16; where the domain has it goes to `there`. Fails as an ERROR. */
 static inline void *exchange_room(Exchange *exchange, Size size, const void **there) {
@@ -75,17 +77,17 @@ static inline void exchange_fetch(uintptr_t at, Size size) {
 }
 
 /* Copies into room. Values of a table that was just read lie in main memory as often as not: all of one is asked for at once, and if it is a neighbour of
- * the last one, as in a scan, the next neighbour, too, which arrives while the function works. */
+ * the last one, as in a scan, the third from here, too, which arrives while functions work. */
 static inline void exchange_copy(Exchange *exchange, void *room, const void *bytes, Size size) {
     uintptr_t at = (uintptr_t)bytes, end = at + size;
-    if (size <= EXCHANGE_FETCHED) {
+    if (at != exchange->last && size <= EXCHANGE_FETCHED) {
         exchange_fetch(at, size);
         /* Rows lie in a page from its end to its start. */
         uintptr_t below = exchange->last - end, above = at - exchange->last_end;
         if (below < EXCHANGE_GAP)
-            exchange_fetch(at - below - size, size);
+            exchange_fetch(at - EXCHANGE_AHEAD * (below + size), size);
         else if (above < EXCHANGE_GAP)
-            exchange_fetch(end + above, size);
+            exchange_fetch(at + EXCHANGE_AHEAD * (above + size), size);
         exchange->last = at;
         exchange->last_end = end;
     }
