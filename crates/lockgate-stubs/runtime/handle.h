@@ -15,17 +15,23 @@ static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char 
     return lgs.handles + offset;
 }
 
+/* Whether the library gave out `host` as a handle of this type, and where it has that. */
+static inline bool lgs_known(uint64_t *inside, const void *host, unsigned char type)
+{
+    uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
+    if (__builtin_expect(offset >= LGS_WINDOW || offset & 7 || lgs.tags[offset >> 3] != type, 0))
+        return false;
+    *inside = lgs.window + offset;
+    return true;
+}
+
 /* A handle that the program passes. */
 static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, unsigned char type, const char *what)
 {
-    uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
-    if (!host || c->failed)
-        return 0;
-    if (__builtin_expect(offset >= LGS_WINDOW || offset & 7 || lgs.tags[offset >> 3] != type, 0)) {
+    uint64_t inside = 0;
+    if (host && !c->failed && !lgs_known(&inside, host, type))
         lgs_fail(c, LG_STUB_HANDLE, what, "it is no handle of this type that this library has given out");
-        return 0;
-    }
-    return lgs.window + offset;
+    return inside;
 }
 
 /* An array of handles of the library's. */

@@ -36,21 +36,26 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
             stub.parameter(&mut body, parameter, passing);
         }
     }
-    let mut text = format!(
-        "\n{}\n{{\n",
-        declare(&prototype.result.spelling, &format!("({name})({})", parameters(prototype)))
-    );
+    let plain = stub.is_plain();
+    let mut text = match plain {
+        false => format!("\n{}\n{{\n", stub.declared(name)),
+        true => {
+            format!("\nstatic __attribute__((noinline)) {}\n{{\n", stub.declared(&format!("lgs_long_{name}")))
+        }
+    };
     let void = *result == Outcome::Void;
-    if let Some(error) = &function.error {
-        let declared = declare(&mutable(&prototype.result.spelling), "lgs_result");
-        // A brace is an initialiser, anything else an expression of some integer type.
-        let value = if error.starts_with('{') {
-            error.clone()
-        } else {
-            format!("({})({error})", prototype.result.spelling)
-        };
-        let _ = writeln!(text, "    {declared} = {value};");
+    if let Some(failure) = stub.failure() {
+        let _ = writeln!(text, "    {} = {failure};", stub.result());
     }
+    let mut types: Vec<String> = prototype.parameters.iter().map(|p| crossing(&p.kind)).collect();
+    match &function.formatted {
+        Some(formatted) if formatted.list.is_none() => types.push("uint64_t".to_owned()),
+        _ if prototype.variadic => types.push("...".to_owned()),
+        _ => {}
+    }
+    let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
+    let crossing = crossing(&prototype.result);
+    let target = format!("(({crossing} (*)({types}))lgs.targets[{number}])");
     let _ = writeln!(
         text,
         "    struct lgs_call lgs_c;\n    const struct lgs_callback *const lgs_here = 0;\n    (void)lgs_here;\n    lgs_begin(&lgs_c, {number});"
@@ -83,18 +88,10 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
-    let mut types: Vec<String> = prototype.parameters.iter().map(|p| crossing(&p.kind)).collect();
-    match &function.formatted {
-        Some(formatted) if formatted.list.is_none() => types.push("uint64_t".to_owned()),
-        _ if prototype.variadic => types.push("...".to_owned()),
-        _ => {}
-    }
-    let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
-    let crossing = crossing(&prototype.result);
     if plan.told.iter().any(|(teller, _)| teller == name) {
         body.out += &tell(function, plan);
     }
-    let call = format!("(({crossing} (*)({types}))lgs.targets[{number}])({})", body.arguments.join(", "));
+    let call = format!("{target}({})", body.arguments.join(", "));
     if void {
         let _ = writeln!(text, "    {call};");
     } else {
@@ -142,7 +139,11 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     } else if !void {
         text += "    return lgs_result;\n";
     }
-    text + "}\n"
+    text += "}\n";
+    if plain {
+        text += &stub.quick(number, &target);
+    }
+    text
 }
 
 /// Remembers what expressions of other functions ask for.
@@ -316,6 +317,79 @@ impl Stub<'_> {
     /// An expression after the call: over what the library gave, where it did.
     fn after(&self, expression: &Expression) -> String {
         emit(expression, &Parameters { stub: self, after: true })
+    }
+
+    /// True if nothing but numbers and handles crosses, and nothing is to be done before or after the call.
+    fn is_plain(&self) -> bool {
+        let FunctionPlan { name, prototype, parameters, result, .. } = self.function;
+        let plain = |passing: &Passing| {
+            matches!(passing, Passing::Value | Passing::Ignore | Passing::Handle { release: false, .. })
+        };
+        let FunctionPlan { errno, at_most, format, formatted, shown, jumps, .. } = self.function;
+        let more = *errno || at_most.is_some() || format.is_some() || formatted.is_some() || shown.is_some();
+        let told = self.plan.told.iter().any(|(teller, _)| teller == name);
+        matches!(result, Outcome::Void | Outcome::Value)
+            && parameters.iter().all(plain)
+            && !(more || told || jumps.is_some() || prototype.noreturn || prototype.variadic)
+    }
+
+    /// The function's head, under a name.
+    fn declared(&self, name: &str) -> String {
+        let prototype = &self.function.prototype;
+        declare(&prototype.result.spelling, &format!("({name})({})", parameters(prototype)))
+    }
+
+    /// The result of a call that fails; nothing if there is none.
+    fn failure(&self) -> Option<String> {
+        let FunctionPlan { prototype, error, .. } = self.function;
+        let spelling = &prototype.result.spelling;
+        // A brace is an initialiser, anything else an expression of some integer type.
+        error.as_ref().map(|error| match error.starts_with('{') {
+            true => format!("({spelling}){error}"),
+            false => format!("({spelling})({error})"),
+        })
+    }
+
+    /// The variable of the result.
+    fn result(&self) -> String {
+        declare(&mutable(&self.function.prototype.result.spelling), "lgs_result")
+    }
+
+    /// A plain function, as most calls of it go: with handles that are good, into a domain that is there. All others go the long way.
+    fn quick(&self, number: usize, target: &str) -> String {
+        let FunctionPlan { name, prototype, parameters, result, .. } = self.function;
+        let mut conditions = vec!["lgs_is_ready()".to_owned()];
+        let (mut handles, mut arguments) = (String::new(), Vec::new());
+        for (parameter, passing) in prototype.parameters.iter().zip(parameters) {
+            let name = &parameter.name;
+            arguments.push(match passing {
+                Passing::Handle { number, .. } => {
+                    let _ = writeln!(handles, "    uint64_t lgs_v_{name};");
+                    conditions.push(format!("lgs_known(&lgs_v_{name}, {name}, {number})"));
+                    format!("lgs_v_{name}")
+                }
+                Passing::Ignore => "0".to_owned(),
+                _ => name.clone(),
+            });
+        }
+        let mut call = format!("{target}({})", arguments.join(", "));
+        let all: Vec<&str> = prototype.parameters.iter().map(|parameter| &*parameter.name).collect();
+        let long = format!("lgs_long_{name}({})", all.join(", "));
+        let (long, done) = match result {
+            Outcome::Void => (format!("{{\n        {long};\n        return;\n    }}"), ""),
+            _ => {
+                call = format!("{} = {call}", self.result());
+                (format!("return {long};"), "    return lgs_result;\n")
+            }
+        };
+        let failure =
+            self.failure().map_or(String::new(), |value| format!("        lgs_result = {value};\n"));
+        format!(
+            "\n{}\n{{\n{handles}    if (__builtin_expect(!({}), 0))\n        {long}\n    {call};\n    if (__builtin_expect(lg_failed(), 0)) {{\n        lgs_lost({number});\n{}    }}\n{done}}}\n",
+            self.declared(name),
+            conditions.join(" && "),
+            failure,
+        )
     }
 
     /// The parameter with the function by which the library jumps.
