@@ -15,6 +15,7 @@ enum { LARGE = 2048 };
         *(type *)(to + size - sizeof(type)) = last;                                                                            \
     } while (0)
 
+/* Less than a block. */
 static inline void few(char *to, const char *source, size_t size) {
     if (size >= 8) {
         ENDS(eight);
@@ -65,30 +66,29 @@ static void many(char *to, const char *source, size_t size) {
     }
 }
 
+/* The smallest sizes come first: most copies are of some bytes. */
 void *memmove(void *destination, const void *from, size_t size) {
     char *to = destination;
     const char *source = from;
-    if (size <= BLOCK) {
-        if (size == BLOCK) store(to, load(source));
-        else few(to, source, size);
-        return destination;
-    }
-    char *end = to + size;
-    if (size > 2 * QUAD) {
-        many(to, source, size);
-    } else if (size > QUAD) {
+    if (size < BLOCK) {
+        few(to, source, size);
+    } else if (size <= 2 * BLOCK) {
+        __m128i first = load(source), last = load(source + size - BLOCK);
+        store(to, first);
+        store(to + size - BLOCK, last);
+    } else if (size <= QUAD) {
+        __m128i first = load(source), second = load(source + BLOCK);
+        __m128i third = load(source + size - 2 * BLOCK), last = load(source + size - BLOCK);
+        store(to, first);
+        store(to + BLOCK, second);
+        store(to + size - 2 * BLOCK, third);
+        store(to + size - BLOCK, last);
+    } else if (size <= 2 * QUAD) {
         struct quad first = read(source), last = read(source + size - QUAD);
         write(to, first);
-        write(end - QUAD, last);
+        write(to + size - QUAD, last);
     } else {
-        __m128i first = load(source), last = load(source + size - BLOCK);
-        if (size > 2 * BLOCK) {
-            __m128i second = load(source + BLOCK), third = load(source + size - 2 * BLOCK);
-            store(to + BLOCK, second);
-            store(end - 2 * BLOCK, third);
-        }
-        store(to, first);
-        store(end - BLOCK, last);
+        many(to, source, size);
     }
     return destination;
 }
