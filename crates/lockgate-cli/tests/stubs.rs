@@ -316,6 +316,14 @@ fn what_is_not_sound_is_refused() {
         ("void *f(void);", &["result", "LG_SIZE", "LG_OPAQUE"]),
         ("struct s { int n; char *p; };\nint f(struct s *s LG_INOUT);", &["struct s, field p", "LG_STRING"]),
         ("union u { int n; char *p; };\nint f(union u *u LG_IN);", &["only the program knows"]),
+        (
+            "struct in { char *p; };\nunion u { int n; struct in in[2]; };\nint f(union u *u LG_OUT);",
+            &["only the program knows"],
+        ),
+        (
+            "struct in { char *p; };\nstruct s { unsigned n : 3; struct in in; };\nint f(struct s *s LG_OUT);",
+            &["struct s has bit-fields beside pointers"],
+        ),
         ("struct s { int n; };\nint f(struct s *s);", &["reads or writes `struct s`", "LG_OPAQUE"]),
         ("int f(char *(*give)(int));", &["callback", "which the library would use"]),
         ("int f(long double x);", &["long double cannot be passed"]),

@@ -6,7 +6,7 @@ use arbitrary::{Result, Unstructured};
 use lockgate_stubs::annotation::Notes;
 use lockgate_stubs::emit;
 use lockgate_stubs::header::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape};
-use lockgate_stubs::plan::{Plan, plan};
+use lockgate_stubs::plan::{Outcome, Passing, Plan, plan};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +51,7 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
     for refusal in &plan.refusals {
         assert!(!refusal.reason.is_empty() && !refusal.remedy.is_empty(), "{refusal:?}");
     }
+    nothing_leads_on(&header, &plan);
     let c = emit(&plan, &target);
     let (rust, python) = (emit::rust::client(&plan, &target), emit::python::client(&plan, &target));
     for file in c.iter().chain(&rust).chain(&python) {
@@ -60,6 +61,57 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
         assert!(c.iter().any(|file| file.text.contains(name)), "{name}: not in the client");
     }
     header.functions.len().max(1) as u64
+}
+
+/// What crosses as it is has no pointers in it: nobody would look at them.
+fn nothing_leads_on(header: &Header, plan: &Plan) {
+    fn leads_on(header: &Header, shape: &Shape, seen: &mut BTreeSet<String>) -> bool {
+        match shape {
+            Shape::Pointer(_) | Shape::Function(_) => true,
+            Shape::Array(element, _) => leads_on(header, &element.shape, seen),
+            // (A structure may be in itself here, though C would not have it.)
+            Shape::Record(key) if seen.insert(key.clone()) => {
+                let fields = header.records.get(key).and_then(|record| record.fields.as_ref());
+                fields.is_some_and(|fields| {
+                    fields.iter().any(|field| leads_on(header, &field.kind.shape, seen))
+                })
+            }
+            _ => false,
+        }
+    }
+    let leads_on = |shape: &Shape| leads_on(header, shape, &mut BTreeSet::new());
+    let bare = |kind: &CType| assert!(!leads_on(&kind.shape), "{} crosses as it is", kind.spelling);
+    let copied = |kind: &CType| kind.pointee().into_iter().for_each(bare);
+    let out = |kind: &CType, outcome: &Outcome| match outcome {
+        Outcome::Value => bare(kind),
+        Outcome::Memory { .. } => copied(kind),
+        _ => {}
+    };
+    let into = |kind: &CType, passing: &Passing| match passing {
+        Passing::Value => bare(kind),
+        Passing::Buffer(_) => copied(kind),
+        _ => {}
+    };
+    for function in &plan.functions {
+        for (parameter, passing) in function.prototype.parameters.iter().zip(&function.parameters) {
+            into(&parameter.kind, passing);
+        }
+        out(&function.prototype.result, &function.result);
+    }
+    for callback in plan.callbacks.values() {
+        for (parameter, outcome) in callback.prototype.parameters.iter().zip(&callback.parameters) {
+            out(&parameter.kind, outcome);
+        }
+        into(&callback.prototype.result, &callback.result);
+    }
+    for (key, record) in &plan.records {
+        let plain = record.is_plain();
+        assert!(!plain || !leads_on(&Shape::Record(key.clone())), "{key} counts as plain");
+        for field in &record.fields {
+            into(&field.kind, &field.passing);
+            out(&field.kind, &field.outcome);
+        }
+    }
 }
 
 /// A name within its folder, text that can be read, and in C every bracket closed.
@@ -260,49 +312,58 @@ mod tests {
     use super::*;
     use crate::target::controls::notices;
 
-    /// It passes as zeros of its own type: the client has to know that.
-    #[test]
-    fn a_structure_that_is_ignored_has_a_type() {
-        let integer = Shape::Integer { signed: true, character: false };
-        let plain = |shape, size, spelling: &str| CType {
-            spelling: spelling.into(),
-            names: vec![],
-            constant: false,
-            size,
-            shape,
-            enumeration: None,
-        };
-        let parameter = |name: &str, kind, notes| Parameter { name: name.into(), kind, notes };
-        let mut ignored = Notes::default();
-        ignored.add("ignore").expect("an annotation");
-        let field = parameter("x", plain(integer, 4, "int"), Notes::default());
-        let key = "struct pair";
+    fn kind(shape: Shape, size: u64, spelling: &str) -> CType {
+        let (spelling, names) = (spelling.into(), vec![]);
+        CType { spelling, names, constant: false, size, shape, enumeration: None }
+    }
+
+    fn noted(name: &str, kind: CType, note: &str) -> Parameter {
+        let mut notes = Notes::default();
+        notes.add(note).expect("an annotation");
+        Parameter { name: name.into(), kind, notes }
+    }
+
+    const PAIR: &str = "struct pair";
+
+    /// `void f(parameter)`, and a structure of one field.
+    fn header_of(field: Parameter, parameter: Parameter) -> Header {
         let mut header = Header::default();
-        header.records.insert(
-            key.into(),
-            Record {
-                key: key.into(),
-                spelling: key.into(),
-                union: false,
-                size: 4,
-                fields: Some(vec![field]),
-                bit_fields: false,
-            },
-        );
+        let (key, spelling) = (PAIR.to_owned(), PAIR.to_owned());
+        let record =
+            Record { key, spelling, union: false, size: 8, fields: Some(vec![field]), bit_fields: false };
+        header.records.insert(PAIR.into(), record);
+        let result = kind(Shape::Void, 0, "void");
         header.functions.push(Function {
             name: "f".into(),
-            prototype: Prototype {
-                result: plain(Shape::Void, 0, "void"),
-                parameters: vec![parameter("p", plain(Shape::Record(key.into()), 4, key), ignored)],
-                variadic: false,
-                noreturn: false,
-            },
+            prototype: Prototype { result, parameters: vec![parameter], variadic: false, noreturn: false },
             notes: Notes::default(),
             place: Place::default(),
             comment: None,
         });
-        let plan = plan(&header);
-        assert!(plan.refusals.is_empty() && plan.records.contains_key(key), "{:?}", plan.refusals);
+        header
+    }
+
+    /// It passes as zeros of its own type: the client has to know that.
+    #[test]
+    fn a_structure_that_is_ignored_has_a_type() {
+        let integer = kind(Shape::Integer { signed: true, character: false }, 4, "int");
+        let pair = kind(Shape::Record(PAIR.into()), 8, PAIR);
+        let plan = plan(&header_of(noted("x", integer, "nullable"), noted("p", pair, "ignore")));
+        assert!(plan.refusals.is_empty() && plan.records.contains_key(PAIR), "{:?}", plan.refusals);
+    }
+
+    #[test]
+    fn a_pointer_that_crosses_as_it_is_is_noticed() {
+        let character = kind(Shape::Integer { signed: true, character: true }, 1, "char");
+        let text = kind(Shape::Pointer(Box::new(character)), 8, "char *");
+        let pair = kind(Shape::Record(PAIR.into()), 8, PAIR);
+        let pointer = kind(Shape::Pointer(Box::new(pair)), 8, "struct pair *");
+        let header = header_of(noted("x", text, "string"), noted("p", pointer, "in"));
+        let mut plan = plan(&header);
+        nothing_leads_on(&header, &plan);
+        plan.records.get_mut(PAIR).expect("it is planned").fields.clear();
+        let noticed = std::panic::catch_unwind(|| nothing_leads_on(&header, &plan));
+        assert!(noticed.is_err(), "nobody noticed");
     }
 
     /// No C says so, but what reads headers must not run out of stack.

@@ -1,7 +1,8 @@
 //! Structures.
 use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, no, word};
 use crate::annotation::Direction;
-use crate::header::model::{Parameter, Shape};
+use crate::header::model::{Header, Parameter, Shape};
+use std::collections::BTreeSet;
 
 impl Planner<'_> {
     /// Plans the record `key`, once. While it is being planned it counts as known, because its fields may lead to it again.
@@ -24,7 +25,7 @@ impl Planner<'_> {
         let Some(fields) = &record.fields else {
             return no(format!("{key} is incomplete"), "annotate the pointer with LG_OPAQUE");
         };
-        let has_pointers = fields.iter().any(|field| has_pointer(&field.kind.shape));
+        let has_pointers = fields.iter().any(|field| leads_on(header, &field.kind.shape));
         if record.union && has_pointers {
             return no(
                 format!(
@@ -140,12 +141,20 @@ impl Planner<'_> {
     }
 }
 
-fn has_pointer(shape: &Shape) -> bool {
-    match shape {
-        Shape::Pointer(_) | Shape::Function(_) => true,
-        Shape::Array(element, _) => has_pointer(&element.shape),
-        _ => false,
+/// True if there are pointers in it, however deep.
+fn leads_on(header: &Header, shape: &Shape) -> bool {
+    fn any<'a>(header: &'a Header, shape: &'a Shape, seen: &mut BTreeSet<&'a str>) -> bool {
+        match shape {
+            Shape::Pointer(_) | Shape::Function(_) => true,
+            Shape::Array(element, _) => any(header, &element.shape, seen),
+            Shape::Record(key) if seen.insert(key) => {
+                let fields = header.records.get(key).and_then(|record| record.fields.as_ref());
+                fields.is_some_and(|fields| fields.iter().any(|field| any(header, &field.kind.shape, seen)))
+            }
+            _ => false,
+        }
     }
+    any(header, shape, &mut BTreeSet::new())
 }
 
 /// Marks buffers and the fields that say how large they are.
