@@ -31,7 +31,7 @@ fn show(screen: Screen) -> anyhow::Result<()> {
     screen.heading(2, "A hostile module attacks this process");
     hostile::show(screen, &builder, &corpus.root().join("demo"))?;
     screen.heading(3, "What a call into a domain costs");
-    let mut metrics = calls::measure(&Options { quick: true })?;
+    let mut metrics = calls::measure(&Options { quick: true, ..Options::default() })?;
     metrics.retain(|metric| !metric.name.starts_with("calls.arguments."));
     print!("{}", Report::new(metrics).table());
     Ok(())

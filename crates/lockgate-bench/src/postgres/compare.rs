@@ -9,11 +9,12 @@ use lockgate_postgres::Database;
 
 /// For each query the ratio, both sides' processor seconds, and how often one statement crosses into the domain.
 pub fn measure(database: &Database<'_>, options: &Options) -> anyhow::Result<Vec<Metric>> {
+    let queries = options.chosen(QUERIES, |query| query.metric)?;
     let mut side = Side::new(database)?;
     let rounds = super::rounds(options);
-    let bar = progress::bar("postgres", ((rounds + 1) * QUERIES.len()) as u64);
+    let bar = progress::bar("postgres", ((rounds + 1) * queries.len()) as u64);
     let mut metrics = Vec::new();
-    for query in QUERIES {
+    for query in queries {
         bar.set_message(query.metric);
         let times = if options.quick { 1 } else { query.times };
         let mut ratios = Vec::new();

@@ -52,9 +52,11 @@ pub fn measure(options: &Options) -> anyhow::Result<Report> {
         done(&mut psql)?;
     }
     let mut report = Report::new(compare::measure(&database, options)?);
-    report.metrics.extend(languages::measure(&database, options, &mut report.notes)?);
-    report.metrics.extend(transactions::measure(&database, options)?);
-    report.metrics.extend(crashes::measure(&database, options)?);
+    if options.only.is_none() {
+        report.metrics.extend(languages::measure(&database, options, &mut report.notes)?);
+        report.metrics.extend(transactions::measure(&database, options)?);
+        report.metrics.extend(crashes::measure(&database, options)?);
+    }
     report.notes.push(installation.version().to_owned());
     Ok(report)
 }

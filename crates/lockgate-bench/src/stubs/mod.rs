@@ -62,13 +62,14 @@ const WORK: &[Work] = &[
 
 /// Measures; `lockgate` is the program to build with, beside which the library was built or installed.
 pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
+    let works = options.chosen(WORK, |work| work.metric)?;
     let corpus = Corpus::locate()?;
     let folder = tempfile::tempdir()?;
     let prefix = crate::capi::library(corpus.root(), folder.path())?;
     let kit = Kit { corpus: &corpus, lockgate, prefix: &prefix, optimisation: "-O2" };
     let mut built: Vec<(&str, Built)> = Vec::new();
     let building = progress::bar("build", 0);
-    for library in LIBRARIES.iter().filter(|library| WORK.iter().any(|work| work.library == library.name)) {
+    for library in LIBRARIES.iter().filter(|library| works.iter().any(|work| work.library == library.name)) {
         building.set_message(library.name);
         let own = folder.path().join(library.name);
         std::fs::create_dir_all(&own)?;
@@ -83,17 +84,18 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         std::fs::write(side.join("text"), text((64 << 20) / share))?;
         std::fs::write(side.join("document.xml"), document(800_000 / share))?;
         std::fs::write(side.join("image.ppm"), photograph(3072, 2048 / share))?;
-        let png = built.iter().find(|(name, _)| *name == "png").map(|(_, built)| built).expect("a library");
-        done(Command::new(&png.native["pnm2png"]).args(["image.ppm", "image.png"]).current_dir(side))?;
+        if let Some((_, png)) = built.iter().find(|(name, _)| *name == "png") {
+            done(Command::new(&png.native["pnm2png"]).args(["image.ppm", "image.png"]).current_dir(side))?;
+        }
     }
     let (scale, times) = ((240 / share).to_string(), (8000 / share).to_string());
     let documents = ["document.xml"; 8].join(" ");
     let _pinned = Pinned::here()?;
     let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
-    let bar = progress::bar("stubs", ((rounds + 1) * WORK.len()) as u64);
-    let mut ratios = vec![Vec::new(); WORK.len()];
+    let bar = progress::bar("stubs", ((rounds + 1) * works.len()) as u64);
+    let mut ratios = vec![Vec::new(); works.len()];
     for round in 0..=rounds {
-        for (work, ratios) in WORK.iter().zip(&mut ratios) {
+        for (work, ratios) in works.iter().zip(&mut ratios) {
             bar.set_message(work.metric);
             let built = built.iter().find(|(name, _)| *name == work.library).map(|(_, built)| built);
             let built = built.expect("the tables agree");
@@ -116,7 +118,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         }
     }
     bar.finish_and_clear();
-    let metrics = WORK.iter().zip(ratios).map(|(work, ratios)| Metric::new(work.metric, "ratio", ratios));
+    let metrics = works.iter().zip(ratios).map(|(work, ratios)| Metric::new(work.metric, "ratio", ratios));
     let mut metrics: Vec<Metric> = metrics.collect();
     for (name, built) in &built {
         let lines = vec![built.annotation_lines as f64];

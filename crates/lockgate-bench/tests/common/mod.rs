@@ -3,7 +3,7 @@
 use lockgate_bench::{Metric, Options};
 
 /// Few samples.
-pub const QUICK: Options = Options { quick: true };
+pub const QUICK: Options = Options { quick: true, only: None };
 
 /// Each of `names` is among `metrics`, in its unit and with sensible figures.
 pub fn has(metrics: &[Metric], names: &[(&str, &str)]) {

@@ -23,6 +23,9 @@ pub struct Args {
     /// Few samples: shows that everything works, proves no promise
     #[arg(long)]
     quick: bool,
+    /// Only metrics whose names begin with PREFIX: statements or programs (postgres and stubs only)
+    #[arg(long, value_name = "PREFIX")]
+    only: Option<String>,
     /// How many calls or cycles to make (soak and cycles only)
     #[arg(long, value_name = "N", visible_alias = "cycles")]
     calls: Option<u64>,
@@ -70,7 +73,11 @@ const STANDARD_OUTPUT: &str = "-";
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let options = Options { quick: args.quick };
+    let options = Options { quick: args.quick, only: args.only.clone() };
+    ensure!(
+        args.only.is_none() || matches!(args.family, Family::Postgres | Family::Stubs),
+        "--only goes with postgres and stubs only"
+    );
     let counts = matches!(args.family, Family::Soak | Family::Cycles);
     ensure!(args.calls.is_none() || counts, "--calls goes with soak and cycles only");
     if args.family == Family::Evidence {
