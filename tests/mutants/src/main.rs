@@ -61,6 +61,11 @@ fn main() -> Result<()> {
     let target = root.join(&options.scratch).join("target");
     let limit = Duration::from_secs(options.time_limit);
 
+    // Better said now than hours later.
+    for mutation in entries.iter().filter_map(Entry::mutation) {
+        let text = std::fs::read_to_string(tree.root.join(&mutation.file))?;
+        mutation.apply(&text).with_context(|| mutation.file.clone())?;
+    }
     all_green(&tree, &target, &entries, limit)?;
     let mut outcomes = Vec::new();
     for entry in entries {
