@@ -4,6 +4,7 @@ mod common;
 use common::{Guest, host_sys, in_child, patience};
 use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 
@@ -275,8 +276,14 @@ fn handlers_installed_past_the_library_are_put_behind_it() {
     for child in ["child_claims_signals", "child_claims_signals_by_a_new_thread"] {
         let output = in_child(child);
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(text.contains("domain fault: Segv"), "{child}: {output:?}");
-        assert_eq!(text.matches("reported").count(), 1, "{child}: {output:?}");
+        let lines: Vec<&str> =
+            text.lines().filter(|line| ["domain", "reported"].iter().any(|w| line.contains(w))).collect();
+        // The handler gets the host's fault alone, which comes second.
+        let [of_domain, reported] = lines[..] else { panic!("{child}: {output:?}") };
+        assert!(
+            of_domain.ends_with("domain fault: Segv") && reported.ends_with("reported"),
+            "{child}: {output:?}"
+        );
         assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{child}: {output:?}");
     }
 }
@@ -313,27 +320,31 @@ fn child_claims_signals_by_a_new_thread() {
 /// go round in circles. Red if a thread that comes second takes what it finds for the late handler.
 #[test]
 fn a_late_handler_is_put_behind_by_one_thread_only() {
-    let output = in_child("child_claims_with_many_threads");
+    let output = in_child("child_claims_with_two_threads");
     assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
 #[ignore = "run by a_late_handler_is_put_behind_by_one_thread_only"]
-fn child_claims_with_many_threads() {
-    const THREADS: usize = 4;
+fn child_claims_with_two_threads() {
+    const THREADS: usize = 2;
     let _patience = patience("threads that claim signals");
     let _domain = guest().domain();
     host_sys::report_faults_once();
-    let together = Barrier::new(THREADS);
+    let (together, ready) = (Barrier::new(THREADS), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for number in 0..THREADS {
-            let together = &together;
+            let (together, ready) = (&together, &ready);
             scope.spawn(move || {
-                for round in 0..500 {
+                for round in 1..=10_000 {
                     if together.wait().is_leader() {
                         host_sys::install_faults_handler_again();
                     }
-                    together.wait();
+                    // Within some nanoseconds of each other: a barrier wakes one after the other.
+                    ready.fetch_add(1, Ordering::AcqRel);
+                    while ready.load(Ordering::Acquire) < round * THREADS {
+                        std::hint::spin_loop();
+                    }
                     lockgate::claim_signals().unwrap();
                     together.wait();
                     assert!(host_sys::faults_handler_is_known(), "round {round}, thread {number}");
