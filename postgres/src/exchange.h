@@ -24,6 +24,7 @@ typedef struct Exchange {
     int current; /* the one in use */
     Size used;   /* of it, bytes */
     uintptr_t last, last_end; /* where the value was that was copied last */
+    uint32 neighbours;        /* so many before it were neighbours of each other */
     Chunk chunks[EXCHANGE_CHUNKS];
 } Exchange;
 
@@ -81,13 +82,14 @@ static inline void exchange_fetch(uintptr_t at, Size size) {
 static inline void exchange_copy(Exchange *exchange, void *room, const void *bytes, Size size) {
     uintptr_t at = (uintptr_t)bytes, end = at + size;
     if (at != exchange->last && size <= EXCHANGE_FETCHED) {
-        exchange_fetch(at, size);
         /* Rows lie in a page from its end to its start. */
         uintptr_t below = exchange->last - end, above = at - exchange->last_end;
-        if (below < EXCHANGE_GAP)
-            exchange_fetch(at - EXCHANGE_AHEAD * (below + size), size);
-        else if (above < EXCHANGE_GAP)
-            exchange_fetch(at + EXCHANGE_AHEAD * (above + size), size);
+        uintptr_t step = below < EXCHANGE_GAP ? -(below + size) : above < EXCHANGE_GAP ? above + size : 0;
+        exchange->neighbours = step ? exchange->neighbours + 1 : 0;
+        if (exchange->neighbours <= EXCHANGE_AHEAD)
+            exchange_fetch(at, size);
+        if (step)
+            exchange_fetch(at + EXCHANGE_AHEAD * step, size);
         exchange->last = at;
         exchange->last_end = end;
     }
