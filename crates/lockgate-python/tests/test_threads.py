@@ -201,6 +201,15 @@ def test_faulthandler_is_watched_once():
     lockgate.claim_signals()
 
 
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler, also for tests that run in the background, where shells ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_comes_when_the_call_returns(hostile):
     """As with ctypes; a time limit bounds how long that may be."""
     region = lockgate.Region(4096)
@@ -225,6 +234,7 @@ def test_ctrl_c_comes_when_the_call_returns(hostile):
     assert hostile.fine() == 42
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_in_a_callback_ends_the_call(hostile):
     def interrupt(x):
         signal.raise_signal(signal.SIGINT)
