@@ -423,6 +423,12 @@ mod tests {
         let (fields, copies) = ("struct { } c; ".repeat(1_000), ", x".repeat(1_000));
         let many = format!("struct {{ struct {{ {fields} }} x{copies}; }} f(void)");
         assert!(many.parse::<Signature>().expect_err("too many fields").what.contains("too large"));
+        let flat = |fields| {
+            let text = format!("struct {{ char c{}; }} f(void)", ", c".repeat(fields - 1));
+            text.parse::<Signature>().map(drop)
+        };
+        assert!(flat(MAX_FIELDS).is_ok());
+        assert!(flat(MAX_FIELDS + 1).expect_err("one too many").what.contains("too large"));
         let dropped = "struct { struct { struct { } x, x; } x".to_owned() + &", x".repeat(5_000) + "; } *p; ";
         let many = format!("struct {{ {} }} f(void)", dropped.repeat(60));
         assert!(many.parse::<Signature>().expect_err("too much behind pointers").what.contains("too large"));
