@@ -159,10 +159,10 @@ for target in "$@"; do
     end=$(($(date +%s) + ${seconds:-999999999}))
     # A run that is cut off by force counts for nothing: none is long.
     while n=$(needed "$target") && [ "$n" -gt 0 ] && left=$((end - $(date +%s))) && [ $left -gt 0 ]; do
+        echo "fuzz.sh: $target, $n executions to go; the log is $root/$target.log"
         [ $left -lt 300 ] || left=300
         # What a process keeps for good, such as a proxy for each form of call, does not pile up.
         [ "$n" -lt 1000000 ] || n=1000000
-        echo "fuzz.sh: $target, $(needed "$target") executions to go; the log is $root/$target.log"
         if ! slice "$target" "$n" "$left"; then
             failed=1
             break

@@ -7,6 +7,6 @@ mod list;
 mod suite;
 mod tree;
 
-pub use list::{Entry, Mutation, Suite, Verdict, entries};
+pub use list::{Entry, Mutation, Suite, Verdict, entries, impossible};
 pub use suite::{End, Program, build};
 pub use tree::Tree;

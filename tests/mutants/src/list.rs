@@ -182,3 +182,13 @@ impl Mutation {
         format!("'{what}' occurs {} times in {}, not once", text.matches(what).count(), self.file)
     }
 }
+
+/// The changes of `entries` that cannot be made in the tree at `root`, and why.
+pub fn impossible<'a>(root: &Path, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<String> {
+    let error = |entry: &Entry| {
+        let mutation = entry.mutation()?;
+        let text = std::fs::read_to_string(root.join(&mutation.file)).unwrap_or_default();
+        Some(format!("tests/mutants/{}: {}", entry.place, mutation.apply(&text).err()?))
+    };
+    entries.into_iter().filter_map(error).collect()
+}

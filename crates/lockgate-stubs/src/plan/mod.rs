@@ -366,17 +366,15 @@ impl Plan {
 
 /// Plans stubs for all functions of `header`.
 pub fn plan(header: &Header) -> Plan {
-    let mut planner = Planner {
+    let mut planner = Planner::new(
         header,
-        plan: Plan {
+        Plan {
             library: header.library.clone(),
             enumerations: header.enumerations.clone(),
             constants: header.constants.clone(),
             ..Plan::default()
         },
-        callbacks: Vec::new(),
-        records: Vec::new(),
-    };
+    );
     for function in &header.functions {
         planner.function(function);
     }
@@ -386,8 +384,7 @@ pub fn plan(header: &Header) -> Plan {
 /// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
 pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
     let library = Some((name.to_owned(), options.to_vec()));
-    let plan = Plan { library, ..Plan::default() };
-    let mut planner = Planner { header, plan, callbacks: Vec::new(), records: Vec::new() };
+    let mut planner = Planner::new(header, Plan { library, ..Plan::default() });
     for function in &header.functions {
         if gates.contains(&function.name) {
             planner.gate(function);
@@ -408,7 +405,11 @@ struct Planner<'a> {
     records: Vec<String>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(header: &'a Header, plan: Plan) -> Self {
+        Planner { header, plan, callbacks: Vec::new(), records: Vec::new() }
+    }
+
     fn function(&mut self, function: &Function) {
         let left_out = |planner: &mut Self, reason: &str| {
             planner.plan.left_out.push(LeftOut {

@@ -177,6 +177,7 @@ impl Planner<'_> {
         let plan = self.called_back(&name, prototype);
         self.callbacks.pop();
         let mut plan = plan.map_err(in_callback)?;
+        // What it is given may have been planned meanwhile, under the same name.
         plan.name = self.name_of_callback(name, &plan.prototype);
         let name = plan.name.clone();
         self.plan.callbacks.insert(name.clone(), plan);
