@@ -67,6 +67,21 @@ fn compile_errors() {
     assert!(!shop.path("bad.lg").exists());
 }
 
+/// GNU C's nested functions are fine, unless a pointer to one needs code on the stack.
+#[test]
+fn trampolines_are_refused() {
+    let shop = Shop::new();
+    let program =
+        |body: &str| format!("int main(int n, char **v) {{ int f(int x) {{ return x - n; }} {body} }}");
+    shop.write("direct.c", &program("return f(n);"));
+    shop.lockgate("cc").args(["-O0", "direct.c", "-o", "direct.lg"]).run_quietly();
+    assert_eq!(shop.lockgate("run").arg("direct.lg").output().status.code(), Some(0));
+    shop.write("pointed.c", &program("int (*volatile p)(int) = f; return p(n);"));
+    let output = shop.lockgate("cc").args(["-O0", "pointed.c", "-o", "pointed.lg"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("trampoline generated for nested function"));
+}
+
 #[test]
 fn exports_and_gates_from_files() {
     let shop = Shop::new();

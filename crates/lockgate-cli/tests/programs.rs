@@ -62,6 +62,11 @@ fn threads_of_the_program() {
 }
 
 #[test]
+fn thread_local_variables() {
+    same_with("thread_local", &["--threads", "2"], &[&[]]);
+}
+
+#[test]
 fn functions_that_return_twice() {
     same_as_native("setjmp", &[]);
 }

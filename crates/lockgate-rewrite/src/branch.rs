@@ -249,12 +249,6 @@ impl Rewriter<'_> {
             }
             OpKind::Memory => {
                 let target = self.target_register(index)?;
-                if code.segment_prefix() == Register::FS {
-                    return Err(Reason::new(
-                        "an indirect branch through thread-local storage",
-                        "load the pointer first",
-                    ));
-                }
                 self.load_operand(index, target, self.options.pinpoint)?;
                 target
             }

@@ -1,9 +1,11 @@
 //! Encodings: the parts of an instruction's bytes, and the instructions that the rewriter adds.
 //! (Intel SDM vol. 2, chapter 2; registers are numbered as in ModRM and REX.)
 
-use iced_x86::Register;
+use iced_x86::{Encoder, Instruction, Register};
 use lockgate_abi::code::{LABEL_NEGATED, OFF, SLOT_MASK};
 use lockgate_abi::{gate, header, window};
+
+use crate::error::Reason;
 
 /// Number of a general register in encodings.
 pub(crate) type Reg = u8;
@@ -260,10 +262,22 @@ pub(crate) fn store_at(reg: Reg, base: Reg, disp: i32) -> Bytes {
     out
 }
 
-/// `lea (%base,%index), %reg`.
-pub(crate) fn lea_sum(reg: Reg, base: Reg, index: Reg) -> Bytes {
+/// The bytes of an instruction that is a variant of the input's.
+pub(crate) fn anew(code: &Instruction) -> Result<Bytes, Reason> {
+    let mut encoder = Encoder::new(64);
+    encoder
+        .encode(code, code.ip())
+        .map_err(|error| Reason::new(format!("no encoding: {error}"), "rewrite this line"))?;
     let mut out = Bytes::new();
-    out.extend(&[rex(true, reg, index, base), 0x8d, 0x44 | (reg & 7) << 3, (index & 7) << 3 | base & 7, 0]);
+    out.extend(&encoder.take_buffer());
+    Ok(out)
+}
+
+/// `lea (%base,%index,scale), %reg`; `scale` is 1, 2, 4 or 8.
+pub(crate) fn lea_sum(reg: Reg, base: Reg, index: Reg, scale: u8) -> Bytes {
+    let sib = (scale.trailing_zeros() as u8) << 6 | (index & 7) << 3 | base & 7;
+    let mut out = Bytes::new();
+    out.extend(&[rex(true, reg, index, base), 0x8d, 0x44 | (reg & 7) << 3, sib, 0]);
     out
 }
 

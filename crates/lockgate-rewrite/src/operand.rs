@@ -29,6 +29,10 @@ impl Rewriter<'_> {
     ) -> Result<(), Reason> {
         let is_access =
             memory_operand(code).is_some() && !matches!(code.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
+        // What `lea` computes is an offset in any segment.
+        if code.segment_prefix() == Register::FS && (is_access || has_implicit_memory(code)) {
+            return self.thread_local(index, code, encoded);
+        }
         if is_access && self.options.pinpoint && code.memory_base() != Register::RIP {
             let displacement = code.memory_displacement64() as i64;
             let stack_disp =

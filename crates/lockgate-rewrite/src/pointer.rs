@@ -1,6 +1,6 @@
 //! Instructions that read or set rsp itself: pushes and pops, frames, computed stack pointers (rule V3).
 
-use iced_x86::{Encoder, Instruction, Mnemonic, OpKind, Register, RflagsBits};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register, RflagsBits};
 use lockgate_abi::code::MAX_MOVE;
 
 use crate::decode::{is_rsp, memory_operand};
@@ -263,7 +263,7 @@ impl Rewriter<'_> {
             self.put(encode::set_rsp());
         } else if let Some(other) = self.register_free_across(index) {
             self.put(encode::copy(true, R11, other));
-            value(self)?;
+            self.busy_with(other, |this, _| value(this))?;
             self.put(encode::set_rsp());
             self.put(encode::copy(true, other, R11));
         } else {
@@ -390,12 +390,7 @@ pub(crate) fn with_register(
     };
     let mut changed = *code;
     changed.set_op_register(operand, register);
-    let mut encoder = Encoder::new(64);
-    encoder
-        .encode(&changed, code.ip())
-        .map_err(|error| Reason::new(format!("no encoding: {error}"), "rewrite this line"))?;
-    let mut bytes = Bytes::new();
-    bytes.extend(&encoder.take_buffer());
+    let bytes = encode::anew(&changed)?;
     debug_assert!(memory_operand(code).is_none() || changed.memory_base() == code.memory_base());
     Ok((changed, bytes))
 }

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
+use iced_x86::{Code, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use lockgate_abi::code::{LABEL, MAX_MOVE};
 
-use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
+use crate::decode::{Ins, Text, is_rsp, mark};
 use crate::elf::Object;
 use crate::emit::{Emitter, Layout, Pos, Target};
 use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, RSP, Reg};
@@ -190,6 +190,13 @@ impl<'a> Rewriter<'a> {
                 self.out.put(&TRAP);
                 return Ok(());
             }
+            // Without a shadow stack, and domains have none, these leave the register as it is. The instruction that moves one is
+            // not reached then.
+            Mnemonic::Rdsspd | Mnemonic::Rdsspq => return Ok(()),
+            Mnemonic::Incsspd | Mnemonic::Incsspq => {
+                self.out.put(&TRAP);
+                return Ok(());
+            }
             // endbr32 means nothing in 64-bit code.
             Mnemonic::Nop | Mnemonic::Endbr32 => {
                 self.nop(ins);
@@ -199,7 +206,15 @@ impl<'a> Rewriter<'a> {
                 self.out.put(&LABEL);
                 return Ok(());
             }
+            // What compilers for AMD's processors write for `fstp %st(0)`, and no manual lists.
+            Mnemonic::Ffreep if code.op0_register() == Register::ST0 => {
+                self.out.put(&[0xdd, 0xd8]);
+                return Ok(());
+            }
             _ => (),
+        }
+        if let Some(usual) = usual_form(code) {
+            return self.operation(index, &usual, encode::anew(&usual)?.as_slice());
         }
         if stack::writes_rsp(ins) {
             return self.set_rsp(index);
@@ -209,9 +224,6 @@ impl<'a> Rewriter<'a> {
         }
         if code.is_string_instruction() {
             return self.string(index);
-        }
-        if code.segment_prefix() == Register::FS && memory_operand(code).is_some() {
-            return self.thread_local(index);
         }
         if let Some(skipped) = self.dynamic_tls(index)? {
             self.skip = skipped;
@@ -224,10 +236,13 @@ impl<'a> Rewriter<'a> {
     /// Refuses an instruction whose code, from `start` on, holds the label's bytes as a constant: control could be led into it
     /// (rule V4).
     fn refuse_hidden_label(&self, ins: &Ins, start: Pos) -> Result<(), Reason> {
-        let computes =
-            ins.code.flow_control() == FlowControl::Next && ins.code.mnemonic() != Mnemonic::Endbr64;
+        let flow = ins.code.flow_control();
+        // Others have labels of their own behind them, and no constants.
+        let has_constants =
+            matches!(flow, FlowControl::Next | FlowControl::IndirectCall | FlowControl::IndirectBranch)
+                && ins.code.mnemonic() != Mnemonic::Endbr64;
         let mut code = self.out.since(start).windows(LABEL.len());
-        if computes && code.any(|bytes| bytes == LABEL) {
+        if has_constants && code.any(|bytes| bytes == LABEL) {
             let what = "a constant in it has the bytes of the entry label (f3 0f 1e fa)";
             return Err(Reason::new(
                 what,
@@ -575,6 +590,19 @@ fn no_register() -> Reason {
     Reason::new("no register is free here for the rewritten code", "compile the source with -ffixed-r11")
 }
 
+/// The form that the verifier knows, if `code` is a move between three registers in the form of a store: assemblers write that one if
+/// it is shorter by a byte.
+fn usual_form(code: &Instruction) -> Option<Instruction> {
+    let usual = match code.code() {
+        Code::VEX_Vmovss_xmm_xmm_xmm_0F11 => Code::VEX_Vmovss_xmm_xmm_xmm,
+        Code::VEX_Vmovsd_xmm_xmm_xmm_0F11 => Code::VEX_Vmovsd_xmm_xmm_xmm,
+        _ => return None,
+    };
+    let mut changed = *code;
+    changed.set_code(usual);
+    Some(changed)
+}
+
 /// Refuses what no domain may execute.
 fn refuse_forbidden(ins: &Ins) -> Result<(), Reason> {
     use Mnemonic::*;
@@ -593,10 +621,17 @@ fn refuse_forbidden(ins: &Ins) -> Result<(), Reason> {
         }
         Xbegin | Xabort | Xend | Xtest => "transactions are not available in a domain",
         Bt | Bts | Btr | Btc if code.op0_kind() == OpKind::Memory && code.op1_kind() == OpKind::Register => {
-            "a bit offset in a register reaches beyond the memory operand"
+            return Err(Reason::new(
+                "a bit offset in a register reaches beyond the memory operand",
+                "hide the mask from the compiler, which makes this of an atomic operation with it: asm(\"\" : \"+r\"(mask))",
+            ));
         }
         Outsb | Outsw | Outsd | Insb | Insw | Insd => "it accesses a port",
         _ if code.is_privileged() => "it is a privileged instruction",
+        // Their encodings are no processor's of today.
+        _ if matches!(code.encoding(), EncodingKind::XOP | EncodingKind::D3NOW | EncodingKind::MVEX) => {
+            "it belongs to an extension that processors have no more"
+        }
         _ if code.segment_prefix() == Register::GS => "gs belongs to Lockgate",
         _ if code.op_count() > 0
             && (0..code.op_count()).any(|n| {

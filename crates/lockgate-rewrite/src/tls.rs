@@ -1,9 +1,9 @@
 //! Thread-local storage: `%fs:` operands and the dynamic models' calls become accesses through the thread pointer
 //! that the thread's own data stack holds.
 
-use iced_x86::{Mnemonic, OpKind, Register};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-use crate::decode::memory_operand;
+use crate::decode::{Ins, mark, memory_operand};
 use crate::elf::reloc;
 use crate::encode::{self, Bytes, Parts, RAX, Reg};
 use crate::error::Reason;
@@ -11,78 +11,98 @@ use crate::liveness::Effect;
 use crate::rewriter::Rewriter;
 
 impl Rewriter<'_> {
-    /// An access through `%fs:`.
-    pub(crate) fn thread_local(&mut self, index: usize) -> Result<(), Reason> {
-        let text = self.text;
-        let code = text.code[index].code;
-        if code.memory_base() == Register::RIP || crate::decode::is_rsp(code.memory_base()) {
+    /// Emits `code`, encoded as `encoded`, which accesses memory through `%fs:`. It is instruction `index` or a variant of it with the
+    /// same address.
+    pub(crate) fn thread_local(
+        &mut self,
+        index: usize,
+        code: &Instruction,
+        encoded: &[u8],
+    ) -> Result<(), Reason> {
+        let base = code.memory_base();
+        if base == Register::RIP || crate::decode::is_rsp(base) {
             return Err(Reason::new(
                 "a thread-local access relative to rip or rsp",
                 "load the offset into a register",
             ));
         }
-        crate::operand::refuse_absolute(&Parts::of(self.encoded(&text.code[index])), &code)?;
-        if code.is_vsib() {
-            return Err(Reason::new("a gather from thread-local storage", "load the thread pointer first"));
+        let parts = Parts::of(encoded);
+        crate::operand::refuse_absolute(&parts, code)?;
+        if parts.address_size {
+            return Err(Reason::new(
+                "a thread-local access with a 32-bit address",
+                "use 64-bit registers in its address",
+            ));
+        }
+        if memory_operand(code).is_none() || code.is_vsib() || code.mnemonic() == Mnemonic::Xlatb {
+            return Err(Reason::new(
+                "an instruction for which thread-local storage is another segment",
+                "load the thread pointer first",
+            ));
         }
         // A load's own destination serves as the scratch register unless it takes part in the address.
         if matches!(code.mnemonic(), Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd)
             && code.op0_kind() == OpKind::Register
             && code.op0_register().is_gpr()
             && code.op0_register().size() >= 4
-            && self.live.effect(text, index, encode::number(code.op0_register())) == Effect::Overwrites
+            && self.live.effect(self.text, index, encode::number(code.op0_register())) == Effect::Overwrites
         {
-            return self.through(index, encode::number(code.op0_register()));
+            return self.through(index, code, encoded, encode::number(code.op0_register()));
         }
-        self.with_scratch(index, |this, reg| this.through(index, reg))
+        self.with_scratch(index, |this, reg| this.through(index, code, encoded, reg))
     }
 
-    /// Emits instruction `index` with the thread pointer, in `reg`, added to its address.
-    fn through(&mut self, index: usize, reg: Reg) -> Result<(), Reason> {
-        let ins = &self.text.code[index];
-        let code = &ins.code;
+    /// The same, with the thread pointer in `reg`.
+    fn through(&mut self, index: usize, code: &Instruction, encoded: &[u8], reg: Reg) -> Result<(), Reason> {
         self.thread_pointer(reg);
         let (base, indexed) = (code.memory_base(), code.memory_index());
-        if base == Register::None && indexed == Register::None {
-            // The word at the thread pointer is the thread pointer.
-            if code.memory_displacement64() == 0
-                && self.text.relocs(self.object, index).is_empty()
-                && code.mnemonic() == Mnemonic::Mov
-                && code.op0_kind() == OpKind::Register
-                && encode::number(code.op0_register()) == reg
-                && code.op0_register().size() == 8
-            {
-                return Ok(());
-            }
-            return self.with_base(index, reg);
+        // The word at the thread pointer is the thread pointer.
+        if base == Register::None
+            && indexed == Register::None
+            && code.memory_displacement64() == 0
+            && self.text.relocs(self.object, index).is_empty()
+            && code.mnemonic() == Mnemonic::Mov
+            && code.op0_kind() == OpKind::Register
+            && encode::number(code.op0_register()) == reg
+            && code.op0_register().size() == 8
+        {
+            return Ok(());
         }
         // The address: thread pointer + base + index.
         if base != Register::None {
-            self.put(encode::lea_sum(reg, reg, encode::number(base)));
+            self.put(encode::lea_sum(reg, reg, encode::number(base), 1));
         }
-        let parts = Parts::of(self.encoded(ins));
-        let modrm = parts.modrm_at();
-        if indexed == Register::None {
-            return self.with_base(index, reg);
+        if indexed != Register::None {
+            let scale = code.memory_index_scale() as u8;
+            self.put(encode::lea_sum(reg, reg, encode::number(indexed), scale));
         }
-        let _ = modrm;
-        Err(Reason::new("a thread-local access with base and index", "compute the address with lea first"))
+        self.with_base(index, code, encoded, reg)
     }
 
-    /// Emits instruction `index` with `reg` as its only address register.
-    fn with_base(&mut self, index: usize, reg: Reg) -> Result<(), Reason> {
-        let ins = &self.text.code[index];
-        let mut code = ins.code;
-        let parts = Parts::of(self.encoded(ins));
+    /// The same, with `reg` as its only address register.
+    fn with_base(
+        &mut self,
+        index: usize,
+        code: &Instruction,
+        encoded: &[u8],
+        reg: Reg,
+    ) -> Result<(), Reason> {
+        let mut code = *code;
+        let base = code.memory_base();
+        code.set_segment_prefix(Register::None);
+        code.set_memory_base(crate::liveness::REGISTERS[usize::from(reg)]);
+        code.set_memory_index(Register::None);
+        code.set_memory_index_scale(1);
+        let parts = Parts::of(encoded);
         if parts.is_vector_encoded() {
-            return self.vector_with_base(index, reg);
+            return self.vector_with_base(index, code);
         }
         let modrm = parts.modrm_at();
         let old = parts.rest[modrm];
         let has_sib = old & 7 == 4;
         let disp_at = modrm + 1 + usize::from(has_sib);
         let disp_len = match old >> 6 {
-            0 if code.memory_base() == Register::None => 4,
+            0 if base == Register::None => 4,
             0 => 0,
             1 => 1,
             _ => 4,
@@ -107,25 +127,13 @@ impl Rewriter<'_> {
         }
         encoded.extend(&(code.memory_displacement64() as i32).to_le_bytes());
         encoded.extend(&parts.rest[disp_at + disp_len..]);
-        code.set_memory_base(crate::liveness::REGISTERS[usize::from(reg)]);
-        code.set_memory_index(Register::None);
         self.confined(index, &code, encoded.as_slice())
     }
 
     /// The same for VEX and EVEX encodings, by encoding anew; they carry no relocation but of the displacement.
-    fn vector_with_base(&mut self, index: usize, reg: Reg) -> Result<(), Reason> {
-        let ins = &self.text.code[index];
-        let mut code = ins.code;
-        code.set_segment_prefix(Register::None);
-        code.set_memory_base(crate::liveness::REGISTERS[usize::from(reg)]);
-        code.set_memory_index(Register::None);
+    fn vector_with_base(&mut self, index: usize, mut code: Instruction) -> Result<(), Reason> {
         code.set_memory_displ_size(8);
-        let mut encoder = iced_x86::Encoder::new(64);
-        encoder
-            .encode(&code, 0)
-            .map_err(|error| Reason::new(format!("no encoding: {error}"), "rewrite this line"))?;
-        let encoded = encoder.take_buffer();
-        self.confined(index, &code, &encoded)
+        self.confined(index, &code, encode::anew(&code)?.as_slice())
     }
 
     /// Puts the thread pointer into `reg`.
@@ -149,8 +157,13 @@ impl Rewriter<'_> {
         let broken = || {
             Reason::new("an unknown sequence of thread-local storage", "compile with -ftls-model=local-exec")
         };
+        let is_call = |ins: &Ins| {
+            matches!(ins.code.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
+                && !ins.has(mark::LABEL)
+        };
         if memory_operand(&text.code[index].code).is_none()
             || text.code[index].code.mnemonic() != Mnemonic::Lea
+            || !text.code.get(index + 1).is_some_and(is_call)
         {
             return Err(broken());
         }

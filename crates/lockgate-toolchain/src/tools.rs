@@ -57,7 +57,8 @@ impl Tools {
     /// `gcc` with musl's and our headers instead of the host's, making position-independent code; arguments follow.
     pub fn compiler(&self) -> Command {
         let mut command = Command::new(&self.gcc);
-        command.args(["-fPIE", "-nostdinc", "-idirafter"]).arg(&self.musl_include);
+        // A nested function whose address is taken needs code on the stack, which is never executable: better said now.
+        command.args(["-fPIE", "-Werror=trampolines", "-nostdinc", "-idirafter"]).arg(&self.musl_include);
         for folder in [&self.gcc_include, &self.own_include] {
             command.arg("-idirafter").arg(folder);
         }

@@ -379,7 +379,9 @@ impl Dynamic {
                 elf::DT_TEXTREL => return wrong("it has relocations in code"),
                 elf::DT_REL | elf::DT_RELR => return wrong("its relocations are not of the RELA form"),
                 elf::DT_PLTRELSZ if value != 0 => {
-                    return wrong("it has relocations of procedure linkage tables");
+                    return wrong(
+                        "it has relocations of procedure linkage tables, as for functions that are chosen at start (ifunc, target_clones)",
+                    );
                 }
                 _ => (),
             }
