@@ -49,8 +49,8 @@ fn is_stop(error: &CallError) -> bool {
     error.fault().is_some_and(|fault| fault.kind() == FaultKind::Stopped)
 }
 
-/// Whatever holds a call up, one interruption ends it. Red without the question in `why_stop`, and, for the calls that block,
-/// in `gate_sys::is_stopped`.
+/// Whatever holds a call up, one interruption ends it, though the first nudge finds a handler of the host. Red if that nudge is the last
+/// (`ThreadState::look`), without the question in `why_stop`, and, for the calls that block, in `gate_sys::is_stopped`.
 #[test]
 fn an_interruption_ends_what_runs() {
     static WISH: AtomicBool = AtomicBool::new(false);
@@ -68,8 +68,7 @@ fn an_interruption_ends_what_runs() {
     assert_eq!(stay.call(7).unwrap(), 7);
 }
 
-/// Wherever the one interruption finds the thread, in the domain, a proxy, a gate or the host, no later call goes on for ever. Red if a nudge
-/// that finds the thread in a proxy, or a handler above one, is the last (`ThreadState::look`).
+/// Wherever the one interruption finds the thread, in the domain, a proxy, a gate or the host, no later call goes on for ever.
 #[test]
 fn no_interruption_is_lost() {
     static WISH: AtomicBool = AtomicBool::new(false);
@@ -88,6 +87,21 @@ fn no_interruption_is_lost() {
         });
         assert!(is_stop(&error) || matches!(error, CallError::Interrupted(_)), "{error}");
     }
+}
+
+/// A nudge that finds the thread outside is the last; the next call asks. Red without the question in `take_place`.
+#[test]
+fn a_nudge_between_calls_holds_for_the_next() {
+    static WISH: AtomicBool = AtomicBool::new(false);
+    let domain = domain(&WISH, |which| which);
+    let fine = domain.bind::<Unary>("fine").unwrap();
+    assert_eq!(fine.call(1).unwrap(), 2);
+    WISH.store(true, Ordering::SeqCst);
+    host_sys::interrupt_and_wait();
+    let error = fine.call(1).expect_err("a call that the host does not want any more");
+    assert!(matches!(error, CallError::Interrupted(_)), "{error}");
+    WISH.store(false, Ordering::SeqCst);
+    assert_eq!(fine.call(1).unwrap(), 2);
 }
 
 #[test]

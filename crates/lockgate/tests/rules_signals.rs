@@ -4,9 +4,10 @@ mod common;
 use common::{Guest, host_sys, in_child, patience};
 use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 const SOURCE: &str = r#"
 extern void host(void);
@@ -328,22 +329,29 @@ fn a_late_handler_is_put_behind_by_one_thread_only() {
 #[ignore = "run by a_late_handler_is_put_behind_by_one_thread_only"]
 fn child_claims_with_two_threads() {
     const THREADS: usize = 2;
+    /// Where both share a processor, with others, a round takes milliseconds.
+    const ENOUGH: Duration = Duration::from_secs(10);
     let _patience = patience("threads that claim signals");
     let _domain = guest().domain();
     host_sys::report_faults_once();
     let (together, ready) = (Barrier::new(THREADS), AtomicUsize::new(0));
+    let (begun, over) = (Instant::now(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for number in 0..THREADS {
-            let (together, ready) = (&together, &ready);
+            let (together, ready, over) = (&together, &ready, &over);
             scope.spawn(move || {
                 for round in 1..=10_000 {
                     if together.wait().is_leader() {
+                        over.store(begun.elapsed() > ENOUGH, Ordering::Release);
                         host_sys::install_faults_handler_again();
                     }
                     // Within some nanoseconds of each other: a barrier wakes one after the other.
                     ready.fetch_add(1, Ordering::AcqRel);
                     while ready.load(Ordering::Acquire) < round * THREADS {
                         std::hint::spin_loop();
+                    }
+                    if over.load(Ordering::Acquire) {
+                        break;
                     }
                     lockgate::claim_signals().unwrap();
                     together.wait();

@@ -11,7 +11,7 @@ use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_abi::window;
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
@@ -120,7 +120,7 @@ fn settle_libc() {
     // SAFETY: the thread does nothing but wait for its cancellation; nothing of it is used afterwards.
     unsafe {
         let mut thread = 0;
-        if libc::pthread_create(&mut thread, ptr::null(), wait, ptr::null_mut()) == 0 {
+        if starting_a_thread(|| libc::pthread_create(&mut thread, ptr::null(), wait, ptr::null_mut())) == 0 {
             pthread_cancel(thread);
             libc::pthread_join(thread, ptr::null_mut());
         }
@@ -202,13 +202,19 @@ pub(super) fn unblock() {
     }
 }
 
-/// Keeps the process's signals away from the calling thread: they are for the host's threads.
-pub(crate) fn block_all() {
-    // SAFETY: changes the calling thread's mask only.
+/// Runs `body`, which starts a thread, with every signal blocked: the new thread has them so from its first instruction. The
+/// process's signals are for the host's threads. A handler that ran in one of ours could not tell whose call it interrupts, and
+/// [`interrupt`](super::thread_sys::interrupt) would find nothing there.
+pub(crate) fn starting_a_thread<T>(body: impl FnOnce() -> T) -> T {
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: changes the calling thread's mask only, which is put back.
     unsafe {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, before.as_mut_ptr());
+        let done = body();
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        done
     }
 }
 

@@ -55,7 +55,8 @@ struct Interested {
 impl Interested {
     fn wake(&mut self) -> std::io::Result<()> {
         if !self.started {
-            std::thread::Builder::new().name("lockgate-watch".to_owned()).spawn(watch)?;
+            let watcher = std::thread::Builder::new().name("lockgate-watch".to_owned());
+            signals_sys::starting_a_thread(|| watcher.spawn(watch))?;
             self.started = true;
         }
         BELL.ring();
@@ -221,7 +222,6 @@ pub(super) fn began(tid: i32, sequence: u32) -> Option<Instant> {
 type Seen = HashMap<(i32, u32), Instant>;
 
 fn watch() {
-    signals_sys::block_all();
     let mut samples = Samples::default();
     loop {
         let mut interested = interested();

@@ -96,7 +96,8 @@ impl Threads for Core {
         let (tell, told) = channel();
         let name = format!("lockgate-{}", self.name());
         let live = move || live(&running, &entry, start, &tell);
-        std::thread::Builder::new().name(name.replace('\0', "")).spawn(live).map_err(|_| Errno::AGAIN)?;
+        let thread = std::thread::Builder::new().name(name.replace('\0', ""));
+        signals_sys::starting_a_thread(|| thread.spawn(live)).map_err(|_| Errno::AGAIN)?;
         // Nobody answers if the thread found no place.
         told.recv().unwrap_or(Err(Errno::AGAIN))
     }
@@ -104,7 +105,6 @@ impl Threads for Core {
 
 /// The thread's life.
 fn live(running: &Running, entry: &Binding, start: ThreadStart, tell: &Sender<Result<u64, Errno>>) {
-    signals_sys::block_all();
     OWN.set(true);
     let core = &running.0;
     let Ok((state, slot)) = core.lodge() else { return };

@@ -5,6 +5,7 @@ mod task;
 pub use handle::AsyncCall;
 use task::{Job, Stop, Task};
 
+use crate::call::signals_sys;
 use crate::domain::{Core, Domain};
 use crate::error::{CallError, CreateError};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -182,7 +183,8 @@ impl Workers {
                 0 => ("lockgate-clock".to_owned(), Shared::keep_time),
                 _ => (format!("lockgate-call-{number}"), Shared::work),
             };
-            let thread = std::thread::Builder::new().name(title).spawn(move || life(&shared));
+            let thread = std::thread::Builder::new().name(title);
+            let thread = signals_sys::starting_a_thread(|| thread.spawn(move || life(&shared)));
             workers.threads.push(thread.map_err(|source| CreateError::Space { name: name(), source })?);
         }
         Ok(workers)

@@ -537,3 +537,19 @@ pub fn wait_for_nudges(times: u32) {
         assert_eq!(slept, -1, "nobody nudged this thread");
     }
 }
+
+/// Interrupts this thread, and returns when it has been nudged, once, here.
+pub fn interrupt_and_wait() {
+    let minute = libc::timespec { tv_sec: 60, tv_nsec: 0 };
+    // SAFETY: sets are initialised before they are used; the mask is put back.
+    unsafe {
+        let (mut all, mut before) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();
+        libc::sigfillset(&mut all);
+        assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before), 0);
+        lockgate::interrupt();
+        // The nudge comes while this waits, and not before.
+        let waited = libc::ppoll(std::ptr::null_mut(), 0, &minute, &before);
+        assert_eq!(waited, -1, "nobody nudged this thread");
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+    }
+}

@@ -18,6 +18,8 @@ use tracer_sys::{Stop, Tracee};
 enum Event {
     /// The victim's other thread kills a domain.
     Kill,
+    /// The same; the first nudge finds the thread there, and it goes on only when the watcher has looked at it since.
+    KillAndNudge,
     /// SIGUSR1.
     Signal,
     /// Another thread makes the same call, and waits, or is done.
@@ -83,6 +85,13 @@ impl Victim {
                     self.order("kill");
                     self.answer("killed");
                 }
+                Event::KillAndNudge => {
+                    self.order("kill");
+                    self.answer("killed");
+                    stop = thread.take_signal(stop);
+                    self.order("watch");
+                    self.answer("watched");
+                }
                 // Not by the tracer's own means: at the first instruction of a handler they do nothing.
                 Event::Signal => thread.send(self.child.id(), libc::SIGUSR1),
                 Event::Rival => {
@@ -127,7 +136,11 @@ fn at_every_instruction(scenario: &str, event: Event, most: usize) -> BTreeMap<S
 
 /// Kills, and checks that there were no other outcomes than these, and each of them.
 fn kill_at_every_instruction(scenario: &str, most: usize, expected: &[&str]) {
-    let outcomes = at_every_instruction(scenario, Event::Kill, most);
+    expect_of_kills(scenario, Event::Kill, most, expected);
+}
+
+fn expect_of_kills(scenario: &str, event: Event, most: usize, expected: &[&str]) {
+    let outcomes = at_every_instruction(scenario, event, most);
     let seen: Vec<&str> = outcomes.keys().map(String::as_str).collect();
     assert_eq!(seen, expected, "{scenario}: {outcomes:?}");
 }
@@ -143,6 +156,13 @@ fn a_kill_ends_a_call_or_comes_after_it() {
 #[test]
 fn a_kill_ends_an_endless_loop() {
     kill_at_every_instruction("for_ever", 200, &["killed, then killed"]);
+}
+
+/// A thread between the admission and its record is in no domain that anybody could see. Red if a nudge that finds it there counts as
+/// a look of its own, after which the domain is buried (`ThreadState::looked`).
+#[test]
+fn no_domain_is_buried_under_a_thread_on_its_way_in() {
+    expect_of_kills("for_ever", Event::KillAndNudge, 100, &["killed, then killed"]);
 }
 
 /// The caller lives on, and gets what it has for a call that failed.

@@ -52,6 +52,28 @@ impl Tracee {
         self.wait()
     }
 
+    /// Lets the handler of a signal that is pending run, until it returns, and no further.
+    pub fn take_signal(self, from: Stop) -> Stop {
+        let mut stop = self.step(from);
+        assert!(matches!(stop, Stop::Signal(_)), "no signal was pending: {stop:?}");
+        loop {
+            stop = self.step(stop);
+            if self.is_at_return_of_handler() {
+                return self.step(stop);
+            }
+        }
+    }
+
+    /// Whether the next instruction is the system call `rt_sigreturn`.
+    fn is_at_return_of_handler(self) -> bool {
+        const SYSCALL: libc::c_long = 0x050f;
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        self.request(libc::PTRACE_GETREGS, &raw mut registers as usize);
+        // What is there can be read: the thread is about to execute it.
+        registers.rax == libc::SYS_rt_sigreturn as u64
+            && unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.0, registers.rip, 0) } & 0xffff == SYSCALL
+    }
+
     /// On to the next mark or signal.
     pub fn go_on(self, from: Stop) -> Stop {
         self.request(libc::PTRACE_CONT, from.signal());

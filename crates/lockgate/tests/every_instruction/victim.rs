@@ -169,6 +169,10 @@ fn victim() {
                         }
                         println!("@killed");
                     }
+                    "watch" => {
+                        watched(&mut clock);
+                        println!("@watched");
+                    }
                     "rival" => {
                         let call = world
                             .lock()
