@@ -107,17 +107,19 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         begin_set(&call, site->procedure->set);
     Mark mark = domain_begin(domain);
     Registers registers;
-    bool is_simple = site->layout.is_simple;
-    bool is_trigger = site->procedure->is_trigger;
-    if (unlikely(is_trigger))
+    bool is_short = site->layout.is_short;
+    bool is_trigger = false;
+    if (is_short)
+        layout_give_short(&site->layout, fcinfo, &registers, &domain->exchange);
+    else if ((is_trigger = site->procedure->is_trigger))
         trigger_give(fcinfo, &site->rows, site->memory, &registers, &domain->exchange);
-    else if (!is_simple)
+    else
         layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
 
     gates_call = &call;
     domain->calls++;
-    if (is_simple)
-        layout_call_simple(&site->layout, site->code, fcinfo, registers.result);
+    if (is_short)
+        layout_call_short(&site->layout, site->code, &registers);
     else
         layout_call(&site->layout, site->code, &registers);
     domain->calls--;

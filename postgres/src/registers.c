@@ -40,14 +40,12 @@ void layout_make(Layout *layout, const Procedure *procedure) {
     layout->result = procedure->result;
     /* A result in memory: its address is the first argument. */
     int integers = procedure->result->passing == IN_MEMORY, reals = 0, stacked = 0;
-    bool has_pointers = false;
     for (int i = 0; i < procedure->count; i++) {
         const Type *type = procedure->arguments[i];
         int words = (type->size + 7) / 8;
         Place *place = &layout->places[i];
         place->type = type;
         place->is_word = type->by_value;
-        has_pointers = has_pointers || !type->by_value;
         if (type->passing == IN_INTEGERS && integers + words <= INTEGERS) {
             place->at = AT(integers) + integers;
             integers += words;
@@ -61,9 +59,9 @@ void layout_make(Layout *layout, const Procedure *procedure) {
             stacked += words;
         }
     }
-    bool is_simple = procedure->is_strict && procedure->result->by_value && procedure->result->passing == IN_INTEGERS;
-    layout->is_simple = is_simple && integers == procedure->count && integers >= 1 && integers <= 3 && reals == 0 && !has_pointers;
-    layout->has_reals = reals > 0 || stacked > 0;
+    layout->is_short = procedure->is_strict && !procedure->is_trigger && procedure->result->by_value && integers <= SHORT_INTEGERS &&
+                       reals <= SHORT_REALS && stacked == 0;
+    layout->has_reals = reals > 0 || stacked > 0 || procedure->result->passing == IN_REALS;
     layout->stacked = stacked;
 }
 

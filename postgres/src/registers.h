@@ -32,7 +32,7 @@ typedef struct Layout {
     int count;
     bool has_reals;
     int stacked; /* eightbytes on the stack */
-    bool is_simple; /* one to three integers in, one out */
+    bool is_short; /* few arguments, all in registers and none of them null, and a Datum out */
     const Type *result;
     Place places[FUNC_MAX_ARGS];
 } Layout;
@@ -40,9 +40,17 @@ typedef struct Layout {
 /* ERROR if there are more arguments than there is room. */
 void layout_make(Layout *layout, const Procedure *procedure);
 
-/* Puts the arguments where they go, and what they point to in the exchange. Nulls are zeros. */
-static inline void layout_give(const Layout *layout, FunctionCallInfo call, Registers *registers, Exchange *exchange) {
+/* One argument, which is not null, and what it points to in the exchange. */
+static inline void layout_give_one(const Place *place, Datum value, Registers *registers, Exchange *exchange) {
     uint64 *words = (uint64 *)registers;
+    if (place->is_word)
+        words[place->at] = value;
+    else
+        type_give(place->type, value, &words[place->at], exchange);
+}
+
+/* Puts the arguments where they go. Nulls are zeros. */
+static inline void layout_give(const Layout *layout, FunctionCallInfo call, Registers *registers, Exchange *exchange) {
     /* Registers without an argument hold nothing of the server's. */
     memset(registers->integers, 0, sizeof registers->integers);
     if (layout->has_reals)
@@ -51,26 +59,43 @@ static inline void layout_give(const Layout *layout, FunctionCallInfo call, Regi
         registers->stack[i] = 0;
     if (layout->result->passing == IN_MEMORY)
         registers->integers[0] = (uint64)(uintptr_t)registers->result;
-    for (int i = 0; i < layout->count; i++) {
-        const Place *place = &layout->places[i];
-        if (call->args[i].isnull)
-            continue;
-        if (place->is_word)
-            words[place->at] = call->args[i].value;
-        else
-            type_give(place->type, call->args[i].value, &words[place->at], exchange);
-    }
+    for (int i = 0; i < layout->count; i++)
+        if (!call->args[i].isnull)
+            layout_give_one(&layout->places[i], call->args[i].value, registers, exchange);
 }
 
 /* Calls `code`; what it returns goes to `result`. */
 void layout_call(const Layout *layout, lg_code code, Registers *registers);
 
-/* The three in one for a simple layout, whose arguments are not null. (Proxies clear the registers that are no arguments.) */
-static inline void layout_call_simple(const Layout *layout, lg_code code, FunctionCallInfo call, uint64 *result) {
-    typedef uint64 (*Simple)(uint64, uint64, uint64);
-    const NullableDatum *args = call->args;
-    int count = layout->count;
-    *result = ((Simple)code)(args[0].value, count > 1 ? args[1].value : 0, count > 2 ? args[2].value : 0);
+/* What a short layout has at most. */
+#define SHORT_INTEGERS 4
+#define SHORT_REALS 2
+
+/* The same two for a short layout. (Proxies clear the registers that are no arguments.) */
+static inline void layout_give_short(const Layout *layout, FunctionCallInfo call, Registers *registers, Exchange *exchange) {
+    memset(registers->integers, 0, SHORT_INTEGERS * sizeof *registers->integers);
+    if (layout->has_reals)
+        memset(registers->reals, 0, SHORT_REALS * sizeof *registers->reals);
+    for (int i = 0; i < layout->count; i++)
+        layout_give_one(&layout->places[i], call->args[i].value, registers, exchange);
+}
+
+static inline void layout_call_short(const Layout *layout, lg_code code, Registers *registers) {
+    const uint64 *integers = registers->integers;
+    const double *reals = registers->reals;
+#define SHORT_ARGUMENTS integers[0], integers[1], integers[2], integers[3]
+    if (layout->result->passing == IN_REALS) {
+        typedef double (*Real)(uint64, uint64, uint64, uint64, double, double);
+        double result = ((Real)code)(SHORT_ARGUMENTS, reals[0], reals[1]);
+        memcpy(registers->result, &result, sizeof result);
+    } else if (layout->has_reals) {
+        typedef uint64 (*Mixed)(uint64, uint64, uint64, uint64, double, double);
+        registers->result[0] = ((Mixed)code)(SHORT_ARGUMENTS, reals[0], reals[1]);
+    } else {
+        typedef uint64 (*Integer)(uint64, uint64, uint64, uint64);
+        registers->result[0] = ((Integer)code)(SHORT_ARGUMENTS);
+    }
+#undef SHORT_ARGUMENTS
 }
 
 /* The value that was returned, checked. */
