@@ -1,11 +1,12 @@
 #!/bin/sh
-# Long fuzzing with libFuzzer: fuzz.sh [-n EXECUTIONS] [-l LAST] [-s SECONDS] [-r] [TARGET...]; without arguments each target, until it has
-# had ten million executions, and a million since the last finding. -s: no longer than this for each target; -r: report, run nothing.
+# Long fuzzing with libFuzzer: fuzz.sh [-n EXECUTIONS] [-l LAST] [-s SECONDS] [-f] [-r] [-k] [TARGET...]; without arguments each target,
+# until it has had ten million executions, and a million since the last finding. -s: no longer than this for each target; -f: forget
+# what others ran (fuzz/ledger.txt); -r: report, run nothing; -k: report, and keep the sums in the ledger.
 #
 # Runs add up. Each leaves a line in build/fuzz/TARGET.runs, as soon as it is over: what it ran (a digest of the sources of the crates
 # that the target attacks), executions, operations, findings, coverage. Inputs that are read again do not count.
-# build/fuzz.json adds the lines up: all executions and findings, and the executions since the last finding *and* since the sources last
-# changed. Inputs worth keeping stay in build/fuzz/corpus; what fails is in build/fuzz/findings.
+# build/fuzz.json adds up the ledger, which is in the repository, and the lines: all executions and findings, and the executions since the
+# last finding *and* since the sources last changed. Inputs worth keeping stay in build/fuzz/corpus; what fails is in build/fuzz/findings.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,16 +14,20 @@ executions=10000000
 last=1000000
 seconds=
 run=yes
+keep=
+ledger=fuzz/ledger.txt
 usage() {
-    echo "usage: scripts/fuzz.sh [-n EXECUTIONS] [-l LAST] [-s SECONDS] [-r] [TARGET...]" >&2
+    echo "usage: scripts/fuzz.sh [-n EXECUTIONS] [-l LAST] [-s SECONDS] [-f] [-r] [-k] [TARGET...]" >&2
     exit 2
 }
-while getopts n:l:s:r option; do
+while getopts n:l:s:frk option; do
     case $option in
     n) executions=$OPTARG ;;
     l) last=$OPTARG ;;
     s) seconds=$OPTARG ;;
+    f) ledger=/dev/null ;;
     r) run= ;;
+    k) run= keep=yes ;;
     *) usage ;;
     esac
 done
@@ -56,20 +61,37 @@ digest() {
 
 # The lines of a target, added up: executions, operations, findings, executions since the last one, edges, features, digest.
 sum() {
-    [ -e "$root/$1.runs" ] || : >"$root/$1.runs"
-    awk '{ if ($1 != code) since = 0
-           code = $1; executions += $2; operations += $3; findings += $4; since = $4 ? 0 : since + $2
-           if ($5 > edges) edges = $5
-           if ($6 > features) features = $6 }
-         END { printf "%d %d %d %d %d %d %s\n", executions, operations, findings, since, edges, features, code }' "$root/$1.runs"
+    touch "$root/$1.runs"
+    { sed -n "s/^$1 //p" $ledger; cat "$root/$1.runs"; } |
+        awk '{ if ($1 != code) since = 0
+               code = $1; executions += $2; operations += $3; findings += $4; since = $4 ? 0 : since + $2
+               if ($5 > edges) edges = $5
+               if ($6 > features) features = $6 }
+             END { printf "%d %d %d %d %d %d %s\n", executions, operations, findings, since, edges, features, code }'
+}
+
+# The ledger anew, with what was run here: a line for what came before the last finding or change of sources, one for what came since.
+keep() {
+    {
+        grep '^#' $ledger
+        for name in $all; do
+            set -- $(sum "$name")
+            [ $(($1 - $4)) -eq 0 ] || echo "$name - $(($1 - $4)) $2 $3 $5 $6"
+            [ "$4" -eq 0 ] || echo "$name $7 $4 $([ $(($1 - $4)) -ne 0 ] && echo 0 || echo "$2") 0 $5 $6"
+        done
+    } >"$root/ledger"
+    mv "$root/ledger" $ledger
+    rm -f "$root"/*.runs
 }
 
 report() {
     separator='{'
     for name in $all; do
+        code=$(digest "$name")
         set -- $(sum "$name")
+        [ "${7:-}" = "$code" ] || set -- "$1" "$2" "$3" 0 "$5" "$6" "$code"
         printf '%s\n  "%s": {"executions": %s, "operations": %s, "findings": %s, "executions_since_last_finding": %s, "edges": %s, "features": %s, "sources": "%s"}' \
-            "$separator" "$name" "$1" "$2" "$3" "$4" "$5" "$6" "${7:-}"
+            "$separator" "$name" "$1" "$2" "$3" "$4" "$5" "$6" "$7"
         separator=','
     done >"$root/report"
     printf '\n}\n' >>"$root/report"
@@ -79,6 +101,7 @@ report() {
 
 if [ -z "$run" ]; then
     report
+    [ -z "$keep" ] || keep
     exit
 fi
 

@@ -52,9 +52,9 @@ impl Tracee {
         self.wait()
     }
 
-    /// Lets the handler of a signal that is pending run, until it returns, and no further.
+    /// Lets the handler of a signal that it has stopped for, or that is pending, run, until it returns, and no further.
     pub fn take_signal(self, from: Stop) -> Stop {
-        let mut stop = self.step(from);
+        let mut stop = if matches!(from, Stop::Signal(_)) { from } else { self.step(from) };
         assert!(matches!(stop, Stop::Signal(_)), "no signal was pending: {stop:?}");
         loop {
             stop = self.step(stop);
