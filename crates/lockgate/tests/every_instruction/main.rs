@@ -126,10 +126,10 @@ impl Drop for Victim {
 /// Calls again and again, `event` coming one instruction later each time, until the call is over before, or `most` instructions
 /// later. How often each outcome was seen.
 fn at_every_instruction(scenario: &str, event: Event, most: usize) -> BTreeMap<String, usize> {
-    let _patience = patience("a call that does not come back");
     let mut victim = Victim::start(scenario);
     let mut outcomes = BTreeMap::new();
     for steps in 1..=most {
+        let _patience = patience("a call that does not come back");
         let (outcome, happened) = victim.call(event, steps);
         if !happened {
             assert!(steps > 40, "{scenario}: a call of {steps} instructions");
