@@ -27,8 +27,7 @@ static void add(Exchange *exchange, Size size) {
         ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                 errmsg("no memory for %zu bytes of arguments of a function in language lgc", size), errdetail("%s", lg_last_message()));
     }
-    chunk.host = lg_region_address(chunk.region);
-    chunk.there = lg_grant_pointer(chunk.grant, 0);
+    chunk.at = (char *)lg_grant_pointer(chunk.grant, 0);
     exchange->chunks[exchange->count++] = chunk;
     exchange->current = exchange->count - 1;
     exchange->used = 0;

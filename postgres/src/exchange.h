@@ -1,5 +1,6 @@
 /* Memory in which a domain finds its arguments, and makes results: granted to it, so that it can neither unmap nor protect it, and the server
- * reads and writes there as in memory of its own. */
+ * reads and writes there as in memory of its own. It does so where the domain has it, not through the region's other address: processors that
+ * look for data under its virtual address (AMD's) would miss each line twice. */
 #ifndef LOCKGATE_EXCHANGE_H
 #define LOCKGATE_EXCHANGE_H
 
@@ -13,8 +14,7 @@
 typedef struct Chunk {
     lg_region *region;
     lg_grant *grant;
-    char *host;       /* where the server has it */
-    const char *there; /* where the domain has it */
+    char *at; /* in the domain's window */
     Size size;
 } Chunk;
 
@@ -61,15 +61,14 @@ void exchange_grow(Exchange *exchange, Size size);
 /* How many values ahead. */
 #define EXCHANGE_AHEAD 3
 
-/* Room of `size` bytes, aligned to 16; where the domain has it goes to `there`. Fails as an ERROR. */
-static inline void *exchange_room(Exchange *exchange, Size size, const void **there) {
+/* Room of `size` bytes, aligned to 16. Fails as an ERROR. */
+static inline void *exchange_room(Exchange *exchange, Size size) {
     if (unlikely(exchange->count == 0 || size > exchange->chunks[exchange->current].size - exchange->used))
         exchange_grow(exchange, size);
     const Chunk *chunk = &exchange->chunks[exchange->current];
     Size at = exchange->used;
     exchange->used = Min(chunk->size, at + TYPEALIGN(EXCHANGE_ALIGNMENT, size));
-    *there = chunk->there + at;
-    return chunk->host + at;
+    return chunk->at + at;
 }
 
 static inline void exchange_fetch(uintptr_t at, Size size) {
@@ -96,11 +95,11 @@ static inline void exchange_copy(Exchange *exchange, void *room, const void *byt
     memcpy(room, bytes, size);
 }
 
-/* The same with a copy of `bytes` in it; returns where the domain has it. */
-static inline const void *exchange_put(Exchange *exchange, const void *bytes, Size size) {
-    const void *there;
-    exchange_copy(exchange, exchange_room(exchange, size, &there), bytes, size);
-    return there;
+/* The same with a copy of `bytes` in it. */
+static inline void *exchange_put(Exchange *exchange, const void *bytes, Size size) {
+    void *room = exchange_room(exchange, size);
+    exchange_copy(exchange, room, bytes, size);
+    return room;
 }
 
 /* How much of it is in use, bytes; what was left over at the end of a chunk counts. */

@@ -84,22 +84,22 @@ static void return_null(void) {
 }
 
 /* Room in the exchange. What a module asks for counts, unlike what it is given. */
-static void *room(const char *gate, Size size, const void **there) {
+static void *room(const char *gate, Size size) {
     arguments();
     Exchange *exchange = &gates_call->domain->exchange;
     Size limit = (Size)gates_call->domain->memory_limit << 20;
     if (size > limit || exchange_size(exchange) > limit - size)
         ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
                 errmsg("%s: %zu bytes more are beyond lockgate.memory_limit, %d MB", gate, size, gates_call->domain->memory_limit));
-    return exchange_room(exchange, size, there);
+    return exchange_room(exchange, size);
 }
 
 static void *alloc(size_t size) {
-    const void *there = NULL;
+    void *allocated = NULL;
     GATE_BEGIN
-    room("lg_pg_alloc", size, &there);
+    allocated = room("lg_pg_alloc", size);
     GATE_END;
-    return (void *)there;
+    return allocated;
 }
 
 static int64 query(const char *sql, const void *parameters, size_t count) {
@@ -119,7 +119,7 @@ static bool value(int64 row, int column, void *to) {
     char *text = query_value(gates_call, row, column);
     struct { const void *at; uint64 size; } span = {NULL, text ? strlen(text) : 0};
     if (text)
-        memcpy(room("lg_pg_value", span.size, &span.at), text, span.size);
+        span.at = memcpy(room("lg_pg_value", span.size), text, span.size);
     if (lg_memory_write(LG_CALLER, to, &span, sizeof span) != LG_OK)
         ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_value: %s", lg_last_message()));
     is_there = text != NULL;
@@ -130,11 +130,11 @@ static bool value(int64 row, int column, void *to) {
 }
 
 static void *state_alloc(size_t size) {
-    const void *there = NULL;
+    void *state = NULL;
     GATE_BEGIN
-    there = state_room(gates_call->domain, arguments(), size);
+    state = state_room(gates_call->domain, arguments(), size);
     GATE_END;
-    return (void *)there;
+    return state;
 }
 
 static void emit(const void *row, size_t size) {

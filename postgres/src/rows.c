@@ -102,14 +102,14 @@ static void give_row(const Type *type, Datum value, void *object, struct Exchang
                 errmsg("a row of type %s is none of type %s", format_type_be(HeapTupleHeaderGetTypeId(header)), format_type_be(type->oid)));
     HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
     ItemPointerSetInvalid(&tuple.t_self);
-    row_give(layout, &tuple, object, exchange);
+    *(const void **)object = row_give(layout, &tuple, exchange);
 }
 
-void row_give(const RowLayout *layout, HeapTuple tuple, const void **there, struct Exchange *exchange) {
+const void *row_give(const RowLayout *layout, HeapTuple tuple, struct Exchange *exchange) {
     Datum values[MOST_COLUMNS];
     bool nulls[MOST_COLUMNS];
     heap_deform_tuple(tuple, layout->descriptor, values, nulls);
-    char *row = exchange_room(exchange, layout->size, there);
+    char *row = exchange_room(exchange, layout->size);
     memset(row, 0, layout->size);
     for (int i = 0; i < layout->descriptor->natts; i++) {
         const Column *column = &layout->columns[i];
@@ -118,6 +118,7 @@ void row_give(const RowLayout *layout, HeapTuple tuple, const void **there, stru
         else
             type_give(column->type, values[i], row + column->at, exchange);
     }
+    return row;
 }
 
 void row_take(const RowLayout *layout, const void *from, struct Domain *domain, Datum *values, bool *nulls) {

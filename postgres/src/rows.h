@@ -43,8 +43,8 @@ Tuplestorestate *rows_begin(FunctionCallInfo call, TupleDesc descriptor);
 /* The type of a composite value with that layout. */
 const Type *row_type(Oid oid, const RowLayout *layout);
 
-/* Makes a structure, in the exchange; where the domain has it goes to `there`. */
-void row_give(const RowLayout *layout, HeapTuple tuple, const void **there, struct Exchange *exchange);
+/* Makes a structure, in the exchange. */
+const void *row_give(const RowLayout *layout, HeapTuple tuple, struct Exchange *exchange);
 
 /* Takes a structure of the domain's apart: values in the current memory context. */
 void row_take(const RowLayout *layout, const void *from, struct Domain *domain, Datum *values, bool *nulls);

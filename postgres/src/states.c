@@ -55,7 +55,7 @@ static Arena *arena_of(Domain *domain, MemoryContext of) {
     return arena;
 }
 
-const void *state_room(Domain *domain, FunctionCallInfo call, Size size) {
+void *state_room(Domain *domain, FunctionCallInfo call, Size size) {
     MemoryContext of;
     if (!AggCheckCallContext(call, &of))
         ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_state_alloc: this call is not an aggregate's"));
@@ -66,9 +66,7 @@ const void *state_room(Domain *domain, FunctionCallInfo call, Size size) {
     if (size > limit || used > limit - size)
         ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
                 errmsg("lg_pg_state_alloc: %zu bytes more are beyond lockgate.memory_limit, %d MB", size, domain->memory_limit));
-    const void *there;
-    memset(exchange_room(&arena_of(domain, of)->memory, size, &there), 0, size);
-    return there;
+    return memset(exchange_room(&arena_of(domain, of)->memory, size), 0, size);
 }
 
 Oid state_oid(void) {

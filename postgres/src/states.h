@@ -10,9 +10,8 @@
 /* lockgate.state, or InvalidOid where the extension is not (any more). In SQL its values mean nothing: they are addresses in a domain. */
 Oid state_oid(void);
 
-/* Room for `size` bytes in the domain until the aggregate that makes this call is done. Where the domain has it; ERROR if the call is none of
- * an aggregate's. */
-const void *state_room(Domain *domain, FunctionCallInfo call, Size size);
+/* Room for `size` bytes in the domain until the aggregate that makes this call is done. ERROR if the call is none of an aggregate's. */
+void *state_room(Domain *domain, FunctionCallInfo call, Size size);
 
 /* The domain ends: its states are gone. */
 void states_forget(Domain *domain);

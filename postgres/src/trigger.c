@@ -31,10 +31,7 @@ static Span span(const char *string, Exchange *exchange) {
 }
 
 static const void *row(const TriggerRows *rows, HeapTuple tuple, Exchange *exchange) {
-    const void *there = NULL;
-    if (tuple)
-        row_give(rows->layout, tuple, &there, exchange);
-    return there;
+    return tuple ? row_give(rows->layout, tuple, exchange) : NULL;
 }
 
 void trigger_give(FunctionCallInfo call, TriggerRows *rows, MemoryContext memory, Registers *registers, Exchange *exchange) {
@@ -49,8 +46,7 @@ void trigger_give(FunctionCallInfo call, TriggerRows *rows, MemoryContext memory
     }
     Trigger *trigger = data->tg_trigger;
     bool is_update = TRIGGER_FIRED_BY_UPDATE(data->tg_event), is_insert = TRIGGER_FIRED_BY_INSERT(data->tg_event);
-    const void *there;
-    Description *description = exchange_room(exchange, sizeof *description, &there);
+    Description *description = exchange_room(exchange, sizeof *description);
     *description = (Description){
         .name = span(trigger->tgname, exchange),
         .schema = span(get_namespace_name(RelationGetNamespace(table)), exchange),
@@ -63,13 +59,12 @@ void trigger_give(FunctionCallInfo call, TriggerRows *rows, MemoryContext memory
         .when = when_of(data->tg_event),
         .level = TRIGGER_FIRED_FOR_STATEMENT(data->tg_event),
     };
-    const void *list;
-    Span *arguments = exchange_room(exchange, trigger->tgnargs * sizeof(Span), &list);
+    Span *arguments = exchange_room(exchange, trigger->tgnargs * sizeof(Span));
     for (int i = 0; i < trigger->tgnargs; i++)
         arguments[i] = span(trigger->tgargs[i], exchange);
-    description->arguments = list;
+    description->arguments = arguments;
     memset(registers->integers, 0, sizeof registers->integers);
-    registers->integers[0] = (uint64)(uintptr_t)there;
+    registers->integers[0] = (uint64)(uintptr_t)description;
 }
 
 Datum trigger_take(FunctionCallInfo call, const TriggerRows *rows, const void *row, Domain *domain) {

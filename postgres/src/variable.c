@@ -56,9 +56,9 @@ void give_shape(const Type *type, Datum value, void *object, struct Exchange *ex
     if (VARATT_IS_EXTENDED(shape))
         shape = pg_detoast_datum(shape);
     uint32 size = VARSIZE(shape);
-    uint32 *copy = exchange_room(exchange, size, (const void **)object);
-    exchange_copy(exchange, copy, shape, size);
+    uint32 *copy = exchange_put(exchange, shape, size);
     *copy = size;
+    *(const void **)object = copy;
     if ((Pointer)shape != DatumGetPointer(value))
         pfree(shape);
 }
@@ -108,7 +108,8 @@ void give_numeric(const Type *type, Datum value, void *object, struct Exchange *
     bytea *sent = DatumGetByteaP(DirectFunctionCall1(numeric_send, value));
     Size words = (VARSIZE(sent) - VARHDRSZ) / sizeof(uint16);
     const uint16 *from = (const uint16 *)VARDATA(sent);
-    uint16 *to = exchange_room(exchange, words * sizeof(uint16), (const void **)object);
+    uint16 *to = exchange_room(exchange, words * sizeof(uint16));
+    *(const void **)object = to;
     for (Size i = 0; i < words; i++)
         to[i] = pg_ntoh16(from[i]);
     pfree(sent);
@@ -179,7 +180,8 @@ void give_texts(const Type *type, Datum value, void *object, struct Exchange *ex
     deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_INT, &values, &nulls, &count);
     Span *span = object;
     span->size = count;
-    Span *texts = exchange_room(exchange, count * sizeof(Span), (const void **)&span->at);
+    Span *texts = exchange_room(exchange, count * sizeof(Span));
+    span->at = (const char *)texts;
     for (int i = 0; i < count; i++) {
         texts[i] = (Span){0};
         if (!nulls[i])

@@ -84,6 +84,8 @@ SAVEPOINT s;
 SELECT forever(1);
 ROLLBACK TO s;
 SELECT fine(8);
+ROLLBACK TO s;
+SELECT unmap(repeat('what it cannot look at', 5000));
 ROLLBACK;
 RESET lockgate.cpu_limit;
 SET statement_timeout = '50ms';
