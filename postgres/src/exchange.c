@@ -8,6 +8,7 @@ static void drop_last(Exchange *exchange) {
     Chunk *chunk = &exchange->chunks[--exchange->count];
     lg_grant_free(chunk->grant);
     lg_region_free(chunk->region);
+    exchange->largest = exchange->count ? chunk[-1].size : 0;
 }
 
 /* Makes the chunk behind the current one, with room for `size` bytes, and goes on there. */
@@ -29,6 +30,7 @@ static void add(Exchange *exchange, Size size) {
     }
     chunk.at = (char *)lg_grant_pointer(chunk.grant, 0);
     exchange->chunks[exchange->count++] = chunk;
+    exchange->largest = chunk_size;
     exchange->current = exchange->count - 1;
     exchange->used = 0;
 }

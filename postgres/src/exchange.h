@@ -23,6 +23,7 @@ typedef struct Exchange {
     int count;   /* chunks that there are */
     int current; /* the one in use */
     Size used;   /* of it, bytes */
+    Size largest; /* chunk, bytes */
     uintptr_t last, last_end; /* where the value was that was copied last */
     uint32 neighbours;        /* so many before it were neighbours of each other */
     Chunk chunks[EXCHANGE_CHUNKS];
@@ -41,7 +42,7 @@ typedef struct Mark {
 void exchange_shrink(Exchange *exchange, Mark mark);
 
 static inline void exchange_release(Exchange *exchange, Mark mark) {
-    if (exchange->count && unlikely(exchange->chunks[exchange->count - 1].size > EXCHANGE_KEPT)) {
+    if (unlikely(exchange->largest > EXCHANGE_KEPT)) {
         exchange_shrink(exchange, mark);
         return;
     }
@@ -72,6 +73,7 @@ static inline void *exchange_room(Exchange *exchange, Size size) {
 }
 
 static inline void exchange_fetch(uintptr_t at, Size size) {
+#pragma GCC unroll 8
     for (uintptr_t end = at + size; at < end; at += EXCHANGE_LINE)
         __builtin_prefetch((const void *)at);
 }

@@ -129,7 +129,8 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
         MemoryContextDelete(call.scratch);
 
     if (likely(!lg_failed())) {
-        query_end(&call);
+        if (unlikely(call.queries))
+            queries_end();
         fcinfo->isnull = call.returns_null;
         Datum result = call.returns_null ? (Datum)0 : layout_take(&site->layout, &registers, domain);
         if (unlikely(is_trigger))

@@ -48,7 +48,6 @@ char *query_value(Call *call, int64 row, int column) {
     return SPI_getvalue(rows->vals[row], rows->tupdesc, column + 1);
 }
 
-void query_end(Call *call) {
-    if (call->queries)
-        SPI_finish();
+void queries_end(void) {
+    SPI_finish();
 }

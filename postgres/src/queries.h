@@ -13,7 +13,7 @@ int64 query_run(Call *call, const char *sql, const void *parameters, size_t coun
 /* A value of the last statement's rows, as text; NULL if it is null. */
 char *query_value(Call *call, int64 row, int column);
 
-/* The call is over; not if an error is to be thrown, whose handling does it. */
-void query_end(Call *call);
+/* A call that has made queries is over; not if an error is to be thrown, whose handling does it. */
+void queries_end(void);
 
 #endif

@@ -14,6 +14,10 @@
 #include "utils/lsyscache.h"
 #include "variable.h"
 
+static void check_bool(void *object) {
+    *(uint8 *)object = *(uint8 *)object != 0;
+}
+
 static void check_date(void *object) {
     DateADT date = *(DateADT *)object;
     if (!DATE_NOT_FINITE(date) && !IS_VALID_DATE(date))
@@ -60,7 +64,7 @@ const Type type_pointer = {InvalidOid, "void *", 8, IN_INTEGERS, true};
 static const Type state = {InvalidOid, "lg_pg_state *", 8, IN_INTEGERS, true};
 
 static const Type plain[] = {
-    {BOOLOID, "_Bool", 1, IN_INTEGERS, true, type_check_bool},
+    {BOOLOID, "_Bool", 1, IN_INTEGERS, true, check_bool},
     {INT2OID, "int16_t", 2, IN_INTEGERS, true},
     {INT4OID, "int32_t", 4, IN_INTEGERS, true},
     {INT8OID, "int64_t", 8, IN_INTEGERS, true},

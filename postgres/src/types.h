@@ -73,20 +73,13 @@ static inline void type_give(const Type *type, Datum value, void *object, struct
 
 Datum type_take_checked(const Type *type, void *object, struct Domain *domain);
 
-/* Of truth values; here, as it is what functions in conditions return. */
-static inline void type_check_bool(void *object) {
-    *(uint8 *)object = *(uint8 *)object != 0;
-}
-
 static inline Datum type_take(const Type *type, void *object, struct Domain *domain) {
-    bool is_bool = type->check == type_check_bool;
-    if (type->take || (type->check && !is_bool) || !type->by_value)
+    /* Truth values, the only ones of one byte, are checked here: they are what functions in conditions return. */
+    if (type->take || (type->check && type->size > 1) || !type->by_value)
         return type_take_checked(type, object, domain);
-    if (is_bool)
-        type_check_bool(object);
     switch (type->size) {
     case 0: return (Datum)0;
-    case 1: return BoolGetDatum(*(bool *)object);
+    case 1: return BoolGetDatum(*(uint8 *)object != 0);
     case 2: return Int16GetDatum(*(int16 *)object);
     case 4: return Int32GetDatum(*(int32 *)object);
     default: return Int64GetDatum(*(int64 *)object);

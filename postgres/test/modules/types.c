@@ -132,10 +132,9 @@ const lg_pg_numeric *bad_numeric(int32_t which) {
         {{2, 0, LG_PG_POSITIVE, 0}, {1, 10000}}, {{1, 0, 0x1234, 0}, {1}}, {{65535, 0, LG_PG_POSITIVE, 0}, {1}}, {{1, 0, LG_PG_NAN, 0}, {1}}};
     return &numbers[which].number;
 }
-bool bad_bool(void) {
-    union { unsigned char byte; bool is; } wrong = {.byte = 1};
-    return wrong.is;
-}
+/* The lowest byte of rax is the value; compilers leave anything in the others. */
+__attribute__((naked)) bool bad_bool(void) { __asm__("movl $0x100, %eax\n\tret"); }
+__attribute__((naked)) bool large_bool(void) { __asm__("movl $0x102, %eax\n\tret"); }
 lg_pg_bools bad_bools(void) {
     static const unsigned char bytes[] = {0, 1, 2, 255};
     return (lg_pg_bools){(const bool *)bytes, 4};

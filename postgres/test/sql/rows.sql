@@ -6,6 +6,8 @@ CREATE FUNCTION describe(place) RETURNS text LANGUAGE lgc AS 'rows.describe' STR
 CREATE FUNCTION moved(place, double precision) RETURNS place LANGUAGE lgc AS 'rows.moved' STRICT;
 SELECT describe((1, 'grün', point '(2,3)', true)), describe((NULL, NULL, NULL, NULL)), describe((7, '', NULL, false));
 SELECT moved((1, 'grün', point '(2,3)', true), 0.5), (moved((1, NULL, NULL, NULL), 4)).*;
+CREATE FUNCTION shut(place) RETURNS place LANGUAGE lgc AS 'rows.shut' STRICT;
+SELECT shut((1, 'there', point '(2,3)', true)), (shut((1, 'there', point '(2,3)', true))).open;
 SELECT describe(moved(moved((1, 'there', point '(2,3)', true), 1), 1));
 CREATE TABLE places OF place;
 INSERT INTO places SELECT i, 'place ' || i, point(i, i), i % 2 = 0 FROM generate_series(1, 3) i;

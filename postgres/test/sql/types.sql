@@ -106,6 +106,8 @@ CREATE FUNCTION bad_polygon(integer) RETURNS polygon LANGUAGE lgc AS 'types.bad_
 CREATE FUNCTION bad_circle(double precision) RETURNS circle LANGUAGE lgc AS 'types.bad_circle' STRICT;
 CREATE FUNCTION twisted() RETURNS box LANGUAGE lgc AS 'types.twisted' STRICT;
 CREATE FUNCTION bad_numeric(integer) RETURNS numeric LANGUAGE lgc AS 'types.bad_numeric' STRICT;
+CREATE FUNCTION bad_bool() RETURNS boolean LANGUAGE lgc AS 'types.bad_bool' STRICT;
+CREATE FUNCTION large_bool() RETURNS boolean LANGUAGE lgc AS 'types.large_bool' STRICT;
 CREATE FUNCTION bad_bools() RETURNS boolean[] LANGUAGE lgc AS 'types.bad_bools' STRICT;
 SELECT bad_date(9700), bad_stamp(0), bad_time(0);
 SELECT bad_date(2147483646);
@@ -129,6 +131,7 @@ SELECT bad_polygon(-1);
 SELECT bad_polygon(2147483647);
 SELECT bad_circle(-1);
 SELECT twisted(), twisted() @> point '(2,3)', bad_bools();
+SELECT bad_bool(), large_bool(), record_image_eq(ROW(large_bool()), ROW(true));
 SELECT b, count(*) FROM unnest(bad_bools()) b GROUP BY b ORDER BY b;
 SELECT bad_numeric(0);
 SELECT bad_numeric(1);
