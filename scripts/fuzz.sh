@@ -32,6 +32,8 @@ while getopts n:l:s:frk option; do
     esac
 done
 shift $((OPTIND - 1))
+# There is nothing to forget in what is to be kept.
+[ -z "$keep" ] || [ "$ledger" != /dev/null ] || usage
 
 root=$PWD/build/fuzz
 all=$(sed -n 's/^name = "\([a-z_]*\)"$/\1/p' fuzz/Cargo.toml)
