@@ -5,7 +5,7 @@
 #![no_std]
 
 /// Version of the contract. A module carries it in its [`note::ABI`] note; loaders refuse any other.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// Page size of x86-64, bytes.
 pub const PAGE: u64 = 4096;
@@ -19,8 +19,9 @@ pub mod code {
     pub const MAX_MOVE: u32 = 0x1_0000;
     /// `T`: largest |d| of a touch at `d-OFF(%rsp)`, bytes.
     pub const MAX_TOUCH: u32 = MAX_MOVE;
-    /// `OFF`: address on the control stack minus its image on the data stack, bytes.
-    pub const OFF: u32 = 0x4000_0000;
+    /// `OFF`: address on the control stack minus its image on the data stack, bytes. Not a power of two: processors that look
+    /// for data by a hash of its address would take one stack for the other (`docs/decisions/0055-the-distance-of-the-stacks.md`).
+    pub const OFF: u32 = 0x4100_0000;
     /// The entry label: `endbr64`. In memory order.
     pub const LABEL: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     /// The label as the little-endian word that unit U1 loads.
@@ -63,7 +64,7 @@ pub mod window {
     pub const SHARED_END: u64 = 0xC000_0000;
     /// First data-stack slot.
     pub const STACKS: u64 = 0xC000_0000;
-    /// First control-stack slot (outside the window): `STACKS + OFF`.
+    /// First control-stack slot, `STACKS + OFF`: outside the window, behind a slot's size that is never mapped.
     pub const CONTROL: u64 = STACKS + super::code::OFF as u64;
     /// One past the control area; the rest of the stride belongs to the runtime.
     pub const CONTROL_END: u64 = CONTROL + super::stack::SLOTS * super::stack::SLOT;
@@ -193,15 +194,16 @@ const _: () = {
     assert!(SLOT.is_power_of_two() && SLOT > 2 * GUARD);
     assert!(GUARD >= 2 * MAX_TOUCH as u64 + MAX_MOVE as u64 + PAGE + MAX_ACCESS as u64);
     assert!((OFF as u64).is_multiple_of(SLOT));
+    assert!(OFF.trailing_zeros() < 28, "the stacks do not put each other out of the cache (decision 0055)");
     assert!((OFF as u64) + (MAX_MOVE as u64) + (MAX_TOUCH as u64) < 1 << 31);
     assert!(STACKS + SLOTS * SLOT == SIZE, "data stacks end with the window");
     assert!(
-        CONTROL == SIZE && CONTROL_END <= STRIDE,
+        CONTROL >= SIZE && CONTROL_END <= STRIDE,
         "control stacks lie outside the window, inside the stride"
     );
     assert!(
         GUARD >= MAX_ACCESS as u64,
-        "an access at the window's last byte ends in the first control guard"
+        "an access at the window's last byte ends before the first control stack"
     );
     assert!(STUBS + gate::CALLBACK_STUBS + gate::CALLBACKS * gate::STUB_SIZE <= IMAGE);
     assert!(gate::SLOTS == 512 && GATE_TABLE.is_multiple_of(PAGE) && GATE_TABLE_END == STUBS);

@@ -314,8 +314,9 @@ fn a_module_that_is_no_base_is_not_joined() {
     let mut bytes = std::fs::read(&base.path).unwrap();
     let hash = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
     let before = hash(&bytes);
-    // The ABI note: 8 bytes of type 1, whose owner is Lockgate; version 1, flags 2.
-    let note = [&[1, 0, 0, 0][..], b"Lockgate\0\0\0\0", &[1, 0, 0, 0, 2, 0, 0, 0]].concat();
+    // The ABI note: 8 bytes of type 1, whose owner is Lockgate; the version, flags 2.
+    let version = lockgate_abi::ABI_VERSION.to_le_bytes();
+    let note = [&[1, 0, 0, 0][..], b"Lockgate\0\0\0\0", &version, &[2, 0, 0, 0]].concat();
     let at = bytes.windows(note.len()).position(|window| window == note).expect("the note") + note.len() - 4;
     bytes[at] = 0;
     std::fs::write(&base.path, &bytes).unwrap();

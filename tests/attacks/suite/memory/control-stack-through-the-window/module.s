@@ -1,4 +1,4 @@
 function attack
     lea -OFF(%rsp),%rax
-    mov %rdi,%gs:0x40000000(%eax)
+    mov %rdi,%gs:OFF(%eax)
     ret

@@ -1,2 +1,2 @@
-ABI = 2
+ABI = 1
 .include "../elf/module.inc"
