@@ -1,6 +1,6 @@
 /* Memory in which a domain finds its arguments, and makes results: granted to it, so that it can neither unmap nor protect it, and the server
  * reads and writes there as in memory of its own. It does so where the domain has it, not through the region's other address: processors that
- * look for data under its virtual address (AMD's) would miss each line twice. */
+ * look for data under its virtual address (AMD's) would find each line late, twice. */
 #ifndef LOCKGATE_EXCHANGE_H
 #define LOCKGATE_EXCHANGE_H
 

@@ -96,54 +96,85 @@ static void begin_set(Call *call, const RowLayout *layout) {
     call->scratch = AllocSetContextCreate(CurrentMemoryContext, "lockgate row", ALLOCSET_DEFAULT_SIZES);
 }
 
-Datum lockgate_call(PG_FUNCTION_ARGS) {
-    Site *site = fcinfo->flinfo->fn_extra;
-    if (unlikely(!site || site->generation != modules_generation || site->role != GetUserId()))
-        site = prepare(fcinfo);
-
-    Domain *domain = site->domain;
-    Call call = {.outer = gates_call, .domain = domain, .arguments = fcinfo, .is_volatile = site->procedure->is_volatile};
-    if (site->procedure->set)
-        begin_set(&call, site->procedure->set);
-    Mark mark = domain_begin(domain);
-    Registers registers;
-    bool is_short = site->layout.is_short;
-    bool is_trigger = false;
-    if (is_short)
-        layout_give_short(&site->layout, fcinfo, &registers, &domain->exchange);
-    else if ((is_trigger = site->procedure->is_trigger))
-        trigger_give(fcinfo, &site->rows, site->memory, &registers, &domain->exchange);
-    else
-        layout_give(&site->layout, fcinfo, &registers, &domain->exchange);
-
-    gates_call = &call;
-    domain->calls++;
-    if (is_short)
-        layout_call_short(&site->layout, site->code, &registers);
-    else
-        layout_call(&site->layout, site->code, &registers);
-    domain->calls--;
-    gates_call = call.outer;
-
-    if (call.scratch)
-        MemoryContextDelete(call.scratch);
-
-    if (likely(!lg_failed())) {
-        if (unlikely(call.queries))
-            queries_end();
-        fcinfo->isnull = call.returns_null;
-        Datum result = call.returns_null ? (Datum)0 : layout_take(&site->layout, &registers, domain);
-        if (unlikely(is_trigger))
-            result = trigger_take(fcinfo, &site->rows, DatumGetPointer(result), domain);
-        exchange_release(&domain->exchange, mark);
-        return result;
-    }
+/* A call did not return: ERROR. */
+static pg_noinline void pg_attribute_noreturn() fail(Call *call, Site *site) {
     lg_take_call_error();
     bool is_spent = lg_last_status() == LG_E_CPU_TIME || (lg_last_fault() && lg_last_fault()->kind == LG_FAULT_CPU_TIME);
     /* A domain without processor time stays, and refuses calls. */
     if (!is_spent)
-        domain_give_up(domain);
-    ending_of_call(&call, site->procedure);
+        domain_give_up(call->domain);
+    ending_of_call(call, site->procedure);
+}
+
+/* What any call begins and ends with. */
+#define CALL(place, site) {.outer = gates_call, .domain = (site)->domain, .arguments = (place), .is_volatile = (site)->procedure->is_volatile}
+
+static inline void enter(Call *call) {
+    gates_call = call;
+    call->domain->calls++;
+}
+
+static inline void leave(Call *call) {
+    call->domain->calls--;
+    gates_call = call->outer;
+}
+
+/* The value that was returned, checked. */
+static inline Datum result_of(FunctionCallInfo place, Call *call, Site *site, uint64 *words) {
+    if (unlikely(call->queries))
+        queries_end();
+    place->isnull = call->returns_null;
+    return call->returns_null ? (Datum)0 : type_take(site->layout.result, words, call->domain);
+}
+
+/* The way for most functions: no sets, no triggers, and what layout_make() calls short. */
+static pg_attribute_always_inline Datum call_short(FunctionCallInfo place, Site *site) {
+    Domain *domain = site->domain;
+    Call call = CALL(place, site);
+    Mark mark = domain_begin(domain);
+    Registers registers;
+    layout_give_short(&site->layout, place, &registers, &domain->exchange);
+    enter(&call);
+    uint64 word = layout_call_short(&site->layout, site->code, &registers);
+    leave(&call);
+    if (unlikely(lg_failed()))
+        fail(&call, site);
+    Datum result = result_of(place, &call, site, &word);
+    exchange_release(&domain->exchange, mark);
+    return result;
+}
+
+static pg_noinline Datum call_any(FunctionCallInfo place, Site *site) {
+    Domain *domain = site->domain;
+    Call call = CALL(place, site);
+    if (site->procedure->set)
+        begin_set(&call, site->procedure->set);
+    Mark mark = domain_begin(domain);
+    Registers registers;
+    bool is_trigger = site->procedure->is_trigger;
+    if (is_trigger)
+        trigger_give(place, &site->rows, site->memory, &registers, &domain->exchange);
+    else
+        layout_give(&site->layout, place, &registers, &domain->exchange);
+    enter(&call);
+    layout_call(&site->layout, site->code, &registers);
+    leave(&call);
+    if (call.scratch)
+        MemoryContextDelete(call.scratch);
+    if (unlikely(lg_failed()))
+        fail(&call, site);
+    Datum result = result_of(place, &call, site, registers.result);
+    if (is_trigger)
+        result = trigger_take(place, &site->rows, DatumGetPointer(result), domain);
+    exchange_release(&domain->exchange, mark);
+    return result;
+}
+
+Datum lockgate_call(PG_FUNCTION_ARGS) {
+    Site *site = fcinfo->flinfo->fn_extra;
+    if (unlikely(!site || site->generation != modules_generation || site->role != GetUserId()))
+        site = prepare(fcinfo);
+    return site->layout.is_short ? call_short(fcinfo, site) : call_any(fcinfo, site);
 }
 
 Datum lockgate_validate(PG_FUNCTION_ARGS) {

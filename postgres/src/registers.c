@@ -59,7 +59,7 @@ void layout_make(Layout *layout, const Procedure *procedure) {
             stacked += words;
         }
     }
-    layout->is_short = procedure->is_strict && !procedure->is_trigger && procedure->result->by_value && integers <= SHORT_INTEGERS &&
+    layout->is_short = procedure->is_strict && !procedure->is_trigger && !procedure->set && procedure->result->by_value && integers <= SHORT_INTEGERS &&
                        reals <= SHORT_REALS && stacked == 0;
     layout->has_reals = reals > 0 || stacked > 0 || procedure->result->passing == IN_REALS;
     layout->stacked = stacked;

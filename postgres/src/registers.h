@@ -71,7 +71,7 @@ void layout_call(const Layout *layout, lg_code code, Registers *registers);
 #define SHORT_INTEGERS 4
 #define SHORT_REALS 2
 
-/* The same two for a short layout. (Proxies clear the registers that are no arguments.) */
+/* The same two for a short layout; the second returns the word. (Proxies clear the registers that are no arguments.) */
 static inline void layout_give_short(const Layout *layout, FunctionCallInfo call, Registers *registers, Exchange *exchange) {
     memset(registers->integers, 0, SHORT_INTEGERS * sizeof *registers->integers);
     if (layout->has_reals)
@@ -80,27 +80,24 @@ static inline void layout_give_short(const Layout *layout, FunctionCallInfo call
         layout_give_one(&layout->places[i], call->args[i].value, registers, exchange);
 }
 
-static inline void layout_call_short(const Layout *layout, lg_code code, Registers *registers) {
+static inline uint64 layout_call_short(const Layout *layout, lg_code code, const Registers *registers) {
     const uint64 *integers = registers->integers;
     const double *reals = registers->reals;
 #define SHORT_ARGUMENTS integers[0], integers[1], integers[2], integers[3]
     if (layout->result->passing == IN_REALS) {
         typedef double (*Real)(uint64, uint64, uint64, uint64, double, double);
         double result = ((Real)code)(SHORT_ARGUMENTS, reals[0], reals[1]);
-        memcpy(registers->result, &result, sizeof result);
-    } else if (layout->has_reals) {
-        typedef uint64 (*Mixed)(uint64, uint64, uint64, uint64, double, double);
-        registers->result[0] = ((Mixed)code)(SHORT_ARGUMENTS, reals[0], reals[1]);
-    } else {
-        typedef uint64 (*Integer)(uint64, uint64, uint64, uint64);
-        registers->result[0] = ((Integer)code)(SHORT_ARGUMENTS);
+        uint64 word;
+        memcpy(&word, &result, sizeof word);
+        return word;
     }
+    if (layout->has_reals) {
+        typedef uint64 (*Mixed)(uint64, uint64, uint64, uint64, double, double);
+        return ((Mixed)code)(SHORT_ARGUMENTS, reals[0], reals[1]);
+    }
+    typedef uint64 (*Integer)(uint64, uint64, uint64, uint64);
+    return ((Integer)code)(SHORT_ARGUMENTS);
 #undef SHORT_ARGUMENTS
-}
-
-/* The value that was returned, checked. */
-static inline Datum layout_take(const Layout *layout, Registers *registers, Domain *domain) {
-    return type_take(layout->result, registers->result, domain);
 }
 
 #endif
