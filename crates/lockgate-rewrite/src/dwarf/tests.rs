@@ -621,7 +621,7 @@ fn expressions_of_rsp_are_met() {
         let AttributeValue::Exprloc(expression) = attribute.value() else { return None };
         Some(text(&expression, &unit, None))
     });
-    assert!(expressions.filter(|text| text.contains("rsp-107")).count() > 3);
+    assert!(expressions.filter(|text| text.contains("rsp-1090")).count() > 3);
     let old = &moved.old.sections[index_of(&moved.old, ".debug_info").unwrap()];
     let new = &moved.new.sections[index_of(&moved.new, ".debug_info").unwrap()];
     assert!(new.data.len() > old.data.len());
