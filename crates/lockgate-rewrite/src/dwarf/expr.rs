@@ -40,6 +40,14 @@ pub(super) struct EntryRef {
     pub(super) field: Option<Range<usize>>,
 }
 
+impl EntryRef {
+    /// The same reference of an expression that begins `distance` earlier.
+    fn moved_by(self, distance: usize) -> Self {
+        let field = self.field.map(|field| field.start + distance..field.end + distance);
+        Self { field, ..self }
+    }
+}
+
 /// What becomes of an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Analysis {
@@ -72,12 +80,15 @@ pub(super) fn analyse(code: &[u8], encoding: Encoding, role: Role, bias: i64) ->
                 replace(bytes);
             }
             Operation::EntryValue { expression } => {
-                if !analyse(expression.slice(), encoding, Role::Location, 0)?.edits.is_empty() {
+                let inner = analyse(expression.slice(), encoding, Role::Location, 0)?;
+                if !inner.edits.is_empty() {
                     return Err("has an expression of rsp at the entry of the function".into());
                 }
+                let within = end - expression.slice().len();
+                found.refs.extend(inner.refs.into_iter().map(|reference| reference.moved_by(within)));
             }
             Operation::Bra { .. } | Operation::Skip { .. } => branches = true,
-            _ => found.refs.extend(entry_ref(&operation, start)),
+            _ => found.refs.extend(entry_ref(&operation, start..end)),
         }
         start = end;
     }
@@ -117,12 +128,13 @@ fn rsp_relative(offset: i64, bias: i64) -> Vec<u8> {
     bytes
 }
 
-/// The entry that `operation`, at offset `at`, refers to.
-fn entry_ref(operation: &Operation<EndianSlice<'_, LittleEndian>>, at: usize) -> Option<EntryRef> {
+/// The entry that `operation`, at `range`, refers to.
+fn entry_ref(operation: &Operation<EndianSlice<'_, LittleEndian>>, range: Range<usize>) -> Option<EntryRef> {
     match *operation {
         Operation::Call { offset: gimli::DieReference::UnitRef(UnitOffset(entry)) }
         | Operation::ParameterRef { offset: UnitOffset(entry) } => {
-            Some(EntryRef { entry, field: Some(at + 1..at + 5) })
+            // All but the opcode: DW_OP_call2 has two bytes, the others four.
+            Some(EntryRef { entry, field: Some(range.start + 1..range.end) })
         }
         Operation::Deref { base_type: UnitOffset(entry), .. }
         | Operation::RegisterOffset { base_type: UnitOffset(entry), .. }
@@ -182,5 +194,12 @@ mod tests {
         let parameter = [0xfa, 0x10, 0x32, 0, 0, 0x9f];
         let refs = analyse(&parameter, ENCODING, Role::Location, 0).unwrap().refs;
         assert_eq!(refs, [EntryRef { entry: 0x3210, field: Some(1..5) }]);
+        let call2 = [0x31, 0x98, 0x25, 0x9f];
+        let refs = analyse(&call2, ENCODING, Role::Location, 0).unwrap().refs;
+        assert_eq!(refs, [EntryRef { entry: 0x9f25, field: Some(2..4) }]);
+        let value_at_entry = [0x31, 0xa3, 5, 0xa8, 0x2d, 0x98, 0x10, 0x32, 0x9f];
+        let refs = analyse(&value_at_entry, ENCODING, Role::Location, 0).unwrap().refs;
+        let within = EntryRef { entry: 0x3210, field: Some(6..8) };
+        assert_eq!(refs, [EntryRef { entry: 0x2d, field: None }, within]);
     }
 }

@@ -344,16 +344,18 @@ impl List<'_, '_> {
 
     fn analyse(&self, code: &[u8], bias: i64) -> Result<Analysis, String> {
         let mut analysis = expr::analyse(code, self.unit.encoding, Role::Location, bias)?;
-        let Analysis { edits, refs } = &mut analysis;
-        refs.retain(|EntryRef { entry, field }| {
-            let Some(range) = field else { return true };
-            let new = self.unit.entry_offset(self.tools.entries, *entry);
-            if new != *entry {
-                let bytes = (new as u64).to_le_bytes()[..range.len()].to_vec();
-                edits.push(Edit { range: range.clone(), bytes });
+        for EntryRef { entry, field } in &analysis.refs {
+            let Some(range) = field else { continue };
+            let new = self.unit.entry_offset(self.tools.entries, *entry) as u64;
+            if new >> (8 * range.len()) != 0 {
+                return Err("has an expression that refers to an entry too far away".into());
             }
-            false
-        });
+            if new != *entry as u64 {
+                let bytes = new.to_le_bytes()[..range.len()].to_vec();
+                analysis.edits.push(Edit { range: range.clone(), bytes });
+            }
+        }
+        analysis.refs.retain(|reference| reference.field.is_none());
         analysis.edits.sort_by_key(|edit| edit.range.start);
         Ok(analysis)
     }
