@@ -160,14 +160,17 @@ Domain *domain_for(const char *module) {
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", module),
                 errhint("Install it: SELECT lockgate.install_module('%s', ...).", module));
     Oid role = GetUserId();
-    for (Domain *domain = domains; domain; domain = domain->next)
-        if (domain->role == role && strcmp(domain->module, module) == 0) {
-            if (is_current(domain, &hash))
-                return domain;
-            domain_give_up(domain);
-            break;
-        }
-    return make(module, role, &hash);
+    Domain *domain = domains;
+    while (domain && !(domain->role == role && strcmp(domain->module, module) == 0))
+        domain = domain->next;
+    if (domain && !is_current(domain, &hash)) {
+        domain_give_up(domain);
+        domain = NULL;
+    }
+    if (!domain)
+        domain = make(module, role, &hash);
+    exchange_begin(&domain->exchange);
+    return domain;
 }
 
 lg_code domain_function(Domain *domain, const Procedure *procedure) {

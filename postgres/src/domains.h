@@ -40,9 +40,9 @@ void domain_read(Domain *domain, void *to, const void *from, Size size);
  * begins that is not nested in another. */
 static inline Mark domain_begin(Domain *domain) {
     Exchange *exchange = &domain->exchange;
-    if (domain->calls == 0)
-        exchange->current = exchange->used = 0;
-    return (Mark){exchange->current, exchange->used};
+    if (likely(domain->calls == 0))
+        exchange_reset(exchange);
+    return exchange_mark(exchange);
 }
 
 /* Gives the domain up, as its memory may be damaged: the next call gets a new one. */

@@ -8,15 +8,20 @@ static void drop_last(Exchange *exchange) {
     Chunk *chunk = &exchange->chunks[--exchange->count];
     lg_grant_free(chunk->grant);
     lg_region_free(chunk->region);
-    exchange->largest = exchange->count ? chunk[-1].size : 0;
 }
 
-/* Makes the chunk behind the current one, with room for `size` bytes, and goes on there. */
+/* Goes on at the start of a chunk. */
+static void go_on(Exchange *exchange, int current) {
+    const Chunk *chunk = &exchange->chunks[current];
+    exchange->current = current;
+    exchange->next = chunk->at;
+    exchange->end = chunk->at + chunk->size;
+}
+
+/* Makes the chunk behind the current one, with room for more than `size` bytes. */
 static void add(Exchange *exchange, Size size) {
-    while (exchange->count > exchange->current + 1)
-        drop_last(exchange);
     Size chunk_size = exchange->count ? 2 * exchange->chunks[exchange->count - 1].size : FIRST_CHUNK;
-    while (chunk_size < size)
+    while (chunk_size <= size)
         chunk_size *= 2;
     if (exchange->count == EXCHANGE_CHUNKS)
         ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("arguments of a function in language lgc are too large"));
@@ -30,35 +35,35 @@ static void add(Exchange *exchange, Size size) {
     }
     chunk.at = (char *)lg_grant_pointer(chunk.grant, 0);
     exchange->chunks[exchange->count++] = chunk;
-    exchange->largest = chunk_size;
-    exchange->current = exchange->count - 1;
-    exchange->used = 0;
+}
+
+void exchange_begin(Exchange *exchange) {
+    if (exchange->count)
+        return;
+    add(exchange, 0);
+    go_on(exchange, 0);
 }
 
 void exchange_grow(Exchange *exchange, Size size) {
-    int next = exchange->current + 1;
-    if (next < exchange->count && size <= exchange->chunks[next].size) {
-        exchange->current = next;
-        exchange->used = 0;
-    } else {
+    int next = exchange->count ? exchange->current + 1 : 0;
+    if (next == exchange->count || size >= exchange->chunks[next].size) {
+        while (exchange->count > next)
+            drop_last(exchange);
         add(exchange, size);
     }
+    go_on(exchange, next);
 }
 
-void exchange_shrink(Exchange *exchange, Mark mark) {
-    int used = mark.used ? mark.current + 1 : mark.current;
-    while (exchange->count > used && exchange->chunks[exchange->count - 1].size > EXCHANGE_KEPT)
+void exchange_leave(Exchange *exchange, int chunk) {
+    while (exchange->count > chunk + 1 && exchange->chunks[exchange->count - 1].size > EXCHANGE_KEPT)
         drop_last(exchange);
-    exchange->current = mark.current;
-    exchange->used = mark.used;
-    if (exchange->current > 0 && exchange->current == exchange->count) {
-        exchange->current--;
-        exchange->used = exchange->chunks[exchange->current].size;
-    }
+    go_on(exchange, chunk);
 }
 
 Size exchange_size(const Exchange *exchange) {
-    Size size = exchange->used;
+    if (!exchange->count)
+        return 0;
+    Size size = exchange->next - exchange->chunks[exchange->current].at;
     for (int i = 0; i < exchange->current; i++)
         size += exchange->chunks[i].size;
     return size;
@@ -68,5 +73,5 @@ void exchange_free(Exchange *exchange) {
     while (exchange->count)
         drop_last(exchange);
     exchange->current = 0;
-    exchange->used = 0;
+    exchange->next = exchange->end = NULL;
 }

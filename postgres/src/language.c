@@ -124,7 +124,10 @@ static inline Datum result_of(FunctionCallInfo place, Call *call, Site *site, ui
     if (unlikely(call->queries))
         queries_end();
     place->isnull = call->returns_null;
-    return call->returns_null ? (Datum)0 : type_take(site->layout.result, words, call->domain);
+    if (unlikely(call->returns_null))
+        return (Datum)0;
+    const Type *type = site->layout.result;
+    return likely(site->layout.is_any) ? type_take_word(type->size, words) : type_take_checked(type, words, call->domain);
 }
 
 /* The way for most functions: no sets, no triggers, and what layout_make() calls short. */
@@ -172,9 +175,9 @@ static pg_noinline Datum call_any(FunctionCallInfo place, Site *site) {
 
 Datum lockgate_call(PG_FUNCTION_ARGS) {
     Site *site = fcinfo->flinfo->fn_extra;
-    if (unlikely(!site || site->generation != modules_generation || site->role != GetUserId()))
+    if (unlikely(!site) || unlikely(site->generation != modules_generation) || unlikely(site->role != GetUserId()))
         site = prepare(fcinfo);
-    return site->layout.is_short ? call_short(fcinfo, site) : call_any(fcinfo, site);
+    return likely(site->layout.is_short) ? call_short(fcinfo, site) : call_any(fcinfo, site);
 }
 
 Datum lockgate_validate(PG_FUNCTION_ARGS) {

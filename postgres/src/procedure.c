@@ -69,7 +69,6 @@ Procedure *procedure_of(HeapTuple row, TupleDesc columns) {
     if (!target_parse(source, &procedure->target))
         ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("\"%s\" names no function of a module", source),
                 errhint("In language lgc one string says both: AS 'module.function'."));
-    procedure->is_strict = form->proisstrict;
     procedure->is_volatile = form->provolatile == PROVOLATILE_VOLATILE;
     if (form->prorettype == TRIGGEROID) {
         procedure->is_trigger = true;

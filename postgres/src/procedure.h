@@ -25,7 +25,6 @@ typedef struct Procedure {
     Oid oid;
     Target target;
     char *prototype; /* that the module's function must have */
-    bool is_strict;
     bool is_volatile;
     bool is_trigger;
     int count;

@@ -38,6 +38,7 @@ void layout_make(Layout *layout, const Procedure *procedure) {
     memset(layout, 0, sizeof *layout);
     layout->count = procedure->count;
     layout->result = procedure->result;
+    layout->is_any = type_is_any(procedure->result);
     /* A result in memory: its address is the first argument. */
     int integers = procedure->result->passing == IN_MEMORY, reals = 0, stacked = 0;
     for (int i = 0; i < procedure->count; i++) {
@@ -46,6 +47,7 @@ void layout_make(Layout *layout, const Procedure *procedure) {
         Place *place = &layout->places[i];
         place->type = type;
         place->is_word = type->by_value;
+        place->words = type->give ? 0 : words;
         if (type->passing == IN_INTEGERS && integers + words <= INTEGERS) {
             place->at = AT(integers) + integers;
             integers += words;
@@ -59,8 +61,8 @@ void layout_make(Layout *layout, const Procedure *procedure) {
             stacked += words;
         }
     }
-    layout->is_short = procedure->is_strict && !procedure->is_trigger && !procedure->set && procedure->result->by_value && integers <= SHORT_INTEGERS &&
-                       reals <= SHORT_REALS && stacked == 0;
+    layout->is_short = !procedure->is_trigger && !procedure->set && procedure->result->by_value && integers <= SHORT_INTEGERS &&
+                       reals <= SHORT_REALS && stacked <= SHORT_STACKED;
     layout->has_reals = reals > 0 || stacked > 0 || procedure->result->passing == IN_REALS;
     layout->stacked = stacked;
 }

@@ -73,17 +73,24 @@ static inline void type_give(const Type *type, Datum value, void *object, struct
 
 Datum type_take_checked(const Type *type, void *object, struct Domain *domain);
 
-static inline Datum type_take(const Type *type, void *object, struct Domain *domain) {
-    /* Truth values, the only ones of one byte, are checked here: they are what functions in conditions return. */
-    if (type->take || (type->check && type->size > 1) || !type->by_value)
-        return type_take_checked(type, object, domain);
-    switch (type->size) {
+/* Whether an object of any bits makes a Datum. (So do truth values, the only ones of one byte: what functions in conditions return.) */
+static inline bool type_is_any(const Type *type) {
+    return !type->take && (!type->check || type->size == 1) && type->by_value;
+}
+
+/* That Datum. */
+static inline Datum type_take_word(Size size, const void *object) {
+    switch (size) {
     case 0: return (Datum)0;
-    case 1: return BoolGetDatum(*(uint8 *)object != 0);
-    case 2: return Int16GetDatum(*(int16 *)object);
-    case 4: return Int32GetDatum(*(int32 *)object);
-    default: return Int64GetDatum(*(int64 *)object);
+    case 1: return BoolGetDatum(*(const uint8 *)object != 0);
+    case 2: return Int16GetDatum(*(const int16 *)object);
+    case 4: return Int32GetDatum(*(const int32 *)object);
+    default: return Int64GetDatum(*(const int64 *)object);
     }
+}
+
+static inline Datum type_take(const Type *type, void *object, struct Domain *domain) {
+    return type_is_any(type) ? type_take_word(type->size, object) : type_take_checked(type, object, domain);
 }
 
 #endif

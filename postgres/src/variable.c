@@ -50,17 +50,26 @@ Datum take_json(const Type *type, const void *object, struct Domain *domain) {
     return DirectFunctionCall1(json_in, CStringGetDatum(string));
 }
 
-/* Paths and polygons go over as they are. */
-void give_shape(const Type *type, Datum value, void *object, struct Exchange *exchange) {
-    struct varlena *shape = (struct varlena *)DatumGetPointer(value);
-    if (VARATT_IS_EXTENDED(shape))
-        shape = pg_detoast_datum(shape);
+/* Paths and polygons go over as they are, but for the first word: their size, plainly. */
+static inline void put_shape(const struct varlena *shape, void *object, struct Exchange *exchange) {
     uint32 size = VARSIZE(shape);
     uint32 *copy = exchange_put(exchange, shape, size);
     *copy = size;
     *(const void **)object = copy;
-    if ((Pointer)shape != DatumGetPointer(value))
-        pfree(shape);
+}
+
+static pg_noinline void give_packed_shape(struct varlena *packed, void *object, struct Exchange *exchange) {
+    struct varlena *shape = pg_detoast_datum(packed);
+    put_shape(shape, object, exchange);
+    pfree(shape);
+}
+
+void give_shape(const Type *type, Datum value, void *object, struct Exchange *exchange) {
+    struct varlena *shape = (struct varlena *)DatumGetPointer(value);
+    if (unlikely(VARATT_IS_EXTENDED(shape)))
+        give_packed_shape(shape, object, exchange);
+    else
+        put_shape(shape, object, exchange);
 }
 
 /* The number of points that a shape says it has. */

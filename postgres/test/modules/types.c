@@ -178,3 +178,20 @@ lg_pg_texts bad_texts(int32_t which) {
     }
     return (lg_pg_texts){texts, 1};
 }
+
+double weighed(int32_t a, lg_pg_box b, double c, int32_t d) {
+    return a + 1e1 * b.high.x + 1e2 * b.high.y + 1e3 * b.low.x + 1e4 * b.low.y + 1e5 * c + 1e6 * d;
+}
+
+int64_t weighed_circle(int64_t a, lg_pg_circle b, float c) { return a + 1e1 * b.center.x + 1e2 * b.center.y + 1e3 * b.radius + 1e4 * c; }
+
+static bool is_all(lg_pg_text text, char letter) {
+    for (size_t i = 0; i < text.size; i++)
+        if (text.at[i] != letter)
+            return false;
+    return text.at;
+}
+
+int64_t sizes(lg_pg_text a, lg_pg_text b, lg_pg_text c) {
+    return is_all(a, 'a') && is_all(b, 'b') && is_all(c, 'c') ? (int64_t)(a.size + b.size + c.size) : -1;
+}
