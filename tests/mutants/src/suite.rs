@@ -1,6 +1,7 @@
 //! Building and running test programs of the copy.
 use crate::Suite;
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -126,19 +127,39 @@ impl Program {
         // A group of its own, so that what the test started ends with it.
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().with_context(|| self.path.display().to_string())?;
-        let group = rustix::process::Pid::from_raw(child.id() as i32).context("a process has an id")?;
+        let group = Pid::from_raw(child.id() as i32).context("a process has an id")?;
         let (send, receive) = channel();
         std::thread::spawn(move || send.send(child.wait_with_output()));
         match receive.recv_timeout(limit) {
             Ok(output) => judge(&output?),
             Err(RecvTimeoutError::Timeout) => {
-                rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
+                // Those, too, that have left the group, as PostgreSQL's sessions do.
+                let started = descendants(group);
+                kill_process_group(group, Signal::KILL)?;
+                for process in started {
+                    let _ = kill_process(process, Signal::KILL);
+                }
                 let (_, text) = judge(&receive.recv()??)?;
                 Ok((End::Hung, text))
             }
             Err(RecvTimeoutError::Disconnected) => bail!("the thread that waits for the test is gone"),
         }
     }
+}
+
+/// The processes that a process has started, and those that they have.
+fn descendants(process: Pid) -> Vec<Pid> {
+    let mut found = vec![process];
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero()));
+        for thread in threads.into_iter().flatten().flatten() {
+            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(children.split(' ').filter_map(|id| Pid::from_raw(id.parse().ok()?)));
+        }
+        next += 1;
+    }
+    found.split_off(1)
 }
 
 fn judge(output: &Output) -> Result<(End, String)> {
@@ -153,4 +174,26 @@ fn judge(output: &Output) -> Result<(End, String)> {
         }
     };
     Ok((end, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    #[test]
+    fn at_the_limit_processes_end_that_have_left_the_group() {
+        let shell = Program { path: "/bin/sh".into(), folder: "/".into(), processor_time: None };
+        let script = "setsid sleep 100000 >/dev/null 2>&1 & echo $!; wait";
+        let (end, text) = shell.run_with(&["-c", script], &[], Duration::from_secs(2)).unwrap();
+        assert_eq!(end, End::Hung);
+        let sleeping = Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+        // (Once it is reaped, there is nothing to open.)
+        if let Ok(process) = pidfd_open(sleeping, PidfdFlags::empty()) {
+            let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
+            let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience)).unwrap();
+            assert_eq!(ended, 1, "process {text} is still there");
+        }
+    }
 }
