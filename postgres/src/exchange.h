@@ -67,7 +67,7 @@ void exchange_grow(Exchange *exchange, Size size);
 
 /* Room of `size` bytes, aligned to 16. Fails as an ERROR. */
 static inline void *exchange_room(Exchange *exchange, Size size) {
-    /* (No bytes at all have an address in a chunk, too.) */
+    /* (>=, not >: even no bytes get an address within a chunk.) */
     if (unlikely(size >= (Size)(exchange->end - exchange->next)))
         exchange_grow(exchange, size);
     char *room = exchange->next;

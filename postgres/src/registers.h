@@ -53,6 +53,14 @@ static inline void layout_give_one(const Place *place, Datum value, Registers *r
         place->type->give(place->type, value, &words[place->at], exchange);
 }
 
+/* All of them; where nulls go, nothing is written. */
+static inline void layout_give_all(const Layout *layout, FunctionCallInfo call, Registers *registers, Exchange *exchange) {
+    const NullableDatum *argument = call->args;
+    for (const Place *place = layout->places, *end = place + layout->count; place < end; place++, argument++)
+        if (likely(!argument->isnull))
+            layout_give_one(place, argument->value, registers, exchange);
+}
+
 /* Puts the arguments where they go. Nulls are zeros. */
 static inline void layout_give(const Layout *layout, FunctionCallInfo call, Registers *registers, Exchange *exchange) {
     /* Registers without an argument hold nothing of the server's. */
@@ -63,9 +71,7 @@ static inline void layout_give(const Layout *layout, FunctionCallInfo call, Regi
         registers->stack[i] = 0;
     if (layout->result->passing == IN_MEMORY)
         registers->integers[0] = (uint64)(uintptr_t)registers->result;
-    for (int i = 0; i < layout->count; i++)
-        if (!call->args[i].isnull)
-            layout_give_one(&layout->places[i], call->args[i].value, registers, exchange);
+    layout_give_all(layout, call, registers, exchange);
 }
 
 /* Calls `code`; what it returns goes to `result`. */
@@ -83,10 +89,7 @@ static inline void layout_give_short(const Layout *layout, FunctionCallInfo call
         memset(registers->reals, 0, SHORT_REALS * sizeof *registers->reals);
         memset(registers->stack, 0, SHORT_STACKED * sizeof *registers->stack);
     }
-    const NullableDatum *argument = call->args;
-    for (const Place *place = layout->places, *end = place + layout->count; place < end; place++, argument++)
-        if (likely(!argument->isnull))
-            layout_give_one(place, argument->value, registers, exchange);
+    layout_give_all(layout, call, registers, exchange);
 }
 
 /* What is on the stack comes behind six integers. */

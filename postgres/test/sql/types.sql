@@ -166,7 +166,7 @@ CREATE FUNCTION weighed(integer, box, double precision, integer) RETURNS double 
 CREATE FUNCTION weighed(bigint, circle, real) RETURNS bigint LANGUAGE lgc AS 'types.weighed_circle' IMMUTABLE STRICT;
 SELECT weighed(1, box '(4,5),(2,3)', 6, 7), weighed(1, circle '<(2,3),4>', 5), weighed(NULL, circle '<(2,3),4>', 5);
 
--- Values that end where memory for them ends, and beside; and large ones, whose memory goes again.
+-- Values that end where memory for them ends, and beside; and large ones before small ones.
 CREATE FUNCTION sizes(text, text, text) RETURNS bigint LANGUAGE lgc AS 'types.sizes' STRICT;
 SELECT a, b, c, sizes(repeat('a', a), repeat('b', b), repeat('c', c)) - a - b - c AS zero
     FROM (VALUES (65536, 0, 0), (65535, 0, 0), (65520, 16, 0), (65520, 0, 1), (0, 65536, 65536), (65535, 1, 131072), (5000000, 0, 3), (1, 5000000, 9000000), (0, 0, 0)) AS v (a, b, c);
