@@ -353,7 +353,7 @@ lg_status lg_options_stack_size(lg_options *options, uint64_t bytes);           
 lg_status lg_options_time_limit(lg_options *options, uint64_t milliseconds);      /* of each call; none */
 lg_status lg_options_cpu_limit(lg_options *options, uint64_t milliseconds);       /* of all calls together; none */
 lg_status lg_options_measure_cpu_time(lg_options *options);                       /* for lg_domain_usage() */
-lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* 1-64; 64 */
+lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* 1-63; 63 */
 lg_status lg_options_own_threads(lg_options *options, uint32_t threads);          /* that the module may start; 0 */
 lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-256; 256 */
 lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */

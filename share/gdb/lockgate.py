@@ -26,7 +26,7 @@ VERSION = 2
 HEAD = struct.Struct("<QQq")
 ENTRY = struct.Struct("<QQQQQQQQQ")
 # crates/lockgate-abi/src/lib.rs, window and code
-STUBS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x41000000
+STUBS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x3f000000
 # crates/lockgate/src/call/layout.rs: ThreadBlock, Record, EntryRecord, GateRecord, the frame of proxies
 RECORD = struct.Struct("<QQQQ")
 RECORD_SIZE, ENTRIES = 64, (1, 3)

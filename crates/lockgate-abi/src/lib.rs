@@ -5,7 +5,7 @@
 #![no_std]
 
 /// Version of the contract. A module carries it in its [`note::ABI`] note; loaders refuse any other.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;
 
 /// Page size of x86-64, bytes.
 pub const PAGE: u64 = 4096;
@@ -20,8 +20,9 @@ pub mod code {
     /// `T`: largest |d| of a touch at `d-OFF(%rsp)`, bytes.
     pub const MAX_TOUCH: u32 = MAX_MOVE;
     /// `OFF`: address on the control stack minus its image on the data stack, bytes. Not a power of two: processors that look
-    /// for data by a hash of its address would take one stack for the other (`docs/decisions/0055-the-distance-of-the-stacks.md`).
-    pub const OFF: u32 = 0x4100_0000;
+    /// for data by a hash of its address would take one stack for the other. Less than 2^30: processors need longer for operands
+    /// that are further away from rsp (`docs/decisions/0055-the-distance-of-the-stacks.md`).
+    pub const OFF: u32 = 0x3F00_0000;
     /// The entry label: `endbr64`. In memory order.
     pub const LABEL: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     /// The label as the little-endian word that unit U1 loads.
@@ -62,9 +63,9 @@ pub mod window {
     pub const SHARED: u64 = 0x8000_0000;
     /// One past the shared region; heap and mmap area of a domain end at [`SHARED`].
     pub const SHARED_END: u64 = 0xC000_0000;
-    /// First data-stack slot.
-    pub const STACKS: u64 = 0xC000_0000;
-    /// First control-stack slot, `STACKS + OFF`: outside the window, behind a slot's size that is never mapped.
+    /// First data-stack slot; a slot's size before it is never mapped.
+    pub const STACKS: u64 = 0xC100_0000;
+    /// First control-stack slot, `STACKS + OFF`: where the window ends.
     pub const CONTROL: u64 = STACKS + super::code::OFF as u64;
     /// One past the control area; the rest of the stride belongs to the runtime.
     pub const CONTROL_END: u64 = CONTROL + super::stack::SLOTS * super::stack::SLOT;
@@ -75,7 +76,7 @@ pub mod stack {
     /// Size and alignment of a slot, bytes. A power of two.
     pub const SLOT: u64 = 16 << 20;
     /// Number of slots (threads) of a domain.
-    pub const SLOTS: u64 = 64;
+    pub const SLOTS: u64 = 63;
     /// `G`: bytes at each end of a slot that are never accessible, in the control area and in its image.
     pub const GUARD: u64 = 256 << 10;
     /// Offset in the slot of one past its highest usable byte.
@@ -195,7 +196,10 @@ const _: () = {
     assert!(GUARD >= 2 * MAX_TOUCH as u64 + MAX_MOVE as u64 + PAGE + MAX_ACCESS as u64);
     assert!((OFF as u64).is_multiple_of(SLOT));
     assert!(OFF.trailing_zeros() < 28, "the stacks do not put each other out of the cache (decision 0055)");
-    assert!((OFF as u64) + (MAX_MOVE as u64) + (MAX_TOUCH as u64) < 1 << 31);
+    assert!(
+        OFF + MAX_MOVE + MAX_TOUCH <= 1 << 30,
+        "operands are near rsp for every processor (decision 0055)"
+    );
     assert!(STACKS + SLOTS * SLOT == SIZE, "data stacks end with the window");
     assert!(
         CONTROL >= SIZE && CONTROL_END <= STRIDE,

@@ -63,17 +63,17 @@ fn every_explanation_is_needed() {
     }
 }
 
-/// Contradictions are found, one for each aspect: `addl %ecx,-0x41000000(%rsp)`, told wrongly.
+/// Contradictions are found, one for each aspect: `addl %ecx,-0x3f000000(%rsp)`, told wrongly.
 #[test]
 fn contradictions_are_noticed() {
-    const ADD: [u8; 7] = [0x01, 0x8c, 0x24, 0, 0, 0, 0xbf];
+    const ADD: [u8; 7] = [0x01, 0x8c, 0x24, 0, 0, 0, 0xc1];
     let ours = Reading::of(&ADD).unwrap();
     let right = Zydis::default().view(&ADD).unwrap();
     assert_eq!(differences(&ours, Some(&right)), []);
     type Change = fn(&mut View);
     let wrong: &[(Aspect, Change)] = &[
         (Aspect::Length, |view| view.len += 1),
-        (Aspect::Memory, |view| view.operand = Operand::Stack(-0x4100_0008)),
+        (Aspect::Memory, |view| view.operand = Operand::Stack(-0x3f00_0008)),
         (Aspect::Memory, |view| view.operand = Operand::None),
         (Aspect::Memory, |view| view.operand = Operand::Unconfined),
         (Aspect::Memory, |view| view.several = true),

@@ -420,7 +420,7 @@ impl<'a> Rewriter<'a> {
     pub(crate) fn stack_disp(&self, disp: i64) -> Result<i32, Reason> {
         i32::try_from(disp - i64::from(self.lag) - DISTANCE).map_err(|_| {
             Reason::new(
-                "an operand that is almost 1 GiB away from rsp",
+                "an operand more than 1 GiB away from rsp",
                 "make the object that it accesses smaller",
             )
         })

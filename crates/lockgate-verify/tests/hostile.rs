@@ -141,7 +141,7 @@ fn units_have_one_entrance() {
     const NOP: u8 = 0x90;
     let units = [
         ("U1", "6567448b184181c30df0e10575114189c365674c031c250800010041ffd3"),
-        ("U2", "4931e34181e3f8ffff004c31dc4c8b9c24000000bf"),
+        ("U2", "4931e34181e3f8ffff004c31dc4c8b9c24000000c1"),
         ("U3", "89ff656748033c2508000100f348ab"),
     ];
     for (name, unit) in units {

@@ -141,7 +141,7 @@ const DAMAGES: &[Damage] = &[
     ("no Lockgate note", |b| b.notes.clear()),
     ("no Lockgate note", |b| b.headers[4][0] = 0),
     ("bytes are needed", |b| b.headers[4][2] = 0x27f0),
-    ("version 1 of the code model", |b| b.notes[0].1[0] = 1),
+    ("version 2 of the code model", |b| b.notes[0].1[0] = 2),
     ("unknown flags", |b| b.notes[0].1[4] = 4),
     ("not one note of 8 bytes", |b| b.notes[0].1.truncate(4)),
     ("not one note of 8 bytes", |b| b.notes.push(b.notes[0].clone())),

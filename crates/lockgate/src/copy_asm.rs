@@ -1,19 +1,60 @@
 //! Copies that survive a fault: the other side may be unmapped at any moment.
 //!
-//! The signal handler ends a guarded instruction's work by resuming at its end ([`end_of`]).
+//! The signal handler ends a guarded instruction's work by resuming behind it ([`end_of`]).
 use std::ffi::c_void;
 
 core::arch::global_asm!(
     r#"
     .text
-    # Bytes not copied: rcx counts them down.
+    # Changes rax, rcx, rdi and rsi only: callers have arguments in the others.
     .p2align 4
     .globl lockgate_copy
     .hidden lockgate_copy
     .type lockgate_copy,@function
 lockgate_copy:
     .cfi_startproc
-    mov %rdx,%rcx
+    xor %ecx,%ecx # bytes copied
+    cmp $64,%rdx
+    ja lockgate_copy_rest
+    # A few, without what `rep` takes to start. A fault here leaves the rest to it.
+    .globl lockgate_copy_few
+    .hidden lockgate_copy_few
+lockgate_copy_few:
+    jmp 2f
+1:
+    mov (%rsi,%rcx),%rax
+    mov %rax,(%rdi,%rcx)
+    add $8,%rcx
+2:
+    lea 8(%rcx),%rax
+    cmp %rdx,%rax
+    jbe 1b
+    test $4,%dl
+    jz 1f
+    mov (%rsi,%rcx),%eax
+    mov %eax,(%rdi,%rcx)
+    add $4,%rcx
+1:
+    test $2,%dl
+    jz 1f
+    movzwl (%rsi,%rcx),%eax
+    mov %ax,(%rdi,%rcx)
+    add $2,%rcx
+1:
+    test $1,%dl
+    jz 1f
+    movzbl (%rsi,%rcx),%eax
+    mov %al,(%rdi,%rcx)
+1:
+    xor %eax,%eax
+    ret
+    .globl lockgate_copy_rest
+    .hidden lockgate_copy_rest
+lockgate_copy_rest:
+    add %rcx,%rdi
+    add %rcx,%rsi
+    sub %rdx,%rcx
+    neg %rcx # bytes not copied
     rep movsb
     .globl lockgate_copy_end
     .hidden lockgate_copy_end
@@ -97,6 +138,8 @@ unsafe extern "C" {
     pub(crate) fn lockgate_store(to: *mut u32, word: u32) -> u32;
     /// Writes a byte as it is; returns 0 if it cannot be written.
     pub(crate) fn lockgate_touch(at: *mut c_void) -> u32;
+    fn lockgate_copy_few();
+    fn lockgate_copy_rest();
     fn lockgate_copy_end();
     fn lockgate_load_end();
     fn lockgate_store_end();
@@ -108,7 +151,8 @@ unsafe extern "C" {
 pub(crate) fn end_of(rip: usize) -> Option<usize> {
     let address = |function: *const ()| function as usize;
     [
-        (address(lockgate_copy as *const ()), address(lockgate_copy_end as *const ())),
+        (address(lockgate_copy_few as *const ()), address(lockgate_copy_rest as *const ())),
+        (address(lockgate_copy_rest as *const ()), address(lockgate_copy_end as *const ())),
         (address(lockgate_load as *const ()), address(lockgate_load_end as *const ())),
         (address(lockgate_store as *const ()), address(lockgate_store_end as *const ())),
         (address(lockgate_touch_access as *const ()), address(lockgate_touch_end as *const ())),

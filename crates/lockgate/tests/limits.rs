@@ -312,7 +312,7 @@ fn a_limit_of_nothing_is_an_error() {
     let cases: [(&str, DomainOptions); 8] = [
         ("memory limit is 0", DomainOptions::new().memory_limit(0)),
         ("thread limit is 0", DomainOptions::new().thread_limit(0)),
-        ("thread limit is 65", DomainOptions::new().thread_limit(65)),
+        ("thread limit is 64", DomainOptions::new().thread_limit(64)),
         ("descriptor limit is 0", DomainOptions::new().descriptor_limit(0)),
         ("descriptor limit is 257", DomainOptions::new().descriptor_limit(257)),
         ("depth limit is 0", DomainOptions::new().depth_limit(0)),

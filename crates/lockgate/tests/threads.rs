@@ -84,7 +84,8 @@ fn as_many_threads_as_slots_have_storage_of_their_own() {
     let add_own = domain.bind::<Unary>("add_own").unwrap();
     let last_error = domain.bind::<Nullary>("last_error").unwrap();
     assert_eq!(add_own.call(0).unwrap(), 5);
-    let together = Barrier::new(63);
+    let others = lockgate_abi::stack::SLOTS as i64 - 1;
+    let together = Barrier::new(others as usize);
     std::thread::scope(|scope| {
         let one = |n: i64| {
             assert_eq!(add_own.call(n).unwrap(), 5 + n);
@@ -93,7 +94,7 @@ fn as_many_threads_as_slots_have_storage_of_their_own() {
             assert_eq!(last_error.call().unwrap(), n);
             together.wait();
         };
-        for n in 1..64 {
+        for n in 1..=others {
             scope.spawn(move || one(n));
         }
     });

@@ -41,8 +41,8 @@ static void limits(void) {
     REFUSED(LG_E_OPTION, lg_options_stack_size(options, 5000));
     REFUSED(LG_E_OPTION, lg_options_time_limit(options, 0));
     REFUSED(LG_E_OPTION, lg_options_cpu_limit(options, 0));
-    REFUSED(LG_E_OPTION, lg_options_thread_limit(options, 65));
-    REFUSED(LG_E_OPTION, lg_options_own_threads(options, 64));
+    REFUSED(LG_E_OPTION, lg_options_thread_limit(options, 64));
+    REFUSED(LG_E_OPTION, lg_options_own_threads(options, 63));
     REFUSED(LG_E_OPTION, lg_options_descriptor_limit(options, 0));
     REFUSED(LG_E_OPTION, lg_options_depth_limit(options, 0));
     STATUS(LG_E_HANDLE, lg_options_depth_limit(NULL, 1));

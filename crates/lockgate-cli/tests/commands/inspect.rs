@@ -10,7 +10,7 @@ fn everything_is_shown_by_default() {
         "  const char *skip(const char *, unsigned int)\n",
         "imports (0)",
         "verified",
-        "ABI version 2",
+        "ABI version 3",
         "library.c",
     ] {
         assert!(ran.out.contains(part), "{part:?} is not in: {}", ran.out);

@@ -123,7 +123,7 @@ mod tests {
             check(input, |name, bytes, options| {
                 let mut rewritten = rewrite_object(name, bytes, options)?;
                 // An operand on the data stack, -OFF and a little from rsp, goes elsewhere.
-                let on_stack = |bytes: &[u8]| bytes[0] == 0x24 && matches!(bytes[4], 0xbe | 0xbf);
+                let on_stack = |bytes: &[u8]| bytes[0] == 0x24 && matches!(bytes[4], 0xc0 | 0xc1);
                 if let Some(at) = rewritten.bytes.windows(5).position(on_stack) {
                     rewritten.bytes[at + 4] ^= 0x10;
                 }

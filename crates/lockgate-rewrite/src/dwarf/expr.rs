@@ -162,7 +162,7 @@ mod tests {
     /// rsp-relative addresses lose OFF and the bias; everything else stays.
     #[test]
     fn only_rsp_changes() {
-        let minus_off = [0x80, 0x80, 0x80, 0xf8, 0x7b];
+        let minus_off = [0x80, 0x80, 0x80, 0x88, 0x7c];
         let cases: [(&[u8], Role, i64, Vec<u8>); 6] = [
             (&[0x77, 0], Role::Location, 0, [&[0x77], &minus_off[..]].concat()),
             (&[0x77, 24], Role::Location, 24, [&[0x77], &minus_off[..]].concat()),

@@ -54,7 +54,7 @@ impl Limits {
 }
 
 impl DomainOptions {
-    /// Most threads that may have a place in the domain at once, 1–64. Others get
+    /// Most threads that may have a place in the domain at once, 1–63. Others get
     /// [`CallError::Threads`](crate::CallError::Threads).
     pub fn thread_limit(mut self, threads: u32) -> Self {
         self.limits.threads = threads;

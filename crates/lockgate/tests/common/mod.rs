@@ -138,7 +138,7 @@ impl Guest {
 
 /// For assembly guests: the offset of the data stack, functions with labels, and what several of them do.
 const MACROS: &str = "
-#define OFF 0x41000000
+#define OFF 0x3f000000
 .macro function name
 .globl \\name
 .type \\name,@function

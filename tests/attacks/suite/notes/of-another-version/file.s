@@ -1,2 +1,2 @@
-ABI = 1
+ABI = 2
 .include "../elf/module.inc"

@@ -2,7 +2,7 @@
     .long 9, 8, 1
     .asciz "Lockgate"
     .balign 4
-    .long 2, 3
+    .long 3, 3
     .text
 .globl attack
 .type attack,@function
