@@ -5,8 +5,7 @@
 //! a run of more than a second). Rounds go through all programs, both sides of each directly one after the other in
 //! alternating order, so that drift of the machine meets both. `overhead.<program>` is the median of the rounds' ratios.
 
-use crate::child_sys::{Run, run};
-use crate::interleave::both_sides;
+use crate::child_sys::{Run, run_both};
 use crate::programs::{self, Pair};
 use crate::{Metric, Options, Pinned, code_size, progress};
 use anyhow::ensure;
@@ -87,10 +86,10 @@ fn both(
     round: usize,
 ) -> anyhow::Result<(Run, Run)> {
     let arguments = program.arguments(scale);
-    let [first, second] = both_sides(round, |side| match side {
-        0 => run(Command::new(&pair.native).args(&arguments)),
-        _ => run(Command::new(lockgate).arg("run").arg(&pair.module).args(&arguments)),
-    })?;
+    let (mut native, mut sandboxed) = (Command::new(&pair.native), Command::new(lockgate));
+    native.args(&arguments);
+    sandboxed.arg("run").arg(&pair.module).args(&arguments);
+    let [first, second] = run_both(round, &mut [native, sandboxed])?;
     ensure!(
         first.output == second.output,
         "{}: native and sandboxed results differ:\n{}{}",

@@ -1,11 +1,10 @@
 //! `split.*`: a program in several domains against the same program in one piece.
 //!
 //! The program is bzip2 with decompression in a domain (`examples/split/bzip2`), built by its own makefile. A sample is the ratio of
-//! the CPU times of two whole processes that ran directly one after the other in alternating order; both must write the same.
+//! the CPU times of two whole processes that ran in turns of a tenth of a second; both must write the same.
 
-use crate::child_sys::run;
+use crate::child_sys::run_both;
 use crate::command::done;
-use crate::interleave::both_sides;
 use crate::{Metric, Options, Pinned, Report, capi, progress, stubs};
 use anyhow::ensure;
 use lockgate_corpus::Corpus;
@@ -61,11 +60,13 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         programs.push(bzip2(&corpus, &folder.path().join(name), compiler, &[ANNOTATIONS], &library)?);
     }
     let share = if options.quick { QUICK } else { 1 };
-    let work = folder.path().join("work");
-    std::fs::create_dir(&work)?;
-    std::fs::write(work.join("text"), stubs::text((64 << 20) / share))?;
-    std::fs::write(work.join("part"), stubs::text((16 << 20) / share))?;
-    done(Command::new(&programs[0]).arg("-k").arg(work.join("text")))?;
+    let sides = ["one", "several"].map(|side| folder.path().join(side));
+    for side in &sides {
+        std::fs::create_dir(side)?;
+        std::fs::write(side.join("text"), stubs::text((64 << 20) / share))?;
+        std::fs::write(side.join("part"), stubs::text((16 << 20) / share))?;
+        done(Command::new(&programs[0]).arg("-k").arg(side.join("text")))?;
+    }
     let _pinned = Pinned::here()?;
     let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
     let bar = progress::bar("split", ((rounds + 1) * WORK.len()) as u64);
@@ -74,16 +75,17 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         bar.set_message(*metric);
         let mut ratios = Vec::new();
         for round in 0..=rounds {
-            let [plain, split] = both_sides(round, |side| {
+            let mut commands = [0, 1].map(|side| {
                 let mut command = Command::new("sh");
-                command.args(["-c", line]).current_dir(&work).env("P", &programs[side]);
-                let seconds = run(&mut command)?.seconds;
-                Ok((seconds, std::fs::read(work.join("out"))?))
-            })?;
-            ensure!(plain.1 == split.1, "{metric}: the outputs differ");
+                command.args(["-c", line]).current_dir(&sides[side]).env("P", &programs[side]);
+                command
+            });
+            let [plain, split] = run_both(round, &mut commands)?;
+            let [one, other] = [0, 1].map(|side| std::fs::read(sides[side].join("out")));
+            ensure!(one? == other?, "{metric}: the outputs differ");
             // The first round warms up.
             if round > 0 {
-                ratios.push(split.0 / plain.0);
+                ratios.push(split.seconds / plain.seconds);
             }
             bar.inc(1);
         }

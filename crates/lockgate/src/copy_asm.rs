@@ -65,6 +65,23 @@ lockgate_copy_end:
     .size lockgate_copy,.-lockgate_copy
 
     .p2align 4
+    .globl lockgate_blank
+    .hidden lockgate_blank
+    .type lockgate_blank,@function
+lockgate_blank:
+    .cfi_startproc
+    mov %rsi,%rcx # bytes left
+    xor %eax,%eax
+    rep stosb
+    .globl lockgate_blank_end
+    .hidden lockgate_blank_end
+lockgate_blank_end:
+    mov %rcx,%rax
+    ret
+    .cfi_endproc
+    .size lockgate_blank,.-lockgate_blank
+
+    .p2align 4
     .globl lockgate_load
     .hidden lockgate_load
     .type lockgate_load,@function
@@ -132,6 +149,8 @@ pub(crate) struct Loaded {
 unsafe extern "C" {
     /// Copies `length` bytes upwards; returns how many it could not.
     pub(crate) fn lockgate_copy(to: *mut c_void, from: *const c_void, length: usize) -> usize;
+    /// Fills `length` bytes with zeros, upwards; returns how many it could not.
+    pub(crate) fn lockgate_blank(to: *mut c_void, length: usize) -> usize;
     /// Loads an aligned word in one access, before all later accesses.
     pub(crate) fn lockgate_load(from: *const u32) -> Loaded;
     /// Stores an aligned word in one access, after all earlier accesses; returns 0 if it could not.
@@ -141,6 +160,7 @@ unsafe extern "C" {
     fn lockgate_copy_few();
     fn lockgate_copy_rest();
     fn lockgate_copy_end();
+    fn lockgate_blank_end();
     fn lockgate_load_end();
     fn lockgate_store_end();
     fn lockgate_touch_access();
@@ -153,6 +173,7 @@ pub(crate) fn end_of(rip: usize) -> Option<usize> {
     [
         (address(lockgate_copy_few as *const ()), address(lockgate_copy_rest as *const ())),
         (address(lockgate_copy_rest as *const ()), address(lockgate_copy_end as *const ())),
+        (address(lockgate_blank as *const ()), address(lockgate_blank_end as *const ())),
         (address(lockgate_load as *const ()), address(lockgate_load_end as *const ())),
         (address(lockgate_store as *const ()), address(lockgate_store_end as *const ())),
         (address(lockgate_touch_access as *const ()), address(lockgate_touch_end as *const ())),

@@ -20,6 +20,7 @@ long unmap(long at, long n) { return munmap(AT(at), n) ? -errno : 0; }
 long fill(long at, long n) { for (long i = 0; i < n; i++) ((volatile char *)at)[i] = 0x5a; return 0; }
 long bytes(long at, long n) { long sum = 0; for (long i = 0; i < n; i++) sum += ((volatile char *)at)[i] != 0; return sum; }
 long grow(long at, long n, long m) { void *p = mremap(AT(at), n, m, MREMAP_MAYMOVE); return p == MAP_FAILED ? -errno : (long)p; }
+long advise(long at, long n, long advice) { return madvise(AT(at), n, advice) ? -errno : 0; }
 long map_file(long n) {
     int fd = open("/data/file", O_RDWR);
     void *p = mmap(0, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -160,4 +161,23 @@ fn it_counts_against_the_limit() {
     let most = ((limit - used) / PAGE * PAGE) as i64;
     assert_eq!(call(&domain, "map", [lowest - 2 * most, most, RW]), Ok(lowest - 2 * most));
     assert!(accessible() - uncounted <= limit, "{} bytes beyond the limit", accessible() - uncounted - limit);
+}
+
+/// `MADV_FREE` of a little does nothing, as the kernel may do, for allocators give it page by page; of much it gives the memory back, and
+/// `MADV_DONTNEED` empties any. Red if `madvise` takes one for the other, or any `MADV_FREE` for a little.
+#[test]
+fn advice_to_free_counts_if_it_is_for_much() {
+    let (free, dont_need) = (8, 4);
+    let size = 1 << 20;
+    let domain = domain(DomainOptions::new());
+    let at = call(&domain, "map", [0, size, RW]).unwrap();
+    let left = |length, advice| {
+        call(&domain, "fill", [at, size, 0]).unwrap();
+        assert_eq!(call(&domain, "advise", [at, length, advice]), Ok(0));
+        call(&domain, "bytes", [at, size, 0]).unwrap()
+    };
+    let page = PAGE as i64;
+    assert_eq!(left(page, free), size);
+    assert_eq!(left(size, free), 0);
+    assert_eq!(left(page, dont_need), size - page);
 }

@@ -1,13 +1,12 @@
 //! `stubs.*`: programs that use protected libraries against the same programs with the libraries themselves.
 //!
-//! The programs are unchanged; a sample is the ratio of the CPU times of two whole processes that ran directly one after the
-//! other in alternating order, start-up (loading and verifying the module) included. Both must write the same.
+//! The programs are unchanged; a sample is the ratio of the CPU times of two whole processes that ran in turns of a tenth of a second,
+//! start-up (loading and verifying the module) included. Both must write the same.
 
 pub mod library;
 
-use crate::child_sys::run;
+use crate::child_sys::run_both;
 use crate::command::done;
-use crate::interleave::both_sides;
 use crate::{Metric, Options, Pinned, Report, progress};
 use anyhow::ensure;
 use library::{Built, Kit, LIBRARIES};
@@ -100,12 +99,14 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
             let built = built.iter().find(|(name, _)| *name == work.library).map(|(_, built)| built);
             let built = built.expect("the tables agree");
             let programs = [&built.native[work.program], &built.protected[work.program]];
-            let [plain, protected] = both_sides(round, |side| {
+            let mut commands = [0, 1].map(|side| {
                 let mut command = Command::new("sh");
                 command.args(["-c", work.line]).current_dir(&sides[side]);
                 command.env("P", programs[side]).env("SCALE", &scale).env("TIMES", &times);
-                run(command.env("DOCUMENTS", &documents))
-            })?;
+                command.env("DOCUMENTS", &documents);
+                command
+            });
+            let [plain, protected] = run_both(round, &mut commands)?;
             let outputs = [plain.output, protected.output];
             ensure!(outputs[0] == outputs[1], "{}: the outputs differ: {outputs:?}", work.metric);
             // The first round warms up.

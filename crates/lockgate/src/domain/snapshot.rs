@@ -52,7 +52,7 @@ impl Snapshot {
         // Return addresses of past calls tell what they did.
         let control = self.stack.start + u64::from(code::OFF)..self.stack.end + u64::from(code::OFF);
         for at in written(stride, &control)? {
-            stride.blank(at)?;
+            stride.blank(at, PAGE)?;
         }
         for area in areas(module, &self.books, &self.stack) {
             let pages = written(stride, &area)?;
@@ -72,7 +72,7 @@ impl Snapshot {
 
     /// A page that the snapshot does not have: as the file has it, or zeros.
     fn blank(&self, module: &Module, stride: &Stride, at: u64) -> Result<(), Errno> {
-        if at < module.image_end() { stride.discard(at, PAGE) } else { stride.blank(at) }
+        if at < module.image_end() { stride.discard(at, PAGE) } else { stride.blank(at, PAGE) }
     }
 }
 

@@ -178,7 +178,7 @@ impl Services {
         let mut books = self.books();
         let kept = memo.ranges.all().all(|range| {
             let now = books.ranges.pieces(range.clone());
-            now == memo.ranges.pieces(range)
+            now.eq(memo.ranges.pieces(range))
         });
         if !kept {
             return Err(Errno::INVAL);
@@ -307,10 +307,7 @@ impl Services {
         let mut books = self.books();
         let (length, new) = (self.whole_pages(length)?, self.whole_pages(new)?);
         let range = self.range(at, length)?;
-        let rights = match books.ranges.pieces(range.clone()).as_slice() {
-            [(whole, rights)] if *whole == range => *rights,
-            _ => return Err(Errno::FAULT),
-        };
+        let rights = books.ranges.rights(&range).ok_or(Errno::FAULT)?;
         if new > length && books.shared.mapped(range.clone()) > 0 {
             // What follows is more of the file, not zeros: the module maps it again.
             return Err(Errno::NOMEM);
@@ -384,9 +381,7 @@ impl Services {
         let length = range.end - range.start;
         let anonymous = matches!(backing, Backing::Anonymous);
         if anonymous && rights == Protection::ReadWrite && books.kept.mapped(range.clone()) == length {
-            for page in (range.start..range.end).step_by(PAGE as usize) {
-                stride.blank(page)?;
-            }
+            stride.blank(range.start, length)?;
             books.kept.remove(range);
             return Ok(());
         }
@@ -395,7 +390,7 @@ impl Services {
             Protection::Read => ProtFlags::READ,
             Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
         };
-        if books.used + books.kept_bytes() > self.limit || books.within_mappings().is_err() {
+        if books.used + books.kept.bytes() > self.limit || books.within_mappings().is_err() {
             books.let_go(stride)?;
         }
         books.within_mappings()?;
@@ -480,13 +475,9 @@ impl Books {
         let length = range.end - range.start;
         length <= KEPT_PIECE
             && self.within_mappings().is_ok()
-            && self.kept_bytes() + length <= KEPT
+            && self.kept.bytes() + length <= KEPT
             && self.shared.mapped(range.clone()) == 0
-            && self.ranges.pieces(range.clone()) == [(range.clone(), Protection::ReadWrite)]
-    }
-
-    fn kept_bytes(&self) -> u64 {
-        self.kept.all().map(|range| range.end - range.start).sum()
+            && self.ranges.rights(range) == Some(Protection::ReadWrite)
     }
 
     /// Where `length` bytes of what is kept are: in the smallest piece that has them.
@@ -531,6 +522,20 @@ mod tests {
             services.unmap(&stride, heap, PAGES * PAGE).expect("everything at once");
             assert_eq!(services.usage().used, 0);
         }
+    }
+
+    /// A page that goes under the host's hands is an error of the request, not the host's fault.
+    #[test]
+    fn r23_memory_is_emptied_as_far_as_it_goes() {
+        crate::call::signals_sys::install();
+        let stride = Stride::take().expect("address space");
+        let (at, rights) = (window::IMAGE, ProtFlags::READ | ProtFlags::WRITE);
+        stride.map(at, 2 * PAGE, rights, Backing::Anonymous).expect("memory");
+        stride.write(at, &[1; 2 * PAGE as usize]).expect("writable");
+        assert_eq!(stride.blank(at + PAGE, 2 * PAGE), Err(Errno::FAULT));
+        let mut bytes = [2; 2 * PAGE as usize];
+        stride.read(at, &mut bytes).expect("readable");
+        assert_eq!(bytes.iter().map(|byte| usize::from(*byte)).sum::<usize>(), PAGE as usize);
     }
 
     /// Rule R1: not even until the old place is taken away, because another thread of the host may map at any moment.

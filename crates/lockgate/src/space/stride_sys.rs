@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::copy_asm::{lockgate_copy, lockgate_load, lockgate_touch};
+use crate::copy_asm::{lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch};
 use crate::syscall::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
@@ -270,15 +270,14 @@ impl Stride {
         Ok(())
     }
 
-    /// Fills a page of the stride with zeros.
+    /// Fills pages of the stride with zeros.
     ///
     /// # Errors
-    /// `EFAULT` if it cannot be written.
-    pub fn blank(&self, offset: u64) -> Result<(), Errno> {
-        const ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
-        let to = self.address(offset, PAGE);
-        // SAFETY: a page of this stride, which is ours alone; a fault there ends the copy.
-        let left = unsafe { lockgate_copy(to, ZEROS.as_ptr().cast(), ZEROS.len()) };
+    /// `EFAULT` if one cannot be written.
+    pub fn blank(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        let to = self.address(offset, length);
+        // SAFETY: pages of this stride, which is ours alone; a fault there ends it.
+        let left = unsafe { lockgate_blank(to, length as usize) };
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 
