@@ -180,4 +180,8 @@ fn advice_to_free_counts_if_it_is_for_much() {
     assert_eq!(left(page, free), size);
     assert_eq!(left(size, free), 0);
     assert_eq!(left(page, dont_need), size - page);
+    let code = (domain.base() + lockgate_abi::window::IMAGE) as i64;
+    for advice in [free, dont_need] {
+        assert_eq!(call(&domain, "advise", [code, page, advice]), Ok(-i64::from(libc::EPERM)), "not its own");
+    }
 }

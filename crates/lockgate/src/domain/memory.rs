@@ -64,8 +64,8 @@ impl syscall::Memory for Memory<'_> {
         Ok(self.stride.base() + to)
     }
 
-    fn discard(&self, at: u64, length: u64) -> Result<(), Errno> {
-        self.services.discard(self.stride, offset(at), length)
+    fn discard(&self, at: u64, length: u64, lazily: bool) -> Result<(), Errno> {
+        self.services.discard(self.stride, offset(at), length, lazily)
     }
 
     fn usage(&self) -> (u64, u64) {

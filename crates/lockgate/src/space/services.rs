@@ -22,6 +22,9 @@ const MAX_MAPPINGS: usize = 1024;
 /// Largest piece of memory that is kept when a domain gives it back, and most that is kept of one domain, in bytes.
 const KEPT_PIECE: u64 = 2 << 20;
 const KEPT: u64 = 4 << 20;
+/// Least length of memory, in bytes, that `MADV_FREE` gives back. musl's allocator frees single pages so; each would cost a system call
+/// of the host's and a page fault at its next use.
+const FREED: u64 = 64 << 10;
 
 /// The memory that a domain asked for and got.
 #[derive(Debug)]
@@ -282,13 +285,16 @@ impl Services {
         Ok(())
     }
 
-    /// Lets the contents go.
-    pub fn discard(&self, stride: &Stride, at: u64, length: u64) -> Result<(), Errno> {
+    /// Lets the contents go; `lazily`, if they are worth it.
+    pub fn discard(&self, stride: &Stride, at: u64, length: u64, lazily: bool) -> Result<(), Errno> {
         let books = self.books();
         if length == 0 {
             return Ok(());
         }
         let range = self.range(at, self.whole_pages(length)?)?;
+        if lazily && length < FREED {
+            return Ok(());
+        }
         for (piece, _) in books.ranges.pieces(range) {
             stride.discard(piece.start, piece.end - piece.start)?;
         }

@@ -91,11 +91,12 @@ pub trait Memory {
     /// [`map`](Memory::map).
     fn remap(&self, at: u64, length: u64, new_length: u64, may_move: bool) -> Result<u64, Errno>;
 
-    /// Lets the kernel drop the pages' contents (`MADV_DONTNEED`): they read as zero afterwards.
+    /// Lets the kernel drop the pages' contents (`MADV_DONTNEED`): they read as zero afterwards. With `lazily` (`MADV_FREE`) they may
+    /// read as before, too.
     ///
     /// # Errors
     /// `EINVAL` or `EPERM` as for [`map`](Memory::map).
-    fn discard(&self, at: u64, length: u64) -> Result<(), Errno>;
+    fn discard(&self, at: u64, length: u64, lazily: bool) -> Result<(), Errno>;
 
     /// Memory quota and bytes in use, in this order.
     fn usage(&self) -> (u64, u64);

@@ -141,7 +141,7 @@ impl Memory for Window {
         Ok(at)
     }
 
-    fn discard(&self, at: u64, length: u64) -> Result<(), Errno> {
+    fn discard(&self, at: u64, length: u64, _lazily: bool) -> Result<(), Errno> {
         let mut state = self.state.lock().unwrap();
         let range = state.range(at, length)?;
         state.bytes[range].fill(0);

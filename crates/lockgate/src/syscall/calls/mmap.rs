@@ -121,17 +121,14 @@ pub fn mremap(ctx: &SyscallContext<'_>, [at, length, new_length, flags, ..]: [u6
     Ok(ctx.memory.remap(aligned(at)?, pages(length)?, pages(new_length)?, may_move)?)
 }
 
-/// Least length of memory, in bytes, that `MADV_FREE` gives back. musl's allocator frees single pages so; each would cost a system call
-/// of the host's and a page fault at its next use.
-const FREED: u64 = 64 << 10;
-
 /// `madvise(address, length, advice)`: `MADV_DONTNEED`, and `MADV_FREE` of much, drop the contents, known hints do
 /// nothing.
 pub fn madvise(ctx: &SyscallContext<'_>, [at, length, advice, ..]: [u64; 6]) -> Reply {
     let at = aligned(at)?;
     match advice as i32 {
-        libc::MADV_DONTNEED if length != 0 => ctx.memory.discard(at, pages(length)?)?,
-        libc::MADV_FREE if length >= FREED => ctx.memory.discard(at, pages(length)?)?,
+        libc::MADV_DONTNEED | libc::MADV_FREE if length != 0 => {
+            ctx.memory.discard(at, pages(length)?, advice as i32 == libc::MADV_FREE)?;
+        }
         libc::MADV_DONTNEED
         | libc::MADV_FREE
         | libc::MADV_NORMAL
