@@ -23,14 +23,6 @@ pub struct Run {
     pub output: String,
 }
 
-/// Runs `command` to its end; an error if it fails or prints nothing.
-#[cfg(test)]
-fn run(command: &mut Command) -> anyhow::Result<Run> {
-    let mut running = Running::start(command)?;
-    running.turn(None)?;
-    running.result()
-}
-
 /// Runs two programs to their ends in turns of a tenth of a second, the one with index `first` first: what slows the machine down for longer
 /// slows both. An error if one fails or prints nothing.
 pub fn run_both(first: usize, commands: &mut [Command; 2]) -> anyhow::Result<[Run; 2]> {
@@ -135,6 +127,13 @@ fn wait(id: Pid) -> std::io::Result<(ExitStatus, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One program, without turns.
+    fn run(command: &mut Command) -> anyhow::Result<Run> {
+        let mut running = Running::start(command)?;
+        running.turn(None)?;
+        running.result()
+    }
 
     #[test]
     fn output_and_time_of_a_run() {

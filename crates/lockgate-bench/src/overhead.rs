@@ -2,8 +2,8 @@
 //!
 //! Both sides are static musl programs of the same sources and flags; a measurement is the CPU time of the whole process,
 //! start-up included (for the sandboxed side: `lockgate run`, which verifies and loads the module; less than 1 % of
-//! a run of more than a second). Rounds go through all programs, both sides of each directly one after the other in
-//! alternating order, so that drift of the machine meets both. `overhead.<program>` is the median of the rounds' ratios.
+//! a run of more than a second). Rounds go through all programs, both sides of each in turns of a tenth of a
+//! second, so that drift of the machine meets both. `overhead.<program>` is the median of the rounds' ratios.
 
 use crate::child_sys::{Run, run_both};
 use crate::programs::{self, Pair};
