@@ -17,7 +17,7 @@ const POINTER: i32 = 3;
 const LENGTH: i32 = 5;
 
 fn kit() -> Kit<'static> {
-    Kit { corpus: corpus(), lockgate: Path::new(LOCKGATE), prefix: prefix(), optimisation: "-O1" }
+    Kit { corpus: corpus(), lockgate: Path::new(LOCKGATE), prefix: prefix(), optimisation: "-O1", layouts: 1 }
 }
 
 fn file(name: &str) -> PathBuf {
@@ -47,7 +47,7 @@ fn run(program: &Path, arguments: &[&str], folder: &Path, input: &[u8], module: 
 
 /// Runs both versions of a program: they exit, print and write the same.
 fn same(built: &Built, program: &str, arguments: &[&str], files: &[(&str, &[u8])], input: &[u8]) {
-    let runs = [&built.native[program], &built.protected[program]].map(|program| {
+    let runs = [&built.layouts[0].native[program], &built.protected[program]].map(|program| {
         let folder = tempfile::tempdir().expect("a scratch folder");
         for (name, contents) in files {
             std::fs::write(folder.path().join(name), contents).expect("a file");
@@ -115,11 +115,11 @@ fn zlib_and_its_own_programs() {
     same(&built, "minigzip", &["-9", "text"], &[("text", &text)], b"");
     same(&built, "minigzip", &["-d", "none.gz"], &[], b"");
     same(&built, "zpipe", &[], &[], &text);
-    let packed = run(&built.native["zpipe"], &[], folder.path(), &text, None).stdout;
+    let packed = run(&built.layouts[0].native["zpipe"], &[], folder.path(), &text, None).stdout;
     same(&built, "zpipe", &["-d"], &[], &packed);
     same(&built, "zpipe", &["-d"], &[], &packed[..packed.len() / 2]);
     same(&built, "zpipe", &["-d"], &[], b"no compressed data");
-    let zipped = run(&built.native["minigzip"], &[], folder.path(), &text, None).stdout;
+    let zipped = run(&built.layouts[0].native["minigzip"], &[], folder.path(), &text, None).stdout;
     same(&built, "minigzip", &["-d"], &[], &zipped);
 
     // The same client, hostile libraries: nothing that they do is a crash of the program, and every error has its kind.

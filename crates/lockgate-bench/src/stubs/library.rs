@@ -1,5 +1,6 @@
 //! Real libraries and their own programs, built twice: linked with the library, and with the client that `lockgate stubs` makes.
 
+use super::layout;
 use crate::command::done;
 use anyhow::Context as _;
 use lockgate_corpus::Corpus;
@@ -132,18 +133,27 @@ pub const LIBRARIES: &[Library] = &[
 /// What was built of a library.
 #[derive(Debug)]
 pub struct Built {
-    /// Programs linked with the library itself, by name.
-    pub native: BTreeMap<&'static str, PathBuf>,
-    /// The same programs linked with the client.
+    /// The library in each of its layouts; at least one.
+    pub layouts: Vec<Layout>,
+    /// The programs linked with the client, by name. They load the first layout's module.
     pub protected: BTreeMap<&'static str, PathBuf>,
-    /// The module.
-    pub module: PathBuf,
+    /// The environment variable that has them load another.
+    pub module_variable: String,
     /// Objects that the module was linked from.
     pub objects: Vec<PathBuf>,
     /// Folder of the client's files.
     pub client: PathBuf,
     /// Lines of annotations.
     pub annotation_lines: usize,
+}
+
+/// A library whose functions lie in a certain order.
+#[derive(Debug)]
+pub struct Layout {
+    /// Programs linked with the library itself, by name.
+    pub native: BTreeMap<&'static str, PathBuf>,
+    /// The module.
+    pub module: PathBuf,
 }
 
 /// The tools of a build.
@@ -157,6 +167,8 @@ pub struct Kit<'a> {
     pub prefix: &'a Path,
     /// `-O2` and its like.
     pub optimisation: &'a str,
+    /// In how many layouts. One is as the compiler would have it; with more, both sides are compiled with [`layout::FLAG`].
+    pub layouts: usize,
 }
 
 impl Kit<'_> {
@@ -168,6 +180,7 @@ impl Kit<'_> {
         let mut flags = vec![self.optimisation.to_owned(), "-g".to_owned(), "-w".to_owned()];
         flags.extend(parts.iter().flat_map(|part| part.flags()));
         flags.extend(library.defines.iter().map(|define| format!("-D{define}")));
+        flags.extend((self.layouts > 1).then(|| layout::FLAG.to_owned()));
         let sources: Vec<PathBuf> = parts.iter().flat_map(|part| part.sources.clone()).collect();
         let mut modular = Command::new(self.lockgate);
         let objects = self.objects(modular.arg("cc"), &flags, &sources, &folder.join("module"))?;
@@ -191,11 +204,11 @@ impl Kit<'_> {
         let summary: serde_json::Value = serde_json::from_str(&done(&mut stubs)?)?;
         let annotation_lines = summary["annotation_lines"].as_u64().unwrap_or_default() as usize;
 
+        let folder_in = |name: &str| {
+            let path = folder.join(name);
+            std::fs::create_dir_all(&path).map(|()| path)
+        };
         let exports = client.join(client_name).with_extension("exports");
-        let mut link = Command::new(self.lockgate);
-        link.arg("cc").args(&objects).arg("-lm").arg("-o").arg(&module).arg("--exports").arg(exports);
-        done(&mut link)?;
-
         let client_object = folder.join("client.o");
         let mut compile = Command::new("gcc");
         compile.args([self.optimisation, "-g", "-Wall", "-Wextra", "-Werror", "-I"]).arg(&client);
@@ -208,36 +221,63 @@ impl Kit<'_> {
                 .arg(&client_object),
         )?;
 
-        let (mut native, mut protected) = (BTreeMap::new(), BTreeMap::new());
-        for program in library.programs {
-            let sources = program.sources.iter().map(|(package, path)| match *package {
-                "" => Ok(self.corpus.root().join(path)),
-                package => self.corpus.package(package).map(|folder| folder.join(path)),
+        let mut layouts = Vec::new();
+        for number in 0..self.layouts {
+            let (native, modular) = match self.layouts {
+                1 => (native_objects.clone(), objects.clone()),
+                of => {
+                    let turned = |objects: &[PathBuf], folder: &str| {
+                        let folder = folder_in(folder)?;
+                        layout::turned(objects, number, of, &folder).map(|object| vec![object])
+                    };
+                    (turned(&native_objects, "native-layouts")?, turned(&objects, "module-layouts")?)
+                }
+            };
+            let module = match number {
+                0 => module.clone(),
+                _ => folder.join(format!("{name}-{number}.lg")),
+            };
+            let mut link = Command::new(self.lockgate);
+            link.arg("cc").args(&modular).arg("-lm").arg("-o").arg(&module).arg("--exports").arg(&exports);
+            done(&mut link)?;
+            let native = library.programs.iter().map(|program| {
+                let path = folder.join(match number {
+                    0 => format!("{}-plain", program.name),
+                    _ => format!("{}-plain-{number}", program.name),
+                });
+                let mut compile = self.program(program, None, &flags)?;
+                done(compile.args(&native).arg("-o").arg(&path).args(["-lm", "-lpthread"]))?;
+                anyhow::Ok((program.name, path))
             });
-            let sources = sources.collect::<Result<Vec<_>, _>>()?;
-            let plain = folder.join(format!("{}-plain", program.name));
-            let mut compile = Command::new("gcc");
-            compile
-                .args(program.includes.iter().map(|i| format!("-I{}", self.corpus.root().join(i).display())));
-            compile.args(&flags).args(&sources).args(&native_objects).arg("-o").arg(&plain);
-            done(compile.args(["-lm", "-lpthread"]))?;
-            native.insert(program.name, plain);
-            let ours = folder.join(program.name);
-            let mut compile = Command::new("gcc");
-            compile
-                .args(program.includes.iter().map(|i| format!("-I{}", self.corpus.root().join(i).display())));
-            compile
-                .arg("-I")
-                .arg(&client)
-                .args(&flags)
-                .args(&sources)
-                .arg(&client_object)
-                .arg("-o")
-                .arg(&ours);
-            done(self.link_with_library(&mut compile))?;
-            protected.insert(program.name, ours);
+            layouts.push(Layout { native: native.collect::<Result<_, _>>()?, module });
         }
-        Ok(Built { native, protected, module, objects, client, annotation_lines })
+        let protected = library.programs.iter().map(|program| {
+            let path = folder.join(program.name);
+            let mut compile = self.program(program, Some(&client), &flags)?;
+            compile.arg(&client_object).arg("-o").arg(&path);
+            done(self.link_with_library(&mut compile))?;
+            anyhow::Ok((program.name, path))
+        });
+        let protected = protected.collect::<Result<_, _>>()?;
+        let module_variable = format!("LOCKGATE_{}", client_name.to_uppercase());
+        Ok(Built { layouts, protected, module_variable, objects, client, annotation_lines })
+    }
+
+    /// The compiler, with a program's sources and include folders; `client`'s comes before the library's.
+    fn program(&self, program: &Program, client: Option<&Path>, flags: &[String]) -> anyhow::Result<Command> {
+        let mut compile = Command::new("gcc");
+        let own = program.includes.iter().map(|folder| self.corpus.root().join(folder));
+        for folder in own.chain(client.map(Path::to_owned)) {
+            compile.arg("-I").arg(folder);
+        }
+        compile.args(flags);
+        for (package, path) in program.sources {
+            compile.arg(match *package {
+                "" => self.corpus.root().join(path),
+                package => self.corpus.package(package)?.join(path),
+            });
+        }
+        Ok(compile)
     }
 
     /// Completes a link with liblockgate.

@@ -1,8 +1,10 @@
 //! `stubs.*`: programs that use protected libraries against the same programs with the libraries themselves.
 //!
 //! The programs are unchanged; a sample is the ratio of the CPU times of two whole processes that ran in turns of a tenth of a second,
-//! start-up (loading and verifying the module) included. Both must write the same.
+//! start-up (loading and verifying the module) included. Both must write the same. In each round the library's functions lie in another
+//! order, the same one on both sides.
 
+pub mod layout;
 pub mod library;
 
 use crate::child_sys::run_both;
@@ -65,7 +67,8 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
     let corpus = Corpus::locate()?;
     let folder = tempfile::tempdir()?;
     let prefix = crate::capi::library(corpus.root(), folder.path())?;
-    let kit = Kit { corpus: &corpus, lockgate, prefix: &prefix, optimisation: "-O2" };
+    let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
+    let kit = Kit { corpus: &corpus, lockgate, prefix: &prefix, optimisation: "-O2", layouts: rounds };
     let mut built: Vec<(&str, Built)> = Vec::new();
     let building = progress::bar("build", 0);
     for library in LIBRARIES.iter().filter(|library| works.iter().any(|work| work.library == library.name)) {
@@ -84,13 +87,16 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
         std::fs::write(side.join("document.xml"), document(800_000 / share))?;
         std::fs::write(side.join("image.ppm"), photograph(3072, 2048 / share))?;
         if let Some((_, png)) = built.iter().find(|(name, _)| *name == "png") {
-            done(Command::new(&png.native["pnm2png"]).args(["image.ppm", "image.png"]).current_dir(side))?;
+            done(
+                Command::new(&png.layouts[0].native["pnm2png"])
+                    .args(["image.ppm", "image.png"])
+                    .current_dir(side),
+            )?;
         }
     }
     let (scale, times) = ((240 / share).to_string(), (8000 / share).to_string());
     let documents = ["document.xml"; 8].join(" ");
     let _pinned = Pinned::here()?;
-    let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
     let bar = progress::bar("stubs", ((rounds + 1) * works.len()) as u64);
     let mut ratios = vec![Vec::new(); works.len()];
     for round in 0..=rounds {
@@ -98,12 +104,14 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
             bar.set_message(work.metric);
             let built = built.iter().find(|(name, _)| *name == work.library).map(|(_, built)| built);
             let built = built.expect("the tables agree");
-            let programs = [&built.native[work.program], &built.protected[work.program]];
+            // Each round has its own layout of the library, the same for both sides.
+            let layout = &built.layouts[round % rounds];
+            let programs = [&layout.native[work.program], &built.protected[work.program]];
             let mut commands = [0, 1].map(|side| {
                 let mut command = Command::new("sh");
                 command.args(["-c", work.line]).current_dir(&sides[side]);
                 command.env("P", programs[side]).env("SCALE", &scale).env("TIMES", &times);
-                command.env("DOCUMENTS", &documents);
+                command.env("DOCUMENTS", &documents).env(&built.module_variable, &layout.module);
                 command
             });
             let [plain, protected] = run_both(round, &mut commands)?;

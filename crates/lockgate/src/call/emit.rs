@@ -33,11 +33,19 @@ const CLEAN_X87: i16 = 0x37f;
 const MXCSR_FLAGS: i32 = 0x3f;
 
 const OFF: i32 = lockgate_abi::code::OFF as i32;
-const STEP: i32 = RECORD as i32;
+/// Distance between records. As an operand's displacement it takes one byte, as those of fields do: what a proxy weighs in the
+/// instruction cache is most of what it costs between other work.
+const STEP: i8 = byte(RECORD as usize);
 const FRAME_SIZE: i32 = FRAME as i32;
 
+/// A displacement of one byte.
+const fn byte(offset: usize) -> i8 {
+    assert!(offset <= i8::MAX as usize);
+    offset as i8
+}
+
 macro_rules! offsets {
-    ($($name:ident = $type:ident . $field:ident;)*) => { $(const $name: i32 = offset_of!($type, $field) as i32;)* };
+    ($($name:ident = $type:ident . $field:ident;)*) => { $(const $name: i8 = byte(offset_of!($type, $field));)* };
 }
 
 offsets! {
@@ -81,7 +89,7 @@ const RBP: u8 = 5;
 const R12: u8 = 12;
 const R15: u8 = 15;
 /// Callee-saved registers and their places in the frame.
-const SAVED: [(u8, i32); 6] = [(R15, 8), (14, 16), (13, 24), (R12, 32), (RBX, 40), (RBP, 48)];
+const SAVED: [(u8, i8); 6] = [(R15, 8), (14, 16), (13, 24), (R12, 32), (RBX, 40), (RBP, 48)];
 /// rax rdx.
 const RESULTS: [u8; 2] = [0, 2];
 
@@ -284,7 +292,7 @@ impl Emitter<'_> {
             code!(self ; fs mov QWORD [status], 0);
         }
         self.frame();
-        code!(self ; add r10, STEP);
+        code!(self ; add r10, BYTE STEP);
     }
 
     /// From the gate: r10 the caller's entry, r11 the gate's entry, rsp the caller's control stack, which is left at once
@@ -296,26 +304,26 @@ impl Emitter<'_> {
         let end = self.field(offset_of!(ThreadBlock, records_end));
         self.part("caller's gate");
         code!(self
-            ; mov [r10 + STEP + GATE_CONTROL], rsp
-            ; mov rsp, [r10 + HOST]
-            ; mov QWORD [r10 + STEP + KIND], GATE as i32
-            ; mov [r10 + STEP + GATE_ENTRY], r11
+            ; mov [BYTE r10 + GATE_CONTROL + STEP], rsp
+            ; mov rsp, [BYTE r10 + HOST]
+            ; mov QWORD [BYTE r10 + KIND + STEP], GATE as i32
+            ; mov [BYTE r10 + GATE_ENTRY + STEP], r11
             ; sub rsp, 8
         );
         self.frame();
         self.part("caller's gate");
         self.uses(&[RBX, RBP, R15]);
         code!(self
-            ; mov r15, [r11 + ENTRY_WINDOW]
-            ; mov r11, [r11 + CONTEXT]
-            ; mov rbx, [r10 + BINDING]
-            ; mov rax, [rbx + WINDOW]
-            ; mov [r10 + STEP + GATE_WINDOW], rax
-            ; mov ebx, [rbx + SLOT]
+            ; mov r15, [BYTE r11 + ENTRY_WINDOW]
+            ; mov r11, [BYTE r11 + CONTEXT]
+            ; mov rbx, [BYTE r10 + BINDING]
+            ; mov rax, [BYTE rbx + WINDOW]
+            ; mov [BYTE r10 + GATE_WINDOW + STEP], rax
+            ; mov ebx, [BYTE rbx + SLOT]
             ; fs add rbx, [slots]
             ; mov rax, [rbx]
-            ; mov [r10 + STEP + GATE_SLOT], rax
-            ; mov rax, [r10 + STEP + GATE_CONTROL]
+            ; mov [BYTE r10 + GATE_SLOT + STEP], rax
+            ; mov rax, [BYTE r10 + GATE_CONTROL + STEP]
             ; sub rax, RED_ZONE as i32
             ; and rax, -16
             ; mov [rbx], rax
@@ -327,14 +335,14 @@ impl Emitter<'_> {
             ; jne ->slow
             ; fs cmp rsp, [floor]
             ; jb ->slow
-            ; lea rax, [r10 + 5 * STEP]
+            ; lea rax, [r10 + 5 * i32::from(STEP)]
             ; fs cmp rax, [end]
             ; ja ->slow
         );
         self.nest();
         self.place();
         self.take_exclusive();
-        code!(self ; add r10, 2 * STEP);
+        code!(self ; add r10, 2 * i32::from(STEP));
     }
 
     /// Not nested deeper than the domain allows: r10 is the innermost record.
@@ -347,7 +355,7 @@ impl Emitter<'_> {
         self.part("depth limit");
         code!(self
             ; fs sub r10, [first]
-            ; cmp r10d, [r11 + DEPTH]
+            ; cmp r10d, [BYTE r11 + DEPTH]
             ; fs mov r10, [top]
             ; ja ->slow
         );
@@ -358,7 +366,7 @@ impl Emitter<'_> {
     fn place(&mut self) {
         let slots = self.field(offset_of!(ThreadBlock, slots));
         code!(self
-            ; mov eax, [r11 + ADMISSION]
+            ; mov eax, [BYTE r11 + ADMISSION]
             ; fs add rax, [slots]
             ; mov rax, [rax]
             ; test rax, rax
@@ -377,7 +385,7 @@ impl Emitter<'_> {
             ; push rbx
             ; push rax
             ; xor eax, eax
-            ; mov rbx, [r11 + OWNER]
+            ; mov rbx, [BYTE r11 + OWNER]
             ; fs mov r10d, [tid]
             ; lock cmpxchg [rbx], r10d
             ; pop rax
@@ -407,7 +415,7 @@ impl Emitter<'_> {
         self.part("frame");
         for (register, place) in SAVED {
             if self.used.contains(&register) {
-                code!(self ; mov Rq(register), [rsp + place]);
+                code!(self ; mov Rq(register), [BYTE rsp + place]);
             }
         }
     }
@@ -425,9 +433,9 @@ impl Emitter<'_> {
         self.part("result in memory");
         self.uses(&[RBX]);
         code!(self
-            ; mov ebx, [r11 + RESULT_ROOM]
+            ; mov ebx, [BYTE r11 + RESULT_ROOM]
             ; sub rax, rbx
-            ; mov [r10 + RESULT], rdi
+            ; mov [BYTE r10 + RESULT], rdi
             ; lea rdi, [rax - OFF]
         );
     }
@@ -440,7 +448,7 @@ impl Emitter<'_> {
         self.part("stack arguments");
         self.uses(&[RBX, RBP, R12]);
         code!(self
-            ; mov r12d, [r11 + STACK_WORDS]
+            ; mov r12d, [BYTE r11 + STACK_WORDS]
             ; lea ebx, [r12 + 1]
             ; and ebx, -2
             ; shl rbx, 3
@@ -459,7 +467,7 @@ impl Emitter<'_> {
                 let copy = self.field(offset_of!(ThreadBlock, copy));
                 let top = self.field(offset_of!(ThreadBlock, top));
                 code!(self
-                    ; lea rbx, [r10 - STEP]
+                    ; lea rbx, [BYTE r10 - STEP]
                     ; fs mov [top], rbx
                     ; mov rbp, rax
                     ; push rdi
@@ -467,9 +475,9 @@ impl Emitter<'_> {
                     ; push rdx
                     ; push rcx
                     ; lea rdi, [rax - OFF]
-                    ; mov rsi, [rbx + GATE_ENTRY]
-                    ; mov rsi, [rsi + STACK_DISTANCE]
-                    ; add rsi, [rbx + GATE_CONTROL]
+                    ; mov rsi, [BYTE rbx + GATE_ENTRY]
+                    ; mov rsi, [BYTE rsi + STACK_DISTANCE]
+                    ; add rsi, [BYTE rbx + GATE_CONTROL]
                     ; sub rsi, OFF
                     ; lea rdx, [r12 * 8]
                     ; fs call QWORD [copy]
@@ -489,10 +497,10 @@ impl Emitter<'_> {
         self.part("record");
         let kind = if self.shape.limited { LIMITED_ENTRY } else { ENTRY };
         code!(self
-            ; mov QWORD [r10 + KIND], kind as i32
-            ; mov [r10 + BINDING], r11
-            ; mov [r10 + CONTROL], rax
-            ; mov [r10 + HOST], rsp
+            ; mov QWORD [BYTE r10 + KIND], kind as i32
+            ; mov [BYTE r10 + BINDING], r11
+            ; mov [BYTE r10 + CONTROL], rax
+            ; mov [BYTE r10 + HOST], rsp
         );
         if self.shape.limited {
             let sequence = self.field(offset_of!(ThreadBlock, sequence));
@@ -502,17 +510,17 @@ impl Emitter<'_> {
                 ; fs mov ebx, [sequence]
                 ; inc ebx
                 ; fs mov [sequence], ebx
-                ; mov [r10 + RECORD_SEQUENCE], ebx
-                ; mov ebx, [r11 + LIMIT]
-                ; mov [r10 + RECORD_LIMIT], ebx
+                ; mov [BYTE r10 + RECORD_SEQUENCE], ebx
+                ; mov ebx, [BYTE r11 + LIMIT]
+                ; mov [BYTE r10 + RECORD_LIMIT], ebx
             );
         }
         if self.shape.policy.counted {
             self.part("count");
             self.uses(&[RBX]);
             code!(self
-                ; mov rbx, [r11 + TRAFFIC]
-                ; lock inc QWORD [rbx + CALLS]
+                ; mov rbx, [BYTE r11 + TRAFFIC]
+                ; lock inc QWORD [BYTE rbx + CALLS]
             );
         }
         if self.shape.policy.timed {
@@ -524,7 +532,7 @@ impl Emitter<'_> {
                 ; rdtsc
                 ; shl rdx, 32
                 ; or rax, rdx
-                ; mov [r10 + STARTED], rax
+                ; mov [BYTE r10 + STARTED], rax
                 ; mov rdx, r12
                 ; mov rax, rbx
             );
@@ -536,13 +544,13 @@ impl Emitter<'_> {
         // Words that the callee may change are kept in any case: they are needed after a fault, as the frame is.
         if self.duties.keeps_x87(self.shape.callee) {
             self.part(if self.duties.saves_x87() { "x87" } else { "control words" });
-            code!(self ; fnstcw [r10 + X87_WORD]);
+            code!(self ; fnstcw [BYTE r10 + X87_WORD]);
         }
         if self.duties.x87_fresh {
             // With the usual control word every exception is masked, so that none can be pending, and emms, which
             // empties the register stack, is nearly free.
             code!(self
-                ; cmp WORD [r10 + X87_WORD], CLEAN_X87
+                ; cmp WORD [BYTE r10 + X87_WORD], CLEAN_X87
                 ; je >clean
                 ; fninit
                 ; clean:
@@ -553,12 +561,12 @@ impl Emitter<'_> {
             // fninit forgets the address of the caller's last instruction (R18).
             code!(self ; fninit);
             if !self.duties.x87_fresh {
-                code!(self ; fldcw [r10 + X87_WORD]);
+                code!(self ; fldcw [BYTE r10 + X87_WORD]);
             }
         }
         if self.duties.keeps_mxcsr(self.shape.callee) {
             self.part(if self.duties.saves_mxcsr() { "mxcsr" } else { "control words" });
-            code!(self ; stmxcsr [r10 + MXCSR_WORD]);
+            code!(self ; stmxcsr [BYTE r10 + MXCSR_WORD]);
         }
         if self.duties.mxcsr_fresh {
             code!(self
@@ -568,7 +576,7 @@ impl Emitter<'_> {
         } else if self.duties.mxcsr_hide_flags {
             self.uses(&[RBX]);
             code!(self
-                ; mov ebx, [r10 + MXCSR_WORD]
+                ; mov ebx, [BYTE r10 + MXCSR_WORD]
                 ; and ebx, !MXCSR_FLAGS
                 ; mov [rsp], ebx
                 ; ldmxcsr [rsp]
@@ -590,7 +598,7 @@ impl Emitter<'_> {
         );
         match self.shape.caller {
             Caller::Host => code!(self
-                ; mov r10, [r11 + WINDOW]
+                ; mov r10, [BYTE r11 + WINDOW]
                 ; gs cmp [HEADER_W], r10
                 ; jne ->window
                 ; ->entered:
@@ -614,7 +622,7 @@ impl Emitter<'_> {
         }
         self.part("entry");
         code!(self
-            ; mov r11, [r11 + TARGET]
+            ; mov r11, [BYTE r11 + TARGET]
             ; mov rsp, rax
         );
         match self.shape.generic {
@@ -636,11 +644,11 @@ impl Emitter<'_> {
         self.part("exit");
         code!(self
             ; fs mov r10, [top]
-            ; mov r11, [r10 + BINDING]
+            ; mov r11, [BYTE r10 + BINDING]
             ; lea rcx, [->leave]
-            ; cmp [r11 + LEAVE], rcx
+            ; cmp [BYTE r11 + LEAVE], rcx
             ; jne ->stale
-            ; mov rsp, [r10 + HOST]
+            ; mov rsp, [BYTE r10 + HOST]
             ; ->leave:
         );
     }
@@ -651,7 +659,7 @@ impl Emitter<'_> {
             self.part("x87");
             code!(self
                 ; fninit
-                ; fldcw [r10 + X87_WORD]
+                ; fldcw [BYTE r10 + X87_WORD]
             );
         } else if self.duties.x87_guard || self.duties.x87_fresh {
             self.part("x87");
@@ -660,7 +668,7 @@ impl Emitter<'_> {
             code!(self
                 ; fnstcw [rsp]
                 ; movzx ecx, WORD [rsp]
-                ; cmp cx, [r10 + X87_WORD]
+                ; cmp cx, [BYTE r10 + X87_WORD]
                 ; jne ->reset_x87
                 ; not ecx
                 ; test ecx, X87_MASKS as i32
@@ -678,7 +686,7 @@ impl Emitter<'_> {
         }
         if self.duties.saves_mxcsr() {
             self.part("mxcsr");
-            code!(self ; ldmxcsr [r10 + MXCSR_WORD]);
+            code!(self ; ldmxcsr [BYTE r10 + MXCSR_WORD]);
         }
         self.hide_vectors(self.duties.hide_out, self.duties.hide_out_all, self.shape.results.vectors);
         if self.duties.upper_guard {
@@ -694,7 +702,7 @@ impl Emitter<'_> {
         let wake = self.field(offset_of!(ThreadBlock, wake));
         self.part("exclusive domain");
         code!(self
-            ; mov rdi, [r11 + OWNER]
+            ; mov rdi, [BYTE r11 + OWNER]
             ; xor ecx, ecx
             ; xchg [rdi], ecx
             ; test ecx, ecx
@@ -710,14 +718,14 @@ impl Emitter<'_> {
         }
         self.part("time");
         code!(self
-            ; mov rcx, [r11 + TRAFFIC]
+            ; mov rcx, [BYTE r11 + TRAFFIC]
             ; mov r8, rax
             ; mov r9, rdx
             ; rdtsc
             ; shl rdx, 32
             ; or rax, rdx
-            ; sub rax, [r10 + STARTED]
-            ; lock add [rcx + CYCLES], rax
+            ; sub rax, [BYTE r10 + STARTED]
+            ; lock add [BYTE rcx + CYCLES], rax
             ; mov rax, r8
             ; mov rdx, r9
         );
@@ -727,13 +735,13 @@ impl Emitter<'_> {
     fn find_result(&mut self) {
         let slots = self.field(offset_of!(ThreadBlock, slots));
         code!(self
-            ; mov esi, [r11 + SLOT]
+            ; mov esi, [BYTE r11 + SLOT]
             ; fs add rsi, [slots]
             ; mov rsi, [rsi]
-            ; mov ecx, [r11 + RESULT_ROOM]
+            ; mov ecx, [BYTE r11 + RESULT_ROOM]
             ; sub rsi, rcx
             ; sub rsi, OFF
-            ; mov edx, [r11 + RESULT_SIZE]
+            ; mov edx, [BYTE r11 + RESULT_SIZE]
         );
     }
 
@@ -746,19 +754,19 @@ impl Emitter<'_> {
             code!(self
                 ; fs cmp QWORD [status], 0
                 ; jne >failed
-                ; mov rdi, [r10 + RESULT]
+                ; mov rdi, [BYTE r10 + RESULT]
             );
             self.find_result();
             code!(self
                 ; fs call QWORD [copy]
                 ; failed:
-                ; mov rax, [r10 + RESULT]
+                ; mov rax, [BYTE r10 + RESULT]
                 ; xor edx, edx
             );
         }
         self.part("record");
         code!(self
-            ; sub r10, STEP
+            ; sub r10, BYTE STEP
             ; fs mov [top], r10
         );
         self.restore_registers();
@@ -791,36 +799,36 @@ impl Emitter<'_> {
             // The caller says where, within its own window; it may be anything (R23).
             self.part("result in memory");
             code!(self
-                ; mov edi, [r10 + RESULT]
-                ; mov rcx, [r10 - 2 * STEP + BINDING]
-                ; add rdi, [rcx + WINDOW]
+                ; mov edi, [BYTE r10 + RESULT]
+                ; mov rcx, [BYTE r10 + BINDING - STEP - STEP]
+                ; add rdi, [BYTE rcx + WINDOW]
             );
             self.find_result();
             code!(self
                 ; fs call QWORD [copy]
                 ; test rax, rax
                 ; jnz ->failed
-                ; mov rax, [r10 + RESULT]
+                ; mov rax, [BYTE r10 + RESULT]
                 ; xor edx, edx
             );
         }
         self.part("caller's gate");
         code!(self
             ; ->resume:
-            ; mov rcx, [r10 - 2 * STEP + BINDING]
-            ; mov esi, [rcx + SLOT]
+            ; mov rcx, [BYTE r10 + BINDING - STEP - STEP]
+            ; mov esi, [BYTE rcx + SLOT]
             ; fs add rsi, [slots]
-            ; mov rdi, [r10 - STEP + GATE_SLOT]
+            ; mov rdi, [BYTE r10 + GATE_SLOT - STEP]
             ; mov [rsi], rdi
             ; xor esi, esi // the host's addresses stay its own (R24)
-            ; mov rcx, [r10 - STEP + GATE_WINDOW]
+            ; mov rcx, [BYTE r10 + GATE_WINDOW - STEP]
             ; wrgsbase rcx
         );
         self.restore_registers();
         self.part("caller's gate");
         code!(self
-            ; mov rsp, [r10 - STEP + GATE_CONTROL]
-            ; sub r10, 2 * STEP
+            ; mov rsp, [BYTE r10 + GATE_CONTROL - STEP]
+            ; sub r10, 2 * i32::from(STEP)
             ; fs mov [top], r10
         );
         self.hide_general();
@@ -889,7 +897,7 @@ impl Emitter<'_> {
             for number in 0..16_u8 {
                 // VEX forms clear upper halves, too, and cost old code after them less.
                 match (values.get(usize::from(number)).copied().unwrap_or_default(), avx) {
-                    (Fill::Nothing, true) => code!(self ; vpxor Rx(number), Rx(number), Rx(number)),
+                    (Fill::Nothing, true) => self.ops.extend(&clear_vector(number)),
                     (Fill::Nothing, false) => code!(self ; pxor Rx(number), Rx(number)),
                     (Fill::Low32, true) => code!(self ; vinsertps Rx(number), Rx(number), Rx(number), 0b1110),
                     (Fill::Low32, false) => code!(self ; insertps Rx(number), Rx(number), 0b1110),
@@ -945,7 +953,7 @@ impl Emitter<'_> {
             code!(self
                 ; ->reset_x87:
                 ; fninit
-                ; fldcw [r10 + X87_WORD]
+                ; fldcw [BYTE r10 + X87_WORD]
                 ; jmp ->x87_is_clean
             );
         }
@@ -995,13 +1003,13 @@ impl Emitter<'_> {
         code!(self
             ; ->nested:
             ; fs mov r10, [top]
-            ; cmp DWORD [r10 + KIND], GATE as i32
+            ; cmp DWORD [BYTE r10 + KIND], GATE as i32
             ; jne ->slow
-            ; cmp rsp, [r10 - STEP + HOST]
+            ; cmp rsp, [BYTE r10 + HOST - STEP]
             ; jae ->slow
             ; fs cmp rsp, [floor]
             ; jb ->slow
-            ; lea rax, [r10 + 4 * STEP] // the entry, its gate, and one more entry from there
+            ; lea rax, [r10 + 4 * i32::from(STEP)] // the entry, its gate, and one more entry from there
             ; fs cmp rax, [end]
             ; jbe ->place
         );
@@ -1011,6 +1019,14 @@ impl Emitter<'_> {
             ; fs jmp QWORD [slow]
         );
     }
+}
+
+/// `vpxor %xmmM,%xmmM,%xmmN` with M = N mod 8: clears all of zmmN. Whatever M holds, combined with itself it is 0, and the prefix of
+/// two bytes has no room for M = N.
+fn clear_vector(number: u8) -> [u8; 4] {
+    let low = number & 7;
+    let extension = if number < 8 { 0b1000_0000 } else { 0 };
+    [0xc5, extension | (!low & 0xf) << 3 | 0b01, 0xef, 0b1100_0000 | low << 3 | low]
 }
 
 /// `vpxord %xmmN,%xmmN,%xmmN` with N = 16 + `low`: clears all of zmmN.

@@ -1,0 +1,103 @@
+//! The same functions in other places.
+//!
+//! Which of a program's lines share a set of the instruction cache is an accident of where its functions lie, and decides about more
+//! than what is measured (docs/decisions/0057). So programs are measured in several layouts: compiled with a section for each
+//! function ([`FLAG`]), their functions in the order of the sources, but each layout begins with another one of them.
+
+use crate::command::done;
+use anyhow::Context as _;
+use object::{Object as _, ObjectSection as _, SectionKind};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The compiler's option that makes this possible.
+pub const FLAG: &str = "-ffunction-sections";
+
+/// Joins `objects` into one in `folder`, whose functions begin `number` / `of` of the way through theirs and go on from their end with
+/// those before.
+///
+/// # Errors
+/// A file that cannot be read or written, is no object, or has no function in a section of its own; the linker's.
+pub fn turned(objects: &[PathBuf], number: usize, of: usize, folder: &Path) -> anyhow::Result<PathBuf> {
+    let mut functions: Vec<String> = Vec::new();
+    for object in objects {
+        let data = std::fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
+        let file =
+            object::File::parse(&*data).with_context(|| format!("{} is no object", object.display()))?;
+        for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+            let name = section.name()?;
+            // What gcc takes to be cold lies together, before all else, in every program.
+            if name.starts_with(".text.") && !name.starts_with(".text.unlikely.") {
+                functions.push(name.to_owned());
+            }
+        }
+    }
+    anyhow::ensure!(functions.len() > of, "no functions to turn: {objects:?} were compiled without {FLAG}");
+    let first = functions.len() * number / of;
+    functions.rotate_left(first);
+
+    let mut script = String::from("SECTIONS {\n");
+    for name in &functions {
+        let _ = writeln!(script, "  \"{name}\" 0 : {{ *({name}) }}");
+    }
+    script += "}\n";
+    let (script_path, object) =
+        (folder.join(format!("layout-{number}.ld")), folder.join(format!("layout-{number}.o")));
+    std::fs::write(&script_path, script)?;
+    let mut join = Command::new("ld");
+    done(join.arg("-r").arg("-T").arg(script_path).args(objects).arg("-o").arg(&object))?;
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::ObjectSymbol as _;
+
+    /// Compiles two files of three functions each; the program prints 21.
+    fn objects(folder: &Path, flags: &[&str]) -> Vec<PathBuf> {
+        let sources = [
+            "static int same(void) { return 1; } int a(void) { return same(); } int b(void) { return 2; }",
+            "#include <stdio.h>\nint a(void); int b(void);\n\
+             static int same(void) { return 18; } int main(void) { printf(\"%d\\n\", a() + b() + same()); }",
+        ];
+        let object = |(number, source): (usize, &&str)| {
+            let (file, object) = (folder.join(format!("{number}.c")), folder.join(format!("{number}.o")));
+            std::fs::write(&file, source).unwrap();
+            done(Command::new("gcc").args(["-O0", "-c"]).args(flags).arg(file).arg("-o").arg(&object))
+                .unwrap();
+            object
+        };
+        sources.iter().enumerate().map(object).collect()
+    }
+
+    #[test]
+    fn every_layout_begins_with_another_function_and_does_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = objects(folder.path(), &[FLAG]);
+        let mut firsts = Vec::new();
+        for number in 0..3 {
+            let object = turned(&objects, number, 3, folder.path()).unwrap();
+            let program = folder.path().join("program");
+            done(Command::new("gcc").arg(object).arg("-o").arg(&program)).unwrap();
+            assert_eq!(done(&mut Command::new(&program)).unwrap(), "21\n");
+            let data = std::fs::read(&program).unwrap();
+            let file = object::File::parse(&*data).unwrap();
+            let ours =
+                file.symbols().filter(|symbol| matches!(symbol.name(), Ok("a" | "b" | "main" | "same")));
+            let first = ours.min_by_key(|symbol| symbol.address()).unwrap();
+            firsts.push(first.name().unwrap().to_owned());
+        }
+        assert_eq!(firsts, ["same", "a", "same"], "in order: same a b same main");
+    }
+
+    #[test]
+    fn objects_whose_functions_cannot_be_told_apart_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = objects(folder.path(), &[]);
+        let error = turned(&objects, 1, 3, folder.path()).unwrap_err().to_string();
+        assert!(error.contains(FLAG), "{error}");
+        assert!(turned(&[folder.path().join("0.c")], 0, 1, folder.path()).is_err());
+    }
+}
