@@ -323,8 +323,8 @@ impl<'a> Rewriter<'a> {
             }
             let end = self.padding_end(index);
             let at = text.code.get(end).map_or(self.data.len() as u32, Ins::start);
+            // Where the compiler was content with 8, 16 was too far for it (-falign-loops=16:11:8). Here it may be near.
             let to = if at.is_multiple_of(32) && at - text.code[index].start() >= 16 { 32 } else { 16 };
-            let to = if at.is_multiple_of(16) { to } else { 8 };
             // What control falls into is a loop, mostly. Other targets of jumps gain nothing that their padding would not
             // cost in code.
             let function = text.code.get(end).is_none_or(|ins| ins.has(mark::FUNCTION));

@@ -120,3 +120,37 @@ int f(int a) { int kept __attribute__((cleanup(done))) = a; return may_throw(a) 
         .sum();
     assert!(labels >= 2, "the function and its landing pad");
 }
+
+/// Where the compiler was content with a multiple of 8, because 16 was too far for it, 16 may be near in the new code, which is
+/// longer: by the label here.
+#[test]
+fn a_loop_is_aligned_by_the_compilers_rule_not_as_it_came_out() {
+    let loop_at = |before: &str| {
+        let bytes = rewrite(&format!(
+            "
+    .text
+    .p2align 4
+    .globl count
+    .type count,@function
+count:
+    .rept 4
+    lea 1(%rdi),%rdi
+    .endr
+    {before}
+    .p2align 4,,10
+    .p2align 3
+1:  dec %rdi
+    jne 1b
+    ret
+    .size count,.-count
+"
+        ));
+        let instructions = support::instructions(&bytes, ".text");
+        let back = instructions.iter().find(|instruction| instruction.is_jcc_short()).expect("the loop");
+        back.near_branch_target()
+    };
+    // 18 bytes, 22 with the label: 10 to the next multiple of 16.
+    assert_eq!(loop_at("inc %eax"), 32);
+    // 21 with it: 11 are too many.
+    assert_eq!(loop_at("clc"), 24);
+}
