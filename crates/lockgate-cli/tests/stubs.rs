@@ -114,6 +114,7 @@ fn zlib_and_its_own_programs() {
     same(&built, "minigzip", &[], &[], &text);
     same(&built, "minigzip", &["-9", "text"], &[("text", &text)], b"");
     same(&built, "minigzip", &["-d", "none.gz"], &[], b"");
+    assert_eq!(built.module_variable, "LOCKGATE_ZLIB", "what run() gives the program a module by");
     same(&built, "zpipe", &[], &[], &text);
     let packed = run(&built.layouts[0].native["zpipe"], &[], folder.path(), &text, None).stdout;
     same(&built, "zpipe", &["-d"], &[], &packed);

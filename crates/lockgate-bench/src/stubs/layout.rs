@@ -8,18 +8,18 @@ use crate::command::done;
 use anyhow::Context as _;
 use object::{Object as _, ObjectSection as _, SectionKind};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The compiler's option that makes this possible.
 pub const FLAG: &str = "-ffunction-sections";
 
-/// Joins `objects` into one in `folder`, whose functions begin `number` / `of` of the way through theirs and go on from their end with
+/// Joins `objects` into one, `joined`, whose functions begin `number` / `of` of the way through theirs and go on from their end with
 /// those before.
 ///
 /// # Errors
 /// A file that cannot be read or written, is no object, or has no function in a section of its own; the linker's.
-pub fn turned(objects: &[PathBuf], number: usize, of: usize, folder: &Path) -> anyhow::Result<PathBuf> {
+pub fn turned(objects: &[PathBuf], number: usize, of: usize, joined: PathBuf) -> anyhow::Result<PathBuf> {
     let mut functions: Vec<String> = Vec::new();
     for object in objects {
         let data = std::fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
@@ -42,18 +42,18 @@ pub fn turned(objects: &[PathBuf], number: usize, of: usize, folder: &Path) -> a
         let _ = writeln!(script, "  \"{name}\" 0 : {{ *({name}) }}");
     }
     script += "}\n";
-    let (script_path, object) =
-        (folder.join(format!("layout-{number}.ld")), folder.join(format!("layout-{number}.o")));
+    let script_path = joined.with_extension("ld");
     std::fs::write(&script_path, script)?;
     let mut join = Command::new("ld");
-    done(join.arg("-r").arg("-T").arg(script_path).args(objects).arg("-o").arg(&object))?;
-    Ok(object)
+    done(join.arg("-r").arg("-T").arg(script_path).args(objects).arg("-o").arg(&joined))?;
+    Ok(joined)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use object::ObjectSymbol as _;
+    use std::path::Path;
 
     /// Compiles two files of three functions each; the program prints 21.
     fn objects(folder: &Path, flags: &[&str]) -> Vec<PathBuf> {
@@ -78,7 +78,7 @@ mod tests {
         let objects = objects(folder.path(), &[FLAG]);
         let mut firsts = Vec::new();
         for number in 0..3 {
-            let object = turned(&objects, number, 3, folder.path()).unwrap();
+            let object = turned(&objects, number, 3, folder.path().join("joined.o")).unwrap();
             let program = folder.path().join("program");
             done(Command::new("gcc").arg(object).arg("-o").arg(&program)).unwrap();
             assert_eq!(done(&mut Command::new(&program)).unwrap(), "21\n");
@@ -96,8 +96,8 @@ mod tests {
     fn objects_whose_functions_cannot_be_told_apart_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let objects = objects(folder.path(), &[]);
-        let error = turned(&objects, 1, 3, folder.path()).unwrap_err().to_string();
+        let error = turned(&objects, 1, 3, folder.path().join("joined.o")).unwrap_err().to_string();
         assert!(error.contains(FLAG), "{error}");
-        assert!(turned(&[folder.path().join("0.c")], 0, 1, folder.path()).is_err());
+        assert!(turned(&[folder.path().join("0.c")], 0, 1, folder.path().join("joined.o")).is_err());
     }
 }

@@ -190,10 +190,18 @@ impl Kit<'_> {
         let main = &parts[0];
         let found = main.includes.iter().map(|include| include.join(header)).find(|path| path.is_file());
         let header_path = found.with_context(|| format!("{header} is not in {name}'s include folders"))?;
-        let module = folder.join(name).with_extension("lg");
+        let layout_in = |number: usize| folder.join(format!("layout-{number}"));
+        let module_in = |layout: &Path| layout.join(name).with_extension("lg");
         let client = folder.join("client");
         let mut stubs = Command::new(self.lockgate);
-        stubs.arg("stubs").arg(&header_path).arg("-o").arg(&client).arg("-m").arg(&module).arg("--json");
+        stubs
+            .arg("stubs")
+            .arg(&header_path)
+            .arg("-o")
+            .arg(&client)
+            .arg("-m")
+            .arg(module_in(&layout_in(0)))
+            .arg("--json");
         stubs.arg("-a").arg(self.corpus.root().join("share/stubs").join(library.annotations));
         stubs.args(flags.iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")));
         stubs.args(library.partial.then_some("--partial"));
@@ -204,10 +212,6 @@ impl Kit<'_> {
         let summary: serde_json::Value = serde_json::from_str(&done(&mut stubs)?)?;
         let annotation_lines = summary["annotation_lines"].as_u64().unwrap_or_default() as usize;
 
-        let folder_in = |name: &str| {
-            let path = folder.join(name);
-            std::fs::create_dir_all(&path).map(|()| path)
-        };
         let exports = client.join(client_name).with_extension("exports");
         let client_object = folder.join("client.o");
         let mut compile = Command::new("gcc");
@@ -223,30 +227,21 @@ impl Kit<'_> {
 
         let mut layouts = Vec::new();
         for number in 0..self.layouts {
-            let (native, modular) = match self.layouts {
-                1 => (native_objects.clone(), objects.clone()),
-                of => {
-                    let turned = |objects: &[PathBuf], folder: &str| {
-                        let folder = folder_in(folder)?;
-                        layout::turned(objects, number, of, &folder).map(|object| vec![object])
-                    };
-                    (turned(&native_objects, "native-layouts")?, turned(&objects, "module-layouts")?)
-                }
+            let own = layout_in(number);
+            std::fs::create_dir_all(&own)?;
+            let lay = |objects: &[PathBuf], joined: &str| match self.layouts {
+                1 => Ok(objects.to_vec()),
+                of => layout::turned(objects, number, of, own.join(joined)).map(|object| vec![object]),
             };
-            let module = match number {
-                0 => module.clone(),
-                _ => folder.join(format!("{name}-{number}.lg")),
-            };
+            let module = module_in(&own);
             let mut link = Command::new(self.lockgate);
-            link.arg("cc").args(&modular).arg("-lm").arg("-o").arg(&module).arg("--exports").arg(&exports);
-            done(&mut link)?;
+            link.arg("cc").args(lay(&objects, "module.o")?).arg("-lm").arg("-o").arg(&module);
+            done(link.arg("--exports").arg(&exports))?;
+            let laid = lay(&native_objects, "native.o")?;
             let native = library.programs.iter().map(|program| {
-                let path = folder.join(match number {
-                    0 => format!("{}-plain", program.name),
-                    _ => format!("{}-plain-{number}", program.name),
-                });
+                let path = own.join(program.name);
                 let mut compile = self.program(program, None, &flags)?;
-                done(compile.args(&native).arg("-o").arg(&path).args(["-lm", "-lpthread"]))?;
+                done(compile.args(&laid).arg("-o").arg(&path).args(["-lm", "-lpthread"]))?;
                 anyhow::Ok((program.name, path))
             });
             layouts.push(Layout { native: native.collect::<Result<_, _>>()?, module });

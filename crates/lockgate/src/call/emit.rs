@@ -33,8 +33,7 @@ const CLEAN_X87: i16 = 0x37f;
 const MXCSR_FLAGS: i32 = 0x3f;
 
 const OFF: i32 = lockgate_abi::code::OFF as i32;
-/// Distance between records. As an operand's displacement it takes one byte, as those of fields do: what a proxy weighs in the
-/// instruction cache is most of what it costs between other work.
+/// Distance between records. As an operand's displacement it takes one byte, as those of fields do: a seventh less code in a proxy.
 const STEP: i8 = byte(RECORD as usize);
 const FRAME_SIZE: i32 = FRAME as i32;
 
