@@ -4,11 +4,12 @@ use crate::function::{self, Binding, Function};
 use crate::scratch::Passed;
 use crate::{errors, options};
 use lockgate::{AsyncCall, CallError, Frame};
+use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, Wake};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::task::Wake;
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// How often a thread that waits looks whether the user has interrupted it.
@@ -31,7 +32,7 @@ impl Drop for Kept {
 
 /// Threads that make calls for others. The Python half derives `lockgate.Workers` from it.
 #[pyclass(frozen, subclass, module = "lockgate._native")]
-pub struct Workers(Mutex<Option<Arc<lockgate::Workers>>>);
+pub struct Workers(Mutex<Option<lockgate::Workers>>);
 
 #[pymethods]
 impl Workers {
@@ -39,7 +40,7 @@ impl Workers {
     #[pyo3(signature = (threads=4, capacity=1000))]
     fn new(py: Python<'_>, threads: usize, capacity: usize) -> PyResult<Workers> {
         let workers = lockgate::Workers::new(threads, capacity).map_err(|error| errors::create(py, error))?;
-        Ok(Workers(Mutex::new(Some(Arc::new(workers)))))
+        Ok(Workers(Mutex::new(Some(workers))))
     }
 
     /// Calls that have not ended.
@@ -59,10 +60,6 @@ impl Workers {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = function.py();
         let timeout = timeout.map(options::seconds).transpose()?;
-        let workers = lock(&self.0).clone();
-        let Some(workers) = workers else {
-            return Err(errors::plain(py, "Closed", &"these workers were closed; make new ones"));
-        };
         let binding = Function::binding(function)?;
         let (mut frame, passed) = function::Call::new(function.get(), &binding, arguments)?.into_parts();
         let passed = passed.map(|passed| Arc::new(Mutex::new(Some(passed))));
@@ -75,18 +72,23 @@ impl Workers {
                 done
             }
         };
-        let call = match timeout {
-            Some(timeout) => live.spawn_call(workers.within(timeout), task),
-            None => live.spawn_call(&*workers, task),
+        // Conversions are over, which run any Python code: they might have closed the workers.
+        let handle = match &*lock(&self.0) {
+            None => return Err(errors::plain(py, "Closed", &"these workers were closed; make new ones")),
+            Some(workers) => match timeout {
+                Some(timeout) => live.spawn_call(workers.within(timeout), task),
+                None => live.spawn_call(workers, task),
+            },
         };
-        let state = State::Running(call.map_err(|error| errors::call(py, error))?);
+        let handle = handle.map_err(|error| errors::call(py, error))?;
         let call = Call {
             function: function.clone().unbind(),
             arguments: arguments.clone().unbind(),
             binding,
             passed: Kept(passed),
-            state: Mutex::new(state),
-            turn: Mutex::default(),
+            handle,
+            state: Mutex::new(State::Running),
+            converted: Condvar::new(),
             _domain: function.get().owner().clone_ref(py),
         };
         class.call1((Bound::new(py, call)?,))
@@ -107,8 +109,8 @@ impl Workers {
     fn end(&self, py: Python<'_>, finish: bool) {
         let workers = lock(&self.0).take();
         // Callbacks that are in progress need the interpreter.
-        py.detach(|| match workers.map(Arc::try_unwrap) {
-            Some(Ok(workers)) if finish => workers.finish(),
+        py.detach(|| match workers {
+            Some(workers) if finish => workers.finish(),
             other => drop(other),
         });
     }
@@ -120,11 +122,13 @@ impl Drop for Workers {
     }
 }
 
+/// What has come of a call.
 enum State {
-    Running(AsyncCall<Frame>),
+    /// Nothing yet.
+    Running,
+    /// A thread has the result, and converts it to Python's.
+    Converting(ThreadId),
     Ended(Result<Py<PyAny>, PyErr>),
-    /// Its result is being converted.
-    Between,
 }
 
 /// A call that a worker makes. The Python half wraps it.
@@ -134,15 +138,17 @@ pub struct Call {
     arguments: Py<PyTuple>,
     binding: Arc<Binding>,
     passed: Kept,
+    handle: AsyncCall<Frame>,
     state: Mutex<State>,
-    /// Held by the thread that has the runtime's handle.
-    turn: Mutex<()>,
+    /// Notified when the state becomes [`State::Ended`].
+    converted: Condvar,
     _domain: Py<Domain>,
 }
 
 impl Call {
-    /// Turns what came of the call into the result.
+    /// Turns what came of the call into its outcome. The runtime gives the result to one thread, which does this.
     fn settle(&self, py: Python<'_>, ended: Result<Frame, CallError>) {
+        *lock(&self.state) = State::Converting(std::thread::current().id());
         let convert = |frame: Frame| -> PyResult<Py<PyAny>> {
             let passed = self.passed.0.as_ref().and_then(|passed| lock(passed).take());
             let mut call = function::Call::from_parts(frame, passed);
@@ -152,38 +158,22 @@ impl Call {
         };
         let result = ended.map_err(|error| errors::call(py, error)).and_then(convert);
         *lock(&self.state) = State::Ended(result);
+        self.converted.notify_all();
     }
 
-    /// Waits, without the interpreter's lock, until no other thread has the runtime's handle.
-    fn turn(&self, py: Python<'_>) -> MutexGuard<'_, ()> {
-        loop {
-            if let Ok(turn) = self.turn.try_lock() {
-                return turn;
-            }
-            py.detach(|| drop(lock(&self.turn)));
+    /// Waits, at most for `time`, until another thread has converted the result. Without the interpreter's lock, which that needs.
+    fn await_conversion(&self, py: Python<'_>, time: Duration) -> PyResult<()> {
+        if matches!(&*lock(&self.state), State::Converting(thread) if *thread == std::thread::current().id())
+        {
+            return Err(PyRuntimeError::new_err(
+                "this call's result is being converted here: its errcheck, or what that calls, waits for the call itself",
+            ));
         }
-    }
-
-    /// Does something with the runtime's handle, without the interpreter's lock; settles the call if that says how it ended.
-    fn with(
-        &self,
-        py: Python<'_>,
-        act: impl FnOnce(&mut AsyncCall<Frame>) -> Option<Result<Frame, CallError>> + Send,
-    ) {
-        let _turn = self.turn(py);
-        let state = std::mem::replace(&mut *lock(&self.state), State::Between);
-        let State::Running(mut call) = state else {
-            *lock(&self.state) = state;
-            return;
-        };
-        let (call, ended) = py.detach(move || {
-            let ended = act(&mut call);
-            (call, ended)
+        py.detach(|| {
+            let unsettled = |state: &mut State| !matches!(state, State::Ended(_));
+            drop(self.converted.wait_timeout_while(lock(&self.state), time, unsettled));
         });
-        *lock(&self.state) = State::Running(call);
-        if let Some(ended) = ended {
-            self.settle(py, ended);
-        }
+        Ok(())
     }
 
     fn outcome(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
@@ -199,54 +189,50 @@ impl Call {
 impl Call {
     /// True if the call has ended.
     fn done(&self) -> bool {
-        match &*lock(&self.state) {
-            State::Running(call) => call.has_ended(),
-            State::Ended(_) => true,
-            State::Between => false,
-        }
+        self.handle.has_ended()
     }
 
-    /// The result, or None if the call goes on after `timeout` seconds; raises what the call raises. Ctrl-C interrupts the wait
-    /// and cancels the call.
+    /// The result; raises what the call raises, and `TimeoutError` if the call goes on after `timeout` seconds. Ctrl-C interrupts
+    /// the wait and cancels the call.
     #[pyo3(signature = (timeout=None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-        let end =
-            timeout.map(options::seconds).transpose()?.and_then(|time| Instant::now().checked_add(time));
+    fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
+        let end = match timeout {
+            Some(timeout) => Instant::now().checked_add(options::seconds(timeout)?),
+            None => None,
+        };
         loop {
-            let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
-            self.with(py, |call| call.wait_timeout(left.min(LOOK)));
+            let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now())).min(LOOK);
+            match py.detach(|| self.handle.wait_timeout(left)) {
+                Some(ended) => self.settle(py, ended),
+                None if self.handle.has_ended() && self.outcome(py).is_none() => {
+                    self.await_conversion(py, left)?
+                }
+                None => {}
+            }
             if let Some(outcome) = self.outcome(py) {
-                return outcome.map(Some);
+                return outcome;
             }
             if let Err(interrupt) = py.check_signals() {
                 self.cancel(py);
                 return Err(interrupt);
             }
-            if end.is_some_and(|end| end <= Instant::now()) {
-                return Ok(None);
+            if let (Some(end), Some(timeout)) = (end, timeout)
+                && end <= Instant::now()
+            {
+                return Err(PyTimeoutError::new_err(format!("the call goes on after {timeout} seconds")));
             }
         }
     }
 
     /// Takes the call back: it does not begin, or is stopped.
     fn cancel(&self, py: Python<'_>) {
-        self.with(py, |call| {
-            call.cancel();
-            None
-        });
+        py.detach(|| self.handle.cancel());
     }
 
-    /// Has `notify` called, by some thread, when the call has ended; at once if it has.
-    fn when_done(&self, py: Python<'_>, notify: Py<PyAny>) -> PyResult<()> {
-        let waker = Arc::new(Notify(notify.clone_ref(py))).into();
-        self.with(py, |call| match Pin::new(call).poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(ended) => Some(ended),
-            Poll::Pending => None,
-        });
-        if self.outcome(py).is_none() {
-            return Ok(());
-        }
-        notify.call0(py).map(drop)
+    /// Has `notify` called, by some thread, when the call has ended; at once if it has. Any number can ask for that.
+    fn when_done(&self, py: Python<'_>, notify: Py<PyAny>) {
+        let waker = Arc::new(Notify(notify)).into();
+        py.detach(|| self.handle.wake_at_end(&waker));
     }
 }
 

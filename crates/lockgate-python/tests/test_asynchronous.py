@@ -148,3 +148,171 @@ def test_ctrl_c_interrupts_a_wait_and_cancels_the_call(hostile, workers):
         thread.join()
         signal.signal(signal.SIGINT, before)
     assert interrupted
+
+
+def started(target):
+    """A thread that does not keep the interpreter from ending."""
+    thread = threading.Thread(target=target, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_cancelling_does_not_wait_for_those_who_wait(hostile, workers):
+    call = hostile.loop.submit(workers)
+    ended = []
+
+    def wait():
+        with pytest.raises(lockgate.Cancelled):
+            call.wait()
+        ended.append(True)
+
+    waiting = [started(wait) for _ in range(3)]
+    while hostile.domain.threads_inside == 0:
+        pass
+    cancelling = started(call.cancel)
+    for thread in [cancelling, *waiting]:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert len(ended) == 3
+
+
+def test_an_event_loop_runs_while_a_thread_waits_for_the_same_call(hostile, workers):
+    turns, released = [], threading.Event()
+
+    @lockgate.CFUNCTYPE(c_int32, c_int32)
+    def callback(x):
+        released.wait(60)
+        return x
+
+    async def main():
+        call = hostile.call.submit(workers, callback, 7)
+        thread = started(call.wait)
+        awaiting = asyncio.ensure_future(until(call))
+        for _ in range(100):
+            await asyncio.sleep(0)
+            turns.append(call.done())
+        released.set()
+        assert await asyncio.wait_for(awaiting, 60) == 7
+        thread.join(60)
+        assert not thread.is_alive()
+
+    async def until(call):
+        return await call
+
+    asyncio.run(main())
+    assert turns == [False] * 100
+
+
+def test_everyone_who_awaits_a_call_wakes(hostile, workers):
+    released = threading.Event()
+
+    @lockgate.CFUNCTYPE(c_int32, c_int32)
+    def callback(x):
+        released.wait(60)
+        return x
+
+    async def main():
+        call = hostile.call.submit(workers, callback, 7)
+
+        async def one():
+            return await call
+
+        tasks = [asyncio.ensure_future(one()) for _ in range(5)]
+        await asyncio.sleep(0)
+        released.set()
+        assert await asyncio.wait_for(asyncio.gather(*tasks), 60) == [7] * 5
+        assert await call == 7
+
+    asyncio.run(main())
+
+
+def test_a_wait_that_ends_early_has_no_result(hostile, workers):
+    call = hostile.loop.submit(workers)
+    with pytest.raises(TimeoutError, match="goes on after 0.001 seconds"):
+        call._call.wait(0.001)
+    call.cancel()
+
+    # A wait that ends while another thread converts the result has none either.
+    converting, released = threading.Event(), threading.Event()
+
+    def check(result, _function, _arguments):
+        converting.set()
+        released.wait(60)
+        return result
+
+    function = hostile["fine"]
+    function.errcheck = check
+    call = function.submit(workers)
+    results = []
+    thread = started(lambda: results.append(call.wait()))
+    assert converting.wait(60)
+    with pytest.raises(TimeoutError):
+        call.wait(0.001)
+    released.set()
+    assert call.wait() == 42
+    thread.join(60)
+    assert results == [42]
+
+
+def test_a_result_that_waits_for_itself_is_an_error(hostile, workers):
+    function, calls = hostile["fine"], []
+    function.errcheck = lambda result, _function, _arguments: calls[0].wait() if calls else result
+    calls.append(function.submit(workers))
+    with pytest.raises(RuntimeError, match="waits for the call itself"):
+        calls[0].wait()
+
+
+def test_workers_closed_while_an_argument_is_converted(build, child):
+    """Their threads need the interpreter to end, so that nobody may hold it while they are waited for."""
+    code = """
+import ctypes, sys, threading, lockgate
+library = lockgate.CDLL(sys.argv[1])
+workers = lockgate.Workers(2)
+entered = threading.Event()
+
+@lockgate.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)
+def callback(x):
+    entered.set()
+    while not closing.wait(0):
+        pass
+    return x
+
+closing = threading.Event()
+running = library.call.submit(workers, callback, 1)
+assert entered.wait(60)
+
+class Closes:
+    @property
+    def _as_parameter_(self):
+        threading.Timer(0.05, closing.set).start()
+        workers.close()
+        return b"x"
+
+try:
+    library.use_text.submit(workers, Closes())
+except lockgate.Closed:
+    print("closed")
+"""
+    done = child(code, build("hostile"))
+    assert (done.stdout, done.returncode) == ("closed\n", 0), done.stderr
+
+
+def test_a_callback_may_end_its_own_workers(hostile):
+    outcome = []
+    for end in ("close", "finish"):
+        workers = lockgate.Workers(2)
+
+        @lockgate.CFUNCTYPE(c_int32, c_int32)
+        def callback(x, end=end, workers=workers):
+            getattr(workers, end)()
+            outcome.append(end)
+            return x
+
+        call = hostile.call.submit(workers, callback, 7)
+        try:
+            assert call.wait(60) == 7
+        except lockgate.Cancelled:
+            assert end == "close"
+        with pytest.raises(lockgate.Closed):
+            hostile.fine.submit(workers)
+    assert outcome == ["close", "finish"]

@@ -158,7 +158,10 @@ def test_results_pass_through_what_ctypes_knows(values):
     assert seen == [(5, values.same_i64, (5,))]
 
 
-@pytest.mark.parametrize("kind", [ctypes.c_longdouble, ctypes.py_object, ctypes.c_wchar_p, int, "int", Pair * 2])
+@pytest.mark.parametrize(
+    "kind",
+    [ctypes.c_longdouble, ctypes.py_object, ctypes.c_wchar_p, ctypes.c_wchar, POINTER(ctypes.c_wchar), int, "int", Pair * 2],
+)
 def test_types_without_a_counterpart_are_refused(values, kind):
     with pytest.raises(lockgate.SignatureError):
         values.same_i32.restype = kind

@@ -26,10 +26,7 @@ class AsyncCall:
 
     def wait(self, timeout: float | None = None) -> Any:
         """The result; raises what the call raises, and the built-in `TimeoutError` if it goes on after `timeout` seconds."""
-        result = self._call.wait(timeout)
-        if result is None and not self._call.done():
-            raise TimeoutError(f"the call goes on after {timeout} seconds")
-        return result
+        return self._call.wait(timeout)
 
     def cancel(self) -> None:
         """Takes the call back: it does not begin, or is stopped. `wait` raises `Cancelled` then."""

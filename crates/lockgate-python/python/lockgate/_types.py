@@ -88,6 +88,7 @@ def check_plain(kind: Any) -> None:
         code = _code(kind)
         if code in ("z", "Z", "O"):
             raise SignatureError(f"{name_of(kind)} inside a structure or array: declare it as lockgate.Address")
+        _check_character(kind)
     elif issubclass(kind, ctypes.Array):
         check_plain(kind._type_)
     elif issubclass(kind, (ctypes.Structure, ctypes.Union)):
@@ -95,6 +96,12 @@ def check_plain(kind: Any) -> None:
             check_plain(field[1])
     else:
         raise SignatureError(f"{name_of(kind)} is no type of ctypes")
+
+
+def _check_character(kind: type) -> None:
+    """Refuses `ctypes.c_wchar` for what a domain writes: not every number is a character, and ctypes raises what it likes then."""
+    if _code(kind) == "u":
+        raise SignatureError(f"{name_of(kind)}: a domain may give a number that is no character; use c_int32, and chr()")
 
 
 def _code(kind: type) -> str:
@@ -169,6 +176,7 @@ def result(kind: Any) -> Shape:
             return Shape("void *", "", None, None if exact else lambda _, value: kind(value))
         if code == "z":
             return Shape("void *", "", None, lambda domain, value: None if value is None else domain.string(value))
+        _check_character(kind)
         return _simple(kind)
     if issubclass(kind, ctypes.Structure):
         return _structure(kind)

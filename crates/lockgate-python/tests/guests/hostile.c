@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 int fine(void) { return 42; }
+int use_text(const char *text) { return text[0]; }
 void null_write(void) { *(volatile int *)0 = 1; }
 int wild_read(void) { return *(volatile int *)0x7abcdef0; }
 void wild_jump(void) { ((void (*)(void))(uintptr_t)0x40000)(); }

@@ -61,12 +61,12 @@ impl<R: Send + 'static> AsyncCall<R> {
         self.task.state().has_ended()
     }
 
-    /// Wakes `waker` when the call has ended: at once, if it has.
+    /// Wakes `waker` when the call has ended: at once, if it has. Any number of wakers can wait.
     pub fn wake_at_end(&self, waker: &Waker) {
         let mut state = self.task.state();
         match state.has_ended() {
             true => drop(state),
-            false => return state.set_waker(waker),
+            false => return state.add_waiting(waker),
         }
         waker.wake_by_ref();
     }
@@ -90,7 +90,7 @@ impl<R: Send + 'static> Future for AsyncCall<R> {
         match state.take() {
             Some(result) => Poll::Ready(result),
             None => {
-                state.set_waker(context.waker());
+                state.set_polling(context.waker());
                 Poll::Pending
             }
         }

@@ -202,7 +202,8 @@ impl Workers {
         books.queue.len() + books.running.len()
     }
 
-    /// Waits until every call has ended.
+    /// Waits until every call has ended. On one of these workers, in a call's callback, it waits for the others' calls: its own
+    /// cannot end before it does.
     pub fn finish(mut self) {
         self.close();
         self.join();
@@ -216,8 +217,11 @@ impl Workers {
 
     fn join(&mut self) {
         for thread in self.threads.drain(..) {
-            // A worker catches what its calls panic with.
-            drop(thread.join());
+            // A worker that ends the workers ends by itself when its call returns.
+            if thread.thread().id() != std::thread::current().id() {
+                // A worker catches what its calls panic with.
+                drop(thread.join());
+            }
         }
     }
 
@@ -250,7 +254,7 @@ impl Workers {
 }
 
 impl Drop for Workers {
-    /// Cancels what has not ended, and waits for the workers.
+    /// Cancels what has not ended, and waits for the workers; on one of them, for the others.
     fn drop(&mut self) {
         self.close();
         let jobs: Vec<_> = {

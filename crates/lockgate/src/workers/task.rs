@@ -47,8 +47,10 @@ pub(super) struct Task<R> {
 
 pub(super) struct State<R> {
     stage: Stage<R>,
-    /// Whoever polls the handle.
-    waker: Option<Waker>,
+    /// Of the task that polls the handle: the last one, as futures have it.
+    polling: Option<Waker>,
+    /// Of everyone else who asked to be woken at the end.
+    waiting: Vec<Waker>,
 }
 
 enum Stage<R> {
@@ -78,17 +80,25 @@ impl<R> State<R> {
         matches!(self.stage, Stage::Ended(_) | Stage::Taken)
     }
 
-    pub fn set_waker(&mut self, waker: &Waker) {
-        match &mut self.waker {
+    /// Wakes the task that polls when the call ends, and no longer the one that polled before.
+    pub fn set_polling(&mut self, waker: &Waker) {
+        match &mut self.polling {
             Some(known) => known.clone_from(waker),
             none => *none = Some(waker.clone()),
+        }
+    }
+
+    /// Wakes this one, too, when the call ends.
+    pub fn add_waiting(&mut self, waker: &Waker) {
+        if !self.waiting.iter().any(|known| known.will_wake(waker)) {
+            self.waiting.push(waker.clone());
         }
     }
 }
 
 impl<R> Task<R> {
     pub fn new(domain: Arc<Core>, call: Call<R>) -> Task<R> {
-        let state = State { stage: Stage::Waiting(call), waker: None };
+        let state = State { stage: Stage::Waiting(call), polling: None, waiting: Vec::new() };
         Task { domain, state: Mutex::new(state), ended: Condvar::new() }
     }
 
@@ -102,13 +112,13 @@ impl<R> Task<R> {
     }
 
     fn end(&self, mut state: MutexGuard<'_, State<R>>, result: Result<R, CallError>) {
-        state.stage = Stage::Ended(result);
-        let waker = state.waker.take();
+        let before = std::mem::replace(&mut state.stage, Stage::Ended(result));
+        let wakers = state.polling.take().into_iter().chain(std::mem::take(&mut state.waiting));
         drop(state);
         self.ended.notify_all();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wakers.for_each(Waker::wake);
+        // A call that never began is dropped here, without the lock: what it holds may wait for others when it goes.
+        drop(before);
     }
 }
 
