@@ -55,7 +55,7 @@
  * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
  * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
  * another function of the library, whose frames would be lost: the process may end then. The same holds of C++ exceptions, but these may not
- * leave a function that a domain has called in any case: catch them there, and lg_end_call().
+ * leave a function that a domain has called in any case: catch them there, and lg_end_call(), as lockgate.hpp does.
  *
  * fork. The child may call nothing but exec: calls of domains return LG_E_FORKED there. The parent is not affected.
  *

@@ -5,9 +5,19 @@
 //     auto cube_root = domain.bind<double(double)>("cube_root");
 //     double y = cube_root(27.0).verify([](double y) { return y >= 0; });
 //
-// What comes from a domain is tainted: a tainted<T> converts to nothing, compares with nothing and indexes nothing. verify() takes it out
-// if a test says so, or throws; trust() takes it out where any value does. A pointer<T> of a domain cannot be followed;
-// Domain::read() copies what it leads to.
+// What comes from a domain is tainted: results, what Domain::read() copies, and the arguments of functions that a domain calls. A tainted<T>
+// converts to nothing, compares with nothing and indexes nothing. verify() takes it out if a test says so, or throws; trust() takes it out
+// where any value does. A pointer<T> of a domain cannot be followed; Domain::read() copies what it leads to.
+//
+// Plain data crosses: numbers, bool, enumerations of a fixed type, pointer<T>, arrays of these, and structures whose members are declared:
+//
+//     struct Header { std::uint32_t width; bool wide; lockgate::pointer<char> name; };
+//     template <> inline constexpr auto lockgate::fields<Header> = lockgate::members(&Header::width, &Header::wide, &Header::name);
+//
+// Members that are not declared stay zero, and padding never crosses. A bool is what C makes of its byte: any but 0 is true.
+//
+// Exceptions may leave a function that a domain calls, unlike functions given to lockgate.h: the domain's call ends, and the call of the
+// Function that led there throws the exception.
 //
 // Threads: as lockgate.h says; an object of this header is no more thread-safe than a std::unique_ptr. Cost: that of lockgate.h, and a
 // look at one word after each call. Objects may die in any order.
@@ -18,9 +28,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <cxxabi.h>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -82,41 +96,6 @@ template <typename T> T *check(T *made) {
 
 // ---- Values of domains ---------------------------------------------------------------------------------------------
 
-// A value that a domain made: not to be used before it was checked.
-template <typename T> class [[nodiscard]] tainted {
-    static_assert(std::is_trivially_copyable_v<T>, "only plain data comes from a domain");
-
-  public:
-    explicit tainted(T value) : value_(value) {}
-
-    // The value, if it passes the test; an exception if not.
-    template <typename Test> T verify(Test &&test) const {
-        if (!std::forward<Test>(test)(static_cast<const T &>(value_)))
-            throw Error(LG_E_ARGUMENT, "a value of a domain did not pass its check");
-        return value_;
-    }
-
-    // The value, or `otherwise` if it does not pass the test.
-    template <typename Test> T verify_or(Test &&test, T otherwise) const {
-        return std::forward<Test>(test)(static_cast<const T &>(value_)) ? value_ : otherwise;
-    }
-
-    // The value as it is, where any value of the type does no harm: say why.
-    T trust(const char *why) const {
-        (void)why;
-        return value_;
-    }
-
-    // Misuse, with a message.
-    template <typename U> operator U() const {
-        static_assert(sizeof(U) == 0, "a tainted value of a domain: verify() it first, or trust() it and say why");
-        return U();
-    }
-
-  private:
-    T value_;
-};
-
 // A pointer of a domain. Its bits may be anything; functions of the domain take it, Domain::read and write go through it.
 template <typename T> class pointer {
   public:
@@ -154,13 +133,143 @@ template <typename T> class pointer {
     std::uint64_t address_ = 0;
 };
 
+// ---- Plain data -------------------------------------------------------------------------------------------------------
+
+// The members of a structure that cross; the head of this header has an example.
+template <typename... M> constexpr std::tuple<M...> members(M... pointers) {
+    return {pointers...};
+}
+
+// members(…) for structures that may cross: specialise it.
+template <typename T> inline constexpr auto fields = nullptr;
+
+namespace detail {
+
+template <typename T> struct is_pointer_of_domain : std::false_type {};
+template <typename T> struct is_pointer_of_domain<pointer<T>> : std::true_type {};
+
+// Enumerations for which every value of the underlying type is one of theirs, as far as C++ is concerned.
+template <typename T, typename = void> struct is_fixed_enum : std::false_type {};
+template <typename T>
+struct is_fixed_enum<T, std::enable_if_t<std::is_enum_v<T>, std::void_t<decltype(T{std::underlying_type_t<T>{}})>>> : std::true_type {};
+
+template <typename T> inline constexpr bool is_declared = !std::is_same_v<std::remove_cv_t<decltype(fields<T>)>, std::nullptr_t>;
+
+// Data whose bytes may be anything, so that a domain may write them.
+template <typename T> inline constexpr bool is_any_bytes =
+    (std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, long double>) || is_fixed_enum<T>::value ||
+    is_pointer_of_domain<T>::value;
+
+template <typename T> constexpr bool is_plain();
+
+template <typename T, typename... M> constexpr bool are_plain(const std::tuple<M T::*...> &) {
+    return (is_plain<M>() && ...);
+}
+
+template <typename T> constexpr bool is_plain() {
+    if constexpr (std::is_array_v<T>)
+        return std::extent_v<T> != 0 && is_plain<std::remove_extent_t<T>>();
+    else if constexpr (is_declared<T>)
+        return std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T> && are_plain<T>(fields<T>);
+    else
+        return std::is_same_v<T, bool> || is_any_bytes<T>;
+}
+
+// Calls `act` with each declared member and its place in the structure.
+template <typename T, typename Act> void each_member(T &value, Act act) {
+    const auto place = [&value](auto &member) {
+        return static_cast<std::size_t>(reinterpret_cast<const char *>(&member) - reinterpret_cast<const char *>(&value));
+    };
+    std::apply([&](auto... member) { (act(value.*member, place(value.*member)), ...); }, fields<std::remove_const_t<T>>);
+}
+
+// The value that a domain's bytes stand for.
+template <typename T> void decode(T &value, const unsigned char *bytes) {
+    if constexpr (std::is_array_v<T>) {
+        for (auto &element : value)
+            decode(element, bytes), bytes += sizeof element;
+    } else if constexpr (is_declared<T>) {
+        each_member(value, [bytes](auto &member, std::size_t at) { decode(member, bytes + at); });
+    } else if constexpr (std::is_same_v<T, bool>) {
+        value = *bytes != 0;
+    } else {
+        std::memcpy(&value, bytes, sizeof value);
+    }
+}
+
+// The bytes for a domain; `bytes` are zero.
+template <typename T> void encode(const T &value, unsigned char *bytes) {
+    if constexpr (std::is_array_v<T>) {
+        for (const auto &element : value)
+            encode(element, bytes), bytes += sizeof element;
+    } else if constexpr (is_declared<T>) {
+        each_member(value, [bytes](const auto &member, std::size_t at) { encode(member, bytes + at); });
+    } else {
+        std::memcpy(bytes, &value, sizeof value);
+    }
+}
+
+template <typename T> struct is_taintable : std::bool_constant<is_plain<T>()> {};
+template <typename T> struct is_taintable<std::vector<T>> : std::bool_constant<is_plain<T>()> {};
+template <> struct is_taintable<std::string> : std::true_type {};
+
+} // namespace detail
+
+
+// A value that a domain made: not to be used before it was checked.
+template <typename T> class [[nodiscard]] tainted {
+    static_assert(detail::is_taintable<T>::value, "only plain data comes from a domain: see lockgate::fields");
+
+  public:
+    explicit tainted(T value) : value_(std::move(value)) {}
+
+    // The value, if it passes the test; an exception if not.
+    template <typename Test> T verify(Test &&test) const & {
+        check(std::forward<Test>(test));
+        return value_;
+    }
+    template <typename Test> T verify(Test &&test) && {
+        check(std::forward<Test>(test));
+        return std::move(value_);
+    }
+
+    // The value, or `otherwise` if it does not pass the test.
+    template <typename Test> T verify_or(Test &&test, T otherwise) const {
+        return std::forward<Test>(test)(static_cast<const T &>(value_)) ? value_ : otherwise;
+    }
+
+    // The value as it is, where any value of the type does no harm: say why.
+    T trust(const char *why) const & {
+        (void)why;
+        return value_;
+    }
+    T trust(const char *why) && {
+        (void)why;
+        return std::move(value_);
+    }
+
+    // Misuse, with a message.
+    template <typename U> operator U() const {
+        static_assert(sizeof(U) == 0, "a tainted value of a domain: verify() it first, or trust() it and say why");
+        return U();
+    }
+
+  private:
+    template <typename Test> void check(Test &&test) const {
+        if (!std::forward<Test>(test)(static_cast<const T &>(value_)))
+            throw Error(LG_E_ARGUMENT, "a value of a domain did not pass its check");
+    }
+
+    T value_;
+};
+
 // ---- Prototypes ------------------------------------------------------------------------------------------------------
 
 namespace detail {
 
-// The type in C, of what may cross; anything else does not compile.
+// The type in C of what may cross in a call; anything else does not compile.
 template <typename T, typename = void> struct Type {
-    static_assert(sizeof(T) == 0, "this type cannot be passed to or from a domain: numbers, enumerations, lockgate::pointer<T>");
+    static_assert(sizeof(T) == 0, "this type cannot be passed to or from a domain: numbers, bool, enumerations of a fixed type, lockgate::pointer<T>");
 };
 
 template <> struct Type<void> {
@@ -168,49 +277,126 @@ template <> struct Type<void> {
     using Plain = void;
 };
 
-template <typename T> struct Type<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> {
+template <typename T> struct Type<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8>> {
     static std::string name() {
         return (std::is_signed_v<T> ? "int" : "uint") + std::to_string(8 * sizeof(T)) + "_t";
     }
     using Plain = T;
+    static Plain to(T value) { return value; }
+    static T from(Plain value) { return value; }
+};
+
+// A domain may make a bool of any byte.
+template <> struct Type<bool> {
+    static std::string name() { return "uint8_t"; }
+    using Plain = std::uint8_t;
+    static Plain to(bool value) { return value; }
+    static bool from(Plain value) { return value != 0; }
 };
 
 template <> struct Type<float> {
     static std::string name() { return "float"; }
     using Plain = float;
+    static Plain to(float value) { return value; }
+    static float from(Plain value) { return value; }
 };
 
 template <> struct Type<double> {
     static std::string name() { return "double"; }
     using Plain = double;
+    static Plain to(double value) { return value; }
+    static double from(Plain value) { return value; }
+};
+
+template <typename T> struct Type<T, std::enable_if_t<is_fixed_enum<T>::value>> {
+    static std::string name() { return Type<std::underlying_type_t<T>>::name(); }
+    using Plain = typename Type<std::underlying_type_t<T>>::Plain;
+    static Plain to(T value) { return static_cast<Plain>(value); }
+    static T from(Plain value) { return static_cast<T>(Type<std::underlying_type_t<T>>::from(value)); }
 };
 
 template <typename T> struct Type<pointer<T>> {
     static std::string name() { return "void *"; }
     using Plain = std::uint64_t;
+    static Plain to(pointer<T> value) { return value.address(); }
+    static pointer<T> from(Plain value) { return pointer<T>(value); }
 };
 
 template <typename T> struct Type<T *> {
     static_assert(sizeof(T *) == 0, "a pointer of the host's means nothing in a domain: pass a lockgate::pointer<T>, from alloc() or a grant");
 };
 
-template <typename T> struct Type<T, std::enable_if_t<std::is_same_v<T, bool>>> {
-    static_assert(sizeof(T) == 0, "a domain may make a bool of anything: use int and verify() it");
+// An argument that a domain passes.
+template <typename T> struct Given {
+    static_assert(sizeof(T) == 0, "what a domain passes to a function of the host is tainted: declare lockgate::tainted<T> or lockgate::pointer<T>");
 };
+template <typename T> struct Given<tainted<T>> : Type<T> {
+    static tainted<T> from(typename Type<T>::Plain value) { return tainted<T>(Type<T>::from(value)); }
+};
+template <typename T> struct Given<pointer<T>> : Type<pointer<T>> {};
 
-template <typename R, typename... A> std::string prototype(const std::string &name) {
+template <typename R, template <typename> class In, typename... A> std::string prototype_of(const std::string &name) {
     std::string text = Type<R>::name() + " " + name + "(";
     [[maybe_unused]] const char *comma = "";
-    ((text += comma + Type<A>::name(), comma = ", "), ...);
+    ((text += comma + In<A>::name(), comma = ", "), ...);
     return text + (sizeof...(A) == 0 ? "void)" : ")");
 }
 
-template <typename T> auto plain(T value) {
-    return value;
+// The exception that left a function which a domain has called, until the call that led there throws it.
+struct Thrown {
+    std::exception_ptr exception;
+    std::string message;
+};
+
+inline Thrown &thrown() {
+    static thread_local Thrown pending;
+    return pending;
 }
-template <typename T> std::uint64_t plain(pointer<T> value) {
-    return value.address();
+
+inline void end_call(const char *message) {
+    thrown() = {std::current_exception(), message};
+    lg_end_call(message);
 }
+
+// Throws what went wrong in the call that has just failed.
+[[noreturn]] inline void fail() {
+    const lg_status status = lg_take_call_error();
+    Thrown pending = std::exchange(thrown(), {});
+    // A call that was made through lockgate.h may have left its exception behind: the message tells whose this is.
+    if (status == LG_E_CALLBACK && pending.exception && std::strstr(lg_last_message(), pending.message.c_str()))
+        std::rethrow_exception(pending.exception);
+    throw Error();
+}
+
+// A function of the host as a domain calls it: arguments arrive tainted, exceptions end the domain's call.
+template <auto function, typename F = decltype(function)> struct Thunk {
+    static_assert(sizeof(F) == 0, "a domain calls plain functions, not objects or members");
+};
+
+template <auto function, typename R, typename... A> struct Thunk<function, R (*)(A...)> {
+    static std::string prototype(const std::string &name) { return prototype_of<R, Given, A...>(name); }
+
+    static typename Type<R>::Plain code(typename Given<A>::Plain... arguments) {
+        try {
+            if constexpr (std::is_void_v<R>)
+                return function(Given<A>::from(arguments)...);
+            else
+                return Type<R>::to(function(Given<A>::from(arguments)...));
+#ifdef __GLIBCXX__
+        } catch (const abi::__forced_unwind &) { // pthread_exit(), as in C
+            throw;
+#endif
+        } catch (const std::exception &error) {
+            end_call(error.what());
+        } catch (...) {
+            end_call("an exception that is no std::exception left a function of the host");
+        }
+        return typename Type<R>::Plain();
+    }
+};
+
+template <auto function, typename R, typename... A>
+struct Thunk<function, R (*)(A...) noexcept> : Thunk<function, R (*)(A...)> {};
 
 struct Freed {
     void operator()(lg_module *handle) const { lg_module_free(handle); }
@@ -248,20 +434,28 @@ template <typename T> class handle {
 
 template <typename Signature> class Function;
 
-// A bound function. Calling it throws if the call does not return.
+// A bound function. Calling it throws if the call does not return, or if it was moved from.
 template <typename R, typename... A> class Function<R(A...)> {
   public:
     explicit Function(lg_function *function)
         : function_(function), code_(reinterpret_cast<Code>(lg_function_pointer(function))) {}
+    Function(Function &&other) noexcept : function_(std::move(other.function_)), code_(std::exchange(other.code_, nullptr)) {}
+    Function &operator=(Function &&other) noexcept {
+        function_ = std::move(other.function_);
+        code_ = std::exchange(other.code_, nullptr);
+        return *this;
+    }
 
     auto operator()(A... arguments) const {
+        if (!code_)
+            throw Error(LG_E_ARGUMENT, "this function was moved from: it calls nothing");
         if constexpr (std::is_void_v<R>) {
-            code_(detail::plain(arguments)...);
+            code_(detail::Type<A>::to(arguments)...);
             returned();
         } else {
-            auto result = code_(detail::plain(arguments)...);
+            auto result = code_(detail::Type<A>::to(arguments)...);
             returned();
-            return tainted<R>(R(result));
+            return tainted<R>(detail::Type<R>::from(result));
         }
     }
 
@@ -272,7 +466,7 @@ template <typename R, typename... A> class Function<R(A...)> {
 
     static void returned() {
         if (lg_failed())
-            check(lg_take_call_error());
+            detail::fail();
     }
 
     handle<lg_function> function_;
@@ -297,19 +491,29 @@ class Options {
     Options() : options_(lg_options_new()) {}
     lg_options *get() const { return options_; }
 
-    Options &name(const std::string &name) { return done(lg_options_name(options_, name.c_str())); }
-    Options &memory_limit(std::uint64_t bytes) { return done(lg_options_memory_limit(options_, bytes)); }
-    Options &stack_size(std::uint64_t bytes) { return done(lg_options_stack_size(options_, bytes)); }
-    Options &time_limit(std::uint64_t ms) { return done(lg_options_time_limit(options_, ms)); }
-    Options &cpu_limit(std::uint64_t ms) { return done(lg_options_cpu_limit(options_, ms)); }
-    Options &thread_limit(std::uint32_t threads) { return done(lg_options_thread_limit(options_, threads)); }
-    Options &policy(lg_policy policy) { return done(lg_options_policy(options_, policy)); }
+    Options &name(const std::string &name) & { return done(lg_options_name(options_, name.c_str())); }
+    Options name(const std::string &name) && { return std::move(this->name(name)); }
+    Options &memory_limit(std::uint64_t bytes) & { return done(lg_options_memory_limit(options_, bytes)); }
+    Options memory_limit(std::uint64_t bytes) && { return std::move(memory_limit(bytes)); }
+    Options &stack_size(std::uint64_t bytes) & { return done(lg_options_stack_size(options_, bytes)); }
+    Options stack_size(std::uint64_t bytes) && { return std::move(stack_size(bytes)); }
+    Options &time_limit(std::uint64_t ms) & { return done(lg_options_time_limit(options_, ms)); }
+    Options time_limit(std::uint64_t ms) && { return std::move(time_limit(ms)); }
+    Options &cpu_limit(std::uint64_t ms) & { return done(lg_options_cpu_limit(options_, ms)); }
+    Options cpu_limit(std::uint64_t ms) && { return std::move(cpu_limit(ms)); }
+    Options &thread_limit(std::uint32_t threads) & { return done(lg_options_thread_limit(options_, threads)); }
+    Options thread_limit(std::uint32_t threads) && { return std::move(thread_limit(threads)); }
+    Options &policy(lg_policy policy) & { return done(lg_options_policy(options_, policy)); }
+    Options policy(lg_policy policy) && { return std::move(this->policy(policy)); }
 
-    // Answers the import `name` with a function whose parameters and result are what detail::Type knows: pointers of the domain are
-    // lockgate::pointer<T>, and everything is the domain's word.
-    template <typename R, typename... A> Options &gate(const std::string &name, R (*function)(A...), void *user = nullptr) {
-        const std::string prototype = detail::prototype<R, A...>(name);
-        return done(lg_options_gate(options_, prototype.c_str(), reinterpret_cast<lg_code>(function), user));
+    // Answers the import `name` with a plain function, gate<&log_line>("log_line"), whose parameters are tainted<T> or pointer<T>: everything
+    // is the domain's word. lg_user_data() returns `user` in it.
+    template <auto function> Options &gate(const std::string &name, void *user = nullptr) & {
+        using Thunk = detail::Thunk<function>;
+        return done(lg_options_gate(options_, Thunk::prototype(name).c_str(), reinterpret_cast<lg_code>(&Thunk::code), user));
+    }
+    template <auto function> Options gate(const std::string &name, void *user = nullptr) && {
+        return std::move(gate<function>(name, user));
     }
 
   private:
@@ -345,14 +549,14 @@ class Domain {
         return bind_as(static_cast<Signature *>(nullptr), name, policy);
     }
 
-    template <typename R, typename... A>
-    Callback callback(const std::string &name, R (*function)(A...), void *user = nullptr) const {
-        const std::string prototype = detail::prototype<R, A...>(name);
-        return Callback(lg_callback_new(domain_, prototype.c_str(), reinterpret_cast<lg_code>(function), user));
+    // Makes a plain function callable by the domain: callback<&compare>(). As for Options::gate().
+    template <auto function> Callback callback(void *user = nullptr) const {
+        using Thunk = detail::Thunk<function>;
+        return Callback(lg_callback_new(domain_, Thunk::prototype("callback").c_str(), reinterpret_cast<lg_code>(&Thunk::code), user));
     }
 
     template <typename T> pointer<T> alloc(std::size_t count = 1) const {
-        return made<T>(lg_memory_alloc(domain_, sizeof(T) * count));
+        return made<T>(lg_memory_alloc(domain_, bytes<T>(count)));
     }
 
     pointer<char> alloc_string(const std::string &text) const {
@@ -361,31 +565,54 @@ class Domain {
 
     template <typename T> void free(pointer<T> at) const { check(lg_memory_free(domain_, address(at))); }
 
-    template <typename T> tainted<T> read(pointer<T> at) const {
-        T value;
-        check(lg_memory_read(domain_, &value, address(at), sizeof value));
-        return tainted<T>(value);
+    // A copy of what lies there.
+    template <typename T> tainted<std::remove_const_t<T>> read(pointer<T> at) const {
+        std::remove_const_t<T> value{};
+        unsigned char bytes[sizeof value];
+        check(lg_memory_read(domain_, bytes, address(at), sizeof bytes));
+        detail::decode(value, bytes);
+        return tainted<std::remove_const_t<T>>(value);
     }
 
-    template <typename T> void read(pointer<T> at, T *to, std::size_t count) const {
-        check(lg_memory_read(domain_, to, address(at), sizeof(T) * count));
+    // A copy of the `count` values that lie there. The count is the host's own, or was verified.
+    template <typename T> tainted<std::vector<std::remove_const_t<T>>> read(pointer<T> at, std::size_t count) const {
+        using Value = std::remove_const_t<T>;
+        std::vector<Value> values;
+        if constexpr (detail::is_any_bytes<Value>) {
+            values.resize(bytes<T>(count) / sizeof(T));
+            check(lg_memory_read(domain_, values.data(), address(at), bytes<T>(count)));
+        } else {
+            std::vector<unsigned char> copy(bytes<T>(count));
+            check(lg_memory_read(domain_, copy.data(), address(at), copy.size()));
+            for (std::size_t number = 0; number < count; number++) {
+                Value value{};
+                detail::decode(value, copy.data() + number * sizeof value);
+                values.push_back(value);
+            }
+        }
+        return tainted<std::vector<Value>>(std::move(values));
     }
 
-    template <typename T> void write(pointer<T> at, const T &value) const {
-        static_assert(std::is_trivially_copyable_v<T>, "only plain data goes to a domain");
-        check(lg_memory_write(domain_, address(at), &value, sizeof value));
-    }
+    template <typename T> void write(pointer<T> at, const T &value) const { write(at, &value, 1); }
 
     template <typename T> void write(pointer<T> at, const T *from, std::size_t count) const {
-        check(lg_memory_write(domain_, address(at), from, sizeof(T) * count));
+        static_assert(detail::is_plain<T>(), "only plain data goes to a domain: see lockgate::fields");
+        if constexpr (detail::is_any_bytes<T>) {
+            check(lg_memory_write(domain_, address(at), from, bytes<T>(count)));
+        } else {
+            std::vector<unsigned char> copy(bytes<T>(count));
+            for (std::size_t number = 0; number < count; number++)
+                detail::encode(from[number], copy.data() + number * sizeof(T));
+            check(lg_memory_write(domain_, address(at), copy.data(), copy.size()));
+        }
     }
 
-    // A string of at most `limit` bytes: the domain's words.
-    std::string read_string(pointer<char> at, std::size_t limit) const {
-        std::vector<char> text(limit + 1);
+    // A string of at most `limit` bytes, without its zero.
+    tainted<std::string> read_string(pointer<char> at, std::size_t limit) const {
+        std::vector<char> text(bytes<char>(limit) + 1);
         std::size_t length = 0;
         check(lg_memory_read_string(domain_, text.data(), text.size(), address(at), &length));
-        return std::string(text.data(), length);
+        return tainted<std::string>(std::string(text.data(), length));
     }
 
     void kill() const { check(lg_domain_kill(domain_)); }
@@ -400,8 +627,15 @@ class Domain {
   private:
     template <typename R, typename... A>
     Function<R(A...)> bind_as(R (*)(A...), const std::string &name, lg_policy policy) const {
-        const std::string prototype = detail::prototype<R, A...>(name);
+        const std::string prototype = detail::prototype_of<R, detail::Type, A...>(name);
         return Function<R(A...)>(lg_bind(domain_, prototype.c_str(), policy));
+    }
+
+    // The size of so many values. No domain has more than 4 GiB.
+    template <typename T> static std::size_t bytes(std::size_t count) {
+        if (count > (std::size_t(1) << 32) / sizeof(T))
+            throw Error(LG_E_ARGUMENT, std::to_string(count) + " values are more than a domain can have");
+        return count * sizeof(T);
     }
 
     template <typename T> static pointer<T> made(void *at) {

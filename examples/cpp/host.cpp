@@ -21,11 +21,15 @@ int main(int argc, char **argv) try {
     std::uint32_t sum = checksum(bytes, std::strlen(text)).verify([](std::uint32_t sum) { return sum != 0; });
     std::cout << "checksum " << std::hex << sum << '\n';
 
-    // The name is the library's word: read_string() copies it, whatever the pointer is, and throws if it leads nowhere.
+    // The name is the library's word: read_string() copies it, whatever the pointer is, and throws if it leads nowhere; what does not
+    // belong on a terminal is none.
     for (std::uint32_t number : {2u, 1u << 28}) {
         try {
             auto name = name_of(number).trust("read_string looks at it");
-            std::cout << domain.read_string(name, 100) << '\n';
+            auto text = domain.read_string(name, 100).verify([](const std::string &text) {
+                return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+            });
+            std::cout << text << '\n';
         } catch (const lockgate::Error &error) {
             std::cout << "no name: " << error.what() << '\n';
         }

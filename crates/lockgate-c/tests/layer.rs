@@ -18,6 +18,12 @@ fn the_layer_works() {
 fn source(statement: &str) -> String {
     format!(
         "#include <lockgate.hpp>\n#include <cstring>\n\
+         enum Loose {{ one }};\n\
+         struct Host {{ char *text; int number; }};\n\
+         struct Liar {{ char *text; }};\n\
+         template <> inline constexpr auto lockgate::fields<Liar> = lockgate::members(&Liar::text);\n\
+         int plain_argument(int number) {{ return number; }}\n\
+         int host_argument(char *text) {{ return *text; }}\n\
          void f(lockgate::Domain &domain, lockgate::Function<int(int)> &same, lockgate::pointer<char> text) {{\n\
          int numbers[3];\n(void)domain, (void)same, (void)text, (void)numbers;\n{statement}\n}}\n"
     )
@@ -30,7 +36,7 @@ fn misuse_does_not_compile() {
     let compile = |statement: &str| {
         std::fs::write(&path, source(statement)).expect("the scratch folder is writable");
         let mut compiler = compiler(Language::Cpp17);
-        let output = run(compiler.args(["-fsyntax-only", "-Wno-unused"]).arg(&path).env("LC_ALL", "C"));
+        let output = run(compiler.args(["-fsyntax-only", "-Wno-unused", "-Wno-unused-result"]).arg(&path).env("LC_ALL", "C"));
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (fine, message) = compile("int x = same(1).trust(\"\"); (void)x;");

@@ -30,3 +30,29 @@ int call_anything(int (*function)(int), int x) { return function(x); }
 int measure(uintptr_t bits) { return host_measure((const char *)bits); }
 /* Damages its own heap, so that free fails. */
 void break_heap(char *block) { memset(block - 64, 0xff, 4096); }
+
+/* What no compiler makes of a bool, and a structure with one. */
+unsigned char odd_truth(void) { return 238; }
+unsigned char *odd_truths(void) {
+    static unsigned char bytes[2] = {238, 0};
+    return bytes;
+}
+struct record {
+    int width;
+    unsigned char wide;
+    char *name;
+    short pair[2];
+    long undeclared;
+};
+struct record *records(void) {
+    static struct record all[2] = {{1, 0, "one", {2, 3}, 77}, {4, 238, 0, {5, 6}, 77}};
+    return all;
+}
+int padding_of(const struct record *at) {
+    int sum = 0;
+    for (const unsigned char *byte = &at->wide + 1; byte < (const unsigned char *)&at->name; byte++)
+        sum += *byte;
+    return sum + (int)at->undeclared;
+}
+int pass_wild_text(int (*function)(const char *)) { return function((const char *)0x10); }
+int pass_twice(int (*function)(int), int x) { return function(x) + function(x + 1); }

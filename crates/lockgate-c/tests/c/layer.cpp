@@ -1,15 +1,137 @@
 // The C++ layer: what it frees, throws and converts.
 #include "check.h"
 #include <lockgate.hpp>
+#include <new>
 
 using lockgate::pointer;
+using lockgate::tainted;
 
-static std::int32_t times(std::int32_t x) {
-    return x * *static_cast<int *>(lg_user_data());
+enum class Width : std::uint8_t { narrow, wide };
+
+struct Record {
+    std::int32_t width;
+    bool wide;
+    pointer<char> name;
+    std::int16_t pair[2];
+    std::int64_t undeclared;
+};
+
+template <>
+inline constexpr auto lockgate::fields<Record> =
+    lockgate::members(&Record::width, &Record::wide, &Record::name, &Record::pair);
+
+// Data that the host believes to be a bool or an enumeration has the values of one.
+static void values_are_of_their_types(const lockgate::Domain &hostile) {
+    bool lie = hostile.bind<bool()>("odd_truth")().trust("a test");
+    unsigned char byte;
+    std::memcpy(&byte, &lie, 1);
+    CHECK(byte == 1);
+    auto lies = hostile.bind<pointer<bool>()>("odd_truths")().trust("read() takes any pointer");
+    for (std::size_t count : {1, 2}) {
+        auto all = hostile.read(lies, count).trust("a test");
+        CHECK(all.size() == count && all[0] && (count == 1 || !all[1]));
+    }
+    lie = hostile.read(lies).trust("a test");
+    std::memcpy(&byte, &lie, 1);
+    CHECK(byte == 1);
+    CHECK(hostile.bind<Width()>("odd_truth")().trust("a test") == Width(238));
+
+    auto at = hostile.bind<pointer<Record>()>("records")().trust("read() takes any pointer");
+    Record second = hostile.read(at, 2).verify([](const std::vector<Record> &all) {
+        return all.size() == 2 && all[0].width == 1 && !all[0].wide && all[0].pair[1] == 3;
+    })[1];
+    std::memcpy(&byte, &second.wide, 1);
+    CHECK(second.width == 4 && byte == 1 && second.name.is_null() && second.pair[0] == 5 && second.undeclared == 0);
+
+    // Padding, and what is not declared, does not go to the domain either.
+    alignas(Record) unsigned char bytes[sizeof(Record)];
+    std::memset(bytes, 0xff, sizeof bytes);
+    auto *dirty = new (bytes) Record;
+    dirty->width = 7, dirty->wide = true, dirty->name = {}, dirty->pair[0] = dirty->pair[1] = 0;
+    auto place = hostile.alloc<Record>();
+    hostile.write(place, *dirty);
+    CHECK(hostile.bind<std::int32_t(pointer<Record>)>("padding_of")(place).trust("a test") == 0);
+    CHECK(hostile.read(place).trust("a test").width == 7);
+
+    for (std::size_t count : {std::size_t(1) << 33, std::size_t(-1) / 2}) {
+        try {
+            hostile.read(at, count).trust("never");
+            CHECK(!"more than a domain can have");
+        } catch (const lockgate::Error &error) {
+            CHECK(error.status() == LG_E_ARGUMENT);
+        }
+    }
 }
 
-static std::int32_t add(std::int32_t a, std::int32_t b) {
-    return a + b;
+static const lockgate::Domain *reader;
+
+static std::int32_t length_of(pointer<char> text) {
+    return static_cast<std::int32_t>(reader->read_string(text, 100).trust("a test").size());
+}
+
+static std::int32_t refuse(tainted<std::int32_t> number) {
+    static_cast<int *>(lg_user_data())[0]++;
+    throw std::out_of_range("no number " + std::to_string(number.trust("a message")));
+}
+
+static std::int32_t refuse_otherwise(tainted<std::int32_t>) {
+    throw 5;
+}
+
+// What leaves a function of the host ends the domain's call and comes out of the call that led there.
+static void exceptions_pass_domains(const lockgate::Domain &hostile) {
+    reader = &hostile;
+    auto wild = hostile.callback<&length_of>();
+    try {
+        (void)hostile.bind<std::int32_t(pointer<void>)>("pass_wild_text")(wild.pointer());
+        CHECK(!"a string that is none");
+    } catch (const lockgate::Error &error) {
+        CHECK(error.status() == LG_E_INACCESSIBLE);
+    }
+    int calls = 0;
+    auto refusing = hostile.callback<&refuse>(&calls);
+    auto twice = hostile.bind<std::int32_t(pointer<void>, std::int32_t)>("pass_twice");
+    try {
+        (void)twice(refusing.pointer(), 3);
+        CHECK(!"an exception was thrown");
+    } catch (const std::out_of_range &error) {
+        CHECK(std::string(error.what()) == "no number 3" && calls == 1);
+    }
+    auto odd = hostile.callback<&refuse_otherwise>();
+    try {
+        (void)twice(odd.pointer(), 3);
+        CHECK(!"an exception was thrown");
+    } catch (int number) {
+        CHECK(number == 5);
+    }
+    // One that a call of lockgate.h has left behind does not come out of another call.
+    auto raw = reinterpret_cast<std::int32_t (*)(std::uint64_t, std::int32_t)>(lg_function_pointer(twice.get()));
+    raw(refusing.pointer().address(), 3);
+    CHECK(lg_failed() && lg_take_call_error() == LG_E_CALLBACK);
+    CHECK(hostile.bind<bool()>("odd_truth")().trust("a test"));
+}
+
+static void moved_functions_call_nothing(const lockgate::Domain &domain) {
+    auto one = domain.bind<std::int32_t(std::int32_t)>("same");
+    auto other = std::move(one);
+    auto third = domain.bind<double(double)>("half"); // takes the freed place, if there were one
+    try {
+        (void)one(1);
+        CHECK(!"it was moved from");
+    } catch (const lockgate::Error &error) {
+        CHECK(error.status() == LG_E_ARGUMENT);
+    }
+    CHECK(other(1).trust("a test") == 1);
+    one = std::move(other);
+    CHECK(one(1).trust("a test") == 1 && third(2).trust("a test") == 1);
+}
+
+static std::int32_t times(tainted<std::int32_t> x) {
+    return x.trust("a test") * *static_cast<int *>(lg_user_data());
+}
+
+static std::int32_t add(tainted<std::int32_t> a, tainted<std::int32_t> b) noexcept {
+    return a.trust("a test") + b.trust("a test");
 }
 
 static void note(pointer<char> text) {
@@ -21,7 +143,7 @@ int main() {
     lockgate::Options options;
     options.name("layer").memory_limit(32 << 20).time_limit(1000).policy(LG_INTEGRITY);
     options.stack_size(1 << 20).thread_limit(4).cpu_limit(100000);
-    options.gate("host_add", add).gate("host_note", note);
+    options.gate<&add>("host_add").gate<&note>("host_note");
     lockgate::Domain domain(module, options);
 
     auto same = domain.bind<std::int32_t(std::int32_t)>("same");
@@ -39,20 +161,21 @@ int main() {
 
     auto text = domain.alloc_string("some text");
     CHECK(domain.bind<std::uint64_t(pointer<char>)>("length")(text).trust("a test") == 9);
-    CHECK(domain.read_string(text, 100) == "some text" && domain.read(text + 5).trust("a test") == 't');
+    CHECK(domain.read_string(text, 100).trust("a test") == "some text" && domain.read(text + 5).trust("a test") == 't');
     auto copy = domain.bind<pointer<char>(pointer<char>)>("copy")(text);
-    CHECK(domain.read_string(copy.trust("read_string takes any pointer"), 9) == "some text");
+    CHECK(domain.read_string(copy.trust("read_string takes any pointer"), 9).trust("a test") == "some text");
     auto number = domain.alloc<int>(2);
     domain.write(number + 1, 5);
     CHECK(domain.bind<std::int32_t(pointer<int>)>("read_int")(number + 1).trust("a test") == 5);
     int two[2] = {1, 2};
     domain.write(number, two, 2);
-    domain.read(number, two, 2);
-    CHECK(two[1] == 2 && number != number + 1 && (number + 1) + -1 == number && number.cast<char>().address());
+    CHECK(domain.read(number, 2).trust("a test") == (std::vector<int>{1, 2}));
+    CHECK(domain.read(number.cast<const int>()).trust("a test") == 1);
+    CHECK(number != number + 1 && (number + 1) + -1 == number && number.cast<char>().address());
     domain.free(number);
 
     int factor = 3;
-    auto callback = domain.callback("times", times, &factor);
+    auto callback = domain.callback<&times>(&factor);
     auto apply = domain.bind<std::int32_t(pointer<void>, std::int32_t)>("apply");
     CHECK(apply(callback.pointer(), 5).trust("a test") == 16);
 
@@ -85,6 +208,10 @@ int main() {
         passing.reset();
         passing.kill();
     }
+    moved_functions_call_nothing(domain);
+    lockgate::Domain hostile(lockgate::Module("hostile.lg"), lockgate::Options().time_limit(10000).gate<&length_of>("host_measure"));
+    values_are_of_their_types(hostile);
+    exceptions_pass_domains(hostile);
     lockgate::handle<lg_pool> pool(lg_pool_new(module.get(), nullptr, 1));
     lockgate::Domain pooled(lg_pool_take(pool));
     CHECK(pooled.bind<std::int32_t()>("count")().trust("a test") == 1);
