@@ -1,7 +1,7 @@
 //! What the system calls of one domain remember.
-use super::calls::identity;
 use super::calls::lock::Locks;
-use super::descriptors::{Description, Descriptors, LIMIT};
+use super::calls::identity;
+use super::descriptors::{Description, Descriptors, LIMIT, Place};
 use super::signal_state::Signals;
 use super::waits::{Waits, locked};
 use super::{Grants, Memory, ThreadStart};
@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 
 /// The emulated process of one domain: descriptor table, current directory, identity, counters.
 ///
-/// Cheap to make; a domain that is reset gets a new one from the same [`Grants`].
+/// Cheap to make; a domain that is reset gets a new one from the same [`Grants`], and so has nothing of the one before: no field
+/// leads to anything that another domain shares but what was granted.
 pub struct Process {
     pub(super) grants: Arc<Grants>,
     pub(super) descriptors: Mutex<Descriptors>,
@@ -104,6 +105,11 @@ impl Process {
         let mut refused = locked(&self.refused);
         // A module may try every number: those past the table's end share one counter.
         *refused.entry(number.min(super::table::NUMBERS as u64)).or_default() += 1;
+    }
+
+    /// Room for one of the host's descriptors.
+    pub(super) fn place(&self) -> Result<Place, Errno> {
+        locked(&self.descriptors).place()
     }
 
     pub(super) fn descriptor(&self, number: i32) -> Result<Arc<Description>, Errno> {
