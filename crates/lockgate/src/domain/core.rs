@@ -400,6 +400,7 @@ impl Core {
     /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
     pub(super) fn release(&self, thread: &ThreadState, slot: usize) {
         thread.set_slot(self.id(), 0);
+        self.process.thread_leaves(&self.services(), slot as u32);
         let mut slots = self.slots();
         slots.owners[slot] = None;
         self.publish_threads(&slots);
