@@ -94,7 +94,6 @@ impl Process {
     /// The thread of this slot leaves the domain, and another may have the slot: sets free the robust futexes that it holds, and
     /// forgets what is known of it.
     pub fn thread_leaves(&self, memory: &dyn Memory, slot: u32) {
-        self.take_group_exit(slot);
         locked(&self.signals).forget(slot);
         let list = locked(&self.robust).remove(&slot);
         if let Some(list) = list {
