@@ -264,7 +264,9 @@ fn descriptors_without_a_number_count() {
     let guest = Guest::with_data(host.path(), Access::ReadOnly);
     let (path, ends) = (guest.text("/data/f"), guest.room(8));
     guest.ok(libc::SYS_pipe2, &[ends, 0]);
-    (2..256).for_each(|_| drop(guest.ok(libc::SYS_open, &[path, 0])));
+    for number in 2..256 {
+        assert_eq!(guest.ok(libc::SYS_open, &[path, 0]), number);
+    }
     let polled = guest.words(&[(libc::POLLIN as u64) << 32]);
     let refused = Outcome::Return(-i64::from(Errno::MFILE.raw_os_error()));
     // Until the thread waits with the reading end, whose number then goes.
