@@ -367,9 +367,12 @@ impl Domain {
     }
 
     /// Returns the domain to its pristine image. Functions stay usable; callbacks are given anew when they are used; grants are
-    /// revoked. `Busy` if a call is in progress, or functions of it are exported.
+    /// revoked. `Busy` if a call is in progress, or functions of it are exported; a call in progress keeps what it has.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.live(py)?;
+        // Before anything goes: a refusal changes nothing.
+        if self.live(py)?.threads_inside() > 0 {
+            return Err(errors::plain(py, "Busy", &format_args!("domain {} is in use", self.name)));
+        }
         let Some(live) = self.strip() else { return Ok(()) };
         let busy = |shared| {
             self.state().live = Some(shared);

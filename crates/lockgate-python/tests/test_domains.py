@@ -59,15 +59,22 @@ def test_a_reset_brings_the_pristine_image_back(values):
 
 def test_no_reset_during_a_call(hostile):
     busy = []
+    region = lockgate.Region(4096)
+    grant = hostile.domain.grant(region)
+    address = grant.address()
 
     def inside(_):
         with pytest.raises(lockgate.Busy):
             hostile.domain.reset()
-        busy.append(True)
+        busy.append(callback.address(hostile.domain))
         return 0
 
-    hostile.call(lockgate.CFUNCTYPE(c_int32, c_int32)(inside), 1)
-    assert busy
+    callback = lockgate.CFUNCTYPE(c_int32, c_int32)(inside)
+    place = callback.address(hostile.domain)
+    hostile.call(callback, 1)
+    # What was refused has taken nothing away.
+    hostile.call(callback, 1)
+    assert busy == [place, place] and grant.address() == address
     hostile.domain.reset()
     assert hostile.fine() == 42
 

@@ -289,6 +289,16 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Syscall(syscall::Fault::Signal(number)) => {
             plain(FaultKind::Signal(number), &format!("the module sent itself signal {number}"))
         }
+        Cause::Syscall(syscall::Fault::Handler(number)) => plain(
+            FaultKind::Signal(number),
+            &format!(
+                "the module sent itself signal {number}, whose handler cannot run: no signal is delivered in a domain"
+            ),
+        ),
+        Cause::Syscall(syscall::Fault::Undeliverable(call)) => plain(
+            FaultKind::Signal(libc::SIGSYS as u8),
+            &format!("the module called {call}, but no signal is ever delivered in a domain"),
+        ),
         Cause::TimeLimit(limit) => plain(
             FaultKind::TimeOut,
             &format!("the call exceeded its time limit of {:?}", Duration::from_millis(limit.into())),

@@ -234,6 +234,146 @@ fn a_reset_leaves_no_word_behind() {
     assert_eq!(places(&domain), pristine);
 }
 
+/// A domain's user that leaves behind what a module can, and tells what it finds.
+const TENANT: &str = r#"
+#define _GNU_SOURCE
+#include <alloca.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+#define SIZE 65536
+static char *heap; /* from the start, as an allocator's */
+static _Thread_local int mine;
+static int everybodys;
+static void (*called)(void);
+__attribute__((constructor)) static void init(void) {
+    heap = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    heap[0] = 1;
+}
+/* Leaves something in everything that a domain has; `how` says what becomes of the heap. 0 if all could be done. */
+int leave(int how, void (*callback)(void)) {
+    int fd = open("/data/f", O_RDWR | O_CREAT | O_APPEND, 0600), other = open("/data/f", O_RDONLY);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fd < 0 || other < 0 || ftruncate(fd, SIZE) || lseek(other, 7, SEEK_SET) != 7) return 1;
+    if (fcntl(fd, F_SETLK, &lock) || flock(other, LOCK_SH)) return 2;
+    if (fcntl(1, F_SETFL, O_NONBLOCK | O_APPEND) || fcntl(fd, F_SETFD, FD_CLOEXEC)) return 3;
+    if (chdir("/data/d") || umask(0777) != 022) return 4;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t all;
+    sigfillset(&all);
+    if (sigaction(SIGPIPE, &ignore, 0) || sigprocmask(SIG_BLOCK, &all, 0)) return 5;
+    if (!malloc(2 << 20) || mmap(0, SIZE, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) return 6;
+    mine = everybodys = errno = 1;
+    called = callback;
+    called();
+    for (int i = 0; i < 50; i++) sysconf(0), syscall(999);
+    int flags = how == 1 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, from = how == 1 ? fd : -1;
+    if (how && mmap(heap, SIZE, PROT_READ | PROT_WRITE, flags | MAP_FIXED, from, 0) != heap) return 7;
+    if (how == 3 && (munmap(heap, SIZE) || mmap(heap, SIZE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != heap)) return 8;
+    if (how != 3) memcpy(heap + 8192, "left behind", 12);
+    memset(alloca(9000), 0x5a, 9000);
+    return 0;
+}
+static uint64_t found[1024];
+static int count;
+static void add(uint64_t value) { found[count++] = value; }
+/* Everything that a user can find out. */
+uint64_t *find(void) {
+    char path[256];
+    uint64_t sum = 0;
+    for (int i = 0; i < 256; i++) add(fcntl(i, F_GETFD)), add(fcntl(i, F_GETFL)), add(errno);
+    add(lseek(3, 0, SEEK_CUR));
+    add(getcwd(path, sizeof path) ? path[strlen(path) - 1] : 0);
+    mode_t mask = umask(0);
+    add(umask(mask)), add(mask);
+    for (int i = 1; i < 65; i++) {
+        struct sigaction old = {.sa_handler = SIG_DFL};
+        add(sigaction(i, 0, &old)), add((uintptr_t)old.sa_handler);
+    }
+    sigset_t blocked;
+    add(sigprocmask(SIG_BLOCK, 0, &blocked)), add(*(uint64_t *)&blocked);
+    struct sysinfo info;
+    add(sysinfo(&info)), add(info.totalram), add(info.freeram), add((uint32_t)(uintptr_t)sbrk(0));
+    for (int i = 0; i < SIZE; i++) sum = (sum ^ heap[i]) * 0x100000001b3;
+    add(sum);
+    add(mine), add(everybodys), add(called != 0);
+    int fd = open("/data/f", O_RDWR | O_CREAT, 0600);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    add(fd), add(fcntl(fd, F_GETLK, &lock)), add(lock.l_type), add(flock(fd, LOCK_EX | LOCK_NB));
+    add(mprotect(heap, SIZE, PROT_READ | PROT_WRITE));
+    heap[16384] = 77;
+    return found;
+}
+"#;
+
+/// Whatever the last user left in a domain, by whatever way it is reset, the next one finds what a new domain has.
+#[test]
+fn a_reset_means_nothing_of_the_last_user() {
+    type Leave = extern "C" fn(i32, Pointer<u8>) -> i32;
+    let host = tempfile::tempdir().unwrap();
+    std::fs::create_dir(host.path().join("d")).unwrap();
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let grants = lockgate::syscall::Grants::default()
+        .directory("/data", host.path(), lockgate::syscall::Access::ReadWrite)
+        .and_then(|grants| grants.stdout(writer.into()))
+        .unwrap();
+    let options = DomainOptions::new().grants(grants).measure_cpu_time();
+    let module = Guest::c_with(TENANT, &["-O1"]).module();
+    let find = |domain: &Domain| {
+        let found = domain.bind::<extern "C" fn() -> Pointer<u64>>("find").unwrap().call().unwrap();
+        domain.read_slice(found, 1024).unwrap().trust("compared only")
+    };
+    let leave = |domain: &Domain, how| {
+        let callback = domain.callback(lockgate::HostFunction::new(|_: &Domain| ())).unwrap();
+        let left = domain.bind::<Leave>("leave").unwrap().call(how, callback.pointer()).unwrap();
+        assert_eq!(left, 0, "errors of the test's module are its line");
+    };
+    let new = |options: &DomainOptions| Domain::new(&module, options.clone()).unwrap();
+    let file = host.path().join("f");
+    let expected = find(&new(&options));
+    let fresh = new(&options);
+    let (usage, refused) = (fresh.usage(), fresh.refused_syscalls());
+    drop(fresh);
+    // Without a pool: the long way.
+    let mut own = new(&options);
+    for how in 0..4 {
+        leave(&own, how);
+        own.reset().unwrap();
+        let now = own.usage();
+        assert_eq!((now.memory, now.peak_memory), (usage.memory, usage.peak_memory), "{how}");
+        assert_eq!(
+            (now.descriptors, now.threads, now.calls),
+            (usage.descriptors, usage.threads, usage.calls)
+        );
+        assert_eq!(own.refused_syscalls(), refused);
+        assert_eq!(find(&own), expected, "{how}");
+        own.reset().unwrap();
+    }
+    let pool = Pool::new(&module, options, 1);
+    let base = pool.take().unwrap().base();
+    for how in 0..4 {
+        let domain = pool.take().unwrap();
+        leave(&domain, how);
+        drop(domain);
+        let domain = pool.take().unwrap();
+        assert_eq!((domain.base(), pool.ready()), (base, 0), "the same domain");
+        assert_eq!(domain.refused_syscalls(), refused);
+        assert_eq!(domain.usage().descriptors, usage.descriptors);
+        let before = std::fs::read(&file).unwrap();
+        assert_eq!(find(&domain), expected, "{how}");
+        assert_eq!(std::fs::read(&file).unwrap(), before, "nobody's memory is another's file");
+    }
+}
+
 #[test]
 fn a_pool_survives_faults_threads_and_leaks() {
     let module = module();
@@ -264,6 +404,106 @@ fn whole_programs_run() {
     assert_eq!(run(&["program"]).unwrap().outcome.unwrap(), 1);
     let error = run(&["program", "a", "b"]).unwrap().outcome.unwrap_err().to_string();
     assert!(error.contains("called abort"), "{error}");
+}
+
+/// A program ends with any of its threads. What is told is what went wrong first, not that the others ended for it.
+#[test]
+fn a_threaded_programs_fault_is_told() {
+    let source = r#"
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static void *wait(void *x) { for (;;) usleep(1000); }
+        static void *fault(void *x) { *(volatile int *)8 = 1; return 0; }
+        static void *leave(void *x) { exit(7); }
+        int main(int argc, char **argv) {
+            pthread_t thread;
+            pthread_create(&thread, 0, argc == 1 ? wait : argc == 2 ? fault : leave, 0);
+            if (argc == 1) *(volatile int *)8 = 1;
+            for (;;) usleep(1000);
+        }"#;
+    let module = Guest::c(source).module();
+    let run = |arguments: &[&str]| {
+        let options = DomainOptions::new()
+            .own_threads(4)
+            .time_limit(Duration::from_secs(60))
+            .arguments(arguments.iter().copied());
+        Domain::run(&module, options).unwrap().outcome
+    };
+    for arguments in [&["program"][..], &["program", "thread"]] {
+        let error = run(arguments).unwrap_err();
+        assert_eq!(error.fault().unwrap().kind(), FaultKind::Segv, "{arguments:?}: {error}");
+    }
+    assert_eq!(run(&["program", "leave", "it"]).unwrap(), 7);
+}
+
+/// A program that would wait for a signal ends with a word about it.
+#[test]
+fn waits_for_signals_end_loudly() {
+    let source = r#"
+        #include <errno.h>
+        #include <signal.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        static volatile int got;
+        static void handler(int signal) { got = 1; }
+        int main(int argc, char **argv) {
+            if (signal(SIGALRM, handler) != SIG_ERR || errno != ENOSYS) return 1;
+            if (signal(SIGSEGV, handler) != SIG_ERR || signal(SIGPIPE, SIG_IGN) || signal(SIGUSR1, handler)) return 2;
+            switch (argv[1][0]) {
+            case 'a': alarm(1); while (!got) ;
+            case 'r': raise(SIGUSR1); while (!got) ;
+            case 'p': pause(); break;
+            case 'w': { sigset_t set; int found; sigfillset(&set); sigwait(&set, &found); break; }
+            case 'x': abort();
+            case 'o': alarm(0); return 42;
+            }
+            return 3;
+        }"#;
+    let module = Guest::c(source).module();
+    let run = |argument: &str| {
+        let options =
+            DomainOptions::new().arguments(["program", argument]).time_limit(Duration::from_secs(60));
+        Domain::run(&module, options).unwrap().outcome
+    };
+    for (argument, kind, reason) in [
+        ("a", FaultKind::Signal(libc::SIGSYS as u8), "called alarm, but no signal is ever delivered"),
+        ("r", FaultKind::Signal(libc::SIGUSR1 as u8), "whose handler cannot run"),
+        ("p", FaultKind::Signal(libc::SIGSYS as u8), "called pause"),
+        ("w", FaultKind::Signal(libc::SIGSYS as u8), "called sigwait"),
+        ("x", FaultKind::Abort, "called abort"),
+    ] {
+        let error = run(argument).unwrap_err();
+        assert_eq!(error.fault().unwrap().kind(), kind, "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    assert_eq!(run("o").unwrap(), 42);
+}
+
+/// The runtime copies a file that is mapped privately: within the call's time.
+#[test]
+fn copies_of_files_obey_the_time_limit() {
+    let source = r#"
+        #include <fcntl.h>
+        #include <sys/mman.h>
+        #include <unistd.h>
+        int map(void) {
+            int fd = open("/data/big", O_RDONLY);
+            return mmap(0, 3L << 28, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0;
+        }"#;
+    let host = tempfile::tempdir().unwrap();
+    std::fs::File::create(host.path().join("big")).unwrap().set_len(3 << 28).unwrap();
+    let grants = lockgate::syscall::Grants::default()
+        .directory("/data", host.path(), lockgate::syscall::Access::ReadOnly)
+        .unwrap();
+    let options =
+        DomainOptions::new().grants(grants).memory_limit(1 << 30).time_limit(Duration::from_millis(5));
+    let domain = Guest::c(source).domain_with(options);
+    let error = domain.bind::<extern "C" fn() -> i32>("map").unwrap().call().unwrap_err();
+    assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut);
+    assert!(domain.memory_used() < 64 << 20, "it stopped in the middle, and what it had copied went again");
 }
 
 #[test]

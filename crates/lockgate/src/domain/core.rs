@@ -400,6 +400,7 @@ impl Core {
     /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
     pub(super) fn release(&self, thread: &ThreadState, slot: usize) {
         thread.set_slot(self.id(), 0);
+        self.process.thread_leaves(&self.services(), slot as u32);
         let mut slots = self.slots();
         slots.owners[slot] = None;
         self.publish_threads(&slots);
@@ -500,13 +501,9 @@ impl Core {
     /// As for a new domain. It is not to be used then.
     pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<(), CreateError> {
         grant::end_domain(self.id());
-        self.process = new_process(&self.options);
-        if let Some(meter) = self.watch.meter() {
-            meter.reset();
-        }
-        self.gates.forget_callbacks();
         let restored = self.restore();
         let emptied = if restored { Ok(()) } else { self.empty() };
+        self.renew();
         let core = Arc::new(self);
         keep(core.clone());
         emptied.map_err(|error| CreateError::Space { name: core.name.clone(), source: error.into() })?;
@@ -555,10 +552,47 @@ impl Core {
                 self.services.refund(2 * self.options.stack_size);
             }
         }
-        self.killed = AtomicBool::new(false);
-        self.spent = AtomicBool::new(false);
-        self.admissions = Admissions::default();
         Ok(())
+    }
+
+    /// Everything of a domain but its memory becomes that of a new one. Every field is named: who adds one says here what a reset
+    /// makes of it.
+    fn renew(&mut self) {
+        let Core {
+            // What the domain was made of and with.
+            _listing: _,
+            name: _,
+            module: _,
+            facts: _,
+            options,
+            snapshot: _,
+            // Its place, and where others see what it uses.
+            stride: _,
+            row: _,
+            // Modules stay where they are until the domain ends (R26); domains that others join are not reset.
+            joined: _,
+            // Memory and stacks: `restore` or `empty`.
+            services: _,
+            slots: _,
+            // What is left is the last user's.
+            process,
+            gates,
+            killed,
+            spent,
+            admissions,
+            owner,
+            own_threads,
+            watch,
+        } = self;
+        *process = new_process(options);
+        gates.forget_callbacks();
+        (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
+        *admissions = Admissions::default();
+        *owner = AtomicU32::default();
+        *own_threads = OwnThreads::default();
+        if let Some(meter) = watch.meter() {
+            meter.reset();
+        }
     }
 
     /// Takes the domain out of every thread's slot table.

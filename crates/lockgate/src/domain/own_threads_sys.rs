@@ -150,8 +150,10 @@ impl Core {
         }
         self.own_threads().wait();
         match end {
-            // The first thread left before, or because of, another that ended the program.
-            Err(error) if !group => Err(self.own_threads().take_error().unwrap_or(error)),
+            // The first thread left before, or because of, another that ended the program. What it did wrong itself is the cause.
+            Err(error) if !group && (exited(&error) || killed(&error)) => {
+                Err(self.own_threads().take_error().unwrap_or(error))
+            }
             end => end,
         }
     }
@@ -160,4 +162,10 @@ impl Core {
 /// True if a thread ended by its own will.
 fn exited(error: &CallError) -> bool {
     matches!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Exit(_)))
+}
+
+/// True if a thread ended because the domain did.
+fn killed(error: &CallError) -> bool {
+    let fault = error.fault().map(|fault| fault.kind());
+    matches!(error, CallError::Killed(_)) || matches!(fault, Some(FaultKind::Killed))
 }

@@ -24,14 +24,14 @@ impl Snapshot {
     /// Copies what was written so far. Nobody may run in the domain.
     ///
     /// # Errors
-    /// The kernel's, if it does not say which pages were written.
+    /// The kernel's, if it does not say which pages were written; `EINVAL` if a file backs some of the memory.
     pub fn take(
         module: &Module,
         stride: &Stride,
         services: &Services,
         stack: Range<u64>,
     ) -> Result<Snapshot, Errno> {
-        let books = services.memo();
+        let books = services.memo().ok_or(Errno::INVAL)?;
         let mut pages = BTreeMap::new();
         for area in areas(module, &books, &stack) {
             for at in written(stride, &area)? {
@@ -46,7 +46,7 @@ impl Snapshot {
     /// Makes the memory what it was. Nobody may run in the domain.
     ///
     /// # Errors
-    /// The kernel's; `EINVAL` if the domain gave back memory that the snapshot has.
+    /// The kernel's; `EINVAL` if the domain gave back, or replaced by a file's, memory that the snapshot has.
     pub fn restore(&self, module: &Module, stride: &Stride, services: &Services) -> Result<(), Errno> {
         services.restore(stride, &self.books)?;
         // Return addresses of past calls tell what they did.

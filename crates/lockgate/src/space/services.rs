@@ -83,11 +83,12 @@ struct Books {
     refused: u64,
 }
 
-/// What [`Services::memo`] remembers.
+/// What [`Services::memo`] remembers: the books of a domain whose memory is all its own.
 pub(crate) struct Memo {
     ranges: Ranges,
     brk: u64,
     used: u64,
+    peak: u64,
 }
 
 impl Memo {
@@ -153,48 +154,55 @@ impl Services {
     /// # Errors
     /// The kernel's.
     pub fn reset(&self, stride: &Stride) -> Result<(), Errno> {
-        let mut books = self.books();
+        let mut open = self.books();
+        let books = &mut *open;
         books.let_go(stride)?;
-        let ranges: Vec<_> = books.ranges.all().collect();
-        for range in ranges {
+        let mapped: Vec<_> = books.ranges.all().collect();
+        for range in mapped {
             stride.clear(range.start, range.end - range.start)?;
             books.used -= range.end - range.start;
             books.ranges.remove(range);
         }
-        books.shared = Ranges::default();
-        books.brk = self.area.start;
-        (books.peak, books.refused) = (books.used, 0);
+        // Every field by its name: whoever adds one says here what a reset makes of it.
+        let Books { ranges, shared, kept, brk, used, peak, refused } = books;
+        (*ranges, *shared, *kept) = <(Ranges, Ranges, Ranges)>::default();
+        (*brk, *peak, *refused) = (self.area.start, *used, 0);
         Ok(())
     }
 
-    /// The books as they are, to come back to.
-    pub fn memo(&self) -> Memo {
+    /// The books as they are, to come back to. `None` if a file backs some of the memory: its contents are not the domain's alone.
+    pub fn memo(&self) -> Option<Memo> {
         let books = self.books();
-        Memo { ranges: books.ranges.clone(), brk: books.brk, used: books.used }
+        let own = books.shared.len() == 0;
+        own.then(|| Memo { ranges: books.ranges.clone(), brk: books.brk, used: books.used, peak: books.peak })
     }
 
     /// Gives back what the domain mapped since `memo` was made.
     ///
     /// # Errors
-    /// `EINVAL` if it gave back, or changed the rights of, what it had then; else the kernel's.
+    /// `EINVAL` if it gave back, changed the rights of, or put a file in the place of, what it had then; else the kernel's.
     pub fn restore(&self, stride: &Stride, memo: &Memo) -> Result<(), Errno> {
-        let mut books = self.books();
-        let kept = memo.ranges.all().all(|range| {
-            let now = books.ranges.pieces(range.clone());
-            now.eq(memo.ranges.pieces(range))
+        let mut open = self.books();
+        let books = &mut *open;
+        let same = memo.ranges.all().all(|range| {
+            let own = books.shared.mapped(range.clone()) == 0;
+            own && books.ranges.pieces(range.clone()).eq(memo.ranges.pieces(range))
         });
-        if !kept {
+        if !same {
             return Err(Errno::INVAL);
         }
         books.let_go(stride)?;
-        let ranges: Vec<_> = books.ranges.all().collect();
-        for range in ranges {
+        let mapped: Vec<_> = books.ranges.all().collect();
+        for range in mapped {
             for gap in memo.ranges.gaps(range) {
                 stride.clear(gap.start, gap.end - gap.start)?;
                 books.ranges.remove(gap);
             }
         }
-        (books.brk, books.used, books.peak, books.refused) = (memo.brk, memo.used, memo.used, 0);
+        // Every field by its name: whoever adds one says here what a reset makes of it.
+        let Books { ranges, shared, kept, brk, used, peak, refused } = books;
+        (*ranges, *shared, *kept) = (memo.ranges.clone(), Ranges::default(), Ranges::default());
+        (*brk, *used, *peak, *refused) = (memo.brk, memo.used, memo.peak, 0);
         Ok(())
     }
 
@@ -528,6 +536,49 @@ mod tests {
             services.unmap(&stride, heap, PAGES * PAGE).expect("everything at once");
             assert_eq!(services.usage().used, 0);
         }
+    }
+
+    /// A domain that filled every field of the books comes back to those of a new one, by either reset.
+    #[test]
+    fn a_reset_leaves_nothing_in_the_books() {
+        crate::call::signals_sys::install();
+        let stride = Stride::take().expect("address space");
+        let services = Services::new(window::IMAGE, 0, 1 << 20, None);
+        let map = |at, placement, backing| {
+            services.map(&stride, at, 4 * PAGE, placement, Protection::ReadWrite, backing)
+        };
+        let text = |services: &Services| format!("{:?}", *services.books());
+        let file = rustix::fs::memfd_create("shared", rustix::fs::MemfdFlags::CLOEXEC).expect("a file");
+        rustix::fs::ftruncate(&file, 4 * PAGE).expect("room");
+        use rustix::fd::AsFd;
+        let fill = || {
+            let shared = map(0, Placement::Anywhere, Backing::Shared(file.as_fd(), 0)).expect("room");
+            let kept = map(0, Placement::Anywhere, Backing::Anonymous).expect("room");
+            services.unmap(&stride, kept, 4 * PAGE).expect("mapped");
+            assert_eq!(services.brk(&stride, window::IMAGE + PAGE), window::IMAGE + PAGE);
+            services.charge(2 << 20).expect_err("over the limit");
+            let books = services.books();
+            assert!(books.shared.len() > 0 && books.kept.len() > 0 && books.ranges.len() > 0);
+            assert!(books.used > 0 && books.peak > books.used && books.refused > 0);
+            shared
+        };
+        let new = text(&services);
+        fill();
+        services.reset(&stride).expect("the kernel's consent");
+        assert_eq!(text(&services), new);
+        // The quick one, of a domain that had memory at its start.
+        let heap = map(0, Placement::Anywhere, Backing::Anonymous).expect("room");
+        let started = text(&services);
+        let memo = services.memo().expect("nothing of a file's");
+        let shared = fill();
+        assert!(services.memo().is_none(), "what lies in a file is no snapshot");
+        services.restore(&stride, &memo).expect("the same memory");
+        assert_eq!(text(&services), started);
+        assert!(stride.read(shared, &mut [0]).is_err(), "the file is gone");
+        map(heap, Placement::Fixed, Backing::Shared(file.as_fd(), 0)).expect("in its place");
+        assert_eq!(services.restore(&stride, &memo), Err(Errno::INVAL), "a file lies where the heap was");
+        services.reset(&stride).expect("the kernel's consent");
+        assert_eq!(text(&services), new);
     }
 
     /// A page that goes under the host's hands is an error of the request, not the host's fault.

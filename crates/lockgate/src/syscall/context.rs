@@ -64,6 +64,10 @@ pub enum Fault {
     Abort,
     /// The module sent itself this deadly signal.
     Signal(u8),
+    /// The module sent itself this signal, for which it has a handler: none runs in a domain.
+    Handler(u8),
+    /// The module asked for a signal with this call, which has no way to fail, or would wait for one for ever.
+    Undeliverable(&'static str),
     /// The deadline passed while the call was blocked.
     TimeLimit,
     /// The domain was killed while the call was blocked.

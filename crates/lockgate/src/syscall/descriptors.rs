@@ -4,7 +4,7 @@ use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 /// What a description stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +27,35 @@ impl Kind {
     }
 }
 
-/// An open file description: shared by descriptors that `dup` made.
+/// A stream that the host granted. Its open file description is the host's own, and perhaps other processes' too.
+#[derive(Debug, Clone)]
+pub(super) struct Stream {
+    fd: Arc<OwnedFd>,
+    kind: Kind,
+    identity: (u64, u64),
+    mode: OFlags,
+}
+
+impl Stream {
+    /// Grants `fd` for what `mode` says.
+    ///
+    /// # Errors
+    /// `EISDIR` for a directory, beneath which there are names; else the kernel's.
+    pub(super) fn new(fd: OwnedFd, mode: OFlags) -> Result<Stream, Errno> {
+        let stat = rustix::fs::fstat(&fd)?;
+        match Kind::of(&stat) {
+            Kind::Directory => Err(Errno::ISDIR),
+            kind => Ok(Stream { fd: Arc::new(fd), kind, identity: (stat.st_dev, stat.st_ino), mode }),
+        }
+    }
+}
+
+/// An open file description of a domain: shared by descriptors that `dup` made, and by no other domain.
 #[derive(Debug)]
 pub(super) struct Description {
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
+    /// The kernel's description behind it is the host's: its flags stay as they are, and no lock is taken with it.
+    pub(super) granted: bool,
     pub(super) kind: Kind,
     /// Device and inode number: names the file for locks.
     pub(super) identity: (u64, u64),
@@ -43,20 +68,23 @@ pub(super) struct Description {
     flags: AtomicU32,
     /// Absolute path in the domain, for `fchdir`; empty for what has none.
     pub(super) path: Vec<u8>,
+    _place: Option<Place>,
 }
 
 impl Description {
-    /// Wraps a host descriptor that was opened with `flags`.
+    /// Wraps a host descriptor that was opened with `flags`, for the domain alone.
     pub(super) fn new(
         fd: OwnedFd,
         stat: &Stat,
         flags: OFlags,
         read_only_grant: bool,
         path: Vec<u8>,
+        place: Option<Place>,
     ) -> Description {
         let mode = flags & OFlags::ACCMODE;
         Description {
-            fd,
+            fd: Arc::new(fd),
+            granted: false,
             kind: Kind::of(stat),
             identity: (stat.st_dev, stat.st_ino),
             readable: mode == OFlags::RDONLY || mode == OFlags::RDWR,
@@ -64,6 +92,23 @@ impl Description {
             read_only_grant,
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
+            _place: place,
+        }
+    }
+
+    /// One domain's description of a granted stream.
+    fn of_stream(stream: &Stream) -> Description {
+        Description {
+            fd: Arc::clone(&stream.fd),
+            granted: true,
+            kind: stream.kind,
+            identity: stream.identity,
+            readable: stream.mode == OFlags::RDONLY,
+            writable: stream.mode == OFlags::WRONLY,
+            read_only_grant: false,
+            flags: AtomicU32::new(0),
+            path: Vec::new(),
+            _place: None,
         }
     }
 
@@ -78,18 +123,38 @@ impl Description {
             (false, true) => OFlags::WRONLY,
             _ => OFlags::RDONLY,
         };
-        mode | OFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
+        let append = if self.hosts_append() { OFlags::APPEND } else { OFlags::empty() };
+        mode | append | self.flags()
+    }
+
+    fn flags(&self) -> OFlags {
+        OFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
     }
 
     pub(super) fn nonblocking(&self) -> bool {
-        self.status().contains(OFlags::NONBLOCK)
+        self.flags().contains(OFlags::NONBLOCK)
     }
 
-    /// Changes `O_APPEND` and `O_NONBLOCK`, ignoring the rest of `flags`.
+    /// True for a stream that the host opened with `O_APPEND`: a log, of which nothing is overwritten.
+    pub(super) fn hosts_append(&self) -> bool {
+        // The kernel knows the flags of whatever is open.
+        self.granted && rustix::fs::fcntl_getfl(&self.fd).is_ok_and(|flags| flags.contains(OFlags::APPEND))
+    }
+
+    /// True if the domain alone wants each write at the end: then each says so by itself.
+    pub(super) fn appends_by_itself(&self) -> bool {
+        self.granted && self.kind == Kind::Regular && self.flags().contains(OFlags::APPEND)
+    }
+
+    /// Changes `O_APPEND` and `O_NONBLOCK`, ignoring the rest of `flags`: for a granted stream in this domain only.
     ///
-    /// A stream may share its description with the host, so its flags are kept here only.
+    /// # Errors
+    /// `EPERM` if `flags` lack the `O_APPEND` that the host gave a stream; else the kernel's.
     pub(super) fn set_status(&self, flags: OFlags) -> Result<(), Errno> {
-        if self.kind == Kind::Regular {
+        if !flags.contains(OFlags::APPEND) && self.hosts_append() {
+            return Err(Errno::PERM);
+        }
+        if self.kind == Kind::Regular && !self.granted {
             rustix::fs::fcntl_setfl(&self.fd, flags & OFlags::APPEND)?;
         }
         self.flags.store((flags & SETTABLE).bits(), Ordering::Relaxed);
@@ -114,6 +179,17 @@ impl Description {
 /// Flags that `fcntl` may change.
 const SETTABLE: OFlags = OFlags::APPEND.union(OFlags::NONBLOCK);
 
+/// Room for one of the host's descriptors, until it is dropped. A description may outlive its number for as long as a call uses it: what
+/// is counted is what the host has open.
+#[derive(Debug)]
+pub(super) struct Place(Arc<AtomicI32>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// One number of the table.
 #[derive(Debug, Clone)]
 struct Slot {
@@ -125,8 +201,10 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Descriptors {
     slots: BTreeMap<i32, Slot>,
-    /// Numbers are below this.
+    /// Numbers are below this, and no more descriptions than this are open.
     limit: i32,
+    /// Descriptions that are open, but for granted streams.
+    open: Arc<AtomicI32>,
 }
 
 /// Descriptors that one domain may hold: a share of the host's own limit.
@@ -134,11 +212,30 @@ pub(super) const LIMIT: i32 = 256;
 
 impl Descriptors {
     /// A table whose first numbers are `streams`, with numbers below `limit`.
-    pub(super) fn new(streams: &[Option<Arc<Description>>; 3], limit: i32) -> Self {
+    pub(super) fn new(streams: &[Option<Stream>; 3], limit: i32) -> Self {
         let slots = (0..).zip(streams).filter_map(|(number, stream)| {
-            Some((number, Slot { description: Arc::clone(stream.as_ref()?), close_on_exec: false }))
+            let description = Arc::new(Description::of_stream(stream.as_ref()?));
+            Some((number, Slot { description, close_on_exec: false }))
         });
-        Descriptors { slots: slots.collect(), limit }
+        Descriptors { slots: slots.collect(), limit, open: Arc::default() }
+    }
+
+    /// Room for one more open description.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn place(&self) -> Result<Place, Errno> {
+        // Only this, under the table's lock, counts up.
+        if self.open.load(Ordering::Relaxed) >= self.limit {
+            return Err(Errno::MFILE);
+        }
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Ok(Place(Arc::clone(&self.open)))
+    }
+
+    /// True if `number` still names this description.
+    pub(super) fn names(&self, number: i32, description: &Arc<Description>) -> bool {
+        self.slots.get(&number).is_some_and(|slot| Arc::ptr_eq(&slot.description, description))
     }
 
     /// At most `limit` descriptors from now on.

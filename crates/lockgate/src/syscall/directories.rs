@@ -1,12 +1,15 @@
 //! Names of a domain: which granted directory a path lies beneath, and what may be opened there.
 //!
 //! The kernel resolves every path with `openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)`, so `..`,
-//! symbolic links and renames at the same time cannot leave the granted directory. What was opened is
-//! then looked at once more: pseudo file systems, devices and forbidden files are refused (rule R6).
-use super::descriptors::Description;
+//! symbolic links and renames at the same time cannot leave the granted directory. What was found is looked at before it is
+//! opened, through a handle that opens nothing (`O_PATH`): pseudo file systems, devices and forbidden files are refused (rule R6).
+//!
+//! One grant may lie in another. What may be done with a file is what the innermost granted directory on the way *from where the file
+//! was found* says, whatever the path looks like: directories are known by device and inode number, not by their names.
+use super::descriptors::{Description, Kind, Place};
 use super::waits::locked;
 use super::{Grants, SyscallContext};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, major, minor};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -89,7 +92,8 @@ impl SyscallContext<'_> {
             return self.locate_absolute([&current, b"/".as_slice(), path].concat());
         }
         let base = self.process.descriptor(dirfd)?;
-        if base.kind != super::descriptors::Kind::Directory {
+        // Names are looked up beneath granted directories, and nowhere else.
+        if base.kind != Kind::Directory || base.path.is_empty() {
             return Err(Errno::NOTDIR);
         }
         let guest = normal(&[&base.path, b"/".as_slice(), path].concat());
@@ -141,66 +145,269 @@ impl SyscallContext<'_> {
     }
 }
 
+/// Most symbolic links of one path, and most tries where others change names at the same time, as in Linux.
+const TRIES: usize = 40;
+/// Most directories between a file and the directory that it was looked for in.
+const DEPTH: usize = 1024;
+
+/// A path's last name and the folder before it; `None` if the path ends with no name of its own.
+fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let start = path[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let folder = if start == 0 { b"." } else { &path[..start] };
+    let name = &path[start..end];
+    (!matches!(name, b"" | b"." | b"..")).then_some((folder, name))
+}
+
+/// What a path leads to.
+struct Found {
+    /// Where its last name is looked up, and that name.
+    folder: OwnedFd,
+    name: Vec<u8>,
+    /// What has that name, unopened.
+    object: Option<(OwnedFd, Stat)>,
+    /// The innermost grant around it is for reading only.
+    read_only: bool,
+    /// The path says that it is a directory.
+    directory: bool,
+}
+
+/// Something that was found, unopened: for `stat` and the like.
+pub(super) struct Handle {
+    pub(super) fd: OwnedFd,
+    pub(super) stat: Stat,
+    /// The innermost grant around it is for reading only.
+    pub(super) read_only: bool,
+}
+
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
 impl Location {
-    /// Opens what lies here, and looks at what was opened before anybody else can use it.
-    pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {
-        let changes = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::RDWR;
-        if self.base.read_only_grant && flags.intersects(changes) {
-            return Err(Errno::ROFS);
+    /// Opens what lies here, once it has been looked at.
+    pub(super) fn open(
+        &self,
+        grants: &Grants,
+        flags: OFlags,
+        mode: Mode,
+        place: Option<Place>,
+    ) -> Result<Description, Errno> {
+        let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
+        let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);
+        for _ in 0..TRIES {
+            let found = self.find(grants, follow)?;
+            let (fd, stat) = match found.object {
+                Some(_) if exclusive => return Err(Errno::EXIST),
+                Some((handle, stat)) if flags.contains(OFlags::PATH) => {
+                    let is_directory = FileType::from_raw_mode(stat.st_mode).is_dir();
+                    if flags.contains(OFlags::DIRECTORY) && !is_directory {
+                        return Err(Errno::NOTDIR);
+                    }
+                    (handle, stat)
+                }
+                Some((handle, stat)) => {
+                    let fd = found_file(grants, &handle, &stat, flags, found.read_only)?;
+                    (fd, stat)
+                }
+                None if !flags.contains(OFlags::CREATE) => return Err(Errno::NOENT),
+                None if found.read_only => return Err(Errno::ROFS),
+                None if found.directory => return Err(Errno::ISDIR),
+                None => {
+                    let new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+                    match resolve(found.folder.as_fd(), &found.name, flags | new | CAREFUL, mode) {
+                        // It has come into being meanwhile.
+                        Err(Errno::EXIST) => continue,
+                        fd => {
+                            let fd = fd?;
+                            let stat = examine(&fd)?;
+                            (fd, stat)
+                        }
+                    }
+                }
+            };
+            let path = self.guest.clone();
+            return Ok(Description::new(fd, &stat, flags, found.read_only, path, place));
         }
-        // O_TRUNC would act before the check, and a FIFO or a terminal would block or become ours.
-        let careful = match flags.contains(OFlags::PATH) {
-            true => flags | OFlags::CLOEXEC,
-            false => flags.difference(OFlags::TRUNC) | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
-        };
-        let fd = resolve(self.base.fd(), &self.rest, careful, mode)?;
-        let stat = self.examine(&fd)?;
-        if !flags.contains(OFlags::PATH) {
-            admit(grants, &stat)?;
-        }
-        if flags.contains(OFlags::TRUNC) && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-            rustix::fs::ftruncate(&fd, 0)?;
-        }
-        Ok(Description::new(fd, &stat, flags, self.base.read_only_grant, self.guest.clone()))
+        Err(Errno::AGAIN)
     }
 
-    /// A handle of what lies here, for `stat` and the like only.
-    pub(super) fn handle(&self, follow: bool) -> Result<(OwnedFd, Stat), Errno> {
-        let nofollow = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-        let flags = OFlags::PATH | OFlags::CLOEXEC | nofollow;
-        let fd = resolve(self.base.fd(), &self.rest, flags, Mode::empty())?;
-        let stat = self.examine(&fd)?;
-        Ok((fd, stat))
+    /// A handle of what lies here.
+    pub(super) fn handle(&self, grants: &Grants, follow: bool) -> Result<Handle, Errno> {
+        let found = self.find(grants, follow)?;
+        let (fd, stat) = found.object.ok_or(Errno::NOENT)?;
+        Ok(Handle { fd, stat, read_only: found.read_only })
     }
 
     /// The directory that holds the last name of this path, and that name: for calls that change names.
-    pub(super) fn parent(&self) -> Result<(OwnedFd, Vec<u8>), Errno> {
-        if self.base.read_only_grant {
+    pub(super) fn parent(&self, grants: &Grants) -> Result<(OwnedFd, Vec<u8>), Errno> {
+        let Some((folder, name)) = split(&self.rest) else {
+            return Err(if self.base.read_only_grant { Errno::ROFS } else { Errno::BUSY });
+        };
+        let fd = resolve(self.base.fd(), folder, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+        examine(&fd)?;
+        if self.is_read_only(grants, fd.as_fd())? {
             return Err(Errno::ROFS);
         }
-        let end = self.rest.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-        let start = self.rest[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-        let (folder, name) = (&self.rest[..start], &self.rest[start..]);
-        if matches!(&self.rest[start..end], b"" | b"." | b"..") {
-            return Err(Errno::BUSY);
-        }
-        let folder = if folder.is_empty() { b"." } else { folder };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = resolve(self.base.fd(), folder, flags, Mode::empty())?;
-        self.examine(&fd)?;
-        Ok((fd, name.to_vec()))
+        // The kernel is to see slashes behind the name.
+        let start =
+            self.rest.len() - self.rest.iter().rev().take_while(|&&byte| byte == b'/').count() - name.len();
+        Ok((fd, self.rest[start..].to_vec()))
     }
 
-    /// Fails where attributes may not change.
-    pub(super) fn writable(&self) -> Result<(), Errno> {
-        if self.base.read_only_grant { Err(Errno::ROFS) } else { Ok(()) }
+    /// Follows the path to its last name, symbolic links included if `follow`.
+    fn find(&self, grants: &Grants, follow: bool) -> Result<Found, Errno> {
+        let base = self.base.fd();
+        let mut rest = self.rest.clone();
+        for _ in 0..TRIES {
+            let Some((folder, name)) = split(&rest) else {
+                let fd = resolve(base, &rest, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+                let stat = examine(&fd)?;
+                let read_only = self.is_read_only(grants, fd.as_fd())?;
+                let itself = resolve(fd.as_fd(), b".", HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+                let (name, object) = (b".".to_vec(), Some((itself, stat)));
+                return Ok(Found { folder: fd, name, object, read_only, directory: true });
+            };
+            let directory = rest.ends_with(b"/");
+            let fd = resolve(base, folder, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+            examine(&fd)?;
+            let object = match resolve(fd.as_fd(), name, HANDLE | OFlags::NOFOLLOW, Mode::empty()) {
+                Err(Errno::NOENT) => None,
+                object => {
+                    let object = object?;
+                    let stat = examine(&object)?;
+                    Some((object, stat))
+                }
+            };
+            let kind = object.as_ref().map(|(_, stat)| FileType::from_raw_mode(stat.st_mode));
+            if let (Some(FileType::Symlink), Some((link, _))) = (kind, &object)
+                && (follow || directory)
+            {
+                let target = rustix::fs::readlinkat(link, c"", Vec::new())?.into_bytes();
+                if target.starts_with(b"/") {
+                    return Err(Errno::ACCESS);
+                }
+                let end: &[u8] = if directory { b"/" } else { b"" };
+                rest = [folder, b"/", &target, end].concat();
+                if rest.len() > libc::PATH_MAX as usize {
+                    return Err(Errno::NAMETOOLONG);
+                }
+                continue;
+            }
+            if directory && kind.is_some_and(|kind| !kind.is_dir()) {
+                return Err(Errno::NOTDIR);
+            }
+            let around = match (kind, &object) {
+                (Some(FileType::Directory), Some((directory, _))) => directory.as_fd(),
+                _ => fd.as_fd(),
+            };
+            let read_only = self.is_read_only(grants, around)?;
+            return Ok(Found { name: name.to_vec(), object, read_only, directory, folder: fd });
+        }
+        Err(Errno::LOOP)
     }
 
-    fn examine(&self, fd: &OwnedFd) -> Result<Stat, Errno> {
-        match pseudo_file_system(fd)? {
-            Some(_) => Err(Errno::ACCESS),
-            None => rustix::fs::fstat(fd),
+    /// Whether the innermost grant around `directory` is for reading only: it or the first one above it that is granted, no further
+    /// than where the path began.
+    fn is_read_only(&self, grants: &Grants, directory: BorrowedFd<'_>) -> Result<bool, Errno> {
+        if !grants.are_mixed() {
+            return Ok(self.base.read_only_grant);
         }
+        let base = self.base.identity;
+        let around = on_the_way_up(directory, |identity| match identity == base {
+            true => Some(self.base.read_only_grant),
+            false => grants.read_only(identity),
+        });
+        // If the host has moved it away from there meanwhile, nobody has granted it any more.
+        around?.ok_or(Errno::ACCESS)
+    }
+}
+
+/// The first answer that `ask` gives for `directory` or one that it lies in, from the innermost on.
+fn on_the_way_up<T>(
+    directory: BorrowedFd<'_>,
+    mut ask: impl FnMut((u64, u64)) -> Option<T>,
+) -> Result<Option<T>, Errno> {
+    let mut above: Option<OwnedFd> = None;
+    let mut below = None;
+    for _ in 0..DEPTH {
+        let here = above.as_ref().map_or(directory, AsFd::as_fd);
+        let stat = rustix::fs::fstat(here)?;
+        let identity = (stat.st_dev, stat.st_ino);
+        if below == Some(identity) {
+            return Ok(None);
+        }
+        if let Some(answer) = ask(identity) {
+            return Ok(Some(answer));
+        }
+        below = Some(identity);
+        above = Some(rustix::fs::openat(here, c"..", HANDLE | OFlags::DIRECTORY, Mode::empty())?);
+    }
+    Err(Errno::NAMETOOLONG)
+}
+
+/// Fails if `name` in `folder` is a directory that a grant is, or lies in: as a mount point, it stays where it is. Else a module could
+/// put files of its own where the host looks for those of a grant for reading only.
+pub(super) fn may_move(grants: &Grants, folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
+    if grants.directories.len() < 2 {
+        return Ok(()); // it lies beneath the only one
+    }
+    let Some((_, name)) = split(name) else { return Ok(()) };
+    // What cannot be found cannot be moved either.
+    let Ok(fd) = resolve(folder, name, HANDLE | OFlags::NOFOLLOW, Mode::empty()) else { return Ok(()) };
+    let stat = rustix::fs::fstat(&fd)?;
+    if !FileType::from_raw_mode(stat.st_mode).is_dir() {
+        return Ok(());
+    }
+    let moved = (stat.st_dev, stat.st_ino);
+    for directory in &grants.directories {
+        match on_the_way_up(directory.description.fd(), |identity| (identity == moved).then_some(())) {
+            // The host itself may not look further up: neither may it find a module's directory there.
+            Ok(None) | Err(Errno::ACCESS) => {}
+            Ok(Some(())) => return Err(Errno::BUSY),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the host from blocking, and from getting a terminal.
+const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Opens what was found, if that may be.
+fn found_file(
+    grants: &Grants,
+    handle: &OwnedFd,
+    stat: &Stat,
+    flags: OFlags,
+    read_only: bool,
+) -> Result<OwnedFd, Errno> {
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if kind.is_symlink() {
+        return Err(Errno::LOOP);
+    }
+    if read_only && flags.intersects(OFlags::TRUNC | OFlags::WRONLY | OFlags::RDWR) {
+        return Err(Errno::ROFS);
+    }
+    admit(grants, stat)?;
+    if kind.is_dir() && flags.contains(OFlags::CREATE) {
+        return Err(Errno::ISDIR);
+    }
+    let mut asked = flags.difference(OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW) | CAREFUL;
+    if !kind.is_file() {
+        asked.remove(OFlags::TRUNC);
+    }
+    reopen(handle, asked)
+}
+
+/// Opens the very file that `handle` stands for, whatever its names are now.
+pub(super) fn reopen(handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let link = format!("/proc/thread-self/fd/{}", handle.as_raw_fd());
+    rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn examine(fd: &OwnedFd) -> Result<Stat, Errno> {
+    match pseudo_file_system(fd)? {
+        Some(_) => Err(Errno::ACCESS),
+        None => rustix::fs::fstat(fd),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Policy: what the host grants a domain's system calls.
-use super::descriptors::{self, Description};
+use super::descriptors::{self, Description, Stream};
 use super::directories::{self, Directory};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -42,6 +42,11 @@ pub enum GrantError {
     /// The path in the domain is not absolute, or climbs.
     #[error("cannot grant a directory as {0:?}: a path in the domain starts with / and has no `..`")]
     GuestPath(String),
+    /// There is no `/proc`.
+    #[error(
+        "cannot grant directories: /proc is not mounted, through which a file is opened once it was looked at; mount it"
+    )]
+    NoProc,
     /// The kernel has no `openat2`.
     #[error("cannot grant directories: this kernel has no openat2 (Linux 5.6 or later is needed)")]
     NoOpenat2,
@@ -63,7 +68,7 @@ pub enum GrantError {
 #[derive(Debug, Default, Clone)]
 pub struct Grants {
     pub(super) directories: Vec<Directory>,
-    pub(super) streams: [Option<Arc<Description>>; 3],
+    pub(super) streams: [Option<Stream>; 3],
     pub(super) current: Option<String>,
     pub(super) forbidden: Vec<(u64, u64)>,
 }
@@ -89,11 +94,14 @@ impl Grants {
         }
         match directories::resolve(fd.as_fd(), b".", flags, Mode::empty()) {
             Err(Errno::NOSYS) => return Err(GrantError::NoOpenat2),
-            other => drop(other.map_err(open)?),
+            other => match directories::reopen(&other.map_err(open)?, OFlags::PATH) {
+                Err(Errno::NOENT) => return Err(GrantError::NoProc),
+                other => drop(other.map_err(open)?),
+            },
         }
         let stat = rustix::fs::fstat(&fd).map_err(open)?;
         let read_only = access == Access::ReadOnly;
-        let description = Description::new(fd, &stat, OFlags::RDONLY, read_only, guest.into());
+        let description = Description::new(fd, &stat, OFlags::RDONLY, read_only, guest.into(), None);
         let directory = Directory::new(guest.as_bytes(), Arc::new(description))
             .ok_or_else(|| GrantError::GuestPath(guest.to_owned()))?;
         self.directories.push(directory);
@@ -103,7 +111,7 @@ impl Grants {
     /// Grants `fd` for reading, as descriptor 0.
     ///
     /// # Errors
-    /// [`GrantError::Stream`] if the kernel does not know it.
+    /// [`GrantError::Stream`] if the kernel does not know it, or it is a directory.
     pub fn stdin(self, fd: OwnedFd) -> Result<Self, GrantError> {
         self.stream(0, fd, OFlags::RDONLY)
     }
@@ -111,7 +119,7 @@ impl Grants {
     /// Grants `fd` for writing, as descriptor 1.
     ///
     /// # Errors
-    /// [`GrantError::Stream`] if the kernel does not know it.
+    /// [`GrantError::Stream`] if the kernel does not know it, or it is a directory.
     pub fn stdout(self, fd: OwnedFd) -> Result<Self, GrantError> {
         self.stream(1, fd, OFlags::WRONLY)
     }
@@ -119,7 +127,7 @@ impl Grants {
     /// Grants `fd` for writing, as descriptor 2.
     ///
     /// # Errors
-    /// [`GrantError::Stream`] if the kernel does not know it.
+    /// [`GrantError::Stream`] if the kernel does not know it, or it is a directory.
     pub fn stderr(self, fd: OwnedFd) -> Result<Self, GrantError> {
         self.stream(2, fd, OFlags::WRONLY)
     }
@@ -159,10 +167,21 @@ impl Grants {
     }
 
     fn stream(mut self, number: usize, fd: OwnedFd, mode: OFlags) -> Result<Self, GrantError> {
-        let stat = rustix::fs::fstat(&fd).map_err(GrantError::Stream)?;
-        let description = Description::new(fd, &stat, mode, false, Vec::new());
-        self.streams[number] = Some(Arc::new(description));
+        self.streams[number] = Some(Stream::new(fd, mode).map_err(GrantError::Stream)?);
         Ok(self)
+    }
+
+    /// The right on the directory with this device and inode number, if it is granted itself: the smaller one, if twice.
+    pub(super) fn read_only(&self, identity: (u64, u64)) -> Option<bool> {
+        let same = self.directories.iter().filter(|directory| directory.description.identity == identity);
+        same.map(|directory| directory.description.read_only_grant).max()
+    }
+
+    /// True if some directories are granted for reading only, and others for writing: only then does it matter beneath which of
+    /// them something lies.
+    pub(super) fn are_mixed(&self) -> bool {
+        let read_only = |directory: &Directory| directory.description.read_only_grant;
+        self.directories.iter().any(read_only) && !self.directories.iter().all(read_only)
     }
 
     /// Descriptors that a domain may hold. One that was granted nothing has no use for any: its pipes would

@@ -1,7 +1,7 @@
 //! What the system calls of one domain remember.
-use super::calls::identity;
 use super::calls::lock::Locks;
-use super::descriptors::{Description, Descriptors, LIMIT};
+use super::calls::{futex, identity};
+use super::descriptors::{Description, Descriptors, LIMIT, Place};
 use super::signal_state::Signals;
 use super::waits::{Waits, locked};
 use super::{Grants, Memory, ThreadStart};
@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 
 /// The emulated process of one domain: descriptor table, current directory, identity, counters.
 ///
-/// Cheap to make; a domain that is reset gets a new one from the same [`Grants`].
+/// Cheap to make; a domain that is reset gets a new one from the same [`Grants`], and so has nothing of the one before: no field
+/// leads to anything that another domain shares but what was granted.
 pub struct Process {
     pub(super) grants: Arc<Grants>,
     pub(super) descriptors: Mutex<Descriptors>,
@@ -26,6 +27,8 @@ pub struct Process {
     refused: Mutex<BTreeMap<u64, u64>>,
     /// Slots of threads whose last call was `exit_group`.
     group_exits: Mutex<BTreeSet<u32>>,
+    /// Addresses of the lists of robust futexes, by thread slot.
+    pub(super) robust: Mutex<BTreeMap<u32, u64>>,
 }
 
 impl Process {
@@ -40,6 +43,7 @@ impl Process {
             waits: Waits::default(),
             refused: Mutex::default(),
             group_exits: Mutex::default(),
+            robust: Mutex::default(),
             grants,
         }
     }
@@ -87,11 +91,21 @@ impl Process {
         Ok(number)
     }
 
+    /// The thread of this slot leaves the domain, and another may have the slot: sets free the robust futexes that it holds, and
+    /// forgets what is known of it.
+    pub fn thread_leaves(&self, memory: &dyn Memory, slot: u32) {
+        locked(&self.signals).forget(slot);
+        let list = locked(&self.robust).remove(&slot);
+        if let Some(list) = list {
+            futex::release_robust(self, memory, list, identity::thread(slot) as u32);
+        }
+    }
+
     /// A thread that the domain started has ended: tells whoever waits for that.
     pub fn thread_ended(&self, memory: &dyn Memory, start: ThreadStart) {
         // Where the word is gone, nobody waits for it.
         if memory.write(start.clear, &[0; 4]).is_ok() {
-            let _ = self.waits.wake(start.clear & (window::SIZE - 1), 1, None, || Ok(()));
+            let _ = self.waits.wake(start.clear & (window::SIZE - 1), Waits::ANY, 1, None, || Ok(()));
         }
     }
 
@@ -104,6 +118,11 @@ impl Process {
         let mut refused = locked(&self.refused);
         // A module may try every number: those past the table's end share one counter.
         *refused.entry(number.min(super::table::NUMBERS as u64)).or_default() += 1;
+    }
+
+    /// Room for one of the host's descriptors.
+    pub(super) fn place(&self) -> Result<Place, Errno> {
+        locked(&self.descriptors).place()
     }
 
     pub(super) fn descriptor(&self, number: i32) -> Result<Arc<Description>, Errno> {

@@ -32,6 +32,11 @@ impl Signals {
         super::wire::word(&self.action(signal), 0)
     }
 
+    /// Forgets a thread.
+    pub(super) fn forget(&mut self, thread: u32) {
+        self.masks.remove(&thread);
+    }
+
     pub(super) fn mask(&mut self, thread: u32) -> &mut u64 {
         self.masks.entry(thread).or_default()
     }

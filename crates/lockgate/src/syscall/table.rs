@@ -60,7 +60,9 @@ pub const TABLE: &[Entry] = table! {
     28  madvise             Own      mmap::madvise;
     32  dup                 Granted  dup::dup;
     33  dup2                Granted  dup::dup2;
+    34  pause               Own      signal::pause;
     35  nanosleep           Own      sleep::nanosleep;
+    37  alarm               Own      signal::alarm;
     39  getpid              Own      identity::getpid;
     56  clone               Own      thread::clone;
     60  exit                Own      exit::exit;
@@ -102,6 +104,9 @@ pub const TABLE: &[Entry] = table! {
     111 getpgrp             Own      identity::getpgid;
     121 getpgid             Own      identity::getpgid;
     124 getsid              Own      identity::getpgid;
+    127 rt_sigpending       Own      signal::rt_sigpending;
+    128 rt_sigtimedwait     Own      signal::rt_sigtimedwait;
+    130 rt_sigsuspend       Own      signal::rt_sigsuspend;
     131 sigaltstack         Own      signal::sigaltstack;
     157 prctl               Own      thread::prctl;
     158 arch_prctl          Refused  thread::arch_prctl;
@@ -130,7 +135,8 @@ pub const TABLE: &[Entry] = table! {
     268 fchmodat            Granted  attributes::fchmodat;
     269 faccessat           Granted  stat::faccessat;
     271 ppoll               Granted  poll::ppoll;
-    273 set_robust_list     Own      thread::set_robust_list;
+    273 set_robust_list     Own      futex::set_robust_list;
+    274 get_robust_list     Own      futex::get_robust_list;
     280 utimensat           Granted  attributes::utimensat;
     285 fallocate           Granted  truncate::fallocate;
     292 dup3                Granted  dup::dup3;

@@ -30,10 +30,11 @@ struct State {
     event: Option<Arc<OwnedFd>>,
 }
 
-#[derive(Default)]
 struct Sleeper {
     bell: Condvar,
     woken: AtomicBool,
+    /// Who wakes it has one of these bits.
+    bits: u32,
 }
 
 /// How a sleep ended.
@@ -46,6 +47,9 @@ pub(super) enum Wake {
 }
 
 impl Waits {
+    /// The bits of whoever does not care for them.
+    pub(super) const ANY: u32 = u32::MAX;
+
     /// Ends every wait of the domain, present and future.
     pub(super) fn kill(&self) {
         let state = locked(&self.state);
@@ -80,17 +84,18 @@ impl Waits {
         }
     }
 
-    /// Sleeps on the queue of `address`, if `ready` (run under the lock) lets it, until woken or `until`.
+    /// Sleeps on the queue of `address`, if `ready` (run under the lock) lets it, until woken by one of `bits` or `until`.
     pub(super) fn sleep(
         &self,
         thread: Thread,
         address: u64,
+        bits: u32,
         until: Option<Instant>,
         ready: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
         let mut state = locked(&self.state);
         ready()?;
-        let sleeper = Arc::new(Sleeper::default());
+        let sleeper = Arc::new(Sleeper { bell: Condvar::new(), woken: AtomicBool::new(false), bits });
         state.queues.entry(address).or_default().push_back(Arc::clone(&sleeper));
         let limit = [thread.deadline, until].into_iter().flatten().min();
         let ended = loop {
@@ -117,11 +122,12 @@ impl Waits {
         ended
     }
 
-    /// Wakes up to `wake` sleepers of `from` and moves up to `move_` others to the queue of `to`, if `ready`
+    /// Wakes up to `wake` sleepers of `from` that have one of `bits`, the longest waiting first, and moves up to `move_` others to the queue of `to`, if `ready`
     /// (run under the lock) lets it. Returns how many it woke and moved.
     pub(super) fn wake(
         &self,
         from: u64,
+        bits: u32,
         wake: usize,
         requeue: Option<(u64, usize)>,
         ready: impl FnOnce() -> Result<(), Errno>,
@@ -129,11 +135,16 @@ impl Waits {
         let mut state = locked(&self.state);
         ready()?;
         let mut queue = state.queues.remove(&from).unwrap_or_default();
-        let woken = wake.min(queue.len());
-        for sleeper in queue.drain(..woken) {
-            sleeper.woken.store(true, Ordering::SeqCst);
-            sleeper.bell.notify_all();
-        }
+        let mut woken = 0;
+        queue.retain(|sleeper| {
+            let wakes = woken < wake && sleeper.bits & bits != 0;
+            if wakes {
+                woken += 1;
+                sleeper.woken.store(true, Ordering::SeqCst);
+                sleeper.bell.notify_all();
+            }
+            !wakes
+        });
         let mut moved = 0;
         if let Some((to, limit)) = requeue {
             moved = limit.min(queue.len());
@@ -209,7 +220,7 @@ impl SyscallContext<'_> {
     /// Sleeps until `until`, or for ever: the whole of `nanosleep`.
     pub(super) fn sleep_until(&self, until: Option<Instant>) -> Result<(), Halt> {
         // No futex lies at address 0, so nothing wakes this but time and death.
-        self.process.waits.sleep(self.thread, 0, until, || Ok(())).map(|_| ())
+        self.process.waits.sleep(self.thread, 0, Waits::ANY, until, || Ok(())).map(|_| ())
     }
 
     /// Waits until `fd` is ready for `events`.

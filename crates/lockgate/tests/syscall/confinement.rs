@@ -242,8 +242,8 @@ fn fifos_and_sockets_are_refused() {
     .unwrap();
     let _listener = std::os::unix::net::UnixListener::bind(host.path().join("granted/socket")).unwrap();
     assert_eq!(guest.open_err("/data/fifo", libc::O_RDONLY), Errno::ACCESS);
-    assert_eq!(guest.open_err("/data/fifo", libc::O_WRONLY), Errno::NXIO);
-    assert_eq!(guest.open_err("/data/socket", libc::O_RDWR), Errno::NXIO);
+    assert_eq!(guest.open_err("/data/fifo", libc::O_WRONLY), Errno::ACCESS);
+    assert_eq!(guest.open_err("/data/socket", libc::O_RDWR), Errno::ACCESS);
 }
 
 /// R6: the file that the module itself came from, under every name that it has.
@@ -319,4 +319,159 @@ fn races_with_renames_do_not_open_a_way_out() {
         }
         assert!(opened >= 500 && refused >= 500, "the race was on: {opened} opened, {refused} refused");
     });
+}
+
+/// A directory to write in, `/data`, with one inside that may only be read, by itself: `/data/ro`. Beside them `secret`.
+fn nested() -> (TempDir, Guest) {
+    let host = tempfile::tempdir().unwrap();
+    let data = host.path().join("data");
+    std::fs::create_dir_all(data.join("sub/ro/deep")).unwrap();
+    std::fs::create_dir(data.join("x")).unwrap();
+    std::fs::write(data.join("sub/ro/file"), "as it was").unwrap();
+    symlink("../sub/ro", data.join("x/link")).unwrap();
+    symlink("sub/ro/file", data.join("to-file")).unwrap();
+    symlink("sub/ro/none", data.join("to-nothing")).unwrap();
+    let grants = Grants::default()
+        .directory("/data", &data, Access::ReadWrite)
+        .and_then(|grants| grants.directory("/data/sub/ro", data.join("sub/ro"), Access::ReadOnly))
+        .unwrap();
+    (host, Guest::new(grants))
+}
+
+/// What may only be read may only be read, whatever the path to it looks like.
+#[test]
+fn the_innermost_grant_counts() {
+    let (host, guest) = nested();
+    let ro = host.path().join("data/sub/ro");
+    let outer = guest.open("/data", libc::O_DIRECTORY);
+    let inner = guest.open("/data/sub/ro/deep", libc::O_DIRECTORY);
+    guest.ok(libc::SYS_chdir, &[guest.text("/data/x")]);
+    let current = libc::AT_FDCWD as u64;
+    let folders = [
+        (current, "/data/sub/ro/"),
+        (current, "/data/x/../sub/ro/"),
+        (current, "/data/sub/ro/deep/../"),
+        (current, "../sub/ro/"),
+        (current, "/data/x/link/"),
+        (current, "link/deep/../"),
+        (outer, "sub/ro/"),
+        (outer, "x/link/./"),
+        (inner, "./"),
+    ];
+    let mine = guest.text("/data/mine");
+    std::fs::write(host.path().join("data/mine"), "mine").unwrap();
+    for (fd, folder) in folders {
+        let path = |name: &str| guest.text(&format!("{folder}{name}"));
+        // What each folder has: `deep` is one level down.
+        let (file, new) = (path(if fd == inner { "none" } else { "file" }), path("new"));
+        let open = |path, flags: i32| guest.err(libc::SYS_openat, &[fd, path, flags as u64, 0o666]);
+        for flags in [libc::O_CREAT | libc::O_WRONLY, libc::O_CREAT | libc::O_EXCL, libc::O_CREAT] {
+            assert_eq!(open(new, flags), Errno::ROFS, "{folder}");
+        }
+        if fd != inner {
+            for flags in [libc::O_RDWR, libc::O_WRONLY, libc::O_TRUNC, libc::O_WRONLY | libc::O_APPEND] {
+                assert_eq!(open(file, flags), Errno::ROFS, "{folder}");
+            }
+            assert_eq!(guest.err(libc::SYS_fchmodat, &[fd, file, 0o777]), Errno::ROFS, "{folder}");
+            assert_eq!(guest.err(libc::SYS_utimensat, &[fd, file, 0, 0]), Errno::ROFS, "{folder}");
+            assert_eq!(guest.err(libc::SYS_faccessat, &[fd, file, 2]), Errno::ROFS, "{folder}");
+            let read = guest.call(libc::SYS_openat, &[fd, file, 0, 0]);
+            assert!(matches!(read, Outcome::Return(0..)), "{folder}: {read:?}");
+        }
+        for (number, arguments) in [
+            (libc::SYS_unlinkat, vec![fd, file, 0]),
+            (libc::SYS_mkdirat, vec![fd, new, 0o777]),
+            (libc::SYS_renameat, vec![fd, file, current, mine]),
+            (libc::SYS_renameat, vec![current, mine, fd, new]),
+            (libc::SYS_linkat, vec![fd, file, current, guest.text("/data/link"), 0]),
+            (libc::SYS_linkat, vec![current, mine, fd, new, 0]),
+        ] {
+            assert_eq!(guest.err(number, &arguments), Errno::ROFS, "system call {number}, {folder}");
+        }
+    }
+    // Links whose last name is one, and a directory's own descriptor.
+    for (path, flags) in [("/data/to-file", libc::O_RDWR), ("/data/to-nothing", libc::O_CREAT | libc::O_RDWR)]
+    {
+        assert_eq!(guest.open_err(path, flags), Errno::ROFS, "{path}");
+    }
+    assert_eq!(guest.err(libc::SYS_truncate, &[guest.text("/data/to-file"), 0]), Errno::ROFS);
+    let through = guest.ok(libc::SYS_openat, &[outer, guest.text("x/link"), libc::O_DIRECTORY as u64]);
+    for fd in [through, inner] {
+        assert_eq!(guest.err(libc::SYS_fchmod, &[fd, 0o777]), Errno::ROFS);
+        let create = (libc::O_CREAT | libc::O_RDWR) as u64;
+        assert_eq!(guest.err(libc::SYS_openat, &[fd, guest.text("new"), create, 0o666]), Errno::ROFS);
+    }
+    assert_eq!(std::fs::read_to_string(ro.join("file")).unwrap(), "as it was");
+    assert_eq!(std::fs::read_dir(&ro).unwrap().count(), 2);
+    // The rest is for writing, also through the inner one.
+    guest.open("/data/sub/ro/../new", libc::O_CREAT | libc::O_RDWR);
+    guest.open("/data/x/new", libc::O_CREAT | libc::O_RDWR);
+}
+
+/// A granted directory, and what leads to it, stays where the host looks for it.
+#[test]
+fn granted_directories_are_not_moved() {
+    let (host, guest) = nested();
+    let current = libc::AT_FDCWD as u64;
+    let [ro, sub, other, x] =
+        ["/data/sub/ro", "/data/sub", "/data/other", "/data/x"].map(|path| guest.text(path));
+    let outer = guest.open("/data", libc::O_DIRECTORY);
+    for (number, arguments) in [
+        (libc::SYS_renameat2, vec![outer, guest.text("sub/ro"), outer, guest.text("ro2"), 0]),
+        (libc::SYS_renameat2, vec![outer, guest.text("x/../sub"), outer, guest.text("sub2"), 0]),
+        (libc::SYS_renameat2, vec![current, sub, current, other, 0]),
+        (libc::SYS_renameat2, vec![current, x, current, sub, libc::RENAME_EXCHANGE as u64]),
+        (libc::SYS_renameat2, vec![current, sub, current, x, libc::RENAME_EXCHANGE as u64]),
+        (libc::SYS_unlinkat, vec![outer, guest.text("sub/ro"), libc::AT_REMOVEDIR as u64]),
+        (libc::SYS_unlinkat, vec![outer, guest.text("sub/"), libc::AT_REMOVEDIR as u64]),
+    ] {
+        assert_eq!(guest.err(number, &arguments), Errno::BUSY, "system call {number}");
+    }
+    let error = guest.err(libc::SYS_rename, &[ro, other]);
+    assert!(matches!(error, Errno::BUSY | Errno::ROFS), "{error}");
+    assert!(host.path().join("data/sub/ro/file").exists());
+    guest.ok(libc::SYS_rename, &[x, other]);
+    guest.ok(libc::SYS_rename, &[other, x]);
+}
+
+/// Inside a directory that may be read, one that may be written stays so, also by a roundabout path.
+#[test]
+fn a_writable_grant_may_lie_in_a_read_only_one() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(host.path().join("etc")).unwrap();
+    std::fs::create_dir_all(host.path().join("tmp")).unwrap();
+    let grants = Grants::default()
+        .directory("/", host.path(), Access::ReadOnly)
+        .and_then(|grants| grants.directory("/tmp", host.path().join("tmp"), Access::ReadWrite))
+        .unwrap();
+    let guest = Guest::new(grants);
+    let create = libc::O_CREAT | libc::O_RDWR;
+    guest.open("/tmp/one", create);
+    guest.open("/etc/../tmp/two", create);
+    for path in ["/three", "/etc/three", "/tmp/../three"] {
+        assert_eq!(guest.open_err(path, create), Errno::ROFS, "{path}");
+    }
+}
+
+/// A FIFO that is refused has not been opened: whoever waits at its other end still waits.
+#[test]
+fn what_is_refused_was_not_opened() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let (host, guest) = house();
+    let fifo = host.path().join("granted/fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    // A writer that does not wait finds a reader only if there was one in between; its reader then sees the end.
+    let reader = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&fifo).unwrap();
+    let hung_up = || {
+        let mut fds = [rustix::event::PollFd::new(&reader, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut fds, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap();
+        fds[0].revents().contains(rustix::event::PollFlags::HUP)
+    };
+    assert!(!hung_up(), "nobody has written yet");
+    for flags in
+        [libc::O_WRONLY, libc::O_RDWR, libc::O_WRONLY | libc::O_NONBLOCK, libc::O_CREAT | libc::O_WRONLY]
+    {
+        assert_eq!(guest.open_err("/data/fifo", flags), Errno::ACCESS);
+        assert!(!hung_up(), "it was opened for writing, and closed");
+    }
 }

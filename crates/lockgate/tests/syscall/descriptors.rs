@@ -194,3 +194,101 @@ fn attributes_of_granted_streams_are_the_hosts() {
     guest.ok(libc::SYS_write, &[1, guest.put(b"log"), 3]);
     assert_eq!(file.metadata().unwrap().len(), 3);
 }
+
+/// What the host opened stays as it is, whoever of its domains asks for what.
+#[test]
+fn flags_of_a_stream_are_one_domains_own() {
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let grants = Grants::default().stdout(writer.into()).unwrap();
+    let (one, two) = (Guest::new(grants.clone()), Guest::new(grants.clone()));
+    let get = |guest: &Guest| guest.ok(libc::SYS_fcntl, &[1, libc::F_GETFL as u64]);
+    let before = get(&two);
+    one.ok(libc::SYS_fcntl, &[1, libc::F_SETFL as u64, (libc::O_NONBLOCK | libc::O_APPEND) as u64]);
+    assert_ne!(get(&one), before);
+    assert_eq!((get(&two), get(&Guest::new(grants))), (before, before));
+}
+
+/// A log that the host appends to is only ever appended to.
+#[test]
+fn a_granted_log_is_not_overwritten() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let append = || std::fs::OpenOptions::new().append(true).open(file.path()).unwrap();
+    let mut log = append();
+    log.write_all(b"what happened\n").unwrap();
+    let guest = Guest::new(Grants::default().stdout(log.try_clone().unwrap().into()).unwrap());
+    let flags = guest.ok(libc::SYS_fcntl, &[1, libc::F_GETFL as u64]);
+    assert_eq!(flags, (libc::O_WRONLY | libc::O_APPEND) as u64, "as it is");
+    for flags in [0, libc::O_NONBLOCK] {
+        assert_eq!(guest.err(libc::SYS_fcntl, &[1, libc::F_SETFL as u64, flags as u64]), Errno::PERM);
+    }
+    guest.ok(libc::SYS_fcntl, &[1, libc::F_SETFL as u64, flags | libc::O_NONBLOCK as u64]);
+    assert_eq!(guest.err(libc::SYS_ftruncate, &[1, 0]), Errno::PERM);
+    assert_eq!(guest.err(libc::SYS_fallocate, &[1, 0, 0, 4096]), Errno::PERM);
+    guest.ok(libc::SYS_lseek, &[1, 0, 0]);
+    guest.ok(libc::SYS_write, &[1, guest.put(b"forged\n"), 7]);
+    guest.ok(libc::SYS_pwrite64, &[1, guest.put(b"again\n"), 6, 0]);
+    assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "what happened\nforged\nagain\n");
+}
+
+/// A domain that wants to append to a stream does, and the host's description does not.
+#[test]
+fn appending_to_a_stream_is_one_domains_own() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"0123456789").unwrap();
+    let hosts = file.reopen().unwrap();
+    let open = std::fs::OpenOptions::new().write(true).open(file.path()).unwrap();
+    let guest = Guest::new(Grants::default().stdout(open.try_clone().unwrap().into()).unwrap());
+    guest.ok(libc::SYS_fcntl, &[1, libc::F_SETFL as u64, libc::O_APPEND as u64]);
+    guest.ok(libc::SYS_write, &[1, guest.put(b"end"), 3]);
+    assert!(!rustix::fs::fcntl_getfl(&open).unwrap().contains(rustix::fs::OFlags::APPEND));
+    guest.ok(libc::SYS_fcntl, &[1, libc::F_SETFL as u64, 0]);
+    guest.ok(libc::SYS_lseek, &[1, 0, 0]);
+    guest.ok(libc::SYS_write, &[1, guest.put(b"AB"), 2]);
+    assert_eq!(std::io::read_to_string(hosts).unwrap(), "AB23456789end");
+}
+
+/// There are names beneath granted directories only.
+#[test]
+fn a_directory_is_no_stream() {
+    let host = tempfile::tempdir().unwrap();
+    let folder = || OwnedFd::from(std::fs::File::open(host.path()).unwrap());
+    let grants = Grants::default().stdin(folder());
+    assert!(matches!(grants, Err(lockgate::syscall::GrantError::Stream(Errno::ISDIR))), "{grants:?}");
+}
+
+/// The host's descriptors are counted for as long as they are open: one that a call uses while its number is given away counts on.
+#[test]
+fn descriptors_without_a_number_count() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "").unwrap();
+    let guest = Guest::with_data(host.path(), Access::ReadOnly);
+    let (path, ends) = (guest.text("/data/f"), guest.room(8));
+    guest.ok(libc::SYS_pipe2, &[ends, 0]);
+    for number in 2..256 {
+        assert_eq!(guest.ok(libc::SYS_open, &[path, 0]), number);
+    }
+    let polled = guest.words(&[(libc::POLLIN as u64) << 32]);
+    let refused = Outcome::Return(-i64::from(Errno::MFILE.raw_os_error()));
+    // Until the thread waits with the reading end, whose number then goes.
+    for patience in 0.. {
+        let opened = std::thread::scope(|scope| {
+            scope.spawn(|| guest.call(libc::SYS_poll, &[polled, 1, -1i64 as u64]));
+            (0..patience).for_each(|_| std::thread::yield_now());
+            guest.ok(libc::SYS_close, &[0]);
+            let opened = guest.call(libc::SYS_open, &[path, 0]);
+            guest.ok(libc::SYS_close, &[1]);
+            opened
+        });
+        let waited = guest.word(polled) >> 48 & libc::POLLHUP as u64 != 0;
+        assert_eq!(
+            opened,
+            if waited { refused } else { Outcome::Return(0) },
+            "the wait held a descriptor: {waited}"
+        );
+        if waited {
+            break;
+        }
+        guest.ok(libc::SYS_close, &[0]);
+        guest.ok(libc::SYS_pipe2, &[ends, 0]);
+    }
+}

@@ -97,3 +97,63 @@ fn bad_locks_are_refused() {
     assert_eq!(one.err(libc::SYS_fcntl, &[folder, SET, flock(&one, libc::F_RDLCK, 0, 0)]), Errno::BADF);
     assert_eq!(one.err(libc::SYS_fcntl, &[read_only, 1024, 0]), Errno::INVAL, "leases and the like");
 }
+
+/// A lock belongs to the open description, which for a granted stream is the host's: a domain neither takes locks with it, which would
+/// outlive the domain, nor drops the host's.
+#[test]
+fn granted_streams_are_not_locked() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let ours = file.reopen().unwrap();
+    rustix::fs::flock(&ours, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let grants = lockgate::syscall::Grants::default().stdout(ours.try_clone().unwrap().into()).unwrap();
+    let guest = Guest::new(grants);
+    for operation in [libc::LOCK_UN, libc::LOCK_SH, libc::LOCK_EX | libc::LOCK_NB] {
+        assert_eq!(guest.err(libc::SYS_flock, &[1, operation as u64]), Errno::NOLCK);
+    }
+    let theirs = file.reopen().unwrap();
+    let other = rustix::fs::flock(&theirs, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+    assert_eq!(other, Err(Errno::AGAIN), "the host's lock is still there");
+    assert_eq!(guest.err(libc::SYS_fcntl, &[1, SET, flock(&guest, libc::F_WRLCK, 0, 0)]), Errno::NOLCK);
+    assert_eq!(guest.err(libc::SYS_fcntl, &[1, GET, flock(&guest, libc::F_WRLCK, 0, 0)]), Errno::NOLCK);
+}
+
+/// Who may only read a directory may not shut its writers out.
+#[test]
+fn read_only_grants_give_no_exclusive_lock() {
+    let (host, one, _) = pair();
+    let reader = Guest::with_data(host.path(), Access::ReadOnly);
+    let fd = reader.open("/data/db", libc::O_RDONLY);
+    assert_eq!(reader.err(libc::SYS_flock, &[fd, (libc::LOCK_EX | libc::LOCK_NB) as u64]), Errno::ROFS);
+    assert_eq!(reader.err(libc::SYS_fcntl, &[fd, SET, flock(&reader, libc::F_WRLCK, 0, 0)]), Errno::BADF);
+    reader.ok(libc::SYS_flock, &[fd, (libc::LOCK_SH | libc::LOCK_NB) as u64]);
+    reader.ok(libc::SYS_fcntl, &[fd, SET, flock(&reader, libc::F_RDLCK, 0, 0)]);
+    // With a right to write, a descriptor for reading is enough, as programs with lock files expect.
+    reader.ok(libc::SYS_close, &[fd]);
+    let fd = one.open("/data/db", libc::O_RDONLY);
+    one.ok(libc::SYS_flock, &[fd, (libc::LOCK_EX | libc::LOCK_NB) as u64]);
+}
+
+/// A descriptor that is closed while a thread waits for a lock with it takes none afterwards, and counts against the limit until the
+/// thread has let go of it.
+#[test]
+fn a_lock_that_comes_after_the_close_is_not_taken() {
+    let (host, one, two) = pair();
+    let (one, two) = (&one, &two);
+    let (a, b) = (one.open("/data/db", libc::O_RDWR), two.open("/data/db", libc::O_RDWR));
+    one.ok(libc::SYS_fcntl, &[a, SET, flock(one, libc::F_WRLCK, 0, 0)]);
+    let (wait, lock) = (libc::F_SETLKW as u64, flock(two, libc::F_WRLCK, 0, 0));
+    std::thread::scope(|scope| {
+        let patience = Instant::now() + Duration::from_secs(20);
+        let waiting = scope.spawn(move || two.call_until(libc::SYS_fcntl, &[b, wait, lock], patience));
+        // It waits for as long as the other domain has the lock: whether it has begun or not, the number goes before.
+        two.ok(libc::SYS_close, &[b]);
+        let bad = Outcome::Return(-i64::from(Errno::BADF.raw_os_error()));
+        assert_eq!(waiting.join().unwrap(), bad);
+    });
+    one.ok(libc::SYS_close, &[a]);
+    let open = |guest: &Guest| guest.call(libc::SYS_open, &[guest.text("/data/db"), libc::O_RDWR as u64]);
+    // Nobody has the lock, and nothing but numbers holds the host's descriptors.
+    let third = Guest::with_data(host.path(), Access::ReadWrite);
+    assert_eq!(open(&third), Outcome::Return(0));
+    third.ok(libc::SYS_fcntl, &[0, SET, flock(&third, libc::F_WRLCK, 0, 0)]);
+}

@@ -21,8 +21,8 @@ pub fn chmod(ctx: &SyscallContext<'_>, [path, bits, ..]: [u64; 6]) -> Reply {
 pub fn fchmodat(ctx: &SyscallContext<'_>, [fd, path, bits, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
     let location = ctx.locate(fd as i32, &path)?;
-    location.writable()?;
-    let file = location.open(&ctx.process.grants, OFlags::RDONLY, Mode::empty())?;
+    let file = location.open(&ctx.process.grants, OFlags::RDONLY, Mode::empty(), None)?;
+    own(&file)?;
     rustix::fs::fchmod(file.fd(), mode(bits))?;
     Ok(0)
 }
@@ -51,10 +51,12 @@ pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6
         return Ok(0);
     }
     let path = ctx.path(path)?;
-    let location = ctx.locate(fd as i32, &path)?;
-    location.writable()?;
-    let (handle, _) = location.handle(!flags.contains(AtFlags::SYMLINK_NOFOLLOW))?;
-    set_times(rustix::fd::AsFd::as_fd(&handle), &times)?;
+    let follow = !flags.contains(AtFlags::SYMLINK_NOFOLLOW);
+    let handle = ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, follow)?;
+    if handle.read_only {
+        return Err(Errno::ROFS.into());
+    }
+    set_times(rustix::fd::AsFd::as_fd(&handle.fd), &times)?;
     Ok(0)
 }
 

@@ -21,8 +21,8 @@ pub fn getcwd(ctx: &SyscallContext<'_>, [at, length, ..]: [u64; 6]) -> Reply {
 pub fn chdir(ctx: &SyscallContext<'_>, [path, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
     let location = ctx.locate(libc::AT_FDCWD, &path)?;
-    let (_, stat) = location.handle(true)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+    let handle = location.handle(&ctx.process.grants, true)?;
+    if FileType::from_raw_mode(handle.stat.st_mode) != FileType::Directory {
         return Err(Errno::NOTDIR.into());
     }
     *locked(&ctx.process.current) = location.guest;

@@ -12,7 +12,8 @@ pub fn fcntl(ctx: &SyscallContext<'_>, [fd, command, argument, ..]: [u64; 6]) ->
     let file = ctx.process.descriptor(number)?;
     let duplicate = |close_on_exec| -> Reply {
         let mut descriptors = locked(&ctx.process.descriptors);
-        Ok(descriptors.insert(file.clone(), argument as i32, close_on_exec)? as u64)
+        let file = descriptors.get(number)?;
+        Ok(descriptors.insert(file, argument as i32, close_on_exec)? as u64)
     };
     match command as i32 {
         libc::F_DUPFD => duplicate(false),
@@ -29,8 +30,8 @@ pub fn fcntl(ctx: &SyscallContext<'_>, [fd, command, argument, ..]: [u64; 6]) ->
             Ok(0)
         }
         libc::F_GETLK => lock::get(ctx, &file, argument),
-        libc::F_SETLK => lock::set(ctx, &file, argument, false),
-        libc::F_SETLKW => lock::set(ctx, &file, argument, true),
+        libc::F_SETLK => lock::set(ctx, number, &file, argument, false),
+        libc::F_SETLKW => lock::set(ctx, number, &file, argument, true),
         _ => Err(Errno::INVAL.into()),
     }
 }

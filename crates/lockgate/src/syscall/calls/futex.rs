@@ -1,8 +1,9 @@
 //! `futex`: private to the domain, kept in the runtime, so that a deadline or the domain's end can always
 //! interrupt a wait. Shared and priority-inheriting ones are unknown.
-use crate::syscall::SyscallContext;
+use super::identity;
 use crate::syscall::context::Reply;
-use crate::syscall::waits::Wake;
+use crate::syscall::waits::{Waits, Wake, locked};
+use crate::syscall::{Memory, Process, SyscallContext};
 use lockgate_abi::window;
 use rustix::io::Errno;
 use rustix::time::ClockId;
@@ -24,30 +25,27 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
     if key == 0 || key % 4 != 0 {
         return Err(if key == 0 { Errno::FAULT } else { Errno::INVAL }.into());
     }
+    let bits = value3 as u32;
+    let wake = |bits| Ok(waits.wake(key, bits, count(value), None, || Ok(()))?.0 as u64);
     match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
-        libc::FUTEX_WAIT => wait(ctx, key, fourth, None, equals(value)),
+        libc::FUTEX_WAIT => wait(ctx, key, Waits::ANY, fourth, None, equals(value)),
+        libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET if bits == 0 => Err(Errno::INVAL.into()),
         libc::FUTEX_WAIT_BITSET => {
-            any_bit(value3)?;
             let real = operation & libc::FUTEX_CLOCK_REALTIME != 0;
-            wait(
-                ctx,
-                at,
-                fourth,
-                Some(if real { ClockId::Realtime } else { ClockId::Monotonic }),
-                equals(value),
-            )
+            let clock = if real { ClockId::Realtime } else { ClockId::Monotonic };
+            wait(ctx, key, bits, fourth, Some(clock), equals(value))
         }
-        libc::FUTEX_WAKE => Ok(waits.wake(key, count(value), None, || Ok(()))?.0 as u64),
-        libc::FUTEX_WAKE_BITSET => {
-            any_bit(value3)?;
-            Ok(waits.wake(key, count(value), None, || Ok(()))?.0 as u64)
-        }
-        libc::FUTEX_REQUEUE => {
-            Ok(waits.wake(key, count(value), Some((to, count(fourth))), || Ok(()))?.0 as u64)
-        }
-        libc::FUTEX_CMP_REQUEUE => {
-            let (woken, moved) = waits.wake(key, count(value), Some((to, count(fourth))), equals(value3))?;
-            Ok((woken + moved) as u64)
+        libc::FUTEX_WAKE => wake(Waits::ANY),
+        libc::FUTEX_WAKE_BITSET => wake(bits),
+        requeue @ (libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE) => {
+            if to == 0 || to % 4 != 0 || (value as i32) < 0 || (fourth as i32) < 0 {
+                return Err(Errno::INVAL.into());
+            }
+            let target = Some((to, count(fourth)));
+            let compares = requeue == libc::FUTEX_CMP_REQUEUE;
+            let ready = || if compares { equals(value3)() } else { Ok(()) };
+            let (woken, moved) = waits.wake(key, Waits::ANY, count(value), target, ready)?;
+            Ok((if compares { woken + moved } else { woken }) as u64)
         }
         _ => Err(Errno::NOSYS.into()),
     }
@@ -57,6 +55,7 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
 fn wait(
     ctx: &SyscallContext<'_>,
     key: u64,
+    bits: u32,
     timeout: u64,
     clock: Option<ClockId>,
     ready: impl FnOnce() -> Result<(), Errno>,
@@ -75,18 +74,84 @@ fn wait(
         // A time too far to express is no limit.
         Instant::now().checked_add(left)
     };
-    match ctx.process.waits.sleep(ctx.thread, key, until, ready)? {
+    match ctx.process.waits.sleep(ctx.thread, key, bits, until, ready)? {
         Wake::Woken => Ok(0),
         Wake::TimedOut => Err(Errno::TIMEDOUT.into()),
     }
 }
 
-/// Only the mask that matches everything is supported: no libc uses another.
-fn any_bit(mask: u64) -> Result<(), Errno> {
-    if mask as u32 == u32::MAX { Ok(()) } else { Err(Errno::INVAL) }
-}
-
 /// Numbers of sleepers are signed in the kernel; negative means none.
 fn count(value: u64) -> usize {
     (value as i32).max(0) as usize
+}
+
+/// Most futexes of one robust list that are set free: Linux's `ROBUST_LIST_LIMIT`.
+const ROBUST: usize = 2048;
+/// Bytes of `struct robust_list_head`: the first entry, the futex's distance from its entry, the entry that is being changed.
+const HEAD: usize = 24;
+
+/// `set_robust_list(head, length)`.
+pub fn set_robust_list(ctx: &SyscallContext<'_>, [head, length, ..]: [u64; 6]) -> Reply {
+    if length != HEAD as u64 {
+        return Err(Errno::INVAL.into());
+    }
+    let mut robust = locked(&ctx.process.robust);
+    match head {
+        0 => robust.remove(&ctx.thread.slot),
+        head => robust.insert(ctx.thread.slot, head),
+    };
+    Ok(0)
+}
+
+/// `get_robust_list(thread, head, length)`: the calling thread's own.
+pub fn get_robust_list(ctx: &SyscallContext<'_>, [thread, head, length, ..]: [u64; 6]) -> Reply {
+    if thread != 0 && thread != identity::thread(ctx.thread.slot) {
+        return Err(Errno::PERM.into());
+    }
+    let list = locked(&ctx.process.robust).get(&ctx.thread.slot).copied().unwrap_or_default();
+    ctx.memory.write(head, &list.to_le_bytes())?;
+    ctx.memory.write(length, &(HEAD as u64).to_le_bytes())?;
+    Ok(0)
+}
+
+/// Marks the futexes on the list at `head` that the thread `owner` still holds as a dead owner's, and wakes who waits for them. The
+/// list is the module's: what of it cannot be read is left alone.
+pub(in crate::syscall) fn release_robust(process: &Process, memory: &dyn Memory, head: u64, owner: u32) {
+    let word = |at: u64| -> Result<u64, Errno> {
+        let mut bytes = [0; 8];
+        memory.read(at, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    };
+    // The lowest bit tells that a futex inherits priorities.
+    let walk = || -> Result<(), Errno> {
+        let (distance, pending) = (word(head.wrapping_add(8))?, word(head.wrapping_add(16))? & !1);
+        let futex = |entry: u64| entry.wrapping_add(distance);
+        let mut entry = word(head)? & !1;
+        for _ in 0..ROBUST {
+            if entry == head {
+                break;
+            }
+            // The next one first: who gets this one may take it off the list.
+            let next = word(entry)? & !1;
+            if entry != pending {
+                bury(process, memory, futex(entry), owner)?;
+            }
+            entry = next;
+        }
+        if pending == 0 { Ok(()) } else { bury(process, memory, futex(pending), owner) }
+    };
+    let _ = walk();
+}
+
+/// Sets one futex free, if `owner` holds it.
+fn bury(process: &Process, memory: &dyn Memory, at: u64, owner: u32) -> Result<(), Errno> {
+    let held = |word: u32| word & libc::FUTEX_TID_MASK == owner;
+    if !held(memory.load_u32(at)?) {
+        return Ok(());
+    }
+    // Nobody changes it meanwhile but to say that there are waiters: it says so in any case, and all of them look again.
+    let dead = libc::FUTEX_OWNER_DIED | libc::FUTEX_WAITERS;
+    let free = || memory.write(at, &dead.to_le_bytes());
+    process.waits.wake(at & (window::SIZE - 1), Waits::ANY, usize::MAX, None, free)?;
+    Ok(())
 }

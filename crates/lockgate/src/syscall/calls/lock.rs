@@ -23,8 +23,14 @@ pub(in crate::syscall) type Locks = BTreeMap<(u64, u64), Arc<Description>>;
 /// a deadline.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// `fcntl(fd, F_SETLK or F_SETLKW, flock)`.
-pub(super) fn set(ctx: &SyscallContext<'_>, file: &Arc<Description>, at: u64, wait: bool) -> Reply {
+/// `fcntl(number, F_SETLK or F_SETLKW, flock)`.
+pub(super) fn set(
+    ctx: &SyscallContext<'_>,
+    number: i32,
+    file: &Arc<Description>,
+    at: u64,
+    wait: bool,
+) -> Reply {
     let wanted = copied(ctx, file, at)?;
     let kind = i32::from(wanted.l_type);
     if (kind == libc::F_RDLCK && !file.readable) || (kind == libc::F_WRLCK && !file.writable) {
@@ -32,6 +38,10 @@ pub(super) fn set(ctx: &SyscallContext<'_>, file: &Arc<Description>, at: u64, wa
     }
     retry(ctx, wait, || {
         let mut locks = locked(&ctx.process.locks);
+        // Whoever closes the number from here on waits for these books, and finds the lock in them.
+        if !locked(&ctx.process.descriptors).names(number, file) {
+            return Err(Errno::BADF);
+        }
         let holder = match locks.get(&file.identity) {
             Some(holder) => Arc::clone(holder),
             None if kind == libc::F_UNLCK => return Ok(()),
@@ -77,6 +87,10 @@ pub(super) fn release(ctx: &SyscallContext<'_>, closed: &Description) {
 pub fn flock(ctx: &SyscallContext<'_>, [fd, operation, ..]: [u64; 6]) -> Reply {
     let file = ctx.process.descriptor(fd as i32)?;
     let operation = operation as i32;
+    own(&file)?;
+    if operation & !libc::LOCK_NB == libc::LOCK_EX && file.read_only_grant {
+        return Err(Errno::ROFS.into());
+    }
     let now = match operation & !libc::LOCK_NB {
         libc::LOCK_SH => FlockOperation::NonBlockingLockShared,
         libc::LOCK_EX => FlockOperation::NonBlockingLockExclusive,
@@ -84,6 +98,12 @@ pub fn flock(ctx: &SyscallContext<'_>, [fd, operation, ..]: [u64; 6]) -> Reply {
         _ => return Err(Errno::INVAL.into()),
     };
     retry(ctx, operation & libc::LOCK_NB == 0, || rustix::fs::flock(file.fd(), now))
+}
+
+/// Fails for granted streams: a lock belongs to an open description, and theirs is the host's, which a lock of the domain's would outlive
+/// the domain with, and an unlocking take a lock from.
+fn own(file: &Description) -> Result<(), Errno> {
+    if file.granted { Err(Errno::NOLCK) } else { Ok(()) }
 }
 
 /// Tries until it succeeds or fails for good; while another owner is in the way only if `wait`.
@@ -104,6 +124,7 @@ fn copied(ctx: &SyscallContext<'_>, file: &Description, at: u64) -> Result<libc:
     if file.kind != Kind::Regular {
         return Err(Errno::BADF);
     }
+    own(file)?;
     let raw: [u8; FLOCK] = ctx.array(at)?;
     let (kind, whence) = (half(&raw, 0) as i16, (half(&raw, 0) >> 16) as i32);
     let from = match whence {

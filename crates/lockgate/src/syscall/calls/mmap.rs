@@ -1,5 +1,5 @@
 //! `mmap`, `munmap`, `mprotect`, `mremap`, `madvise`: memory of the window, never executable.
-use crate::syscall::context::Reply;
+use crate::syscall::context::{Halt, Reply};
 use crate::syscall::descriptors::Kind;
 use crate::syscall::{CHUNK, Placement, Protection, SyscallContext};
 use rustix::io::Errno;
@@ -68,10 +68,11 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         _ => return Err(Errno::NODEV.into()),
     }
     let base = ctx.memory.map(at, length, placement, Protection::ReadWrite)?;
-    let filled = (|| {
+    let filled = (|| -> Result<(), Halt> {
         let mut chunk = vec![0; CHUNK.min(length as usize)];
         let mut done = 0;
         while done < length {
+            ctx.check()?; // a gigabyte takes a while
             let want = chunk.len().min((length - done) as usize);
             let read = rustix::io::pread(file.fd(), &mut chunk[..want], offset + done)?;
             if read == 0 {
@@ -83,14 +84,14 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         if protection == Protection::ReadWrite {
             Ok(())
         } else {
-            ctx.memory.protect(base, length, protection)
+            Ok(ctx.memory.protect(base, length, protection)?)
         }
     })();
     match filled {
         Ok(()) => Ok(base),
-        Err(error) => {
+        Err(halt) => {
             ctx.memory.unmap(base, length)?;
-            Err(error.into())
+            Err(halt)
         }
     }
 }

@@ -4,7 +4,8 @@
 use super::open::file_mode;
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
-use rustix::fd::OwnedFd;
+use crate::syscall::directories::may_move;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
@@ -12,7 +13,14 @@ const CURRENT: u64 = libc::AT_FDCWD as u64;
 
 fn parent(ctx: &SyscallContext<'_>, fd: u64, path: u64) -> Result<(OwnedFd, Vec<u8>), Errno> {
     let path = ctx.path(path)?;
-    ctx.locate(fd as i32, &path)?.parent()
+    ctx.locate(fd as i32, &path)?.parent(&ctx.process.grants)
+}
+
+/// The same, of a name that is to be taken away.
+fn leaving(ctx: &SyscallContext<'_>, fd: u64, path: u64) -> Result<(OwnedFd, Vec<u8>), Errno> {
+    let (folder, name) = parent(ctx, fd, path)?;
+    may_move(&ctx.process.grants, folder.as_fd(), &name)?;
+    Ok((folder, name))
 }
 
 /// `unlink(path)`.
@@ -32,7 +40,7 @@ pub fn unlinkat(ctx: &SyscallContext<'_>, [fd, path, flags, ..]: [u64; 6]) -> Re
         libc::AT_REMOVEDIR => AtFlags::REMOVEDIR,
         _ => return Err(Errno::INVAL.into()),
     };
-    let (folder, name) = parent(ctx, fd, path)?;
+    let (folder, name) = leaving(ctx, fd, path)?;
     rustix::fs::unlinkat(folder, name, flags)?;
     Ok(0)
 }
@@ -45,7 +53,7 @@ pub fn mkdir(ctx: &SyscallContext<'_>, [path, mode, ..]: [u64; 6]) -> Reply {
 /// `mkdirat(fd, path, mode)`.
 pub fn mkdirat(ctx: &SyscallContext<'_>, [fd, path, mode, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
-    let parent = || ctx.locate(fd as i32, &path)?.parent();
+    let parent = || ctx.locate(fd as i32, &path)?.parent(&ctx.process.grants);
     // `mkdir -p` makes what leads to a grant, and the grant itself: they are there.
     let (folder, name) = match parent() {
         _ if ctx.leads_to_a_grant(fd as i32, &path).is_some() => return Err(Errno::EXIST.into()),
@@ -73,8 +81,8 @@ pub fn renameat2(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]:
     if !known.contains(flags) {
         return Err(Errno::INVAL.into());
     }
-    let (old_folder, old) = parent(ctx, old_fd, old)?;
-    let (new_folder, new) = parent(ctx, new_fd, new)?;
+    let (old_folder, old) = leaving(ctx, old_fd, old)?;
+    let (new_folder, new) = leaving(ctx, new_fd, new)?;
     rustix::fs::renameat_with(old_folder, old, new_folder, new, flags)?;
     Ok(0)
 }

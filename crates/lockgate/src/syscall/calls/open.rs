@@ -47,7 +47,8 @@ pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -
         flags &= OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     }
     let mode = if flags.contains(OFlags::CREATE) { file_mode(ctx, mode) } else { Mode::empty() };
-    let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode)?;
+    let place = ctx.process.place()?;
+    let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode, Some(place))?;
     let close_on_exec = flags.contains(OFlags::CLOEXEC);
     let number = locked(&ctx.process.descriptors).insert(Arc::new(description), 0, close_on_exec)?;
     Ok(number as u64)

@@ -21,13 +21,15 @@ pub fn pipe2(ctx: &SyscallContext<'_>, [at, flags, ..]: [u64; 6]) -> Reply {
         return Err(Errno::INVAL.into());
     }
     let close_on_exec = flags.contains(OFlags::CLOEXEC);
+    let places = [ctx.process.place()?, ctx.process.place()?].map(Some);
     // Non-blocking for the host in any case: waiting is done where a deadline can end it.
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    let end = |fd, mode| -> Result<_, Errno> {
+    let end = |fd, mode, place| -> Result<_, Errno> {
         let stat = rustix::fs::fstat(&fd)?;
-        Ok(Arc::new(Description::new(fd, &stat, mode | flags, false, Vec::new())))
+        Ok(Arc::new(Description::new(fd, &stat, mode | flags, false, Vec::new(), place)))
     };
-    let (read, write) = (end(read, OFlags::RDONLY)?, end(write, OFlags::WRONLY)?);
+    let [one, other] = places;
+    let (read, write) = (end(read, OFlags::RDONLY, one)?, end(write, OFlags::WRONLY, other)?);
     let mut descriptors = locked(&ctx.process.descriptors);
     let first = descriptors.insert(read, 0, close_on_exec)?;
     let second = descriptors.insert(write, 0, close_on_exec).inspect_err(|_| drop(descriptors.remove(first)));

@@ -8,8 +8,9 @@ use crate::syscall::waits::locked;
 use crate::syscall::wire::word;
 use crate::syscall::{CHUNK, SyscallContext};
 use rustix::event::PollFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 use std::collections::VecDeque;
+use std::io::IoSlice;
 
 /// Most pieces of one vector (Linux's `IOV_MAX`).
 const PIECES: u64 = 1024;
@@ -215,6 +216,7 @@ fn write_some(
                 wait(ctx, file, PollFlags::OUT)?;
                 without_signals(|| rustix::io::write(file.fd(), &bytes[..bytes.len().min(PIPE)]))
             }
+            (None, _) if file.appends_by_itself() => without_signals(|| append(file, bytes)),
             (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
         };
         match result {
@@ -226,6 +228,12 @@ fn write_some(
             other => return Ok(other?),
         }
     }
+}
+
+/// Writes at the end, as if the description had `O_APPEND`.
+fn append(file: &Description, bytes: &[u8]) -> Result<usize, Errno> {
+    const CURRENT: u64 = u64::MAX;
+    rustix::io::pwritev2(file.fd(), &[IoSlice::new(bytes)], CURRENT, ReadWriteFlags::APPEND)
 }
 
 /// Waits until a stream is ready, or fails at once if the domain made it non-blocking.

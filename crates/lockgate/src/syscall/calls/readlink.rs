@@ -14,12 +14,12 @@ pub fn readlinkat(ctx: &SyscallContext<'_>, [fd, path, at, length, ..]: [u64; 6]
     if ctx.leads_to_a_grant(fd as i32, &path).is_some() {
         return Err(Errno::INVAL.into());
     }
-    let (handle, stat) = ctx.locate(fd as i32, &path)?.handle(false)?;
-    let is_link = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink();
+    let handle = ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, false)?;
+    let is_link = rustix::fs::FileType::from_raw_mode(handle.stat.st_mode).is_symlink();
     if length as i32 <= 0 || !is_link {
         return Err(Errno::INVAL.into());
     }
-    let target = rustix::fs::readlinkat(handle, c"", Vec::new())?.into_bytes();
+    let target = rustix::fs::readlinkat(handle.fd, c"", Vec::new())?.into_bytes();
     let given = &target[..target.len().min(length as u32 as usize)];
     ctx.memory.write(at, given)?;
     Ok(given.len() as u64)

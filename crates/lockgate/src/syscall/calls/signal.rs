@@ -1,18 +1,39 @@
-//! Signals: dispositions and masks are remembered, none is ever delivered into a domain. A deadly signal
-//! to itself (musl's `abort` is one) ends the call as a fault.
+//! Signals: dispositions and masks are remembered, none is ever delivered into a domain. A signal to itself (musl's `abort` is one) ends
+//! the call as a fault, unless it is ignored. What would have a program believe that a handler runs, or wait for one, fails or ends
+//! the call.
 use super::identity;
 use crate::syscall::SyscallContext;
 use crate::syscall::context::{Fault, Halt, Reply};
 use crate::syscall::signal_state::{ACTION, DEFAULT, IGNORE};
 use crate::syscall::waits::locked;
+use crate::syscall::wire::word;
 use rustix::io::Errno;
+use std::time::Instant;
 
 /// Bytes of a signal set.
 const SET: u64 = 8;
 /// Signals are 1 to this.
 const LAST: u32 = 64;
 
-/// `rt_sigaction(signal, new or null, old or null, set size)`.
+/// Signals that come of what a program does itself. Others never arrive, and a handler of theirs waits in vain as it would outside.
+const OWN: [i32; 14] = [
+    libc::SIGABRT,
+    libc::SIGALRM,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGIO,
+    libc::SIGPIPE,
+    libc::SIGPROF,
+    libc::SIGSEGV,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+    libc::SIGVTALRM,
+    libc::SIGXCPU,
+    libc::SIGXFSZ,
+];
+
+/// `rt_sigaction(signal, new or null, old or null, set size)`. A handler that a program would count on is refused with `ENOSYS`.
 pub fn rt_sigaction(ctx: &SyscallContext<'_>, [signal, new, old, size, ..]: [u64; 6]) -> Reply {
     let signal = number(signal)?;
     let fixed = [libc::SIGKILL, libc::SIGSTOP].contains(&(signal as i32));
@@ -20,6 +41,10 @@ pub fn rt_sigaction(ctx: &SyscallContext<'_>, [signal, new, old, size, ..]: [u64
         return Err(Errno::INVAL.into());
     }
     let action: Option<[u8; ACTION]> = if new == 0 { None } else { Some(ctx.array(new)?) };
+    let handler = action.map_or(DEFAULT, |action| word(&action, 0));
+    if OWN.contains(&(signal as i32)) && ![DEFAULT, IGNORE].contains(&handler) {
+        return Err(Errno::NOSYS.into());
+    }
     let mut signals = locked(&ctx.process.signals);
     let before = signals.action(signal);
     if let Some(action) = action {
@@ -97,9 +122,44 @@ fn send(ctx: &SyscallContext<'_>, signal: u64) -> Reply {
         (DEFAULT, libc::SIGABRT) => Err(Halt::Fault(Fault::Abort)),
         (DEFAULT, libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH) | (IGNORE, _) => Ok(0),
         (DEFAULT, _) => Err(Halt::Fault(Fault::Signal(signal as u8))),
-        // A handler of the module's cannot be run.
-        _ => Err(Errno::NOSYS.into()),
+        _ => Err(Halt::Fault(Fault::Handler(signal as u8))),
     }
+}
+
+/// `alarm(seconds)`: it has no way to fail. 0 takes back what was never asked for.
+pub fn alarm(_: &SyscallContext<'_>, [seconds, ..]: [u64; 6]) -> Reply {
+    if seconds as u32 == 0 { Ok(0) } else { Err(Halt::Fault(Fault::Undeliverable("alarm"))) }
+}
+
+/// `pause()`.
+pub fn pause(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Err(Halt::Fault(Fault::Undeliverable("pause")))
+}
+
+/// `rt_sigsuspend(mask, set size)`.
+pub fn rt_sigsuspend(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Err(Halt::Fault(Fault::Undeliverable("sigsuspend")))
+}
+
+/// `rt_sigtimedwait(set, information, timeout or null, set size)`: the time passes.
+pub fn rt_sigtimedwait(ctx: &SyscallContext<'_>, [_, _, timeout, size, ..]: [u64; 6]) -> Reply {
+    if size != SET {
+        return Err(Errno::INVAL.into());
+    }
+    if timeout == 0 {
+        return Err(Halt::Fault(Fault::Undeliverable("sigwait")));
+    }
+    ctx.sleep_until(Instant::now().checked_add(ctx.timespec(timeout)?))?;
+    Err(Errno::AGAIN.into())
+}
+
+/// `rt_sigpending(set, set size)`: none is.
+pub fn rt_sigpending(ctx: &SyscallContext<'_>, [set, size, ..]: [u64; 6]) -> Reply {
+    if size > SET {
+        return Err(Errno::INVAL.into());
+    }
+    ctx.memory.write(set, &[0; SET as usize][..size as usize])?;
+    Ok(0)
 }
 
 fn number(signal: u64) -> Result<u32, Errno> {

@@ -61,12 +61,11 @@ pub fn faccessat2(ctx: &SyscallContext<'_>, [fd, path, mode, flags, ..]: [u64; 6
     if ctx.leads_to_a_grant(fd as i32, &path).is_some() {
         return if access.contains(Access::WRITE_OK) { Err(Errno::ROFS.into()) } else { Ok(0) };
     }
-    let location = ctx.locate(fd as i32, &path)?;
-    let (handle, _) = location.handle(flags & NOFOLLOW == 0)?;
-    if access.contains(Access::WRITE_OK) {
-        location.writable()?;
+    let handle = ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, flags & NOFOLLOW == 0)?;
+    if access.contains(Access::WRITE_OK) && handle.read_only {
+        return Err(Errno::ROFS.into());
     }
-    access_of_handle(handle.as_fd(), access.bits())?;
+    access_of_handle(handle.fd.as_fd(), access.bits())?;
     Ok(0)
 }
 
@@ -80,7 +79,8 @@ fn look_up(ctx: &SyscallContext<'_>, fd: u64, path: u64, flags: u64) -> Result<S
     if let Some(grant) = ctx.leads_to_a_grant(fd as i32, &path) {
         return bare_folder(grant);
     }
-    Ok(ctx.locate(fd as i32, &path)?.handle(!flags.contains(AtFlags::SYMLINK_NOFOLLOW))?.1)
+    let follow = !flags.contains(AtFlags::SYMLINK_NOFOLLOW);
+    Ok(ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, follow)?.stat)
 }
 
 /// A folder that only leads to a grant: nobody writes there, and no other folder is the same.

@@ -48,11 +48,6 @@ pub fn membarrier(_: &SyscallContext<'_>, [command, flags, ..]: [u64; 6]) -> Rep
     }
 }
 
-/// `set_robust_list(head, length)`: accepted; a thread cannot die in a domain without its host.
-pub fn set_robust_list(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Ok(0)
-}
-
 /// `sched_yield()`.
 pub fn sched_yield(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     rustix::thread::sched_yield();
