@@ -106,7 +106,7 @@ typedef enum lg_status {
     LG_E_READ = 10,     /* the file cannot be read */
     LG_E_PARSE = 11,    /* it is no module */
     LG_E_REFUSED = 12,  /* it breaks a rule of the code model: the message names rule, place and instruction */
-    LG_E_HOST = 13,     /* this machine or process cannot run domains */
+    LG_E_HOST = 13,     /* this machine or process cannot run domains, or the processor lacks what the module is compiled for (AVX, AVX-512) */
     LG_E_MEMORY = 14,   /* no memory, address space or kernel mappings */
 
     /* domains and bindings */

@@ -508,6 +508,7 @@ pub(crate) fn facts(flags: u32, evex: bool, written: u16) -> Report {
         evex,
         mask: uses(flag::MASKREGS),
         ymm: uses(flag::YMM),
+        cpuid: uses(flag::CPUID),
         callee_saved_written: written & CALLEE_SAVED,
         ..Report::default()
     }

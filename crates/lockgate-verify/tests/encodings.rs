@@ -450,6 +450,7 @@ fn report(encoding: &Encoding, fields: &[(&str, &str, bool)]) -> String {
         (one_of(mnemonic, &["ldmxcsr", "vldmxcsr"]), " mxcsr-write"),
         (fields.iter().any(|field| field.1 == "k"), " maskregs"),
         (vector && info.encoding() != EncodingKind::Legacy, " ymm"),
+        (mnemonic == Mnemonic::Cpuid, " cpuid"),
     ] {
         text += if has { word } else { "" };
     }
