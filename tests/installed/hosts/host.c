@@ -252,11 +252,12 @@ static int attack(int count, char **words) {
     domain = lg_domain_new(hostile, options); /* a neighbour */
     if (!attacker || !domain)
         return printf("refused: %s\n", lg_last_message()), 0;
+    static const char zeros[4096];
     void *own = NULL;
     unsigned long args[6] = {0};
     for (int i = 3; i < count && i < 9; i++) {
         if (!own && (!strcmp(words[i], "own") || !strcmp(words[i], "lucky") || !strcmp(words[i], "window"))) {
-            own = lg_memory_alloc(attacker, 4096);
+            own = lg_memory_alloc_copy(attacker, zeros, sizeof zeros);
             if (!own)
                 return printf("refused: %s\n", lg_last_message()), 0;
         }
