@@ -46,8 +46,9 @@
  *
  * Signals. Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when the first module is opened, and
  * each thread gets an alternate signal stack at its first call. Faults that are not a domain's go on to the handlers that were there before;
- * handlers that come later are put behind when a thread first calls a domain, or by lg_claim_signals(). All handlers of the process are
- * made to run on the alternate stack. A domain cannot be called from one: the call fails (lg_failed()), and whoever asks afterwards gets
+ * handlers that come later are put behind at once where the program is linked with the library, which stands in for libc's sigaction(), signal()
+ * and their like; where it came by dlopen(), when a thread next calls behind a first call, a bind, a reset, a fault or a domain from a pool, or by
+ * lg_claim_signals(). All handlers of the process are made to run on the alternate stack. A domain cannot be called from one: the call fails (lg_failed()), and whoever asks afterwards gets
  * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers.
  * A handler that makes such a call keeps lg_call_failed, as it keeps errno: saves it before, and puts it back after. Else the code that it has
  * interrupted may take the handler's failure for its own, or miss its own.
@@ -105,7 +106,7 @@ typedef enum lg_status {
     LG_E_READ = 10,     /* the file cannot be read */
     LG_E_PARSE = 11,    /* it is no module */
     LG_E_REFUSED = 12,  /* it breaks a rule of the code model: the message names rule, place and instruction */
-    LG_E_HOST = 13,     /* this machine or process cannot run domains */
+    LG_E_HOST = 13,     /* this machine or process cannot run domains, or the processor lacks what the module is compiled for (AVX, AVX-512) */
     LG_E_MEMORY = 14,   /* no memory, address space or kernel mappings */
 
     /* domains and bindings */
@@ -263,7 +264,8 @@ const char *lg_status_name(int status);
 const char *lg_version(void);
 
 /* Puts the library's signal handlers back in front of any that were installed past it since the first module was opened, as sanitizers and interpreters
- * do; those then get the faults that are no domain's. Threads do that by themselves when they first call a domain. LG_E_HANDLER. */
+ * do; those then get the faults that are no domain's. Has all handlers run on the alternate stack. For processes that got the library by dlopen(),
+ * after whatever may have installed handlers; in others the library sees by itself. LG_E_HANDLER. */
 lg_status lg_claim_signals(void);
 
 /* Not zero if the calling thread's last call through a function pointer did not return: what it returned is nothing then. One load. */

@@ -5,6 +5,9 @@
 #
 # The shared library is linked here and not by cargo, because rustc hands the linker a version script of its own that leaves no room for
 # versions of symbols. In the static one every symbol but lg_* is made local, so that it meets no other Rust library in a program.
+#
+# What stands in for libc's functions about signals (crates/lockgate/src/call/interpose_sys.rs) stays visible in both, in the shared one
+# without a version, so that it is found by programs that were linked with libc's.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -33,11 +36,18 @@ mkdir -p "$into/lib/pkgconfig" "$into/lib/cmake/lockgate" "$into/include"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+interposed='sigaction signal bsd_signal ssignal __sysv_signal sysv_signal sigset sigignore sigaltstack'
+
 # One object with all that the header's functions need; the names are those of the objects that define them.
 nm --defined-only --extern-only "$archive" 2>/dev/null | sed -n 's/^[0-9a-f]* [A-Z] \(lg_[a-z0-9_]*\)$/-u \1/p' | sort -u >"$work/roots"
+for name in $interposed; do
+    echo "-u $name" >>"$work/roots"
+    echo "$name" >>"$work/visible"
+done
+echo 'lg_*' >>"$work/visible"
 ld -r --force-group-allocation "@$work/roots" -o "$work/all.o" "$archive"
 # (The standard library's objects carry bitcode, which plugins of binutils choke on when it is joined.)
-objcopy --wildcard --keep-global-symbol='lg_*' -R .llvmbc -R .llvmcmd "$work/all.o" "$work/lockgate.o"
+objcopy --wildcard --keep-global-symbols="$work/visible" -R .llvmbc -R .llvmcmd "$work/all.o" "$work/lockgate.o"
 
 rm -f "$into/lib/liblockgate.a"
 ar rcs "$into/lib/liblockgate.a" "$work/lockgate.o"

@@ -169,6 +169,10 @@ Domain *domain_for(const char *module) {
     }
     if (!domain)
         domain = make(module, role, &hash);
+    /* Libraries that the server has loaded meanwhile, as PL/Perl is, install handlers that domains' faults must not come to. This is for once in a
+       statement. */
+    if (lg_claim_signals() != LG_OK)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION), errmsg("module %s cannot be called", module), errdetail("%s", lg_last_message()));
     exchange_begin(&domain->exchange);
     return domain;
 }

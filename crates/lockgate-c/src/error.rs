@@ -200,7 +200,7 @@ macro_rules! failures {
 
 failures! {
     LoadError: LoadError::Read { .. } => Read, LoadError::Parse { .. } => Parse, LoadError::Refused { .. } => Refused,
-        LoadError::Host(_) => Host, LoadError::Memory { .. } => Memory;
+        LoadError::Host(_) => Host, LoadError::Processor { .. } => Host, LoadError::Memory { .. } => Memory;
     BindError: BindError::Missing { .. } => Missing, BindError::Signature { .. } => Signature,
         BindError::Prototype(_) => Prototype, BindError::Memory(_) => Memory;
     MemoryError: MemoryError::Inaccessible { .. } => Inaccessible, MemoryError::Unterminated { .. } => Unterminated;

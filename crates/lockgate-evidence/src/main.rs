@@ -229,6 +229,12 @@ fn single(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
         outcome.undefined,
         start.elapsed()
     );
+    if outcome.left_out > 0 {
+        println!(
+            "semantics: SKIPPED {} instructions: this processor lacks AVX-512 or AVX, which they belong to",
+            outcome.left_out
+        );
+    }
     if outcome.undefined * 2 > outcome.cases {
         bail!("this processor knows less than half of the instructions: nothing is shown");
     }

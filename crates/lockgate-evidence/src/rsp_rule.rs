@@ -57,6 +57,8 @@ enum Step {
     Branch,
     /// A label.
     Label,
+    /// `int3` or `ud2`, behind which a handler goes on.
+    Trap,
     /// U2: any place of the slot, followed by a touch.
     Slot,
 }
@@ -93,6 +95,8 @@ fn steps() -> Vec<(Step, Vec<u8>)> {
         (Step::Call, vec![0xe8, 0, 0, 0, 0]),
         (Step::Branch, vec![0x75, 0x00]),
         (Step::Label, code::LABEL.to_vec()),
+        (Step::Trap, vec![0xcc]),
+        (Step::Trap, vec![0x0f, 0x0b]),
         (
             Step::Slot,
             [
@@ -143,7 +147,7 @@ impl Interval {
             // It writes below rsp, and its `ret` reads there.
             Step::Call => self.stays(-8, 8).then(|| self.accessed(-8, 8)),
             Step::Branch => self.inside(ANYWHERE).then_some(ANYWHERE),
-            Step::Label => Some(self),
+            Step::Label | Step::Trap => Some(self),
             Step::Slot => self.inside(ANYWHERE).then(|| Interval { low: 0, high: SLOT - 8 }.accessed(0, 8)),
         }
     }
@@ -156,7 +160,7 @@ fn rule(moved: i64, step: Step) -> Option<i64> {
         Step::Align(n) => (moved + n <= D).then_some(moved + n),
         Step::Touch(distance, _) => (distance.abs() <= T).then_some(0),
         Step::Probe | Step::Call => Some(0),
-        Step::Maybe(..) | Step::Label => Some(moved),
+        Step::Maybe(..) | Step::Label | Step::Trap => Some(moved),
         Step::Branch | Step::Slot => (moved == 0).then_some(0),
     }
 }

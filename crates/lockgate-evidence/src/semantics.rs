@@ -22,6 +22,8 @@ pub struct Outcome {
     pub cases: u64,
     /// Of these, the ones that this processor does not have.
     pub undefined: u64,
+    /// Left out, because this processor lacks AVX-512, or AVX, which they belong to.
+    pub left_out: u64,
     /// Faults, where the model expects one.
     pub faults: u64,
     /// Operands at a page's end that were accessed completely.
@@ -39,6 +41,7 @@ impl Outcome {
     pub fn add(&mut self, other: Outcome) {
         self.cases += other.cases;
         self.undefined += other.undefined;
+        self.left_out += other.left_out;
         self.faults += other.faults;
         self.edges += other.edges;
         self.forms.extend(other.forms);
@@ -153,11 +156,21 @@ pub fn run(cases: u64, seed: u64) -> Result<Outcome> {
     Ok(bench.outcome)
 }
 
+/// Whether the instruction belongs to an extension that this processor lacks as a whole.
+fn lacking(reading: &Reading) -> bool {
+    let facts = &reading.facts;
+    (facts.evex || facts.mask) && !std::arch::is_x86_feature_detected!("avx512f")
+        || facts.ymm && !std::arch::is_x86_feature_detected!("avx")
+}
+
 impl Bench {
     /// Each control must be noticed within a few attempts, in one run or the other.
     fn controls(&mut self) {
         const ATTEMPTS: u32 = 16;
         for (executed, claimed, what) in CONTROLS {
+            if Reading::of(executed).is_some_and(|executed| lacking(&executed)) {
+                continue;
+            }
             let padded = |bytes: &[u8]| std::array::from_fn(|i| *bytes.get(i).unwrap_or(&0x90));
             let before = std::mem::take(&mut self.outcome);
             for _ in 0..ATTEMPTS {
@@ -186,6 +199,10 @@ impl Bench {
         let reading = Reading::of(&bytes)?;
         let legal = reading.operand != Operand::Unconfined || reading.access == 0;
         if reading.control.is_some() || !legal || reading.written >> RSP & 1 != 0 {
+            return None;
+        }
+        if lacking(&reading) {
+            self.outcome.left_out += 1;
             return None;
         }
         let place = self.zydis.place(&bytes);

@@ -107,8 +107,7 @@ impl Walk<'_> {
             },
             FlowControl::IndirectBranch => self.checked(number).or_else(|_| self.switch(number)),
             FlowControl::Exception | FlowControl::Interrupt => {
-                // Nobody goes on behind a trap but by a branch.
-                self.moved = 0;
+                // It does not touch the stack, and a handler may go on behind it.
                 ensure(one.mnemonic() != Mnemonic::Int, "an interrupt")
             }
             FlowControl::XbeginXabortXend => Err("a transaction".into()),

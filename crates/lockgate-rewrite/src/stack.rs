@@ -106,6 +106,8 @@ pub(crate) fn is_touch(ins: &Ins) -> bool {
     let code = &ins.code;
     memory_operand(code).is_some()
         && code.memory_index() == Register::None
+        // An x87 exception that is pending comes before the access of an MMX form.
+        && !(0..code.op_count()).any(|operand| code.op_register(operand).is_mm())
         && matches!(
             code.mnemonic(),
             Mov | Movzx

@@ -26,7 +26,7 @@
 //! | `er` `sae` | EVEX: rounding, exceptions suppressed |
 //! | `lock` | may carry F0 with a memory destination |
 //! | `touch` | its access to the data stack ends a change of rsp (rule V3) |
-//! | `x87` `environment` `mxcsr-read` `mxcsr-write` `maskregs` `ymm` | what it adds to the report (rule V6) |
+//! | `x87` `environment` `mxcsr-read` `mxcsr-write` `maskregs` `ymm` `cpuid` | what it adds to the report (rule V6) |
 //!
 //! `tests/encodings.rs` makes the file from `forms.txt` (mnemonics) and compares every line with iced-x86.
 
@@ -105,6 +105,8 @@ pub(crate) mod flag {
         MASKREGS
         /// Names a ymm register or is a VEX vector instruction.
         YMM
+        /// Asks the processor what it has.
+        CPUID
     }
 
     /// Any write to a general register.
@@ -372,6 +374,7 @@ impl Form {
             "mxcsr-write" => flag::MXCSR_WRITE,
             "maskregs" => flag::MASKREGS,
             "ymm" => flag::YMM,
+            "cpuid" => flag::CPUID,
             _ => return Err(format!("unknown attribute '{attribute}'")),
         };
         Ok(())

@@ -50,6 +50,8 @@ pub struct Report {
     pub mask: bool,
     /// Names a ymm or zmm register, or is a VEX- or EVEX-coded vector instruction, which clears upper halves.
     pub ymm: bool,
+    /// Asks the processor what it has (cpuid): code for other processors may stand beside code for this one.
+    pub cpuid: bool,
     /// Callee-saved general registers written anywhere, bit i = register number i (rbx 3, rbp 5, r12–r15).
     pub callee_saved_written: u16,
     /// Gate slots used, ascending.

@@ -316,11 +316,13 @@ impl<'a> Pass<'a> {
                 self.branches.push((at as u32, end as i64 + i64::from(disp)));
                 self.moved = 0;
             }
-            // `ret` has used rsp; after a trap nothing runs.
-            Control::Return | Control::Trap => {
+            // It has used rsp.
+            Control::Return => {
                 self.moved = 0;
                 ends = true;
             }
+            // A handler or a debugger may go on behind it, with rsp as it is. Behind the last one is no code to go on with.
+            Control::Trap => ends = true,
             Control::Label | Control::Nop => (),
             Control::Gate(disp) => self.gate(at, disp)?,
             Control::Indirect { register, call } => {
@@ -506,6 +508,7 @@ pub(crate) fn facts(flags: u32, evex: bool, written: u16) -> Report {
         evex,
         mask: uses(flag::MASKREGS),
         ymm: uses(flag::YMM),
+        cpuid: uses(flag::CPUID),
         callee_saved_written: written & CALLEE_SAVED,
         ..Report::default()
     }

@@ -126,6 +126,7 @@ fn summary(report: &Report) -> String {
         (report.evex, "evex"),
         (report.mask, "mask"),
         (report.ymm, "ymm"),
+        (report.cpuid, "cpuid"),
     ];
     let mut names: Vec<_> =
         facts.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();

@@ -319,10 +319,12 @@ fn line(code: Code, touch: bool) -> String {
     if info.can_use_lock_prefix() && memory {
         line += " lock";
     }
-    if touch && memory && !info.require_op_mask_register() {
+    // An x87 exception that is pending comes before the access of an MMX form: a handler that skips it skips both.
+    let report = report(&encoding, &fields);
+    if touch && memory && !info.require_op_mask_register() && !report.contains("x87") {
         line += " touch";
     }
-    line += &report(&encoding, &fields);
+    line += &report;
     let _ = write!(line, " ; {}", name(code));
     line
 }
@@ -448,6 +450,7 @@ fn report(encoding: &Encoding, fields: &[(&str, &str, bool)]) -> String {
         (one_of(mnemonic, &["ldmxcsr", "vldmxcsr"]), " mxcsr-write"),
         (fields.iter().any(|field| field.1 == "k"), " maskregs"),
         (vector && info.encoding() != EncodingKind::Legacy, " ymm"),
+        (mnemonic == Mnemonic::Cpuid, " cpuid"),
     ] {
         text += if has { word } else { "" };
     }

@@ -32,6 +32,7 @@ fn summary(text: &[u8]) -> String {
         (facts.evex, "evex"),
         (facts.mask, "mask"),
         (facts.ymm, "ymm"),
+        (facts.cpuid, "cpuid"),
     ];
     words.extend(named.iter().filter(|(is, _)| *is).map(|(_, name)| (*name).to_owned()));
     if facts.callee_saved_written != 0 {

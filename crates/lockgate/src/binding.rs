@@ -15,7 +15,7 @@ pub use pointers::take_call_error;
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{NOBODY, SLOT_SIZE};
-use crate::call::{self, Thunk, flags, unseen_sys, watch};
+use crate::call::{self, Thunk, flags, signals_sys, unseen_sys, watch};
 use crate::debug::perf_map;
 use crate::dl::Reporter;
 use crate::domain::{Core, Placed};
@@ -204,6 +204,9 @@ impl Binding {
         on_failure: OnFailure,
         row: Option<Arc<Row>>,
     ) -> Result<Binding, BindError> {
+        if let Caller::Host = caller {
+            signals_sys::look_again();
+        }
         let module = &image.module;
         let Some(export) = module.export(&signature.name) else {
             return Err(BindError::Missing {

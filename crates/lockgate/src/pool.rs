@@ -1,4 +1,5 @@
 //! Domains kept ready.
+use crate::call::signals_sys;
 use crate::domain::{Domain, DomainOptions};
 use crate::error::CreateError;
 use crate::module::Module;
@@ -36,6 +37,7 @@ impl Pool {
     }
 
     fn next(&self) -> Result<Domain, CreateError> {
+        signals_sys::look_again();
         let ready = self.domains().pop();
         ready.map_or_else(|| Domain::for_pool(&self.module, self.options.clone()), Ok)
     }

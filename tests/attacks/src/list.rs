@@ -32,6 +32,9 @@ pub struct Description {
     pub known_from: String,
     /// Name of the choreography in `src/scenarios`; none: the module is loaded and called once.
     pub scenario: Option<String>,
+    /// What a processor must have for the attack to be one; without it the attack is left out.
+    #[serde(default)]
+    pub needs: Vec<Feature>,
     /// How the source is built.
     #[serde(default)]
     pub build: Build,
@@ -80,6 +83,29 @@ pub enum Argument {
     Number(i64),
     /// An address.
     Aim(Aim),
+}
+
+/// What a processor may lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Feature {
+    /// 32-byte vectors.
+    Avx,
+    /// Integers and gathers with them.
+    Avx2,
+    /// 64-byte vectors and masks.
+    Avx512f,
+}
+
+impl Feature {
+    /// Whether this processor has it.
+    pub fn is_there(self) -> bool {
+        match self {
+            Feature::Avx => std::arch::is_x86_feature_detected!("avx"),
+            Feature::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
+            Feature::Avx512f => std::arch::is_x86_feature_detected!("avx512f"),
+        }
+    }
 }
 
 /// Something to aim at.
@@ -195,6 +221,11 @@ impl Attack {
             description,
             source,
         })
+    }
+
+    /// What it needs and this processor lacks.
+    pub fn lacks(&self) -> Option<Feature> {
+        self.description.needs.iter().copied().find(|feature| !feature.is_there())
     }
 
     /// `area/name`.

@@ -67,10 +67,14 @@ fn alone(folder: &std::path::Path) -> Result<ExitCode> {
 }
 
 fn print(row: &Row, verbose: bool) {
-    let mark = if row.held { "held" } else { "NOT HELD" };
+    let mark = match (&row.skipped, row.held) {
+        (Some(_), _) => "SKIPPED",
+        (None, true) => "held",
+        (None, false) => "NOT HELD",
+    };
     let name = format!("{}/{}", row.area, row.attack);
     println!("{mark:8}  {name:56} {:16} {:16} {:5.2} s", row.expected, row.got, row.seconds);
-    if !row.held || verbose {
+    if !row.held || row.skipped.is_some() || verbose {
         println!("          {}", row.why);
     }
 }

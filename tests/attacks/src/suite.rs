@@ -32,6 +32,9 @@ pub struct Row {
     pub got: String,
     /// It ended as expected, and nothing was harmed.
     pub held: bool,
+    /// It was not tried, because the processor lacks this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
     /// How it ended, or what is wrong with that.
     pub why: String,
     /// How long it took.
@@ -71,8 +74,22 @@ pub fn run(
 /// One attack, in a process of its own.
 fn row(attack: &Attack, runner: &Path) -> Result<Row> {
     let begin = Instant::now();
-    let outcome = outcome(attack, runner)?;
     let expect = &attack.description.expect;
+    if let Some(feature) = attack.lacks() {
+        return Ok(Row {
+            attack: attack.name.clone(),
+            area: attack.area.clone(),
+            attempt: attack.description.attempt.clone(),
+            threatens: attack.description.threatens.clone(),
+            expected: expect.verdict(),
+            got: "nothing".to_owned(),
+            held: true,
+            skipped: Some(format!("{feature:?}").to_lowercase()),
+            why: format!("this processor lacks {feature:?}, which it needs"),
+            seconds: 0.0,
+        });
+    }
+    let outcome = outcome(attack, runner)?;
     let (got, wrong) = match &outcome {
         Ok(outcome) => {
             let wrong = expect.contradicts(&outcome.ending).into_iter().chain(outcome.harm.iter().cloned());
@@ -89,6 +106,7 @@ fn row(attack: &Attack, runner: &Path) -> Result<Row> {
         expected: expect.verdict(),
         got,
         held: wrong.is_empty(),
+        skipped: None,
         why: if wrong.is_empty() { fine() } else { wrong.join("; ") },
         seconds: begin.elapsed().as_secs_f64(),
     })

@@ -128,14 +128,7 @@ fn processor() -> Vec<Finding> {
             "",
             "windows are addressed through gs; Linux 5.9 or later",
         ),
-        finding(
-            State::Missing,
-            GROUP,
-            "xsavec",
-            has("xsavec"),
-            "",
-            "gates keep the module's vector registers",
-        ),
+        finding(State::Missing, GROUP, "xsave", has("xsave"), "", "gates keep the module's vector registers"),
         finding(State::No, GROUP, "vectors", has("avx2"), widest, "modules may use what the processor has"),
         finding(State::No, GROUP, "PKU", has("ospke"), "", "for the mechanism mpk"),
         finding(

@@ -287,6 +287,7 @@ fn show_report(text: &mut String, paint: Paint, report: &Report) -> fmt::Result 
         ("ymm registers or VEX", report.ymm),
         ("EVEX: zmm registers", report.evex),
         ("mask registers", report.mask),
+        ("cpuid, to ask what the processor has", report.cpuid),
     ];
     let used: Vec<_> = uses.iter().filter(|(_, used)| *used).map(|(name, _)| *name).collect();
     writeln!(text, "  uses {}", if used.is_empty() { "SSE at most".to_owned() } else { used.join(", ") })?;

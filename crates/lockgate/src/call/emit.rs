@@ -890,7 +890,7 @@ impl Emitter<'_> {
 
     /// Clears vector and mask registers: all that carry no value with `all`, and the classes in `facts`.
     fn hide_vectors(&mut self, facts: Facts, all: bool, values: [Fill; 8]) {
-        let avx = std::arch::is_x86_feature_detected!("avx");
+        let avx = self.shape.processor.avx;
         if all {
             self.part("vector registers");
             for number in 0..16_u8 {
@@ -910,13 +910,13 @@ impl Emitter<'_> {
             self.part("upper halves");
             code!(self ; vzeroupper);
         }
-        if facts.evex && std::arch::is_x86_feature_detected!("avx512f") {
+        if facts.evex {
             self.part("zmm16-31");
             for low in 0..16_u8 {
                 self.ops.extend(&clear_high_vector(low));
             }
         }
-        if facts.mask && std::arch::is_x86_feature_detected!("avx512f") {
+        if facts.mask {
             self.part("mask registers");
             for number in 0..8 {
                 self.ops.extend(&clear_mask(number));

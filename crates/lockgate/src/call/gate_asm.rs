@@ -404,7 +404,10 @@ lockgate_gate_syscall:
     movq $0,512+40(%rsp)
     movq $0,512+48(%rsp)
     movq $0,512+56(%rsp)
+    testb $1,{XSAVE_COMPACT}(%rip)
+    jz .Lsyscall_save
     xsavec (%rsp)
+.Lsyscall_saved:
     mov %rcx,%r8
     testl ${X87},{FLAGS}(%r8)
     jz 3f
@@ -456,6 +459,12 @@ lockgate_gate_syscall:
     lockgate_gate_outside
     ret
     .cfi_restore_state
+
+.Lsyscall_save: # a processor without xsavec; xsave keeps what it finds in these words
+    movq $0,512(%rsp)
+    movq $0,512+8(%rsp)
+    xsave (%rsp)
+    jmp .Lsyscall_saved
 
 .Lsyscall_gs:
     mov {WINDOW}(%r11),%rax
@@ -525,6 +534,7 @@ lockgate_gate_syscall:
     HEADER_W = const lockgate_abi::header::W,
     AVX512 = const super::gate_sys::component::AVX512,
     XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
+    XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
     syscall = sym super::gate_sys::lockgate_syscall,
     pending = sym super::gate_sys::lockgate_pending,

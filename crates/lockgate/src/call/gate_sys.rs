@@ -9,10 +9,12 @@ use crate::syscall::{self, Outcome, SyscallContext, Thread};
 use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// Bytes that a system-call gate needs for XSAVEC.
+/// Bytes that a system-call gate needs for XSAVEC, or XSAVE.
 pub(super) static XSAVE_SIZE: AtomicU64 = AtomicU64::new(0);
+/// 1 if the processor has XSAVEC, which writes less.
+pub(super) static XSAVE_COMPACT: AtomicU8 = AtomicU8::new(0);
 
 /// State components of XSAVE (Intel SDM vol. 1, 13.1).
 pub(crate) mod component {
@@ -24,7 +26,8 @@ pub(crate) mod component {
 
 /// Sizes the save area of system-call gates; returns the components that the system lets programs use.
 pub(crate) fn prepare() -> u64 {
-    // SAFETY: host::prepare has checked for OSXSAVE and XSAVEC.
+    XSAVE_COMPACT.store(std::arch::is_x86_feature_detected!("xsavec").into(), Ordering::Release);
+    // SAFETY: host::prepare has checked for OSXSAVE.
     let (size, enabled) = unsafe { (__cpuid_count(0xd, 0).ecx, _xgetbv(0)) };
     XSAVE_SIZE.store((u64::from(size) + 63) & !63, Ordering::Release);
     enabled

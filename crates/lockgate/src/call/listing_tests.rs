@@ -1,12 +1,17 @@
 //! Proxies contain nothing that nobody asked for: every part belongs to the mechanism, the signature, an option or a property,
 //! and instructions of each kind are where such a part is, and nowhere else.
 use super::emit::{self, Emitted};
-use super::shape::{Caller, Facts, Shape, Values};
+use super::shape::{Caller, Facts, Processor, Shape, Values};
 use crate::policy::{Policy, Properties};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 const PRESETS: [Policy; 4] =
     [Policy::INTEGRITY, Policy::MUTUAL_DISTRUST, Policy::SERVER_TRUSTED, Policy::MUTUAL_TRUST];
+
+/// Proxies are made for a named processor here, not for the one at hand.
+const ZEN_4: Processor = Processor { avx: true, avx512: true };
+const ZEN_3: Processor = Processor { avx: true, avx512: false };
+const WESTMERE: Processor = Processor { avx: false, avx512: false };
 
 /// Who asks for a part.
 type Asked = fn(&Shape) -> bool;
@@ -117,6 +122,7 @@ fn shape(caller: Caller, callee: Facts, policy: Policy) -> Shape {
     Shape {
         caller,
         callee,
+        processor: ZEN_4,
         policy,
         arguments: Values::default(),
         results: Values::default(),
@@ -280,5 +286,31 @@ fn presets_have_their_parts_and_no_others() {
     let plain = parts(Facts::default(), Policy::MUTUAL_DISTRUST);
     for part in ["zmm16-31", "mask registers", "x87 registers", "x87", "mxcsr", "upper halves"] {
         assert!(!plain.contains(&part), "the module cannot touch it: {part:?}");
+    }
+}
+
+/// Proxies have no instruction that the processor lacks which they are made for, whatever the modules on both sides name.
+#[test]
+fn processors_get_what_they_have() {
+    use iced_x86::EncodingKind::{EVEX, VEX};
+    let everything = reports().last().expect("the last report has it all");
+    for (processor, avx, avx512) in [(ZEN_4, true, true), (ZEN_3, true, false), (WESTMERE, false, false)] {
+        let (mut has_avx, mut has_avx512) = (false, false);
+        for policy in PRESETS {
+            for caller in
+                [Caller::Host, Caller::Domain(Facts::default()), Caller::Domain(everything.on(processor))]
+            {
+                let shape = Shape { processor, ..shape(caller, everything.on(processor), policy) };
+                let Emitted { bytes, .. } = emit::proxy(&shape);
+                for instruction in &mut Decoder::new(64, &bytes, DecoderOptions::NONE) {
+                    // Mask registers are named by VEX forms.
+                    let masks =
+                        (0..instruction.op_count()).any(|operand| instruction.op_register(operand).is_k());
+                    has_avx |= instruction.code().encoding() == VEX && !masks;
+                    has_avx512 |= instruction.code().encoding() == EVEX || masks;
+                }
+            }
+        }
+        assert_eq!((has_avx, has_avx512), (avx, avx512), "{processor:?}");
     }
 }

@@ -27,18 +27,46 @@ pub(crate) struct Facts {
     pub mask: bool,
 }
 
+/// What proxies need to know of the processor that they are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Processor {
+    pub avx: bool,
+    pub avx512: bool,
+}
+
+impl Processor {
+    /// The one at hand.
+    pub fn here() -> Processor {
+        Processor {
+            avx: std::arch::is_x86_feature_detected!("avx"),
+            avx512: std::arch::is_x86_feature_detected!("avx512f"),
+        }
+    }
+}
+
 impl Facts {
-    /// All state that this processor has. (Proxies clear upper halves by instructions that come with them.)
+    /// All state that this processor has.
     pub fn all() -> Facts {
-        let upper = std::arch::is_x86_feature_detected!("avx");
-        Facts {
+        let all = Facts {
             x87: true,
             x87_environment: true,
             mxcsr_write: true,
             mxcsr_read: true,
-            upper,
-            evex: upper,
-            mask: upper,
+            upper: true,
+            evex: true,
+            mask: true,
+        };
+        all.on(Processor::here())
+    }
+
+    /// Without state that the processor lacks: instructions that keep or clear it would trap. (A module may name it all the same, and
+    /// ask the processor before it uses it.)
+    pub fn on(self, processor: Processor) -> Facts {
+        Facts {
+            upper: self.upper && processor.avx,
+            evex: self.evex && processor.avx512,
+            mask: self.mask && processor.avx512,
+            ..self
         }
     }
 
@@ -174,6 +202,7 @@ pub(crate) struct Shape {
     pub caller: Caller,
     /// Of the callee's module.
     pub callee: Facts,
+    pub processor: Processor,
     pub policy: Policy,
     pub arguments: Values,
     pub results: Values,
@@ -222,9 +251,14 @@ impl Shape {
         for (kind, place) in signature.parameters.iter().zip(&plan.parameters) {
             arguments.place(kind, place);
         }
+        let processor = Processor::here();
         Shape {
-            caller,
-            callee,
+            caller: match caller {
+                Caller::Host => Caller::Host,
+                Caller::Domain(facts) => Caller::Domain(facts.on(processor)),
+            },
+            callee: callee.on(processor),
+            processor,
             policy,
             arguments,
             results,

@@ -13,7 +13,7 @@ use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_abi::window;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 
 /// Signals that faulting instructions raise.
@@ -21,16 +21,16 @@ const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIG
 const LAST_SIGNAL: c_int = 64;
 /// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
 const CLEAN_FLAGS: i64 = 0x202;
-const SA_RESTORER: u64 = 0x0400_0000;
+pub(super) const SA_RESTORER: u64 = 0x0400_0000;
 
 /// The kernel's struct sigaction.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Action {
-    handler: usize,
-    flags: u64,
-    restorer: usize,
-    mask: u64,
+pub(super) struct Action {
+    pub handler: usize,
+    pub flags: u64,
+    pub restorer: usize,
+    pub mask: u64,
 }
 
 static DEFAULT: Action = Action { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
@@ -75,6 +75,7 @@ lockgate_sigreturn:
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        STANDS_IN.store(stands_in(), Ordering::Relaxed);
         settle_libc();
         for (index, &signal) in FAULTS.iter().enumerate() {
             let previous = kernel_action(signal, Some(&ours(on_fault as *const () as usize, 0)));
@@ -360,6 +361,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     unsafe {
         *state.fault.get() = Some(raw);
         state.failed.set((*record).binding);
+        look_again();
         let block = state.block;
         (*block).status = STATUS_FAULT;
         (*block).pending = u64::from(outer_must_stop(state, record.cast()));
@@ -432,6 +434,9 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
                 unblock();
             }
         }
+        if action.flags & libc::SA_RESETHAND as u64 != 0 {
+            CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
+        }
         match action.handler {
             libc::SIG_IGN if (*info).si_code <= 0 => {}
             libc::SIG_DFL | libc::SIG_IGN => {
@@ -473,104 +478,51 @@ fn kernel_action(signal: c_int, new: Option<&Action>) -> Action {
     old
 }
 
-/// `sigaltstack` without the interposition below.
+/// `sigaltstack` without the interposition ([`super::interpose_sys`]).
 pub(super) unsafe fn kernel_sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     // SAFETY: the caller's pointers, as sigaltstack(2) wants them.
     unsafe { libc::syscall(libc::SYS_sigaltstack, new, old) as c_int }
 }
 
-/// What other code of the process means when it says `sigaction`, `signal` or `sigaltstack`: these symbols come
-/// before libc's. Handlers get SA_ONSTACK; those for fault signals are chained; a thread whose alternate
-/// stack was changed must be admitted again (rules R11, R12). libc's own inner calls do not come here: they are
-/// what [`check_handlers`] is for. (A sanitizer has interceptors of its own, which call these before it is ready.)
-#[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
-mod interposed {
-    use super::*;
-
-    unsafe extern "C" {
-        fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+/// What the host wants done about a fault signal from now on, instead of installing it; gives what it wanted before.
+/// `None` if the signal is no fault's, or before [`install`].
+pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Action> {
+    if NUDGE.load(Ordering::Acquire) == 0 {
+        return None;
     }
+    let index = FAULTS.iter().position(|&s| s == signal)?;
+    // SAFETY: pointees live forever.
+    let current = unsafe { *CHAINED[index].load(Ordering::Acquire) };
+    if let Some(new) = new {
+        BELOW[index].store(ptr::null_mut(), Ordering::Release);
+        CHAINED[index].store(ptr::from_ref(known(new)).cast_mut(), Ordering::Release);
+    }
+    Some(current)
+}
 
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn sigaction(
-        signal: c_int,
-        new: *const libc::sigaction,
-        old: *mut libc::sigaction,
-    ) -> c_int {
-        let installed = NUDGE.load(Ordering::Acquire) != 0;
-        // SAFETY: the caller's pointers, as sigaction(2) wants them.
+/// Whether the process's `sigaction` is this library's. It is where the program, or a library that it was linked with, was linked with
+/// this one; it is not where this one came by `dlopen`, or the process has interceptors of its own.
+static STANDS_IN: AtomicBool = AtomicBool::new(false);
+
+fn stands_in() -> bool {
+    let place = |symbol: *const c_void| {
+        // SAFETY: zeroed is a valid structure for dladdr to fill.
         unsafe {
-            if let Some(index) = FAULTS.iter().position(|&s| s == signal).filter(|_| installed) {
-                let current = &*CHAINED[index].load(Ordering::Acquire);
-                if let Some(new) = new.as_ref() {
-                    let action = known(to_kernel(new));
-                    BELOW[index].store(ptr::null_mut(), Ordering::Release);
-                    CHAINED[index].store(ptr::from_ref(action).cast_mut(), Ordering::Release);
-                }
-                if let Some(old) = old.as_mut() {
-                    *old = from_kernel(current);
-                }
-                return 0;
-            }
-            match new.as_ref() {
-                Some(new) if new.sa_sigaction != libc::SIG_DFL && new.sa_sigaction != libc::SIG_IGN => {
-                    let mut new = *new;
-                    new.sa_flags |= libc::SA_ONSTACK;
-                    __sigaction(signal, &new, old)
-                }
-                _ => __sigaction(signal, new, old),
-            }
+            let mut info: libc::Dl_info = std::mem::zeroed();
+            (libc::dladdr(symbol, &mut info) != 0).then_some(info.dli_fbase)
         }
-    }
+    };
+    // SAFETY: a query.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"sigaction".as_ptr()) };
+    !found.is_null() && place(found).is_some() && place(found) == place(on_fault as *const c_void)
+}
 
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
-        // SAFETY: zeroed is a valid sigaction; BSD semantics, as glibc's own.
-        unsafe {
-            let mut new: libc::sigaction = std::mem::zeroed();
-            let mut old: libc::sigaction = std::mem::zeroed();
-            new.sa_sigaction = handler;
-            new.sa_flags = libc::SA_RESTART;
-            libc::sigaddset(&mut new.sa_mask, number);
-            if sigaction(number, &new, &mut old) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
-        }
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-        if !new.is_null() {
-            if thread_sys::in_gate() {
-                // The domain that called may not go on without it; the kernel refuses in the same way.
-                return fail(libc::EPERM);
-            }
-            // SAFETY: our own block; the next call of a domain takes the slow way and installs our stack again.
-            unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
-        }
-        // SAFETY: the caller's pointers.
-        unsafe { kernel_sigaltstack(new, old) }
-    }
-
-    fn fail(error: c_int) -> c_int {
-        // SAFETY: errno is the thread's own.
-        unsafe { *libc::__errno_location() = error };
-        -1
-    }
-
-    fn to_kernel(action: &libc::sigaction) -> Action {
-        // SAFETY: the kernel's mask is the first 64 bits of libc's.
-        let mask = unsafe { ptr::from_ref(&action.sa_mask).cast::<u64>().read() };
-        Action { handler: action.sa_sigaction, flags: action.sa_flags as u32 as u64, restorer: 0, mask }
-    }
-
-    fn from_kernel(action: &Action) -> libc::sigaction {
-        // SAFETY: zeroed is a valid sigaction, its mask at least 64 bits.
-        unsafe {
-            let mut out: libc::sigaction = std::mem::zeroed();
-            out.sa_sigaction = action.handler;
-            out.sa_flags = (action.flags & !SA_RESTORER) as c_int;
-            (&raw mut out.sa_mask).cast::<u64>().write(action.mask);
-            out
-        }
+/// Has the calling thread's next call look at all handlers and at the alternate stack again, where changes of them do not come to our
+/// notice by themselves (rules R11, R12). For ways that are slow already; also safe in a signal handler.
+pub(crate) fn look_again() {
+    if !STANDS_IN.load(Ordering::Relaxed) {
+        // SAFETY: our own block: the thread is admitted anew.
+        unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
     }
 }
 

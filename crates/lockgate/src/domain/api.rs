@@ -6,6 +6,7 @@ use super::limits::Usage;
 use super::options::DomainOptions;
 use super::start;
 use crate::binding::{Binding, Dynamic, OnFailure};
+use crate::call::signals_sys;
 use crate::callback::{Callback, HostFunction};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
@@ -402,6 +403,7 @@ impl Domain {
     /// # Errors
     /// [`ResetError`].
     pub fn reset(&mut self) -> Result<(), ResetError> {
+        signals_sys::look_again();
         let core = self.core.take().expect("present between calls");
         // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.
         match Arc::try_unwrap(core) {

@@ -38,9 +38,9 @@ fn check() -> Result<u64, HostError> {
         let why = "windows are addressed through gs; needs Linux 5.9 and a processor of 2012 or later";
         return Err(HostError::Feature { feature: "fsgsbase", why });
     }
-    if !std::arch::is_x86_feature_detected!("xsavec") {
+    if !std::arch::is_x86_feature_detected!("xsave") {
         return Err(HostError::Feature {
-            feature: "xsavec",
+            feature: "xsave",
             why: "system-call gates keep the module's vectors",
         });
     }

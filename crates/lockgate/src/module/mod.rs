@@ -53,6 +53,17 @@ pub enum LoadError {
     /// The machine or process cannot run modules.
     #[error(transparent)]
     Host(#[from] crate::HostError),
+    /// The processor lacks what the module's code is compiled for.
+    #[error(
+        "module {name} needs {feature}, which this processor lacks, and does not ask for it (cpuid): compile it without -m options \
+             or -march=native for another processor"
+    )]
+    Processor {
+        /// File or given name.
+        name: String,
+        /// What is missing: "AVX-512", "AVX".
+        feature: &'static str,
+    },
     /// No memory for the image.
     #[error(
         "no memory for the image of {name} ({size} bytes): {source}; close other modules or raise the limit"
@@ -93,6 +104,9 @@ impl Module {
             .map_err(|source| LoadError::Parse { name: name.clone(), source })?;
         let report = lockgate_verify::verify(&parsed)
             .map_err(|rejection| LoadError::Refused { name: name.clone(), rejection })?;
+        if let Some(feature) = host::lacks(&report) {
+            return Err(LoadError::Processor { name, feature });
+        }
         let image = Image::new(&parsed, &stubs::page()).map_err(|source| LoadError::Memory {
             name: name.clone(),
             size: parsed.image_size,

@@ -306,7 +306,7 @@ pub fn cpu_state() -> (u32, u16, u64) {
 /// True if the upper halves of vector registers hold anything (XINUSE of AVX; Intel SDM volume 1, 13.6).
 pub fn upper_vector_halves_are_used() -> bool {
     let in_use: u32;
-    // SAFETY: a query; the library needs XSAVEC, processors with it have it, too.
+    // SAFETY: a query; processors with AVX2 have it.
     unsafe { core::arch::asm!("xgetbv", in("ecx") 1, out("eax") in_use, out("edx") _) };
     in_use & 4 != 0
 }

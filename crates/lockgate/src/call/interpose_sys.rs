@@ -1,0 +1,164 @@
+//! What other code of the process means when it says `sigaction`, `signal` or `sigaltstack`: these symbols come before libc's.
+//!
+//! Handlers get SA_ONSTACK; those for fault signals are chained; a thread whose alternate stack was changed must be admitted again
+//! (rules R11, R12). They are part of what is installed (`scripts/install-library.sh` exports them beside `lg_*`), and stand in for
+//! libc's where the program was linked with the library. libc's own inner calls do not come here, nor do those of a process that got the
+//! library by `dlopen`: for these there is [`check_handlers`](super::signals_sys::check_handlers). (A sanitizer has interceptors of its own,
+//! which call these before it is ready.)
+//!
+//! These are all by which glibc 2.36 lets a program install a handler, but `__sigaction`, which these are made with, and `sigvec`, with
+//! which nothing can be linked any more.
+use super::signals_sys::{Action, SA_RESTORER, kernel_sigaltstack, wants};
+use super::thread_sys;
+use libc::c_int;
+
+/// glibc's marks of `sysv_signal`: interrupted system calls are not begun anew.
+const SA_INTERRUPT: c_int = 0x2000_0000;
+/// What `sigset` takes and gives for a signal that is blocked.
+const SIG_HOLD: usize = 2;
+
+unsafe extern "C" {
+    fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: the caller's pointers, as sigaction(2) wants them.
+    unsafe { act(signal, new.as_ref(), old.as_mut()) }
+}
+
+/// The one way to a handler.
+fn act(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::sigaction>) -> c_int {
+    if let Some(current) = wants(signal, new.map(to_kernel)) {
+        if let Some(old) = old {
+            *old = from_kernel(&current);
+        }
+        return 0;
+    }
+    let mut new = new.copied();
+    if let Some(new) = &mut new
+        && new.sa_sigaction != libc::SIG_DFL
+        && new.sa_sigaction != libc::SIG_IGN
+    {
+        new.sa_flags |= libc::SA_ONSTACK;
+    }
+    let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let old = old.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    // SAFETY: both are structures or null.
+    unsafe { __sigaction(signal, new, old) }
+}
+
+/// A handler by a number and flags, as the older functions have it; what was there.
+fn install(number: c_int, handler: usize, flags: c_int, masks_itself: bool) -> usize {
+    if handler == libc::SIG_ERR {
+        fail(libc::EINVAL);
+        return libc::SIG_ERR;
+    }
+    // SAFETY: zeroed is a valid sigaction; sigaddset refuses numbers that are none.
+    let (mut new, mut old): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
+    (new.sa_sigaction, new.sa_flags) = (handler, flags);
+    // SAFETY: the mask is our own.
+    if masks_itself && unsafe { libc::sigaddset(&mut new.sa_mask, number) } != 0 {
+        return libc::SIG_ERR;
+    }
+    if act(number, Some(&new), Some(&mut old)) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn signal(number: c_int, handler: usize) -> usize {
+    install(number, handler, libc::SA_RESTART, true)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn bsd_signal(number: c_int, handler: usize) -> usize {
+    signal(number, handler)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn ssignal(number: c_int, handler: usize) -> usize {
+    signal(number, handler)
+}
+
+/// What `signal` is in programs that ask for System V's or for nothing beyond the C standard (`-std=c11 -D_XOPEN_SOURCE=700`).
+#[unsafe(no_mangle)]
+extern "C" fn __sysv_signal(number: c_int, handler: usize) -> usize {
+    install(number, handler, libc::SA_RESETHAND | libc::SA_NODEFER | SA_INTERRUPT, false)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sysv_signal(number: c_int, handler: usize) -> usize {
+    __sysv_signal(number, handler)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sigset(number: c_int, handler: usize) -> usize {
+    // SAFETY: sets of our own; the calling thread's mask alone is changed.
+    unsafe {
+        let (mut one, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+        libc::sigemptyset(&mut one);
+        if libc::sigaddset(&mut one, number) != 0 {
+            return libc::SIG_ERR;
+        }
+        let found = if handler == SIG_HOLD {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            if act(number, None, Some(&mut old)) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
+        } else {
+            install(number, handler, 0, false)
+        };
+        if found == libc::SIG_ERR {
+            return found;
+        }
+        let how = if handler == SIG_HOLD { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+        libc::pthread_sigmask(how, &one, &mut before);
+        if libc::sigismember(&before, number) == 1 { SIG_HOLD } else { found }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sigignore(number: c_int) -> c_int {
+    if install(number, libc::SIG_IGN, 0, false) == libc::SIG_ERR { -1 } else { 0 }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    if !new.is_null() {
+        if thread_sys::in_gate() {
+            // The domain that called may not go on without it; the kernel refuses in the same way.
+            return fail(libc::EPERM);
+        }
+        // SAFETY: our own block; the next call of a domain takes the slow way and installs our stack again.
+        unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
+    }
+    // SAFETY: the caller's pointers.
+    match unsafe { kernel_sigaltstack(new, old) } {
+        0 => 0,
+        _ => -1, // errno is set
+    }
+}
+
+fn fail(error: c_int) -> c_int {
+    // SAFETY: errno is the thread's own.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}
+
+fn to_kernel(action: &libc::sigaction) -> Action {
+    // SAFETY: the kernel's mask is the first 64 bits of libc's.
+    let mask = unsafe { std::ptr::from_ref(&action.sa_mask).cast::<u64>().read() };
+    Action { handler: action.sa_sigaction, flags: action.sa_flags as u32 as u64, restorer: 0, mask }
+}
+
+fn from_kernel(action: &Action) -> libc::sigaction {
+    // SAFETY: zeroed is a valid sigaction, its mask at least 64 bits.
+    unsafe {
+        let mut out: libc::sigaction = std::mem::zeroed();
+        out.sa_sigaction = action.handler;
+        out.sa_flags = (action.flags & !SA_RESTORER) as c_int;
+        (&raw mut out.sa_mask).cast::<u64>().write(action.mask);
+        out
+    }
+}

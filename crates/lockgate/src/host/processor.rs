@@ -1,0 +1,55 @@
+//! Whether the processor has what a module needs, as far as the verifier's report says (rule V6).
+use lockgate_verify::Report;
+
+/// What processors may lack.
+#[derive(Clone, Copy)]
+struct Processor {
+    avx: bool,
+    avx512: bool,
+}
+
+/// What the module's code is compiled for and this processor lacks. A module that asks the processor (cpuid) may have code for several, and
+/// is taken to use only what there is; what it uses all the same ends its call as an illegal instruction.
+pub(crate) fn lacks(report: &Report) -> Option<&'static str> {
+    let avx = std::arch::is_x86_feature_detected!("avx");
+    let avx512 = std::arch::is_x86_feature_detected!("avx512f");
+    Processor { avx, avx512 }.lacks(report)
+}
+
+impl Processor {
+    fn lacks(self, report: &Report) -> Option<&'static str> {
+        match report {
+            Report { cpuid: true, .. } => None,
+            Report { evex: true, .. } | Report { mask: true, .. } if !self.avx512 => Some("AVX-512"),
+            Report { ymm: true, .. } if !self.avx => Some("AVX"),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_processor_lacks_is_named() {
+        let [zen_4, zen_3, westmere] =
+            [(true, true), (true, false), (false, false)].map(|(avx, avx512)| Processor { avx, avx512 });
+        let plain = Report::default();
+        let avx = Report { ymm: true, ..plain.clone() };
+        let avx512 = Report { evex: true, ..avx.clone() };
+        let mask = Report { mask: true, ..plain.clone() };
+        let asks = Report { cpuid: true, ..avx512.clone() };
+        for (report, on_zen_3, on_westmere) in [
+            (&plain, None, None),
+            (&avx, None, Some("AVX")),
+            (&avx512, Some("AVX-512"), Some("AVX-512")),
+            (&mask, Some("AVX-512"), Some("AVX-512")),
+            (&asks, None, None),
+        ] {
+            assert_eq!(zen_4.lacks(report), None);
+            assert_eq!(zen_3.lacks(report), on_zen_3, "{report:?}");
+            assert_eq!(westmere.lacks(report), on_westmere, "{report:?}");
+        }
+    }
+}

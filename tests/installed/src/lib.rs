@@ -1,0 +1,113 @@
+//! The library as users get it, in hosts of several kinds: linked shared or static, brought by a plugin into a C program, into Go, Java and Node.
+//! README.md
+#![forbid(unsafe_code)]
+
+use lockgate_c as _; // so that the library is built
+use lockgate_toolchain::{Link, Sysroot, silent};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Runs a command to its end; what it said, and whether it went well.
+pub fn run(command: &mut Command) -> (bool, String) {
+    let Output { status, stdout, stderr } =
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    (status.success(), if status.success() { text } else { format!("{status}: {text}") })
+}
+
+/// The same; it must succeed.
+pub fn done(command: &mut Command) -> String {
+    let (well, text) = run(command);
+    assert!(well, "{command:?}: {text}");
+    text
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the tree is there")
+}
+
+/// A source of `hosts/`.
+pub fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("hosts").join(name)
+}
+
+/// What all hosts need: the installed library, the plugin, the modules.
+pub struct Workshop {
+    folder: tempfile::TempDir,
+}
+
+impl Workshop {
+    /// The one of this process.
+    pub fn get() -> &'static Workshop {
+        static WORKSHOP: OnceLock<Workshop> = OnceLock::new();
+        WORKSHOP.get_or_init(Workshop::new)
+    }
+
+    fn new() -> Workshop {
+        let workshop = Workshop { folder: tempfile::tempdir().expect("a scratch folder") };
+        let test = std::env::current_exe().expect("a test has a path");
+        let built = test.parent().expect("a folder");
+        done(Command::new(root().join("scripts/install-library.sh")).arg(built).arg(workshop.at("usr")));
+        for (name, flags) in
+            [("host", ""), ("iso", "-std=c11 -D_XOPEN_SOURCE=700"), ("main", ""), ("loader", "")]
+        {
+            let mut gcc = Command::new("gcc");
+            gcc.args(["-O1", "-g", "-Wall", "-fPIC", "-c"]).args(flags.split_whitespace());
+            gcc.arg("-I").arg(workshop.at("usr/include")).arg(source(name).with_extension("c"));
+            done(gcc.arg("-o").arg(workshop.at(name).with_extension("o")));
+        }
+        let library = workshop.at("usr/lib");
+        let run_path = format!("-Wl,-rpath,{}", library.display());
+        let link = |name: &str, objects: &[&str], more: &[&str]| {
+            let mut gcc = Command::new("gcc");
+            gcc.arg("-o").arg(workshop.at(name)).args(objects.iter().map(|object| workshop.at(object)));
+            done(gcc.arg("-L").arg(&library).args(more).args(["-lm", "-lpthread", "-ldl", &run_path]));
+        };
+        let host = ["host.o", "iso.o"];
+        link("shared", &["main.o", host[0], host[1]], &["-llockgate"]);
+        link("static", &["main.o", host[0], host[1]], &["-l:liblockgate.a"]);
+        link("plugin.so", &host, &["-shared", "-llockgate"]);
+        link("loader", &["loader.o"], &[]);
+        let sysroot = Sysroot::ensure(&silent).expect("the sysroot can be built");
+        let object = workshop.at("guest.o");
+        let mut compiler = sysroot.tools().compiler();
+        done(compiler.args(["-O1", "-g", "-c"]).arg(source("guest.c")).arg("-o").arg(&object));
+        let module = workshop.at("guest.lg");
+        let mut link = Link::new(&module);
+        link.file(&object).expect("an object").export_all(true);
+        link.run(&sysroot, &silent).unwrap_or_else(|error| panic!("{error}"));
+        workshop
+    }
+
+    /// A file of it.
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A program, in the workshop's folder.
+    pub fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.at(name));
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    /// The C program that gets the library by `dlopen`.
+    pub fn loader(&self) -> Command {
+        let mut command = self.program("loader");
+        command.arg(self.at("plugin.so"));
+        command
+    }
+}
+
+/// Whether a program of this name can be started; says which host is left out if not.
+pub fn is_there(program: &str, host: &str) -> bool {
+    let there = Command::new("sh")
+        .args(["-c", &format!("command -v {program}")])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !there {
+        println!("SKIPPED the host in {host}: there is no {program}");
+    }
+    there
+}
