@@ -29,9 +29,57 @@ static int memory_limit, cpu_limit;
 /* What a window has room for. */
 #define MOST_MEMORY 2048
 
+/* ---- Processor time ---- */
+
+/* What the domains of one module have used for one role in this transaction, and are no more: the next one gets what is left. */
+typedef struct Account {
+    struct Account *next;
+    char module[MODULE_NAME + 1];
+    Oid role;
+    uint64 spent; /* nanoseconds */
+} Account;
+
+static Account *accounts = NULL;
+
+static Account *account_of(const char *module, Oid role) {
+    for (Account *one = accounts; one; one = one->next)
+        if (one->role == role && strcmp(one->module, module) == 0)
+            return one;
+    return NULL;
+}
+
+/* What a domain has used since this was last asked goes to its account. */
+static void charge(Domain *domain) {
+    lg_usage usage;
+    if (!domain->cpu_limit || lg_domain_usage(domain->handle, &usage, sizeof usage) != LG_OK || usage.cpu_time_ns <= domain->charged)
+        return;
+    Account *account = account_of(domain->module, domain->role);
+    if (!account) {
+        account = MemoryContextAllocZero(TopTransactionContext, sizeof *account);
+        strlcpy(account->module, domain->module, sizeof account->module);
+        account->role = domain->role;
+        account->next = accounts;
+        accounts = account;
+    }
+    account->spent += usage.cpu_time_ns - domain->charged;
+    domain->charged = usage.cpu_time_ns;
+}
+
+/* The milliseconds that a new domain may use; ERROR if there are none. */
+static int cpu_time_left(const char *module, Oid role) {
+    Account *account = account_of(module, role);
+    uint64 spent = account ? account->spent / 1000000 : 0;
+    if (spent >= (uint64)cpu_limit)
+        ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                errmsg("module %s has used up its limit of processor time in this transaction", module),
+                errhint("lockgate.cpu_limit is the limit."));
+    return cpu_limit - (int)spent;
+}
+
 /* ---- The end of domains ---- */
 
 static void end(Domain *domain) {
+    charge(domain);
     while (domain->bound) {
         Bound *bound = domain->bound;
         domain->bound = bound->next;
@@ -49,6 +97,7 @@ void domain_give_up(Domain *domain) {
     if (domain->given_up)
         return;
     domain->given_up = true;
+    charge(domain);
     for (Domain **at = &domains; *at; at = &(*at)->next)
         if (*at == domain) {
             *at = domain->next;
@@ -91,6 +140,10 @@ static void at_end_of_transaction(XactEvent event, void *unused) {
         if (domain->cpu_limit)
             domain_give_up(domain);
     }
+    /* (Those whose calls are in progress outlive the transaction in no way that matters: they are not charged any more.) */
+    for (Domain *domain = leftovers; domain; domain = domain->next)
+        domain->cpu_limit = 0;
+    accounts = NULL;
 }
 
 /* ---- Limits ---- */
@@ -115,12 +168,12 @@ static bool is_current(const Domain *domain, const ModuleHash *hash) {
 }
 
 /* Options of a new domain. Errors of setters show when it is made. */
-static lg_options *options_for(const char *name, lg_module *module) {
+static lg_options *options_for(const char *name, lg_module *module, int cpu_time) {
     lg_options *options = lg_options_new();
     lg_options_name(options, name);
     lg_options_memory_limit(options, (uint64)memory_limit << 20);
-    if (cpu_limit)
-        lg_options_cpu_limit(options, cpu_limit);
+    if (cpu_time)
+        lg_options_cpu_limit(options, cpu_time);
     lg_options_thread_limit(options, 1);
     interrupts_stop(options);
     gates_offer(options, module);
@@ -130,7 +183,7 @@ static lg_options *options_for(const char *name, lg_module *module) {
 static Domain *make(const char *name, Oid role, const ModuleHash *hash) {
     lg_module *module = module_open(name, hash);
     interrupts_listen();
-    lg_options *options = options_for(name, module);
+    lg_options *options = options_for(name, module, cpu_limit ? cpu_time_left(name, role) : 0);
     /* What its constructors ask for concerns no call, least of all one that is in progress in another domain. */
     Call start = {.outer = gates_call};
     gates_call = &start;

@@ -18,6 +18,7 @@ typedef struct Domain {
     int memory_limit, cpu_limit; /* that it was made with */
     int calls;                   /* in progress */
     bool given_up;
+    uint64 charged;              /* processor time that its account has, nanoseconds */
     lg_domain *handle;
     uint64 base;
     Exchange exchange;

@@ -26,6 +26,7 @@
 #include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -206,10 +207,59 @@ static void check_owner(HeapTuple row, Relation table, const char *name) {
         ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be owner of module %s", name));
 }
 
-/* Functions in language lgc of that module, one a line, but for those that fit the other one, if there is one. NULL if there are none. */
-static char *users_of(const char *name, lg_module *unless_fits) {
-    StringInfoData list;
-    initStringInfo(&list);
+/* How a function gets on with a module. */
+typedef enum Fit { FITS, FITS_NOT, WORKS_WITH_NONE } Fit;
+
+/* In a subtransaction: somebody else may have changed a row type that the function takes, so that looking at it fails. */
+static Fit fit_of(HeapTuple row, lg_module *module) {
+    MemoryContext memory = CurrentMemoryContext;
+    ResourceOwner resources = CurrentResourceOwner;
+    volatile Fit fit = WORKS_WITH_NONE;
+    BeginInternalSubTransaction(NULL);
+    MemoryContextSwitchTo(memory);
+    PG_TRY();
+    {
+        fit = procedure_fits(row, module) ? FITS : FITS_NOT;
+        ReleaseCurrentSubTransaction();
+    }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(memory);
+        ErrorData *error = CopyErrorData();
+        FlushErrorState();
+        RollbackAndReleaseCurrentSubTransaction();
+        CurrentResourceOwner = resources;
+        /* Only what is wrong with the function is the function's. */
+        if (error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED && error->sqlerrcode != ERRCODE_INVALID_FUNCTION_DEFINITION)
+            ReThrowError(error);
+        FreeErrorData(error);
+    }
+    PG_END_TRY();
+    MemoryContextSwitchTo(memory);
+    CurrentResourceOwner = resources;
+    return fit;
+}
+
+/* Functions in language lgc of a module that do not fit the one that takes its place, or, if none does, any; one a line, "" if there are none. */
+typedef struct Users {
+    StringInfoData owners;  /* of roles that may act for the module's owner: they keep it */
+    StringInfoData others;  /* of others, some of them: they fail from then on, as anybody can make them */
+    int count;              /* of others */
+} Users;
+
+#define MOST_OTHERS 20
+
+static void add_user(Users *users, Oid owner, Form_pg_proc function) {
+    bool keeps = has_privs_of_role(function->proowner, owner);
+    StringInfo list = keeps ? &users->owners : &users->others;
+    if (keeps || users->count++ < MOST_OTHERS)
+        appendStringInfo(list, "%sfunction %s", list->len ? "\n" : "", format_procedure(function->oid));
+}
+
+static Users users_of(const char *name, Oid owner, lg_module *unless_fits) {
+    Users users = {.count = 0};
+    initStringInfo(&users.owners);
+    initStringInfo(&users.others);
     Oid language = get_language_oid("lgc", false);
     Relation procedures = table_open(ProcedureRelationId, AccessShareLock);
     SysScanDesc scan = systable_beginscan(procedures, InvalidOid, false, NULL, 0, NULL);
@@ -223,13 +273,21 @@ static char *users_of(const char *name, lg_module *unless_fits) {
         Target target;
         if (!target_parse(source, &target) || strcmp(target.module, name) != 0)
             continue;
-        if (unless_fits && procedure_fits(row, unless_fits))
+        if (unless_fits && fit_of(row, unless_fits) != FITS_NOT)
             continue;
-        appendStringInfo(&list, "%sfunction %s", list.len ? "\n" : "", format_procedure(function->oid));
+        add_user(&users, owner, function);
     }
     systable_endscan(scan);
     table_close(procedures, AccessShareLock);
-    return list.len ? list.data : NULL;
+    return users;
+}
+
+/* Says whose functions fail from now on. */
+static void warn_of(const Users *users, const char *what, const char *name) {
+    if (users->count)
+        ereport(WARNING, errmsg_plural("module %s is %s, and %d function of another role does not work any more",
+                                       "module %s is %s, and %d functions of other roles do not work any more", users->count, name, what, users->count),
+                errdetail("%s%s", users->others.data, users->count > MOST_OTHERS ? "\n..." : ""));
 }
 
 Datum lockgate_install_module(PG_FUNCTION_ARGS) {
@@ -258,11 +316,12 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
             ereport(ERROR, errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("module %s exists already", name),
                     errhint("Replace it: lockgate.install_module('%s', ..., replace => true).", name));
         check_owner(old, table, name);
-        char *unfit = users_of(name, module);
-        if (unfit)
+        Users unfit = users_of(name, DatumGetObjectId(column(old, table, OWNER)), module);
+        if (unfit.owners.len)
             ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-                    errmsg("module %s cannot be replaced: functions do not fit the new one", name), errdetail("%s", unfit),
+                    errmsg("module %s cannot be replaced: functions do not fit the new one", name), errdetail("%s", unfit.owners.data),
                     errhint("Drop them first, or install the module under another name."));
+        warn_of(&unfit, "replaced", name);
         values[OWNER - 1] = column(old, table, OWNER);
         HeapTuple row = heap_form_tuple(RelationGetDescr(table), values, nulls);
         CatalogTupleUpdate(table, &old->t_self, row);
@@ -284,11 +343,12 @@ Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
     if (!HeapTupleIsValid(row))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));
     check_owner(row, table, name);
-    char *users = users_of(name, NULL);
-    if (users)
+    Users users = users_of(name, DatumGetObjectId(column(row, table, OWNER)), NULL);
+    if (users.owners.len)
         ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-                errmsg("module %s cannot be dropped because functions use it", name), errdetail("%s", users),
+                errmsg("module %s cannot be dropped because functions use it", name), errdetail("%s", users.owners.data),
                 errhint("Drop these functions first."));
+    warn_of(&users, "dropped", name);
     CatalogTupleDelete(table, &row->t_self);
     systable_endscan(scan);
     CacheInvalidateRelcache(table);

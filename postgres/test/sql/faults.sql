@@ -87,6 +87,27 @@ SELECT fine(8);
 ROLLBACK TO s;
 SELECT unmap(repeat('what it cannot look at', 5000));
 ROLLBACK;
+-- A crash gives nothing back: the next domain of the transaction has what is left.
+CREATE FUNCTION burn(integer) RETURNS integer LANGUAGE lgc AS 'hostile.burn';
+SET lockgate.cpu_limit = '300ms';
+DO $$
+DECLARE
+    crashes integer := 0;
+BEGIN
+    WHILE crashes < 100 LOOP
+        BEGIN
+            PERFORM burn(20);
+        EXCEPTION WHEN external_routine_exception THEN
+            crashes := crashes + 1;
+        END;
+    END LOOP;
+    RAISE EXCEPTION '100 crashes, and time for more';
+EXCEPTION WHEN configuration_limit_exceeded THEN
+    RAISE NOTICE 'the limit holds: %', crashes < 100;
+END
+$$;
+SELECT fine(9);
+DROP FUNCTION burn(integer);
 RESET lockgate.cpu_limit;
 SET statement_timeout = '50ms';
 SELECT forever(0);
