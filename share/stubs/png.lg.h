@@ -57,6 +57,8 @@ void png_set_rows(const png_struct *png_ptr, png_info *info_ptr, png_bytepp row_
 void png_read_png(png_struct *png_ptr, png_info *info_ptr, int transforms, png_voidp params) LG_OMIT("the library keeps the rows: png_read_image");
 void png_write_png(png_struct *png_ptr, png_info *info_ptr, int transforms, png_voidp params) LG_OMIT("the library keeps the rows: png_write_image");
 
+void png_init_io(png_struct *png_ptr, png_FILE_p fp LG_KEPT);
+
 /* Numbers in buffers. */
 int png_sig_cmp(png_const_bytep sig LG_IN LG_SIZE(start + num_to_check), size_t start, size_t num_to_check);
 png_uint_32 (png_get_uint_32)(png_const_bytep buf LG_IN LG_SIZE(4));

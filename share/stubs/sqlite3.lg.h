@@ -29,11 +29,11 @@ void *sqlite3_update_hook(sqlite3 *db, void (*hook)(void *data, int action, cons
                           void *data) LG_DATA;
 
 int sqlite3_prepare(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
-                    sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+                    sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql) LG_SIZE(nByte < 0));
 int sqlite3_prepare_v2(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
-                       sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+                       sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql) LG_SIZE(nByte < 0));
 int sqlite3_prepare_v3(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
-                       unsigned int prepFlags, sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+                       unsigned int prepFlags, sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql) LG_SIZE(nByte < 0));
 int sqlite3_finalize(sqlite3_stmt *pStmt LG_RELEASE);
 char *sqlite3_expanded_sql(sqlite3_stmt *pStmt) LG_STRING;
 

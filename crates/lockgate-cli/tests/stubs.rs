@@ -98,6 +98,12 @@ fn everything_that_a_header_may_say() {
     synthetic("tricky");
 }
 
+/// Answers that change between two looks, another's data, ends that are not there, booleans that are neither.
+#[test]
+fn what_is_concluded_from_answers() {
+    synthetic("sly");
+}
+
 /// Errors that jump, sizes that other functions told, rows, streams.
 #[test]
 fn jumps_rows_and_streams() {

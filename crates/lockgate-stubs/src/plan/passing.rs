@@ -79,13 +79,17 @@ impl Planner<'_> {
             siblings.iter().any(|s| matches!(s.kind.shape, Shape::Function(_)) && s.notes.dispose.is_none())
         };
         if notes.data || bare && beside() {
-            return Ok(Passing::Data { shown: notes.shown.clone() });
+            if self.is_handle(kind, notes) {
+                let number = self.handle(&handle_name(kind));
+                return Ok(Passing::Handle { number, release: false, data: true });
+            }
+            return Ok(Passing::Data { shown: self.shown(notes, siblings)? });
         }
         if notes.inside {
             return Ok(Passing::Inside);
         }
         if is_file(to) {
-            return Ok(Passing::Stream);
+            return Ok(Passing::Stream { kept: notes.kept });
         }
         if let Some(count) = &notes.rows {
             return rows(to, notes, count);
@@ -95,7 +99,7 @@ impl Planner<'_> {
         }
         if self.is_handle(kind, notes) {
             let number = self.handle(&handle_name(kind));
-            return Ok(Passing::Handle { number, release: notes.release });
+            return Ok(Passing::Handle { number, release: notes.release, data: false });
         }
         let buffer = |size: Option<u64>| Buffer {
             reads: notes.direction.is_none_or(Direction::reads),
@@ -104,6 +108,7 @@ impl Planner<'_> {
             written: notes.written.clone(),
             element: size.unwrap_or(1).max(1),
             nullable: true,
+            bools: None,
         };
         let writes = notes.direction.is_some_and(Direction::writes);
         if writes && to.constant && !matches!(to.shape, Shape::Pointer(_)) {
@@ -113,8 +118,12 @@ impl Planner<'_> {
             Shape::Record(key) if notes.direction.is_some() || notes.kept => {
                 let direction = notes.direction.unwrap_or(Direction::InOut);
                 self.record(key)?;
-                let buffer =
-                    Buffer { reads: direction.reads(), writes: direction.writes(), ..buffer(Some(to.size)) };
+                let buffer = Buffer {
+                    reads: direction.reads(),
+                    writes: direction.writes(),
+                    bools: self.bools(to),
+                    ..buffer(Some(to.size))
+                };
                 if notes.kept && buffer.size.is_some() {
                     return no(
                         "LG_KEPT and LG_SIZE: the library cannot remember an array",
@@ -147,7 +156,7 @@ impl Planner<'_> {
                 if notes.size.is_none() && (to.shape == Shape::Void || to.is_character()) {
                     return no("how large the buffer is, is not said", "add LG_SIZE(…)");
                 }
-                let plain = buffer(Some(to.size));
+                let plain = Buffer { bools: self.bools(to), ..buffer(Some(to.size)) };
                 Ok(if notes.size.is_none() { Passing::Scalar(plain) } else { Passing::Buffer(plain) })
             }
             Shape::Array(..) => {
@@ -229,7 +238,7 @@ fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
     }
     let plain = matches!(element.shape, Shape::Void | Shape::Integer { .. } | Shape::Float);
     let writes = notes.direction.is_some_and(Direction::writes);
-    if !plain || writes && (element.constant || notes.string) {
+    if !plain || writes && (element.constant || notes.string || element.is_bool()) {
         return no(
             format!("arrays of `{}` cannot be passed that way", to.spelling),
             "leave the function out with LG_OMIT",
@@ -242,6 +251,7 @@ fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
         written: None,
         element: element.size.max(1),
         nullable: true,
+        bools: None,
     };
     Ok(Passing::Rows { count: count.clone(), each, strings: notes.string })
 }
