@@ -2,7 +2,7 @@
 
 struct lgs_rows {
     const void *const *host;
-    struct lgs_far *const *here; /* in memory of the program's */
+    struct lgs_far *const *parts; /* in memory of the program's */
     uint64_t inside;
     size_t count;
     size_t size; /* of each */
@@ -23,7 +23,7 @@ static struct lgs_rows lgs_rows(struct lgs_call *c, const void *const *host, lgs
         if (pointers.here)
             lgs_put(lgs_far(pointers.here, i * 8), &row.inside, 8);
     }
-    rows.here = here;
+    rows.parts = here;
     rows.inside = pointers.inside;
     return rows;
 }
@@ -32,6 +32,6 @@ static struct lgs_rows lgs_rows(struct lgs_call *c, const void *const *host, lgs
 static void lgs_rows_back(const struct lgs_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++)
-        if (rows->here[i])
-            lgs_fetch((void *)(uintptr_t)rows->host[i], rows->here[i], rows->size);
+        if (rows->parts[i])
+            lgs_fetch((void *)(uintptr_t)rows->host[i], rows->parts[i], rows->size);
 }

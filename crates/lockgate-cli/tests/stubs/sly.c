@@ -75,8 +75,8 @@ const char **sly_list(void)
     static const char *list[100001];
     static char *long_text;
     if (!long_text) {
-        long_text = malloc(32 << 20);
-        memset(long_text, 'x', (32 << 20) - 1);
+        long_text = malloc(4 << 20);
+        memset(long_text, 'x', (4 << 20) - 1);
     }
     for (int i = 0; i < 100000; i++)
         list[i] = long_text;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-LG_DOMAIN("sly", memory=256M, time=500);
+LG_DOMAIN("sly", memory=256M, time=2000);
 
 /* What the library does from now on: 0 as it should, else the attack of that number. */
 void sly_mode(int mode);

@@ -92,6 +92,7 @@ impl Planner<'_> {
             }
             Shape::Integer { .. } if to.is_character() && notes.size.is_none() => {
                 if notes.string || to.constant {
+                    self.ends_with_zero(parameter, siblings)?;
                     Ok(Outcome::String { nullable })
                 } else {
                     no("it may be a string or a buffer", "annotate it with LG_STRING or LG_SIZE(…)")

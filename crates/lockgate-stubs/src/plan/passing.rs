@@ -139,6 +139,7 @@ impl Planner<'_> {
             Shape::Pointer(_) | Shape::Function(_) => self.pointer_variable(parameter, to, notes, siblings),
             Shape::Integer { .. } if to.is_character() && notes.size.is_none() && !writes => {
                 if notes.string || (to.constant && !notes.cursor) {
+                    self.ends_with_zero(parameter, siblings)?;
                     return Ok(Passing::String);
                 }
                 no(
@@ -211,6 +212,50 @@ impl Planner<'_> {
         Ok(Passing::Pointer { before, after })
     }
 
+    /// `const char *` is a string without saying so, but not beside a number that may be its length: what that means is not guessed.
+    pub(super) fn ends_with_zero(&self, parameter: &Parameter, siblings: &[Parameter]) -> Result<(), No> {
+        if self.notes(parameter).string {
+            return Ok(());
+        }
+        let name = &parameter.name;
+        let own = siblings.iter().position(|sibling| sibling.name == *name);
+        let counts = |kind: &CType| kind.is_integer() && !kind.is_character() && !kind.is_bool();
+        let length = siblings.iter().enumerate().find(|(place, sibling)| {
+            let beside = own.is_some_and(|own| *place == own + 1);
+            let kind = &sibling.kind;
+            let number = match kind.pointee() {
+                // Behind a pointer the library says the length of what it gives.
+                Some(to) => counts(to) && !to.constant && is_length(&sibling.name) && !beside,
+                // (No result is as long as the program says.)
+                None => {
+                    own.is_some()
+                        && counts(kind)
+                        && kind.enumeration.is_none()
+                        && (beside || is_length(&sibling.name))
+                }
+            };
+            number && !self.is_said(&sibling.name, siblings)
+        });
+        let Some((_, length)) = length else { return Ok(()) };
+        let size = if length.kind.pointee().is_some() { "*" } else { "" };
+        no(
+            format!("it may be a string, or a buffer whose length is {size}{}", length.name),
+            format!(
+                "annotate it with LG_STRING if it ends with a zero, or with LG_IN LG_SIZE({size}{}) if it does not",
+                length.name
+            ),
+        )
+    }
+
+    /// The number is in an expression already: it is the length of something else.
+    fn is_said(&self, number: &str, siblings: &[Parameter]) -> bool {
+        siblings.iter().any(|sibling| {
+            let notes = self.notes(sibling);
+            let sizes = [&notes.size, &notes.written, &notes.rows];
+            sizes.into_iter().flatten().any(|size| size.names().contains(&number))
+        })
+    }
+
     /// True for pointers that the program only passes on.
     pub(super) fn is_handle(&self, kind: &CType, notes: &Notes) -> bool {
         let Some(to) = kind.pointee() else { return false };
@@ -221,6 +266,13 @@ impl Planner<'_> {
         // LG_OPAQUE on `T **` speaks of the T *.
         notes.opaque && to.pointee().is_none() || incomplete && notes.direction.is_none()
     }
+}
+
+/// A name that lengths have.
+fn is_length(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = name.trim_matches('_');
+    name == "n" || ["len", "length", "size", "bytes", "nbyte"].iter().any(|end| name.ends_with(end))
 }
 
 /// `FILE` of stdio.
