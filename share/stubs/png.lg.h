@@ -57,6 +57,8 @@ void png_set_rows(const png_struct *png_ptr, png_info *info_ptr, png_bytepp row_
 void png_read_png(png_struct *png_ptr, png_info *info_ptr, int transforms, png_voidp params) LG_OMIT("the library keeps the rows: png_read_image");
 void png_write_png(png_struct *png_ptr, png_info *info_ptr, int transforms, png_voidp params) LG_OMIT("the library keeps the rows: png_write_image");
 
+void png_init_io(png_struct *png_ptr, png_FILE_p fp LG_KEPT);
+
 /* Numbers in buffers. */
 int png_sig_cmp(png_const_bytep sig LG_IN LG_SIZE(start + num_to_check), size_t start, size_t num_to_check);
 png_uint_32 (png_get_uint_32)(png_const_bytep buf LG_IN LG_SIZE(4));
@@ -118,7 +120,7 @@ png_uint_32 png_get_mDCV_fixed(const png_struct *png_ptr, const png_info *info_p
 png_uint_32 png_get_oFFs(const png_struct *png_ptr, const png_info *info_ptr, png_int_32 *offset_x PNG_NUMBER, png_int_32 *offset_y PNG_NUMBER, int *unit_type PNG_NUMBER);
 png_uint_32 png_get_pCAL(const png_struct *png_ptr, png_info *info_ptr, png_charp *purpose LG_OUT LG_STRING, png_int_32 *X0 PNG_NUMBER, png_int_32 *X1 PNG_NUMBER,
                          int *type PNG_NUMBER, int *nparams PNG_NUMBER, png_charp *units LG_OUT LG_STRING, png_charpp *params LG_OUT LG_SIZE(*nparams));
-void png_set_pCAL(const png_struct *png_ptr LG_JUMPS, png_info *info_ptr, png_const_charp purpose, png_int_32 X0, png_int_32 X1, int type, int nparams,
+void png_set_pCAL(const png_struct *png_ptr LG_JUMPS, png_info *info_ptr, png_const_charp purpose LG_STRING, png_int_32 X0, png_int_32 X1, int type, int nparams,
                   png_const_charp units, png_charpp params LG_IN LG_ROWS(nparams) LG_STRING);
 png_uint_32 png_get_pHYs(const png_struct *png_ptr, const png_info *info_ptr, png_uint_32 *res_x PNG_NUMBER, png_uint_32 *res_y PNG_NUMBER, int *unit_type PNG_NUMBER);
 png_uint_32 png_get_pHYs_dpi(const png_struct *png_ptr, const png_info *info_ptr, png_uint_32 *res_x PNG_NUMBER, png_uint_32 *res_y PNG_NUMBER, int *unit_type PNG_NUMBER);
@@ -129,7 +131,7 @@ void png_set_sBIT(const png_struct *png_ptr, png_info *info_ptr, png_const_color
 png_uint_32 png_get_sRGB(const png_struct *png_ptr, const png_info *info_ptr, int *file_srgb_intent PNG_NUMBER);
 png_uint_32 png_get_iCCP(const png_struct *png_ptr, png_info *info_ptr, png_charpp name LG_OUT LG_STRING, int *compression_type PNG_NUMBER,
                          png_bytepp profile LG_OUT LG_SIZE(*proflen), png_uint_32 *proflen PNG_NUMBER);
-void png_set_iCCP(const png_struct *png_ptr LG_JUMPS, png_info *info_ptr, png_const_charp name, int compression_type, png_const_bytep profile LG_IN LG_SIZE(proflen),
+void png_set_iCCP(const png_struct *png_ptr LG_JUMPS, png_info *info_ptr, png_const_charp name LG_STRING, int compression_type, png_const_bytep profile LG_IN LG_SIZE(proflen),
                   png_uint_32 proflen);
 LG_FIELD(png_sPLT_t, name, LG_STRING);
 LG_FIELD(png_sPLT_t, entries, LG_IN LG_SIZE(nentries));

@@ -29,11 +29,11 @@ void *sqlite3_update_hook(sqlite3 *db, void (*hook)(void *data, int action, cons
                           void *data) LG_DATA;
 
 int sqlite3_prepare(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
-                    sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+                    sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql) LG_SIZE(nByte < 0));
 int sqlite3_prepare_v2(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
-                       sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+                       sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql) LG_SIZE(nByte < 0));
 int sqlite3_prepare_v3(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
-                       unsigned int prepFlags, sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql));
+                       unsigned int prepFlags, sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql) LG_SIZE(nByte < 0));
 int sqlite3_finalize(sqlite3_stmt *pStmt LG_RELEASE);
 char *sqlite3_expanded_sql(sqlite3_stmt *pStmt) LG_STRING;
 
@@ -65,19 +65,29 @@ int sqlite3_bind_text64(sqlite3_stmt *stmt, int index, const char *value LG_IN L
 void sqlite3_result_blob(sqlite3_context *context, const void *value LG_IN LG_SIZE(n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
 void sqlite3_result_text(sqlite3_context *context, const char *value LG_IN LG_SIZE(n < 0 ? strlen(value) + 1 : n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
 void sqlite3_result_error(sqlite3_context *context, const char *message LG_IN LG_SIZE(n < 0 ? strlen(message) + 1 : n), int n);
+void sqlite3_result_text64(sqlite3_context *context, const char *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT), unsigned char encoding);
+int sqlite3_overload_function(sqlite3 *db, const char *zFuncName LG_STRING, int nArg);
+/* More is behind a sqlite3_filename than the string: the library wants its own back. */
+const char *sqlite3_uri_parameter(sqlite3_filename z LG_INSIDE, const char *zParam);
+int sqlite3_uri_boolean(sqlite3_filename z LG_INSIDE, const char *zParam LG_STRING, int bDefault);
+sqlite3_int64 sqlite3_uri_int64(sqlite3_filename z LG_INSIDE, const char *zParam LG_STRING, sqlite3_int64 bDefault);
+const char *sqlite3_uri_key(sqlite3_filename z LG_INSIDE, int N);
+int sqlite3_keyword_check(const char *name LG_IN LG_SIZE(n), int n);
+int sqlite3_strnicmp(const char *a LG_STRING, const char *b LG_STRING, int n);
+int sqlite3_strlike(const char *zGlob LG_STRING, const char *zStr LG_STRING, unsigned int cEsc);
 const void *sqlite3_column_blob(sqlite3_stmt *stmt, int column) LG_SIZE(sqlite3_column_bytes(stmt, column));
 const void *sqlite3_value_blob(sqlite3_value *value) LG_SIZE(sqlite3_value_bytes(value));
 void sqlite3_value_free(sqlite3_value *value LG_RELEASE);
 
-int sqlite3_create_function(sqlite3 *db, const char *zFunctionName, int nArg, int eTextRep, void *pApp,
+int sqlite3_create_function(sqlite3 *db, const char *zFunctionName LG_STRING, int nArg, int eTextRep, void *pApp,
                             void (*xFunc)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
                             void (*xStep)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
                             void (*xFinal)(sqlite3_context *context));
 void *sqlite3_user_data(sqlite3_context *context) LG_DATA;
-int sqlite3_create_collation(sqlite3 *db, const char *zName, int eTextRep, void *pArg,
+int sqlite3_create_collation(sqlite3 *db, const char *zName LG_STRING, int eTextRep, void *pArg,
                              int (*xCompare)(void *data, int m, const void *a LG_SIZE(m), int n, const void *b LG_SIZE(n)));
 
-int sqlite3_blob_open(sqlite3 *db, const char *zDb, const char *zTable, const char *zColumn, sqlite3_int64 iRow, int flags,
+int sqlite3_blob_open(sqlite3 *db, const char *zDb, const char *zTable, const char *zColumn LG_STRING, sqlite3_int64 iRow, int flags,
                       sqlite3_blob **ppBlob LG_OUT);
 int sqlite3_blob_close(sqlite3_blob *blob LG_RELEASE);
 int sqlite3_blob_read(sqlite3_blob *blob, void *Z LG_OUT LG_SIZE(N), int N, int iOffset);
@@ -88,5 +98,5 @@ int sqlite3_table_column_metadata(sqlite3 *db, const char *zDbName, const char *
                                   int *pNotNull LG_OUT, int *pPrimaryKey LG_OUT, int *pAutoinc LG_OUT);
 int sqlite3_status(int op, int *pCurrent LG_OUT, int *pHighwater LG_OUT, int resetFlag);
 int sqlite3_db_status(sqlite3 *db, int op, int *pCur LG_OUT, int *pHiwtr LG_OUT, int resetFlg);
-int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *zDb, int eMode, int *pnLog LG_OUT, int *pnCkpt LG_OUT);
+int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *zDb LG_STRING, int eMode, int *pnLog LG_OUT, int *pnCkpt LG_OUT);
 void sqlite3_randomness(int N, void *P LG_OUT LG_SIZE(N));

@@ -17,6 +17,8 @@ LG_FIELD(z_stream, zalloc, LG_IGNORE);
 LG_FIELD(z_stream, zfree, LG_IGNORE);
 LG_FIELD(z_stream, opaque, LG_IGNORE);
 
+int deflateInit_(z_streamp strm, int level, const char *version LG_STRING, int stream_size);
+int deflateInit2_(z_streamp strm, int level, int method, int windowBits, int memLevel, int strategy, const char *version LG_STRING, int stream_size);
 int deflate(z_streamp strm LG_INOUT, int flush);
 int deflateEnd(z_streamp strm LG_RELEASE);
 int deflateParams(z_streamp strm LG_INOUT, int level, int strategy);
@@ -26,6 +28,8 @@ int deflateGetDictionary(z_streamp strm, Bytef *dictionary LG_OUT LG_SIZE(32768)
 int deflatePending(z_streamp strm, unsigned *pending LG_OUT LG_NULLABLE, int *bits LG_OUT LG_NULLABLE);
 int deflateUsed(z_streamp strm, int *bits LG_OUT LG_NULLABLE);
 int deflateSetHeader(z_streamp strm, gz_headerp head) LG_OMIT("the library keeps the header and what it points to");
+int inflateInit_(z_streamp strm, const char *version LG_STRING, int stream_size);
+int inflateInit2_(z_streamp strm, int windowBits, const char *version LG_STRING, int stream_size);
 int inflate(z_streamp strm LG_INOUT, int flush);
 int inflateEnd(z_streamp strm LG_RELEASE);
 int inflateSetDictionary(z_streamp strm, const Bytef *dictionary LG_IN LG_SIZE(dictLength), uInt dictLength);

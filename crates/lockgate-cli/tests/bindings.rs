@@ -11,6 +11,7 @@ use std::process::Command;
 /// Programs in Rust, by library.
 const PROGRAMS: &[(&str, &str)] = &[
     ("tricky", include_str!("bindings/tricky.rs")),
+    ("sly", include_str!("bindings/sly.rs")),
     ("zlib", include_str!("bindings/zlib.rs")),
     ("expat", include_str!("bindings/expat.rs")),
     ("sqlite", include_str!("bindings/sqlite.rs")),
@@ -147,19 +148,23 @@ impl Bindings {
     }
 }
 
+/// Those of a library of our own.
+fn synthetic(name: &'static str) -> Bindings {
+    let include = format!("-I{}", corpus().root().join("include").display());
+    let header = file(&format!("stubs/{name}.h"));
+    let sources = [file(&format!("stubs/{name}.c"))];
+    Bindings::new(name, &header, std::slice::from_ref(&include), vec![include.clone()], &sources, false)
+}
+
 #[test]
 fn everything_that_a_header_may_say() {
-    let include = format!("-I{}", corpus().root().join("include").display());
-    let header = file("stubs/tricky.h");
-    Bindings::new(
-        "tricky",
-        &header,
-        std::slice::from_ref(&include),
-        vec![include.clone()],
-        &[file("stubs/tricky.c")],
-        false,
-    )
-    .pass();
+    synthetic("tricky").pass();
+}
+
+/// Memory that is lent shorter than was asked for, errors that a finaliser could swallow, numbers that do not fit.
+#[test]
+fn what_is_concluded_from_answers() {
+    synthetic("sly").pass();
 }
 
 #[test]

@@ -98,6 +98,12 @@ fn everything_that_a_header_may_say() {
     synthetic("tricky");
 }
 
+/// Answers that change between two looks, another's data, ends that are not there, booleans that are neither.
+#[test]
+fn what_is_concluded_from_answers() {
+    synthetic("sly");
+}
+
 /// Errors that jump, sizes that other functions told, rows, streams.
 #[test]
 fn jumps_rows_and_streams() {
@@ -369,6 +375,39 @@ fn what_is_not_sound_is_refused() {
             &["f: parameter s: struct s, field p", "g: parameter c: callback cb"],
         ),
         ("LG_FIELD(struct none, f, LG_IN);\nint f(void);", &["there is no such field"]),
+        // What has two readings is not guessed.
+        (
+            "#include <stddef.h>\nunsigned f(const char *data, size_t len);",
+            &[
+                "f: parameter data",
+                "a string, or a buffer whose length is len",
+                "LG_STRING",
+                "LG_IN LG_SIZE(len)",
+            ],
+        ),
+        ("int f(int size, int flags, const char *data);", &["whose length is size"]),
+        ("int f(const char *data, int *n LG_INOUT, int length);", &["whose length is length"]),
+        ("const char *f(int *length LG_OUT);", &["f: result", "whose length is *length"]),
+        ("int f(void (*cb)(const char *data, int count));", &["parameter data", "whose length is count"]),
+        (
+            "struct s { const char *p; int n; };\nint f(struct s *s LG_IN);",
+            &["struct s, field p", "length is n"],
+        ),
+        // What an annotation names is what it takes.
+        (
+            "struct s { char name[32]; int n; };\nconst struct s *f(void) LG_UNTIL(name);",
+            &["LG_UNTIL(name)", "no number and no pointer"],
+        ),
+        ("struct s { int n; };\nconst struct s *f(void) LG_UNTIL(m);", &["struct s has no field m"]),
+        ("int f(void *p LG_DATA LG_SHOWN(h), int h);", &["LG_SHOWN names no handle h"]),
+        (
+            "int f(void (*cb)(const char *a LG_SIZE(strlen(b)), const char *b LG_SIZE(strlen(a))));",
+            &["depends on itself"],
+        ),
+        (
+            "union u { int n; _Bool b; };\nint f(union u *u LG_OUT);",
+            &["only the program knows", "there is a bool among them"],
+        ),
     ];
     let folder = tempfile::tempdir().expect("a scratch folder");
     let header = folder.path().join("api.h");
@@ -399,4 +438,95 @@ fn annotations_vanish() {
     let mut compile = Command::new("gcc");
     compile.args(["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", &include]);
     done(compile.arg("-xc").arg(file("tricky.h"))).expect("gcc sees no annotations");
+}
+
+/// What crosses, and how that was decided: by an annotation, by one of the type, or by a rule.
+#[test]
+fn decisions_are_explained() {
+    let include = format!("-I{}", corpus().root().join("include").display());
+    let mut command = Command::new(LOCKGATE);
+    let text =
+        done(command.arg("stubs").arg(file("sly.h")).arg(include).arg("--explain")).expect("an explanation");
+    for line in [
+        "sly_search\n    base: struct entry: n elements of 64 bytes, copied in [LG_IN LG_SIZE(n)]",
+        "    result: a place within base, with 1 elements of 64 bytes behind it [LG_WITHIN(base)]",
+        "    text: a string, copied in [LG_STRING]",
+        "    box: a handle of type `struct box` [rule: a pointer to an incomplete structure is a handle]",
+        "    box: a handle of type `struct box`, which handlers get in place of data [LG_DATA]",
+        "    file: a stream, for this call [rule: a FILE is a stream]",
+        "    user: the program's own data: a number to the library [rule: an untyped pointer beside a callback is",
+        "    if it fails: returns -1 [LG_ERROR]",
+        "    if it fails: returns 0 [rule for its type]",
+        "sly_piece, which the library calls\n    bytes: memory, copied out: *n elements of 1 bytes",
+        "struct view, field by field\n    bytes: in: a buffer: *n bytes",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+}
+
+/// Memory that a domain can write is looked at in one place: neither the other parts of the runtime nor what is emitted for any header makes a
+/// pointer of an address inside, follows shared memory, or says that it is volatile.
+#[test]
+fn nothing_else_looks_at_what_a_domain_can_write() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let client = |name: &str, header: &Path, options: &[String]| {
+        let out = folder.path().join(name);
+        let mut stubs = Command::new(LOCKGATE);
+        stubs.arg("stubs").arg(header).args(options).args(["--partial", "-m", "none.lg", "-o"]).arg(&out);
+        done(&mut stubs).expect("stubs");
+        let sources = std::fs::read_dir(&out).expect("a folder").flatten().map(|entry| entry.path());
+        let text = sources.filter(|path| path.to_string_lossy().ends_with("_client.c"));
+        text.map(|path| (name.to_owned(), std::fs::read_to_string(path).expect("a file"))).collect::<Vec<_>>()
+    };
+    let include = vec![format!("-I{}", corpus().root().join("include").display())];
+    let mut texts = Vec::new();
+    for name in ["tricky", "jumpy", "sly"] {
+        texts.extend(client(name, &file(&format!("{name}.h")), &include));
+    }
+    for library in LIBRARIES {
+        let main = corpus().library(library.name).expect("in the corpus");
+        let header =
+            main.includes.iter().map(|include| include.join(library.header)).find(|path| path.is_file());
+        let annotations = corpus().root().join("share/stubs").join(library.annotations);
+        let mut options = vec!["-a".to_owned(), annotations.display().to_string()];
+        options.extend(
+            main.flags().iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")).cloned(),
+        );
+        options.extend(library.defines.iter().map(|define| format!("-D{define}")));
+        texts.extend(client(library.client, &header.expect("the header"), &options));
+    }
+    let runtime = corpus().root().join("crates/lockgate-stubs/runtime");
+    for entry in std::fs::read_dir(runtime).expect("a folder").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".h") && name != "fetch.h" {
+            texts.push((name, std::fs::read_to_string(entry.path()).expect("a file")));
+        }
+    }
+    assert!(texts.len() > 20, "{} texts", texts.len());
+    // Addresses inside are followed by nobody; `struct lgs_far` has no members, and is cast from and to nowhere else.
+    let inside = [
+        "lg_memory_copy",
+        "lg_memory_read",
+        "lg_memory_write",
+        "volatile",
+        "(void *)lgs_a",
+        "*)lgs_u_",
+        "lgs_far *)(",
+    ];
+    let here = [".here[", "->here[", "*lgs_b_", ")lgs_b_", "*block.here", "*block->here"];
+    for (name, text) in &texts {
+        for (number, line) in text.lines().enumerate() {
+            for wrong in inside.iter().chain(&here) {
+                assert!(!line.contains(wrong), "{name}:{}: `{wrong}` in {line}", number + 1);
+            }
+            // A number becomes a pointer only as the value of a function of the runtime's that has checked it.
+            for cast in line.match_indices("(uintptr_t)").map(|(at, found)| &line[at + found.len()..]) {
+                let word: String = cast.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                let raw = word.starts_with("lgs_a") && word[5..].parse::<u32>().is_ok()
+                    || word.starts_with("lgs_u_")
+                    || word == "lg_result";
+                assert!(!raw, "{name}:{}: {line}", number + 1);
+            }
+        }
+    }
 }

@@ -51,6 +51,7 @@ static inline bool lgs_returned(struct lgs_call *c)
         lgs_thread.failed = false;
         return false;
     }
+    lgs_copies_begin();
     return true;
 }
 
@@ -91,9 +92,11 @@ static uint64_t lgs_print(struct lgs_call *c, const char *format, va_list list)
     int length = vsnprintf(0, 0, format, again);
     va_end(again);
     struct lgs_block block = lgs_room(c, 0, length < 0 ? 0 : (size_t)length + 1);
-    if (!c->failed && length >= 0)
-        vsnprintf(block.here, (size_t)length + 1, format, list);
-    else
+    char *text = length < 0 ? 0 : lgs_own(c, (size_t)length + 1, "format");
+    if (text && !c->failed) {
+        vsnprintf(text, (size_t)length + 1, format, list);
+        lgs_put(block.here, text, (size_t)length + 1);
+    } else
         lgs_fail(c, LG_STUB_SIZE, "format", "it cannot be printed");
     return block.inside;
 }
@@ -108,7 +111,7 @@ static struct lgs_block lgs_variable(struct lgs_call *c, const void *host)
 {
     struct lgs_block block = lgs_block(c, host, 8, 0);
     if (block.here)
-        memset(block.here, 0, 8);
+        lgs_clear(block.here, 8);
     return block;
 }
 
@@ -117,15 +120,17 @@ static struct lgs_block lgs_fresh(struct lgs_call *c, const void *host, size_t s
 {
     struct lgs_block block = lgs_block(c, host, size, 0);
     if (block.here)
-        memset(block.here, 0, size);
+        lgs_clear(block.here, size);
     return block;
 }
 
-/* A snapshot of what the library has written: it is not read again. */
-static inline void lgs_once_only(void *to, const void *from, size_t size)
+/* The pointer that the library has left there. */
+static inline uint64_t lgs_pointer(const struct lgs_block *block)
 {
-    memcpy(to, from, size);
-    __asm__ volatile("" ::: "memory");
+    uint64_t pointer = 0;
+    if (block->here)
+        lgs_fetch(&pointer, block->here, sizeof pointer);
+    return pointer;
 }
 
 /* How far the library has moved a pointer on within its buffer. */

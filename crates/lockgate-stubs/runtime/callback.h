@@ -45,20 +45,32 @@ static void (*lgs_callback_out(struct lgs_call *c, uint64_t address, unsigned ty
     return function;
 }
 
+/* Calls that the program makes from now on have handles of their own. */
+static inline void lgs_mark_callback(struct lgs_call *c)
+{
+    lgs_mark(c);
+    lgs_copies_begin();
+    if (__builtin_expect(c->failed, 0))
+        return;
+    struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
+    mark->calls_back = true;
+    mark->handle = c->handle;
+}
+
 /* A callback begins. */
 static const struct lgs_callback *lgs_enter(struct lgs_call *c)
 {
     const struct lgs_callback *callback = lg_user_data();
-    *c = (struct lgs_call){.function = lgs_trampolines[callback->type].name};
-    lgs_mark(c);
+    *c = (struct lgs_call){.function = lgs_trampolines[callback->type].name, .handle = lgs_thread.handle};
+    lgs_mark_callback(c);
     return callback;
 }
 
 /* The same of a function that the library calls by name. */
 static inline void lgs_enter_gate(struct lgs_call *c, const char *name)
 {
-    *c = (struct lgs_call){.function = name};
-    lgs_mark(c);
+    *c = (struct lgs_call){.function = name, .handle = lgs_thread.handle};
+    lgs_mark_callback(c);
 }
 
 /* It ends. If what the library passed was refused, so is the call that it came from. */

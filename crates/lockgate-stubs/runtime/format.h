@@ -6,6 +6,13 @@ struct lgs_va_list {
     uint64_t memory, registers;
 };
 
+/* One argument; returns where the next is put. */
+static inline struct lgs_far *lgs_argument(struct lgs_far *at, uint64_t value)
+{
+    lgs_put(at, &value, sizeof value);
+    return lgs_far(at, sizeof value);
+}
+
 /* Copies of the arguments that `format` takes from `list`, as a va_list inside. Conversions in `strings` take strings, those in `given` memory of
  * the library's. */
 static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list list, const char *strings, const char *given)
@@ -17,7 +24,7 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
     struct lgs_block body = lgs_room(c, 0, most * 8);
     if (c->failed)
         return 0;
-    uint64_t *next = (uint64_t *)(void *)body.here;
+    struct lgs_far *next = body.here;
     va_list arguments;
     va_copy(arguments, list);
     for (const char *at = format; at && *at && !c->failed; at++) {
@@ -33,7 +40,7 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
                 precision = precision < 0 ? -1 : precision > 1 << 24 ? 1 << 24 : precision * 10 + (*at - '0');
             else {
                 int number = va_arg(arguments, int);
-                *next++ = (uint64_t)(int64_t)number;
+                next = lgs_argument(next, (uint64_t)(int64_t)number);
                 precision = precision < 0 ? -1 : number;
             }
         }
@@ -47,17 +54,19 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
                 length = precision < 0 ? strlen(text) : strnlen(text, (size_t)precision * (wide ? 4 : 1));
             struct lgs_block copy = lgs_room(c, 0, length + 1);
             if (copy.here && text) {
-                memcpy(copy.here, text, length);
-                copy.here[length] = 0;
+                lgs_put(copy.here, text, length);
+                lgs_clear(lgs_far(copy.here, length), 1);
             }
-            *next++ = text ? copy.inside : 0;
+            next = lgs_argument(next, text ? copy.inside : 0);
         } else if (*at && strchr(given, *at)) {
-            *next++ = lgs_inside(c, va_arg(arguments, void *), "format");
+            next = lgs_argument(next, lgs_inside(c, va_arg(arguments, void *), "format"));
         } else if (*at && strchr("diuxXocr", *at)) {
-            *next++ = longs ? va_arg(arguments, uint64_t) : (uint64_t)(int64_t)va_arg(arguments, int);
+            next = lgs_argument(next, longs ? va_arg(arguments, uint64_t) : (uint64_t)(int64_t)va_arg(arguments, int));
         } else if (*at && strchr("eEfFgGaA", *at)) {
             double number = va_arg(arguments, double);
-            memcpy(next++, &number, sizeof number);
+            uint64_t bits;
+            memcpy(&bits, &number, sizeof bits);
+            next = lgs_argument(next, bits);
         } else if (*at != '%') {
             lgs_fail(c, LG_STUB_SIZE, "format", "it has a conversion that cannot be passed on");
         }
@@ -66,6 +75,6 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
     }
     va_end(arguments);
     struct lgs_va_list inside = {48, 304, body.inside, 0};
-    memcpy(head.here, &inside, sizeof inside);
+    lgs_put(head.here, &inside, sizeof inside);
     return head.inside;
 }

@@ -40,11 +40,11 @@ static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, u
     size_t size = lgs_size(c, count, 8, what);
     if (!size)
         return 0;
-    uint64_t *handles = lgs_own(c, size, what);
-    void *copy = lgs_memory(c, address, size, LGS_READS, what);
-    if (!handles || !copy)
+    uint64_t *handles = lgs_array(c, address, count, 8, what);
+    if (!handles) {
+        lgs_fail(c, LG_STUB_NULL, what, "the library returned a null pointer");
         return 0;
-    memcpy(handles, copy, size);
+    }
     for (size_t i = 0; i < size / 8; i++)
         handles[i] = (uint64_t)(uintptr_t)lgs_handle_out(c, handles[i], type, LGS_NULLABLE, what);
     return handles;

@@ -1,30 +1,11 @@
 /* ---- the domain, and what is used of lockgate.h -------------------------------------------------------------------------- */
 
-/* The range lies in the window: no pointer of the library's is followed anywhere else. */
-static inline bool lgs_in_window(uint64_t address, size_t size)
-{
-    uint64_t offset = address - lgs.window;
-    return offset < LGS_WINDOW && size <= LGS_WINDOW - offset;
-}
-
-static inline bool lgs_read(void *to, uint64_t from, size_t size)
-{
-    return lgs_in_window(from, size) && (lg_memory_copy(to, (const void *)(uintptr_t)from, size) == 0 ||
-           lg_memory_read(lgs.domain, to, (const void *)(uintptr_t)from, size) == LG_OK);
-}
-
-static inline bool lgs_write(uint64_t to, const void *from, size_t size)
-{
-    return lgs_in_window(to, size) && (lg_memory_copy((void *)(uintptr_t)to, from, size) == 0 ||
-           lg_memory_write(lgs.domain, (void *)(uintptr_t)to, from, size) == LG_OK);
-}
-
 /* Memory that the host and the domain share. */
 static bool lgs_region_new(size_t size, struct lgs_stage *block)
 {
     block->region = lg_region_new(size);
     block->grant = lg_grant_new(lgs.domain, block->region, LG_READ_WRITE);
-    block->here = lg_region_address(block->region);
+    block->here = lgs_far(lg_region_address(block->region), 0);
     block->inside = (uint64_t)(uintptr_t)lg_grant_pointer(block->grant, 0);
     block->size = size;
     if (block->here && block->inside)
@@ -66,7 +47,7 @@ static bool lgs_option(lg_options *options, const char *option)
     if (LGS_IS("stack"))
         return lg_options_stack_size(options, number) == LG_OK;
     if (LGS_IS("time"))
-        return lg_options_time_limit(options, number) == LG_OK;
+        return lg_options_time_limit(options, lgs.time_limit = number) == LG_OK;
     if (LGS_IS("directory") && value) {
         /* Under its own name, so that the program's paths lead to the same files. */
         char host[4096], path[4096];
@@ -82,7 +63,11 @@ static bool lgs_option(lg_options *options, const char *option)
 
 static const char *lgs_start_failed;
 
+/* (Declared for programs of GNU only, but there for all.) */
+extern char *secure_getenv(const char *);
+
 static void lgs_leave_thread(void *unused);
+static void lgs_mirror_free(void);
 
 /* Streams that lead nowhere: libraries take it for granted that files are not numbered 0 to 2. */
 static bool lgs_no_streams(lg_options *options)
@@ -123,23 +108,28 @@ static void lgs_start(void)
     lgs.module = path ? lg_module_open(path) : lg_module_from_bytes(LGS_MODULE_BYTES, (size_t)(LGS_MODULE_END - LGS_MODULE_BYTES));
     path = path ? path : LGS_NAME;
 #else
-    const char *path = getenv(LGS_MODULE_VARIABLE);
+    const char *path = secure_getenv(LGS_MODULE_VARIABLE);
     path = path ? path : LGS_MODULE;
-    lgs.module = lg_module_open(path);
+    /* Whoever starts a program with other rights than its own chooses the folder that it starts in. */
+    bool chosen = *path != '/' && getauxval(AT_SECURE);
+    lgs.module = chosen ? 0 : lg_module_open(path);
 #endif
     lgs.options = lg_options_new();
     bool set = lgs.module && lgs.options && lgs_no_streams(lgs.options);
     const char *failed = 0;
+#ifndef LGS_MODULE_BYTES
+    if (chosen)
+        failed = "-m with a relative path in a set-user-ID program";
+#endif
     for (const char *const *option = lgs_options; set && *option; option++) {
         set = lgs_option(lgs.options, *option);
         failed = set ? 0 : *option;
     }
     for (const struct lgs_trampoline *gate = lgs_gates; set && gate->name; gate++)
         set = lg_options_gate(lgs.options, gate->prototype, gate->code, 0) == LG_OK;
-    lgs.mirror = lgs_reserve(LGS_WINDOW);
     lgs.handles = lgs_reserve(LGS_WINDOW);
     lgs.tags = lgs_reserve(LGS_WINDOW / 8);
-    if (set && lgs.mirror && lgs.handles && lgs.tags && pthread_key_create(&lgs_key, lgs_leave_thread) == 0 && lgs_domain_begin())
+    if (set && lgs.handles && lgs.tags && pthread_key_create(&lgs_key, lgs_leave_thread) == 0 && lgs_domain_begin())
         return;
     /* Nobody who calls an unchanged program would find out otherwise. */
     lgs_start_failed = failed ? failed : path;

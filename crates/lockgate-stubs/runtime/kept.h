@@ -23,7 +23,7 @@ static struct lgs_kept *lgs_kept_new(size_t size)
     }
     struct lgs_kept *kept = malloc(sizeof *kept);
     if (kept) {
-        *kept = (struct lgs_kept){0, 0, region->stage.here + region->used, region->stage.inside + region->used, size, 0};
+        *kept = (struct lgs_kept){0, 0, lgs_far(region->stage.here, region->used), region->stage.inside + region->used, size, 0};
         region->used += rounded;
     }
     return kept;
@@ -46,7 +46,7 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
             spare = &(*spare)->next;
         if ((kept = *spare)) {
             *spare = kept->next;
-            memset(kept->stage, 0, size);
+            lgs_clear(kept->stage, size);
         } else {
             kept = lgs_kept_new(size);
         }

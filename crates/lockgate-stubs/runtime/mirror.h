@@ -1,4 +1,57 @@
-/* ---- the mirror: what the library gives out, copied once ------------------------------------------------------------------ */
+/* ---- the mirrors: what the library gives out, copied once ------------------------------------------------------------------ */
+
+/* This thread's mirror. What other threads are given lies elsewhere, so that the library cannot change under the program's eyes what it
+ * looks at. Those of threads that have ended are used again, and stay readable. */
+static __attribute__((noinline, cold)) char *lgs_mirror_new(void)
+{
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_mirror *mirror = lgs.mirrors;
+    while (mirror && mirror->used)
+        mirror = mirror->next;
+    if (!mirror && (mirror = calloc(1, sizeof *mirror))) {
+        if ((mirror->at = lgs_reserve(LGS_WINDOW))) {
+            mirror->next = lgs.mirrors;
+            lgs.mirrors = mirror;
+        } else {
+            free(mirror);
+            mirror = 0;
+        }
+    }
+    if (mirror)
+        mirror->used = true;
+    pthread_mutex_unlock(&lgs.lock);
+    if (mirror)
+        pthread_setspecific(lgs_key, &lgs_thread);
+    return lgs_thread.mirror = mirror ? mirror->at : 0;
+}
+
+static inline char *lgs_mirror(struct lgs_call *c, const char *what)
+{
+    char *mirror = lgs_thread.mirror;
+    if (__builtin_expect(!mirror, 0) && !(mirror = lgs_mirror_new()))
+        lgs_fail(c, LG_STUB_MEMORY, what, "no memory for copies of what the library gives");
+    return mirror;
+}
+
+/* The thread ends. */
+static void lgs_mirror_free(void)
+{
+    pthread_mutex_lock(&lgs.lock);
+    for (struct lgs_mirror *mirror = lgs.mirrors; mirror; mirror = mirror->next)
+        if (mirror->at == lgs_thread.mirror)
+            mirror->used = false;
+    pthread_mutex_unlock(&lgs.lock);
+    lgs_thread.mirror = 0;
+}
+
+/* Why a copy was not made. */
+static __attribute__((noinline, cold)) void lgs_unread(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
+{
+    if (lgs_thread.exhausted)
+        lgs_fail(c, LG_STUB_LENGTH, what, "the library gives more than may be copied for one call, or for longer than a call may last");
+    else
+        lgs_fail(c, kind, what, reason);
+}
 
 /* The offset of a pointer of the library's, if `size` bytes there are within the window. */
 static inline bool lgs_offset(struct lgs_call *c, uint64_t address, size_t size, uint32_t *offset, const char *what)
@@ -24,19 +77,22 @@ static void *lgs_memory(struct lgs_call *c, uint64_t address, size_t size, int f
     uint32_t offset;
     if (c->failed || (!address && lgs_null(c, flags, what)) || !lgs_offset(c, address, size, &offset, what))
         return 0;
-    char *copy = lgs.mirror + offset;
+    char *mirror = lgs_mirror(c, what);
+    if (!mirror)
+        return 0;
+    char *copy = mirror + offset;
     if (flags & LGS_READS && !lgs_read(copy, address, size)) {
-        lgs_fail(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
+        lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
         return 0;
     }
     lgs_thread.given = size;
     return copy;
 }
 
-/* What the program wrote there goes back. */
-static void lgs_memory_back(struct lgs_call *c, uint64_t address, size_t size, const char *what)
+/* What the program wrote at `host` goes back. */
+static void lgs_memory_back(struct lgs_call *c, uint64_t address, const void *host, size_t size, const char *what)
 {
-    if (!c->failed && address && size && !lgs_write(address, lgs.mirror + (uint32_t)address, size))
+    if (!c->failed && address && size && !(host && lgs_write(address, host, size)))
         lgs_fail(c, LG_STUB_POINTER, what, "the library gave a buffer that it does not have");
 }
 
@@ -46,7 +102,10 @@ static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const cha
     uint32_t offset;
     if (c->failed || (!address && lgs_null(c, flags, what)) || !lgs_offset(c, address, 1, &offset, what))
         return 0;
-    char *copy = lgs.mirror + offset;
+    char *mirror = lgs_mirror(c, what);
+    if (!mirror)
+        return 0;
+    char *copy = mirror + offset;
     size_t length = 0;
     for (size_t step = 64; length < LGS_STRING; step = step < 4096 ? step * 4 : step) {
         /* Up to a boundary, so that no page behind the string's last is read. */
@@ -57,7 +116,7 @@ static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const cha
             return copy;
         length += piece;
     }
-    lgs_fail(c, LG_STUB_STRING, what, "the library returned a string without an end");
+    lgs_unread(c, LG_STUB_STRING, what, "the library returned a string without an end");
     return 0;
 }
 
@@ -68,6 +127,7 @@ static void *lgs_lend(struct lgs_call *c, uint64_t address, size_t size, const c
     struct lgs_lent *lent = copy ? malloc(sizeof *lent) : 0;
     if (lent) {
         lent->address = address;
+        lent->host = copy;
         lent->size = size;
         pthread_mutex_lock(&lgs.lock);
         lent->next = lgs.lent;
@@ -87,7 +147,7 @@ static void lgs_give_back(struct lgs_call *c)
     pthread_mutex_unlock(&lgs.lock);
     while (lent) {
         struct lgs_lent *next = lent->next;
-        lgs_memory_back(c, lent->address, lent->size, "buffer");
+        lgs_memory_back(c, lent->address, lent->host, lent->size, "buffer");
         free(lent);
         lent = next;
     }
@@ -96,34 +156,28 @@ static void lgs_give_back(struct lgs_call *c)
 /* A place in the library's memory that the program names: a string or buffer that it was given, or a handle. */
 static uint64_t lgs_inside(struct lgs_call *c, const void *host, const char *what)
 {
-    uintptr_t in_mirror = (uintptr_t)host - (uintptr_t)lgs.mirror;
+    uintptr_t in_mirror = (uintptr_t)host - (uintptr_t)lgs_thread.mirror;
     uintptr_t in_handles = (uintptr_t)host - (uintptr_t)lgs.handles;
     if (c->failed || !host)
         return 0;
-    if (in_mirror < LGS_WINDOW)
+    if (lgs_thread.mirror && in_mirror < LGS_WINDOW)
         return lgs.window + in_mirror;
     if (in_handles < LGS_WINDOW)
         return lgs.window + in_handles;
+    /* It may have been given to another thread. */
+    uint64_t inside = 0;
+    pthread_mutex_lock(&lgs.lock);
+    for (const struct lgs_mirror *mirror = lgs.mirrors; mirror && !inside; mirror = mirror->next)
+        if ((uintptr_t)host - (uintptr_t)mirror->at < LGS_WINDOW)
+            inside = lgs.window + ((uintptr_t)host - (uintptr_t)mirror->at);
+    pthread_mutex_unlock(&lgs.lock);
+    if (inside)
+        return inside;
     lgs_fail(c, LG_STUB_POINTER, what, "it is no memory of this library's");
     return 0;
 }
 
-/* Host memory until the call ends, which the library cannot reach. */
-static void *lgs_own(struct lgs_call *c, size_t size, const char *what)
-{
-    lgs_need_mark(c);
-    void **owned = c->failed ? 0 : calloc(1, sizeof(max_align_t) + size);
-    if (!owned) {
-        lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
-        return 0;
-    }
-    void **of_frame = &lgs_thread.marks[lgs_thread.depth - 1].owned;
-    *owned = *of_frame;
-    *of_frame = owned;
-    return (char *)owned + sizeof(max_align_t);
-}
-
-/* Host memory for what the library gave out at `address`: the same for the same, and nothing else is ever put there. */
+/* Host memory for what the library gave out to this thread at `address`: the same for the same, and nothing else is ever put there. */
 static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, size_t size, const char *what)
 {
     if (c->failed)
@@ -131,10 +185,11 @@ static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, siz
     struct lgs_object **bucket = &lgs.objects[(address >> 3 ^ type) % LGS_BUCKETS];
     pthread_mutex_lock(&lgs.lock);
     struct lgs_object *object = *bucket;
-    while (object && (object->address != address || object->type != type || object->size < size))
+    while (object && (object->mirror != lgs_thread.mirror || object->address != address || object->type != type || object->size < size))
         object = object->next;
     if (!object && lgs.object_bytes + size <= LGS_OBJECTS && (object = malloc(sizeof *object + size))) {
         lgs.object_bytes += sizeof *object + size;
+        object->mirror = lgs_thread.mirror;
         object->address = address;
         object->type = type;
         object->size = size;
@@ -147,19 +202,51 @@ static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, siz
     return object ? object->bytes : 0;
 }
 
-/* Structures up to one with zero in a field, that one included. */
-static lgs_wide lgs_until(struct lgs_call *c, uint64_t address, size_t size, size_t offset, size_t length, const char *what)
+/* An array of the library's, copied once, element by element, to the first whose `length` bytes at `offset` are zero: that one included, and nothing
+ * is looked at again. `count` becomes its elements. */
+static void *lgs_until(struct lgs_call *c, uint64_t address, size_t size, size_t offset, size_t length, lgs_wide *count, const char *what)
 {
-    uint64_t field = 1;
-    lgs_wide count = 0;
-    for (; field && address; count++) {
-        field = 0;
-        if (!lgs_read(&field, address + (uint64_t)count * size + offset, length)) {
-            lgs_fail(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
+    char *copy = 0;
+    *count = 0;
+    if (c->failed || !address)
+        return 0;
+    for (size_t room = 0, there = 0;; there++) {
+        if (there == room) {
+            room = room ? room * 2 : 16;
+            char *more = room * size > LGS_OBJECTS ? 0 : lgs_own(c, room * size, what);
+            if (!more) {
+                lgs_fail(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
+                return 0;
+            }
+            if (there)
+                memcpy(more, copy, there * size);
+            copy = more;
+        }
+        char *element = copy + there * size;
+        if (!lgs_read(element, address + there * size, size)) {
+            lgs_unread(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
             return 0;
         }
+        size_t zeros = 0;
+        while (zeros < length && !element[offset + zeros])
+            zeros++;
+        if (zeros == length) {
+            *count = (lgs_wide)there + 1;
+            return copy;
+        }
     }
-    return count;
+}
+
+/* So many elements, copied once. */
+static void *lgs_array(struct lgs_call *c, uint64_t address, lgs_wide count, size_t size, const char *what)
+{
+    size_t bytes = lgs_size(c, count, size, what);
+    void *copy = c->failed || !address ? 0 : lgs_own(c, bytes, what);
+    if (copy && bytes && !lgs_read(copy, address, bytes)) {
+        lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
+        return 0;
+    }
+    return copy;
 }
 
 /* An array of strings: `count` of them, or, if that is negative, up to a null pointer. It ends with the call, or stays. */
@@ -167,29 +254,43 @@ static char **lgs_texts(struct lgs_call *c, uint64_t address, lgs_wide count, in
 {
     if (c->failed || (!address && lgs_null(c, flags, what)))
         return 0;
-    size_t length = 0;
-    if (count >= 0) {
-        length = lgs_size(c, count, 8, what) / 8;
-    } else {
-        for (uint64_t pointer = 1;; length++) {
-            if (!lgs_read(&pointer, address + length * 8, 8)) {
-                lgs_fail(c, LG_STUB_STRING, what, "the library returned an array of strings without an end");
-                return 0;
-            }
-            if (!pointer)
-                break;
-        }
-    }
-    size_t size = (length + 1) * sizeof(char *);
-    char **texts = lgs_own(c, size, what);
-    if (!texts || !lgs_memory(c, address, length * 8, length ? LGS_READS : 0, what))
+    lgs_wide there = count;
+    uint64_t *pointers = count < 0 ? lgs_until(c, address, 8, 0, 8, &there, what) : lgs_array(c, address, count, 8, what);
+    if (!pointers)
         return 0;
-    /* Once more, now all of it, into memory of the host's: that is what is believed. */
-    memcpy(texts, lgs.mirror + (uint32_t)address, length * 8);
-    for (size_t i = 0; i < length; i++)
-        texts[i] = lgs_text(c, (uint64_t)texts[i], holes, what);
+    /* One without a number ends with a null pointer, the others get one. */
+    size_t length = (size_t)there - (count < 0), size = (length + 1) * sizeof(char *);
+    char **texts = lgs_own(c, size, what);
+    for (size_t i = 0; texts && i < length; i++)
+        texts[i] = lgs_text(c, pointers[i], holes, what);
     if (c->failed || !stays)
         return c->failed ? 0 : texts;
     char **copy = lgs_object(c, address, 0, size, what);
     return copy ? memcpy(copy, texts, size) : 0;
+}
+
+/* What crosses as a bool is 0 or 1, whatever the library has put there. */
+static inline void *lgs_bools(void *at, size_t count)
+{
+    for (unsigned char *byte = at; byte && count; count--, byte++)
+        *byte = *byte != 0;
+    return at;
+}
+
+/* The same of what was just given, in elements of a size. */
+#define LGS_NORMAL(bools, at, element)                \
+    __extension__({                                   \
+        void *given = (at);                           \
+        bools(given, lgs_thread.given / (element));   \
+    })
+
+/* A copy, `size` bytes, a string (LGS_TEXT) or what was just given (LGS_GIVEN), from which sizes are computed: nothing that is copied later comes over it. It ends with the frame, or
+ * stays. */
+static void *lgs_steady(struct lgs_call *c, const void *copy, uint64_t address, size_t size, int flags, bool stays, const char *what)
+{
+    if (!copy || c->failed)
+        return 0;
+    size = flags & LGS_TEXT ? strlen(copy) + 1 : flags & LGS_GIVEN ? lgs_thread.given : size;
+    void *steady = stays ? lgs_object(c, address, ~0u, size, what) : lgs_own(c, size, what);
+    return steady ? memcpy(steady, copy, size) : 0;
 }

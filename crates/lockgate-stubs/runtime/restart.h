@@ -19,6 +19,9 @@ static void lgs_restart(void)
     }
     for (unsigned i = 0; i < LGS_BUCKETS; i++)
         LGS_FREE_LIST(lgs.told[i], );
+    for (unsigned i = 0; i < LGS_BUCKETS; i++)
+        while (lgs.lives[i])
+            lgs_life_ends(lgs.lives[i]->handle);
     LGS_FREE_LIST(lgs.jumps, );
     LGS_FREE_LIST(lgs.spare, );
     LGS_FREE_LIST(lgs.lent, );

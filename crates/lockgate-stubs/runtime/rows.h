@@ -2,7 +2,7 @@
 
 struct lgs_rows {
     const void *const *host;
-    char *const *here; /* in memory of the program's */
+    struct lgs_far *const *parts; /* in memory of the program's */
     uint64_t inside;
     size_t count;
     size_t size; /* of each */
@@ -15,15 +15,15 @@ static struct lgs_rows lgs_rows(struct lgs_call *c, const void *const *host, lgs
     if (c->failed || !host)
         return (struct lgs_rows){0, 0, 0, 0, 0};
     struct lgs_block pointers = lgs_room(c, 0, rows.count * 8);
-    char **here = lgs_own(c, rows.count * sizeof *here, what);
-    for (size_t i = 0; i < rows.count && !c->failed; i++) {
+    struct lgs_far **here = lgs_own(c, rows.count * sizeof *here, what);
+    for (size_t i = 0; i < rows.count && here && !c->failed; i++) {
         size_t length = size < 0 && host[i] ? strlen(host[i]) + 1 : rows.size;
         struct lgs_block row = lgs_block(c, host[i], length, flags);
         here[i] = row.here;
         if (pointers.here)
-            ((uint64_t *)(void *)pointers.here)[i] = row.inside;
+            lgs_put(lgs_far(pointers.here, i * 8), &row.inside, 8);
     }
-    rows.here = here;
+    rows.parts = here;
     rows.inside = pointers.inside;
     return rows;
 }
@@ -32,6 +32,6 @@ static struct lgs_rows lgs_rows(struct lgs_call *c, const void *const *host, lgs
 static void lgs_rows_back(const struct lgs_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++)
-        if (rows->here[i])
-            memcpy((void *)(uintptr_t)rows->host[i], rows->here[i], rows->size);
+        if (rows->parts[i])
+            lgs_fetch((void *)(uintptr_t)rows->host[i], rows->parts[i], rows->size);
 }

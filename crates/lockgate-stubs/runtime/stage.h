@@ -3,15 +3,36 @@
 /* What stands for an object of the program's inside. */
 struct lgs_block {
     void *host;
-    char *here;
+    struct lgs_far *here;
     uint64_t inside;
     size_t size;
 };
 
-static __attribute__((noinline, cold)) void lgs_free_owned(void **owned)
+/* The call ends that a stream was given to. */
+static void lgs_stream_end(struct lgs_open *open)
+{
+    pthread_mutex_lock(&lgs.lock);
+    if (open)
+        open->calls--;
+    pthread_mutex_unlock(&lgs.lock);
+}
+
+/* Before memory that ends with a frame. */
+union lgs_head {
+    struct {
+        union lgs_head *next;
+        struct lgs_open *stream; /* given until then */
+    };
+    max_align_t aligned;
+};
+#define LGS_HEAD(owned) ((union lgs_head *)(owned)-1)
+
+static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owned)
 {
     while (*owned) {
-        void *next = *(void **)*owned;
+        union lgs_head *next = (*owned)->next;
+        if ((*owned)->stream)
+            lgs_stream_end((*owned)->stream);
         free(*owned);
         *owned = next;
     }
@@ -21,6 +42,8 @@ static __attribute__((noinline, cold)) void lgs_free_owned(void **owned)
 static inline void lgs_pop(void)
 {
     struct lgs_mark *mark = &lgs_thread.marks[--lgs_thread.depth];
+    if (mark->calls_back)
+        lgs_thread.handle = mark->handle;
     lgs_thread.block = mark->block;
     lgs_thread.used = mark->used;
     if (__builtin_expect(mark->owned != 0, 0))
@@ -49,7 +72,7 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
         return;
     }
     c->marked = true;
-    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){c, 0, lgs_thread.used, lgs_thread.block};
+    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){c, 0, lgs_thread.used, lgs_thread.block, false, 0};
 }
 
 /* The same before something is put there. */
@@ -67,7 +90,8 @@ static inline void lgs_unmark(struct lgs_call *c)
 
 static void lgs_leave_thread(void *unused)
 {
-    (void)unused;
+    if (unused)
+        lgs_mirror_free();
     for (unsigned i = 0; i < lgs_thread.count; i++)
         lgs_region_free(&lgs_thread.blocks[i]);
     lgs_thread.count = 0;
@@ -107,7 +131,7 @@ static struct lgs_block lgs_room(struct lgs_call *c, void *host, size_t size)
         }
     }
     struct lgs_stage *stage = &lgs_thread.blocks[lgs_thread.block];
-    block.here = stage->here + lgs_thread.used;
+    block.here = lgs_far(stage->here, lgs_thread.used);
     block.inside = stage->inside + lgs_thread.used;
     lgs_thread.used += (size + 15) & ~(size_t)15;
     return block;
@@ -120,7 +144,7 @@ static struct lgs_block lgs_shared_block(const void *host, size_t size, int flag
         const struct lgs_shared *shared = &lgs.shared[i];
         size_t offset = (size_t)((const char *)host - shared->here);
         if (offset < shared->size && size <= shared->size - offset && (shared->writable || !(flags & LGS_WRITES)))
-            return (struct lgs_block){(void *)(uintptr_t)host, shared->here + offset, shared->inside + offset, size};
+            return (struct lgs_block){(void *)(uintptr_t)host, lgs_far(host, 0), shared->inside + offset, size};
     }
     return (struct lgs_block){0, 0, 0, 0};
 }
@@ -141,28 +165,51 @@ static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t s
     if (c->failed)
         return none;
     if (flags & LGS_READS)
-        memcpy(block.here, host, size);
+        lgs_put(block.here, host, size);
     if (flags & LGS_TEXT)
-        block.here[0] = 0;
+        lgs_clear(block.here, 1);
     return block;
 }
 
 /* What the library wrote, copied back. */
 static inline void lgs_back(const struct lgs_block *block, size_t size)
 {
-    if (block->host && size && block->here != block->host)
-        memcpy(block->host, block->here, size < block->size ? size : block->size);
+    if (block->host && size && block->here != lgs_far(block->host, 0))
+        lgs_fetch(block->host, block->here, size < block->size ? size : block->size);
 }
 
-/* Bytes of the string that the library wrote, its end included. */
-static inline size_t lgs_text_length(struct lgs_call *c, const struct lgs_block *block, const char *what)
+/* Host memory until the call ends, which the library cannot reach. */
+static void *lgs_own(struct lgs_call *c, size_t size, const char *what)
 {
-    if (!block->host)
+    lgs_need_mark(c);
+    union lgs_head *owned = c->failed ? 0 : calloc(1, sizeof *owned + size);
+    if (!owned) {
+        lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
         return 0;
-    const char *end = memchr(block->here, 0, block->size);
-    if (!end)
+    }
+    union lgs_head **of_frame = &lgs_thread.marks[lgs_thread.depth - 1].owned;
+    owned->next = *of_frame;
+    *of_frame = owned;
+    return owned + 1;
+}
+
+/* The string that the library wrote, and how many bytes it has, its end included. */
+static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, size_t *length, const char *what)
+{
+    *length = 0;
+    char *copy = block->host ? lgs_own(c, block->size + 1, what) : 0;
+    for (size_t at = 0, piece = 256; copy && at < block->size; at += piece) {
+        piece = piece < block->size - at ? piece : block->size - at;
+        lgs_fetch(copy + at, lgs_far(block->here, at), piece);
+        const char *end = memchr(copy + at, 0, piece);
+        if (end) {
+            *length = (size_t)(end - copy) + 1;
+            return copy;
+        }
+    }
+    if (block->host)
         lgs_fail(c, LG_STUB_STRING, what, "the library wrote a string without an end");
-    return end ? (size_t)(end - block->here) + 1 : 0;
+    return 0;
 }
 
 /* A string of the program's, copied in. */
@@ -171,13 +218,13 @@ static inline uint64_t lgs_string(struct lgs_call *c, const char *text)
     return lgs_block(c, text, text ? strlen(text) + 1 : 1, LGS_READS).inside;
 }
 
-/* A place within an object that went in, as the program knows it. */
-static void *lgs_within(struct lgs_call *c, uint64_t address, const struct lgs_block *block, const char *what)
+/* A place within an object that went in, as the program knows it: the beginning of an element, with `size` bytes behind it. */
+static void *lgs_within(struct lgs_call *c, uint64_t address, const struct lgs_block *block, size_t size, size_t element, const char *what)
 {
     if (c->failed || !address)
         return 0;
     uint64_t offset = address - block->inside;
-    if (!block->host || offset > block->size) {
+    if (!block->host || offset > block->size || size > block->size - offset || offset % element) {
         lgs_fail(c, LG_STUB_POINTER, what, "the library returned a pointer beyond the object that it was given");
         return 0;
     }

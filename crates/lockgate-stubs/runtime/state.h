@@ -1,11 +1,11 @@
 /* The part of client libraries that `lockgate stubs` does not generate: every client contains a copy of its own.
  *
  * Four kinds of memory:
- *   the window     the domain's; the host reads and writes it by copies that survive faults (lg_read, lg_write)
- *   the stage      regions of the host that the domain has, too: what goes in is copied there, what comes back is read
- *                  from there, once
- *   the mirror     host memory, as large as the window: what the library gives out is copied to the same offset. It holds
- *                  bytes only, and nothing in it is believed, as the library chooses what is copied over what
+ *   the window     the domain's; the host reads and writes it by copies that survive faults (lgs_read, lgs_write)
+ *   the stage      regions of the host that the domain has, too: what goes in is copied there (lgs_put), what comes back is
+ *                  copied from there, once (lgs_fetch)
+ *   the mirrors    host memory, as large as the window, one for each thread: what the library gives out is copied to the same
+ *                  offset. They hold bytes only, and no expression speaks of them: later calls of the thread copy over them
  *   the handles    host memory of the same size, zeros: a handle is the address there, so that nothing is found behind it
  * Copies that contain pointers of the host (arrays of strings, structures) are in none of these, but in memory of their
  * own, by address and type: the library can put nothing else over them.
@@ -22,13 +22,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #include "lockgate_stubs.h"
 
 typedef __int128 lgs_wide;
 
-enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16 };
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32 };
 
 /* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
 enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
@@ -36,11 +38,16 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 #define LGS_WINDOW ((size_t)1 << 32)
 #define LGS_BLOCKS 24
 #define LGS_DEPTH 64
+/* Tokens in a chunk, and chunks. */
 #define LGS_TOKENS 1024
+#define LGS_CHUNKS ((size_t)1 << 16)
 /* The first block of a thread's stage; each further one is twice as large. */
 #define LGS_STAGE ((size_t)256 << 10)
 /* Longer strings of the library's are refused. */
 #define LGS_STRING ((size_t)1 << 30)
+/* Copies of one call are looked at once for so many bytes, of which each copy counts some more than it has. */
+#define LGS_PAUSE ((size_t)1 << 20)
+#define LGS_COPY ((size_t)64)
 /* Most bytes of structures and arrays that are copied out and stay. */
 #define LGS_OBJECTS ((size_t)64 << 20)
 
@@ -73,7 +80,7 @@ enum { LGS_FUNCTION_COUNT = sizeof lgs_functions / sizeof *lgs_functions };
 struct lgs_kept {
     const void *host;
     unsigned type;
-    char *stage;
+    struct lgs_far *stage;
     uint64_t inside;
     size_t size;
     struct lgs_kept *next;
@@ -81,6 +88,7 @@ struct lgs_kept {
 
 /* Something with pointers that the library gave out. */
 struct lgs_object {
+    const void *mirror; /* of the thread that it was given to */
     uint64_t address;
     unsigned type;
     size_t size;
@@ -98,15 +106,36 @@ struct lgs_callback {
     struct lgs_callback *next;
 };
 
-/* A pointer of the program's, and the function that it is for: null for all. */
+/* A pointer of the program's. */
 struct lgs_token {
+    uint64_t number; /* as the library knows it; 0: free */
     void *data;
-    void (*function)(void);
+    void (*function)(void); /* the callback that it came with, or null */
+    uint64_t handle;        /* the handle that it was given for, or 0 */
+    size_t next;            /* in its bucket, or in the list of free ones, from 1 */
+    size_t sibling;         /* given for the same handle */
+};
+
+/* The life of a handle for which the program gives data. */
+struct lgs_life {
+    uint64_t handle;
+    uint64_t family; /* of the handle by which it was made, and of all that were */
+    size_t data;     /* given for it: the first place, from 1 */
+    bool itself;     /* what handlers get is the handle, no data */
+    struct lgs_life *next;
+};
+
+/* Host memory as large as the window, for copies of what the library gives to one thread. */
+struct lgs_mirror {
+    char *at;
+    bool used;
+    struct lgs_mirror *next;
 };
 
 /* Memory of the library's that the program fills. */
 struct lgs_lent {
     uint64_t address;
+    const void *host;
     size_t size;
     struct lgs_lent *next;
 };
@@ -131,6 +160,17 @@ struct lgs_jump {
     struct lgs_jump *next;
 };
 
+/* A stream of the library's, and the program's that it leads to. */
+struct lgs_open {
+    FILE *file;          /* null: to none */
+    uint64_t handle;     /* kept as long as this lives, or (0) for ever */
+    bool kept;           /* after the call, too */
+    unsigned calls;      /* in progress that were given it */
+    uint64_t cookie;
+    uint64_t inside;
+    struct lgs_open *next;
+};
+
 /* Memory that the program and the library share. */
 struct lgs_shared {
     char *here;
@@ -152,7 +192,8 @@ static struct {
     bool broken;         /* there was one */
     unsigned generation; /* of the domain: which one it is */
     uint64_t window;
-    char *mirror;
+    uint64_t time_limit; /* milliseconds, or 0 */
+    struct lgs_mirror *mirrors;
     char *handles;
     unsigned char *tags; /* one for each 8 bytes of the window: the type of the handle there, or 0 */
     lg_code targets[LGS_FUNCTION_COUNT];
@@ -170,9 +211,16 @@ static struct {
     size_t shared_count; /* in use, or free again */
     struct lgs_told *told[LGS_BUCKETS];
     struct lgs_jump *jumps;
-    bool remembers; /* there has been one of these two */
-    struct lgs_token *data[LGS_TOKENS]; /* from 1, in chunks that stay where they are */
-    size_t data_count;
+    struct lgs_open *streams;
+    bool remembers; /* there has been something that ends with a handle */
+    struct lgs_token *data[LGS_CHUNKS]; /* in chunks that stay where they are */
+    size_t data_count;                  /* in use, or free again */
+    size_t data_free;                   /* the first of those that are, from 1 */
+    uint32_t data_round;
+    size_t *data_buckets;               /* a power of two of them: places from 1 */
+    size_t data_bucket_count, data_used;
+    struct lgs_life *lives[LGS_BUCKETS];
+    uint64_t births;
 } lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;
@@ -184,7 +232,7 @@ static pthread_rwlock_t lgs_running = PTHREAD_RWLOCK_INITIALIZER;
 struct lgs_stage {
     lg_region *region;
     lg_grant *grant;
-    char *here;
+    struct lgs_far *here;
     uint64_t inside;
     size_t size;
 };
@@ -192,9 +240,11 @@ struct lgs_stage {
 /* A frame that is in progress, and where its part of the stage begins. Calls that put nothing there have none. */
 struct lgs_mark {
     const void *frame;
-    void *owned; /* host memory that ends with it */
+    union lgs_head *owned; /* host memory that ends with it */
     size_t used;
     unsigned block;
+    bool calls_back;     /* it is a callback's */
+    uint64_t handle;     /* of the call that it came from */
 };
 
 static __thread struct {
@@ -207,6 +257,11 @@ static __thread struct {
     unsigned generation; /* of the blocks */
     bool inside;         /* holds lgs_running */
     bool failed; /* a callback failed: so does the call it came from */
+    char *mirror;
+    uint64_t handle; /* the first of the library's call in progress, or 0 */
+    size_t copied, next_pause;
+    uint64_t copying_since; /* milliseconds */
+    bool exhausted;
     size_t given; /* bytes of the library's memory that were copied out last */
     struct lgs_jump *jump; /* the library jumps there when the call has ended */
     int jump_value;
@@ -223,6 +278,7 @@ struct lgs_call {
     bool overflow;
     bool outermost; /* holds lgs_running */
     bool marked;    /* has a mark of its own */
+    uint64_t handle; /* the first handle among its parameters; of the call that a callback came from */
     uint64_t jumps; /* the handle to whose jmp_buf it may jump */
 };
 

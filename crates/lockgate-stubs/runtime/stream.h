@@ -1,16 +1,25 @@
 /* ---- FILE: the library's stream, without a buffer, reads and writes the program's ------------------------------------------------- */
 #if LGS_STREAMS
 
-static const struct lgs_callback lgs_stream_mark;
-
+/* The program's stream behind the library's: one that was given to a call which is in progress, or which it keeps for a handle of such a call. */
 static FILE *lgs_stream_enter(struct lgs_call *c, uint64_t cookie)
 {
-    *c = (struct lgs_call){.function = "FILE"};
-    lgs_mark(c);
-    FILE *file = lgs_data_out(c, &lgs_stream_mark, cookie, "stream");
-    if (!file)
-        lgs_fail(c, LG_STUB_DATA, "stream", "the library passed a null pointer");
-    return file;
+    *c = (struct lgs_call){.function = "FILE", .handle = lgs_thread.handle};
+    lgs_mark_callback(c);
+    FILE *file = 0;
+    uint64_t handle = 0;
+    pthread_mutex_lock(&lgs.lock);
+    for (struct lgs_open *open = lgs.streams; open; open = open->next)
+        if (open->cookie == cookie && (open->calls || open->kept)) {
+            file = open->file;
+            handle = open->calls ? 0 : open->handle;
+        }
+    pthread_mutex_unlock(&lgs.lock);
+    if (!file || (handle && handle != c->handle && !lgs_is_near(c, handle, false))) {
+        lgs_fail(c, LG_STUB_DATA, "stream", "the library used a stream that it was not given for this call (LG_KEPT says that it remembers one)");
+        return 0;
+    }
+    return c->failed ? 0 : file;
 }
 
 static int64_t lgs_stream_read(uint64_t cookie, uint64_t buffer, uint64_t size)
@@ -19,7 +28,7 @@ static int64_t lgs_stream_read(uint64_t cookie, uint64_t buffer, uint64_t size)
     FILE *file = lgs_stream_enter(&c, cookie);
     char *copy = lgs_memory(&c, buffer, size, 0, "buffer");
     size_t got = copy ? fread(copy, 1, size, file) : 0;
-    lgs_memory_back(&c, buffer, got, "buffer");
+    lgs_memory_back(&c, buffer, copy, got, "buffer");
     lgs_leave(&c);
     return got || !size || !file || !ferror(file) ? (int64_t)got : -1;
 }
@@ -49,9 +58,6 @@ static int lgs_stream_seek(uint64_t cookie, uint64_t offset, int whence)
     lgs_leave(&c);
     return result;
 }
-
-/* Marks what was given as a stream. */
-static const struct lgs_callback lgs_stream_mark = {.function = (lg_code)lgs_stream_read, .bound = true};
 
 /* The structure of four functions that it takes is passed on the stack: as are four pointers, behind six other arguments. */
 typedef uint64_t (*lgs_fopencookie)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
@@ -87,42 +93,63 @@ static bool lgs_stream_start(void)
     return lgs_stdio.open && lgs_stdio.unbuffer && lgs_stdio.clear && lgs_stdio.read && lgs_stdio.write && lgs_stdio.seek;
 }
 
-/* The library's stream for the program's: the same for the same. */
-static uint64_t lgs_stream(struct lgs_call *c, FILE *file, const char *what)
+/* One of the library's streams, for `file`: one that leads there already, one that leads nowhere, or a new one. The lock is held. */
+static struct lgs_open *lgs_stream_for(FILE *file, uint64_t handle, bool kept)
 {
-    static struct lgs_open {
-        FILE *file;
-        uint64_t inside;
-        struct lgs_open *next;
-    } *streams;
+    static uint64_t cookies;
+    struct lgs_open *free = 0, *same = 0;
+    for (struct lgs_open *open = lgs.streams; open && !same; open = open->next) {
+        bool used = open->calls || open->kept;
+        if (!used && !(free && free->file == file))
+            free = open;
+        if (used && open->file == file && open->handle == handle)
+            same = open;
+    }
+    struct lgs_open *open = same ? same : free;
+    if (!open && (open = calloc(1, sizeof *open))) {
+        open->cookie = ++cookies;
+        open->next = lgs.streams;
+        lgs.streams = open;
+    }
+    if (!open)
+        return 0;
+    open->file = file;
+    open->handle = handle;
+    open->kept |= kept;
+    open->calls++;
+    lgs.remembers = true;
+    return open;
+}
+
+/* The library's stream for the program's, until the call ends, or, if it is `kept`, as long as the handle lives that comes with it. */
+static uint64_t lgs_stream(struct lgs_call *c, FILE *file, bool kept, const char *what)
+{
     if (c->failed || !file)
         return 0;
-    uint64_t cookie = lgs_data(c, file, lgs_stream_mark.function, what);
     uint64_t mode = lgs_string(c, "r+");
-    uint64_t inside = 0;
     pthread_mutex_lock(&lgs.lock);
     bool ready = lgs_stream_start();
-    for (struct lgs_open *open = streams; open; open = open->next)
-        if (open->file == file)
-            inside = open->inside;
+    struct lgs_open *open = ready ? lgs_stream_for(file, c->handle, kept) : 0;
     pthread_mutex_unlock(&lgs.lock);
-    if (ready && !inside && !c->failed) {
-        inside = lgs_stdio.open(cookie, mode, 0, 0, 0, 0, lgs_stdio.read, lgs_stdio.write, lgs_stdio.seek, 0);
-        struct lgs_open *open = lgs_returned(c) && inside ? malloc(sizeof *open) : 0;
-        if (open) {
+    void **ending = open ? lgs_own(c, 0, what) : 0;
+    if (ending)
+        LGS_HEAD(ending)->stream = open;
+    else
+        lgs_stream_end(open);
+    if (open && !open->inside && !c->failed) {
+        uint64_t inside = lgs_stdio.open(open->cookie, mode, 0, 0, 0, 0, lgs_stdio.read, lgs_stdio.write, lgs_stdio.seek, 0);
+        if (lgs_returned(c) && inside) {
             lgs_stdio.unbuffer(inside, 0, _IONBF, 0);
-            *open = (struct lgs_open){file, inside, 0};
-            pthread_mutex_lock(&lgs.lock);
-            open->next = streams;
-            streams = open;
-            pthread_mutex_unlock(&lgs.lock);
+            open->inside = inside;
         }
     }
     /* Its end was that of the file that was there before. */
-    if (inside && !c->failed)
-        lgs_stdio.clear(inside);
-    if (!inside || !lgs_returned(c))
+    if (open && open->inside && !c->failed)
+        lgs_stdio.clear(open->inside);
+    if (!open || !open->inside || !lgs_returned(c)) {
         lgs_fail(c, LG_STUB_MEMORY, what, "the library can have no more streams");
-    return inside;
+        return 0;
+    }
+    return open->inside;
 }
 #endif

@@ -44,6 +44,10 @@ static lgs_wide lgs_told(struct lgs_call *c, uint64_t handle, unsigned place, bo
 static void lgs_forget(uint64_t handle)
 {
     pthread_mutex_lock(&lgs.lock);
+    lgs_life_ends(handle);
+    for (struct lgs_open *open = lgs.streams; open; open = open->next)
+        if (open->handle == handle)
+            open->kept = false;
     for (unsigned i = 0; i < LGS_BUCKETS; i++)
         for (struct lgs_told **at = &lgs.told[i]; *at;) {
             struct lgs_told *told = *at;

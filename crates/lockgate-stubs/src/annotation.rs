@@ -181,6 +181,62 @@ impl Notes {
         }
     }
 
+    /// The annotations as they are written.
+    pub fn said(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        if let Some(direction) = self.direction {
+            said.push(match direction {
+                Direction::In => "LG_IN".to_owned(),
+                Direction::Out => "LG_OUT".to_owned(),
+                Direction::InOut => "LG_INOUT".to_owned(),
+            });
+        }
+        let sized = [
+            ("SIZE", &self.size),
+            ("WRITTEN", &self.written),
+            ("ROWS", &self.rows),
+            ("AT_MOST", &self.at_most),
+        ];
+        for (name, expression) in sized {
+            said.extend(expression.iter().map(|expression| format!("LG_{name}({expression})")));
+        }
+        let named = [
+            ("ERROR", &self.error),
+            ("POLICY", &self.policy),
+            ("WITHIN", &self.within),
+            ("UNTIL", &self.until),
+            ("SHOWN", &self.shown),
+            ("JUMP_BUFFER", &self.jump_buffer),
+        ];
+        for (name, text) in named {
+            said.extend(text.iter().map(|text| format!("LG_{name}({text})")));
+        }
+        said.extend(self.dispose.iter().map(|(object, copy)| format!("LG_DISPOSE({object}, {copy})")));
+        said.extend(self.format.iter().map(|format| format!("LG_FORMAT({})", format.list)));
+        let plain = [
+            ("CURSOR", self.cursor),
+            ("STRING", self.string),
+            ("STRINGS", self.strings),
+            ("NULLABLE", self.nullable),
+            ("NULL", self.null),
+            ("IGNORE", self.ignore),
+            ("OPAQUE", self.opaque),
+            ("BORROWED", self.borrowed),
+            ("RELEASE", self.release),
+            ("KEPT", self.kept),
+            ("INSIDE", self.inside),
+            ("LENT", self.lent),
+            ("CALLBACK", self.callback),
+            ("DATA", self.data),
+            ("ERRNO", self.errno),
+            ("PRINTF", self.printf),
+            ("JUMP", self.jump),
+            ("JUMPS", self.jumps),
+        ];
+        said.extend(plain.iter().filter(|(_, is)| *is).map(|(name, _)| format!("LG_{name}")));
+        said
+    }
+
     /// What a pointer is can be said once only.
     fn check(&self) -> Result<(), NoteError> {
         let natures = [

@@ -116,6 +116,34 @@ impl Expression {
     }
 }
 
+impl std::fmt::Display for Expression {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Expression::Number(number) => write!(f, "{number}"),
+            Expression::Name(name) => f.write_str(name),
+            Expression::Deref(name) => write!(f, "*{name}"),
+            Expression::StringLength(name) => write!(f, "strlen({name})"),
+            Expression::Call(name, arguments) => {
+                let arguments: Vec<String> = arguments.iter().map(Expression::to_string).collect();
+                write!(f, "{name}({})", arguments.join(", "))
+            }
+            Expression::Field(name, field) => write!(f, "{name}->{field}"),
+            Expression::Told(Told { function, handle, what }) => {
+                write!(f, "lg_told({function}, {handle}, {what})")
+            }
+            Expression::Minus(x) => write!(f, "-{x}"),
+            Expression::Not(x) => write!(f, "!{x}"),
+            Expression::Binary(operator, x, y) => {
+                let tokens = LEVELS.iter().flat_map(|level| level.iter());
+                let token =
+                    tokens.into_iter().find(|(_, known)| known == operator).map_or("?", |(token, _)| token);
+                write!(f, "({x} {token} {y})")
+            }
+            Expression::Conditional(x, y, z) => write!(f, "({x} ? {y} : {z})"),
+        }
+    }
+}
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,

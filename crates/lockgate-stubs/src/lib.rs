@@ -7,6 +7,7 @@
 pub mod annotation;
 pub mod defined;
 pub mod emit;
+pub mod explain;
 pub mod expression;
 pub mod header;
 pub mod plan;
@@ -23,6 +24,7 @@ pub struct Client {
     pub plan: plan::Plan,
     /// Lines of annotations that it took.
     pub annotation_lines: usize,
+    header: header::model::Header,
     target: emit::Target,
 }
 
@@ -42,7 +44,8 @@ impl Client {
             includes: source.folders()?,
             stand_ins: false,
         };
-        Ok(Client { plan: plan::plan(&header), annotation_lines: header.annotation_lines, target })
+        let plan = plan::plan(&header);
+        Ok(Client { plan, annotation_lines: header.annotation_lines, header, target })
     }
 
     /// Leaves out what the library's objects do not define: headers declare what some builds do not have.
@@ -55,6 +58,11 @@ impl Client {
     /// Functions without stubs get stand-ins, which fail: programs that mention them can be linked.
     pub fn stand_in(&mut self) {
         self.target.stand_ins = true;
+    }
+
+    /// What crosses, parameter by parameter, and how that was decided.
+    pub fn explain(&self) -> String {
+        explain::explain(&self.header, &self.plan)
     }
 
     /// The client in C.

@@ -16,6 +16,7 @@ Exit status: 0 written; 1 some functions cannot be protected soundly, each with 
 
 Examples:
   lockgate stubs zlib.h -a share/stubs/zlib.lg.h -D HAVE_UNISTD_H -m zlib.lg -o client
+  lockgate stubs zlib.h -a share/stubs/zlib.lg.h --explain
   lockgate cc -g -O2 *.c -o zlib.lg --exports client/zlib.exports
   cc -I client -I . minigzip.c client/zlib_client.c $(pkg-config --cflags --libs lockgate) -o minigzip
 
@@ -36,11 +37,11 @@ pub struct Args {
     #[arg(long = "defined-in", value_name = "FILE")]
     defined_in: Vec<PathBuf>,
     /// The module that the client loads, unless LOCKGATE_ and its name, in capitals, in the environment name another
-    #[arg(short, long, value_name = "FILE")]
-    module: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "explain")]
+    module: Option<PathBuf>,
     /// Folder that the client's files are written to
-    #[arg(short, long, value_name = "FOLDER")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "FOLDER", required_unless_present = "explain")]
+    output: Option<PathBuf>,
     /// What to write: c without this option
     #[arg(short, long, value_enum, value_name = "LANGUAGE")]
     language: Vec<Language>,
@@ -50,6 +51,9 @@ pub struct Args {
     /// Functions that are left out get stand-ins, which fail, so that programs that mention them can be linked
     #[arg(long)]
     stand_ins: bool,
+    /// Print for each function, parameter, callback and field what crosses and how that was decided; nothing is written
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
@@ -83,7 +87,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         includes: args.includes,
         defines: args.defines,
     };
-    let module = std::path::absolute(&args.module).context("no current folder")?;
+    let (module, folder) = (args.module.unwrap_or_else(|| "none".into()), args.output.unwrap_or_default());
+    let module = std::path::absolute(module).context("no current folder")?;
     let mut client = Client::of(&source, &module)?;
     if !args.defined_in.is_empty() {
         client.keep_defined(&lockgate_stubs::defined::in_files(&args.defined_in)?);
@@ -92,6 +97,10 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         client.stand_in();
     }
     let refused = !client.plan.refusals.is_empty();
+    if args.explain {
+        output::print(&client.explain())?;
+        return Ok(if refused && !args.partial { ExitCode::from(1) } else { ExitCode::SUCCESS });
+    }
     for refusal in &client.plan.refusals {
         eprintln!("{refusal}");
     }
@@ -107,7 +116,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     if !files.is_empty() {
-        lockgate_stubs::write(&args.output, &files).map_err(|(path, error)| {
+        lockgate_stubs::write(&folder, &files).map_err(|(path, error)| {
             anyhow::Error::new(error).context(format!("cannot write {}", path.display()))
         })?;
     }
@@ -121,7 +130,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         output::print_json(&summary)?;
     } else {
-        output::print(&describe(&summary, &args.output))?;
+        output::print(&describe(&summary, &folder))?;
     }
     Ok(if files.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

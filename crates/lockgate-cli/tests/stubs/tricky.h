@@ -35,7 +35,7 @@ void tricky_halve(union number *number LG_INOUT);
 double tricky_named(const struct named *named LG_IN, struct point *at LG_OUT);
 const struct named *tricky_show(void) LG_SIZE(2);
 double tricky_matrix(const double *m LG_IN LG_SIZE(rows * columns), long rows, long columns) LG_ERROR(-2.0);
-const char *tricky_find(const char *text, int c) LG_WITHIN(text);
+const char *tricky_find(const char *text LG_STRING, int c) LG_WITHIN(text);
 int tricky_open_file(const char *path) LG_ERRNO;
 int tricky_crash(int *p LG_NULL) LG_ERROR(-7);
 int tricky_loop(void) LG_ERROR(-8);

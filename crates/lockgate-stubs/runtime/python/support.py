@@ -6,6 +6,7 @@ behind the result, and handles end with their objects or `with` blocks. Whatever
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import dataclasses
 import enum
@@ -69,7 +70,9 @@ class _StubError(ctypes.Structure):
 
 def _load() -> ctypes.CDLL:
     folder = Path(__file__).resolve().parent
-    path = os.environ.get("LOCKGATE_@UPPER@_CLIENT") or str(folder / "lib@NAME@_client.so")
+    getenv = ctypes.CDLL(None).secure_getenv
+    getenv.restype = ctypes.c_char_p
+    path = os.fsdecode(getenv(b"LOCKGATE_@UPPER@_CLIENT") or b"") or str(folder / "lib@NAME@_client.so")
     if not os.path.exists(path):
         raise ImportError(
             f"{path} is not there; make it: cc -O2 -shared -fPIC -I {folder}/client @FLAGS@ "
@@ -83,24 +86,64 @@ _lib.lg_@NAME@_take_error.argtypes = [ctypes.POINTER(_StubError)]
 _lib.lg_@NAME@_given.restype = ctypes.c_size_t
 _lib.lg_last_message.restype = ctypes.c_char_p
 _lib.lg_end_call.argtypes = [ctypes.c_char_p]
-_pending = threading.local()
+
+
+class _Pending(threading.local):
+    """What belongs to the call that a thread is making."""
+
+    exception: BaseException | None = None
+    """Of a function that the library called."""
+    making = False
+    """A call has begun, and what came of it has not been taken yet: no other may be made."""
+    given = 0
+    """Bytes of memory that the last call's result leads to."""
+
+    def __init__(self) -> None:
+        self.ending: collections.deque = collections.deque()
+        """What is to end when no call is being made."""
+
+
+_pending = _Pending()
 
 
 def _call(function: Any, *arguments: Any) -> Any:
     """Calls the client. An exception of a function that the library called goes on here."""
-    result = function(*arguments)
     error = _StubError()
-    if not _lib.lg_@NAME@_take_error(error):
+    pending = _pending
+    # Objects that Python disposes of meanwhile, wherever it likes, make no calls of their own before the error is here.
+    pending.making = True
+    try:
+        result = function(*arguments)
+        failed = _lib.lg_@NAME@_take_error(error)
+        pending.given = _lib.lg_@NAME@_given()
+        report = _lib.lg_last_message() if failed else None
+    finally:
+        pending.making = False
+    _end_others()
+    if not failed:
         return result
-    exception = getattr(_pending, "exception", None)
+    exception = pending.exception
     if exception is not None:
-        _pending.exception = None
+        pending.exception = None
         raise exception
     kind = Kind(error.kind)
     function, what = error.function.decode(), error.what.decode()
     if kind == Kind.FAULT:
-        raise Fault(kind, what, _lib.lg_last_message().decode(errors="replace"), function)
+        raise Fault(kind, what, report.decode(errors="replace"), function)
     raise Error(kind, what, error.message.decode(errors="replace"), function)
+
+
+def _end_others() -> None:
+    """Ends what was disposed of during a call, which stays the last one."""
+    pending = _pending
+    while pending.ending:
+        given, number = pending.given, ctypes.get_errno()
+        try:
+            pending.ending.popleft()()
+        except Error:
+            pass  # it is gone in any case
+        pending.given = given
+        ctypes.set_errno(number)
 
 
 def _call_errno(failed: Any, function: Any, *arguments: Any) -> Any:
@@ -145,6 +188,10 @@ def _reading(value: Any, element: Any, what: str) -> tuple[Any, int]:
     """A pointer to what the library reads, and how many elements there are."""
     if isinstance(value, (list, tuple)):
         array = (element * len(value))(*value)
+        if element not in (ctypes.c_float, ctypes.c_double):
+            for place, number in enumerate(value):
+                if array[place] != number:  # ctypes cuts it off
+                    raise OverflowError(f"{what}[{place}]: {number} does not fit")
         return array, len(value)
     view = _view(value, element, what)
     count = view.nbytes // ctypes.sizeof(element)
@@ -165,10 +212,17 @@ def _writing(value: Any, element: Any, what: str) -> tuple[Any, int]:
 
 
 def _structures(value: Any, kind: Any, what: str) -> tuple[Any, int]:
-    """An array of structures: one of ctypes, which the library may write, or a sequence."""
+    """An array of structures that the library reads: one of ctypes, or a sequence."""
     if isinstance(value, ctypes.Array) and value._type_ is kind:
         return value, len(value)
     return (kind * len(value))(*value), len(value)
+
+
+def _structures_written(value: Any, kind: Any, what: str) -> tuple[Any, int]:
+    """The same of those that it writes: a copy would lose what it has written."""
+    if not isinstance(value, ctypes.Array) or value._type_ is not kind:
+        raise TypeError(f"{what}: the library writes there; pass ({kind.__name__} * n)()")
+    return value, len(value)
 
 
 def _enough(needed: int, there: int, what: str) -> None:
@@ -230,7 +284,16 @@ def _memory(address: int | None, element: Any, count: int) -> Any:
 
 
 def _result_memory(address: int | None, element: Any) -> Any:
-    return _memory(address, element, _lib.lg_@NAME@_given() // ctypes.sizeof(element)) if address else None
+    return _memory(address, element, _pending.given // ctypes.sizeof(element)) if address else None
+
+
+def _fill(address: int | None, contents: bytes) -> None:
+    """Fills memory that the library has lent: as much of it as that was in the end, whatever was asked for."""
+    if address:
+        contents, room = bytes(contents), _pending.given
+        if len(contents) > room:
+            raise Error(Kind.LENGTH, "contents", f"contents: the library lent {room} bytes for {len(contents)}")
+        ctypes.memmove(address, contents, len(contents))
 
 
 def _strings(address: int | None, count: int | None) -> list:
@@ -282,11 +345,16 @@ class _Ending:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _dispose(self) -> Any:
+        """What ends it, without itself; nothing if it has ended."""
+        raise NotImplementedError
+
     def __del__(self) -> None:
-        try:
-            self.close()
-        except Error:
-            pass  # it is gone in any case
+        end = self._dispose()
+        if end is not None:
+            _pending.ending.append(end)
+            if not _pending.making:
+                _end_others()
 
 
 class _Handle(_Ending):
@@ -313,12 +381,16 @@ class _Handle(_Ending):
             raise Error(Kind.HANDLE, type(self).__name__, f"{type(self).__name__}: it has ended")
         return raw
 
+    def _dispose(self) -> Any:
+        raw, self._raw = self._raw, None
+        end = type(self)._end
+        return (lambda: _call(end, raw)) if raw is not None and self._owned and end is not None else None
+
     def close(self) -> None:
         """Ends it, if it is the program's to end and has not ended."""
-        if self._raw is not None:
-            raw = self._released()
-            if self._owned and type(self)._end is not None:
-                _call(type(self)._end, raw)
+        end = self._dispose()
+        if end is not None:
+            end()
 
 
 def _handle(value: Any, kind: type, what: str) -> int | None:
@@ -353,12 +425,17 @@ class _Kept(_Ending):
     def _ended(self) -> None:
         self._end, self._used = None, False
 
-    def close(self) -> None:
-        """Ends what was begun with it."""
-        end = self._end
+    def _dispose(self) -> Any:
+        end, raw = self._end, self._raw
         if end is not None:
             self._ended()
-            _call(end, ctypes.byref(self._raw))
+        return (lambda: _call(end, ctypes.byref(raw))) if end is not None else None
+
+    def close(self) -> None:
+        """Ends what was begun with it."""
+        end = self._dispose()
+        if end is not None:
+            end()
 
     def __del__(self) -> None:
         super().__del__()
@@ -379,6 +456,8 @@ class _Slot:
 
     def call(self, *arguments: Any) -> Any:
         function = self.function
+        pending = _pending
+        making, pending.making = pending.making, False
         try:
             if function is None:
                 name = self.kind.__name__
@@ -387,9 +466,11 @@ class _Slot:
                 )
             return self.kind._run(function, *arguments)
         except BaseException as exception:
-            _pending.exception = exception
+            pending.exception = exception
             _lib.lg_end_call(f"{type(exception).__name__} in a function of the program's".encode())
             return 0
+        finally:
+            pending.making = making
 
 
 class Callback:

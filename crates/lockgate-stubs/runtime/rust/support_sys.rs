@@ -297,6 +297,22 @@ pub(crate) unsafe fn memory<T: Plain>(at: *const T) -> Option<Memory<T>> {
     unsafe { values(at, given() / size_of::<T>()) }.map(|values| Memory { values, place })
 }
 
+/// Fills memory that the call which has just been made has lent: as much of it as that was in the end, whatever was asked for.
+///
+/// # Safety
+/// `at` is that call's result.
+pub(crate) unsafe fn fill(at: *mut u8, contents: &[u8]) -> Result<(), Error> {
+    // SAFETY: a number.
+    let room = unsafe { given() };
+    if contents.len() > room {
+        let message = format!("the library lent {room} bytes for {}", contents.len());
+        return Err(Error::new(ErrorKind::Length, "contents", &message));
+    }
+    // SAFETY: the client has so many bytes there, as was just compared.
+    unsafe { at.copy_from_nonoverlapping(contents.as_ptr(), contents.len()) };
+    Ok(())
+}
+
 /// Elements of the structures that the call which has just been made gave as its result.
 pub(crate) fn given_of<T>() -> usize {
     // SAFETY: a number.

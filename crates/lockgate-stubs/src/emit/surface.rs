@@ -188,7 +188,7 @@ impl<'a> Surface<'a> {
                 Role::Kept { key, buffers: buffer.reads, release: *release }
             }
             Passing::Record { key, buffer, .. } => Role::Record(key, buffer),
-            Passing::Handle { number, release } => Role::Handle { number: *number, release: *release },
+            Passing::Handle { number, release, .. } => Role::Handle { number: *number, release: *release },
             Passing::Inside => Role::Place,
             Passing::Pointer { before: None, after } => Role::Given(after),
             Passing::Pointer { before: Some(before), .. } => match **before {
@@ -197,7 +197,7 @@ impl<'a> Surface<'a> {
             },
             Passing::Callback { name } => Role::Closure(name),
             Passing::Rows { .. } => Role::None("an array of pointers"),
-            Passing::Stream => Role::None("a stream of C's"),
+            Passing::Stream { .. } => Role::None("a stream of C's"),
         }
     }
 
@@ -268,7 +268,7 @@ impl<'a> Surface<'a> {
 
     /// The function that ends the life of handles of this type: the first one that takes nothing else.
     pub fn release_of(&self, number: usize) -> Option<&'a str> {
-        let releases = |function: &&&'a FunctionPlan| matches!(*function.parameters, [Passing::Handle { number: own, release: true }] if own == number);
+        let releases = |function: &&&'a FunctionPlan| matches!(*function.parameters, [Passing::Handle { number: own, release: true, .. }] if own == number);
         self.functions.iter().find(releases).map(|f| f.name.as_str())
     }
 
@@ -331,7 +331,7 @@ impl<'a> Surface<'a> {
                         outcome,
                         Outcome::String { .. }
                             | Outcome::Handle { .. }
-                            | Outcome::Within(_)
+                            | Outcome::Within { .. }
                             | Outcome::Inside
                     ) =>
                 {

@@ -143,6 +143,13 @@ impl CType {
         }
     }
 
+    /// `bool`, which is 0 or 1 only if who wrote it says so.
+    pub fn is_bool(&self) -> bool {
+        self.size == 1
+            && self.enumeration.is_none()
+            && matches!(self.shape, Shape::Integer { character: false, .. })
+    }
+
     /// True for integers.
     pub fn is_integer(&self) -> bool {
         matches!(self.shape, Shape::Integer { .. })

@@ -286,7 +286,11 @@ impl Reader {
             let field = |field: &Cursor<'_>| {
                 let name = field.name();
                 let notes = notes(*field, &name).unwrap_or_default();
-                Parameter { kind: self.kind(field.kind_of_value()), name, notes }
+                let mut kind = self.kind(field.kind_of_value());
+                if field.is_bit_field() {
+                    kind.size = 0; // bits
+                }
+                Parameter { kind, name, notes }
             };
             record.fields = Some(fields.iter().map(field).collect());
             self.header.records.insert(key.clone(), record);

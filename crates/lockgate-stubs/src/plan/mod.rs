@@ -137,6 +137,10 @@ pub struct CallbackPlan {
     pub parameters: Vec<Outcome>,
     /// How the result goes back.
     pub result: Passing,
+    /// Their places, each behind those that its size follows.
+    pub order: Vec<usize>,
+    /// Names that sizes follow.
+    pub followed: BTreeSet<String>,
 }
 
 /// A structure with something in it that is not plain.
@@ -150,6 +154,12 @@ pub struct RecordPlan {
     pub size: u64,
     /// Its fields: as declared, how they go in, how they come out.
     pub fields: Vec<FieldPlan>,
+    /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures.
+    pub bools: Vec<String>,
+    /// Their places, each behind those that its size follows.
+    pub order: Vec<usize>,
+    /// Names that sizes follow.
+    pub followed: BTreeSet<String>,
 }
 
 /// One field.
@@ -191,6 +201,8 @@ pub struct Buffer {
     pub element: u64,
     /// May be null.
     pub nullable: bool,
+    /// What the client's function is called that makes its `bool`s 0 or 1, if it has any.
+    pub bools: Option<String>,
 }
 
 /// How something goes from the program to the library. Null pointers go as they are: what they mean is the library's affair.
@@ -229,13 +241,18 @@ pub enum Passing {
         strings: bool,
     },
     /// A `FILE`: the library gets a stream of its own, which reads and writes the program's.
-    Stream,
+    Stream {
+        /// It remembers it.
+        kept: bool,
+    },
     /// A handle, looked up.
     Handle {
         /// Its type.
         number: usize,
         /// Its life ends here.
         release: bool,
+        /// Handlers get it, from now on, in place of data.
+        data: bool,
     },
     /// A place in the library's memory that it has given out.
     Inside,
@@ -332,7 +349,14 @@ pub enum Outcome {
         name: String,
     },
     /// A place within the object of a parameter.
-    Within(String),
+    Within {
+        /// The parameter.
+        object: String,
+        /// Elements that are there; `None` is one.
+        count: Option<Expression>,
+        /// Bytes of an element.
+        element: u64,
+    },
     /// A place in the library's memory, without contents.
     Inside,
     /// The jmp_buf of a handle: the program's own.
@@ -358,6 +382,44 @@ pub enum Count {
 }
 
 impl Plan {
+    /// Data or streams are for the handle that they were given for: the client keeps in mind whose call it is.
+    pub fn follows_handles(&self) -> bool {
+        let passed = |passing: &Passing| {
+            matches!(
+                passing,
+                Passing::Data { .. } | Passing::Stream { .. } | Passing::Handle { data: true, .. }
+            )
+        };
+        self.functions.iter().any(|f| f.result == Outcome::Data || f.parameters.iter().any(passed))
+            || self.records.values().flat_map(|record| &record.fields).any(|field| passed(&field.passing))
+    }
+
+    /// The library gives arrays of this structure that end with a zero in it.
+    pub fn ends_by_itself(&self, wanted: &str) -> bool {
+        let ends = |outcome: &Outcome| matches!(outcome, Outcome::Record { key, count: Count::Until(_), .. } if key == wanted);
+        let passed = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if ends(after));
+        self.functions.iter().any(|f| ends(&f.result) || f.parameters.iter().any(passed))
+            || self.callbacks.values().chain(&self.gates).any(|callback| callback.parameters.iter().any(ends))
+            || self.records.values().flat_map(|record| &record.fields).any(|field| ends(&field.outcome))
+    }
+
+    /// The program gives data for handles of this type: no two may be the same.
+    pub fn carries(&self, number: usize) -> bool {
+        self.functions.iter().any(|function| {
+            let first = function.parameters.iter().find_map(|passing| match passing {
+                Passing::Handle { number, .. } => Some(*number),
+                _ => None,
+            });
+            let data = |passing: &Passing| {
+                matches!(passing, Passing::Data { .. } | Passing::Handle { data: true, .. })
+            };
+            let callback = |passing: &Passing| matches!(passing, Passing::Callback { .. });
+            first == Some(number)
+                && function.parameters.iter().any(data)
+                && !function.parameters.iter().any(callback)
+        })
+    }
+
     /// The place of what `told` speaks of.
     pub fn told_at(&self, told: &Told) -> Option<usize> {
         self.told.iter().position(|(function, what)| *function == told.function && *what == told.what)
@@ -504,7 +566,7 @@ impl<'a> Planner<'a> {
             at_most: notes.at_most.clone(),
             format,
             formatted,
-            shown: notes.shown.clone(),
+            shown: self.shown(notes, &prototype.parameters).map_err(of_function)?,
             policy: notes.policy.as_deref().map(policy).transpose().map_err(of_function)?,
             borrowed: notes.borrowed,
             comment: function.comment.clone(),
@@ -532,6 +594,16 @@ impl<'a> Planner<'a> {
             return no(format!("LG_FORMAT: {}() is no function of this header", by.list), "name one that is");
         }
         Ok(Some(Formatted { format: format.name.clone(), list, by: by.clone() }))
+    }
+
+    /// The handle behind which the program reads data back.
+    fn shown(&self, notes: &crate::annotation::Notes, siblings: &[Parameter]) -> Result<Option<String>, No> {
+        let Some(shown) = &notes.shown else { return Ok(None) };
+        let is_handle = |p: &&Parameter| self.is_handle(&p.kind, &self.notes(p));
+        match siblings.iter().find(|s| s.name == *shown).filter(is_handle) {
+            Some(_) => Ok(Some(shown.clone())),
+            None => no(format!("LG_SHOWN names no handle {shown}"), "name a parameter that is one"),
+        }
     }
 
     /// The parameter with printf's format, for functions with variable arguments.

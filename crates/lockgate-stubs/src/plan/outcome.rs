@@ -54,7 +54,8 @@ impl Planner<'_> {
                         "name the parameter that it points into",
                     );
                 }
-                Ok(Outcome::Within(object))
+                let element = kind.pointee().map_or(1, |to| to.size.max(1));
+                Ok(Outcome::Within { object, count: notes.size, element })
             }
             Shape::Pointer(to) => {
                 if self.is_handle(kind, &notes) {
@@ -91,6 +92,7 @@ impl Planner<'_> {
             }
             Shape::Integer { .. } if to.is_character() && notes.size.is_none() => {
                 if notes.string || to.constant {
+                    self.ends_with_zero(parameter, siblings)?;
                     Ok(Outcome::String { nullable })
                 } else {
                     no("it may be a string or a buffer", "annotate it with LG_STRING or LG_SIZE(…)")
@@ -108,6 +110,9 @@ impl Planner<'_> {
                         (Err(_), Direction::Out) => Ok(Outcome::Filled { key: key.clone() }),
                         (Err(no), _) => Err(no),
                     };
+                }
+                if let Some(field) = &notes.until {
+                    self.until(key, field)?;
                 }
                 let count = match (notes.size, notes.until) {
                     (_, Some(field)) => Count::Until(field),
@@ -133,6 +138,19 @@ impl Planner<'_> {
         }
     }
 
+    /// Arrays end where this field of `key` is zero: it has to be plain what that is.
+    fn until(&self, key: &str, field: &str) -> Result<(), No> {
+        let record = self.header.records.get(key).and_then(|record| record.fields.as_ref());
+        match record.and_then(|fields| fields.iter().find(|f| f.name == field)).map(|f| &f.kind.shape) {
+            Some(Shape::Integer { .. } | Shape::Pointer(_) | Shape::Function(_)) => Ok(()),
+            Some(_) => no(
+                format!("LG_UNTIL({field}): the field is no number and no pointer"),
+                "name a field that is zero at the end, or say how many there are with LG_SIZE(…)",
+            ),
+            None => no(format!("LG_UNTIL: {key} has no field {field}"), "name one that it has"),
+        }
+    }
+
     fn memory(
         &self,
         notes: &crate::annotation::Notes,
@@ -147,6 +165,7 @@ impl Planner<'_> {
             written: notes.written.clone(),
             element: to.size.max(1),
             nullable,
+            bools: self.bools(to),
         }
     }
 
@@ -201,6 +220,8 @@ impl Planner<'_> {
             reason: format!("{what}: {}", cause.reason),
             remedy: cause.remedy,
         };
+        let order = self.in_order(&prototype.parameters)?;
+        let followed = self.followed_by(&prototype.parameters);
         let mut parameters = Vec::new();
         for inner in &prototype.parameters {
             let outcome = self.outcome(inner, &prototype.parameters, false);
@@ -226,6 +247,6 @@ impl Planner<'_> {
                 return Err(in_part("result".into(), cause));
             }
         };
-        Ok(CallbackPlan { name: name.to_owned(), prototype, parameters, result })
+        Ok(CallbackPlan { name: name.to_owned(), prototype, parameters, result, order, followed })
     }
 }

@@ -79,13 +79,17 @@ impl Planner<'_> {
             siblings.iter().any(|s| matches!(s.kind.shape, Shape::Function(_)) && s.notes.dispose.is_none())
         };
         if notes.data || bare && beside() {
-            return Ok(Passing::Data { shown: notes.shown.clone() });
+            if self.is_handle(kind, notes) {
+                let number = self.handle(&handle_name(kind));
+                return Ok(Passing::Handle { number, release: false, data: true });
+            }
+            return Ok(Passing::Data { shown: self.shown(notes, siblings)? });
         }
         if notes.inside {
             return Ok(Passing::Inside);
         }
         if is_file(to) {
-            return Ok(Passing::Stream);
+            return Ok(Passing::Stream { kept: notes.kept });
         }
         if let Some(count) = &notes.rows {
             return rows(to, notes, count);
@@ -95,7 +99,7 @@ impl Planner<'_> {
         }
         if self.is_handle(kind, notes) {
             let number = self.handle(&handle_name(kind));
-            return Ok(Passing::Handle { number, release: notes.release });
+            return Ok(Passing::Handle { number, release: notes.release, data: false });
         }
         let buffer = |size: Option<u64>| Buffer {
             reads: notes.direction.is_none_or(Direction::reads),
@@ -104,6 +108,7 @@ impl Planner<'_> {
             written: notes.written.clone(),
             element: size.unwrap_or(1).max(1),
             nullable: true,
+            bools: None,
         };
         let writes = notes.direction.is_some_and(Direction::writes);
         if writes && to.constant && !matches!(to.shape, Shape::Pointer(_)) {
@@ -113,8 +118,12 @@ impl Planner<'_> {
             Shape::Record(key) if notes.direction.is_some() || notes.kept => {
                 let direction = notes.direction.unwrap_or(Direction::InOut);
                 self.record(key)?;
-                let buffer =
-                    Buffer { reads: direction.reads(), writes: direction.writes(), ..buffer(Some(to.size)) };
+                let buffer = Buffer {
+                    reads: direction.reads(),
+                    writes: direction.writes(),
+                    bools: self.bools(to),
+                    ..buffer(Some(to.size))
+                };
                 if notes.kept && buffer.size.is_some() {
                     return no(
                         "LG_KEPT and LG_SIZE: the library cannot remember an array",
@@ -130,6 +139,7 @@ impl Planner<'_> {
             Shape::Pointer(_) | Shape::Function(_) => self.pointer_variable(parameter, to, notes, siblings),
             Shape::Integer { .. } if to.is_character() && notes.size.is_none() && !writes => {
                 if notes.string || (to.constant && !notes.cursor) {
+                    self.ends_with_zero(parameter, siblings)?;
                     return Ok(Passing::String);
                 }
                 no(
@@ -147,7 +157,7 @@ impl Planner<'_> {
                 if notes.size.is_none() && (to.shape == Shape::Void || to.is_character()) {
                     return no("how large the buffer is, is not said", "add LG_SIZE(…)");
                 }
-                let plain = buffer(Some(to.size));
+                let plain = Buffer { bools: self.bools(to), ..buffer(Some(to.size)) };
                 Ok(if notes.size.is_none() { Passing::Scalar(plain) } else { Passing::Buffer(plain) })
             }
             Shape::Array(..) => {
@@ -202,6 +212,50 @@ impl Planner<'_> {
         Ok(Passing::Pointer { before, after })
     }
 
+    /// `const char *` is a string without saying so, but not beside a number that may be its length: what that means is not guessed.
+    pub(super) fn ends_with_zero(&self, parameter: &Parameter, siblings: &[Parameter]) -> Result<(), No> {
+        if self.notes(parameter).string {
+            return Ok(());
+        }
+        let name = &parameter.name;
+        let own = siblings.iter().position(|sibling| sibling.name == *name);
+        let counts = |kind: &CType| kind.is_integer() && !kind.is_character() && !kind.is_bool();
+        let length = siblings.iter().enumerate().find(|(place, sibling)| {
+            let beside = own.is_some_and(|own| *place == own + 1);
+            let kind = &sibling.kind;
+            let number = match kind.pointee() {
+                // Behind a pointer the library says the length of what it gives.
+                Some(to) => counts(to) && !to.constant && is_length(&sibling.name) && !beside,
+                // (No result is as long as the program says.)
+                None => {
+                    own.is_some()
+                        && counts(kind)
+                        && kind.enumeration.is_none()
+                        && (beside || is_length(&sibling.name))
+                }
+            };
+            number && !self.is_said(&sibling.name, siblings)
+        });
+        let Some((_, length)) = length else { return Ok(()) };
+        let size = if length.kind.pointee().is_some() { "*" } else { "" };
+        no(
+            format!("it may be a string, or a buffer whose length is {size}{}", length.name),
+            format!(
+                "annotate it with LG_STRING if it ends with a zero, or with LG_IN LG_SIZE({size}{}) if it does not",
+                length.name
+            ),
+        )
+    }
+
+    /// The number is in an expression already: it is the length of something else.
+    fn is_said(&self, number: &str, siblings: &[Parameter]) -> bool {
+        siblings.iter().any(|sibling| {
+            let notes = self.notes(sibling);
+            let sizes = [&notes.size, &notes.written, &notes.rows];
+            sizes.into_iter().flatten().any(|size| size.names().contains(&number))
+        })
+    }
+
     /// True for pointers that the program only passes on.
     pub(super) fn is_handle(&self, kind: &CType, notes: &Notes) -> bool {
         let Some(to) = kind.pointee() else { return false };
@@ -212,6 +266,13 @@ impl Planner<'_> {
         // LG_OPAQUE on `T **` speaks of the T *.
         notes.opaque && to.pointee().is_none() || incomplete && notes.direction.is_none()
     }
+}
+
+/// A name that lengths have.
+fn is_length(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = name.trim_matches('_');
+    name == "n" || ["len", "length", "size", "bytes", "nbyte"].iter().any(|end| name.ends_with(end))
 }
 
 /// `FILE` of stdio.
@@ -229,7 +290,7 @@ fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
     }
     let plain = matches!(element.shape, Shape::Void | Shape::Integer { .. } | Shape::Float);
     let writes = notes.direction.is_some_and(Direction::writes);
-    if !plain || writes && (element.constant || notes.string) {
+    if !plain || writes && (element.constant || notes.string || element.is_bool()) {
         return no(
             format!("arrays of `{}` cannot be passed that way", to.spelling),
             "leave the function out with LG_OMIT",
@@ -242,6 +303,7 @@ fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
         written: None,
         element: element.size.max(1),
         nullable: true,
+        bools: None,
     };
     Ok(Passing::Rows { count: count.clone(), each, strings: notes.string })
 }

@@ -1,7 +1,7 @@
 //! Structures.
 use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, no, word};
 use crate::annotation::Direction;
-use crate::header::model::{Header, Parameter, Shape};
+use crate::header::model::{CType, Header, Parameter, Shape};
 use std::collections::BTreeSet;
 
 impl Planner<'_> {
@@ -45,7 +45,11 @@ impl Planner<'_> {
             word: word(key),
             size: record.size,
             fields: Vec::new(),
+            bools: Vec::new(),
+            order: self.in_order(fields)?,
+            followed: self.followed_by(fields),
         };
+        bools(header, key, "", &mut BTreeSet::new(), &mut plan.bools)?;
         if has_pointers || (!record.union && !record.bit_fields) {
             for field in fields {
                 let planned = self.field(field, fields).map_err(|cause| No {
@@ -122,6 +126,17 @@ impl Planner<'_> {
         })
     }
 
+    /// The client's function that makes `bool`s of this type 0 or 1.
+    pub(super) fn bools(&self, to: &CType) -> Option<String> {
+        match &to.shape {
+            Shape::Record(key) => {
+                let record = self.plan.records.get(key)?;
+                (!record.bools.is_empty()).then(|| format!("lgs_bools_{}", record.word))
+            }
+            _ => to.is_bool().then(|| "lgs_bools".to_owned()),
+        }
+    }
+
     /// What is ignored is zero, but of its own type, which the client has to know.
     pub(super) fn known(&mut self, shape: &Shape) -> Result<(), No> {
         match shape {
@@ -139,6 +154,43 @@ impl Planner<'_> {
         }
         no(format!("{key} has pointers in it and is passed by value or written"), "pass a pointer to it")
     }
+}
+
+/// Adds the paths of all `bool`s in `key`. In a union nobody knows which bytes are one.
+fn bools(
+    header: &Header,
+    key: &str,
+    path: &str,
+    outer: &mut BTreeSet<String>,
+    all: &mut Vec<String>,
+) -> Result<(), No> {
+    let Some(record) = header.records.get(key) else { return Ok(()) };
+    if !outer.insert(key.to_owned()) {
+        return Ok(());
+    }
+    let before = all.len();
+    for field in record.fields.iter().flatten() {
+        let mut kind = &field.kind;
+        let mut path = format!("{path}{}", field.name);
+        let dot = if field.name.is_empty() { "" } else { "." };
+        while let Shape::Array(element, _) = &kind.shape {
+            path += "[]";
+            kind = element;
+        }
+        match &kind.shape {
+            Shape::Record(inner) => bools(header, inner, &format!("{path}{dot}"), outer, all)?,
+            _ if kind.is_bool() => all.push(path.trim_end_matches("[]").to_owned()),
+            _ => {}
+        }
+    }
+    outer.remove(key);
+    if record.union && all.len() > before {
+        return no(
+            format!("which field of {key} is in use, only the program knows, and there is a bool among them"),
+            "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
+        );
+    }
+    Ok(())
 }
 
 /// True if there are pointers in it, however deep.

@@ -1,10 +1,67 @@
 //! Expressions of annotations held against what they speak of.
 use super::passing::handle_name;
 use super::{No, Planner, no};
+use crate::annotation::Notes;
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Parameter, Shape};
+use std::collections::BTreeSet;
+
+/// Names of which `expression` follows the pointer: what they lead to has to be copied and checked before.
+fn followed(expression: &Expression) -> Vec<&str> {
+    match expression {
+        Expression::Deref(name) | Expression::StringLength(name) | Expression::Field(name, _) => vec![name],
+        Expression::Number(_) | Expression::Name(_) | Expression::Told(_) => Vec::new(),
+        // What is passed on may be a pointer.
+        Expression::Call(_, arguments) => arguments
+            .iter()
+            .flat_map(|argument| match argument {
+                Expression::Name(name) => vec![name.as_str()],
+                other => followed(other),
+            })
+            .collect(),
+        Expression::Minus(x) | Expression::Not(x) => followed(x),
+        Expression::Binary(_, x, y) => [followed(x), followed(y)].concat(),
+        Expression::Conditional(x, y, z) => [followed(x), followed(y), followed(z)].concat(),
+    }
+}
+
+/// The sizes that a declaration says.
+fn sizes(notes: &Notes) -> impl Iterator<Item = &Expression> {
+    [&notes.size, &notes.written, &notes.rows].into_iter().flatten()
+}
 
 impl Planner<'_> {
+    /// Names that the sizes of `siblings` follow.
+    pub(super) fn followed_by(&self, siblings: &[Parameter]) -> BTreeSet<String> {
+        let notes: Vec<Notes> = siblings.iter().map(|sibling| self.notes(sibling)).collect();
+        notes.iter().flat_map(sizes).flat_map(followed).map(str::to_owned).collect()
+    }
+
+    /// The places of `siblings` such that each comes behind those that its size follows.
+    pub(super) fn in_order(&self, siblings: &[Parameter]) -> Result<Vec<usize>, No> {
+        let notes: Vec<Notes> = siblings.iter().map(|sibling| self.notes(sibling)).collect();
+        let mut order: Vec<usize> = Vec::new();
+        while order.len() < siblings.len() {
+            let is_ready = |at: &usize| {
+                !order.contains(at)
+                    && sizes(&notes[*at]).flat_map(followed).all(|name| {
+                        let place = siblings.iter().position(|sibling| sibling.name == name);
+                        place.is_none_or(|place| order.contains(&place))
+                    })
+            };
+            let Some(next) = (0..siblings.len()).find(is_ready) else {
+                let rest = siblings.iter().enumerate().find(|(at, _)| !order.contains(at));
+                let name = rest.map_or("", |(_, sibling)| &sibling.name);
+                return no(
+                    format!("the size of {name} depends on itself"),
+                    "say it by another parameter or field, or by a number",
+                );
+            };
+            order.push(next);
+        }
+        Ok(order)
+    }
+
     /// Every name in `expression` is a number among `siblings` (or behind one, or a string), or a constant.
     pub(super) fn check_expression(
         &mut self,

@@ -10,12 +10,16 @@ use std::fmt::Write as _;
 /// The pieces of a stub, in the order of its text.
 #[derive(Default)]
 struct Body {
+    /// First of all: handles, which other things are for.
+    first: String,
     /// Before the call: copies in.
     before: String,
     /// After it: checks, into local variables.
     check: String,
     /// When all checks have passed: copies out.
     out: String,
+    /// Handles that the call has made, as the program has them.
+    made: Vec<String>,
     /// Whatever happened.
     finally: String,
     /// Arguments of the call.
@@ -86,8 +90,22 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     if let Some(handle) = &function.jumps {
         let _ = writeln!(body.before, "    lgs_c.jumps = lgs_v_{handle};");
     }
+    text += &body.first;
+    let handles = stub.handles();
+    if plan.follows_handles() {
+        let first = handles.iter().rev().fold("0".to_owned(), |rest, name| match rest.as_str() {
+            "0" => format!("lgs_v_{name}"),
+            _ => format!("lgs_v_{name} ? lgs_v_{name} : {rest}"),
+        });
+        if first != "0" {
+            let _ = writeln!(text, "    lgs_c.handle = {first};");
+        }
+    }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
+    if plan.follows_handles() {
+        text += "    lgs_thread.handle = lgs_c.handle;\n";
+    }
     if plan.told.iter().any(|(teller, _)| teller == name) {
         body.out += &tell(function, plan);
     }
@@ -110,14 +128,37 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         let given = stub.jump_function().unwrap_or("longjmp");
         let _ = writeln!(text, "    lgs_jumper lgs_jumps_by = (lgs_jumper)(lg_code){given};");
     }
+    if let Shape::Record(key) = &prototype.result.shape
+        && let Some(record) = plan.records.get(key).filter(|record| !record.bools.is_empty())
+    {
+        let _ = writeln!(text, "    lgs_bools_{}(&lg_result, 1);", record.word);
+    }
     if !void {
         let value =
             outcome("lg_result", &prototype.result.spelling, result, "result", plan, &|e| stub.after(e));
         let _ =
             writeln!(text, "    {} = {value};", declare(&mutable(&prototype.result.spelling), "lgs_value"));
     }
+    if let Outcome::Handle { number, .. } = result
+        && plan.follows_handles()
+        && !function.borrowed
+    {
+        if plan.carries(*number) {
+            text += "    lgs_unborn(&lgs_c, lgs_value, \"result\");\n";
+        }
+        body.made.push("lgs_value".to_owned());
+    }
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     text += &body.out;
+    for made in &body.made {
+        let _ = writeln!(text, "    lgs_born({made}, lgs_c.handle);");
+    }
+    if let (Some(made), true) = (body.made.first(), handles.is_empty()) {
+        let parameters = prototype.parameters.iter().zip(&function.parameters);
+        for (data, _) in parameters.filter(|(_, passing)| matches!(passing, Passing::Data { .. })) {
+            let _ = writeln!(text, "    lgs_data_for(lgs_v_{}, {made});", data.name);
+        }
+    }
     if !void {
         text += "    lgs_result = lgs_value;\n";
     }
@@ -208,7 +249,11 @@ pub fn outcome(
             if buffer.reads {
                 flags += " | LGS_READS";
             }
-            cast(format!("lgs_memory(&lgs_c, {raw}, {bytes}, {flags}, \"{what}\")"))
+            let memory = format!("lgs_memory(&lgs_c, {raw}, {bytes}, {flags}, \"{what}\")");
+            cast(match &buffer.bools {
+                Some(normal) if buffer.reads => format!("LGS_NORMAL({normal}, {memory}, {})", buffer.element),
+                _ => memory,
+            })
         }
         Outcome::Lent { size: count } => cast(format!(
             "lgs_lend(&lgs_c, {raw}, lgs_size(&lgs_c, {}, 1, \"{what}\"), \"{what}\")",
@@ -216,22 +261,28 @@ pub fn outcome(
         )),
         Outcome::Record { key, count, nullable } => {
             let record = &plan.records[key];
+            let (word, flags, kind) = (&record.word, flags(*nullable), &record.spelling);
+            let end = match count {
+                Count::Until(field) => {
+                    format!("offsetof({kind}, {field}), sizeof((({kind} *)0)->{field})")
+                }
+                _ => "0, 0".to_owned(),
+            };
+            let until = matches!(count, Count::Until(_));
             let count = match count {
                 Count::One => "1".to_owned(),
                 Count::Of(count) => size(count),
-                Count::Until(field) => {
-                    let kind = &record.spelling;
-                    format!(
-                        "lgs_until(&lgs_c, {raw}, sizeof({kind}), offsetof({kind}, {field}), sizeof((({kind} *)0)->{field}), \"{what}\")"
-                    )
-                }
+                Count::Until(_) => "0".to_owned(),
             };
-            let flags = flags(*nullable);
-            if record.is_plain() {
+            if record.is_plain() && !until {
                 let bytes = format!("lgs_size(&lgs_c, {count}, {}, \"{what}\")", record.size);
-                cast(format!("lgs_memory(&lgs_c, {raw}, {bytes}, {flags} | LGS_READS, \"{what}\")"))
+                let memory = format!("lgs_memory(&lgs_c, {raw}, {bytes}, {flags} | LGS_READS, \"{what}\")");
+                cast(match record.bools.is_empty() {
+                    true => memory,
+                    false => format!("LGS_NORMAL(lgs_bools_{word}, {memory}, {})", record.size.max(1)),
+                })
             } else {
-                cast(format!("lgs_show_{}(&lgs_c, {raw}, {count}, {flags}, \"{what}\")", record.word))
+                cast(format!("lgs_show_{word}(&lgs_c, {raw}, {count}, {end}, {flags}, \"{what}\")"))
             }
         }
         Outcome::Filled { key } => {
@@ -249,7 +300,13 @@ pub fn outcome(
             let number = 1 + plan.callbacks.keys().position(|known| known == name).unwrap_or(0);
             cast(format!("lgs_callback_out(&lgs_c, {raw}, {number}, \"{what}\")"))
         }
-        Outcome::Within(object) => cast(format!("lgs_within(&lgs_c, {raw}, &lgs_b_{object}, \"{what}\")")),
+        Outcome::Within { object, count, element } => {
+            let bytes = match count {
+                Some(count) => format!("lgs_size(&lgs_c, {}, {element}, \"{what}\")", size(count)),
+                None => element.to_string(),
+            };
+            cast(format!("lgs_within(&lgs_c, {raw}, &lgs_b_{object}, {bytes}, {element}, \"{what}\")"))
+        }
         Outcome::Inside => cast(format!("lgs_place(&lgs_c, {raw}, \"{what}\")")),
         Outcome::JumpBuffer { handle } => {
             cast(format!("lgs_jump_buffer(&lgs_c, {raw}, lgs_v_{handle}, lgs_jumps_by, \"{what}\")"))
@@ -257,6 +314,24 @@ pub fn outcome(
         // Trampolines with one of these call nothing.
         Outcome::Jump => raw.to_owned(),
     }
+}
+
+/// The same where sizes follow it: a copy that nothing else is copied over.
+pub fn steady(
+    value: &str,
+    raw: &str,
+    outcome: &Outcome,
+    what: &str,
+    stays: &str,
+    size: &dyn Fn(&Expression) -> String,
+) -> String {
+    let (bytes, flags) = match outcome {
+        Outcome::String { .. } => ("0".to_owned(), "LGS_TEXT"),
+        Outcome::Memory { buffer } => (bytes(buffer, what, size), "0"),
+        Outcome::Record { .. } => ("0".to_owned(), "LGS_GIVEN"),
+        _ => return value.to_owned(),
+    };
+    format!("lgs_steady(&lgs_c, (const void *){value}, {raw}, {bytes}, {flags}, {stays}, \"{what}\")")
 }
 
 /// Bytes of a buffer.
@@ -282,6 +357,10 @@ struct Parameters<'a> {
 
 impl Scope for Parameters<'_> {
     fn name(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn pointer(&self, name: &str) -> String {
         name.to_owned()
     }
 
@@ -323,12 +402,20 @@ impl Stub<'_> {
     fn is_plain(&self) -> bool {
         let FunctionPlan { name, prototype, parameters, result, .. } = self.function;
         let plain = |passing: &Passing| {
-            matches!(passing, Passing::Value | Passing::Ignore | Passing::Handle { release: false, .. })
+            matches!(
+                passing,
+                Passing::Value | Passing::Ignore | Passing::Handle { release: false, data: false, .. }
+            )
         };
         let FunctionPlan { errno, at_most, format, formatted, shown, jumps, .. } = self.function;
         let more = *errno || at_most.is_some() || format.is_some() || formatted.is_some() || shown.is_some();
         let told = self.plan.told.iter().any(|(teller, _)| teller == name);
+        let bools = match &prototype.result.shape {
+            Shape::Record(key) => self.plan.records.get(key).is_some_and(|record| !record.bools.is_empty()),
+            _ => false,
+        };
         matches!(result, Outcome::Void | Outcome::Value)
+            && !bools
             && parameters.iter().all(plain)
             && !(more || told || jumps.is_some() || prototype.noreturn || prototype.variadic)
     }
@@ -372,6 +459,11 @@ impl Stub<'_> {
                 _ => name.clone(),
             });
         }
+        let follow = match (self.plan.follows_handles(), self.handles().first()) {
+            (false, _) => String::new(),
+            (true, Some(handle)) => format!("    lgs_thread.handle = lgs_v_{handle};\n"),
+            (true, None) => "    lgs_thread.handle = 0;\n".to_owned(),
+        };
         let mut call = format!("{target}({})", arguments.join(", "));
         let all: Vec<&str> = prototype.parameters.iter().map(|parameter| &*parameter.name).collect();
         let long = format!("lgs_long_{name}({})", all.join(", "));
@@ -385,7 +477,7 @@ impl Stub<'_> {
         let failure =
             self.failure().map_or(String::new(), |value| format!("        lgs_result = {value};\n"));
         format!(
-            "\n{}\n{{\n{handles}    if (__builtin_expect(!({}), 0))\n        {long}\n    {call};\n    if (__builtin_expect(lg_failed(), 0)) {{\n        lgs_lost({number});\n{}    }}\n{done}}}\n",
+            "\n{}\n{{\n{handles}    if (__builtin_expect(!({}), 0))\n        {long}\n{follow}    {call};\n    if (__builtin_expect(lg_failed(), 0)) {{\n        lgs_lost({number});\n{}    }}\n{done}}}\n",
             self.declared(name),
             conditions.join(" && "),
             failure,
@@ -400,6 +492,13 @@ impl Stub<'_> {
             _ => false,
         };
         parameters.find(|(_, passing)| jumps(passing)).map(|(parameter, _)| parameter.name.as_str())
+    }
+
+    /// Names of the parameters that are handles.
+    fn handles(&self) -> Vec<&str> {
+        let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
+        let handles = parameters.filter(|(_, passing)| matches!(passing, Passing::Handle { .. }));
+        handles.map(|(parameter, _)| parameter.name.as_str()).collect()
     }
 
     fn is_written(&self, name: &str) -> bool {
@@ -437,11 +536,15 @@ impl Stub<'_> {
             Passing::Record { key, buffer, kept, release } => {
                 self.record(body, parameter, key, buffer, *kept, *release);
             }
-            Passing::Handle { number, release } => {
+            Passing::Handle { number, release, data } => {
                 let _ = writeln!(
-                    body.before,
+                    body.first,
                     "    uint64_t lgs_v_{name} = lgs_handle(&lgs_c, {name}, {number}, \"{name}\");"
                 );
+                if *data {
+                    let condition = self.success();
+                    let _ = writeln!(body.out, "    {condition}lgs_itself(lgs_v_{name});");
+                }
                 if *release {
                     let condition = self.success();
                     let _ = writeln!(body.out, "    {condition}lgs_handle_dead({name});");
@@ -461,10 +564,10 @@ impl Stub<'_> {
                 }
                 argument = format!("lgs_r_{name}.inside");
             }
-            Passing::Stream => {
+            Passing::Stream { kept } => {
                 let _ = writeln!(
                     body.before,
-                    "    uint64_t lgs_v_{name} = lgs_stream(&lgs_c, {name}, \"{name}\");"
+                    "    uint64_t lgs_v_{name} = lgs_stream(&lgs_c, {name}, {kept}, \"{name}\");"
                 );
                 argument = format!("lgs_v_{name}");
             }
@@ -476,7 +579,7 @@ impl Stub<'_> {
                     let size = self.before(size);
                     let _ = writeln!(
                         body.before,
-                        "    lgs_memory_back(&lgs_c, lgs_v_{name}, lgs_size(&lgs_c, {size}, 1, \"{name}\"), \"{name}\");"
+                        "    lgs_memory_back(&lgs_c, lgs_v_{name}, {name}, lgs_size(&lgs_c, {size}, 1, \"{name}\"), \"{name}\");"
                     );
                 }
             }
@@ -540,7 +643,12 @@ impl Stub<'_> {
         let name = &parameter.name;
         let bytes = bytes(buffer, name, &|e| self.before(e));
         let text = parameter.notes.string && buffer.writes && buffer.size.is_some();
-        let flags = format!("{}{}", flags(buffer), if text { " | LGS_TEXT" } else { " | LGS_SHAREABLE" });
+        let more = match (text, &buffer.bools) {
+            (true, _) => " | LGS_TEXT",
+            (false, None) => " | LGS_SHAREABLE",
+            (false, Some(_)) => "",
+        };
+        let flags = format!("{}{more}", flags(buffer));
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {bytes}, {flags});"
@@ -549,17 +657,31 @@ impl Stub<'_> {
             return;
         }
         let grown = buffer.size.as_ref().filter(|size| size.names().iter().any(|n| self.is_written(n)));
-        let length = match (text, buffer.written.as_ref().or(grown)) {
-            (true, _) => format!("lgs_text_length(&lgs_c, &lgs_b_{name}, \"{name}\")"),
-            (false, Some(count)) => format!(
+        if text {
+            let _ = writeln!(
+                body.check,
+                "    size_t lgs_n_{name};\n    const char *lgs_t_{name} = lgs_text_back(&lgs_c, &lgs_b_{name}, &lgs_n_{name}, \"{name}\");"
+            );
+            let _ = writeln!(
+                body.out,
+                "    if (lgs_t_{name})\n        memcpy({name}, lgs_t_{name}, lgs_n_{name});"
+            );
+            return;
+        }
+        let length = match buffer.written.as_ref().or(grown) {
+            Some(count) => format!(
                 "lgs_length(&lgs_c, {}, {}, lgs_b_{name}.size, \"{name}\")",
                 self.after(count),
                 buffer.element
             ),
-            (false, None) => format!("lgs_b_{name}.size"),
+            None => format!("lgs_b_{name}.size"),
         };
         let _ = writeln!(body.check, "    size_t lgs_n_{name} = {length};");
         let _ = writeln!(body.out, "    lgs_back(&lgs_b_{name}, lgs_n_{name});");
+        if let Some(normal) = &buffer.bools {
+            let _ =
+                writeln!(body.out, "    (void){normal}((void *){name}, lgs_n_{name} / {});", buffer.element);
+        }
     }
 
     fn scalar(&self, body: &mut Body, parameter: &Parameter, buffer: &Buffer) {
@@ -573,9 +695,12 @@ impl Stub<'_> {
         );
         if buffer.writes {
             // Before all other checks, once.
-            let load = format!(
-                "    {kind} lgs_s_{name} = lgs_b_{name}.here ? *(volatile {kind} *)lgs_b_{name}.here : 0;\n"
+            let mut load = format!(
+                "    {kind} lgs_s_{name} = 0;\n    if (lgs_b_{name}.here)\n        lgs_fetch(&lgs_s_{name}, lgs_b_{name}.here, sizeof lgs_s_{name});\n"
             );
+            if buffer.bools.is_some() {
+                let _ = writeln!(load, "    lgs_bools(&lgs_s_{name}, 1);");
+            }
             body.check.insert_str(0, &load);
             let _ = writeln!(body.out, "    if ({name})\n        *{name} = lgs_s_{name};");
         }
@@ -588,19 +713,24 @@ impl Stub<'_> {
         if let Some(Passing::Handle { number, release, .. }) = before {
             let _ = writeln!(
                 body.before,
-                "    if (lgs_b_{name}.here)\n        *(uint64_t *)lgs_b_{name}.here = lgs_handle(&lgs_c, *{name}, {number}, \"{name}\");"
+                "    if (lgs_b_{name}.here)\n        lgs_put(lgs_b_{name}.here, &(uint64_t){{lgs_handle(&lgs_c, *{name}, {number}, \"{name}\")}}, 8);"
             );
             if *release {
                 let _ = writeln!(body.out, "    if ({name} && *{name})\n        lgs_handle_dead(*{name});");
             }
         }
-        let _ = writeln!(
-            body.check,
-            "    uint64_t lgs_u_{name} = lgs_b_{name}.here ? *(volatile uint64_t *)lgs_b_{name}.here : 0;"
-        );
+        let _ = writeln!(body.check, "    uint64_t lgs_u_{name} = lgs_pointer(&lgs_b_{name});");
         let value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
         let _ = writeln!(body.check, "    {} = {value};", declare(&mutable(kind), &format!("lgs_p_{name}")));
         let _ = writeln!(body.out, "    if ({name})\n        *{name} = lgs_p_{name};");
+        if let Outcome::Handle { number, .. } = after
+            && self.plan.follows_handles()
+        {
+            if before.is_none() && self.plan.carries(*number) {
+                let _ = writeln!(body.check, "    lgs_unborn(&lgs_c, lgs_p_{name}, \"{name}\");");
+            }
+            body.made.push(format!("lgs_p_{name}"));
+        }
     }
 
     fn record(
@@ -638,14 +768,18 @@ impl Stub<'_> {
         if buffer.reads {
             let _ = writeln!(
                 body.before,
-                "    if (lgs_b_{name}.here)\n        lgs_into_{word}(&lgs_c, {name}, ({spelling} *)lgs_b_{name}.here, &lgs_w_{name});"
+                "    if (lgs_b_{name}.here)\n        lgs_into_{word}(&lgs_c, {name}, lgs_b_{name}.here, &lgs_w_{name});"
             );
         }
         if buffer.writes {
             let passed = if buffer.reads { "LGS_PASSED" } else { "LGS_LEFT" };
+            let normal = match record.bools.is_empty() {
+                true => String::new(),
+                false => format!("        lgs_bools_{word}(&lgs_r_{name}, 1);\n"),
+            };
             let _ = writeln!(
                 body.check,
-                "    {spelling} lgs_r_{name};\n    if (lgs_b_{name}.here) {{\n        lgs_once_only(&lgs_r_{name}, lgs_b_{name}.here, sizeof lgs_r_{name});\n        lgs_check_{word}(&lgs_c, &lgs_r_{name}, {name}, &lgs_w_{name}, {passed});\n    }}"
+                "    {spelling} lgs_r_{name};\n    if (lgs_b_{name}.here) {{\n        lgs_fetch(&lgs_r_{name}, lgs_b_{name}.here, sizeof lgs_r_{name});\n{normal}        lgs_check_{word}(&lgs_c, &lgs_r_{name}, {name}, &lgs_w_{name}, {passed});\n    }}"
             );
             let _ = writeln!(
                 body.out,

@@ -1,8 +1,8 @@
 //! What the domain calls in place of a function of the program's.
-use super::body::{bytes, mutable, outcome};
+use super::body::{bytes, mutable, outcome, steady};
 use super::declare::{crossing, declare, prototype};
 use super::expression::{Scope, emit};
-use crate::header::model::Prototype;
+use crate::header::model::{CType, Prototype, Shape};
 use crate::plan::{CallbackPlan, Outcome, Passing, Plan};
 use std::fmt::Write as _;
 
@@ -25,8 +25,15 @@ impl Scope for Arguments<'_> {
         self.numbered("lgs_a", name)
     }
 
+    fn pointer(&self, name: &str) -> String {
+        let own = self.prototype.parameters.iter().find(|p| p.name == *name);
+        let prefix = if own.is_some_and(|p| is_pointer(&p.kind)) { "lgs_p" } else { "lgs_a" };
+        self.numbered(prefix, name)
+    }
+
     fn deref(&self, name: &str) -> String {
-        format!("*{}", self.numbered("lgs_p", name))
+        let pointer = self.numbered("lgs_p", name);
+        format!("{pointer} ? *{pointer} : 0")
     }
 
     fn field(&self, name: &str, field: &str) -> String {
@@ -41,6 +48,10 @@ impl Scope for Arguments<'_> {
     fn plan(&self) -> &Plan {
         self.plan
     }
+}
+
+fn is_pointer(kind: &CType) -> bool {
+    matches!(kind.shape, Shape::Pointer(_) | Shape::Function(_))
 }
 
 /// The table of all trampolines; what is at 0 is no type.
@@ -107,19 +118,28 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
     let scope = Arguments { prototype, plan };
     let size = |e: &crate::expression::Expression| emit(e, &scope);
     let mut back = String::new();
-    let mut arguments = Vec::new();
-    for (n, (parameter, planned)) in prototype.parameters.iter().zip(parameters).enumerate() {
+    let mut arguments = vec![String::new(); parameters.len()];
+    for &n in &callback.order {
+        let (parameter, planned) = (&prototype.parameters[n], &parameters[n]);
         if matches!(planned, Outcome::Value) {
-            arguments.push(raw(n));
+            arguments[n] = raw(n);
+            if let Shape::Record(key) = &parameter.kind.shape
+                && let Some(record) = plan.records.get(key).filter(|record| !record.bools.is_empty())
+            {
+                let _ = writeln!(text, "    lgs_bools_{}(&{}, 1);", record.word, raw(n));
+            }
             continue;
         }
-        let value = outcome(&raw(n), &parameter.kind.spelling, planned, &parameter.name, plan, &size);
+        let mut value = outcome(&raw(n), &parameter.kind.spelling, planned, &parameter.name, plan, &size);
+        if callback.followed.contains(&parameter.name) {
+            value = steady(&value, &raw(n), planned, &parameter.name, "false", &size);
+        }
         let _ = writeln!(
             text,
             "    {} = {value};",
             declare(&mutable(&parameter.kind.spelling), &format!("lgs_p{n}"))
         );
-        arguments.push(format!("lgs_p{n}"));
+        arguments[n] = format!("lgs_p{n}");
         if let Outcome::Filled { key } = planned {
             let word = &plan.records[key].word;
             let _ = writeln!(
@@ -135,20 +155,23 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
             let bytes = bytes(buffer, &parameter.name, &size);
             let _ = writeln!(
                 back,
-                "        lgs_memory_back(&lgs_c, {}, {bytes}, \"{}\");",
+                "        lgs_memory_back(&lgs_c, {}, (const void *)lgs_p{n}, lgs_n{n}, \"{}\");",
                 raw(n),
                 parameter.name
             );
+            // What was copied, whatever the size would be by now.
+            let _ = writeln!(text, "    size_t lgs_n{n} = {bytes};");
         }
     }
     let call = format!("{target}({})", arguments.join(", "));
     if returns {
         let _ = writeln!(text, "    {} = 0;", declare(result_type, "lgs_result"));
     }
+    let again = if back.is_empty() { "" } else { "        lgs_thread.handle = lgs_c.handle;\n" };
     let assign = if returns { "lgs_result = " } else { "" };
     let _ = writeln!(
         text,
-        "    if (!lgs_c.failed) {{\n        {assign}{call};\n{back}    }}\n    lgs_leave(&lgs_c);"
+        "    if (!lgs_c.failed) {{\n        {assign}{call};\n{again}{back}    }}\n    lgs_leave(&lgs_c);"
     );
     if returns {
         text += "    return lgs_result;\n";

@@ -28,6 +28,8 @@ pub fn parameters(prototype: &Prototype) -> String {
 pub fn crossing(kind: &CType) -> String {
     match kind.shape {
         Shape::Pointer(_) | Shape::Function(_) => "uint64_t".to_owned(),
+        // Only a copy that is 0 or 1 is a bool.
+        _ if kind.is_bool() => "unsigned char".to_owned(),
         _ => kind.spelling.clone(),
     }
 }

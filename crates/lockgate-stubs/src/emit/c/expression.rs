@@ -6,6 +6,8 @@ use crate::plan::Plan;
 pub trait Scope {
     /// A parameter, field or constant.
     fn name(&self, name: &str) -> String;
+    /// What a pointer leads to, as it was copied.
+    fn pointer(&self, name: &str) -> String;
     /// `*name`.
     fn deref(&self, name: &str) -> String;
     /// `name->field`: the structure as the program has it.
@@ -31,10 +33,10 @@ pub fn emit(expression: &Expression, scope: &dyn Scope) -> String {
             let called = if what == "lg_called" { "true" } else { "false" };
             format!("lgs_told(&lgs_c, {}, {place}, {called}, \"{function}\")", scope.handle(handle))
         }
-        Expression::StringLength(n) => format!("lgs_strlen({})", name(n)),
+        Expression::StringLength(n) => format!("lgs_strlen({})", scope.pointer(n)),
         Expression::Call(function, arguments) => {
             let argument = |argument: &Expression| match argument {
-                Expression::Name(n) => name(n),
+                Expression::Name(n) => scope.pointer(n),
                 other => format!("(long long)({})", inner(other)),
             };
             let arguments: Vec<String> = arguments.iter().map(argument).collect();

@@ -7,13 +7,14 @@ mod record;
 
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::{FunctionPlan, LeftOut, Passing, Plan, word};
+use crate::plan::{FunctionPlan, LeftOut, Passing, Plan, RecordPlan, word};
 use declare::prototype;
 use std::fmt::Write as _;
 
 /// Parts of `runtime/`, in the order in which they build on each other.
 const RUNTIME: &[(&str, &str)] = &[
     ("state", include_str!("../../../runtime/state.h")),
+    ("fetch", include_str!("../../../runtime/fetch.h")),
     ("host", include_str!("../../../runtime/host.h")),
     ("size", include_str!("../../../runtime/size.h")),
     ("shared", include_str!("../../../runtime/shared.h")),
@@ -162,8 +163,17 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
          int lg_{0}_unshare(const void *region_address)\n{{\n    return lgs_unshare(region_address);\n}}",
         word(name)
     );
-    for (number, record) in plan.records.values().enumerate().filter(|(_, record)| !record.is_plain()) {
-        text += &record::functions(record, number + 1, plan);
+    // (What has no name crosses within what has one only.)
+    let named = |record: &&RecordPlan| !record.spelling.contains('(');
+    for record in plan.records.values().filter(|record| !record.bools.is_empty()).filter(named) {
+        text += &record::bools(record);
+    }
+    for (number, (key, record)) in plan.records.iter().enumerate() {
+        if !record.is_plain() {
+            text += &record::functions(record, number + 1, plan);
+        } else if plan.ends_by_itself(key) {
+            text += &record::shown(record, number + 1);
+        }
     }
     for callback in plan.callbacks.values() {
         text += &callback::trampoline(callback, plan);
@@ -246,7 +256,9 @@ fn defined(define: &str) -> String {
 
 /// Some function takes a `FILE`.
 fn streams(plan: &Plan) -> bool {
-    plan.functions.iter().any(|function| function.parameters.contains(&Passing::Stream))
+    plan.functions
+        .iter()
+        .any(|function| function.parameters.iter().any(|passing| matches!(passing, Passing::Stream { .. })))
 }
 
 /// What streams need of the library's libc (`runtime/stream.h`).

@@ -1,5 +1,5 @@
 //! Structures with pointers in them, field by field.
-use super::body::{bytes, flags, outcome};
+use super::body::{bytes, flags, outcome, steady};
 use super::declare::declare;
 use super::expression::{Scope, emit};
 use crate::expression::Expression;
@@ -22,12 +22,16 @@ impl Scope for Fields<'_> {
         field_or_constant(self.object, name)
     }
 
+    fn pointer(&self, name: &str) -> String {
+        field_or_constant(self.object, name)
+    }
+
     fn deref(&self, name: &str) -> String {
-        format!("*{}->{name}", self.object)
+        format!("{0}->{name} ? *{0}->{name} : 0", self.object)
     }
 
     fn field(&self, name: &str, field: &str) -> String {
-        format!("{}->{name}->{field}", self.object)
+        format!("{0}->{name} ? {0}->{name}->{field} : 0", self.object)
     }
 
     fn handle(&self, name: &str) -> String {
@@ -66,10 +70,10 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
     text += "};\n\n";
     let _ = writeln!(
         text,
-        "static void lgs_into_{word}(struct lgs_call *lgs_call, const {spelling} *from, {spelling} *to, struct lgs_with_{word} *with)\n{{\n    struct lgs_call lgs_c = *lgs_call;\n    (void)with;"
+        "static void lgs_into_{word}(struct lgs_call *lgs_call, const {spelling} *from, struct lgs_far *to, struct lgs_with_{word} *with)\n{{\n    struct lgs_call lgs_c = *lgs_call;\n    (void)with;"
     );
     for field in fields {
-        into(&mut text, field, plan);
+        into(&mut text, field, spelling, plan);
     }
     text += "    *lgs_call = lgs_c;\n}\n\n";
     let _ = writeln!(
@@ -77,14 +81,14 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
         "static struct lgs_block lgs_into_all_{word}(struct lgs_call *c, const {spelling} *from, lgs_wide count, const char *what)\n\
          {{\n    size_t size = lgs_size(c, count, sizeof *from, what);\n    struct lgs_block block = lgs_fresh(c, (void *)from, size);\n    \
          struct lgs_with_{word} with = {{0}};\n    for (size_t i = 0; block.here && i < size / sizeof *from; i++)\n        \
-         lgs_into_{word}(c, from + i, ({spelling} *)block.here + i, &with);\n    return block;\n}}\n"
+         lgs_into_{word}(c, from + i, lgs_far(block.here, i * sizeof *from), &with);\n    return block;\n}}\n"
     );
     let _ = writeln!(
         text,
         "static void lgs_check_{word}(struct lgs_call *lgs_call, {spelling} *now, const {spelling} *host, struct lgs_with_{word} *with, int mode)\n{{\n    struct lgs_call lgs_c = *lgs_call;\n    const struct lgs_callback *const lgs_here = 0;\n    (void)with, (void)mode, (void)host, (void)lgs_here;"
     );
-    for field in fields {
-        check(&mut text, field, plan);
+    for place in &record.order {
+        check(&mut text, &fields[*place], record, plan);
     }
     text += "    *lgs_call = lgs_c;\n}\n\n";
     let _ = writeln!(text, "static void lgs_back_{word}(struct lgs_with_{word} *with)\n{{\n    (void)with;");
@@ -94,33 +98,78 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
         }
     }
     text += "}\n\n";
-    let _ = writeln!(
-        text,
-        "static {spelling} *lgs_show_{word}(struct lgs_call *c, uint64_t address, lgs_wide count, int flags, const char *what)\n\
-         {{\n    {spelling} *copy = 0;\n    size_t size = lgs_size(c, count, sizeof *copy, what);\n    \
-         const {spelling} *raw = lgs_memory(c, address, size, flags | LGS_READS, what);\n    \
-         copy = raw ? lgs_object(c, address, {number}, size, what) : 0;\n    \
-         {spelling} *checked = copy ? lgs_own(c, size, what) : 0;\n    if (!checked)\n        return 0;\n    \
-         memcpy(checked, raw, size);\n    static const {spelling} none;\n    struct lgs_with_{word} with = {{0}};\n    \
-         for (size_t i = 0; i < size / sizeof *copy; i++)\n        lgs_check_{word}(c, checked + i, &none, &with, LGS_SHOWN);\n    \
-         if (c->failed)\n        return 0;\n    memcpy(copy, checked, size);\n    return copy;\n}}"
-    );
+    text += &shown(record, number);
     let _ = writeln!(
         text,
         "\nstatic void lgs_fill_{word}(struct lgs_call *c, const {spelling} *from, uint64_t address, const char *what)\n\
          {{\n    uint32_t offset;\n    {spelling} inside = {{0}};\n    struct lgs_with_{word} with = {{0}};\n    \
-         lgs_into_{word}(c, from, &inside, &with);\n    \
+         lgs_into_{word}(c, from, lgs_far(&inside, 0), &with);\n    \
          if (!c->failed && lgs_offset(c, address, sizeof inside, &offset, what) && !lgs_write(address, &inside, sizeof inside))\n        \
          lgs_fail(c, LG_STUB_POINTER, what, \"the library gave a structure that it does not have\");\n}}"
     );
     text
 }
 
-fn into(text: &mut String, field: &FieldPlan, plan: &Plan) {
-    let FieldPlan { name, kind, passing, .. } = field;
-    let cast = |value: String| format!("    to->{name} = ({})(uintptr_t){value};\n", kind.spelling);
+/// Structures that the library gives: copied once, checked in memory of the frame's, and handed out from there. `count` of them, or, where `length`
+/// is not zero, up to one whose bytes there are.
+pub fn shown(record: &RecordPlan, number: usize) -> String {
+    let RecordPlan { spelling, word, .. } = record;
+    let check = match record.is_plain() {
+        true => String::new(),
+        false => format!(
+            "    static const {spelling} none;\n    struct lgs_with_{word} with = {{0}};\n    \
+             for (size_t i = 0; i < size / sizeof *copy; i++)\n        lgs_check_{word}(c, checked + i, &none, &with, LGS_SHOWN);\n"
+        ),
+    };
+    let normal = match record.bools.is_empty() {
+        true => String::new(),
+        false => format!("    lgs_bools_{word}(checked, (size_t)count);\n"),
+    };
+    format!(
+        "static {spelling} *lgs_show_{word}(struct lgs_call *c, uint64_t address, lgs_wide count, size_t offset, size_t length, int flags, const char *what)\n\
+         {{\n    if (c->failed || (!address && lgs_null(c, flags, what)))\n        return 0;\n    \
+         {spelling} *checked = length ? lgs_until(c, address, sizeof({spelling}), offset, length, &count, what)\n        \
+         : lgs_array(c, address, count, sizeof({spelling}), what);\n    \
+         size_t size = lgs_size(c, count, sizeof({spelling}), what);\n    \
+         {spelling} *copy = checked ? lgs_object(c, address, {number}, size, what) : 0;\n    if (!copy)\n        return 0;\n\
+         {normal}{check}    if (c->failed)\n        return 0;\n    lgs_thread.given = size;\n    return memcpy(copy, checked, size);\n}}\n"
+    )
+}
+
+/// Makes every `bool` in structures of this type 0 or 1.
+pub fn bools(record: &RecordPlan) -> String {
+    let RecordPlan { spelling, word, bools, .. } = record;
+    let mut text = format!(
+        "\nstatic void *lgs_bools_{word}(void *at, size_t count)\n{{\n    {spelling} *each = at;\n    for (; each && count; count--, each++) {{\n"
+    );
+    for path in bools {
+        let mut reached = "each->".to_owned();
+        let mut indent = "        ".to_owned();
+        let parts: Vec<&str> = path.split("[]").collect();
+        for (depth, part) in parts.iter().enumerate() {
+            reached += part;
+            if depth + 1 < parts.len() {
+                let _ = writeln!(
+                    text,
+                    "{indent}for (size_t i{depth} = 0; i{depth} < sizeof {reached} / sizeof {reached}[0]; i{depth}++)"
+                );
+                reached += &format!("[i{depth}]");
+                indent += "    ";
+            }
+        }
+        let _ = writeln!(text, "{indent}lgs_bools(&{reached}, sizeof {reached});");
+    }
+    text + "    }\n    return at;\n}\n"
+}
+
+fn into(text: &mut String, field: &FieldPlan, spelling: &str, plan: &Plan) {
+    let FieldPlan { name, passing, .. } = field;
+    let put = |value: &str| {
+        format!("lgs_put(lgs_far(to, offsetof({spelling}, {name})), {value}, sizeof from->{name});\n")
+    };
+    let cast = |value: String| format!("    {}", put(&format!("&(uint64_t){{{value}}}")));
     *text += &match passing {
-        Passing::Value => format!("    memcpy(&to->{name}, &from->{name}, sizeof to->{name});\n"),
+        Passing::Value => format!("    {}", put(&format!("&from->{name}"))),
         Passing::String => cast(format!("lgs_string(&lgs_c, from->{name})")),
         Passing::Buffer(buffer) => {
             let bytes = bytes(buffer, name, &|e| over("from", e, plan));
@@ -146,7 +195,7 @@ fn into(text: &mut String, field: &FieldPlan, plan: &Plan) {
     };
 }
 
-fn check(text: &mut String, field: &FieldPlan, plan: &Plan) {
+fn check(text: &mut String, field: &FieldPlan, record: &RecordPlan, plan: &Plan) {
     let FieldPlan { name, kind, passing, cursor, of_buffer, .. } = field;
     if let Passing::Buffer(buffer) = passing {
         let count = buffer.size.as_ref().map_or("1".to_owned(), |size| over("now", size, plan));
@@ -166,6 +215,14 @@ fn check(text: &mut String, field: &FieldPlan, plan: &Plan) {
             plan,
             &|e| over("now", e, plan),
         );
+        let shown = match record.followed.contains(name) {
+            true => {
+                let raw = format!("(uint64_t)(uintptr_t)now->{name}");
+                let memory = Outcome::Memory { buffer: buffer.clone() };
+                steady(&shown, &raw, &memory, name, "true", &|e| over("now", e, plan))
+            }
+            false => shown,
+        };
         let _ = writeln!(
             text,
             "    if (mode == LGS_PASSED) {{\n        size_t moved = {moved};\n        size_t rest = {rest};\n        (void)rest;\n        \
@@ -186,8 +243,12 @@ fn check(text: &mut String, field: &FieldPlan, plan: &Plan) {
         }
         other => {
             let raw = format!("(uint64_t)(uintptr_t)now->{name}");
-            let value =
-                outcome(&raw, &declare(&kind.spelling, ""), other, name, plan, &|e| over("now", e, plan));
+            let size = |e: &Expression| over("now", e, plan);
+            let value = outcome(&raw, &declare(&kind.spelling, ""), other, name, plan, &size);
+            let value = match record.followed.contains(name) {
+                true => steady(&value, &raw, other, name, "true", &size),
+                false => value,
+            };
             let _ = writeln!(text, "    now->{name} = {value};");
         }
     }

@@ -95,8 +95,9 @@ impl Writer<'_> {
         let (function, kind) = match role {
             Role::Slice(buffer) if buffer.writes => ("_writing", element(&parameter.kind, self.surface)),
             Role::Slice(_) => ("_reading", element(&parameter.kind, self.surface)),
-            Role::Record(key, Buffer { size: Some(_), .. }) => {
-                ("_structures", word(&self.surface.record(key)))
+            Role::Record(key, Buffer { size: Some(_), writes, .. }) => {
+                let function = if *writes { "_structures_written" } else { "_structures" };
+                (function, word(&self.surface.record(key)))
             }
             _ => return,
         };
@@ -194,6 +195,7 @@ impl Writer<'_> {
                 let kind = word(&surface.record(key));
                 let plain = surface.plan.records[*key].is_plain();
                 match (&buffer.size, buffer.reads) {
+                    (Some(_), _) if buffer.writes => (Some("ctypes.Array".to_owned()), local),
                     (Some(_), _) => (Some(format!("Sequence[{kind}]")), local),
                     (None, true) if plain => (Some(kind), format!("ctypes.byref({own})")),
                     (None, true) => {
@@ -300,7 +302,7 @@ impl Writer<'_> {
             body.parameters.push("contents: bytes".to_owned());
             let room = arithmetic(size, &|name, length| self.scope(name, length));
             let _ = writeln!(body.before, "    _enough(len(contents), {room}, \"contents\")");
-            body.after += "    if lg_result:\n        ctypes.memmove(lg_result, contents, len(contents))\n";
+            body.after += "    _fill(lg_result, contents)\n";
             return Some(("int | None".to_owned(), "lg_result".to_owned()));
         }
         self.outcome("lg_result", &self.function.prototype.result, &self.function.result, "result")
@@ -343,7 +345,9 @@ impl Writer<'_> {
                 (format!("{name} | None"), format!("{name}._given({raw}, {owned})"))
             }
             Outcome::Callback { .. } => ("bool".to_owned(), format!("bool({raw})")),
-            Outcome::Within(object) => ("int | None".to_owned(), format!("_offset({raw}, lg_{object})")),
+            Outcome::Within { object, .. } => {
+                ("int | None".to_owned(), format!("_offset({raw}, lg_{object})"))
+            }
             _ => ("int | None".to_owned(), raw.to_owned()),
         };
         Some(given)

@@ -349,8 +349,8 @@ impl Writer<'_> {
                 "    let lg_room = (|| -> Option<i128> {{ Some({room}) }})();\n    if lg_room.is_none_or(|room| contents.len() as i128 > room) {{\n        \
                  return Err(Error::new(ErrorKind::Size, \"contents\", \"there is less room\"));\n    }}"
             );
-            body.after += "    if !lg_result.is_null() {\n        // SAFETY: there is room for so many, as was just compared.\n        \
-                           unsafe { lg_result.cast::<u8>().copy_from_nonoverlapping(contents.as_ptr(), contents.len()) };\n    }\n";
+            body.after += "    if !lg_result.is_null() {\n        // SAFETY: the result of the call.\n        \
+                           unsafe { support::fill(lg_result.cast(), contents) }?;\n    }\n";
             return Some((
                 "Option<Place>".to_owned(),
                 "(!lg_result.is_null()).then_some(Place(lg_result))".to_owned(),
@@ -401,7 +401,7 @@ impl Writer<'_> {
                 (format!("Option<{name}>"), format!("{name}::given({raw}, {})", !self.function.borrowed))
             }
             Outcome::Callback { .. } => ("bool".to_owned(), format!("!{raw}.is_null()")),
-            Outcome::Within(object) => {
+            Outcome::Within { object, .. } => {
                 let object_role = self.roles.iter().find(|(parameter, _)| parameter.name == *object);
                 let start = match object_role {
                     Some((_, Role::Text | Role::Printed)) => format!("support::pointer(&lg_{object})"),

@@ -105,11 +105,44 @@ fn word(name: &str) -> String {
     if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// `sqlite3_stmt` as `Sqlite3Stmt`.
+/// `sqlite3_stmt` as `Sqlite3Stmt`; with `_` if the crate's own text means something else by that.
 fn type_name(name: &str) -> String {
+    const TAKEN: &[&str] = &[
+        "Box",
+        "CStr",
+        "CString",
+        "Default",
+        "Drop",
+        "Err",
+        "Error",
+        "ErrorKind",
+        "From",
+        "FnMut",
+        "Into",
+        "IntoText",
+        "Iterator",
+        "Memory",
+        "None",
+        "Ok",
+        "Option",
+        "Place",
+        "Plain",
+        "Result",
+        "Self",
+        "Send",
+        "Slot",
+        "Slots",
+        "Some",
+        "String",
+        "Sync",
+        "Text",
+        "TryFrom",
+        "Vec",
+    ];
     let name = crate::plan::word(name.trim_start_matches("enum "));
     let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
-    name.split('_').filter(|part| !part.is_empty()).map(capital).collect()
+    let name: String = name.split('_').filter(|part| !part.is_empty()).map(capital).collect();
+    if TAKEN.contains(&&*name) { name + "_" } else { name }
 }
 
 /// The text of a comment as documentation.

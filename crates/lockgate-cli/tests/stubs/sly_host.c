@@ -1,0 +1,270 @@
+/* A program that believes what C lets it believe: an end is there, a size is that of the bytes, data is what was given. */
+#include <pthread.h>
+#include <sly.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int failures;
+
+#define CHECK(condition)                                                                                        \
+    do {                                                                                                        \
+        if (!(condition)) {                                                                                     \
+            printf("line %d: %s; last error: %s\n", __LINE__, #condition, lg_sly_error()->message);             \
+            failures++;                                                                                         \
+        }                                                                                                       \
+    } while (0)
+
+/* The call of this mode fails with this kind of error, and says where. */
+#define FAILS(mode, call, kind_, what_)                                                                         \
+    do {                                                                                                        \
+        sly_mode(mode);                                                                                         \
+        CHECK(call);                                                                                            \
+        CHECK(lg_sly_error()->kind == kind_ && strcmp(lg_sly_error()->what, what_) == 0);                       \
+        sly_mode(0);                                                                                            \
+    } while (0)
+
+static void *spin(void *stop)
+{
+    while (!__atomic_load_n((int *)stop, __ATOMIC_ACQUIRE))
+        sly_spin(100000);
+    return 0;
+}
+
+static int on_piece(const char *bytes, const size_t *n, void *user)
+{
+    (void)bytes;
+    CHECK(*n == 8 || *n == 3);
+    ++*(int *)user;
+    return *n != 8 && *n != 3;
+}
+
+/* Another thread of the program's is in the library, and changes what has just been looked at. */
+static void races(void)
+{
+    int stop = 0, pieces = 0;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, 0, spin, &stop) == 0);
+    for (int i = 0; i < 20000; i++) {
+        const struct option *options = sly_options();
+        for (; options && options->name; options++)
+            CHECK(strcmp(options->name, "x") == 0);
+        sly_each(on_piece, &pieces, 20);
+    }
+    size_t size = 100000;
+    char *name = malloc(size);
+    for (int i = 0; i < 1000; i++)
+        CHECK(sly_string(name, size) != 0 || memchr(name, 0, size));
+    free(name);
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, 0);
+    printf("%d pieces\n", pieces);
+}
+
+static void ends(void)
+{
+    const struct wide *wide = sly_wide();
+    CHECK(wide && wide[0].key && !wide[1].key);
+    FAILS(1, sly_wide() == NULL, LG_STUB_LENGTH, "result");
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    FAILS(0, sly_list() == NULL, LG_STUB_LENGTH, "result");
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    CHECK(to.tv_sec - from.tv_sec < 30);
+}
+
+static void places(void)
+{
+    const char *text = "find me";
+    CHECK(sly_find(text, 'm') == text + 5 && sly_find(text, 0) == text + 7);
+    FAILS(1, sly_find(text, 'm') == NULL, LG_STUB_POINTER, "result");
+    struct entry entries[3] = {{0}};
+    CHECK(sly_search(entries, 3) == entries + 2);
+    FAILS(1, sly_search(entries, 3) == NULL, LG_STUB_POINTER, "result");
+    FAILS(2, sly_search(entries, 3) == NULL, LG_STUB_POINTER, "result");
+}
+
+/* The byte of a bool. */
+static int byte(const void *at) { return *(const unsigned char *)at; }
+
+static void clean(const struct state *state)
+{
+    CHECK(byte(&state->b) == 1);
+    CHECK(byte(&state->in.c[0]) == 1 && byte(&state->in.c[1]) == 1);
+}
+
+static int on_told(bool one, const struct state *state, const bool *more, void *user)
+{
+    (void)user;
+    clean(state);
+    CHECK(byte(&one) == 1 && byte(&more[0]) == 1 && byte(&more[1]) == 1);
+    return 7;
+}
+
+static void booleans(void)
+{
+    bool flag = sly_flag(), one = 0, many[3] = {0};
+    CHECK(byte(&flag) == 1);
+    sly_flags(&one, many, 3);
+    CHECK(byte(&one) == 1 && byte(&many[0]) == 1 && byte(&many[2]) == 1);
+    struct state state = sly_state(), filled;
+    clean(&state);
+    const struct state *states = sly_states();
+    CHECK(states != NULL);
+    clean(states);
+    clean(states + 1);
+    sly_fill(&filled);
+    clean(&filled);
+    CHECK(sly_tell(on_told, 0) == 7);
+}
+
+static int on_named(const char *bytes, const char *name, void *user)
+{
+    (void)user;
+    CHECK(strcmp(name, "name") == 0 && memcmp(bytes, "byte", 4) == 0);
+    return 3;
+}
+
+static void sizes(void)
+{
+    const struct view *view = sly_view();
+    CHECK(view && *view->n == 3 && memcmp(view->bytes, "abc", 3) == 0 && strcmp(view->name, "four") == 0);
+    FAILS(1, sly_view() == NULL, LG_STUB_POINTER, "n");
+    FAILS(3, sly_view() == NULL, LG_STUB_POINTER, "name");
+    sly_mode(2);
+    CHECK((view = sly_view()) && !view->n);
+    sly_mode(4);
+    CHECK((view = sly_view()) && !view->name);
+    sly_mode(0);
+    int pieces = 0;
+    FAILS(1, sly_each(on_piece, &pieces, 1) == -1, LG_STUB_NULL, "n");
+    FAILS(2, sly_each(on_piece, &pieces, 1) == -1, LG_STUB_POINTER, "n");
+    CHECK(pieces == 0);
+    CHECK(sly_names(on_named, 0) == 3);
+    FAILS(1, sly_names(on_named, 0) == -1, LG_STUB_POINTER, "name");
+    FAILS(2, sly_names(on_named, 0) == -1, LG_STUB_NULL, "name");
+}
+
+static void *seen;
+
+static void on_event(void *user, int n)
+{
+    (void)n;
+    seen = user;
+}
+
+static int nested_fails;
+
+/* Calls within a callback are those of other handles; what comes after them is the outer one's again. */
+static struct box *nested;
+static void on_nested(void *user, int n)
+{
+    (void)n;
+    seen = user;
+    if (nested)
+        nested_fails = sly_user_of(nested) == NULL;
+}
+
+static void identities(void)
+{
+    int one = 1, two = 2;
+    struct box *a = sly_box(), *b = sly_box();
+    CHECK(a && b && a != b);
+    sly_handler(a, on_event);
+    sly_handler(b, on_event);
+    sly_user(a, &one);
+    sly_user(b, &two);
+    CHECK(sly_run(a, 1) == 0 && seen == &one);
+    CHECK(sly_run(b, 1) == 0 && seen == &two);
+    CHECK(sly_user_of(a) == &one && sly_user_of(b) == &two);
+    seen = 0;
+    FAILS(1, sly_run(b, 1) == -1, LG_STUB_DATA, "user");
+    FAILS(2, sly_run(b, 1) == -1, LG_STUB_DATA, "user");
+    FAILS(2, sly_user_of(b) == NULL, LG_STUB_DATA, "result");
+    FAILS(4, sly_run(b, 1) == -1, LG_STUB_DATA, "user");
+    CHECK(seen == 0);
+    /* A handle that another has made has what that has. */
+    struct box *part = sly_part(b);
+    CHECK(sly_run(part, 1) == 0 && seen == &two);
+    sly_free(part);
+    nested = a;
+    sly_handler(b, on_nested);
+    CHECK(sly_run(b, 1) == 0 && seen == &two && !nested_fails);
+    /* The same handle for two. */
+    FAILS(5, sly_box() == NULL, LG_STUB_HANDLE, "result");
+    CHECK(sly_run(b, 1) == 0 && seen == &two);
+    /* Handlers get the handle when the program says so, and nothing else then. */
+    sly_itself(a);
+    CHECK(sly_run(a, 1) == 0 && seen == a);
+    sly_user(a, &one);
+    FAILS(0, sly_run(a, 1) == -1, LG_STUB_DATA, "user");
+    /* What was given for a handle ends with it. */
+    seen = 0;
+    sly_free(a);
+    FAILS(3, sly_run(b, 1) == -1, LG_STUB_DATA, "user");
+    CHECK(seen == 0);
+    sly_free(b);
+}
+
+static void streams(void)
+{
+    struct box *a = sly_box(), *b = sly_box();
+    int number = 5;
+    sly_user(b, &number);
+    FILE *file = tmpfile();
+    CHECK(file && fputs("stream", file) >= 0 && fseek(file, 0, SEEK_SET) == 0);
+    CHECK(sly_load(b, file) == 's');
+    FAILS(1, sly_load(b, file) == -1, LG_STUB_DATA, "stream");
+    FAILS(3, sly_load(b, file) == -1, LG_STUB_DATA, "stream");
+    /* Only for the call, unless the library keeps it, and then for that handle. */
+    FAILS(0, sly_read(b) == -1, LG_STUB_DATA, "stream");
+    CHECK(sly_keep(a, file) == 't' && sly_read(a) == 'r');
+    FAILS(2, sly_read(b) == -1, LG_STUB_DATA, "stream");
+    sly_free(a);
+    fclose(file);
+    FAILS(0, sly_read(b) == -1, LG_STUB_DATA, "stream");
+    sly_free(b);
+}
+
+static double cost(uintptr_t first, int calls)
+{
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < calls; i++)
+        CHECK(sly_call(on_event, (void *)(first + (uintptr_t)i) ) == 0);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+/* Pointers that were given once cost nothing later, and the millionth is as good as the first. */
+static void many(void)
+{
+    double first = cost(4096, 10000);
+    struct box *box = sly_box();
+    sly_handler(box, on_event);
+    for (uintptr_t i = 1; i <= 100000; i++) {
+        sly_user(box, (void *)(i * 16));
+        CHECK(sly_run(box, 1) == 0 && seen == (void *)(i * 16));
+    }
+    sly_free(box);
+    cost(1 << 20, 1100000);
+    double last = cost(3 << 20, 10000);
+    printf("10000 calls with new data: %.4f s at first, %.4f s after a million\n", first, last);
+    CHECK(last < first * 20 + 0.1);
+}
+
+int main(void)
+{
+    ends();
+    places();
+    booleans();
+    sizes();
+    identities();
+    streams();
+    CHECK(sly_wide() != NULL);
+    races();
+    many();
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
