@@ -1,5 +1,5 @@
 //! `mmap`, `munmap`, `mprotect`, `mremap`, `madvise`: memory of the window, never executable.
-use crate::syscall::context::Reply;
+use crate::syscall::context::{Halt, Reply};
 use crate::syscall::descriptors::Kind;
 use crate::syscall::{CHUNK, Placement, Protection, SyscallContext};
 use rustix::io::Errno;
@@ -68,7 +68,7 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         _ => return Err(Errno::NODEV.into()),
     }
     let base = ctx.memory.map(at, length, placement, Protection::ReadWrite)?;
-    let filled = (|| {
+    let filled: Result<(), Halt> = (|| {
         let mut chunk = vec![0; CHUNK.min(length as usize)];
         let mut done = 0;
         while done < length {
@@ -83,14 +83,14 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         if protection == Protection::ReadWrite {
             Ok(())
         } else {
-            ctx.memory.protect(base, length, protection)
+            Ok(ctx.memory.protect(base, length, protection)?)
         }
     })();
     match filled {
         Ok(()) => Ok(base),
         Err(error) => {
             ctx.memory.unmap(base, length)?;
-            Err(error.into())
+            Err(error)
         }
     }
 }
@@ -118,7 +118,19 @@ pub fn mremap(ctx: &SyscallContext<'_>, [at, length, new_length, flags, ..]: [u6
         Ok(libc::MREMAP_MAYMOVE) => true,
         _ => return Err(Errno::INVAL.into()),
     };
-    Ok(ctx.memory.remap(aligned(at)?, pages(length)?, pages(new_length)?, may_move)?)
+    let mut halt = None;
+    let mut go_on = || match ctx.check() {
+        Ok(()) => true,
+        Err(why) => {
+            halt = Some(why);
+            false
+        }
+    };
+    let done = ctx.memory.remap(aligned(at)?, pages(length)?, pages(new_length)?, may_move, &mut go_on);
+    match halt {
+        Some(why) => Err(why),
+        None => Ok(done?),
+    }
 }
 
 /// `madvise(address, length, advice)`: `MADV_DONTNEED`, and `MADV_FREE` of much, drop the contents, known hints do
