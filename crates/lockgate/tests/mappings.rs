@@ -4,8 +4,9 @@ mod common;
 
 use common::{Guest, mappings};
 use lockgate::syscall::{Access, Grants};
-use lockgate::{Domain, DomainOptions};
+use lockgate::{Domain, DomainOptions, FaultKind};
 use lockgate_abi::window;
+use std::time::Duration;
 
 /// Each attack makes `n` mappings, as far as it gets, of one range that the books have as one.
 const ATTACKS: &str = r#"
@@ -92,6 +93,11 @@ long moved(long n) {
         if (mremap(at, P, 3 * P, MREMAP_MAYMOVE) == MAP_FAILED) return i;
     }
     return n;
+}
+/* A private copy of a file, of which little is there. */
+long copy_of_a_file(long n) {
+    int fd = open("/data/sparse", O_RDONLY);
+    return fd >= 0 && mmap(0, n, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED;
 }
 /* No attack: memory in many pieces, as allocators take and give it. */
 long pieces(long n) {
@@ -183,4 +189,21 @@ fn many_pieces_are_no_attack() {
     let (_folder, domains) = domains(1);
     assert_eq!(call(&domains[0], "pieces", 20_000), 20_000);
     assert!(count(&domains[0]) <= 2 * 400 + 64, "{} mappings", count(&domains[0]));
+}
+
+/// A copy is made while the call has time left, and given back if it has not. Red if `mmap` copies the whole file first.
+#[test]
+fn a_copy_of_a_file_obeys_the_time_limit() {
+    const LENGTH: u64 = 1 << 30;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::File::create(folder.path().join("sparse")).unwrap().set_len(LENGTH).unwrap();
+    let grants = Grants::default().directory("/data", folder.path(), Access::ReadOnly).unwrap();
+    let options =
+        DomainOptions::new().memory_limit(2 << 30).time_limit(Duration::from_millis(40)).grants(grants);
+    let domain = Guest::c_with(ATTACKS, &["-O1"]).domain_with(options);
+    let before = domain.memory_used();
+    let copy = domain.bind::<extern "C" fn(i64) -> i64>("copy_of_a_file").unwrap();
+    let error = copy.call(LENGTH as i64).expect_err("no gigabyte is copied in that time");
+    assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut, "{error}");
+    assert_eq!(domain.memory_used(), before, "it was copied to its end");
 }

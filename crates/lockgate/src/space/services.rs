@@ -676,6 +676,31 @@ mod tests {
         }
     }
 
+    /// Moving takes as long as its pages are many: it stops where it must, and has changed nothing then.
+    #[test]
+    fn a_move_stops_halfway() {
+        let stride = Stride::take().expect("address space");
+        let services = Services::new(window::IMAGE, 0, 64 << 20, None);
+        let size = 8 * COPIED;
+        let map = |length, rights| {
+            services.map(&stride, 0, length, Placement::Anywhere, rights, Backing::Anonymous).expect("room")
+        };
+        let (_above, at) = (map(PAGE, Protection::Read), map(size, Protection::ReadWrite));
+        stride.write(at + size - 8, &[7; 8]).expect("writable");
+        let before = services.usage().used;
+        let mut pieces = 0;
+        let mut twice = || {
+            pieces += 1;
+            pieces <= 2
+        };
+        assert_eq!(services.remap(&stride, at, size, 2 * size, true, &mut twice), Err(Errno::INTR));
+        assert_eq!((pieces, services.usage().used), (3, before));
+        let to = services.remap(&stride, at, size, 2 * size, true, &mut || true).expect("room");
+        let mut bytes = [0; 8];
+        stride.read(to + size - 8, &mut bytes).expect("readable");
+        assert_eq!((bytes, services.usage().used), ([7; 8], before + size));
+    }
+
     /// A page that goes under the host's hands is an error of the request, not the host's fault.
     #[test]
     fn r23_memory_is_emptied_as_far_as_it_goes() {

@@ -72,6 +72,7 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         let mut chunk = vec![0; CHUNK.min(length as usize)];
         let mut done = 0;
         while done < length {
+            ctx.check()?; // a file may be large
             let want = chunk.len().min((length - done) as usize);
             let read = rustix::io::pread(file.fd(), &mut chunk[..want], offset + done)?;
             if read == 0 {
