@@ -36,7 +36,7 @@ static UNITED: AtomicBool = AtomicBool::new(true);
 /// no Rust reference ever points into it.
 ///
 /// Its own memory is never mapped again, only opened and closed by rights: no such change leaves a hole, whatever becomes of it.
-/// What takes the place of a part of it is made elsewhere first (docs/decisions/0058-nothing-that-can-fail.md).
+/// What takes the place of a part of it is made elsewhere first (docs/decisions/0058-nothing-that-can-fail-runs-over-the-reservation.md).
 #[derive(Debug)]
 pub(crate) struct Stride {
     base: u64,
