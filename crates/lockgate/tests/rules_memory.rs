@@ -57,7 +57,7 @@ impl Services {
     }
 }
 
-/// R1. Red if `Stride::clear` unmaps, or `relocate` moves without DONTUNMAP.
+/// R1. Red if `Stride::clear` unmaps.
 #[test]
 fn r1_the_stride_never_has_a_hole() {
     let guest = Services::new();
@@ -101,6 +101,26 @@ fn r1_what_is_not_mapped_is_reserved_and_inaccessible() {
         let whole = ends.is_some_and(|(f, l)| f.start <= base + start && l.end >= base + end);
         assert!(covered && whole, "a hole in {start:#x}..{end:#x}: {inside:x?}");
         assert!(inside.iter().all(|m| !m.accessible()), "{inside:x?}");
+    }
+}
+
+/// R1: what lies between a reservation and its strides stays reserved, so that the host's next mapping is no neighbour of a window's. Red if
+/// `reserve` gives it back.
+#[test]
+fn r1_what_alignment_leaves_over_stays_reserved() {
+    let module = services().module();
+    let make = || Domain::new(&module, DomainOptions::new()).unwrap();
+    // Two reservations' worth at least, so that the ends of one are among them.
+    let domains: Vec<Domain> = std::iter::repeat_with(make).take(48).collect();
+    let mut bases: Vec<u64> = domains.iter().map(Domain::base).collect();
+    bases.sort_unstable();
+    let runs: Vec<&[u64]> = bases.chunk_by(|a, b| a + window::STRIDE == *b).collect();
+    assert!(!runs.is_empty());
+    for run in runs {
+        for at in [run[0] - PAGE, run[run.len() - 1] + window::STRIDE] {
+            let there = mappings(at, at + PAGE);
+            assert!(there.len() == 1 && !there[0].accessible(), "beside {run:x?}: {there:x?}");
+        }
     }
 }
 

@@ -59,8 +59,15 @@ impl syscall::Memory for Memory<'_> {
         self.services.protect(self.stride, offset(at), length, protection)
     }
 
-    fn remap(&self, at: u64, length: u64, new_length: u64, may_move: bool) -> Result<u64, Errno> {
-        let to = self.services.remap(self.stride, offset(at), length, new_length, may_move)?;
+    fn remap(
+        &self,
+        at: u64,
+        length: u64,
+        new_length: u64,
+        may_move: bool,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<u64, Errno> {
+        let to = self.services.remap(self.stride, offset(at), length, new_length, may_move, go_on)?;
         Ok(self.stride.base() + to)
     }
 

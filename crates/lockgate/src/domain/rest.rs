@@ -157,7 +157,6 @@ impl Core {
             thread.set_slot(self.id(), 0);
         }
         slots.resting = Some(kept);
-        // If the kernel keeps some of it mapped, it is mapped anew when the domain wakes.
         self.unmap_stacks(0).is_ok()
     }
 
@@ -180,7 +179,8 @@ impl Core {
     pub(super) fn wake_slots(&self, slots: &mut Slots) -> Result<(), Errno> {
         if let Some(kept) = slots.resting.take() {
             let storage = self.storage(slots);
-            let woken = with_room(|| self.map_both_stacks(0))
+            // The kernel may have kept some of them when the domain went to rest.
+            let woken = with_room(|| self.unmap_stacks(0).and_then(|()| self.map_both_stacks(0)))
                 .and_then(|()| self.stride().write(storage.start, &kept.0));
             if woken.is_err() {
                 slots.resting = Some(kept);

@@ -2,7 +2,7 @@
 use super::maps::mapping_at;
 use super::{GrantError, Rights};
 use crate::copy_asm::{lockgate_copy, lockgate_load, lockgate_store};
-use crate::space::{Backing, Stride, in_a_stride};
+use crate::space::{Staged, Stride, in_a_stride, may_be_shared};
 use crate::syscall::{Protection, pseudo_file_system};
 use rustix::fs::{self, FileType, MemfdFlags, OFlags, SealFlags};
 use rustix::io::Errno;
@@ -66,6 +66,11 @@ impl Memory {
         if pseudo_file_system(file).map_err(ask())?.is_some() {
             return Err(GrantError::File { what: "it lies on a file system of the kernel's own making" });
         }
+        if !may_be_shared(file).map_err(ask())? {
+            return Err(GrantError::File {
+                what: "it lies on a file system that may refuse to map it, or never bring a page",
+            });
+        }
         if from.checked_add(length).is_none_or(|end| end > stat.st_size as u64) {
             return Err(GrantError::File { what: "the range ends beyond the end of the file" });
         }
@@ -111,6 +116,7 @@ impl Memory {
         let alias = unsafe { second_mapping(at, length) };
         let at = alias.map_err(GrantError::system("map the memory a second time"))?;
         let memory = Memory { at, length, rights, source: Source::Mapping };
+        // Huge pages do not pass here, unless all of the length is such: the kernel cannot give rights to a part of one.
         match protect(at, length, rights) {
             Ok(()) => Ok(memory),
             Err(Errno::ACCESS) => Err(GrantError::Upgrade { asked: rights, held: Rights::Read }),
@@ -142,20 +148,19 @@ impl Memory {
             Rights::Read => ProtFlags::READ,
             Rights::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
         };
-        if let Source::File(file, from) = &self.source {
-            return stride.map(offset, self.length, access, Backing::Shared(file.as_fd(), *from));
-        }
-        // SAFETY: the alias is our own mapping.
-        let staged = unsafe { second_mapping(self.at, self.length)? };
-        // SAFETY: the staged mapping is ours alone; it goes into the window or is unmapped.
-        unsafe {
-            let placed =
-                protect(staged, self.length, rights).and_then(|()| stride.adopt(staged, offset, self.length));
-            if placed.is_err() {
-                mm::munmap(staged, self.length as usize)?;
+        let staged = match &self.source {
+            Source::File(file, from) => Staged::shared(self.length, access, file.as_fd(), *from)?,
+            Source::Mapping => {
+                // SAFETY: the alias is our own mapping, and so is the second one.
+                let staged = unsafe {
+                    let at = second_mapping(self.at, self.length)?;
+                    Staged::of_host(at, self.length)
+                };
+                protect(staged.at(), self.length, rights)?;
+                staged
             }
-            placed
-        }
+        };
+        stride.adopt(staged, offset)
     }
 
     /// Copies `into.len()` bytes out, each byte once.
@@ -215,8 +220,9 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: our own mapping; slices and rings keep the region, so nobody copies any more.
-        let done = unsafe { mm::munmap(self.at, self.length as usize) };
-        debug_assert!(done.is_ok());
+        let unmapped = unsafe { mm::munmap(self.at, self.length as usize) };
+        // It costs address space at worst.
+        let _ = unmapped;
     }
 }
 

@@ -75,9 +75,15 @@ impl Image {
                 continue;
             }
             let access = ProtFlags::READ | ProtFlags::EXEC;
-            stride.map(at, length, access, Backing::File(self.file.as_fd(), offset))?;
+            stride.map(at, length, access, self.backing(place, offset))?;
         }
         Ok(())
+    }
+
+    /// The file from an offset, for an image at `place`. Threads can be in the window of one that joins.
+    fn backing(&self, place: u64, offset: u64) -> Backing<'_> {
+        let map = if place == window::IMAGE { Backing::Image } else { Backing::Joining };
+        map(self.file.as_fd(), offset)
     }
 
     /// Window offset and length of code, and of the stubs: as one kernel mapping if there is nothing between.
@@ -99,7 +105,7 @@ impl Image {
                 SegmentKind::Constants => ProtFlags::READ,
                 SegmentKind::Data => ProtFlags::READ | ProtFlags::WRITE,
             };
-            stride.map(place + at, length, access, Backing::File(self.file.as_fd(), STUBS + at))?;
+            stride.map(place + at, length, access, self.backing(place, STUBS + at))?;
         }
         self.relocate(stride, place, words)
     }

@@ -1,11 +1,13 @@
 //! Address space: strides, what is mapped in them, and the memory services of modules.
+mod file_systems;
 mod ranges;
 mod services;
 mod shared;
 mod stride_sys;
 mod written_sys;
 
+pub(crate) use file_systems::may_be_shared;
 pub(crate) use services::{Memo, Services, Usage};
 pub(crate) use shared::SharedRange;
-pub(crate) use stride_sys::{Backing, MAX_STRIDES, Stride, in_a_stride, index_of};
+pub(crate) use stride_sys::{Backing, MAX_STRIDES, Staged, Stride, in_a_stride, index_of};
 pub(crate) use written_sys::written;

@@ -9,6 +9,8 @@ pub(super) struct Ranges {
     pieces: Vec<Piece>,
     /// Sum of their lengths.
     bytes: u64,
+    /// Neighbours stay apart.
+    apart: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +21,11 @@ struct Piece {
 }
 
 impl Ranges {
+    /// Ranges that are as they were inserted, but for what is taken away.
+    pub fn unmerged() -> Ranges {
+        Ranges { apart: true, ..Ranges::default() }
+    }
+
     /// Number of ranges: what they cost in kernel mappings.
     pub fn len(&self) -> usize {
         self.pieces.len()
@@ -51,6 +58,10 @@ impl Ranges {
     /// Records `range` as mapped, replacing what was there.
     pub fn insert(&mut self, range: Range<u64>, rights: Protection) {
         let (mut touched, Range { mut start, mut end }) = (self.touched(&range), range);
+        if self.apart {
+            self.replace(touched, start..end, Some(rights));
+            return;
+        }
         // Neighbours, and what is mapped on both sides of an end, become one with it.
         if let Some(before) = self.pieces[..touched.start].last()
             && (before.end, before.rights) == (start, rights)

@@ -4,11 +4,15 @@ use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::ffi::c_void;
+use std::io::{self, BufRead, BufReader};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::sync::Mutex;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
+use super::file_systems::may_be_shared;
+use super::ranges::Ranges;
 use crate::copy_asm::{lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch};
 use crate::syscall::Protection;
 
@@ -21,27 +25,55 @@ pub(crate) const MAX_STRIDES: usize = ((1_u64 << 47) / window::STRIDE) as usize;
 /// Strides that no domain uses, as window bases.
 static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
-/// Every run of strides that was ever reserved: they are never given back.
+/// Everything that was ever reserved: it is never given back.
 static RESERVED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
+
+/// False if the kernel would not make a reservation one mapping for good ([`unite`]): pieces of it that were apart may then
+/// stay apart.
+static UNITED: AtomicBool = AtomicBool::new(true);
 
 /// One stride in use. Everything that is mapped in it goes through these methods, which keep to its bounds;
 /// no Rust reference ever points into it.
+///
+/// Its own memory is never mapped again, only opened and closed by rights: no such change leaves a hole, whatever becomes of it.
+/// What takes the place of a part of it is made elsewhere first (docs/decisions/0058-nothing-that-can-fail-runs-over-the-reservation.md).
 #[derive(Debug)]
 pub(crate) struct Stride {
     base: u64,
     /// Sealed mappings can never be replaced: the stride is not used again.
     retired: AtomicBool,
+    /// Where files are, or were in the case of a failure, and not the reservation's own memory.
+    files: Mutex<Ranges>,
 }
 
 /// What backs a mapping.
 #[derive(Clone, Copy)]
 pub(crate) enum Backing<'a> {
-    /// Zeros.
+    /// Zeros: the reservation's own memory.
     Anonymous,
-    /// A sealed file from an offset, private.
-    File(BorrowedFd<'a>, u64),
-    /// A file of the module's own from an offset, shared with whoever else has it open.
+    /// A sealed file from an offset, private. No thread has been in the window yet.
+    Image(BorrowedFd<'a>, u64),
+    /// The same in a window that threads are in.
+    Joining(BorrowedFd<'a>, u64),
+    /// A file from an offset, shared with whoever else has it open.
     Shared(BorrowedFd<'a>, u64),
+}
+
+/// A file's mapping that is made but not in a window: whoever has a say in that has said it.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    at: *mut c_void,
+    length: u64,
+}
+
+/// What a place is after the kernel refused to put something there.
+enum Refused {
+    /// What it was.
+    Untouched,
+    /// Inaccessible: the kernel had emptied it.
+    Emptied,
+    /// Not ours, perhaps.
+    Lost,
 }
 
 impl Stride {
@@ -55,7 +87,7 @@ impl Stride {
             reserve(&mut free)?;
         }
         let base = free.pop().ok_or(Errno::NOMEM)?;
-        Ok(Stride { base, retired: AtomicBool::new(false) })
+        Ok(Stride { base, retired: AtomicBool::new(false), files: Mutex::default() })
     }
 
     /// `W`.
@@ -68,10 +100,15 @@ impl Stride {
         index_of(self.base)
     }
 
-    /// Maps `[offset, offset + length)` over whatever is there.
+    /// Whether neighbours with equal rights are one kernel mapping again, however they came to be.
+    pub fn united() -> bool {
+        UNITED.load(Ordering::Relaxed)
+    }
+
+    /// Maps `[offset, offset + length)`, which is closed. On an error it is closed still.
     ///
     /// # Errors
-    /// The kernel's, `ENOMEM` mostly.
+    /// The kernel's, `ENOMEM` mostly; a file's, if it cannot be mapped.
     pub fn map(
         &self,
         offset: u64,
@@ -79,46 +116,95 @@ impl Stride {
         access: ProtFlags,
         backing: Backing<'_>,
     ) -> Result<(), Errno> {
-        let at = self.address(offset, length);
-        let sharing = match backing {
-            Backing::Shared(..) => MapFlags::SHARED,
-            _ => MapFlags::PRIVATE,
-        };
-        let flags = sharing | MapFlags::FIXED | MapFlags::NORESERVE;
-        // SAFETY: the range lies in this stride, which is ours alone; no Rust object lives there.
-        unsafe {
-            match backing {
-                Backing::Anonymous => mm::mmap_anonymous(at, length as usize, access, flags)?,
-                Backing::File(file, from) | Backing::Shared(file, from) => {
-                    mm::mmap(at, length as usize, access, flags, file, from)?
-                }
-            };
+        match backing {
+            Backing::Anonymous => self.open(offset, length, access),
+            Backing::Image(file, from) => {
+                let at = self.address(offset, length);
+                self.file(offset, length);
+                let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+                // SAFETY: the range lies in this stride, which is ours alone; no Rust object lives there.
+                let mapped = unsafe { mm::mmap(at, length as usize, access, flags, file, from) };
+                mapped.map(drop).inspect_err(|_| match self.refused(offset, length) {
+                    Refused::Untouched | Refused::Emptied => self.own(offset, length),
+                    // No code of a domain has run here, and none will.
+                    Refused::Lost => self.retired.store(true, Ordering::Relaxed),
+                })
+            }
+            Backing::Joining(file, from) => {
+                self.adopt(Staged::new(length, access, MapFlags::PRIVATE, file, from)?, offset)
+            }
+            Backing::Shared(file, from) => self.adopt(Staged::shared(length, access, file, from)?, offset),
         }
+    }
+
+    /// Opens the reservation's own memory, which is closed: it reads as zeros.
+    fn open(&self, offset: u64, length: u64, access: ProtFlags) -> Result<(), Errno> {
+        let at = self.address(offset, length);
+        if access.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the range lies in this stride, which is ours alone; no Rust object lives there.
+        let opened = unsafe { mm::mprotect(at, length as usize, rights_of(access)) };
+        if opened.is_err() {
+            // The kernel may have opened a part. To close that again it has nothing to cut.
+            self.clear(offset, length).unwrap_or_else(|error| give_up("memory cannot be closed", error));
+            return opened;
+        }
+        self.show(offset, length);
         Ok(())
     }
 
     /// Makes `[offset, offset + length)` inaccessible again; its contents are gone.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's: it may have no mapping for what is left on both sides. A part may be inaccessible then.
     pub fn clear(&self, offset: u64, length: u64) -> Result<(), Errno> {
-        let empty = || self.map(offset, length, ProtFlags::empty(), Backing::Anonymous);
-        let hide = || hide_from_cores(self.address(offset, length), length);
-        match empty() {
-            // A process with a kernel mapping too many gets no other, not even one in place of three. It may change
-            // rights, and neighbours with equal ones become one mapping.
-            Err(Errno::NOMEM) => {
-                self.protect(offset, length, Protection::None)?;
-                hide();
-                empty()?;
-            }
-            done => done?,
+        self.protect(offset, length, Protection::None)?;
+        self.hide(offset, length);
+        let range = offset..offset + length;
+        let replaced = match Stride::united() {
+            true => self.files().pieces(range).map(|(piece, _)| piece).collect(),
+            false => vec![range],
+        };
+        for piece in replaced {
+            self.replace(piece.start, piece.end - piece.start)?;
         }
-        hide();
+        if Stride::united() { self.discard(offset, length) } else { Ok(()) }
+    }
+
+    /// Puts memory of the reservation's own, inaccessible, where a file is, which is inaccessible already.
+    fn replace(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        let at = self.address(offset, length);
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        // SAFETY: as in `map`.
+        let replaced = unsafe { mm::mmap_anonymous(at, length as usize, ProtFlags::empty(), flags) };
+        if let Err(error) = replaced {
+            match self.refused(offset, length) {
+                Refused::Emptied => {}
+                Refused::Untouched => return Err(error),
+                Refused::Lost => give_up("a part of a domain's window is lost", error),
+            }
+        }
+        self.hide(offset, length);
+        self.own(offset, length);
         Ok(())
     }
 
-    /// Changes the rights of mapped pages.
+    /// Lets all pages of a place where a file was be pages of one kernel mapping with its neighbours', or at least among themselves
+    /// ([`unite`]), so that the module cannot make a mapping of each. The place is closed.
+    ///
+    /// # Errors
+    /// The kernel's. The place is closed.
+    pub fn settle(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        if !Stride::united() {
+            return Ok(());
+        }
+        self.open(offset, length, ProtFlags::READ | ProtFlags::WRITE)?;
+        let touched = self.write(offset, &[0]);
+        self.clear(offset, length).and(touched)
+    }
+
+    /// Changes the rights of mapped pages. On an error those of some may have changed.
     ///
     /// # Errors
     /// The kernel's.
@@ -147,20 +233,18 @@ impl Stride {
     /// # Errors
     /// The kernel's.
     pub fn discard(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        let (at, size) = (self.address(offset, length), length as usize);
         // SAFETY: as in `map`; private pages are dropped, nothing else changes.
-        unsafe { mm::madvise(self.address(offset, length), length as usize, Advice::LinuxDontNeed) }
-    }
-
-    /// Moves the pages of `[from, from + length)` to `to`; what they leave stays mapped, empty.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn relocate(&self, from: u64, to: u64, length: u64) -> Result<(), Errno> {
-        let (from, to) = (self.address(from, length), self.address(to, length));
-        let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
-        // SAFETY: both ranges lie in this stride; DONTUNMAP leaves no hole behind (rule R1).
-        unsafe { mm::mremap_fixed(from, length as usize, length as usize, flags, to)? };
-        Ok(())
+        let dropped = || unsafe { mm::madvise(at, size, Advice::LinuxDontNeed) };
+        match dropped() {
+            // The host has locked all of its memory (mlockall). Domains' is not locked.
+            Err(Errno::INVAL) => {
+                // SAFETY: changes nothing that a program can see.
+                unsafe { mm::munlock(at, size)? };
+                dropped()
+            }
+            done => done,
+        }
     }
 
     /// Copies `[from, from + length)` to `to`; the two do not overlap.
@@ -174,23 +258,86 @@ impl Stride {
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 
-    /// Moves a mapping of the host's, `length` bytes at `from`, over `[offset, offset + length)`. If that fails the place is
-    /// inaccessible, and the mapping may be gone.
+    /// Moves what is staged over `[offset, offset + its length)`, which is closed. On an error it is closed still.
     ///
     /// # Errors
     /// The kernel's.
-    ///
-    /// # Safety
-    /// The mapping at `from` is the caller's own, and nothing refers to it.
-    pub unsafe fn adopt(&self, from: *mut c_void, offset: u64, length: u64) -> Result<(), Errno> {
-        let (to, size) = (self.address(offset, length), length as usize);
-        // SAFETY: the source is the caller's to give; the target is as in `map`.
-        let moved = unsafe { mm::mremap_fixed(from, size, size, MremapFlags::MAYMOVE, to) };
-        if moved.is_err() {
-            // The kernel may have emptied the place before it failed: no hole stays (rule R1).
-            self.clear(offset, length)?;
+    pub fn adopt(&self, staged: Staged, offset: u64) -> Result<(), Errno> {
+        let (to, size) = (self.address(offset, staged.length), staged.length as usize);
+        self.file(offset, staged.length);
+        // SAFETY: nothing refers to the source, which is one mapping for the kernel; the target is as in `map`.
+        let moved = unsafe { mm::mremap_fixed(staged.at, size, size, MremapFlags::MAYMOVE, to) };
+        match moved {
+            // It is nowhere else any more.
+            Ok(_) => std::mem::forget(staged),
+            Err(error) => match self.refused(offset, staged.length) {
+                Refused::Untouched | Refused::Emptied => self.own(offset, staged.length),
+                Refused::Lost => give_up("a part of a domain's window is lost", error),
+            },
         }
-        moved.map(|_| ())
+        moved.map(drop)
+    }
+
+    /// What a closed place is after the kernel refused to put something there. Kernels before 6.12 may have emptied it (a cgroup has no
+    /// memory left for the new mapping's description, say); it is filled again at once.
+    fn refused(&self, offset: u64, length: u64) -> Refused {
+        let at = self.address(offset, length);
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE | MapFlags::NORESERVE;
+        // SAFETY: replaces nothing.
+        match unsafe { mm::mmap_anonymous(at, length as usize, ProtFlags::empty(), flags) } {
+            Ok(_) => {
+                self.hide(offset, length);
+                Refused::Emptied
+            }
+            Err(Errno::EXIST) => {
+                let start = self.base + offset;
+                if is_closed(&(start..start + length)) { Refused::Untouched } else { Refused::Lost }
+            }
+            Err(_) => Refused::Lost,
+        }
+    }
+
+    /// Where the kernel's mappings of this stride begin, in order.
+    ///
+    /// # Errors
+    /// Without `/proc`.
+    pub fn borders(&self) -> io::Result<Vec<u64>> {
+        let mut borders = Vec::new();
+        for line in BufReader::new(std::fs::File::open("/proc/self/maps")?).lines() {
+            if let Some((mapping, _)) = mapping_of(&line?)
+                && (self.base..self.base + window::STRIDE).contains(&mapping.start)
+            {
+                borders.push(mapping.start - self.base);
+            }
+        }
+        Ok(borders)
+    }
+
+    /// Keeps inaccessible memory out of core files: the kernel would write none of it, but for its mark ([`unite`]), and gdb's `gcore`
+    /// thousands of megabytes of zeros for each domain. All of it is marked, so that neighbours stay one kernel mapping.
+    pub fn hide(&self, offset: u64, length: u64) {
+        hide_from_cores(self.address(offset, length), length);
+    }
+
+    /// Takes what is opened into core files.
+    pub fn show(&self, offset: u64, length: u64) {
+        // SAFETY: changes nothing that a program can see.
+        let marked =
+            unsafe { mm::madvise(self.address(offset, length), length as usize, Advice::LinuxDoDump) };
+        // A debugger sees less then, no more.
+        let _ = marked;
+    }
+
+    fn files(&self) -> MutexGuard<'_, Ranges> {
+        self.files.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn file(&self, offset: u64, length: u64) {
+        self.files().insert(offset..offset + length, Protection::Read);
+    }
+
+    fn own(&self, offset: u64, length: u64) {
+        self.files().remove(offset..offset + length);
     }
 
     /// Forbids every later change of the mapping for good, where the kernel can (Linux 6.10). The stride is
@@ -312,13 +459,78 @@ impl Stride {
     }
 }
 
+impl Staged {
+    /// `length` bytes of a file from an offset, shared.
+    ///
+    /// # Errors
+    /// `ENODEV` if its file system is none that is known to be good; else the kernel's.
+    pub fn shared(length: u64, access: ProtFlags, file: BorrowedFd<'_>, from: u64) -> Result<Staged, Errno> {
+        match may_be_shared(file)? {
+            true => Staged::new(length, access, MapFlags::SHARED, file, from),
+            false => Err(Errno::NODEV),
+        }
+    }
+
+    fn new(
+        length: u64,
+        access: ProtFlags,
+        sharing: MapFlags,
+        file: BorrowedFd<'_>,
+        from: u64,
+    ) -> Result<Staged, Errno> {
+        let flags = sharing | MapFlags::NORESERVE;
+        // SAFETY: a new mapping where the kernel likes.
+        let at = unsafe { mm::mmap(ptr::null_mut(), length as usize, access, flags, file, from)? };
+        Ok(Staged { at, length })
+    }
+
+    /// Where it is now.
+    pub fn at(&self) -> *mut c_void {
+        self.at
+    }
+
+    /// A mapping of the host's.
+    ///
+    /// # Safety
+    /// It is the caller's to give, one mapping for the kernel, and nothing refers to it.
+    pub unsafe fn of_host(at: *mut c_void, length: u64) -> Staged {
+        Staged { at, length }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // SAFETY: nothing refers to it.
+        let unmapped = unsafe { mm::munmap(self.at, self.length as usize) };
+        // Nobody can reach it: it costs address space at worst.
+        let _ = unmapped;
+    }
+}
+
 impl Drop for Stride {
     fn drop(&mut self) {
         // One call gives every page back and leaves the reservation. If the kernel refuses (or parts are
         // sealed), the stride is lost, never handed out with old contents.
-        if !*self.retired.get_mut() && self.clear(0, window::STRIDE).is_ok() {
+        if !*self.retired.get_mut() && self.empty().is_ok() {
             FREE.lock().unwrap_or_else(|e| e.into_inner()).push(self.base);
         }
+    }
+}
+
+impl Stride {
+    /// Makes all of it the reservation's own memory, untouched.
+    fn empty(&mut self) -> Result<(), Errno> {
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        let (at, length) = (self.base as *mut c_void, window::STRIDE);
+        // SAFETY: nobody is in the window, and nobody will be before this has succeeded.
+        let emptied = unsafe { mm::mmap_anonymous(at, length as usize, ProtFlags::empty(), flags) };
+        if let Err(error) = emptied
+            && !matches!(self.refused(0, length), Refused::Emptied)
+        {
+            return Err(error);
+        }
+        hide_from_cores(at, length);
+        Ok(())
     }
 }
 
@@ -333,42 +545,148 @@ pub(crate) fn in_a_stride(range: &Range<u64>) -> bool {
     reserved.iter().any(|run| range.start < run.end && run.start < range.end)
 }
 
-/// Keeps inaccessible memory out of core files: the kernel writes none of it anyway, but gdb's `gcore` would write
-/// thousands of megabytes of zeros for each domain. All of it is marked, so that neighbours stay one kernel mapping.
+fn rights_of(access: ProtFlags) -> MprotectFlags {
+    MprotectFlags::from_bits_retain(access.bits())
+}
+
 fn hide_from_cores(at: *mut c_void, length: u64) {
     // SAFETY: changes nothing that a program can see.
     let marked = unsafe { mm::madvise(at, length as usize, Advice::LinuxDontDump) };
-    debug_assert!(marked.is_ok());
+    // Core files are longer then.
+    let _ = marked;
 }
 
-/// Reserves a run of strides, inaccessible and unaccounted.
+/// Whether all of `range` is closed memory of ours: inaccessible, and marked as nobody else marks an inaccessible mapping.
+fn is_closed(range: &Range<u64>) -> bool {
+    let Ok(mappings) = std::fs::File::open("/proc/self/smaps") else { return false };
+    closed_in(BufReader::new(mappings), range)
+}
+
+/// The same, from what the kernel says (proc_pid_smaps(5)).
+fn closed_in(smaps: impl BufRead, range: &Range<u64>) -> bool {
+    let mut at = range.start;
+    let mut current = None;
+    for line in smaps.lines() {
+        let Ok(line) = line else { return false };
+        if let Some(flags) = line.strip_prefix("VmFlags:") {
+            let Some((mapping, rights)) = current.take() else { continue };
+            let mapping: Range<u64> = mapping;
+            if mapping.end <= at {
+                continue;
+            }
+            let rights: String = rights;
+            if mapping.start > at
+                || !rights.starts_with("---")
+                || !flags.split_whitespace().any(|flag| flag == "dd")
+            {
+                return false;
+            }
+            at = mapping.end;
+            if at >= range.end {
+                return true;
+            }
+        } else if let Some(mapping) = mapping_of(&line) {
+            current = Some(mapping);
+        }
+    }
+    false
+}
+
+/// The addresses and rights of a mapping's first line.
+fn mapping_of(line: &str) -> Option<(Range<u64>, String)> {
+    let mut words = line.split(' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let address = |text| u64::from_str_radix(text, 16).ok();
+    Some((address(start)?..address(end)?, words.next()?.to_owned()))
+}
+
+/// The promise that a window holds nothing but the domain's own cannot be kept.
+fn give_up(what: &str, error: Errno) -> ! {
+    eprintln!(
+        "lockgate: {what} ({error}): another's memory may lie within a domain's reach; ending the process"
+    );
+    std::process::abort();
+}
+
+/// Reserves a run of strides, inaccessible and unaccounted. What alignment leaves over below and above stays reserved: the kernel puts the
+/// host's next mapping into the nearest gap.
 fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
     let mut count = RESERVED_AT_ONCE;
     let (start, length) = loop {
         let length = (count + 1) * window::STRIDE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping where the kernel likes.
-        match unsafe { mm::mmap_anonymous(std::ptr::null_mut(), length as usize, ProtFlags::empty(), flags) }
-        {
+        match unsafe { mm::mmap_anonymous(ptr::null_mut(), length as usize, ProtFlags::empty(), flags) } {
             Ok(at) => break (at as u64, length),
             Err(_) if count > 1 => count /= 2,
             Err(error) => return Err(error),
         }
     };
-    hide_from_cores(start as *mut c_void, length);
     let first = start.next_multiple_of(window::STRIDE);
-    let end = first + count * window::STRIDE;
-    // SAFETY: both remainders belong to the reservation just made and to no stride.
-    unsafe {
-        if first > start {
-            mm::munmap(start as *mut c_void, (first - start) as usize)?;
-        }
-        if start + length > end {
-            mm::munmap(end as *mut c_void, (start + length - end) as usize)?;
-        }
+    RESERVED.lock().unwrap_or_else(|e| e.into_inner()).push(start..start + length);
+    if unite(start as *mut c_void, length as usize).is_err() {
+        UNITED.store(false, Ordering::Relaxed);
     }
-    RESERVED.lock().unwrap_or_else(|e| e.into_inner()).push(first..end);
+    hide_from_cores(start as *mut c_void, length);
     // Popped from the end: upwards, so that a program with few domains keeps them together.
     free.extend((0..count).rev().map(|i| first + i * window::STRIDE));
     Ok(())
+}
+
+/// Lets a new reservation be one mapping for good. The kernel joins neighbours with equal rights unless each had its first page before
+/// they met: it keeps track of pages in one object (`anon_vma`) for each mapping that had none. So this one gets its object now, by its first
+/// page, and all that is ever cut out of it has the same.
+///
+/// # Errors
+/// The kernel's, where it counts all writable memory as used (`vm.overcommit_memory` 2, `RLIMIT_DATA`).
+fn unite(at: *mut c_void, length: usize) -> Result<(), Errno> {
+    // SAFETY: the mapping has just been made, and nobody knows of it.
+    unsafe {
+        // Where the host locks what it maps (mlockall), it would all become memory.
+        mm::munlock(at, length)?;
+        let united = mm::mprotect(at, length, MprotectFlags::READ | MprotectFlags::WRITE)
+            .map(|()| lockgate_touch(at))
+            .and_then(|_| mm::madvise(at, length, Advice::LinuxDontNeed));
+        mm::mprotect(at, length, MprotectFlags::empty()).and(united)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only what is closed, all of it, and by us.
+    #[test]
+    fn what_the_kernel_says_is_understood() {
+        let line = |range: &str, rights: &str, flags: &str| {
+            format!("{range} {rights} 00000000 00:00 0 \nSize: 4 kB\nVmFlags: {flags} \n")
+        };
+        let ours = line("1000-3000", "---p", "mr mw me nr dd");
+        let closed = |smaps: &str| closed_in(smaps.as_bytes(), &(0x1000..0x4000));
+        for (next, expected) in [
+            (line("3000-5000", "---p", "mr mw me dd"), true),
+            (line("3000-4000", "---p", "dd"), true),
+            (line("3000-4000", "---p", "mr mw me nr"), false),
+            (line("3000-4000", "r--p", "rd mr mw me dd"), false),
+            (line("3800-5000", "---p", "mr mw me dd"), false),
+            (String::new(), false),
+        ] {
+            assert_eq!(closed(&format!("{}{ours}{next}", line("0-1000", "rw-p", "rd"))), expected, "{next}");
+        }
+        assert!(!closed(&line("2000-5000", "---p", "dd")));
+    }
+
+    /// Where it cannot be told what is there it is not taken for ours.
+    #[test]
+    fn a_place_is_told_from_anothers() {
+        let stride = Stride::take().expect("address space");
+        let (at, length) = (window::IMAGE, 4 * PAGE);
+        let range = stride.base() + at..stride.base() + at + length;
+        assert!(is_closed(&range));
+        stride.map(at + PAGE, PAGE, ProtFlags::READ, Backing::Anonymous).expect("memory");
+        assert!(!is_closed(&range));
+        stride.clear(at + PAGE, PAGE).expect("room");
+        assert!(is_closed(&range));
+        assert!(matches!(stride.refused(at, length), Refused::Untouched));
+    }
 }

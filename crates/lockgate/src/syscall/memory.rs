@@ -84,12 +84,19 @@ pub trait Memory {
     /// `ENOMEM` where nothing is mapped, `EINVAL` or `EPERM` as for [`map`](Memory::map).
     fn protect(&self, at: u64, length: u64, protection: Protection) -> Result<(), Errno>;
 
-    /// Resizes a mapping, moving it if `may_move`; returns its address.
+    /// Resizes a mapping, moving it if `may_move`, which takes time: `go_on` is asked again and again. Returns its address.
     ///
     /// # Errors
     /// `ENOMEM` if it does not fit, `EFAULT` where nothing is mapped, `EINVAL` or `EPERM` as for
-    /// [`map`](Memory::map).
-    fn remap(&self, at: u64, length: u64, new_length: u64, may_move: bool) -> Result<u64, Errno>;
+    /// [`map`](Memory::map); `EINTR` if `go_on` says no: nothing has changed.
+    fn remap(
+        &self,
+        at: u64,
+        length: u64,
+        new_length: u64,
+        may_move: bool,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<u64, Errno>;
 
     /// Lets the kernel drop the pages' contents (`MADV_DONTNEED`): they read as zero afterwards. With `lazily` (`MADV_FREE`) they may
     /// read as before, too.

@@ -13,6 +13,13 @@ thread_local! {
     static HANDLED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
+/// Limits what the process may map privately and write.
+pub fn limit_data(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: the kernel reads the limit.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) }, 0);
+}
+
 extern "C" fn count(_: libc::c_int) {
     let frame = 0_u8;
     HANDLED.set((HANDLED.get().0 + 1, &raw const frame as u64));

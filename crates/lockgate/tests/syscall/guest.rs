@@ -134,7 +134,14 @@ impl Memory for Window {
         self.state.lock().unwrap().set(at, length, Some(rights))
     }
 
-    fn remap(&self, at: u64, length: u64, new_length: u64, may_move: bool) -> Result<u64, Errno> {
+    fn remap(
+        &self,
+        at: u64,
+        length: u64,
+        new_length: u64,
+        may_move: bool,
+        _go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<u64, Errno> {
         if !may_move && new_length > length {
             return Err(Errno::NOMEM);
         }

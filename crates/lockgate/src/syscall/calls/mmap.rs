@@ -68,11 +68,11 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         _ => return Err(Errno::NODEV.into()),
     }
     let base = ctx.memory.map(at, length, placement, Protection::ReadWrite)?;
-    let filled = (|| -> Result<(), Halt> {
+    let filled: Result<(), Halt> = (|| {
         let mut chunk = vec![0; CHUNK.min(length as usize)];
         let mut done = 0;
         while done < length {
-            ctx.check()?; // a gigabyte takes a while
+            ctx.check()?; // a file may be large
             let want = chunk.len().min((length - done) as usize);
             let read = rustix::io::pread(file.fd(), &mut chunk[..want], offset + done)?;
             if read == 0 {
@@ -119,7 +119,19 @@ pub fn mremap(ctx: &SyscallContext<'_>, [at, length, new_length, flags, ..]: [u6
         Ok(libc::MREMAP_MAYMOVE) => true,
         _ => return Err(Errno::INVAL.into()),
     };
-    Ok(ctx.memory.remap(aligned(at)?, pages(length)?, pages(new_length)?, may_move)?)
+    let mut halt = None;
+    let mut go_on = || match ctx.check() {
+        Ok(()) => true,
+        Err(why) => {
+            halt = Some(why);
+            false
+        }
+    };
+    let done = ctx.memory.remap(aligned(at)?, pages(length)?, pages(new_length)?, may_move, &mut go_on);
+    match halt {
+        Some(why) => Err(why),
+        None => Ok(done?),
+    }
 }
 
 /// `madvise(address, length, advice)`: `MADV_DONTNEED`, and `MADV_FREE` of much, drop the contents, known hints do
