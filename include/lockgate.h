@@ -690,7 +690,8 @@ lg_function *lg_registry_bind_as(lg_registry *registry, lg_principal *principal,
 lg_status lg_registry_link(lg_registry *registry, lg_domain *domain, const char *import, lg_principal *principal, lg_request *request);
 
 /* Ends the domain of that name and puts a new one, of the same module with the same options, in its place: its handle is returned. Its names stay
- * exported. Functions go on, or return LG_E_RESTARTED, as their requests said. LG_E_UNKNOWN_DOMAIN, LG_E_TOO_OFTEN, LG_E_RESTARTING. */
+ * exported. Functions go on, or return LG_E_RESTARTED, as their requests said. LG_E_UNKNOWN_DOMAIN (also if it was removed meanwhile: nothing is put in
+ * its place then, whoever has the name), LG_E_TOO_OFTEN, LG_E_RESTARTING. */
 lg_domain *lg_registry_restart(lg_registry *registry, const char *name);
 
 /* At most so many restarts in any time of this length; three a minute if not said. */

@@ -266,6 +266,7 @@ impl From<RegistryError> for Failure {
     fn from(error: RegistryError) -> Failure {
         let status = match &error {
             RegistryError::Unknown { .. } => Status::Unknown,
+            RegistryError::Removed(_) => Status::UnknownDomain,
             RegistryError::Late { .. } => Status::Late,
             RegistryError::Forbidden { .. } => Status::Forbidden,
             RegistryError::Version { .. } => Status::Version,

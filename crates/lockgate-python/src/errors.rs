@@ -255,7 +255,7 @@ pub fn registry(py: Python<'_>, error: RegistryError) -> PyErr {
         RegistryError::NoSignature { .. } => "NoSignature",
         RegistryError::Taken { .. } => "Taken",
         RegistryError::DomainTaken(_) => "DomainTaken",
-        RegistryError::UnknownDomain(_) => "UnknownDomain",
+        RegistryError::UnknownDomain(_) | RegistryError::Removed(_) => "UnknownDomain",
         RegistryError::Import { .. } => "UnknownImport",
         RegistryError::HostFunction(_) => "HostFunction",
         RegistryError::Full(_) | RegistryError::Memory(_) => "RegistryFull",

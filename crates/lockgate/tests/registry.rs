@@ -532,6 +532,39 @@ fn one_restart_at_a_time() {
     assert_eq!(bind(&registry, "increment").unwrap().call(1).unwrap(), 2);
 }
 
+/// While the new instance starts, which takes the registry's lock from nobody, its names may be taken back and given to somebody else.
+#[test]
+fn a_restart_puts_nothing_in_the_place_of_another() {
+    let _patience = common::patience("a domain removed while it is restarted");
+    let registry = Registry::new();
+    let other = Arc::new(server("server"));
+    let rounds = AtomicUsize::new(0);
+    let (inside, stranger) = (registry.clone(), other.clone());
+    let begin = HostFunction::new(move |_: &Domain| {
+        if rounds.fetch_add(1, Ordering::Relaxed) == 1 {
+            inside.remove("server").unwrap();
+            inside.export(&stranger, everyone("count")).unwrap();
+        }
+    });
+    registry.export_host(begin, everyone("begun")).unwrap();
+    let source = "void begun(void); __attribute__((constructor)) static void begin(void) { begun(); }
+        long increment(long n) { return n + 1; }";
+    let module = Guest::c(source).gate("void begun(void)").export("long increment(long)").module();
+    let options = DomainOptions::new().name("server").registry(&registry, Principal::domain("server"));
+    registry.export(&Domain::new(&module, options).unwrap(), everyone("increment")).unwrap();
+    let error = registry.restart("server").unwrap_err();
+    assert!(matches!(error, RegistryError::Removed(_)), "{error}");
+    let names: Vec<String> = registry.names().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["begun", "count"], "nothing comes back");
+    let count = bind(&registry, "count").unwrap();
+    assert_eq!(count.call(5).unwrap(), 5, "the stranger serves what he exports");
+    registry.remove("server").unwrap();
+    assert!(
+        count.call(1).is_err() && bind(&registry, "count").is_err(),
+        "by his name he is found, and nobody else"
+    );
+}
+
 #[test]
 #[ignore = "the other process of the next test"]
 fn process_to_look_at() {

@@ -71,6 +71,11 @@ pub enum RegistryError {
     UnknownDomain(String),
     /// The module has no such import.
     #[error("domain {domain}: the module imports no function {import:?}; it imports: {known}")]
+    /// The domain was removed, or lost its last name, while it was restarted.
+    #[error(
+        "the domain called {0} was taken out of the registry while it was restarted: nothing was put in its place"
+    )]
+    Removed(String),
     Import {
         /// The domain.
         domain: String,
