@@ -439,6 +439,23 @@ impl Emitter<'_> {
         );
     }
 
+    /// What the callee leaves of the room for its result as it was, the caller gets: nothing of the callee's earlier calls, if it asks
+    /// for that. A fault here is the callee's already.
+    fn clear_room(&mut self) {
+        if !self.shape.memory || !self.duties.hide_out_all {
+            return;
+        }
+        self.part("result in memory");
+        code!(self
+            ; mov ebx, [BYTE r11 + RESULT_ROOM]
+            ; ->room:
+            ; mov QWORD [rdi + rbx - 8], 0
+            ; sub ebx, 8
+            ; jnz ->room
+        );
+        self.part("entry");
+    }
+
     /// The host's stack arguments. The callee may have left too little of its stack for them, if it has called the host: a fault that ends
     /// this call, not the host's own.
     fn copy_from_host(&mut self) {
@@ -621,6 +638,7 @@ impl Emitter<'_> {
         if self.shape.caller == Caller::Host {
             self.copy_from_host();
         }
+        self.clear_room();
         if !self.duties.hide_in_all {
             self.keep_registers();
         }
