@@ -197,7 +197,9 @@ pub fn create(py: Python<'_>, error: CreateError) -> PyErr {
 pub fn bind(py: Python<'_>, error: BindError) -> PyErr {
     match error {
         BindError::Missing { .. } => plain(py, "SymbolError", &error),
-        BindError::Signature { .. } | BindError::Prototype(_) => plain(py, "SignatureError", &error),
+        BindError::Signature { .. } | BindError::Prototype(_) | BindError::NeedsPrototype { .. } => {
+            plain(py, "SignatureError", &error)
+        }
         _ => plain(py, "Error", &error),
     }
 }

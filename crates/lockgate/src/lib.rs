@@ -31,6 +31,7 @@ pub mod grant;
 mod host;
 mod memory;
 mod module;
+mod nearest;
 mod policy;
 mod pool;
 pub mod registry;
