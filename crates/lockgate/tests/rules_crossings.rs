@@ -161,7 +161,7 @@ fn client(source: &str) -> Domain {
 /// Has `client` call `name` of `server` where it calls its import.
 fn link(client: &Domain, server: &Domain, name: &str, policy: Policy) {
     client
-        .link("server", server, &crate::common::said(&client, "server", name), policy, OnFailure::default())
+        .link("server", server, &crate::common::said(client, "server", name), policy, OnFailure::default())
         .expect("the import is linked");
 }
 

@@ -214,7 +214,7 @@ fn link(domains: &[Domain], edges: &Edges) -> Vec<Callback> {
                 let linked = client.link(
                     &format!("{name}{to}"),
                     server,
-                    &crate::common::said(&client, &format!("{name}{to}"), name),
+                    &crate::common::said(client, &format!("{name}{to}"), name),
                     edge.policy,
                     edge.on_failure,
                 );
