@@ -175,7 +175,7 @@ typedef enum lg_status {
     LG_E_LATE = 101,        /* nothing of that name in time */
     LG_E_FORBIDDEN = 102,   /* the principal may not bind it */
     LG_E_VERSION = 103,     /* other versions only */
-    LG_E_NO_SIGNATURE = 104, /* nobody says the signature */
+    LG_E_NO_SIGNATURE = 104, /* the signature has to be said: nobody does, or a module alone */
     LG_E_TAKEN = 105,       /* name and major version are exported already */
     LG_E_DOMAIN_TAKEN = 106, /* another domain of this name exports */
     LG_E_UNKNOWN_DOMAIN = 107, /* no domain of this name exports */
@@ -450,9 +450,14 @@ size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t
 
 /* ---- Functions ---------------------------------------------------------------------------------------------------- */
 
-/* Binds an export: "double cbrt(double)", or "cbrt" alone if the module's note has the prototype. Typedefs of the standard library are known;
- * other types are written out, structures as "struct { double x; int n; }", any pointer as "void *". Some microseconds.
- * Errors: LG_E_MISSING, LG_E_SIGNATURE, LG_E_PROTOTYPE, LG_E_MEMORY. */
+/* Binds an export by its prototype: "double cbrt(double)", which must agree with the module's note, if it has one. Typedefs of the standard
+ * library are known; other types are written out, structures as "struct { double x; int n; }", any pointer as "void *". Some microseconds.
+ *
+ * "cbrt" alone is enough if the module's note has the prototype *and* all arguments and the result travel in registers. The module
+ * says then what the function is, and may lie: whatever it says, a call reads and writes no memory of yours, but what you pass and get may not be
+ * what you meant. Arguments on the stack (the seventh integer, the ninth floating-point number, structures of more than 16 bytes) and results of
+ * more than 16 bytes are copied from and to memory of the caller's, by sizes that only the caller may say: LG_E_NO_SIGNATURE.
+ * Errors: LG_E_MISSING, LG_E_SIGNATURE, LG_E_NO_SIGNATURE, LG_E_PROTOTYPE, LG_E_MEMORY. */
 lg_function *lg_bind(lg_domain *domain, const char *prototype, lg_policy policy);
 
 /* Frees the handle; the function pointer may not be called any more, not even by a thread that is at it: a call in progress must have ended.
@@ -473,7 +478,7 @@ lg_policy lg_function_policy(lg_function *function);
 /* The code that enforces it: for those who want to look. As long as the function. */
 const void *lg_function_proxy(lg_function *function, size_t *size);
 
-/* A value whose type is known at run time only. */
+/* A value whose type is known at run time only: `type` says which field of `as` counts. A structure lies at `bytes`. */
 typedef enum lg_type {
     LG_VOID = 0,
     LG_SIGNED = 1,   /* as.i: an integer of any size */
@@ -481,7 +486,7 @@ typedef enum lg_type {
     LG_FLOAT = 3,    /* as.f */
     LG_DOUBLE = 4,   /* as.d */
     LG_POINTER = 5,  /* as.p: the domain's */
-    LG_STRUCT = 6    /* as.bytes: laid out as C does */
+    LG_STRUCT = 6    /* bytes: laid out as C does */
 } lg_type;
 
 typedef struct lg_value {
@@ -492,15 +497,16 @@ typedef struct lg_value {
         float f;
         double d;
         void *p;
-        struct {
-            void *at;
-            size_t size;
-        } bytes;
     } as;
+    struct {
+        void *at;
+        size_t size; /* that of the structure, exactly */
+    } bytes; /* of structures alone; no result changes it */
 } lg_value;
 
-/* Calls with arguments whose types are known at run time only; the type of the result is filled in. For a structure, result->as.bytes must be
- * room for it. `result` may be NULL. A microsecond. Errors: LG_E_ARGUMENT, or those of calls; lg_failed() is not concerned. */
+/* Calls with arguments whose types are known at run time only. You say beforehand which type of result you expect, in result->type: another one is
+ * LG_E_ARGUMENT, and the function is not called. `as` is filled in; a structure is written to result->bytes, where you have room for it. `result` may
+ * be NULL. A microsecond. Errors: LG_E_ARGUMENT, or those of calls; lg_failed() is not concerned. */
 lg_status lg_call(lg_function *function, const lg_value *arguments, size_t count, lg_value *result);
 
 /* ---- Callbacks ---------------------------------------------------------------------------------------------------- */
@@ -617,11 +623,14 @@ typedef struct lg_on_failure {
 } lg_on_failure;
 
 /* Answers the import of this domain's module with the server's export `name`: calls go there directly from now on, on the caller's thread.
+ * With a name, both modules' notes must have the signature, and the same; in its place you may give the export's prototype, with which the notes
+ * that there are must agree. One module's word never decides what is read and written of the other's memory.
  * The server stays as long as this domain. LG_E_IMPORT, LG_E_NO_SIGNATURE, LG_E_SIGNATURE, LG_E_MISSING. */
 lg_status lg_domain_link(lg_domain *domain, const char *import, lg_domain *server, const char *name, lg_policy policy,
                          const lg_on_failure *failure);
 
-/* Makes the server's function callable by this domain through a pointer, as lg_callback_new() does with the host's. */
+/* Makes the server's function callable by this domain through a pointer, as lg_callback_new() does with the host's. The prototype is needed: a name
+ * alone is LG_E_NO_SIGNATURE. */
 lg_callback *lg_callback_to(lg_domain *domain, lg_domain *server, const char *prototype, lg_policy policy,
                             const lg_on_failure *failure);
 
@@ -683,16 +692,19 @@ lg_status lg_request_heal(lg_request *request, int heal); /* after a restart, ca
 lg_status lg_request_on_failure(lg_request *request, const lg_on_failure *failure);
 lg_status lg_request_free(lg_request *request);
 
-/* Binds a function of a domain for the host, with the exporter's signature, or only if it has the client's. LG_E_UNKNOWN, LG_E_LATE,
+/* Binds a function of a domain for the host, with the exporter's signature, or only if it has the client's. Without the client's, the exporter
+ * has given the prototype (lg_export_of), or it is as with names in lg_bind(): registers only, LG_E_NO_SIGNATURE. LG_E_UNKNOWN, LG_E_LATE,
  * LG_E_FORBIDDEN, LG_E_VERSION, LG_E_SIGNATURE, LG_E_HOST_FUNCTION, LG_E_FULL. */
 lg_function *lg_registry_bind(lg_registry *registry, lg_principal *principal, lg_request *request);
 lg_function *lg_registry_bind_as(lg_registry *registry, lg_principal *principal, lg_request *request, const char *prototype);
 
-/* Answers an import of the domain's module with what is asked for. */
+/* Answers an import of the domain's module with what is asked for. The import's note and the exporter's signature must agree; without a note the
+ * exporter must have given the prototype: LG_E_NO_SIGNATURE. */
 lg_status lg_registry_link(lg_registry *registry, lg_domain *domain, const char *import, lg_principal *principal, lg_request *request);
 
 /* Ends the domain of that name and puts a new one, of the same module with the same options, in its place: its handle is returned. Its names stay
- * exported. Functions go on, or return LG_E_RESTARTED, as their requests said. LG_E_UNKNOWN_DOMAIN, LG_E_TOO_OFTEN, LG_E_RESTARTING. */
+ * exported. Functions go on, or return LG_E_RESTARTED, as their requests said. LG_E_UNKNOWN_DOMAIN (also if it was removed meanwhile: nothing is put in
+ * its place then, whoever has the name), LG_E_TOO_OFTEN, LG_E_RESTARTING. */
 lg_domain *lg_registry_restart(lg_registry *registry, const char *name);
 
 /* At most so many restarts in any time of this length; three a minute if not said. */
@@ -756,8 +768,8 @@ lg_async *lg_call_async(lg_function *function, lg_workers *workers, uint64_t dea
 typedef int (*lg_work)(void *user);
 lg_async *lg_spawn(lg_domain *domain, lg_workers *workers, uint64_t deadline_ms, lg_work work, void *user);
 
-/* Waits for the end, at most so many milliseconds, without end if the number is negative; fills in the result as lg_call() does. LG_E_PENDING if the
- * call goes on; LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. A result is taken once: LG_E_ARGUMENT afterwards. */
+/* Waits for the end, at most so many milliseconds, without end if the number is negative; fills in the result as lg_call() does, of the type that
+ * result->type says: LG_E_ARGUMENT at once for another one, which takes nothing. LG_E_PENDING if the call goes on; LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. A result is taken once: LG_E_ARGUMENT afterwards. */
 lg_status lg_async_wait(lg_async *call, int64_t milliseconds, lg_value *result);
 
 /* Not 0 if the call has ended. */
@@ -801,7 +813,7 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * -shared`: each gets a domain of its own; a plugin that crashes, loops or writes where it should not ends the call and nothing else.
  *
  *     void *plugin = lg_dlopen("./plugin.so", RTLD_NOW);
- *     int (*run)(int) = plugin ? (int (*)(int))lg_dlsym(plugin, "run") : NULL;
+ *     int (*run)(int) = plugin ? (int (*)(int))lg_dlsym_typed(plugin, "int run(int)") : NULL;
  *     if (!run)
  *         return fprintf(stderr, "%s\n", lg_dlerror()), 1;
  *     errno = 0;
@@ -821,15 +833,18 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  *
  * Several modules, one heap. A plugin that was linked with `lockgate cc -shared --join base.so` has no libc: it takes what it uses from base.so, linked
  * with --base, in whose domain it is opened; both share one heap, one errno, and whatever pointers they pass. `into` of lg_dlopen_with() is the base. Without
- * it lg_dlopen() opens the base first, unless it is open (LG_E_JOIN: a file does not choose whose memory it shares); other modules that the
- * plugin was linked with are opened first in any case. They stay open as long as the plugin. A build of the base other than the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
+ * it lg_dlopen() opens a base for the plugin alone, unless you have the base open (LG_E_JOIN: a file does not choose whose memory it shares); other
+ * modules that the plugin was linked with are opened first in any case. They stay open as long as the plugin; whoever opens the same files later gets
+ * others, unless `into` is the plugin. A build of the base other than the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
  * calls of the domain do not keep (lg_options_every_state()). When such a plugin is closed, its calls end, and its memory stays until its
  * domain ends. A fault in one of them is a fault of their domain: nothing protects them from each other.
  *
  * Function pointers of the plugin's, in a table for example, are not callable as they are: lg_dlfunc().
  *
- * Functions without a signature. A module that was compiled with -g, or linked with prototypes, says the types of its functions. For others a
- * *generic* proxy passes all six integer and eight vector argument registers and `stack_bytes` of the caller's stack, and returns rax, rdx, xmm0
+ * Signatures. Look functions up by their prototypes, with lg_dlsym_typed(): then what a call does to your memory is what you said. lg_dlsym() is for
+ * programs that do not know them. A module that was compiled with -g, or linked with prototypes, says itself what its functions are, and may lie; so
+ * its word counts only if arguments and result travel in registers, and a function that it says needs more is an error (LG_E_NO_SIGNATURE). Where it
+ * says nothing a *generic* proxy passes all six integer and eight vector argument registers and `stack_bytes` of the caller's stack, and returns rax, rdx, xmm0
  * and xmm1. It cannot know which registers are arguments: whatever the caller has left in argument registers, the plugin can see, under any
  * policy; and of the stack, whatever lies there. A structure of more than 16 bytes cannot be returned so, nor one of 32 bytes be passed in a
  * vector register. lg_dlsym_typed() makes it exact.
@@ -858,7 +873,8 @@ typedef struct lg_dl_options {
 /* The same with options, which count if the file was not open. */
 void *lg_dlopen_with(const char *file, int flags, const lg_dl_options *options, size_t size);
 
-/* The address of a symbol: a function, to be cast to its type, or data. The handle may be NULL (RTLD_DEFAULT): the first library open with
+/* A function by its name, to be cast to its type, if arguments and result travel in registers (LG_E_NO_SIGNATURE else: lg_dlsym_typed). Data is an
+ * error, because the library says which of both a name is: lg_dlsym_data(). The handle may be NULL (RTLD_DEFAULT): the first library open with
  * RTLD_GLOBAL that has the symbol. A function pointer stays callable for as long as the process lives: when the library was closed, a call is an
  * error (ESTALE), or leads to the same function of the same module, if that was opened and the symbol looked up again. */
 void *lg_dlsym(void *handle, const char *symbol);
@@ -914,7 +930,7 @@ int lg_hide(void *handle, void *at);
 
 /* Offers a *service*: a function of the host that libraries call by name, having declared it (`lockgate cc --gate`). To one library, or, if the handle
  * is NULL, to all, also those that are open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
- * arguments as the library's note says. In it lg_user_data() is `user`, and lg_caller() the library. Arguments are the library's word. */
+ * arguments as the library's note says, in registers only. In it lg_user_data() is `user`, and lg_caller() the library. Arguments are the library's word. */
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);
 

@@ -38,11 +38,11 @@ int main(int argc, char **argv) {
     if (!domain)
         return failed("no domain");
 
-    /* Names alone: words.lg says what the functions look like. */
+    /* The program says what it calls; words.lg must agree. */
     int (*count_words)(const char *, size_t) = (int (*)(const char *, size_t))lg_function_pointer(
-        lg_bind(domain, "count_words", LG_DEFAULT));
+        lg_bind(domain, "int count_words(const char *, size_t)", LG_DEFAULT));
     char (*last_word)(const char *, size_t) = (char (*)(const char *, size_t))lg_function_pointer(
-        lg_bind(domain, "last_word", LG_DEFAULT));
+        lg_bind(domain, "char last_word(const char *, size_t)", LG_DEFAULT));
     if (!count_words || !last_word)
         return failed("no function");
 

@@ -67,7 +67,7 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let call_many = client.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_many")?;
     let across = PRESETS.iter().map(|preset| {
         let failure = OnFailure::default();
-        Ok((preset.name, client.function_pointer(&domain, "null_call", preset.policy, failure)?))
+        Ok((preset.name, client.function_pointer(&domain, "long null_call(long)", preset.policy, failure)?))
     });
     let across = across.collect::<anyhow::Result<Vec<_>>>()?;
 

@@ -5,7 +5,8 @@ use crate::error::{Failure, Status};
 use crate::function_sys::FunctionObject;
 use crate::handle::{Handle, Handled};
 use crate::text_sys::slice;
-use crate::value_sys::{CValue, put_value, read_values};
+use crate::value_sys::{CValue, read_values, result_place};
+use lockgate::signature::{Signature, Type};
 use lockgate::{AsyncCall, CallError, Submission, Value, Workers};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +31,7 @@ impl WorkersObject {
     fn submit(
         &self,
         deadline_ms: u64,
+        signature: Option<Signature>,
         submit: impl FnOnce(Submission<'_>) -> Result<AsyncCall<Value>, CallError>,
     ) -> Result<AsyncObject, Failure> {
         self.with(|workers| {
@@ -37,13 +39,17 @@ impl WorkersObject {
                 0 => workers.into(),
                 limit => workers.within(Duration::from_millis(limit)),
             };
-            Ok(AsyncObject(submit(submission)?))
+            Ok(AsyncObject { call: submit(submission)?, signature })
         })
     }
 }
 
 /// What `lg_async` stands for.
-pub struct AsyncObject(AsyncCall<Value>);
+pub struct AsyncObject {
+    call: AsyncCall<Value>,
+    /// `None` for a function of the program's.
+    signature: Option<Signature>,
+}
 
 impl Handled for AsyncObject {
     const WHAT: &'static str = "an asynchronous call";
@@ -95,9 +101,13 @@ pub unsafe extern "C" fn lg_call_async(
         let (function, workers) = (function.get()?, workers.get()?);
         // SAFETY: the caller's array; structures among them lead to their bytes.
         let arguments = unsafe { read_values(slice(arguments, count, "arguments")?)? };
-        workers.submit(deadline_ms, |to| function.dynamic.call_async(to, arguments))
+        let signature = function.dynamic.signature().clone();
+        workers.submit(deadline_ms, Some(signature), |to| function.dynamic.call_async(to, arguments))
     })
 }
+
+/// What a function of the program's returns.
+const WORK: Type = Type::Integer { bytes: 4, signed: true };
 
 /// `lg_work`: a function of the program's, called once by a worker.
 pub type Work = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -130,7 +140,7 @@ pub unsafe extern "C" fn lg_spawn(
             // SAFETY: the caller's promise.
             Ok(Value::Signed(unsafe { work(user) }.into()))
         };
-        domain.with(|domain| workers.submit(deadline_ms, |to| domain.spawn_call(to, run)))
+        domain.with(|domain| workers.submit(deadline_ms, None, |to| domain.spawn_call(to, run)))
     })
 }
 
@@ -146,29 +156,32 @@ pub unsafe extern "C" fn lg_async_wait(
 ) -> i32 {
     guarded(|| {
         let call = call.get()?;
+        let returned = call.signature.as_ref().map_or(&WORK, |signature| &signature.result);
+        // SAFETY: the caller's place for the result.
+        let place = unsafe { result_place(result, returned, call.signature.as_ref())? };
         let patience = u64::try_from(milliseconds).map_or(Duration::MAX, Duration::from_millis);
-        let Some(outcome) = call.0.wait_timeout(patience) else {
-            return Err(match call.0.has_ended() {
+        let Some(outcome) = call.call.wait_timeout(patience) else {
+            return Err(match call.call.has_ended() {
                 true => Failure::argument("the result of this asynchronous call has been taken already"),
                 false => Failure::new(Status::Pending, "the asynchronous call has not ended yet"),
             });
         };
-        // SAFETY: the caller's place for the result.
-        unsafe { put_value(result, outcome?) }
+        // SAFETY: as above.
+        unsafe { place.put(outcome?) }
     })
 }
 
 /// Whether the call has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_async_has_ended(call: Handle<AsyncObject>) -> c_int {
-    value(0, || Ok(call.get()?.0.has_ended().into()))
+    value(0, || Ok(call.get()?.call.has_ended().into()))
 }
 
 /// Takes the call back.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_async_cancel(call: Handle<AsyncObject>) -> i32 {
     guarded(|| {
-        call.get()?.0.cancel();
+        call.get()?.call.cancel();
         Ok(())
     })
 }
@@ -201,7 +214,7 @@ pub unsafe extern "C" fn lg_async_notify(
     guarded(|| {
         let notify = notify.ok_or_else(|| Failure::argument("notify is NULL"))?;
         let waker = Waker::from(Arc::new(Notification { notify, user: User(user) }));
-        call.get()?.0.wake_at_end(&waker);
+        call.get()?.call.wake_at_end(&waker);
         Ok(())
     })
 }

@@ -130,7 +130,7 @@ unsafe fn read_options(at: *const DlOptions, size: usize) -> Result<Options, Fai
     Ok(options)
 }
 
-/// What a symbol stands for.
+/// A function by its name.
 ///
 /// # Safety
 /// `name` is a string or null.
@@ -146,10 +146,14 @@ pub unsafe extern "C" fn lg_dlsym(handle: *mut c_void, name: *const c_char) -> *
             0 | MARK => Library::symbol_of_all(name)?,
             _ => library(handle).symbol(name)?,
         };
-        Ok(match symbol {
-            Symbol::Function(code) => code as *mut c_void,
-            Symbol::Object(object) => object.address as *mut c_void,
-        })
+        match symbol {
+            Symbol::Function(code) => Ok(code as *mut c_void),
+            // Which of both a name is, the library says; the program, which is going to call it, must not depend on that.
+            Symbol::Object(object) => Err(Failure::argument(format!(
+                "{name} is data of {} bytes, not a function: lg_dlsym_data",
+                object.size
+            ))),
+        }
     })
 }
 

@@ -202,7 +202,8 @@ failures! {
     LoadError: LoadError::Read { .. } => Read, LoadError::Parse { .. } => Parse, LoadError::Refused { .. } => Refused,
         LoadError::Host(_) => Host, LoadError::Processor { .. } => Host, LoadError::Memory { .. } => Memory;
     BindError: BindError::Missing { .. } => Missing, BindError::Signature { .. } => Signature,
-        BindError::Prototype(_) => Prototype, BindError::Memory(_) => Memory;
+        BindError::NeedsPrototype { .. } => NoSignature, BindError::Prototype(_) => Prototype,
+        BindError::Memory(_) => Memory;
     MemoryError: MemoryError::Inaccessible { .. } => Inaccessible, MemoryError::Unterminated { .. } => Unterminated;
     PrototypeError: _ => Prototype;
     GrantError: GrantError::Empty => Empty, GrantError::Unaligned { .. } => Unaligned,
@@ -251,7 +252,7 @@ impl From<LinkError> for Failure {
     fn from(error: LinkError) -> Failure {
         let status = match &error {
             LinkError::Import { .. } => Status::Import,
-            LinkError::NoSignature(..) => Status::NoSignature,
+            LinkError::NoSignature(..) | LinkError::NoPrototype(_) => Status::NoSignature,
             LinkError::Pointers(_) => Status::NoPointers,
             _ => Status::Internal,
         };
@@ -265,6 +266,7 @@ impl From<LinkError> for Failure {
 impl From<RegistryError> for Failure {
     fn from(error: RegistryError) -> Failure {
         let status = match &error {
+            RegistryError::Removed(_) => Status::UnknownDomain,
             RegistryError::Unknown { .. } => Status::Unknown,
             RegistryError::Late { .. } => Status::Late,
             RegistryError::Forbidden { .. } => Status::Forbidden,

@@ -6,7 +6,7 @@ use crate::error::c_string;
 use crate::handle::{Handle, Handled};
 use crate::policy::{policy, word};
 use crate::text_sys::{put, slice, text};
-use crate::value_sys::{CValue, put_value, read_values};
+use crate::value_sys::{CValue, read_values, result_place};
 use lockgate::{Dynamic, Policy};
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn lg_function_proxy(
 /// Calls with arguments whose types are known at run time only.
 ///
 /// # Safety
-/// `arguments` leads to `count` values, `result` is null or to be written.
+/// `arguments` leads to `count` values, `result` is null or one that says what is expected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_call(
     function: Handle<FunctionObject>,
@@ -106,8 +106,11 @@ pub unsafe extern "C" fn lg_call(
         let function = function.get()?;
         // SAFETY: the caller's array; structures among them lead to their bytes.
         let arguments = unsafe { read_values(slice(arguments, count, "arguments")?)? };
-        let returned = function.dynamic.call(&arguments)?;
+        let signature = function.dynamic.signature();
         // SAFETY: the caller's place for the result.
-        unsafe { put_value(result, returned) }
+        let place = unsafe { result_place(result, &signature.result, Some(signature))? };
+        let returned = function.dynamic.call(&arguments)?;
+        // SAFETY: as above.
+        unsafe { place.put(returned) }
     })
 }

@@ -2,6 +2,7 @@
 use crate::error::Failure;
 use crate::text_sys::{slice, slice_mut};
 use lockgate::Value;
+use lockgate::signature::{Signature, Type};
 use std::ffi::c_void;
 
 /// `struct lg_value`.
@@ -10,6 +11,8 @@ use std::ffi::c_void;
 pub struct CValue {
     kind: i32,
     contents: Contents,
+    /// Of a structure: the program's, never written.
+    bytes: Bytes,
 }
 
 #[repr(C)]
@@ -20,7 +23,6 @@ union Contents {
     float: f32,
     double: f64,
     pointer: *mut c_void,
-    bytes: Bytes,
 }
 
 #[repr(C)]
@@ -55,7 +57,7 @@ pub(crate) unsafe fn read_values(values: &[CValue]) -> Result<Vec<Value>, Failur
             DOUBLE => Value::Double(value.contents.double),
             POINTER => Value::Pointer(value.contents.pointer as u64),
             STRUCT => {
-                let Bytes { at, size } = value.contents.bytes;
+                let Bytes { at, size } = value.bytes;
                 Value::Struct(slice(at.cast::<u8>().cast_const(), size, "a structure's bytes")?.to_vec())
             }
             other => {
@@ -68,41 +70,91 @@ pub(crate) unsafe fn read_values(values: &[CValue]) -> Result<Vec<Value>, Failur
     values.iter().map(read).collect()
 }
 
-/// Puts a result where the program wants it: nowhere, if that is null.
+/// Where a result goes: what the program said before the call, which no result changes.
+pub(crate) struct ResultPlace {
+    /// Null: nowhere.
+    at: *mut CValue,
+    bytes: Bytes,
+}
+
+/// What the program expects of a call, if that is what the function returns.
 ///
 /// # Errors
-/// No room for a structure.
+/// It expects something else, or gives a structure room of another size.
 ///
 /// # Safety
-/// `place` is null or to be written. For a structure, it has room for it already.
-pub(crate) unsafe fn put_value(place: *mut CValue, value: Value) -> Result<(), Failure> {
-    if place.is_null() {
-        return Ok(());
+/// `at` is null, or to be read and written until [`put`](ResultPlace::put); for a structure it leads to room.
+pub(crate) unsafe fn result_place(
+    at: *mut CValue,
+    kind: &Type,
+    signature: Option<&Signature>,
+) -> Result<ResultPlace, Failure> {
+    if at.is_null() {
+        return Ok(ResultPlace { at, bytes: Bytes { at: std::ptr::null_mut(), size: 0 } });
     }
-    let (kind, contents) = match value {
-        Value::Void => (VOID, Contents { unsigned: 0 }),
-        Value::Signed(signed) => (SIGNED, Contents { signed }),
-        Value::Unsigned(unsigned) => (UNSIGNED, Contents { unsigned }),
-        Value::Float(float) => (FLOAT, Contents { float }),
-        Value::Double(double) => (DOUBLE, Contents { double }),
-        Value::Pointer(address) => (POINTER, Contents { pointer: address as *mut c_void }),
-        Value::Struct(bytes) => {
-            // SAFETY: the caller's room.
-            let room = unsafe { (*place).contents.bytes };
-            if room.size < bytes.len() {
-                let (needed, given) = (bytes.len(), room.size);
-                return Err(Failure::argument(format!(
-                    "the result has {needed} bytes, there is room for {given}"
-                )));
-            }
-            // SAFETY: as above.
-            unsafe {
-                slice_mut(room.at.cast::<u8>(), bytes.len(), "room for the result")?.copy_from_slice(&bytes)
-            };
-            (STRUCT, Contents { bytes: Bytes { at: room.at, size: bytes.len() } })
+    // SAFETY: the caller's promise; the union is not looked at.
+    let (said, bytes) = unsafe { ((*at).kind, (*at).bytes) };
+    let (number, name) = number(kind);
+    let what = || signature.map_or_else(|| "the work".to_owned(), |signature| format!("`{signature}`"));
+    if said != number {
+        return Err(Failure::argument(format!(
+            "the result of {} is {name} ({number}), result->type says {said}: set it to what you expect before the call",
+            what()
+        )));
+    }
+    if number == STRUCT && (bytes.at.is_null() || bytes.size != kind.size()) {
+        return Err(Failure::argument(format!(
+            "the result of {} has {} bytes, result->bytes is room for {}",
+            what(),
+            kind.size(),
+            if bytes.at.is_null() { 0 } else { bytes.size }
+        )));
+    }
+    Ok(ResultPlace { at, bytes })
+}
+
+/// The kind of values of a type.
+fn number(kind: &Type) -> (i32, &'static str) {
+    match kind {
+        Type::Void => (VOID, "LG_VOID"),
+        Type::Integer { signed: true, .. } => (SIGNED, "LG_SIGNED"),
+        Type::Integer { signed: false, .. } => (UNSIGNED, "LG_UNSIGNED"),
+        Type::Float => (FLOAT, "LG_FLOAT"),
+        Type::Double => (DOUBLE, "LG_DOUBLE"),
+        Type::Pointer => (POINTER, "LG_POINTER"),
+        Type::Struct(_) => (STRUCT, "LG_STRUCT"),
+    }
+}
+
+impl ResultPlace {
+    /// Puts a result where the program wants it.
+    ///
+    /// # Errors
+    /// None that [`result_place`] has not found already.
+    ///
+    /// # Safety
+    /// What was promised there still holds.
+    pub unsafe fn put(self, value: Value) -> Result<(), Failure> {
+        if self.at.is_null() {
+            return Ok(());
         }
-    };
-    // SAFETY: the caller's place.
-    unsafe { place.write(CValue { kind, contents }) };
-    Ok(())
+        let contents = match value {
+            Value::Void => return Ok(()),
+            Value::Signed(signed) => Contents { signed },
+            Value::Unsigned(unsigned) => Contents { unsigned },
+            Value::Float(float) => Contents { float },
+            Value::Double(double) => Contents { double },
+            Value::Pointer(address) => Contents { pointer: address as *mut c_void },
+            Value::Struct(bytes) => {
+                let room = self.bytes.size.min(bytes.len());
+                // SAFETY: the program's room, as it said before the call.
+                let to = unsafe { slice_mut(self.bytes.at.cast::<u8>(), room, "room for the result")? };
+                to.copy_from_slice(&bytes[..room]);
+                return Ok(());
+            }
+        };
+        // SAFETY: the program's place; its other fields are its own.
+        unsafe { (&raw mut (*self.at).contents).write(contents) };
+        Ok(())
+    }
 }

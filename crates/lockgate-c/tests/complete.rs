@@ -126,7 +126,6 @@ const UNTRIED: &[(&str, &str)] = &[
     ("LG_E_HANDLER", "crates/lockgate/tests/rules_signals.rs"),
     ("LG_E_THREAD_INIT", "a module whose sysroot fails"),
     ("LG_E_NO_ALLOCATOR", "modules of `lockgate cc` have one"),
-    ("LG_E_NO_SIGNATURE", "modules without any notes; crates/lockgate/tests/registry.rs"),
     ("LG_E_FULL", "8191 bindings; crates/lockgate/tests/registry.rs"),
     ("LG_E_RESTARTING", "a race; crates/lockgate/tests/registry.rs"),
     ("LG_E_SYSTEM", "the kernel refuses"),

@@ -80,3 +80,8 @@ fn hosts() {
 fn dlopen() {
     passes("dlopen");
 }
+
+#[test]
+fn lies() {
+    passes("lies");
+}

@@ -339,7 +339,7 @@ fn host_of_two() {
     let host = HostFunction::new(move |_: &Domain, n: i32| inner.call(n).map_or(-1, |n| n));
     let client =
         Domain::new(&Module::open("client.lg").unwrap(), options("client").gate("host", host)).unwrap();
-    client.link("inner", &server, "inner", Policy::default(), OnFailure::default()).unwrap();
+    client.link("inner", &server, "int inner(int)", Policy::default(), OnFailure::default()).unwrap();
     let outer = client.bind::<extern "C" fn(i32) -> i32>("outer").unwrap();
     for through_the_host in [1, 0] {
         assert_eq!(outer.call(through_the_host).unwrap(), 1); // -1 comes back

@@ -197,7 +197,9 @@ pub fn create(py: Python<'_>, error: CreateError) -> PyErr {
 pub fn bind(py: Python<'_>, error: BindError) -> PyErr {
     match error {
         BindError::Missing { .. } => plain(py, "SymbolError", &error),
-        BindError::Signature { .. } | BindError::Prototype(_) => plain(py, "SignatureError", &error),
+        BindError::Signature { .. } | BindError::Prototype(_) | BindError::NeedsPrototype { .. } => {
+            plain(py, "SignatureError", &error)
+        }
         _ => plain(py, "Error", &error),
     }
 }
@@ -255,7 +257,7 @@ pub fn registry(py: Python<'_>, error: RegistryError) -> PyErr {
         RegistryError::NoSignature { .. } => "NoSignature",
         RegistryError::Taken { .. } => "Taken",
         RegistryError::DomainTaken(_) => "DomainTaken",
-        RegistryError::UnknownDomain(_) => "UnknownDomain",
+        RegistryError::UnknownDomain(_) | RegistryError::Removed(_) => "UnknownDomain",
         RegistryError::Import { .. } => "UnknownImport",
         RegistryError::HostFunction(_) => "HostFunction",
         RegistryError::Full(_) | RegistryError::Memory(_) => "RegistryFull",

@@ -182,7 +182,7 @@ impl Registry {
             let request = request.clone().wait(slice);
             match &signature {
                 Some(signature) => self.inner.bind_signature(principal, &request, signature),
-                None => self.inner.bind_dynamic(principal, &request),
+                None => self.inner.bind_described(principal, &request),
             }
         })?;
         let domain = self.server(py, dynamic.domain_name())?;

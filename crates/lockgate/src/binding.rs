@@ -21,6 +21,8 @@ use crate::dl::Reporter;
 use crate::domain::{Core, Placed};
 use crate::error::{BindError, CallError};
 use crate::host::environment;
+use crate::module::Module;
+use crate::nearest::nearest;
 use crate::policy::Policy;
 use crate::registry::Row;
 use crate::signature::{self, Plan, PrototypeError, Signature, Type};
@@ -195,6 +197,21 @@ impl Binding {
         Binding::of_export(core, &image, signature.clone(), *caller, *policy, *on_failure, row.clone())
     }
 
+    /// What the module itself says of its export `name`, for a host that says nothing.
+    ///
+    /// # Errors
+    /// [`BindError::NeedsPrototype`] if a call by it would not stay within registers; [`BindError::Missing`] is left to others.
+    pub fn by_name(
+        module: &Module,
+        name: &str,
+        instead: &'static str,
+    ) -> Result<Option<Signature>, BindError> {
+        let noted = module.export(name).and_then(|export| export.signature.as_deref());
+        let Some(signature) = noted.map(str::parse::<Signature>).transpose()? else { return Ok(None) };
+        within_registers(module.name(), &signature, instead)?;
+        Ok(Some(signature))
+    }
+
     fn of_export(
         core: &Arc<Core>,
         image: &Placed,
@@ -209,11 +226,7 @@ impl Binding {
         }
         let module = &image.module;
         let Some(export) = module.export(&signature.name) else {
-            return Err(BindError::Missing {
-                module: module.name().to_owned(),
-                near: nearest(&signature.name, module.exports().map(|(name, _)| name)),
-                name: signature.name,
-            });
+            return Err(BindError::missing(module, &signature.name));
         };
         if let Some(noted) = &export.signature {
             signature::agree(&noted.parse()?, &signature).map_err(|mismatch| BindError::Signature {
@@ -430,6 +443,29 @@ impl Drop for Binding {
     }
 }
 
+/// Refuses a signature that only `module` has said, if a call by it would read or write the caller's memory.
+///
+/// # Errors
+/// [`BindError::NeedsPrototype`], [`BindError::Prototype`].
+pub(crate) fn within_registers(
+    module: &str,
+    noted: &Signature,
+    instead: &'static str,
+) -> Result<(), BindError> {
+    let plan =
+        Plan::new(noted).map_err(|what| PrototypeError { prototype: noted.to_string(), what, at: 1 })?;
+    match plan.beyond_registers() {
+        None => Ok(()),
+        Some(what) => Err(BindError::NeedsPrototype {
+            module: module.to_owned(),
+            name: noted.name.clone(),
+            noted: Box::new(noted.clone()),
+            what,
+            instead,
+        }),
+    }
+}
+
 /// `policy`, with calls counted and timed if the program's user asks for it.
 pub(crate) fn measured(policy: Policy) -> Policy {
     if environment::measures() { policy.timed() } else { policy }
@@ -444,23 +480,15 @@ fn list(signature: &Signature, caller: Caller, policy: Policy) -> Option<Arc<Row
         .then(|| Row::binding(None, &[client, &policy.to_string(), counted, &signature.name]).ok())?
 }
 
-/// The candidate that differs from `name` in the fewest letters, if in few.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
-    let distance = |other: &str| {
-        let mut row: Vec<usize> = (0..=other.len()).collect();
-        for (i, a) in name.bytes().enumerate() {
-            let mut corner = row[0];
-            row[0] = i + 1;
-            for (j, b) in other.bytes().enumerate() {
-                let change = corner + usize::from(a != b);
-                corner = row[j + 1];
-                row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-            }
+impl BindError {
+    /// There is no such export.
+    pub(crate) fn missing(module: &Module, name: &str) -> BindError {
+        BindError::Missing {
+            module: module.name().to_owned(),
+            near: nearest(name, module.exports().map(|(name, _)| name)),
+            name: name.to_owned(),
         }
-        row[other.len()]
-    };
-    let (near, best) = candidates.map(|c| (distance(c), c)).min()?;
-    (near <= name.len() / 3 + 1).then(|| best.to_owned())
+    }
 }
 
 /// A value of a call whose signature is known at run time only.
@@ -486,6 +514,8 @@ pub enum Value {
 #[derive(Clone)]
 pub struct Dynamic {
     binding: Arc<Binding>,
+    /// By the module's own word: nothing for callers who believe that they know the function's type.
+    is_described: bool,
 }
 
 impl std::fmt::Debug for Dynamic {
@@ -496,7 +526,12 @@ impl std::fmt::Debug for Dynamic {
 
 impl Dynamic {
     pub(crate) fn new(binding: Arc<Binding>) -> Dynamic {
-        Dynamic { binding }
+        Dynamic { binding, is_described: false }
+    }
+
+    /// Bound by what the module says, whatever that is.
+    pub(crate) fn described(binding: Arc<Binding>) -> Dynamic {
+        Dynamic { binding, is_described: true }
     }
 
     /// Name, result and parameters.
@@ -511,7 +546,12 @@ impl Dynamic {
 
     /// The function as a C function pointer with the bound signature. A call through it that does not return normally
     /// returns anything; only [`take_call_error`] tells. It may be called as long as this function, or a clone of it, lives.
+    ///
+    /// # Panics
+    /// If it was bound by [`bind_described`](crate::Domain::bind_described): the module would choose the type that the pointer has to be
+    /// called by.
     pub fn as_ptr(&self) -> *const () {
+        assert!(!self.is_described, "{} was bound by the module's own description", self.signature());
         self.binding.lend()
     }
 

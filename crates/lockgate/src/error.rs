@@ -121,6 +121,23 @@ pub enum BindError {
         /// The difference.
         mismatch: Box<crate::signature::Mismatch>,
     },
+    /// Only the module says that the function needs more than registers, which is nothing that the host's memory may depend on.
+    #[error(
+        "{module}: {name}: by its name alone only a function whose arguments and result travel in registers can be bound; this one {what} \
+         (it says itself that it is `{noted}`): bind it by its prototype with {instead}"
+    )]
+    NeedsPrototype {
+        /// The module, or the exporter.
+        module: String,
+        /// The entry point.
+        name: String,
+        /// What the module says.
+        noted: Box<crate::signature::Signature>,
+        /// Why registers are not enough.
+        what: &'static str,
+        /// What takes a prototype, in Rust and in C.
+        instead: &'static str,
+    },
     /// A prototype could not be understood.
     #[error(transparent)]
     Prototype(#[from] crate::signature::PrototypeError),
@@ -143,11 +160,17 @@ pub enum LinkError {
         /// What there is.
         known: String,
     },
-    /// Neither module says the signature.
+    /// Not both modules say the signature, and the host does not either: one's word says nothing about the other's memory.
     #[error(
-        "neither the note of import {0} nor that of export {1} has a signature: link with a prototype (`--export`, `--gate`), or compile with -g"
+        "import {0}, export {1}: both modules' notes must have the signature (compile them with -g, or name it by `--gate` and `--export`), or the \
+         host gives the prototype in place of the export's name"
     )]
     NoSignature(String, String),
+    /// A function of another domain is made callable through a pointer, and nobody but that domain says its signature.
+    #[error(
+        "{0}: a function pointer from domain to domain takes the function's prototype, not its name alone: nobody else says its signature"
+    )]
+    NoPrototype(String),
     /// All of the domain's function pointers are in use.
     #[error("domain {0} has no function pointers left; drop those that it no longer needs")]
     Pointers(String),

@@ -31,6 +31,7 @@ pub mod grant;
 mod host;
 mod memory;
 mod module;
+mod nearest;
 mod policy;
 mod pool;
 pub mod registry;
@@ -59,7 +60,7 @@ pub use fault::{Access, Fault, FaultKind, Registers};
 pub use function::{Function, FunctionType};
 pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};
 pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted, copy as copy_memory};
-pub use module::{LoadError, Module};
+pub use module::{LoadError, Module, read_module};
 pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};
 pub use registry::{

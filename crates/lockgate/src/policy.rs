@@ -15,7 +15,8 @@ impl Properties {
     /// Callee-saved registers have their values again after the call, whatever the callee did. For callers.
     pub const REGISTER_INTEGRITY: Properties = Properties(1);
     /// Registers that carry no argument (a caller's) or no result (a callee's) are cleared before the other side runs:
-    /// general, vector and mask registers, x87, flags, and what a small argument leaves unused of its register.
+    /// general, vector and mask registers, x87, flags, and what a small argument leaves unused of its register. A callee's also clears
+    /// the room for a result in memory, of which the callee may leave a part as its earlier calls left it.
     pub const REGISTER_CONFIDENTIALITY: Properties = Properties(2);
     /// x87 state, MXCSR and upper halves of vector registers are clean when the side runs (again).
     pub const CPU_STATE: Properties = Properties(4);

@@ -179,7 +179,15 @@ fn domains_that_the_call_was_nested_in() {
         );
         let client = client.gate("int recursion(void)").domain_with(DomainOptions::new());
         let propagate = lockgate::OnFailure::Propagate;
-        client.link("recursion", &inner, "recursion", Policy::default(), propagate).unwrap();
+        client
+            .link(
+                "recursion",
+                &inner,
+                &crate::common::said(&client, "recursion", "recursion"),
+                Policy::default(),
+                propagate,
+            )
+            .unwrap();
         let error = client.bind::<extern "C" fn() -> i32>("outer").unwrap().call().unwrap_err();
         let CallError::Callee { source, .. } = &error else { panic!("{error}") };
         check_nested(&source.fault().unwrap().backtrace());

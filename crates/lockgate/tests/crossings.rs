@@ -67,10 +67,12 @@ fn server(options: DomainOptions) -> Domain {
 fn client(server: &Domain, policy: Policy, on_failure: OnFailure) -> Domain {
     let guest = IMPORTS.iter().fold(Guest::c(CLIENT), |guest, (_, prototype)| guest.gate(prototype));
     let client = Domain::new(&guest.module(), DomainOptions::new().name("client")).expect("a domain");
-    for (name, _) in IMPORTS {
-        client.link(name, server, name, policy, on_failure).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (name, prototype) in IMPORTS {
+        client
+            .link(name, server, prototype, policy, on_failure)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    server.link("odd", &client, "odd", policy, on_failure).expect("odd is linked");
+    server.link("odd", &client, "long odd(long)", policy, on_failure).expect("odd is linked");
     client
 }
 
@@ -114,13 +116,75 @@ fn a_threads_first_call_of_a_domain_has_all_its_arguments() {
     });
 }
 
+/// A server that does not write all of its result, or is taken for another type by somebody: the caller gets zeros, not what the server's
+/// earlier calls have left there.
+#[test]
+fn room_for_results_is_cleared_where_a_side_asks_for_it() {
+    let server = Guest::c(
+        "long login(long x) { volatile char deep[3000]; for (int i = 0; i < 3000; i++) deep[i] = 'S'; return deep[x]; }
+         int short_answer(void) { return 7; }",
+    )
+    .domain();
+    let prototype = "struct { char bytes[2800]; } short_answer(void)";
+    let client = Guest::c(
+        "struct big { char bytes[2800]; };
+         struct big short_answer(void);
+         long secrets(void) { struct big b = short_answer(); long n = 0; for (int i = 0; i < 2800; i++) n += b.bytes[i] == 'S'; return n; }",
+    )
+    .gate(prototype)
+    .domain();
+    let login = server.bind::<extern "C" fn(i64) -> i64>("login").unwrap();
+    let secrets = client.bind::<extern "C" fn() -> i64>("secrets").unwrap();
+    let server_asks =
+        Policy { server: lockgate::Properties::REGISTER_CONFIDENTIALITY, ..Policy::MUTUAL_TRUST };
+    for (policy, is_clear) in
+        [(Policy::MUTUAL_TRUST, false), (server_asks, true), (Policy::MUTUAL_DISTRUST, true)]
+    {
+        login.call(3).unwrap();
+        client.link("short_answer", &server, prototype, policy, OnFailure::default()).unwrap();
+        assert_eq!(secrets.call().unwrap() == 0, is_clear, "{policy}");
+        login.call(3).unwrap();
+        let direct = server.bind_dynamic_with(prototype, policy).unwrap().call(&[]).unwrap();
+        let lockgate::Value::Struct(bytes) = direct else { panic!("{direct:?}") };
+        assert_eq!(!bytes.contains(&b'S'), is_clear, "{policy}, for the host");
+    }
+}
+
+/// Between two modules neither's word alone counts.
+#[test]
+fn both_sides_say_the_signature_or_the_host_does() {
+    let source = "struct big { char bytes[64]; }; long f(long x) { return x + 1; } struct big g(void) { return (struct big){0}; }";
+    let noted = Guest::c_with(source, &["-O2", "-g"]).domain();
+    let silent = Guest::c(source).domain();
+    let importing = "long f(long); long use(long x) { return f(x); }";
+    let client = |gate: &str| Guest::c(importing).gate(gate).domain();
+    let link = |client: &Domain, server: &Domain, name: &str| {
+        client.link("f", server, name, Policy::default(), OnFailure::default())
+    };
+    let says = client("long f(long)");
+    let quiet = client("f");
+    link(&says, &noted, "f").expect("both say the same");
+    for (client, server) in [(&says, &silent), (&quiet, &noted), (&quiet, &silent)] {
+        let error = link(client, server, "f").unwrap_err();
+        assert!(matches!(error, lockgate::LinkError::NoSignature(..)), "{error}");
+        link(client, server, "long f(long)").expect("the host says it");
+        assert_eq!(client.bind::<extern "C" fn(i64) -> i64>("use").unwrap().call(1).unwrap(), 2);
+    }
+    assert!(link(&says, &silent, "int f(int)").is_err(), "the import's note narrows");
+    assert!(link(&quiet, &noted, "int f(int)").is_err(), "the export's, too");
+    let error = says.function_pointer(&noted, "f", Policy::default(), OnFailure::default()).map(|_| ());
+    assert!(matches!(error, Err(lockgate::LinkError::NoPrototype(_))), "{error:?}");
+}
+
 #[test]
 fn function_pointers_lead_into_other_domains() {
     let server = server(DomainOptions::new().name("server"));
     let client = client(&server, Policy::MUTUAL_DISTRUST, OnFailure::default());
     let third = Guest::c("long triple(long x) { return 3 * x; }").export("long triple(long)").domain();
     let twice = server.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("twice").unwrap();
-    let triple = server.function_pointer(&third, "triple", Policy::default(), OnFailure::default()).unwrap();
+    let triple = server
+        .function_pointer(&third, "long triple(long)", Policy::default(), OnFailure::default())
+        .unwrap();
     assert_eq!(twice.call(triple.pointer(), 5).unwrap(), 45);
     // The client calls the server, which calls the client back, which calls the third domain.
     let increment = server
@@ -176,7 +240,15 @@ fn the_callers_limit_bounds_all_it_calls() {
     let guest = IMPORTS.iter().fold(Guest::c(CLIENT), |guest, (_, prototype)| guest.gate(prototype));
     let options = DomainOptions::new().name("client").time_limit(Duration::from_millis(30));
     let client = Domain::new(&guest.module(), options).expect("a domain");
-    client.link("forever", &server, "forever", Policy::default(), OnFailure::Return(5)).unwrap();
+    client
+        .link(
+            "forever",
+            &server,
+            &crate::common::said(&client, "forever", "forever"),
+            Policy::default(),
+            OnFailure::Return(5),
+        )
+        .unwrap();
     let error = client.bind::<extern "C" fn() -> i64>("use_forever").unwrap().call().unwrap_err();
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert_eq!((fault.domain(), fault.kind()), ("client", FaultKind::TimeOut));

@@ -184,3 +184,51 @@ fn limits_hold_in_nested_calls() {
         }
     }
 }
+
+/// A module leaves any amount of its stack, and calls the host, which calls it again with arguments on the stack, or for a result in
+/// memory: what does not fit ends that call. Were it copied on the host's account, the host would end.
+#[test]
+fn arguments_for_which_the_callee_has_no_room_end_the_call() {
+    let guest = Guest::c_with(
+        "long back(void);
+         long wide(long a, long b, long c, long d, long e, long f, long g, long h) { return g + h; }
+         struct big { long v[40]; };
+         struct big make(long x) { return (struct big){{x}}; }
+         __attribute__((noinline)) long deep(long left) { volatile char room[24]; room[0] = 1; return (left ? deep(left - 1) : back()) + room[0] - 1; }",
+        &["-O1", "-g", "-fno-optimize-sibling-calls"],
+    );
+    let module = guest.gate("long back(void)").module();
+    type Wide = lockgate::Dynamic;
+    let made: std::sync::Arc<std::sync::OnceLock<(Wide, Wide)>> = Default::default();
+    let functions = made.clone();
+    // Data and return addresses lie at the same distance from their stacks' ends: either may come first.
+    let is_overflow = |error: &CallError| {
+        use FaultKind::{ControlStackOverflow, StackOverflow};
+        error.fault().is_some_and(|fault| matches!(fault.kind(), StackOverflow | ControlStackOverflow))
+    };
+    let back = lockgate::HostFunction::new(move |_: &Domain| {
+        let (wide, make) = functions.get().expect("bound");
+        let ones = vec![lockgate::Value::Signed(1); 8];
+        for result in [wide.call(&ones), make.call(&ones[..1])] {
+            assert!(result.as_ref().err().is_none_or(is_overflow), "{result:?}");
+        }
+        2_i64
+    });
+    let domain = Domain::new(&module, DomainOptions::new().stack_size(64 << 10).gate("back", back)).unwrap();
+    let wide = "long wide(long, long, long, long, long, long, long, long)";
+    let make = "struct { long v[40]; } make(long)";
+    let bound = (domain.bind_dynamic(wide).unwrap(), domain.bind_dynamic(make).unwrap());
+    assert!(made.set(bound).is_ok());
+    let deep = domain.bind::<extern "C" fn(i64) -> i64>("deep").unwrap();
+    let first = (1..4000).find(|left| match deep.call(*left) {
+        Ok(result) => {
+            assert_eq!(result, 2, "{left}");
+            false
+        }
+        Err(error) => {
+            assert!(is_overflow(&error), "{left}: {error}");
+            true
+        }
+    });
+    assert!(first.is_some_and(|left| left > 300), "{first:?}: every depth was tried");
+}

@@ -102,7 +102,15 @@ fn the_callers_limit_bounds_what_it_calls() {
                 let server = domain(DomainOptions::new());
                 let client = domain(DomainOptions::new().time_limit(LIMIT));
                 let failure = OnFailure::Return(5);
-                client.link("inner", &server, "stay", Policy::default(), failure).unwrap();
+                client
+                    .link(
+                        "inner",
+                        &server,
+                        &crate::common::said(&client, "inner", "stay"),
+                        Policy::default(),
+                        failure,
+                    )
+                    .unwrap();
                 let via = client.bind::<Unary>("via").unwrap();
                 let error = ends_in_time(name, LIMIT, || via.call(which));
                 assert_eq!(error.fault().map(|fault| fault.domain()), Some(client.name()), "{name}: {error}");
@@ -130,7 +138,15 @@ fn a_shorter_limit_within_a_longer_one_ends_the_inner_call_only() {
         let short = Duration::from_millis(60);
         let server = domain(DomainOptions::new().time_limit(short));
         let client = domain(DomainOptions::new().time_limit(Duration::from_secs(20)));
-        client.link("inner", &server, "stay", Policy::default(), OnFailure::Return(5)).unwrap();
+        client
+            .link(
+                "inner",
+                &server,
+                &crate::common::said(&client, "inner", "stay"),
+                Policy::default(),
+                OnFailure::Return(5),
+            )
+            .unwrap();
         let via = client.bind::<Unary>("via").unwrap();
         let begun = Instant::now();
         assert_eq!(via.call(which).unwrap(), 5, "{name}");
@@ -145,7 +161,15 @@ fn the_limit_ends_a_wait_for_an_exclusive_domain() {
     let server = domain(DomainOptions::new().exclusive(None));
     let stay = server.bind::<Unary>("stay").unwrap();
     let client = domain(DomainOptions::new().time_limit(LIMIT));
-    client.link("inner", &server, "stay", Policy::default(), OnFailure::Return(5)).unwrap();
+    client
+        .link(
+            "inner",
+            &server,
+            &crate::common::said(&client, "inner", "stay"),
+            Policy::default(),
+            OnFailure::Return(5),
+        )
+        .unwrap();
     let via = client.bind::<Unary>("via").unwrap();
     let ready = Barrier::new(2);
     std::thread::scope(|scope| {
@@ -216,7 +240,15 @@ fn calls_nest_as_deep_as_the_domain_allows() {
         let within = limit >= 2;
 
         let client = domain(DomainOptions::new());
-        client.link("inner", &server, "stay", Policy::default(), OnFailure::Propagate).unwrap();
+        client
+            .link(
+                "inner",
+                &server,
+                &crate::common::said(&client, "inner", "stay"),
+                Policy::default(),
+                OnFailure::Propagate,
+            )
+            .unwrap();
         let crossed = client.bind::<Unary>("via").unwrap().call(9);
         match crossed {
             Ok(7) if within => {}
@@ -238,7 +270,15 @@ fn calls_nest_as_deep_as_the_domain_allows() {
 
         // One deeper: through a second client.
         let outer = domain(DomainOptions::new());
-        outer.link("inner", &client, "via", Policy::default(), OnFailure::Propagate).unwrap();
+        outer
+            .link(
+                "inner",
+                &client,
+                &crate::common::said(&outer, "inner", "via"),
+                Policy::default(),
+                OnFailure::Propagate,
+            )
+            .unwrap();
         assert_eq!(outer.bind::<Unary>("via").unwrap().call(9).unwrap(), 1);
     }
 }
@@ -342,7 +382,15 @@ fn a_killed_domain_stays_closed_to_threads_that_go_elsewhere() {
         let caller = domain(DomainOptions::new().gate("inner", host));
         assert_eq!(stay.call(9).unwrap(), 7);
         if nested {
-            killed.link("inner", &caller, "via", Policy::default(), OnFailure::default()).unwrap();
+            killed
+                .link(
+                    "inner",
+                    &caller,
+                    &crate::common::said(&killed, "inner", "via"),
+                    Policy::default(),
+                    OnFailure::default(),
+                )
+                .unwrap();
             let error = killed.bind::<Unary>("via").unwrap().call(9).unwrap_err();
             assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Killed), "{error}");
         } else {

@@ -532,6 +532,98 @@ fn one_restart_at_a_time() {
     assert_eq!(bind(&registry, "increment").unwrap().call(1).unwrap(), 2);
 }
 
+/// While the new instance starts, which takes the registry's lock from nobody, its names may be taken back and given to somebody else.
+#[test]
+fn a_restart_puts_nothing_in_the_place_of_another() {
+    let _patience = common::patience("a domain removed while it is restarted");
+    let registry = Registry::new();
+    let other = Arc::new(server("server"));
+    let rounds = AtomicUsize::new(0);
+    let (inside, stranger) = (registry.clone(), other.clone());
+    let begin = HostFunction::new(move |_: &Domain| {
+        if rounds.fetch_add(1, Ordering::Relaxed) == 1 {
+            inside.remove("server").unwrap();
+            inside.export(&stranger, everyone("count")).unwrap();
+        }
+    });
+    registry.export_host(begin, everyone("begun")).unwrap();
+    let source = "void begun(void); __attribute__((constructor)) static void begin(void) { begun(); }
+        long increment(long n) { return n + 1; }";
+    let module = Guest::c(source).gate("void begun(void)").export("long increment(long)").module();
+    let options = DomainOptions::new().name("server").registry(&registry, Principal::domain("server"));
+    registry.export(&Domain::new(&module, options).unwrap(), everyone("increment")).unwrap();
+    let error = registry.restart("server").unwrap_err();
+    assert!(matches!(error, RegistryError::Removed(_)), "{error}");
+    let names: Vec<String> = registry.names().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["begun", "count"], "nothing comes back");
+    let count = bind(&registry, "count").unwrap();
+    assert_eq!(count.call(5).unwrap(), 5, "the stranger serves what he exports");
+    registry.remove("server").unwrap();
+    assert!(
+        count.call(1).is_err() && bind(&registry, "count").is_err(),
+        "by his name he is found, and nobody else"
+    );
+}
+
+/// What only a server's module says of its functions decides nothing about the memory of those who call it.
+#[test]
+fn a_servers_word_is_not_the_clients() {
+    let source = "struct big { char bytes[64]; };
+        struct big init(void) { struct big all = {\"MMMM\"}; return all; }
+        long run(long a, long b, long c, long d, long e, long f, long g) { return a + g; }
+        long small(long x) { return x; }";
+    let server = Guest::c_with(source, &["-O2", "-g"]).domain();
+    let registry = Registry::new();
+    for name in ["init", "run", "small"] {
+        registry.export(&server, everyone(name)).unwrap();
+    }
+    let said = "struct { char bytes[64]; } init(void)";
+    registry.export(&server, everyone("said").of(said)).unwrap();
+    let nobody = Principal::nobody();
+    for name in ["init", "run"] {
+        let error = registry.bind_dynamic(&nobody, &Request::newest(name)).map(|_| ()).unwrap_err();
+        assert!(matches!(error, RegistryError::Bind(lockgate::BindError::NeedsPrototype { .. })), "{error}");
+        assert!(error.to_string().contains("lg_registry_bind_as"), "{error}");
+        // Who gives everything its room by what the server says may do so, and gets no function pointer.
+        let described = registry.bind_described(&nobody, &Request::newest(name)).unwrap();
+        let pointer = std::panic::AssertUnwindSafe(|| described.as_ptr());
+        assert!(std::panic::catch_unwind(pointer).is_err());
+    }
+    assert!(registry.bind_dynamic(&nobody, &Request::newest("small")).is_ok());
+    assert!(registry.bind_dynamic(&nobody, &Request::newest("said")).is_ok(), "the host says so");
+    let signature = said.parse().unwrap();
+    assert!(registry.bind_signature(&nobody, &Request::newest("init"), &signature).is_ok());
+    // A domain whose module says nothing.
+    let client = Guest::c("long small(long); long use(long x) { return small(x); }").gate("small").domain();
+    let error = registry.link(&client, "small", &nobody, &Request::newest("small")).unwrap_err();
+    assert!(matches!(error, RegistryError::NoSignature { .. }), "{error}");
+    registry.export(&server, everyone("small.said").of("long small(long)")).unwrap();
+    registry.link(&client, "small", &nobody, &Request::newest("small.said")).unwrap();
+    assert_eq!(client.bind::<Long>("use").unwrap().call(7).unwrap(), 7);
+}
+
+/// A module may ask for a name of any length; others bind meanwhile.
+#[test]
+fn names_that_nobody_has_cost_no_time() {
+    let registry = Registry::new();
+    let server = server("server");
+    for number in 0..500 {
+        registry
+            .export(&server, everyone(&format!("tenant.service.function.{number:05}")).of("count"))
+            .unwrap();
+    }
+    let name = "a".repeat(100_000);
+    let source = format!("void {name}(void); void go(void) {{ {name}(); }}");
+    let guest = Guest::c(&source).gate(&format!("void {name}(void)"));
+    let options = DomainOptions::new().name("hostile").registry(&registry, Principal::nobody());
+    let hostile = Domain::new(&guest.module(), options).unwrap();
+    let go = hostile.bind::<extern "C" fn()>("go").unwrap();
+    let begun = Instant::now();
+    assert!(matches!(go.call(), Err(CallError::Import { .. })));
+    // Comparing letter by letter, each with each, took four seconds.
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
 #[test]
 #[ignore = "the other process of the next test"]
 fn process_to_look_at() {

@@ -160,7 +160,9 @@ fn client(source: &str) -> Domain {
 
 /// Has `client` call `name` of `server` where it calls its import.
 fn link(client: &Domain, server: &Domain, name: &str, policy: Policy) {
-    client.link("server", server, name, policy, OnFailure::default()).expect("the import is linked");
+    client
+        .link("server", server, &crate::common::said(client, "server", name), policy, OnFailure::default())
+        .expect("the import is linked");
 }
 
 /// Calls an export, by the host's usual policy.
@@ -186,7 +188,15 @@ fn r7_crossings_leave_the_callers_control_stack_at_once() {
     )
     .gate(prototype)
     .domain();
-    client.link("make", &server, "make", Policy::MUTUAL_DISTRUST, OnFailure::default()).unwrap();
+    client
+        .link(
+            "make",
+            &server,
+            &crate::common::said(&client, "make", "make"),
+            Policy::MUTUAL_DISTRUST,
+            OnFailure::default(),
+        )
+        .unwrap();
     assert_eq!(call(&client, "use"), 19);
     let top = client.base() + window::CONTROL + stack::TOP;
     let words = peek(top - (1 << 18), 1 << 15).expect("the control stack is mapped");
@@ -219,7 +229,15 @@ fn r8_r9_callers_go_on_where_they_were() {
     let use_it = client.bind::<extern "C" fn(i64) -> i64>("use").unwrap();
     let top = call(&client, "where");
     for (name, got) in [("server", 7), ("crash", 77)] {
-        client.link("server", &server, name, Policy::MUTUAL_TRUST, OnFailure::Return(77)).unwrap();
+        client
+            .link(
+                "server",
+                &server,
+                &crate::common::said(&client, "server", name),
+                Policy::MUTUAL_TRUST,
+                OnFailure::Return(77),
+            )
+            .unwrap();
         for x in 0..100 {
             assert_eq!(use_it.call(x).unwrap(), x + got, "{name}");
         }
@@ -237,7 +255,15 @@ fn r8_failures_that_end_the_caller_go_to_its_caller() {
     let server = Guest::c("void crash(void) { *(volatile int *)8 = 1; }").domain();
     let client = client(PLAIN);
     let top = call(&client, "where");
-    client.link("server", &server, "crash", Policy::MUTUAL_TRUST, OnFailure::Propagate).unwrap();
+    client
+        .link(
+            "server",
+            &server,
+            &crate::common::said(&client, "server", "crash"),
+            Policy::MUTUAL_TRUST,
+            OnFailure::Propagate,
+        )
+        .unwrap();
     let call_server = client.bind::<extern "C" fn()>("call_server").unwrap();
     for _ in 0..3 {
         let error = call_server.call().unwrap_err();
@@ -263,7 +289,15 @@ fn r9_callbacks_of_other_domains_start_below_live_frames() {
     .gate("long server(void)")
     .domain();
     link(&client, &server, "server", Policy::MUTUAL_TRUST);
-    server.link("back", &client, "back", Policy::MUTUAL_TRUST, OnFailure::default()).unwrap();
+    server
+        .link(
+            "back",
+            &client,
+            &crate::common::said(&server, "back", "back"),
+            Policy::MUTUAL_TRUST,
+            OnFailure::default(),
+        )
+        .unwrap();
     let deep = client.bind::<extern "C" fn(i64) -> i64>("deep").unwrap();
     assert_eq!(deep.call(10).unwrap(), 55 + 210 + 5 + 1);
 }
@@ -468,7 +502,15 @@ function use
     )
     .gate(prototype)
     .domain();
-    client.link("make", &server, "make", Policy::MUTUAL_TRUST, OnFailure::Return(0)).unwrap();
+    client
+        .link(
+            "make",
+            &server,
+            &crate::common::said(&client, "make", "make"),
+            Policy::MUTUAL_TRUST,
+            OnFailure::Return(0),
+        )
+        .unwrap();
     assert_eq!(call(&client, "use"), 5);
 }
 

@@ -157,9 +157,11 @@ static int open_6(lua_State *L) { return call(L, openers[6].plugin, openers[6].f
 static int open_7(lua_State *L) { return call(L, openers[7].plugin, openers[7].function); }
 static const lua_CFunction opener[OPENERS] = {open_0, open_1, open_2, open_3, open_4, open_5, open_6, open_7};
 
-/* lg_dlsym, for Lua's loadlib.c. */
+/* dlsym, for Lua's loadlib.c: what it looks up are lua_CFunctions, whatever the plugin says they are. */
 void *lua_plugin_symbol(void *plugin, const char *symbol) {
-    void *function = lg_dlsym(plugin, symbol);
+    char prototype[256];
+    int length = snprintf(prototype, sizeof prototype, "int %s(void *)", symbol);
+    void *function = length < (int)sizeof prototype ? (void *)lg_dlsym_typed(plugin, prototype) : NULL;
     for (int i = 0; function && i < OPENERS; i++) {
         if (openers[i].function && (void *)openers[i].function != function)
             continue;

@@ -4,7 +4,7 @@
 #include <string.h>
 #ifdef PLAIN
 #include <dlfcn.h>
-#define lg_dlsym dlsym
+#define function(handle, name, prototype) dlsym(handle, name)
 #define lg_dlclose dlclose
 #define lg_dlerror dlerror
 #define lg_malloc(handle, size) malloc(size)
@@ -15,6 +15,8 @@
 #else
 #include <dlfcn.h>
 #include <lockgate.h>
+/* By its prototype: what a plugin says of its functions decides nothing about the program's memory. */
+#define function(handle, name, prototype) lg_dlsym_typed(handle, prototype)
 #endif
 
 static void *opened[3];
@@ -39,7 +41,7 @@ static int open_all(void) {
 }
 
 static void close_all(void) {
-    void (*stop)(void) = (void (*)(void))lg_dlsym(opened[0], "stop");
+    void (*stop)(void) = (void (*)(void))function(opened[0], "stop", "void stop(void)");
     if (stop)
         stop();
     for (int i = 3; i--;) lg_dlclose(opened[i]);
@@ -57,7 +59,7 @@ int main(void) {
     if (open_all() != 0)
         return 1;
     while (fgets(script, sizeof script, stdin)) {
-        char *(*run)(const char *) = (char *(*)(const char *))lg_dlsym(opened[0], "run");
+        char *(*run)(const char *) = (char *(*)(const char *))function(opened[0], "run", "char *run(const char *)");
         size_t size = strlen(script) + 1;
         char *copy = lg_malloc(opened[0], size);
         if (!run || !copy || lg_poke(opened[0], copy, script, size) != 0)

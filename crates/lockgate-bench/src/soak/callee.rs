@@ -95,7 +95,12 @@ impl Callee {
             exchange: preset.bind(domain, "exchange")?,
             ask: preset.bind(domain, "ask")?,
             back,
-            across: domain.function_pointer(other, "fold", preset.policy, OnFailure::Propagate)?,
+            across: domain.function_pointer(
+                other,
+                "uint64_t fold(uint64_t)",
+                preset.policy,
+                OnFailure::Propagate,
+            )?,
             first_slot: user * SLOTS as u32,
             slots: [None; SLOTS],
         })

@@ -61,7 +61,9 @@ impl End {
     ) -> anyhow::Result<bool> {
         let preset = random.below(PRESETS.len() as u64) as usize;
         let across = |how: usize, on_failure| {
-            let crash = soak.shared.function_pointer(domain, "crash", PRESETS[preset].policy, on_failure)?;
+            let prototype = "uint64_t crash(uint32_t)";
+            let crash =
+                soak.shared.function_pointer(domain, prototype, PRESETS[preset].policy, on_failure)?;
             anyhow::Ok(shared[preset].ask_in_vain(&crash, u64::from(CRASHES[how].0)))
         };
         match self {

@@ -21,7 +21,7 @@ static void by_pointer(lg_domain *domain) {
     pair (*turn)(pair) = POINTER(pair (*)(pair), bind(domain, PAIR " turn(" PAIR ")"));
     large (*fill)(long) = POINTER(large (*)(long), bind(domain, "struct { long numbers[5]; } fill(long)"));
     long (*sum9)(long, long, long, long, long, long, long, long, long) =
-        POINTER(long (*)(long, long, long, long, long, long, long, long, long), bind(domain, "sum9"));
+        POINTER(long (*)(long, long, long, long, long, long, long, long, long), bind(domain, "long sum9(long, long, long, long, long, long, long, long, long)"));
     CHECK(same(-7) == -7 && half(5) == 2.5 && third(1.5f) == 0.5f && small(250, 10) == 4);
     pair p = {2.0, 3};
     p = turn(p);
@@ -31,13 +31,23 @@ static void by_pointer(lg_domain *domain) {
     RETURNED();
 }
 
+/* A result of this kind, as it is after a call that it may have been used for before. */
+static lg_value *expect(lg_value *result, lg_type type) {
+    result->type = type;
+    return result;
+}
+
 static void by_value(lg_domain *domain) {
     lg_value result, arguments[9];
     memset(arguments, 0, sizeof arguments);
+    memset(&result, 0xcc, sizeof result); /* as what lay there before */
     arguments[0].type = LG_SIGNED;
     arguments[0].as.i = -7;
     lg_function *same = bind(domain, "int same(int)");
-    STATUS(LG_OK, lg_call(same, arguments, 1, &result));
+    STATUS(LG_E_ARGUMENT, lg_call(same, arguments, 1, &result));
+    SAYS("LG_SIGNED");
+    STATUS(LG_E_ARGUMENT, lg_call(same, arguments, 1, expect(&result, LG_UNSIGNED)));
+    STATUS(LG_OK, lg_call(same, arguments, 1, expect(&result, LG_SIGNED)));
     CHECK(result.type == LG_SIGNED && result.as.i == -7);
     STATUS(LG_OK, lg_call(same, arguments, 1, NULL));
     STATUS(LG_E_ARGUMENT, lg_call(same, arguments, 2, &result));
@@ -50,46 +60,55 @@ static void by_value(lg_domain *domain) {
     STATUS(LG_E_ARGUMENT, lg_call(same, arguments, 1, &result));
     arguments[0].type = LG_DOUBLE;
     arguments[0].as.d = 3;
-    STATUS(LG_OK, lg_call(bind(domain, "half"), arguments, 1, &result));
+    STATUS(LG_OK, lg_call(bind(domain, "half"), arguments, 1, expect(&result, LG_DOUBLE)));
     CHECK(result.type == LG_DOUBLE && result.as.d == 1.5);
     arguments[0].type = LG_FLOAT;
     arguments[0].as.f = 3;
-    STATUS(LG_OK, lg_call(bind(domain, "third"), arguments, 1, &result));
+    STATUS(LG_OK, lg_call(bind(domain, "third"), arguments, 1, expect(&result, LG_FLOAT)));
     CHECK(result.type == LG_FLOAT && result.as.f == 1);
     arguments[0].type = arguments[1].type = LG_UNSIGNED;
     arguments[0].as.u = 2;
     arguments[1].as.u = 3;
-    STATUS(LG_OK, lg_call(bind(domain, "small"), arguments, 2, &result));
+    STATUS(LG_OK, lg_call(bind(domain, "small"), arguments, 2, expect(&result, LG_UNSIGNED)));
     CHECK(result.type == LG_UNSIGNED && result.as.u == 5);
     pair p = {2.0, 3}, q;
     arguments[0].type = LG_STRUCT;
-    arguments[0].as.bytes.at = &p;
-    arguments[0].as.bytes.size = sizeof p;
-    result.as.bytes.at = &q;
-    result.as.bytes.size = sizeof q;
+    arguments[0].bytes.at = &p;
+    arguments[0].bytes.size = sizeof p;
     lg_function *turn = bind(domain, "turn");
+    result.bytes.at = NULL;
+    STATUS(LG_E_ARGUMENT, lg_call(turn, arguments, 1, expect(&result, LG_STRUCT)));
+    result.bytes.at = &q;
+    result.bytes.size = sizeof q;
+    result.as.u = 77;
     STATUS(LG_OK, lg_call(turn, arguments, 1, &result));
-    CHECK(result.type == LG_STRUCT && result.as.bytes.size == sizeof q && q.x == 3 && q.n == 2);
-    result.as.bytes.size = sizeof q - 1;
-    STATUS(LG_E_ARGUMENT, lg_call(turn, arguments, 1, &result));
-    SAYS("room");
-    arguments[0].as.bytes.at = NULL;
+    CHECK(result.bytes.at == &q && result.bytes.size == sizeof q && result.as.u == 77 && q.x == 3 && q.n == 2);
+    for (int wrong = -1; wrong <= 1; wrong += 2) {
+        result.bytes.size = sizeof q + wrong;
+        STATUS(LG_E_ARGUMENT, lg_call(turn, arguments, 1, &result));
+        SAYS("room");
+    }
+    arguments[0].bytes.at = NULL;
     STATUS(LG_E_ARGUMENT, lg_call(turn, arguments, 1, &result));
     large all;
     arguments[0].type = LG_SIGNED;
     arguments[0].as.i = 5;
-    result.as.bytes.at = &all;
-    result.as.bytes.size = sizeof all;
-    STATUS(LG_OK, lg_call(bind(domain, "fill"), arguments, 1, &result));
+    result.bytes.at = &all;
+    result.bytes.size = sizeof all;
+    NOTHING(LG_E_NO_SIGNATURE, lg_bind(domain, "fill", LG_DEFAULT));
+    SAYS("returns its result in memory");
+    NOTHING(LG_E_NO_SIGNATURE, lg_bind(domain, " sum9 ", LG_DEFAULT));
+    SAYS("lg_bind");
+    STATUS(LG_OK, lg_call(bind(domain, "struct { long numbers[5]; } fill(long)"), arguments, 1, &result));
     CHECK(all.numbers[0] == 5 && all.numbers[4] == 9);
     arguments[0].type = LG_POINTER;
     arguments[0].as.p = NULL;
-    STATUS(LG_E_FAULT, lg_call(bind(domain, "crash"), arguments, 1, &result));
+    STATUS(LG_E_FAULT, lg_call(bind(domain, "crash"), arguments, 1, expect(&result, LG_VOID)));
     CHECK(!lg_failed());
-    STATUS(LG_OK, lg_call(bind(domain, "int count(void)"), NULL, 0, &result));
+    STATUS(LG_OK, lg_call(bind(domain, "int count(void)"), NULL, 0, expect(&result, LG_SIGNED)));
     STATUS(LG_OK, lg_call(bind(domain, "write_int"),
                           (arguments[0].as.p = lg_memory_alloc(domain, 4), arguments[1].type = LG_SIGNED, arguments),
-                          2, &result));
+                          2, expect(&result, LG_VOID)));
     CHECK(result.type == LG_VOID);
 }
 

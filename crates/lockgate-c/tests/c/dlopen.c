@@ -73,7 +73,12 @@ static void symbols(void *guest) {
     size_t size = 0;
     int *answer = (int *)lg_dlsym_data(guest, "answer", &size);
     CHECK(answer && *answer == 42 && size == sizeof *answer);
-    CHECK(lg_dlsym(guest, "answer") == (void *)answer && lg_owner(answer) == guest && !lg_owner(&size));
+    CHECK(lg_owner(answer) == guest && !lg_owner(&size));
+    CHECK(!lg_dlsym(guest, "answer")); /* the program would call it */
+    CHECK(strstr(lg_dlerror(), "lg_dlsym_data"));
+    CHECK(!lg_dlsym(guest, "fill") && lg_last_status() == LG_E_NO_SIGNATURE);
+    CHECK(strstr(lg_dlerror(), "lg_dlsym_typed"));
+    CHECK(!lg_dlsym(guest, "sum9") && lg_dlsym_typed(guest, "struct { long numbers[5]; } fill(long)"));
     CHECK(!lg_dlsym_data(guest, "same", &size));
     CHECK(!lg_dlfunc(guest, answer, NULL)); /* data is no function */
     CHECK(!lg_dlfunc(guest, &size, NULL));

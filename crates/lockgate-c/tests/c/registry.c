@@ -192,6 +192,8 @@ static void links(void) {
     STATUS(LG_E_IMPORT, lg_domain_link(caller, "nothing", server, "same", LG_DEFAULT, NULL));
     STATUS(LG_E_MISSING, lg_domain_link(caller, "remote", server, "nothing", LG_DEFAULT, NULL));
     STATUS(LG_E_SIGNATURE, lg_domain_link(caller, "remote", server, "half", LG_DEFAULT, NULL));
+    STATUS(LG_E_SIGNATURE, lg_domain_link(caller, "remote", server, "long same(long)", LG_DEFAULT, NULL));
+    STATUS(LG_OK, lg_domain_link(caller, "remote", server, "int same(int)", LG_DEFAULT, NULL));
     STATUS(LG_OK, lg_domain_link(caller, "remote", server, "deep", LG_INTEGRITY, &minus_two));
     CHECK(forward(1) == 998);
     RETURNED();
@@ -202,7 +204,8 @@ static void links(void) {
     forward(1);
     FAILED(LG_E_CALLEE);
     CHECK(lg_last_fault() && lg_last_fault()->kind == LG_FAULT_STACK_OVERFLOW);
-    lg_callback *pointer = lg_callback_to(caller, server, "same", LG_DEFAULT, NULL);
+    NOTHING(LG_E_NO_SIGNATURE, lg_callback_to(caller, server, "same", LG_DEFAULT, NULL));
+    lg_callback *pointer = lg_callback_to(caller, server, "int same(int)", LG_DEFAULT, NULL);
     CHECK(pointer && through(lg_callback_pointer(pointer), 5) == 5);
     RETURNED();
     NOTHING(LG_E_MISSING, lg_callback_to(caller, server, "int nothing(int)", LG_DEFAULT, NULL));

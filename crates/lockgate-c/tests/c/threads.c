@@ -19,8 +19,15 @@ static void asynchronous(void) {
     lg_workers *workers = lg_workers_new(1, 1);
     lg_domain *domain = new_domain(module, NULL);
     lg_function *same = bind(domain, "same"), *spin = bind(domain, "spin");
-    lg_value argument = {LG_SIGNED, {7}}, result;
+    lg_value argument, result;
+    memset(&argument, 0, sizeof argument);
+    memset(&result, 0, sizeof result);
+    argument.type = LG_SIGNED;
+    argument.as.i = 7;
+    result.type = LG_DOUBLE;
     lg_async *call = lg_call_async(same, workers, 0, &argument, 1);
+    STATUS(LG_E_ARGUMENT, lg_async_wait(call, -1, &result)); /* which takes nothing */
+    result.type = LG_SIGNED;
     STATUS(LG_OK, lg_async_wait(call, -1, &result));
     CHECK(result.type == LG_SIGNED && result.as.i == 7 && lg_async_has_ended(call));
     STATUS(LG_E_ARGUMENT, lg_async_wait(call, -1, &result));

@@ -46,7 +46,7 @@ pub fn installed() -> &'static Path {
     })
 }
 
-/// A folder with modules: `guest.lg`, `hostile.lg`, `client.lg`, `start.lg`, `program.lg`, `refused.lg`, `garbage.lg`.
+/// A folder with modules: `guest.lg`, `hostile.lg`, `client.lg`, `liar.lg`, `start.lg`, `program.lg`, `refused.lg`, `garbage.lg`.
 pub fn modules() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     FOLDER.get_or_init(make_modules).path()
@@ -59,6 +59,7 @@ fn make_modules() -> tempfile::TempDir {
     module(folder.path(), "guest.lg", &source("guest.c"), &gates);
     module(folder.path(), "hostile.lg", &source("hostile.c"), &["int host_measure(const char *)"]);
     module(folder.path(), "client.lg", &source("client.c"), &["int remote(int)"]);
+    module(folder.path(), "liar.lg", &source("liar.c"), &[]);
     module(folder.path(), "start.lg", &source("start.c"), &[]);
     module(folder.path(), "program.lg", &source("program.c"), &[]);
     linked(folder.path(), "base.lg", &source("base.c"), |link| {

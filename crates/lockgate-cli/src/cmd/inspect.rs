@@ -327,7 +327,9 @@ fn show_notes(text: &mut String, paint: Paint, notes: &Notes) -> fmt::Result {
 }
 
 fn show_line(text: &mut String, paint: Paint, module: &Module, line: &Line) -> fmt::Result {
-    if let Some(symbol) = module.symbols.iter().find(|symbol| symbol.address == line.address) {
+    // They are sorted by address.
+    let symbol = module.symbols.partition_point(|symbol| symbol.address < line.address);
+    if let Some(symbol) = module.symbols.get(symbol).filter(|symbol| symbol.address == line.address) {
         writeln!(text, "\n{}", paint.strong(format!("{:x} <{}>:", line.address, symbol.name)))?;
     }
     let comment = line.gate.as_ref().map_or(String::new(), |gate| format!("  # {gate}"));

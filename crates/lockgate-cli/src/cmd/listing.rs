@@ -11,6 +11,7 @@ use iced_x86::{
 use lockgate_abi::{gate, window};
 use lockgate_verify::{Module, Segment, SegmentKind};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// One instruction.
@@ -44,6 +45,7 @@ pub fn listing(module: &Module, range: Range<u64>) -> Vec<Line> {
     formatter.options_mut().set_uppercase_hex(false);
     formatter.options_mut().set_branch_leading_zeros(false);
     let units = units(&instructions);
+    let gates = Gates::new(module);
     let line = |(instruction, unit): (&Instruction, &'static str)| {
         let start = (instruction.ip() - range.start) as usize;
         let mut text = String::new();
@@ -54,21 +56,40 @@ pub fn listing(module: &Module, range: Range<u64>) -> Vec<Line> {
             bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             unit,
             text,
-            gate: gate_slot(instruction).map(|slot| gate_name(module, slot)),
+            gate: gate_slot(instruction).map(|slot| gates.name(slot)),
         }
     };
     instructions.iter().zip(units).map(line).collect()
 }
 
-/// Names for the formatter: functions, with offsets, and exported data.
+/// Names for the formatter: functions, with offsets, and exported data. Each may stand in every line: none is longer than people read.
 struct Names {
     functions: Vec<lockgate_verify::Symbol>,
-    data: Vec<(String, u64, u64)>,
+    data: HashMap<u64, String>,
 }
 
 impl Names {
     fn new(module: &Module) -> Names {
-        Names { functions: module.symbols.clone(), data: module.data_symbols.clone() }
+        let function = |symbol: &lockgate_verify::Symbol| lockgate_verify::Symbol {
+            name: short(&symbol.name),
+            address: symbol.address,
+            size: symbol.size,
+        };
+        let datum = |(name, at, _): &(String, u64, u64)| (*at, short(name));
+        Names {
+            functions: module.symbols.iter().map(function).collect(),
+            // Of several at one address the first.
+            data: module.data_symbols.iter().rev().map(datum).collect(),
+        }
+    }
+}
+
+/// The beginning of a long name.
+fn short(name: &str) -> String {
+    const LONGEST: usize = 200;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
     }
 }
 
@@ -85,7 +106,7 @@ impl SymbolResolver for Names {
         if !is_branch && !instruction.is_ip_rel_memory_operand() {
             return None;
         }
-        let data = || self.data.iter().find(|(_, at, _)| *at == address).map(|(name, ..)| name.clone());
+        let data = || self.data.get(&address).cloned();
         let name = function_at(&self.functions, address).or_else(data)?;
         Some(SymbolResult::with_string(address, name))
     }
@@ -153,11 +174,21 @@ fn gate_slot(instruction: &Instruction) -> Option<u64> {
     (is_call && absolute && offset / 8 < gate::SLOTS).then_some(offset / 8)
 }
 
-fn gate_name(module: &Module, slot: u64) -> String {
-    match module.imports.iter().find(|import| u64::from(import.slot) == slot) {
-        Some(import) => format!("gate {slot}: {}", import.name),
-        None if slot == gate::SYSCALL => "gate 0: system call".to_owned(),
-        None => format!("gate {slot}"),
+/// What gates lead to, by slot.
+struct Gates(HashMap<u64, String>);
+
+impl Gates {
+    fn new(module: &Module) -> Gates {
+        let imports = module.imports.iter().rev();
+        Gates(imports.map(|import| (u64::from(import.slot), short(&import.name))).collect())
+    }
+
+    fn name(&self, slot: u64) -> String {
+        match self.0.get(&slot) {
+            Some(name) => format!("gate {slot}: {name}"),
+            None if slot == gate::SYSCALL => "gate 0: system call".to_owned(),
+            None => format!("gate {slot}"),
+        }
     }
 }
 

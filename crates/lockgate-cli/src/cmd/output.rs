@@ -16,12 +16,12 @@ pub fn open(path: &Path) -> anyhow::Result<Module> {
     Module::parse(&bytes).with_context(|| format!("{} is not a module", path.display()))
 }
 
-/// Reads a file.
+/// Reads a file that is to be a module.
 ///
 /// # Errors
 /// The kernel's, with the file's name.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    lockgate::read_module(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Writes `text` to standard output. A reader that has gone away (`| head`) is no error.

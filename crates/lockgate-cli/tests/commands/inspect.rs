@@ -1,5 +1,7 @@
 //! `lockgate inspect`.
-use crate::shop::{library, lockgate, program};
+use crate::shop::{command, library, lockgate, program};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 #[test]
 fn everything_is_shown_by_default() {
@@ -164,4 +166,28 @@ fn the_page_on_policies_shows_real_proxies() {
 /// The words of a command's pieces between quotation marks: every other piece is one word.
 fn words((number, piece): (usize, &str)) -> Vec<&str> {
     if number % 2 == 1 { vec![piece] } else { piece.split_whitespace().collect() }
+}
+
+/// A function for each instruction: what has to be looked up for a line does not grow with the number of lines.
+#[test]
+fn a_module_of_nothing_but_symbols_is_listed_soon() {
+    const SYMBOLS: usize = 300_000;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut source = String::from(".globl f\n.type f,@function\nf: endbr64\n");
+    for number in 0..SYMBOLS {
+        source += &format!("s{number}: nop\n.type s{number},@function\n");
+    }
+    source += "lea d(%rip),%rax\nret\n.data\n.globl d\nd: .quad 0\n";
+    std::fs::write(at("many.s"), source).unwrap();
+    let assembled = Command::new("as").arg(at("many.s")).arg("-o").arg(at("many.o")).status();
+    assert!(assembled.expect("binutils").success());
+    let linked = command(&["link", "--verbatim"]).arg(at("many.o")).arg("-o").arg(at("many.lg")).status();
+    assert!(linked.unwrap().success());
+    let begun = Instant::now();
+    let ran = lockgate(&["inspect".as_ref(), at("many.lg").as_os_str(), "--disassemble".as_ref()]);
+    let taken = begun.elapsed();
+    assert!(ran.out.contains(&format!("<s{}>:", SYMBOLS - 1)));
+    // It took twenty seconds of the processor's time.
+    assert!(taken < Duration::from_secs(10), "{taken:?}");
 }

@@ -439,6 +439,41 @@ impl Emitter<'_> {
         );
     }
 
+    /// What the callee leaves of the room for its result as it was, the caller gets: nothing of the callee's earlier calls, if it asks
+    /// for that. A fault here is the callee's already.
+    fn clear_room(&mut self) {
+        if !self.shape.memory || !self.duties.hide_out_all {
+            return;
+        }
+        self.part("result in memory");
+        code!(self
+            ; mov ebx, [BYTE r11 + RESULT_ROOM]
+            ; ->room:
+            ; mov QWORD [rdi + rbx - 8], 0
+            ; sub ebx, 8
+            ; jnz ->room
+        );
+        self.part("entry");
+    }
+
+    /// The host's stack arguments. The callee may have left too little of its stack for them, if it has called the host: a fault that ends
+    /// this call, not the host's own.
+    fn copy_from_host(&mut self) {
+        if !self.shape.stack {
+            return;
+        }
+        self.part("stack arguments");
+        code!(self
+            ; mov r12d, [BYTE r11 + STACK_WORDS]
+            ; ->word:
+            ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
+            ; mov [rax + r12 * 8 - OFF - 8], rbx
+            ; dec r12
+            ; jnz ->word
+        );
+        self.part("entry");
+    }
+
     /// Stack arguments: the callee's own copy, made once.
     fn stack_arguments(&mut self) {
         if !self.shape.stack {
@@ -454,13 +489,7 @@ impl Emitter<'_> {
             ; sub rax, rbx
         );
         match self.shape.caller {
-            Caller::Host => code!(self
-                ; ->word:
-                ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
-                ; mov [rax + r12 * 8 - OFF - 8], rbx
-                ; dec r12
-                ; jnz ->word
-            ),
+            Caller::Host => {} // as soon as a fault is the callee's
             // The caller's memory may go at any moment: a guarded copy, while a fault is the host's (R23).
             Caller::Domain(_) => {
                 let copy = self.field(offset_of!(ThreadBlock, copy));
@@ -606,6 +635,10 @@ impl Emitter<'_> {
                 ; wrgsbase r15
             ),
         }
+        if self.shape.caller == Caller::Host {
+            self.copy_from_host();
+        }
+        self.clear_room();
         if !self.duties.hide_in_all {
             self.keep_registers();
         }

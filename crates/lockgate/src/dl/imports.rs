@@ -116,10 +116,14 @@ impl Scope {
         let server = table::global().into_iter().find(exports);
         let server = server.filter(|_| !runtime_symbol(name));
         let server = server.ok_or("no service, and no library open with RTLD_GLOBAL, has it")?;
-        let export = server.module().export(name).and_then(|export| export.signature.as_deref());
-        let signature = noted.or_else(|| export?.parse().ok()).ok_or(
-            "neither library says its signature: compile them with -g, or name the prototype when linking",
-        )?;
+        let says = server.module().export(name).is_some_and(|export| export.signature.is_some());
+        // One library's word alone would decide what is read and written of the other's memory.
+        let signature = noted.filter(|_| says).ok_or_else(|| {
+            format!(
+                "{} exports it, but not both libraries say its signature: compile them with -g, or name the prototype when linking",
+                server.name
+            )
+        })?;
         // A library that does not expect failures of what it calls does not have to go on after one.
         let on_failure = OnFailure::Propagate;
         let binding =

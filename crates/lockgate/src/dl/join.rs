@@ -3,7 +3,8 @@
 //! Such a module names the files that it was linked with, by their hashes: first the base, whose domain it joins, then others that
 //! joined before. They are opened first, and stay open as long as it. Its symbols are then looked up, in the same order.
 //!
-//! A file does not choose whose memory it shares: a base that is open is joined only if the host names it ([`Options::into`]).
+//! A file does not choose whose memory it shares: a base that the host has open is joined only if the host names it
+//! ([`Options::into`]), and one that was opened for a module that joins is that module's alone, whoever opens the same file later.
 use super::imports::Scope;
 use super::loaded::Loaded;
 use super::{DlError, Library, Mode, Options, search, table};
@@ -56,11 +57,12 @@ pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> R
     let base = match given {
         Some(given) if is(&given, hash) => given,
         Some(_) => return Err(other(path, file)),
-        None if table::rows().iter().any(|row| is(&row.loaded, hash)) => {
+        None if table::rows().iter().any(|row| !row.private && is(&row.loaded, hash)) => {
             return Err(JoinError::Uninvited { module: name_of(path), base: file.clone() }.into());
         }
         None => {
-            find_or_open(path, (hash, file), mode, &Options { into: None, ..options.clone() }, &mut held)?
+            let alone = Options { into: None, private: true, ..options.clone() };
+            find_or_open(path, (hash, file), mode, &alone, &mut held)?
         }
     };
     let mut open = Open { base, needed: Vec::new(), held };
@@ -69,7 +71,8 @@ pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> R
     if depth > window::JOINED {
         return Err(JoinError::TooDeep(name_of(path)).into());
     }
-    let inside = Options { into: Some(Library::from_number(open.base.id())), depth, ..options.clone() };
+    let inside =
+        Options { into: Some(Library::from_number(open.base.id())), depth, private: true, ..options.clone() };
     for (hash, file) in &join.modules[1..] {
         let needed = find_or_open(path, (hash, file), mode, &inside, &mut open.held)?;
         open.needed.push(needed);
@@ -77,7 +80,7 @@ pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> R
     Ok(open)
 }
 
-/// The library made from the file with this hash, in the domain that `options` name, if they do.
+/// The library made from the file with this hash, in the domain that `options` name, or a new one.
 fn find_or_open(
     path: &Path,
     (hash, file): (&str, &str),
@@ -87,7 +90,7 @@ fn find_or_open(
 ) -> Result<Arc<Loaded>, DlError> {
     let domain = options.into.map(Library::loaded).transpose()?;
     let is_it = |loaded: &Loaded| {
-        is(loaded, hash) && domain.as_ref().is_none_or(|domain| loaded.shares_domain(domain))
+        is(loaded, hash) && domain.as_ref().is_some_and(|domain| loaded.shares_domain(domain))
     };
     let found = table::rows().iter().find(|row| is_it(&row.loaded)).map(|row| row.loaded.clone());
     if let Some(found) = found {

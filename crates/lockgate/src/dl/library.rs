@@ -4,7 +4,7 @@ use super::loaded::Loaded;
 use super::serial::Turn;
 use super::service_sys::Service;
 use super::table::{self, Row};
-use super::verdicts::{self, FileKey};
+use super::verdicts::{self, Hash, Opened};
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
 use crate::call;
 use crate::domain::{self, JoinError};
@@ -52,33 +52,27 @@ impl Library {
             return Err(DlError::StackBytes(options.stack_bytes));
         }
         let path = search::find(name.as_ref())?;
-        let key = FileKey::of(&path)?;
+        // Once: identity and contents are of this descriptor, not of what the path leads to at one moment and another.
+        let opened = Opened::new(&path)?;
+        if let Some(known) = Library::open_again(&opened, None, mode, options)? {
+            return Ok(known);
+        }
+        // Nobody waits for this one's file to be read and judged.
+        let (module, hash) = verdicts::module(&opened)?;
         let _turn = Turn::take();
-        let into = options.into.map(Library::loaded).transpose()?;
-        let is_there = |loaded: &Loaded| into.as_ref().is_none_or(|into| loaded.shares_domain(into));
-        if let Some(known) = table::open_again(mode, |loaded| loaded.file == key && is_there(loaded)) {
-            return Ok(Library(known));
-        }
-        let not_open = || DlError::NotOpen(path.display().to_string());
-        let is_known =
-            table::rows().iter().any(|row| row.loaded.file.is_place_of(&key) && is_there(&row.loaded));
-        if mode.only_if_open && !is_known {
-            return Err(not_open());
-        }
-        let (module, hash) = verdicts::module(&path, &key)?;
-        // Somebody has touched the file, or made a link to it, and left its contents alone.
-        let is_same =
-            |loaded: &Loaded| loaded.file.is_place_of(&key) && loaded.hash() == hash && is_there(loaded);
-        if let Some(known) = table::open_again(mode, is_same) {
-            return Ok(Library(known));
+        if let Some(known) = Library::open_again(&opened, Some(hash), mode, options)? {
+            return Ok(known);
         }
         if mode.only_if_open {
-            return Err(not_open());
+            return Err(DlError::NotOpen(path.display().to_string()));
         }
+        let key = opened.key;
         // Held open until the library, which needs them, is in the table.
         let home = match &module.parsed().join {
             Some(join) => Some(join::open(&path, join, mode, options)?),
-            None if into.is_some() => return Err(JoinError::NotJoining(module.name().to_owned()).into()),
+            None if options.into.is_some() => {
+                return Err(JoinError::NotJoining(module.name().to_owned()).into());
+            }
             None => None,
         };
         let loaded = match &home {
@@ -87,13 +81,51 @@ impl Library {
         };
         let id = loaded.id();
         // In the table before its constructors run: what they call may look for it.
-        table::rows().push(Row { loaded: loaded.clone(), count: 1, global: mode.global, keep: mode.keep });
+        table::rows().push(Row {
+            loaded: loaded.clone(),
+            count: 1,
+            global: mode.global,
+            keep: mode.keep,
+            private: options.private,
+        });
         if let Err(error) = loaded.start() {
             table::rows().retain(|row| row.loaded.id() != id);
             loaded.end();
             return Err(error);
         }
         Ok(Library(id))
+    }
+
+    /// The library that is open from this file, once more: the same state of the file, or, with a hash, the same contents. `None` if
+    /// there is none.
+    ///
+    /// # Errors
+    /// [`DlError::NotOpen`] if it was to be open, [`DlError::Handle`].
+    fn open_again(
+        opened: &Opened,
+        hash: Option<Hash>,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Option<Library>, DlError> {
+        let _turn = Turn::take();
+        let into = options.into.map(Library::loaded).transpose()?;
+        let is_of_place = |row: &Row| {
+            // What was made for one library is nobody else's, unless the host says that it wants the domain of that one.
+            let is_there = match &into {
+                Some(into) => row.loaded.shares_domain(into),
+                None => !row.private && !options.private,
+            };
+            is_there && row.loaded.file.is_place_of(&opened.key)
+        };
+        // Somebody may have touched the file, or made a link to it, and left its contents alone.
+        let is_it = |row: &Row| {
+            is_of_place(row) && (row.loaded.file == opened.key || hash == Some(row.loaded.hash()))
+        };
+        let known = table::open_again(mode, is_it).map(Library);
+        if known.is_none() && mode.only_if_open && !table::rows().iter().any(is_of_place) {
+            return Err(DlError::NotOpen(opened.path().display().to_string()));
+        }
+        Ok(known)
     }
 
     /// The library with this number, which may be none.
@@ -121,10 +153,11 @@ impl Library {
         Ok(())
     }
 
-    /// What `name` stands for: a function, by the signature that the module's note has, or data.
+    /// What `name` stands for: a function, as [`function`](Library::function) finds it by its name, or data. Which of both it is, the
+    /// library says.
     ///
     /// # Errors
-    /// [`DlError::Symbol`], [`DlError::Handle`].
+    /// [`DlError::Symbol`], [`DlError::Bind`], [`DlError::Handle`].
     pub fn symbol(self, name: &str) -> Result<Symbol, DlError> {
         let loaded = self.loaded()?;
         match loaded.object(name) {
@@ -145,6 +178,8 @@ impl Library {
     /// A C function pointer: by its name, or by its prototype (`double cbrt(double)`), which must agree with the module's note if
     /// that has one.
     ///
+    /// By its name, a signature that the module's note has counts only if arguments and result travel in registers: others need the
+    /// prototype ([`BindError::NeedsPrototype`]), since the library's word never decides what a call does to the host's memory.
     /// Without any signature every argument register is passed on, and [`Options::stack_bytes`] of the stack; results are those
     /// of rax, rdx, xmm0 and xmm1. A result in memory needs a signature.
     ///

@@ -7,13 +7,14 @@ use super::report_sys::{self, Failure, Reporter};
 use super::service_sys::Service;
 use super::verdicts::{FileKey, Hash};
 use super::{DlError, Mode, Options};
-use crate::binding::{BarePointer, Binding, Closed, nearest};
+use crate::binding::{BarePointer, Binding, Closed, within_registers};
 use crate::call::watch;
 use crate::callback::Callback;
 use crate::domain::{self, Core, Domain, Placed};
 use crate::error::{BindError, CallError, CreateError, MemoryError};
 use crate::grant::Grant;
 use crate::module::Module;
+use crate::nearest::nearest;
 use crate::signature::{self, Plan, PrototypeError, Signature};
 use lockgate_abi::{code, symbol, window};
 use lockgate_verify::SegmentKind;
@@ -369,7 +370,15 @@ impl Loaded {
                 mismatch,
             })?;
         }
-        let signature = asked.or_else(|| noted.filter(|noted| Plan::new(noted).is_ok()));
+        let noted = match &asked {
+            Some(_) => None,
+            None => noted.filter(|noted| Plan::new(noted).is_ok()),
+        };
+        // What only the library says must not decide what a call does to the host's memory.
+        if let Some(noted) = &noted {
+            within_registers(&self.name, noted, "Library::function (lg_dlsym_typed)")?;
+        }
+        let signature = asked.or(noted);
         self.pointer(name, export.address, signature)
     }
 

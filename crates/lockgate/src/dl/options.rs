@@ -18,6 +18,8 @@ pub struct Options {
     pub(super) into: Option<Library>,
     /// How many libraries wait for this one to be opened.
     pub(super) depth: usize,
+    /// It is opened for one of these, and is nobody else's.
+    pub(super) private: bool,
 }
 
 impl Default for Options {
@@ -31,6 +33,7 @@ impl Default for Options {
             patience: Duration::from_secs(10),
             into: None,
             depth: 0,
+            private: false,
         }
     }
 }
@@ -43,7 +46,8 @@ impl Options {
 
     /// The domain of a library that is open, in place of one of its own: for modules that were linked to join that library
     /// (`lockgate cc --join`). Limits and grants are those of the domain then. Without this, what such a module was linked
-    /// with is opened for it, if it is not open; if it is, that is an error: a file does not choose whose memory it shares.
+    /// with is opened for it alone: nobody else who opens the same files gets these. If the host has the base open, that is an error: a file
+    /// does not choose whose memory it shares.
     pub fn into(self, library: Library) -> Options {
         Options { into: Some(library), ..self }
     }

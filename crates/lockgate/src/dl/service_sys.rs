@@ -1,5 +1,6 @@
 //! Functions of the host for libraries.
 use super::DlError;
+use crate::binding::within_registers;
 use crate::callback::HostFunction;
 use crate::signature::{self, PrototypeError, Signature};
 
@@ -20,8 +21,8 @@ pub struct Service {
 impl Service {
     /// A service by its C prototype, or by its name alone.
     ///
-    /// By its name alone it gets its arguments as the library's import says, if that has a signature; else all argument registers as
-    /// they are, and no stack arguments.
+    /// By its name alone it gets its arguments as the library's import says, if that has a signature, and they travel in registers; else
+    /// all argument registers as they are, and no stack arguments. A service that takes any on the stack has to be given its prototype.
     ///
     /// # Safety
     /// `function` is a C function of that type, which any thread may call, for as long as the process lives. What it gets is the
@@ -68,6 +69,10 @@ impl Service {
                 .map_err(|mismatch| format!("service of another type: {mismatch}"))?;
         }
         let function = self.function as *const ();
+        if let (None, Some(noted)) = (&self.signature, noted) {
+            within_registers("the library", noted, "Service::new (lg_gate)")
+                .map_err(|error| error.to_string())?;
+        }
         match self.signature.as_ref().or(noted) {
             Some(signature) => {
                 // SAFETY: what the service's maker promised. The library's note may say another type than the service has, which is

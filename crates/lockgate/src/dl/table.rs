@@ -13,6 +13,8 @@ pub(super) struct Row {
     pub global: bool,
     /// It stays.
     pub keep: bool,
+    /// It was opened for a library that joins, not by the host.
+    pub private: bool,
 }
 
 /// In the order in which they were opened.
@@ -23,9 +25,9 @@ pub(super) fn rows() -> MutexGuard<'static, Vec<Row>> {
 }
 
 /// Opens a library once more that is in the table already, if there is such a one. Returns its number.
-pub(super) fn open_again(mode: Mode, is_it: impl Fn(&Loaded) -> bool) -> Option<u64> {
+pub(super) fn open_again(mode: Mode, is_it: impl Fn(&Row) -> bool) -> Option<u64> {
     let mut rows = rows();
-    let row = rows.iter_mut().find(|row| is_it(&row.loaded))?;
+    let row = rows.iter_mut().find(|row| is_it(row))?;
     row.count += 1;
     row.global |= mode.global;
     row.keep |= mode.keep;

@@ -5,12 +5,11 @@
 //! files can let code run that was not verified; at worst an old version runs. Nothing is kept on disk: whoever could write
 //! there would decide what runs (docs/decisions).
 use super::DlError;
-use crate::module::Module;
+use crate::module::{Module, file};
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
-use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
@@ -29,19 +28,6 @@ pub(super) struct FileKey {
 }
 
 impl FileKey {
-    /// Looks at the file at `path`.
-    ///
-    /// # Errors
-    /// [`DlError::File`]: it does not exist, or is no ordinary file.
-    pub fn of(path: &Path) -> Result<FileKey, DlError> {
-        let metadata = std::fs::metadata(path).map_err(|source| file_error(path, source))?;
-        if !metadata.is_file() {
-            let source = std::io::Error::other("not an ordinary file");
-            return Err(file_error(path, source));
-        }
-        Ok(FileKey::from(&metadata))
-    }
-
     /// True if both are of one file, whatever has become of it.
     pub fn is_place_of(&self, other: &FileKey) -> bool {
         (self.device, self.number) == (other.device, other.number)
@@ -69,6 +55,37 @@ impl From<&Metadata> for FileKey {
     }
 }
 
+/// A file that is open: what it is and what is in it come from this descriptor, whatever its path leads to meanwhile.
+pub(super) struct Opened {
+    path: PathBuf,
+    file: File,
+    metadata: Metadata,
+    pub key: FileKey,
+}
+
+impl Opened {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// [`DlError::File`]: it does not exist, or is no ordinary file.
+    pub fn new(path: &Path) -> Result<Opened, DlError> {
+        let (file, metadata) = file::open(path).map_err(|source| file_error(path, source))?;
+        Ok(Opened { path: path.to_owned(), key: FileKey::from(&metadata), file, metadata })
+    }
+
+    /// Where it was, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its bytes, and which file they are of, if it did not change meanwhile.
+    fn read(&self) -> std::io::Result<(Vec<u8>, Option<FileKey>)> {
+        let bytes = file::read(&self.file, &self.metadata)?;
+        let after = FileKey::from(&self.file.metadata()?);
+        Ok((bytes, (self.key == after && after.is_settled()).then_some(after)))
+    }
+}
+
 /// Bytes of modules that are kept while nobody has them open.
 const MOST: usize = 256 << 20;
 
@@ -92,16 +109,17 @@ fn verdicts() -> MutexGuard<'static, Verdicts> {
     VERDICTS.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// The verified module in the file at `path`, which is the one that `key` tells of or its successor.
+/// The verified module in a file.
 ///
 /// # Errors
 /// [`DlError`]: it cannot be read, is no module, or was refused.
-pub(super) fn module(path: &Path, key: &FileKey) -> Result<(Arc<Module>, Hash), DlError> {
-    let known = verdicts().by_file(key);
+pub(super) fn module(opened: &Opened) -> Result<(Arc<Module>, Hash), DlError> {
+    let known = verdicts().by_file(&opened.key);
     if let Some(known) = known {
         return Ok(known);
     }
-    let (bytes, key) = read(path).map_err(|source| file_error(path, source))?;
+    let path = opened.path();
+    let (bytes, key) = opened.read().map_err(|source| file_error(path, source))?;
     let hash = *blake3::hash(&bytes).as_bytes();
     let known = verdicts().with_file(key, &hash);
     if let Some(module) = known {
@@ -118,16 +136,6 @@ pub(super) fn module(path: &Path, key: &FileKey) -> Result<(Arc<Module>, Hash), 
     verdicts.remember(key, hash);
     drop(verdicts);
     Ok((module, hash))
-}
-
-/// The bytes of a file, once, and which file they are of, if it did not change meanwhile.
-fn read(path: &Path) -> std::io::Result<(Vec<u8>, Option<FileKey>)> {
-    let mut file = File::open(path)?;
-    let before = FileKey::from(&file.metadata()?);
-    let mut bytes = Vec::with_capacity(before.size as usize);
-    file.read_to_end(&mut bytes)?;
-    let after = FileKey::from(&file.metadata()?);
-    Ok((bytes, (before == after && after.is_settled()).then_some(after)))
 }
 
 fn file_error(path: &Path, source: std::io::Error) -> DlError {

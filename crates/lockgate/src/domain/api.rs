@@ -151,7 +151,8 @@ impl Domain {
     }
 
     /// Binds by a C prototype (`double cbrt(double)`), for signatures known at run time only. The name alone is
-    /// enough if the module's note has the prototype.
+    /// enough if the module's note has the prototype, and arguments and result travel in registers: the module's word never decides
+    /// what a call does to the host's memory.
     ///
     /// # Errors
     /// As [`bind`](Domain::bind), and for prototypes that cannot be understood.
@@ -164,7 +165,37 @@ impl Domain {
     /// # Errors
     /// As [`bind_dynamic`](Domain::bind_dynamic).
     pub fn bind_dynamic_with(&self, prototype: &str, policy: Policy) -> Result<Dynamic, BindError> {
-        self.bind_signature(self.noted_or(prototype)?, policy)
+        let name = prototype.trim();
+        if name.contains('(') {
+            return self.bind_signature(name.parse()?, policy);
+        }
+        match Binding::by_name(self.module(), name, "Domain::bind or bind_dynamic (lg_bind)")? {
+            Some(signature) => self.bind_signature(signature, policy),
+            None => Err(self.unbound(name)),
+        }
+    }
+
+    /// Binds by what the module itself says of the export `name`: for [`Dynamic::call`] and [`Dynamic::call_frame`] alone, where one
+    /// description gives arguments and result their room on both sides, so that it harms nobody if it is a lie. There is no function
+    /// pointer ([`Dynamic::as_ptr`]).
+    ///
+    /// # Errors
+    /// As [`bind_dynamic`](Domain::bind_dynamic).
+    pub fn bind_described(&self, name: &str, policy: Policy) -> Result<Dynamic, BindError> {
+        let noted = self.module().export(name.trim()).and_then(|export| export.signature.as_deref());
+        let signature = noted.ok_or_else(|| self.unbound(name.trim()))?.parse()?;
+        Binding::new(self.core(), signature, policy).map(|binding| Dynamic::described(Arc::new(binding)))
+    }
+
+    /// Why a name of which no note says a signature cannot be bound.
+    fn unbound(&self, name: &str) -> BindError {
+        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        match name.parse::<Signature>() {
+            Err(what_is_missing) if !is_name || self.module().export(name).is_some() => {
+                what_is_missing.into()
+            }
+            _ => BindError::missing(self.module(), name),
+        }
     }
 
     /// Binds by a parsed signature and a policy.
@@ -178,7 +209,8 @@ impl Domain {
     /// Answers the import `import` of this domain's module with `server`'s export `name`: from then on the domain calls the
     /// other one directly, on the caller's thread. What either side asks for is enforced.
     ///
-    /// The signature is the one in the import's note, which the export must have, too.
+    /// The signature is the host's, if `name` is a prototype; the modules' notes, where there are any, must agree with it. With a name
+    /// alone, import and export must both have one, and the same.
     ///
     /// The other domain stays as long as this one does.
     ///
@@ -199,10 +231,28 @@ impl Domain {
             known: module.imports().map(|(name, _)| name).collect::<Vec<_>>().join(", "),
         };
         let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(missing)?;
-        let export = server.module().export(name).and_then(|export| export.signature.as_deref());
-        let noted = found.signature.as_deref().or(export);
-        let text = noted.ok_or_else(|| LinkError::NoSignature(import.to_owned(), name.to_owned()))?;
-        let signature = Signature { name: name.to_owned(), ..text.parse().map_err(BindError::from)? };
+        let noted = found.signature.as_deref().map(str::parse::<Signature>).transpose();
+        let noted = noted.map_err(BindError::from)?;
+        let signature = if name.contains('(') {
+            let asked: Signature = name.parse().map_err(BindError::from)?;
+            if let Some(noted) = &noted {
+                signature::agree(noted, &asked).map_err(|mismatch| BindError::Signature {
+                    module: module.name().to_owned(),
+                    name: import.to_owned(),
+                    mismatch,
+                })?;
+            }
+            asked
+        } else {
+            let Some(export) = server.module().export(name) else {
+                return Err(BindError::missing(server.module(), name).into());
+            };
+            match noted {
+                // `of_export` compares it with the export's.
+                Some(noted) if export.signature.is_some() => Signature { name: name.to_owned(), ..noted },
+                _ => return Err(LinkError::NoSignature(import.to_owned(), name.to_owned())),
+            }
+        };
         let (callee, image) = (server.core(), Placed::own(server.core()));
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         self.core().gates().set_import(found.slot, Gate::Binding(Arc::new(binding)));
@@ -210,10 +260,9 @@ impl Domain {
     }
 
     /// Makes `server`'s export `name` callable by this domain through a function pointer, as long as the result lives.
-    /// Without a prototype, the export's note has to have one.
     ///
     /// # Errors
-    /// [`LinkError`].
+    /// [`LinkError`]; [`LinkError::NoPrototype`] for a name alone.
     pub fn function_pointer(
         &self,
         server: &Domain,
@@ -221,18 +270,14 @@ impl Domain {
         policy: Policy,
         on_failure: OnFailure,
     ) -> Result<Callback, LinkError> {
-        let signature = server.noted_or(prototype)?;
+        if !prototype.contains('(') {
+            return Err(LinkError::NoPrototype(prototype.trim().to_owned()));
+        }
+        let signature = prototype.parse().map_err(BindError::from)?;
         let (callee, image) = (server.core(), Placed::own(server.core()));
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         let full = || LinkError::Pointers(self.name().to_owned());
         Callback::new(self.core(), Gate::Binding(Arc::new(binding))).ok_or_else(full)
-    }
-
-    /// The signature that `prototype` gives, or, if it is a name alone, the export's note.
-    fn noted_or(&self, prototype: &str) -> Result<Signature, BindError> {
-        let noted =
-            self.core().module().export(prototype.trim()).and_then(|export| export.signature.as_deref());
-        Ok(noted.unwrap_or(prototype).parse()?)
     }
 
     /// Makes a host function callable by the module through a function pointer, as long as the result lives.

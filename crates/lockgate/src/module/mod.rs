@@ -1,6 +1,8 @@
 //! Modules: verified once, shared by every domain made from them.
+pub(crate) mod file;
 mod image;
 
+pub use file::read_module;
 pub(crate) use image::{Filled, Image};
 
 use crate::call::stubs;
@@ -85,8 +87,7 @@ impl Module {
     /// [`LoadError`] names the file, the rule and the place.
     pub fn open(path: impl AsRef<Path>) -> Result<Arc<Module>, LoadError> {
         let path = path.as_ref();
-        let bytes =
-            std::fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        let bytes = read_module(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
         Module::named(path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()), bytes)
     }
 

@@ -2,12 +2,13 @@
 use super::principal::Principal;
 use super::request::{Heal, Request};
 use super::table_sys::Row;
-use super::{Entry, Registry, RegistryError, Server, Shared, State};
-use crate::binding::{Binding, Dynamic, measured, nearest};
+use super::{Entry, Registry, RegistryError, Sayer, Server, Shared, State};
+use crate::binding::{Binding, Dynamic, measured, within_registers};
 use crate::callback::HostFunction;
 use crate::domain::{Core, Domain, Gate};
 use crate::error::CallError;
 use crate::function::{Function, FunctionType};
+use crate::nearest::is_worth_it;
 use crate::policy::Policy;
 use crate::signature::{self, Signature};
 use std::sync::{Arc, Weak};
@@ -38,6 +39,22 @@ struct Client<'a> {
     import: Option<(&'a Arc<Core>, u16)>,
 }
 
+/// What a client says of the signature.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    By(&'a Signature),
+    /// Takes it from the exporter, and believes nothing that could harm it.
+    Nothing,
+    /// Whatever it is: the client gives arguments and result their room by it.
+    Anything,
+}
+
+impl<'a> Asked<'a> {
+    fn of(signature: Option<&'a Signature>) -> Asked<'a> {
+        signature.map_or(Asked::Nothing, Asked::By)
+    }
+}
+
 impl Registry {
     /// Binds a function of a domain for the host.
     ///
@@ -49,15 +66,24 @@ impl Registry {
         request: &Request,
     ) -> Result<Function<F>, RegistryError> {
         let signature = F::signature(&request.name);
-        self.bind_for_host(principal, request, Some(&signature)).map(Function::new)
+        self.bind_for_host(principal, request, Asked::By(&signature)).map(Function::new)
     }
 
-    /// The same, with the exporter's signature.
+    /// The same, with the exporter's signature: if the exporting host gave the prototype, or arguments and result travel in registers. A
+    /// module's note alone never decides what a call does to the host's memory.
     ///
     /// # Errors
     /// As [`bind`](Registry::bind).
     pub fn bind_dynamic(&self, principal: &Principal, request: &Request) -> Result<Dynamic, RegistryError> {
-        self.bind_for_host(principal, request, None).map(Dynamic::new)
+        self.bind_for_host(principal, request, Asked::Nothing).map(Dynamic::new)
+    }
+
+    /// The same by the exporter's signature, whoever says it: see [`Domain::bind_described`].
+    ///
+    /// # Errors
+    /// As [`bind`](Registry::bind).
+    pub fn bind_described(&self, principal: &Principal, request: &Request) -> Result<Dynamic, RegistryError> {
+        self.bind_for_host(principal, request, Asked::Anything).map(Dynamic::described)
     }
 
     /// The same, by the client's own signature, whatever its name.
@@ -70,16 +96,16 @@ impl Registry {
         request: &Request,
         signature: &Signature,
     ) -> Result<Dynamic, RegistryError> {
-        self.bind_for_host(principal, request, Some(signature)).map(Dynamic::new)
+        self.bind_for_host(principal, request, Asked::By(signature)).map(Dynamic::new)
     }
 
     fn bind_for_host(
         &self,
         principal: &Principal,
         request: &Request,
-        signature: Option<&Signature>,
+        asked: Asked<'_>,
     ) -> Result<Arc<Binding>, RegistryError> {
-        match self.gate(Client { principal, import: None }, request, signature)? {
+        match self.gate(Client { principal, import: None }, request, asked)? {
             Gate::Binding(binding) => Ok(binding),
             Gate::Host(_) => Err(RegistryError::HostFunction(request.name.clone())),
         }
@@ -105,12 +131,12 @@ impl Registry {
         let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(unknown)?;
         let signature = noted(found.signature.as_deref())?;
         let client = Client { principal, import: Some((domain.core(), found.slot)) };
-        self.gate(client, request, signature.as_ref()).map(drop)
+        self.gate(client, request, Asked::of(signature.as_ref())).map(drop)
     }
 
     /// Binds what an import asks for.
     fn import(&self, client: Client<'_>, name: &str, signature: Option<&str>) -> Result<(), RegistryError> {
-        self.gate(client, &Request::newest(name), noted(signature)?.as_ref()).map(drop)
+        self.gate(client, &Request::newest(name), Asked::of(noted(signature)?.as_ref())).map(drop)
     }
 
     /// For domains, which the registry may keep.
@@ -119,17 +145,14 @@ impl Registry {
     }
 
     /// Binds, or waits until there is something to bind. A domain has it as its import then.
-    fn gate(
-        &self,
-        client: Client<'_>,
-        request: &Request,
-        signature: Option<&Signature>,
-    ) -> Result<Gate, RegistryError> {
+    fn gate(&self, client: Client<'_>, request: &Request, asked: Asked<'_>) -> Result<Gate, RegistryError> {
+        let signature = if let Asked::By(signature) = asked { Some(signature) } else { None };
         let end = Instant::now() + request.wait;
         let mut state = self.state();
         loop {
             match state.find(client.principal, request, signature) {
                 Ok(entry) => {
+                    entry.may_be_believed(client, asked)?;
                     let gate = entry.bind(client, request)?;
                     if let Some((core, slot)) = client.import {
                         // Under the lock: what takes bindings back or replaces them finds this one in its place.
@@ -137,10 +160,12 @@ impl Registry {
                     }
                     return Ok(gate);
                 }
-                Err(RegistryError::Unknown { name, near }) => {
+                Err(RegistryError::Unknown { name, .. }) => {
                     let left = end.saturating_duration_since(Instant::now());
                     if request.wait.is_zero() {
-                        return Err(RegistryError::Unknown { name, near });
+                        let known = state.like(client.principal, &name);
+                        drop(state);
+                        return Err(RegistryError::unknown(&name, &known));
                     }
                     if left.is_zero() {
                         return Err(RegistryError::Late { name, patience: request.wait });
@@ -187,6 +212,12 @@ fn noted(text: Option<&str>) -> Result<Option<Signature>, RegistryError> {
 }
 
 impl State {
+    /// Names of about the length of `name` that the principal may bind.
+    fn like(&self, principal: &Principal, name: &str) -> Vec<String> {
+        let like = self.entries.values().filter(|entry| is_worth_it(name, &entry.export.name));
+        like.filter(|entry| entry.admits(principal)).map(|entry| entry.export.name.clone()).collect()
+    }
+
     /// The entry that serves `request`, newest first.
     fn find(
         &mut self,
@@ -196,15 +227,12 @@ impl State {
     ) -> Result<&mut Entry, RegistryError> {
         let name = &request.name;
         let versions = (name.clone(), 0)..=(name.clone(), u16::MAX);
-        let admits = |entry: &Entry| entry.export.allow.iter().any(|allow| allow.admits(principal));
         let known: Vec<_> = self.entries.range(versions.clone()).map(|(_, entry)| entry).collect();
         if known.is_empty() {
-            let visible = self.entries.values().filter(|entry| admits(entry));
-            let near = nearest(name, visible.map(|entry| entry.export.name.as_str()));
-            return Err(RegistryError::Unknown { name: name.clone(), near });
+            return Err(RegistryError::Unknown { name: name.clone(), near: None });
         }
         // Whoever may bind nothing of that name learns nothing of it.
-        let known: Vec<_> = known.into_iter().filter(|entry| admits(entry)).collect();
+        let known: Vec<_> = known.into_iter().filter(|entry| entry.admits(principal)).collect();
         if known.is_empty() {
             return Err(RegistryError::Forbidden { name: name.clone(), principal: principal.to_string() });
         }
@@ -244,6 +272,28 @@ impl State {
 }
 
 impl Entry {
+    fn admits(&self, principal: &Principal) -> bool {
+        self.export.allow.iter().any(|allow| allow.admits(principal))
+    }
+
+    /// Whether the signature is more than the server's own word, where it says what is read and written of the client's memory.
+    ///
+    /// # Errors
+    /// [`RegistryError::NoSignature`], [`BindError::NeedsPrototype`](crate::BindError::NeedsPrototype).
+    fn may_be_believed(&self, client: Client<'_>, asked: Asked<'_>) -> Result<(), RegistryError> {
+        match (self.said_by, asked, client.import) {
+            // What was asked for has been compared.
+            (Sayer::Host, ..) | (_, Asked::By(_) | Asked::Anything, _) => Ok(()),
+            (Sayer::Module, Asked::Nothing, Some(_)) => {
+                Err(RegistryError::NoSignature { name: self.export.name.clone() })
+            }
+            (Sayer::Module, Asked::Nothing, None) => {
+                let instead = "Registry::bind (lg_registry_bind_as)";
+                Ok(within_registers(&self.export.name, &self.signature, instead)?)
+            }
+        }
+    }
+
     /// Binds for a client that may.
     fn bind(&mut self, client: Client<'_>, request: &Request) -> Result<Gate, RegistryError> {
         self.bound.retain(Bound::is_alive);

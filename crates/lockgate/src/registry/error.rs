@@ -49,8 +49,10 @@ pub enum RegistryError {
         /// The difference: the exporter's signature is called the module's.
         mismatch: Box<crate::signature::Mismatch>,
     },
-    /// Nobody says the signature.
-    #[error("{name}: no note says its signature: export or link it with a prototype, or compile with -g")]
+    /// Nobody says the signature, or, between two domains, one side alone.
+    #[error(
+        "{name}: too few say its signature: export it with a prototype, or compile the modules of both sides with -g"
+    )]
     NoSignature {
         /// The name.
         name: String,
@@ -69,6 +71,11 @@ pub enum RegistryError {
     /// No domain of this name exports here.
     #[error("no domain called {0} exports here")]
     UnknownDomain(String),
+    /// The domain was removed, or lost its last name, while it was restarted.
+    #[error(
+        "the domain called {0} was taken out of the registry while it was restarted: nothing was put in its place"
+    )]
+    Removed(String),
     /// The module has no such import.
     #[error("domain {domain}: the module imports no function {import:?}; it imports: {known}")]
     Import {

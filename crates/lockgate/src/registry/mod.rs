@@ -21,9 +21,10 @@ pub use principal::{Allow, Principal, Token};
 pub use request::{Export, Heal, Request, Revoke, Version};
 pub(crate) use table_sys::{Gauge, Row};
 
-use crate::binding::{Binding, Closed, nearest};
+use crate::binding::{Binding, Closed};
 use crate::callback::HostFunction;
 use crate::domain::{self, Core, Domain, Gate};
+use crate::nearest::{is_worth_it, nearest};
 use crate::signature::Signature;
 use binder::Bound;
 use restart::Instance;
@@ -58,9 +59,20 @@ struct Entry {
     export: Export,
     /// Of the server's own name.
     signature: Signature,
+    /// Whose word the signature is.
+    said_by: Sayer,
     server: Server,
     row: Arc<Row>,
     bound: Vec<Bound>,
+}
+
+/// Who says a signature.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sayer {
+    /// The host that exports, by a prototype.
+    Host,
+    /// The server's module, in its note.
+    Module,
 }
 
 /// Who serves an entry.
@@ -100,20 +112,16 @@ impl Registry {
     pub fn export(&self, domain: &Domain, export: Export) -> Result<(), RegistryError> {
         let module = domain.module();
         let text = export.prototype.as_deref().unwrap_or(&export.name).trim();
-        let noted = module.export(text).and_then(|found| found.signature.as_deref());
-        let missing = || crate::BindError::Missing {
-            module: module.name().to_owned(),
-            name: text.to_owned(),
-            near: nearest(text, module.exports().map(|(name, _)| name)),
-        };
-        let signature: Signature = match noted {
-            Some(noted) => noted.parse().map_err(crate::BindError::from)?,
-            None if text.contains('(') => text.parse().map_err(crate::BindError::from)?,
-            None if module.export(text).is_some() => {
-                return Err(RegistryError::NoSignature { name: export.name });
+        let (said_by, prototype) = if text.contains('(') {
+            (Sayer::Host, text)
+        } else {
+            let found = module.export(text).ok_or_else(|| crate::BindError::missing(module, text))?;
+            match found.signature.as_deref() {
+                Some(noted) => (Sayer::Module, noted),
+                None => return Err(RegistryError::NoSignature { name: export.name }),
             }
-            None => return Err(missing().into()),
         };
+        let signature: Signature = prototype.parse().map_err(crate::BindError::from)?;
         // Binds once, so that a server that cannot be called is found now.
         Binding::new(domain.core(), signature.clone(), export.policy)?;
         let mut state = self.state();
@@ -121,7 +129,7 @@ impl Registry {
         if known.is_some_and(|instance| !Arc::ptr_eq(&instance.core, domain.core())) {
             return Err(RegistryError::DomainTaken(domain.name().to_owned()));
         }
-        state.enter(export, signature, Server::Domain(domain.core().clone()))?;
+        state.enter(export, signature, said_by, Server::Domain(domain.core().clone()))?;
         let instance = || Instance::new(domain.core().clone());
         state.instances.entry(domain.name().to_owned()).or_insert_with(instance);
         drop(state);
@@ -140,7 +148,7 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         let function = function.into();
         let signature = Signature { name: export.name.clone(), ..function.signature().clone() };
-        self.state().enter(export, signature, Server::Host(function))?;
+        self.state().enter(export, signature, Sayer::Host, Server::Host(function))?;
         self.shared.exported.notify_all();
         Ok(())
     }
@@ -192,8 +200,10 @@ impl Registry {
         let mut state = self.state();
         let taken = take_if(&mut state.entries, |(known, _), _| known == name);
         if taken.is_empty() {
-            let known = state.entries.keys().map(|(known, _)| known.as_str());
-            return Err(RegistryError::Unknown { name: name.to_owned(), near: nearest(name, known) });
+            let known = state.entries.keys().map(|(known, _)| known);
+            let known: Vec<String> = known.filter(|known| is_worth_it(name, known)).cloned().collect();
+            drop(state);
+            return Err(RegistryError::unknown(name, &known));
         }
         let State { entries, instances } = &mut *state;
         // A domain without a name is its owner's alone.
@@ -215,6 +225,16 @@ impl std::fmt::Debug for Registry {
     }
 }
 
+impl RegistryError {
+    /// Nothing is exported as `name`. No lock is held: `known` are copies.
+    fn unknown(name: &str, known: &[String]) -> RegistryError {
+        RegistryError::Unknown {
+            name: name.to_owned(),
+            near: nearest(name, known.iter().map(String::as_str)),
+        }
+    }
+}
+
 /// Takes the values out that `which` chooses.
 fn take_if<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, which: impl Fn(&K, &V) -> bool) -> Vec<V> {
     let keys: Vec<K> =
@@ -223,7 +243,13 @@ fn take_if<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, which: impl Fn(&K, &V) -
 }
 
 impl State {
-    fn enter(&mut self, export: Export, signature: Signature, server: Server) -> Result<(), RegistryError> {
+    fn enter(
+        &mut self,
+        export: Export,
+        signature: Signature,
+        said_by: Sayer,
+        server: Server,
+    ) -> Result<(), RegistryError> {
         let key = (export.name.clone(), export.version.major);
         // A name is its first exporter's in all versions: whoever asks for the newest one must not get a stranger.
         let versions = (export.name.clone(), 0)..=(export.name.clone(), u16::MAX);
@@ -244,7 +270,7 @@ impl State {
             &allowed.join(", "),
             &signature.to_string(),
         ])?;
-        self.entries.insert(key, Entry { export, signature, server, row, bound: Vec::new() });
+        self.entries.insert(key, Entry { export, signature, said_by, server, row, bound: Vec::new() });
         Ok(())
     }
 }

@@ -6,13 +6,16 @@ use super::generation::{self, Look};
 use super::table_sys::{
     BINDING, BOUND, DOMAIN, EXPORT, LAYOUT, NAME, ROW, ROWS, server_reference, time_stamp,
 };
+use rustix::fs::{self, AtFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, Statx, StatxFlags};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Looks at one row before it is given up: it changes all the time.
@@ -163,8 +166,7 @@ impl Observer {
         if !folder.exists() {
             return Err(ObserveError::NoProcess(pid));
         }
-        let path = find(&folder.join("fd")).map_err(system)?.ok_or(ObserveError::None(pid))?;
-        let file = File::open(path).map_err(system)?;
+        let file = find(&folder.join("fd")).map_err(system)?.ok_or(ObserveError::None(pid))?;
         let head = look(&file, 0).map_err(system)?.ok_or(ObserveError::None(pid))?;
         if head.kind != LAYOUT {
             return Err(ObserveError::Layout { pid, found: head.kind });
@@ -241,17 +243,46 @@ fn failed(pid: u32, source: io::Error) -> ObserveError {
     }
 }
 
+/// Descriptors by the table's name that are looked at: a process has one.
+const CANDIDATES: usize = 8;
+
 /// The table among the descriptors in `folder`.
-fn find(folder: &Path) -> io::Result<Option<PathBuf>> {
+fn find(folder: &Path) -> io::Result<Option<File>> {
     let name = format!("/memfd:{NAME} (deleted)");
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
+    let is_named = |path: &PathBuf| {
         // A descriptor may be closed meanwhile.
-        if std::fs::read_link(&path).is_ok_and(|target| target == Path::new(&name)) {
-            return Ok(Some(path));
-        }
+        std::fs::read_link(path).is_ok_and(|target| target == Path::new(&name))
+    };
+    let paths = std::fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(is_named).take(CANDIDATES).find_map(|path| table_at(&path)))
+}
+
+/// The table behind a link of another process, whose text anybody can forge: anything may be there, and its owner may be waiting for
+/// somebody to open it. So it is looked at without being opened, in a way that asks nobody; what is a memory file of the right
+/// size is opened without waiting; and only one that nobody can change or cut any more is read.
+fn table_at(link: &Path) -> Option<File> {
+    let looked_at = fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let about = |file: BorrowedFd<'_>| fs::statx(file, "", flags, StatxFlags::BASIC_STATS).ok();
+    let (theirs, ours) = (about(looked_at.as_fd())?, about(memory_file()?)?);
+    // All memory files lie in one file system of the kernel's, which nobody can mount.
+    let place = |seen: &Statx| (seen.stx_dev_major, seen.stx_dev_minor);
+    let is_file = FileType::from_raw_mode(theirs.stx_mode.into()) == FileType::RegularFile;
+    if place(&theirs) != place(&ours) || !is_file || theirs.stx_size != (ROWS * ROW) as u64 {
+        return None;
     }
-    Ok(None)
+    let again = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
+    // Else whoever holds a lease on it has us wait.
+    let file = fs::open(again, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let seals = fs::fcntl_get_seals(&file).ok()?;
+    seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).then(|| File::from(file))
+}
+
+/// A memory file of this process's own, to compare with.
+fn memory_file() -> Option<BorrowedFd<'static>> {
+    static MADE: OnceLock<Option<OwnedFd>> = OnceLock::new();
+    let make = || fs::memfd_create("lockgate-observer", MemfdFlags::CLOEXEC).ok();
+    MADE.get_or_init(make).as_ref().map(OwnedFd::as_fd)
 }
 
 /// The number of the process in its own namespace, as it wrote it itself.
@@ -319,9 +350,19 @@ fn look(file: &File, number: usize) -> io::Result<Option<Seen>> {
     Ok(None)
 }
 
-/// Text that cannot move a terminal's cursor.
+/// Text that cannot move a terminal's cursor, nor make a line read otherwise than it is.
 fn clean(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    let is_unfit = |c: char| {
+        // Line and paragraph separators; marks that turn the direction of what follows; what has no width.
+        let invisible = [
+            '\u{200b}'..='\u{200f}',
+            '\u{2028}'..='\u{202e}',
+            '\u{2060}'..='\u{206f}',
+            '\u{feff}'..='\u{feff}',
+        ];
+        c.is_control() || invisible.iter().any(|range| range.contains(&c))
+    };
+    String::from_utf8_lossy(bytes).chars().map(|c| if is_unfit(c) { '\u{fffd}' } else { c }).collect()
 }
 
 fn export(row: &Seen) -> ObservedExport {
@@ -395,6 +436,31 @@ mod tests {
     use super::*;
     use std::io::Write;
 
+    /// A link's text says nothing about what is behind it, and its owner may wait for somebody to open that.
+    #[test]
+    fn only_memory_files_of_the_right_shape_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let behind = |file: &OwnedFd| table_at(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())));
+        let made = |name: &str| folder.path().join(name);
+        fs::mknodat(fs::CWD, made("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let fifo = fs::open(made("fifo"), OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
+        assert!(behind(&fifo).is_none(), "whoever opened it would wait for a writer");
+        let size = (ROWS * ROW) as u64;
+        let ordinary = fs::open(made("file"), OFlags::RDWR | OFlags::CREATE, Mode::RWXU).unwrap();
+        fs::ftruncate(&ordinary, size).unwrap();
+        assert!(behind(&ordinary).is_none(), "an ordinary file");
+        let memory = |size, seals| {
+            let file = fs::memfd_create(NAME, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+            fs::ftruncate(&file, size).unwrap();
+            fs::fcntl_add_seals(&file, seals).unwrap();
+            file
+        };
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        assert!(behind(&memory(size, SealFlags::GROW)).is_none(), "it could be cut while it is read");
+        assert!(behind(&memory(size - 1, seals)).is_none(), "of another size");
+        assert!(behind(&memory(size, seals)).is_some());
+    }
+
     /// The other process writes what it likes: any numbers, any text, references to anything.
     #[test]
     fn a_table_of_garbage_is_harmless() {
@@ -418,6 +484,11 @@ mod tests {
         let texts = seen.exports.iter().map(|export| &export.name);
         assert!(
             !texts.chain(seen.domains.iter().map(|domain| &domain.name)).any(|text| text.contains('\x1b'))
+        );
+
+        assert_eq!(
+            clean("a\u{202e}b\u{2028}c\x1b[2J\u{9b}d".as_bytes()),
+            "a\u{fffd}b\u{fffd}c\u{fffd}[2J\u{fffd}d"
         );
 
         // Cut off in the middle of a row.

@@ -63,7 +63,8 @@ impl Registry {
     /// its instances' address space.
     ///
     /// # Errors
-    /// [`RegistryError`]; the names stay with the old, dead domain then.
+    /// [`RegistryError`]; the names stay with the old, dead domain then, if they were not taken back meanwhile
+    /// ([`RegistryError::Removed`]).
     pub fn restart(&self, name: &str) -> Result<Domain, RegistryError> {
         let old = {
             let mut state = self.state();
@@ -75,7 +76,15 @@ impl Registry {
         // Without the lock: the module's initialisation runs, and may resolve imports here.
         let made = Domain::new(old.module(), old.options().clone());
         let mut state = self.state();
-        let instance = state.instance(name)?;
+        // By the object: whoever has the name now may be somebody else.
+        let instance = state.instances.get_mut(name).filter(|instance| Arc::ptr_eq(&instance.core, &old));
+        let Some(instance) = instance else {
+            drop(state);
+            if let Ok(new) = made {
+                crate::domain::close(new.core());
+            }
+            return Err(RegistryError::Removed(name.to_owned()));
+        };
         instance.restarting = false;
         let new = made?;
         instance.core = new.core().clone();

@@ -84,6 +84,16 @@ impl Plan {
         Ok(Plan { parameters, result, stack_words: words, result_size })
     }
 
+    /// What makes a mistaken plan dangerous to the caller's memory: `None` if every value travels in a register, so that whatever the
+    /// callee really is, a call reads and writes no memory of the caller's.
+    pub fn beyond_registers(&self) -> Option<&'static str> {
+        match (&self.result, self.stack_words) {
+            (Place::Memory, _) => Some("returns its result in memory"),
+            (_, 1..) => Some("takes arguments on the stack"),
+            _ => None,
+        }
+    }
+
     /// For a function whose signature nobody knows: all registers, and so many words of the stack.
     pub fn without_signature(stack_words: u32) -> Plan {
         Plan { parameters: Vec::new(), result: Place::Registers(Vec::new()), stack_words, result_size: 0 }

@@ -211,7 +211,13 @@ fn link(domains: &[Domain], edges: &Edges) -> Vec<Callback> {
         for (to, server) in domains.iter().enumerate() {
             for (way, name, _) in PROTOTYPES.iter().filter(|(way, ..)| (to, *way) != (HOSTILE, Way::Grand)) {
                 let edge = edges.edge(from, to, *way);
-                let linked = client.link(&format!("{name}{to}"), server, name, edge.policy, edge.on_failure);
+                let linked = client.link(
+                    &format!("{name}{to}"),
+                    server,
+                    &crate::common::said(client, &format!("{name}{to}"), name),
+                    edge.policy,
+                    edge.on_failure,
+                );
                 linked.unwrap_or_else(|error| panic!("{name} of d{to}: {error}"));
             }
             let edge = edges.edge(from, to, Way::Pointer);

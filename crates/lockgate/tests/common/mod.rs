@@ -225,3 +225,13 @@ pub fn in_child(name: &str) -> std::process::Output {
     command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads", "1"]);
     command.output().expect("the test program runs")
 }
+
+/// The prototype of a server's `name` for `client`'s import, as the import's note has it: what a host says where the server's module says
+/// nothing.
+#[allow(dead_code, reason = "not every test links")]
+pub fn said(client: &Domain, import: &str, name: &str) -> String {
+    let module = client.module();
+    let noted = module.imports().find(|(known, _)| *known == import).and_then(|(_, noted)| noted);
+    let noted: lockgate::signature::Signature = noted.expect("a noted import").parse().expect("a prototype");
+    lockgate::signature::Signature { name: name.to_owned(), ..noted }.to_string()
+}

@@ -124,20 +124,19 @@ fn dependencies_are_opened_first_and_counted() {
     let beta = open(&files.beta);
     let noted = |library| ask(library, "noted", 0);
     let not_loaded = Mode { only_if_open: true, ..Mode::NOW };
-    let base = Library::open(&files.base.path, not_loaded, &Options::default()).expect("it is open");
-    let alpha = Library::open(&files.alpha, not_loaded, &Options::default()).expect("it is open");
+    // They are beta's; whoever wants them says so.
+    let there = |library| Options::default().into(library);
+    let base = Library::open(&files.base.path, not_loaded, &there(beta)).expect("it is open");
+    let alpha = Library::open(&files.alpha, not_loaded, &there(beta)).expect("it is open");
     assert_eq!(noted(base), 12, "constructors in the order of the dependencies");
     assert_eq!(Library::of_address(alpha.object("alpha_data").unwrap().address), Some(alpha));
     base.close().unwrap();
     alpha.close().unwrap();
     assert_eq!(ask(beta, "of_alpha", 0), 12, "needed, so still open");
-    let base = Library::open(&files.base.path, not_loaded, &Options::default()).expect("it is open");
+    let base = Library::open(&files.base.path, not_loaded, &there(beta)).expect("it is open");
     beta.close().unwrap();
     assert_eq!(noted(base), 1298, "destructors in the reverse order");
-    assert!(
-        Library::open(&files.alpha, not_loaded, &Options::default()).is_err(),
-        "nobody needed it any more"
-    );
+    assert!(Library::open(&files.alpha, not_loaded, &there(base)).is_err(), "nobody needed it any more");
     base.close().unwrap();
     assert!(Library::open(&files.base.path, not_loaded, &Options::default()).is_err());
 }

@@ -2,7 +2,7 @@
 use super::File;
 use super::joining::{ALPHA, BASE, Files, ask, base_guest, files, joining_guest, open, open_into};
 use crate::common::{Guest, mappings, patience};
-use crate::host_sys::{call, service};
+use crate::host_sys::{call, read_int, service};
 use lockgate::dl::{self, DlError, JoinError, Library, Mode, Options};
 use lockgate::{CreateError, Domain, DomainOptions, LoadError, Module};
 use std::path::{Path, PathBuf};
@@ -435,11 +435,39 @@ fn a_file_does_not_choose_whose_memory_it_shares() {
     assert!(matches!(error, Err(DlError::Join(JoinError::Uninvited { .. }))), "{error:?}");
     base.close().unwrap();
     let alpha = open(&files.alpha);
-    let error = Library::open(&files.beta, Mode::NOW, &Options::default());
-    assert!(
-        matches!(error, Err(DlError::Join(JoinError::Uninvited { .. }))),
-        "the base of another: {error:?}"
-    );
     open_into(&files.beta, alpha).close().unwrap();
     alpha.close().unwrap();
+}
+
+/// Else a hostile plugin that is opened first would have the memory of the base that the host opens later for others.
+#[test]
+fn what_was_opened_for_a_module_is_that_modules_alone() {
+    let files = files();
+    let beta = open(&files.beta);
+    let not_loaded = Mode { only_if_open: true, ..Mode::NOW };
+    for path in [&files.base.path, &files.alpha] {
+        let error = Library::open(path, not_loaded, &Options::default());
+        assert!(matches!(error, Err(DlError::NotOpen(_))), "{error:?}");
+    }
+    let shared = |library: Library| library.object("shared").unwrap().address;
+    let base = files.base.open();
+    let own = open_into(&files.base.path, beta);
+    assert_ne!(shared(base), shared(own), "the host's base is another one");
+    base.write(shared(base), &100_i32.to_le_bytes()).unwrap();
+    assert_eq!(read_int(shared(own)), 5);
+    let alpha = open_into(&files.alpha, base);
+    assert_eq!(ask(alpha, "sum", 1), 101);
+    assert_eq!(ask(open_into(&files.alpha, beta), "sum", 1), 6, "beta's own");
+    // Another module of the same base is neither refused nor let in.
+    for library in [alpha, base] {
+        library.close().unwrap();
+    }
+    let second = open(&files.alpha);
+    assert_eq!(ask(second, "sum", 1), 6);
+    assert!(Library::of_address(second.object("alpha_data").unwrap().address) == Some(second));
+    own.write(shared(own), &7_i32.to_le_bytes()).unwrap();
+    assert_eq!(ask(second, "sum", 1), 6);
+    for library in [second, own, beta] {
+        library.close().unwrap();
+    }
 }

@@ -9,6 +9,7 @@ mod imports;
 mod joining;
 mod joining_attacks;
 mod manners;
+mod notes;
 mod pointers;
 
 use common::Guest;

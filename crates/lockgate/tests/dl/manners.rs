@@ -3,6 +3,9 @@ use super::File;
 use crate::common::Guest;
 use crate::host_sys::{call, read_int};
 use lockgate::dl::{self, DlError, Library, Mode, Options, Symbol};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const COUNTER: &str = "
     int counter = 40;
@@ -209,6 +212,48 @@ fn links_to_one_module_are_one_library_with_one_heap() {
     assert_eq!(call(second.function("second_use").unwrap(), made as i64), 5);
     second.close().unwrap();
     first.close().unwrap();
+}
+
+/// A path that leads to one file and then to another, while other openings make each wait: whatever is opened under the identity of a file
+/// has that file's contents.
+#[test]
+fn identity_and_contents_are_of_one_file() {
+    let _patience = crate::common::patience("files that change their names");
+    let bytes = |version: u32| {
+        Guest::c_with(&format!("long version(void) {{ return {version}; }}"), &["-O2", "-g"]).build()
+    };
+    let (one, two) = (bytes(1), bytes(2));
+    let slow = "long f(void) { return 0; }
+        __attribute__((constructor)) static void begin(void) { for (volatile long n = 0; n < 1000000; n++); }";
+    let slow = File::c("slow.so", slow);
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                slow.open().close().unwrap();
+            }
+        });
+        for round in 0..60 {
+            let at = |name: &str| folder.path().join(format!("{name}{round}.so"));
+            let (first, second, link, aside) = (at("first"), at("second"), at("link"), at("aside"));
+            std::fs::write(&first, &one).unwrap();
+            std::fs::write(&second, &two).unwrap();
+            symlink(&first, &link).unwrap();
+            symlink(&second, &aside).unwrap();
+            let open = |path: &Path| Library::open(path, Mode::NOW, &Options::default()).unwrap();
+            let by_link = std::thread::spawn(move || open(&link));
+            if round % 2 == 0 {
+                std::thread::yield_now();
+            }
+            std::fs::rename(&aside, at("link")).unwrap();
+            let libraries = [by_link.join().unwrap(), open(&first), open(&second)];
+            let versions = libraries.map(|library| call(library.function("version").unwrap(), 0));
+            assert_eq!(versions[1..], [1, 2], "round {round}");
+            libraries.into_iter().for_each(|library| library.close().unwrap());
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn what_a_failing_call_returns_depends_on_its_type() {
     assert!(call_double(library.function("real").unwrap(), 0.0).is_nan());
     assert!(call_pointer(library.function("pointer").unwrap()).is_null());
     let zeros = Large { words: [0; 4] };
-    assert_eq!(call_large(library.function("large").unwrap(), 0), zeros);
+    assert_eq!(call_large(library.function("struct { long words[4]; } large(long)").unwrap(), 0), zeros);
     assert_eq!(dl::take_failure().expect("the last one").symbol, "large");
     library.close().unwrap();
 }

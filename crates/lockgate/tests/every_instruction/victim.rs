@@ -97,7 +97,15 @@ impl World {
         };
         let client = Domain::new(&CLIENT, DomainOptions::new().name("client")).expect("a domain");
         for name in ["for_ever", "increment"] {
-            client.link(name, &server, name, Policy::default(), OnFailure::default()).expect("an import");
+            client
+                .link(
+                    name,
+                    &server,
+                    &crate::common::said(&client, name, name),
+                    Policy::default(),
+                    OnFailure::default(),
+                )
+                .expect("an import");
         }
         World { call: client.bind(entry).expect("an export"), domains: vec![client, server], doomed }
     }

@@ -30,7 +30,9 @@ fn client(source: &str, prototype: &str) -> Domain {
 
 /// Answers `client`'s import with `name`.
 fn link(client: &Domain, server: &Domain, import: &str, name: &str, policy: Policy) {
-    client.link(import, server, name, policy, OnFailure::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+    client
+        .link(import, server, &crate::common::said(client, import, name), policy, OnFailure::default())
+        .unwrap_or_else(|e| panic!("{name}: {e}"));
 }
 
 fn bind<F: FunctionType>(domain: &Domain, name: &str, policy: Policy) -> Function<F> {
