@@ -50,10 +50,11 @@
 #define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n))
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
 #define LG_CURSOR LG_NOTE_("cursor")
-/* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string without saying so. */
+/* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string without saying so, but not beside a number that
+ * may be its length. */
 #define LG_STRING LG_NOTE_("string")
 #define LG_STRINGS LG_NOTE_("strings")
-/* An array of structures, the last of which has zero in field `f`. */
+/* An array of structures, the last of which has zero in field `f`, a number or a pointer. */
 #define LG_UNTIL(f) LG_NOTE_("until:" #f)
 /* The library may give a null pointer. (Results may be null without saying so, and what the program gives is not looked at.) */
 #define LG_NULLABLE LG_NOTE_("nullable")
@@ -67,18 +68,19 @@
 /* A handle: the program passes it on and never looks inside. Pointers to incomplete structures are handles without
  * saying so. */
 #define LG_OPAQUE LG_NOTE_("opaque")
-/* The handle that the function returns stays the library's: bindings for languages with destructors do not release it. Other
+/* The handle that the function returns is one that the library has already, and stays the library's: bindings for languages with destructors do not release it. Other
  * handles that a function gives are the program's. */
 #define LG_BORROWED LG_NOTE_("borrowed")
 /* The function ends the life of this handle or structure. */
 #define LG_RELEASE LG_NOTE_("release")
-/* A structure of the program's that the library remembers by its address from call to call. */
+/* A structure of the program's that the library remembers by its address from call to call; or a FILE that it uses after the call, too, for the handle
+ * that comes with it. */
 #define LG_KEPT LG_NOTE_("kept")
 /* A place in memory of the library's that it has given out before. With LG_SIZE, what the program has written there goes in. */
 #define LG_INSIDE LG_NOTE_("inside")
 /* Memory of the library's that the program fills; its contents go in with the next call. Results only, with LG_SIZE. */
 #define LG_LENT LG_NOTE_("lent")
-/* A place inside the object that parameter `p` points to. */
+/* A place inside the object that parameter `p` points to: the beginning of an element, with that element, or with LG_SIZE elements, behind it. */
 #define LG_WITHIN(p) LG_NOTE_("within:" #p)
 
 /* ---- functions of the program ------------------------------------------------------------------------------------ */
@@ -86,7 +88,7 @@
 /* A function that the library calls. Pointers to functions are, without saying so. */
 #define LG_CALLBACK LG_NOTE_("callback")
 /* The program's own pointer, which the library hands back and never follows. `void *` parameters of callbacks are, without
- * saying so. */
+ * saying so. It comes back for the callback or handle that it was given with. On a handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
 /* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). On a function with a
  * handle as its result: the same word is found behind that. */

@@ -7,18 +7,19 @@ LG_ERRORS(enum XML_Error, XML_ERROR_UNEXPECTED_STATE);
 
 /* What handlers get. */
 typedef void (XMLCALL *XML_AttlistDeclHandler)(void *userData, const XML_Char *elname, const XML_Char *attname,
-                                               const XML_Char *att_type, const XML_Char *dflt LG_NULLABLE, int isrequired);
-typedef void (XMLCALL *XML_XmlDeclHandler)(void *userData, const XML_Char *version LG_NULLABLE, const XML_Char *encoding LG_NULLABLE,
+                                               const XML_Char *att_type, const XML_Char *dflt LG_STRING LG_NULLABLE, int isrequired);
+typedef void (XMLCALL *XML_XmlDeclHandler)(void *userData, const XML_Char *version LG_NULLABLE, const XML_Char *encoding LG_STRING LG_NULLABLE,
                                            int standalone);
 typedef void (XMLCALL *XML_StartElementHandler)(void *userData, const XML_Char *name, const XML_Char **atts LG_STRINGS);
 typedef void (XMLCALL *XML_CharacterDataHandler)(void *userData, const XML_Char *s LG_SIZE(len), int len);
 typedef void (XMLCALL *XML_DefaultHandler)(void *userData, const XML_Char *s LG_SIZE(len), int len);
 typedef void (XMLCALL *XML_StartDoctypeDeclHandler)(void *userData, const XML_Char *doctypeName, const XML_Char *sysid LG_NULLABLE,
-                                                    const XML_Char *pubid LG_NULLABLE, int has_internal_subset);
-typedef void (XMLCALL *XML_EntityDeclHandler)(void *userData, const XML_Char *entityName, int is_parameter_entity,
+                                                    const XML_Char *pubid LG_STRING LG_NULLABLE, int has_internal_subset);
+typedef void (XMLCALL *XML_EntityDeclHandler)(void *userData, const XML_Char *entityName LG_STRING, int is_parameter_entity,
                                               const XML_Char *value LG_SIZE(value_length) LG_NULLABLE, int value_length,
                                               const XML_Char *base LG_NULLABLE, const XML_Char *systemId LG_NULLABLE,
                                               const XML_Char *publicId LG_NULLABLE, const XML_Char *notationName LG_NULLABLE);
+typedef void (XMLCALL *XML_SkippedEntityHandler)(void *userData, const XML_Char *entityName LG_STRING, int is_parameter_entity);
 typedef void (XMLCALL *XML_UnparsedEntityDeclHandler)(void *userData, const XML_Char *entityName, const XML_Char *base LG_NULLABLE,
                                                       const XML_Char *systemId, const XML_Char *publicId LG_NULLABLE,
                                                       const XML_Char *notationName);
@@ -43,7 +44,7 @@ const char *XML_GetInputContext(XML_Parser parser, int *offset LG_OUT, int *size
 void XML_GetParsingStatus(XML_Parser parser, XML_ParsingStatus *status LG_OUT);
 void XML_SetUnknownEncodingHandler(XML_Parser parser, XML_UnknownEncodingHandler handler, void *encodingHandlerData LG_DATA);
 const XML_Feature *XML_GetFeatureList(void) LG_UNTIL(feature);
-LG_FIELD(XML_Feature, name, LG_NULLABLE);
+LG_FIELD(XML_Feature, name, LG_STRING LG_NULLABLE);
 XML_Parser XML_ParserCreate_MM(const XML_Char *encoding, const XML_Memory_Handling_Suite *memsuite LG_NULL,
                                const XML_Char *namespaceSeparator LG_IN LG_SIZE(1));
 

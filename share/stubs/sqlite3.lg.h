@@ -18,6 +18,8 @@ sqlite3 *sqlite3_db_handle(sqlite3_stmt *stmt) LG_BORROWED;
 sqlite3 *sqlite3_context_db_handle(sqlite3_context *context) LG_BORROWED;
 sqlite3_stmt *sqlite3_next_stmt(sqlite3 *db, sqlite3_stmt *stmt) LG_BORROWED;
 sqlite3_value *sqlite3_column_value(sqlite3_stmt *stmt, int column) LG_BORROWED;
+int sqlite3_autovacuum_pages(sqlite3 *db, unsigned int (*pages)(void *data, const char *schema LG_STRING, unsigned int size, unsigned int free, unsigned int bytes),
+                             void *data, void (*done)(void *data));
 int sqlite3_busy_handler(sqlite3 *db, int (*handler)(void *data, int tries), void *data);
 void sqlite3_progress_handler(sqlite3 *db, int steps, int (*handler)(void *data), void *data);
 int sqlite3_set_authorizer(sqlite3 *db,
@@ -25,7 +27,7 @@ int sqlite3_set_authorizer(sqlite3 *db,
                                         const char *c LG_NULLABLE, const char *d LG_NULLABLE), void *data);
 void *sqlite3_commit_hook(sqlite3 *db, int (*hook)(void *data), void *data) LG_DATA;
 void *sqlite3_rollback_hook(sqlite3 *db, void (*hook)(void *data), void *data) LG_DATA;
-void *sqlite3_update_hook(sqlite3 *db, void (*hook)(void *data, int action, const char *database, const char *table, sqlite3_int64 row),
+void *sqlite3_update_hook(sqlite3 *db, void (*hook)(void *data, int action, const char *database, const char *table LG_STRING, sqlite3_int64 row),
                           void *data) LG_DATA;
 
 int sqlite3_prepare(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,

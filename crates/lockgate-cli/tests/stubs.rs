@@ -530,3 +530,54 @@ fn nothing_else_looks_at_what_a_domain_can_write() {
         }
     }
 }
+
+/// Whoever starts a program that has other rights than they have does not choose its module. (Where the test may not give a file to another user, what
+/// is emitted is looked at.)
+#[test]
+fn programs_with_other_rights_choose_their_module_themselves() {
+    let runtime = corpus().root().join("crates/lockgate-stubs/runtime");
+    for entry in std::fs::read_dir(&runtime).expect("a folder").flatten() {
+        let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
+        let asks = |line: &&str| line.contains("getenv(") || line.contains("os.environ");
+        for line in text.lines().filter(asks) {
+            assert!(line.contains("secure_getenv("), "{}: {line}", entry.path().display());
+        }
+    }
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("api.h"), "const char *version(void);\n").expect("a file");
+    let mut stubs = Command::new(LOCKGATE);
+    stubs.arg("stubs").arg(path("api.h")).arg("-m").arg(path("api.lg")).arg("-o").arg(path("client"));
+    done(&mut stubs).expect("stubs");
+    for (name, answer) in [("api", "genuine"), ("evil", "evil")] {
+        let source = path(name).with_extension("c");
+        std::fs::write(&source, format!("const char *version(void) {{ return \"{answer}\"; }}\n"))
+            .expect("a file");
+        let mut link = Command::new(LOCKGATE);
+        link.args(["cc", "-g", "-O1"]).arg(source).arg("-o").arg(path(name).with_extension("lg"));
+        done(link.arg("--exports").arg(path("client/api.exports"))).expect("it links");
+    }
+    let main = "#include <api.h>\n#include <stdio.h>\n#include <sys/auxv.h>\nint main(void) { const char *v = version(); printf(\"%s %s\\n\", v ? v : \"none\", getauxval(AT_SECURE) ? \"secure\" : \"plain\"); }\n";
+    std::fs::write(path("main.c"), main).expect("a file");
+    let mut compile = Command::new("gcc");
+    compile
+        .args(["-O1", "-I"])
+        .arg(path("client"))
+        .arg("-I")
+        .arg(folder.path())
+        .arg("-I")
+        .arg(prefix().join("include"));
+    compile.arg(path("main.c")).arg(path("client/api_client.c")).arg("-o").arg(path("program"));
+    done(kit().link_with_library(&mut compile)).expect("it compiles");
+    let answer = |program: &mut Command| {
+        let output = program.env("LOCKGATE_API", path("evil.lg")).output().expect("it starts");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    assert_eq!(answer(&mut Command::new(path("program"))), "evil plain");
+    let open = "chmod 755 \"$0\" && chmod 644 \"$0\"/*.lg && chown 65534 \"$0/program\" && chmod 4755 \"$0/program\"";
+    let given =
+        Command::new("sh").args(["-c", open]).arg(folder.path()).stderr(Stdio::null()).status().expect("sh");
+    if given.success() {
+        assert_ne!(answer(&mut Command::new(path("program"))), "evil secure");
+    }
+}
