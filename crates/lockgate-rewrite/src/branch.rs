@@ -4,7 +4,7 @@ use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 use lockgate_abi::code::LABEL;
 
 use crate::decode::{Ins, NONE, memory_operand};
-use crate::elf::{Reloc, reloc, sym};
+use crate::elf::{Object, Reloc, reloc, sym};
 use crate::emit::Target;
 use crate::encode::{self, R10, R11, Reg};
 use crate::error::Reason;
@@ -18,7 +18,8 @@ const NOT_EQUAL: u8 = 5;
 const ABOVE: u8 = 7;
 
 /// Functions that return twice: their caller hands them a labelled landing.
-const RETURNS_TWICE: [&[u8]; 5] = [b"setjmp", b"_setjmp", b"sigsetjmp", b"__sigsetjmp", b"vfork"];
+const RETURNS_TWICE: [&[u8]; 6] =
+    [b"setjmp", b"_setjmp", b"__setjmp", b"sigsetjmp", b"__sigsetjmp", b"vfork"];
 
 impl Rewriter<'_> {
     /// An instruction that may not go on to the next one.
@@ -115,7 +116,7 @@ impl Rewriter<'_> {
         let target = self.text.code[index].target;
         let reloc = self.branch_reloc(index)?;
         let landing = match reloc {
-            Some(reloc) if self.returns_twice(reloc.symbol) => Some(self.hand_over_landing()?),
+            Some(reloc) if returns_twice(self.object, reloc.symbol) => Some(self.hand_over_landing()?),
             _ => None,
         };
         self.catch_up();
@@ -133,11 +134,27 @@ impl Rewriter<'_> {
             self.out.call(Target::Body(target));
         }
         self.touched();
+        self.land(landing);
+        Ok(())
+    }
+
+    /// Whether instruction `index` is a call that returns twice, to a landing behind it.
+    pub(crate) fn lands(&self, index: usize) -> bool {
+        let flow = self.text.code[index].code.flow_control();
+        matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
+            && self
+                .text
+                .relocs(self.object, index)
+                .iter()
+                .any(|reloc| returns_twice(self.object, reloc.symbol))
+    }
+
+    /// Places the landing of a call that returns twice, if it was one.
+    fn land(&mut self, landing: Option<u32>) {
         if let Some(landing) = landing {
             self.out.place(landing);
             self.out.put(&LABEL);
         }
-        Ok(())
     }
 
     /// Stores the address of a landing, to be placed after the call, in the callee's return slot.
@@ -156,11 +173,8 @@ impl Rewriter<'_> {
         let reloc = self.branch_reloc(index)?;
         self.settle(false);
         let condition = condition(ins);
-        if reloc.is_some_and(|reloc| self.returns_twice(reloc.symbol)) {
-            return Err(Reason::new(
-                "a jump to a function that returns twice",
-                "call it: its caller has to hand over a landing",
-            ));
+        if reloc.is_some_and(|reloc| returns_twice(self.object, reloc.symbol)) {
+            return Err(jump_that_returns_twice());
         }
         if let Some(reloc) = reloc.filter(|_| ins.target == NONE) {
             let over = self.out.new_label();
@@ -268,6 +282,11 @@ impl Rewriter<'_> {
             self.checked(R10, is_call);
             return Ok(());
         }
+        let landing = match returns_twice(self.object, symbol) {
+            true if !is_call => return Err(jump_that_returns_twice()),
+            true => Some(self.hand_over_landing()?),
+            false => None,
+        };
         if is_call {
             self.catch_up();
         } else {
@@ -278,6 +297,7 @@ impl Rewriter<'_> {
         if is_call {
             self.touched();
         }
+        self.land(landing);
         Ok(())
     }
 
@@ -363,10 +383,6 @@ impl Rewriter<'_> {
         symbol.is_undefined() && symbol.binding == sym::WEAK
     }
 
-    fn returns_twice(&self, symbol: u32) -> bool {
-        RETURNS_TWICE.contains(&&self.object.symbols[symbol as usize].name[..])
-    }
-
     /// Refuses compilers' thunks that jump by overwriting a return address, and calls for more stack.
     fn refuse_thunk(&self, symbol: u32) -> Result<(), Reason> {
         let name = &self.object.symbols[symbol as usize].name;
@@ -381,6 +397,32 @@ impl Rewriter<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether `symbol` names a function of the C library that returns twice.
+pub(crate) fn returns_twice(object: &Object, symbol: u32) -> bool {
+    RETURNS_TWICE.contains(&&object.symbols[symbol as usize].name[..])
+}
+
+/// Whether a reference to `symbol` that is no call of it takes the address of a function that returns twice: what then calls it
+/// does not know that it has to hand over a landing. The C library's `vfork` never returns twice.
+pub(crate) fn is_address_that_returns_twice(object: &Object, symbol: u32) -> bool {
+    let name = &object.symbols[symbol as usize];
+    name.is_undefined() && name.name != b"vfork" && returns_twice(object, symbol)
+}
+
+pub(crate) fn address_that_returns_twice() -> Reason {
+    Reason::new(
+        "it takes the address of a function that returns twice",
+        "call setjmp by its name, in the function that handles its result: it cannot work through a pointer",
+    )
+}
+
+fn jump_that_returns_twice() -> Reason {
+    Reason::new(
+        "a jump to a function that returns twice",
+        "call setjmp in the function that handles its result, not in one that only passes it on",
+    )
 }
 
 /// When a direct jump is taken; [`None`] stands for the counting jumps.

@@ -6,6 +6,7 @@ use crate::decode::{is_rsp, memory_operand};
 use crate::elf::reloc;
 use crate::emit::Target;
 use crate::encode::{Bytes, MAX_LENGTH, Parts};
+use crate::branch::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::error::Reason;
 use crate::refs::is_relative;
 use crate::rewriter::Rewriter;
@@ -135,6 +136,9 @@ impl Rewriter<'_> {
                 kind if is_relative(kind) || matches!(kind, reloc::TPOFF32 | reloc::SIZE32) => kind,
                 kind => return Err(absolute(kind)),
             };
+            if is_address_that_returns_twice(self.object, reloc.symbol) {
+                return Err(address_that_returns_twice());
+            }
             let back = (ins.code.next_ip() - reloc.offset) as u32;
             relative |= is_relative(kind);
             let to_end = if is_relative(kind) { i64::from(back) } else { 0 };

@@ -135,7 +135,7 @@ impl<'a> Rewriter<'a> {
             if !ins.has(mark::ABSORBED) && !self.is_padding(index) {
                 let start = self.out.pos();
                 self.instruction(index)
-                    .and_then(|()| self.refuse_hidden_label(ins, start))
+                    .and_then(|()| self.refuse_hidden_label(index, start))
                     .map_err(|reason| text.refuse(self.file, self.object, index, reason))?;
             }
             if index + 1 == self.plan.end {
@@ -235,12 +235,14 @@ impl<'a> Rewriter<'a> {
 
     /// Refuses an instruction whose code, from `start` on, holds the label's bytes as a constant: control could be led into it
     /// (rule V4).
-    fn refuse_hidden_label(&self, ins: &Ins, start: Pos) -> Result<(), Reason> {
+    fn refuse_hidden_label(&self, index: usize, start: Pos) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
         let flow = ins.code.flow_control();
         // Others have labels of their own behind them, and no constants.
         let has_constants =
             matches!(flow, FlowControl::Next | FlowControl::IndirectCall | FlowControl::IndirectBranch)
-                && ins.code.mnemonic() != Mnemonic::Endbr64;
+                && ins.code.mnemonic() != Mnemonic::Endbr64
+                && !self.lands(index);
         let mut code = self.out.since(start).windows(LABEL.len());
         if has_constants && code.any(|bytes| bytes == LABEL) {
             let what = "a constant in it has the bytes of the entry label (f3 0f 1e fa)";

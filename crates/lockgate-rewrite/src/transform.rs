@@ -1,5 +1,6 @@
 //! One object: decode, rewrite each code section, then move everything that refers to the code.
 
+use crate::branch::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::decode::Text;
 use crate::elf::{Object, sym};
 use crate::emit::Layout;
@@ -62,6 +63,14 @@ fn refuse_unsupported(file: &str, object: &Object) -> Result<(), Error> {
             "compile with -ffat-lto-objects, or let the driver link it",
         );
         return Err(Error::whole(file, reason));
+    }
+    for section in object.sections.iter().filter(|section| section.is_loaded() && !section.is_code()) {
+        let mut relocs = section.relocs.iter();
+        if let Some(reloc) = relocs.find(|reloc| is_address_that_returns_twice(object, reloc.symbol))
+            && !dwarf::owns(section)
+        {
+            return Err(Error::at(file, &section.name, reloc.offset, address_that_returns_twice()));
+        }
     }
     if has(".note.GNU-split-stack") && !has(".note.GNU-no-split-stack") {
         return Err(Error::whole(file, Reason::new("a split stack", "compile without -fsplit-stack")));
