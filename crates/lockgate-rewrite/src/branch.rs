@@ -45,11 +45,12 @@ impl Rewriter<'_> {
                 self.touched();
                 Ok(())
             }
-            FlowControl::Call if ins.is_near_branch() => self.call(index),
+            FlowControl::Call if ins.is_near_branch() => self.waiting(index, |this| this.call(index)),
             FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch if ins.is_near_branch() => {
                 self.jump(index)
             }
-            FlowControl::IndirectCall | FlowControl::IndirectBranch => self.indirect(index),
+            FlowControl::IndirectCall => self.waiting(index, |this| this.indirect(index)),
+            FlowControl::IndirectBranch => self.indirect(index),
             FlowControl::Interrupt | FlowControl::Exception => match code.mnemonic() {
                 Mnemonic::Int3 => {
                     self.out.put(&[0xcc]);
@@ -135,6 +136,23 @@ impl Rewriter<'_> {
         }
         self.touched();
         self.land(landing);
+        Ok(())
+    }
+
+    /// Emits a call by `call`; a value that lives across it in r10 or r11 waits in the callee's return slot.
+    fn waiting(
+        &mut self,
+        index: usize,
+        call: impl FnOnce(&mut Self) -> Result<(), Reason>,
+    ) -> Result<(), Reason> {
+        let Some(&reg) = self.waits.get(&(index as u32)) else { return call(self) };
+        let slot = self.stack_disp(-8)?;
+        self.put(encode::store(reg, slot));
+        self.touched();
+        call(self)?;
+        let slot = self.stack_disp(-8)?;
+        self.put(encode::load(reg, slot));
+        self.touched();
         Ok(())
     }
 

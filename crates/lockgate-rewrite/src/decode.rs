@@ -26,7 +26,7 @@ pub(crate) mod mark {
     pub(crate) const OUTSIDE: u8 = 32;
     /// A branch to the inside of a function, or to its cold part, in another code section.
     pub(crate) const LEAVES: u8 = 64;
-    /// A call of a function that leaves r11 alone: the caller may keep a value there.
+    /// A call across which the value of r11 is kept.
     pub(crate) const SPARES_R11: u8 = 128;
 }
 

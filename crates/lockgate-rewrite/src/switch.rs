@@ -39,7 +39,7 @@ pub(crate) struct Switches {
 }
 
 /// Finds the switches; marks the instructions that the units absorb and the cases that other indirect jumps may reach.
-/// `keeps_r11`: see [`crate::r11::keepers`].
+/// `keeps_r11`: see [`crate::across::Across`].
 pub(crate) fn recover(code: &mut Code, object: &Object, keeps_r11: &[HashSet<usize>]) -> Switches {
     let mut by_text = Vec::with_capacity(code.texts.len());
     let mut used = HashSet::new();
