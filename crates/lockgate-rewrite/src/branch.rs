@@ -320,7 +320,7 @@ impl Rewriter<'_> {
     }
 
     /// A register for the target of an indirect branch through memory: r10, which carries nothing but the static chain of
-    /// nested functions, unless the code before the branch sets it for that.
+    /// nested functions, unless the code before the branch sets it for that. What a computed goto carries in it is kept for the label.
     fn target_register(&mut self, index: usize) -> Result<Reg, Reason> {
         let text = self.text;
         for at in (index.saturating_sub(24)..index).rev() {
@@ -331,12 +331,14 @@ impl Rewriter<'_> {
             match self.live.effect(text, at, R10) {
                 Effect::Reads => break,
                 Effect::Overwrites
-                    if memory_operand(&text.code[index].code).is_none()
-                        || !self.uses(index, Register::R10) =>
+                    if (memory_operand(&text.code[index].code).is_none()
+                        || !self.uses(index, Register::R10))
+                        && !self.is_computed_goto(index) =>
                 {
                     return Err(Reason::new(
-                        "an indirect branch that passes a static chain in r10",
-                        "compile without nested functions and without -fno-trampolines",
+                        "a call through a pointer in memory that passes a static chain in r10",
+                        "make the nested function an ordinary one with one more argument, and compile without -fno-trampolines; \
+                         or load the pointer into a variable: void (*volatile f)() = ...",
                     ));
                 }
                 Effect::Overwrites => break,
@@ -344,6 +346,23 @@ impl Rewriter<'_> {
             }
         }
         Ok(R10)
+    }
+
+    /// Whether indirect jump `index` may go to labels of its function that read r10, and none but those: a jump out of the function
+    /// takes the frame down first.
+    fn is_computed_goto(&mut self, index: usize) -> bool {
+        let text = self.text;
+        if text.code[index].code.flow_control() != FlowControl::IndirectBranch || !self.keeps(index, R10) {
+            return false;
+        }
+        let run = (0..index).rev().take_while(|&at| {
+            text.code[at].code.flow_control() == FlowControl::Next
+                && !text.code[at + 1].has(crate::decode::mark::LABEL)
+        });
+        !run.into_iter().any(|at| {
+            let ins = &text.code[at];
+            matches!(ins.code.mnemonic(), Mnemonic::Leave) || crate::stack::effect(ins).delta > 0
+        })
     }
 
     fn uses(&self, index: usize, register: Register) -> bool {
