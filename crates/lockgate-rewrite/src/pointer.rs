@@ -4,6 +4,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register, RflagsBits};
 use lockgate_abi::code::MAX_MOVE;
 
 use crate::decode::{is_rsp, memory_operand};
+use crate::emit::Target;
 use crate::encode::{self, Bytes, DISTANCE, Parts, R11, RAX, RBP, Reg};
 use crate::error::Reason;
 use crate::liveness::{Effect, REGISTERS};
@@ -15,6 +16,9 @@ const LARGEST_MOVE: u32 = lockgate_abi::stack::SLOT as u32;
 
 /// Numbers of operations in the group of opcodes 81 and 83.
 const AND: u8 = 4;
+
+/// Condition `e`: low half of the opcode.
+const EQUAL: u8 = 4;
 
 /// The stack that an address points into.
 enum Stack {
@@ -251,10 +255,11 @@ impl Rewriter<'_> {
         let text = self.text;
         let is_free = index + 1 < text.code.len() && self.live.r11_free(text, index + 1);
         if index + 1 < text.code.len() && !self.live.flags_free(text, index + 1) {
-            if !is_free {
-                return Err(flags_in_the_way());
+            if is_free {
+                self.computed_keeping_flags(index, value)?;
+            } else {
+                self.carry_r11_and_flags(index, value)?;
             }
-            self.computed_keeping_flags(index, value)?;
             self.stats.computed_rsp += 1;
             return Ok(());
         }
@@ -293,6 +298,47 @@ impl Rewriter<'_> {
         self.put(encode::set_rsp());
         self.out.put(&encode::FLAGS_FROM_RAX);
         self.put(encode::load(RAX, slot));
+        Ok(())
+    }
+
+    /// The same where r11 lives on too. It waits in two places of the old rsp, of which rax and the flags, in their places of the new
+    /// one, spare at least one.
+    fn carry_r11_and_flags(
+        &mut self,
+        index: usize,
+        value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
+    ) -> Result<(), Reason> {
+        if self.text.code[index].code.rflags_modified() != RflagsBits::NONE {
+            return Err(flags_in_the_way());
+        }
+        let [first, second] = [Slot::Carried, Slot::SecondCarrier].map(|slot| self.slot(slot));
+        let [rax, flags] = [Slot::Accumulator, Slot::Flags].map(|slot| self.slot(slot));
+        self.put(encode::store(R11, first));
+        self.put(encode::store(R11, second));
+        let to_data = match value(self)? {
+            Stack::Data => DISTANCE as i32,
+            Stack::Control => 0,
+        };
+        self.put(encode::store_at(RAX, R11, rax + to_data));
+        self.out.put(&encode::FLAGS_TO_RAX);
+        self.put(encode::store_at(RAX, R11, flags + to_data));
+        let (lost, found) = (self.out.new_label(), self.out.new_label());
+        for slot in [rax, flags] {
+            self.put(encode::lea_stack_sized(false, RAX, first - slot - to_data));
+            self.out.put(&[0x44, 0x39, 0xd8]); // cmp %r11d,%eax
+            self.out.conditional(EQUAL, Target::Made(lost));
+        }
+        self.put(encode::load(RAX, first));
+        self.out.jump(Target::Made(found));
+        self.out.place(lost);
+        self.put(encode::load(RAX, second));
+        self.out.place(found);
+        self.put(encode::store_at(RAX, R11, first + to_data));
+        self.put(encode::set_rsp());
+        self.put(encode::load(RAX, flags));
+        self.out.put(&encode::FLAGS_FROM_RAX);
+        self.put(encode::load(RAX, rax));
+        self.put(encode::load(R11, first));
         Ok(())
     }
 
@@ -367,7 +413,10 @@ fn parts_of_words() -> Reason {
 }
 
 fn flags_in_the_way() -> Reason {
-    Reason::new("the flags are used across a computed change of rsp", "test again after it")
+    Reason::new(
+        "the flags are used across a computed change of rsp",
+        "in C, compile with -fno-omit-frame-pointer, or with another -O level than this; in assembly, test again after the change",
+    )
 }
 
 /// `code` with register `reg` as operand `operand`, in the size that the operand had, and its encoding.
