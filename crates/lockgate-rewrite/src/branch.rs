@@ -29,7 +29,7 @@ impl Rewriter<'_> {
         match code.flow_control() {
             FlowControl::Return => {
                 if code.op_count() > 0 {
-                    return Err(Reason::new(
+                    return Err(Reason::of_assembly(
                         "a return that removes arguments",
                         "use the System V calling convention",
                     ));
@@ -37,7 +37,7 @@ impl Rewriter<'_> {
                 if self.overwrites_return_address(index) {
                     return Err(Reason::new(
                         "the function overwrites its return address (a retpoline, or a jump by push and ret)",
-                        "compile without -mindirect-branch and -mfunction-return; jump with jmp",
+                        "compile without -mindirect-branch and -mfunction-return; in assembly, jump with jmp",
                     ));
                 }
                 self.catch_up();
@@ -197,7 +197,10 @@ impl Rewriter<'_> {
         if let Some(reloc) = reloc.filter(|_| ins.target == NONE) {
             let over = self.out.new_label();
             let Some(condition) = condition else {
-                return Err(Reason::new("a counting jump to another section", "use a conditional jump"));
+                return Err(Reason::of_assembly(
+                    "a counting jump to another section",
+                    "use a conditional jump",
+                ));
             };
             self.refuse_thunk(reloc.symbol)?;
             match condition {
@@ -241,7 +244,7 @@ impl Rewriter<'_> {
         if (target as usize) < self.text.code.len() {
             return Ok(());
         }
-        Err(Reason::new(
+        Err(Reason::of_assembly(
             "a branch to the end of the section, or out of it",
             "assemble it with a symbol as target",
         ))
@@ -498,5 +501,5 @@ fn condition(ins: &Ins) -> Option<Condition> {
 }
 
 fn unknown_branch() -> Reason {
-    Reason::new("a branch that no domain may take", "use ordinary calls, jumps and returns")
+    Reason::of_assembly("a branch that no domain may take", "use ordinary calls, jumps and returns")
 }

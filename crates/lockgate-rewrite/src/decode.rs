@@ -4,7 +4,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction, Mnemonic, OpKind, Register,
 };
 
-use crate::elf::{Object, Reloc, reloc};
+use crate::elf::{Object, Reloc, reloc, sym};
 use crate::error::{Error, Place, Reason};
 
 /// Marks an offset that is no instruction boundary.
@@ -164,7 +164,15 @@ impl Text {
         let mut text = String::new();
         GasFormatter::new().format(&ins.code, &mut text);
         let section = object.sections[self.section].name.clone();
-        let place = Place { section, offset: ins.code.ip(), instruction: Some(text) };
+        let offset = ins.code.ip();
+        let function = object
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.section() == Some(self.section) && symbol.kind == sym::FUNC)
+            .filter(|symbol| (symbol.value..symbol.value.saturating_add(symbol.size)).contains(&offset))
+            .map(crate::elf::Symbol::display_name)
+            .next();
+        let place = Place { section, offset, function, instruction: Some(text) };
         Error { file: file.into(), place: Some(Box::new(place)), reason }
     }
 }

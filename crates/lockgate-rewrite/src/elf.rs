@@ -165,9 +165,9 @@ impl Symbol {
         self.shndx == 0
     }
 
-    /// The name for messages.
+    /// The name for messages, fit for a terminal.
     pub fn display_name(&self) -> String {
-        String::from_utf8_lossy(&self.name).into_owned()
+        String::from_utf8_lossy(&self.name).replace(char::is_control, "?")
     }
 }
 

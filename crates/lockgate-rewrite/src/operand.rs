@@ -115,7 +115,10 @@ impl Rewriter<'_> {
             out.push(parts.rex);
         }
         if out.len() + rest.len() > MAX_LENGTH {
-            return Err(Reason::new("the instruction would become longer than 15 bytes", "split it in two"));
+            return Err(Reason::of_assembly(
+                "the instruction would become longer than 15 bytes",
+                "split it in two",
+            ));
         }
         self.put(out);
         self.out.put(rest);
@@ -146,7 +149,10 @@ impl Rewriter<'_> {
         }
         if !relative && ins.code.is_ip_rel_memory_operand() {
             let target = text.at(ins.code.ip_rel_memory_address() as i64).ok_or_else(|| {
-                Reason::new("an address relative to rip, outside the section", "assemble it with a symbol")
+                Reason::of_assembly(
+                    "an address relative to rip, outside the section",
+                    "assemble it with a symbol",
+                )
             })?;
             let parts = Parts::of(self.encoded(ins));
             let back = (parts.rest.len() - parts.modrm_at() - 1) as u32;

@@ -31,7 +31,7 @@ impl Rewriter<'_> {
     pub(crate) fn push(&mut self, index: usize) -> Result<(), Reason> {
         let code = self.text.code[index].code;
         if code.stack_pointer_increment() != -8 {
-            return Err(Reason::new("a push of 16 bits", "push whole 64-bit words"));
+            return Err(Reason::of_assembly("a push of 16 bits", "push whole 64-bit words"));
         }
         let slot = self.stack_disp(-8)?;
         match code.op0_kind() {
@@ -63,12 +63,15 @@ impl Rewriter<'_> {
     pub(crate) fn pop(&mut self, index: usize) -> Result<(), Reason> {
         let code = self.text.code[index].code;
         if code.stack_pointer_increment() != 8 {
-            return Err(Reason::new("a pop of 16 bits", "pop whole 64-bit words"));
+            return Err(Reason::of_assembly("a pop of 16 bits", "pop whole 64-bit words"));
         }
         let slot = self.stack_disp(0)?;
         if code.op0_kind() == OpKind::Register {
             if is_rsp(code.op0_register()) {
-                return Err(Reason::new("it sets rsp from the stack", "restore rsp with mov or leave"));
+                return Err(Reason::of_assembly(
+                    "it sets rsp from the stack",
+                    "restore rsp with mov or leave",
+                ));
             }
             self.put(encode::load(encode::number(code.op0_register()), slot));
             self.touched();
@@ -122,7 +125,7 @@ impl Rewriter<'_> {
     pub(crate) fn enter(&mut self, index: usize) -> Result<(), Reason> {
         let code = self.text.code[index].code;
         if code.immediate(1) & 31 != 0 {
-            return Err(Reason::new("a frame with display", "use enter with nesting level 0"));
+            return Err(Reason::of_assembly("a frame with display", "use enter with nesting level 0"));
         }
         if !code.immediate(0).is_multiple_of(8) {
             return Err(parts_of_words());
@@ -174,7 +177,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         if code.op0_register() != Register::RSP {
-            return Err(Reason::new("it writes a part of rsp", "use the 64-bit register"));
+            return Err(Reason::of_assembly("it writes a part of rsp", "use the 64-bit register"));
         }
         let source = (code.op_count() == 2).then(|| code.op1_kind());
         match (code.mnemonic(), source) {
@@ -216,7 +219,7 @@ impl Rewriter<'_> {
                     Ok(Stack::Control)
                 })
             }
-            _ => Err(Reason::new(
+            _ => Err(Reason::of_assembly(
                 "rsp is set in a way that the rewriter does not know",
                 "set rsp with mov, lea, add, sub or and",
             )),
@@ -227,7 +230,7 @@ impl Rewriter<'_> {
     fn align_rsp(&mut self, index: usize, mask: i64) -> Result<(), Reason> {
         let size = mask.wrapping_neg();
         if size < 8 || size & (size - 1) != 0 {
-            return Err(Reason::new(
+            return Err(Reason::of_assembly(
                 "rsp is masked with something else than an alignment",
                 "align rsp with and $-2^k",
             ));
@@ -392,7 +395,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         if matches!(code.mnemonic(), Mnemonic::Xchg | Mnemonic::Xadd | Mnemonic::Cmpxchg) {
-            return Err(Reason::new("rsp is exchanged", "set rsp with mov"));
+            return Err(Reason::of_assembly("rsp is exchanged", "set rsp with mov"));
         }
         self.with_scratch(index, |this, reg| {
             this.put(encode::lea_stack(reg, value));
@@ -409,7 +412,7 @@ impl Rewriter<'_> {
 
 fn parts_of_words() -> Reason {
     let what = "it moves rsp by something else than a multiple of 8 bytes";
-    Reason::new(what, "keep the stack in whole 64-bit words")
+    Reason::of_assembly(what, "keep the stack in whole 64-bit words")
 }
 
 fn flags_in_the_way() -> Reason {
@@ -431,7 +434,7 @@ pub(crate) fn with_register(
         8 => register,
         4 => register.full_register32(),
         size => {
-            return Err(Reason::new(
+            return Err(Reason::of_assembly(
                 format!("it uses the low {size} bytes of rsp"),
                 "copy rsp to another register first",
             ));
