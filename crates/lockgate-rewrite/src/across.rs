@@ -13,7 +13,9 @@ use crate::decode::{Ins, Text, mark, memory_operand};
 use crate::elf::{Object, reloc};
 use crate::encode::{R10, R11, Reg};
 use crate::error::{Error, Reason};
+use crate::liveness::Liveness;
 use crate::refs::Code;
+use crate::switch::table_of;
 
 /// A function: its text and its number there.
 type Function = (usize, usize);
@@ -231,12 +233,16 @@ impl Graph {
     }
 
     /// The registers that a caller can count on to be kept: the compiler saw into the callee, or the caller is itself of those that
-    /// restore the register, or goes on right behind the call, which no other way reaches.
+    /// restore the register. By some conventions all functions keep r10 (preserve_most): then the caller goes on right behind the
+    /// call, which no other way reaches.
     fn kept(&self, code: &Code, (number, index): (usize, usize), call: &Call) -> Lanes {
         let seen = call.indirect || call.callee.is_some_and(|callee| !self.of[&callee].unknown);
         let next = code.texts[number].code.get(index + 1);
         let comes_back = next.is_some_and(|next| !next.has(mark::LABEL));
-        if seen || comes_back { ALL } else { self.of[&call.caller].stores }
+        match seen {
+            true => ALL,
+            false => self.of[&call.caller].stores | if comes_back { REGISTERS[0].1 } else { 0 },
+        }
     }
 }
 
@@ -330,6 +336,7 @@ impl<'a> Flow<'a> {
                 flow.branch(object, number, index, ins);
             }
         }
+        flow.jumps(object);
         flow.branches.sort_unstable();
         flow
     }
@@ -338,9 +345,6 @@ impl<'a> Flow<'a> {
         let text = &self.code.texts[number];
         let node = (self.first[number] + index) as u32;
         match ins.code.flow_control() {
-            FlowControl::IndirectBranch => {
-                self.jumps.entry((number, text.function_of(index))).or_default().push(node);
-            }
             FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch if ins.is_near_branch() => {
                 let Some((other, target)) = self.code.branch_place(object, number, index) else { return };
                 let Some(to) = self.code.texts[other].code.get(target) else { return };
@@ -350,6 +354,30 @@ impl<'a> Flow<'a> {
                 }
             }
             _ => (),
+        }
+    }
+
+    /// Indirect jumps: those through a table that can be shown go to its cases, others to any label of their function.
+    fn jumps(&mut self, object: &Object) {
+        // Hostile objects have many jumps through one large table.
+        let mut budget = 1_000_000 + 4 * self.reads.len();
+        for (number, text) in self.code.texts.iter().enumerate() {
+            let mut liveness = Liveness::new(HashSet::new());
+            for (index, ins) in text.code.iter().enumerate() {
+                if ins.code.flow_control() != FlowControl::IndirectBranch {
+                    continue;
+                }
+                let node = (self.first[number] + index) as u32;
+                match table_of(self.code, object, number, index, &mut liveness) {
+                    Some(table) if table.targets.len() <= budget => {
+                        budget -= table.targets.len();
+                        let cases = table.targets.iter();
+                        let cases = cases.filter(|case| case.1 < self.code.texts[case.0].code.len());
+                        self.branches.extend(cases.map(|case| ((self.first[case.0] + case.1) as u32, node)));
+                    }
+                    _ => self.jumps.entry((number, text.function_of(index))).or_default().push(node),
+                }
+            }
         }
     }
 
