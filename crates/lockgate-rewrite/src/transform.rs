@@ -71,6 +71,16 @@ fn refuse_unsupported(file: &str, object: &Object) -> Result<(), Error> {
             format!("{} is a __regcall function: its arguments may be in r10 and r11", symbol.display_name());
         return Err(Error::whole(file, Reason::new(what, "declare it without __regcall")));
     }
+    for section in object.sections.iter().filter(|section| section.is_loaded() && !dwarf::owns(section)) {
+        for reloc in &section.relocs {
+            let symbol = &object.symbols[reloc.symbol as usize];
+            if symbol.kind == sym::IFUNC && !symbol.is_undefined() {
+                let what = format!("{} is chosen at start (ifunc, target_clones)", symbol.display_name());
+                let remedy = "remove the attribute, or choose where the function is called: if (__builtin_cpu_supports(\"avx2\")) ...";
+                return Err(Error::at(file, &section.name, reloc.offset, Reason::new(what, remedy)));
+            }
+        }
+    }
     for section in object.sections.iter().filter(|section| section.is_loaded() && !section.is_code()) {
         let mut relocs = section.relocs.iter();
         if let Some(reloc) = relocs.find(|reloc| is_address_that_returns_twice(object, reloc.symbol))
