@@ -4,7 +4,7 @@ use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 use lockgate_abi::code::LABEL;
 
 use crate::decode::{Ins, NONE, memory_operand};
-use crate::elf::{Reloc, reloc, sym};
+use crate::elf::{Object, Reloc, reloc, sym};
 use crate::emit::Target;
 use crate::encode::{self, R10, R11, Reg};
 use crate::error::Reason;
@@ -18,7 +18,8 @@ const NOT_EQUAL: u8 = 5;
 const ABOVE: u8 = 7;
 
 /// Functions that return twice: their caller hands them a labelled landing.
-const RETURNS_TWICE: [&[u8]; 5] = [b"setjmp", b"_setjmp", b"sigsetjmp", b"__sigsetjmp", b"vfork"];
+const RETURNS_TWICE: [&[u8]; 6] =
+    [b"setjmp", b"_setjmp", b"__setjmp", b"sigsetjmp", b"__sigsetjmp", b"vfork"];
 
 impl Rewriter<'_> {
     /// An instruction that may not go on to the next one.
@@ -28,7 +29,7 @@ impl Rewriter<'_> {
         match code.flow_control() {
             FlowControl::Return => {
                 if code.op_count() > 0 {
-                    return Err(Reason::new(
+                    return Err(Reason::of_assembly(
                         "a return that removes arguments",
                         "use the System V calling convention",
                     ));
@@ -36,7 +37,7 @@ impl Rewriter<'_> {
                 if self.overwrites_return_address(index) {
                     return Err(Reason::new(
                         "the function overwrites its return address (a retpoline, or a jump by push and ret)",
-                        "compile without -mindirect-branch and -mfunction-return; jump with jmp",
+                        "compile without -mindirect-branch and -mfunction-return; in assembly, jump with jmp",
                     ));
                 }
                 self.catch_up();
@@ -44,11 +45,12 @@ impl Rewriter<'_> {
                 self.touched();
                 Ok(())
             }
-            FlowControl::Call if ins.is_near_branch() => self.call(index),
+            FlowControl::Call if ins.is_near_branch() => self.waiting(index, |this| this.call(index)),
             FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch if ins.is_near_branch() => {
                 self.jump(index)
             }
-            FlowControl::IndirectCall | FlowControl::IndirectBranch => self.indirect(index),
+            FlowControl::IndirectCall => self.waiting(index, |this| this.indirect(index)),
+            FlowControl::IndirectBranch => self.indirect(index),
             FlowControl::Interrupt | FlowControl::Exception => match code.mnemonic() {
                 Mnemonic::Int3 => {
                     self.out.put(&[0xcc]);
@@ -115,7 +117,7 @@ impl Rewriter<'_> {
         let target = self.text.code[index].target;
         let reloc = self.branch_reloc(index)?;
         let landing = match reloc {
-            Some(reloc) if self.returns_twice(reloc.symbol) => Some(self.hand_over_landing()?),
+            Some(reloc) if returns_twice(self.object, reloc.symbol) => Some(self.hand_over_landing()?),
             _ => None,
         };
         self.catch_up();
@@ -133,11 +135,44 @@ impl Rewriter<'_> {
             self.out.call(Target::Body(target));
         }
         self.touched();
+        self.land(landing);
+        Ok(())
+    }
+
+    /// Emits a call by `call`; a value that lives across it in r10 or r11 waits in the callee's return slot.
+    fn waiting(
+        &mut self,
+        index: usize,
+        call: impl FnOnce(&mut Self) -> Result<(), Reason>,
+    ) -> Result<(), Reason> {
+        let Some(&reg) = self.waits.get(&(index as u32)) else { return call(self) };
+        let slot = self.stack_disp(-8)?;
+        self.put(encode::store(reg, slot));
+        self.touched();
+        call(self)?;
+        let slot = self.stack_disp(-8)?;
+        self.put(encode::load(reg, slot));
+        self.touched();
+        Ok(())
+    }
+
+    /// Whether instruction `index` is a call that returns twice, to a landing behind it.
+    pub(crate) fn lands(&self, index: usize) -> bool {
+        let flow = self.text.code[index].code.flow_control();
+        matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
+            && self
+                .text
+                .relocs(self.object, index)
+                .iter()
+                .any(|reloc| returns_twice(self.object, reloc.symbol))
+    }
+
+    /// Places the landing of a call that returns twice, if it was one.
+    fn land(&mut self, landing: Option<u32>) {
         if let Some(landing) = landing {
             self.out.place(landing);
             self.out.put(&LABEL);
         }
-        Ok(())
     }
 
     /// Stores the address of a landing, to be placed after the call, in the callee's return slot.
@@ -156,16 +191,16 @@ impl Rewriter<'_> {
         let reloc = self.branch_reloc(index)?;
         self.settle(false);
         let condition = condition(ins);
-        if reloc.is_some_and(|reloc| self.returns_twice(reloc.symbol)) {
-            return Err(Reason::new(
-                "a jump to a function that returns twice",
-                "call it: its caller has to hand over a landing",
-            ));
+        if reloc.is_some_and(|reloc| returns_twice(self.object, reloc.symbol)) {
+            return Err(jump_that_returns_twice());
         }
         if let Some(reloc) = reloc.filter(|_| ins.target == NONE) {
             let over = self.out.new_label();
             let Some(condition) = condition else {
-                return Err(Reason::new("a counting jump to another section", "use a conditional jump"));
+                return Err(Reason::of_assembly(
+                    "a counting jump to another section",
+                    "use a conditional jump",
+                ));
             };
             self.refuse_thunk(reloc.symbol)?;
             match condition {
@@ -209,7 +244,7 @@ impl Rewriter<'_> {
         if (target as usize) < self.text.code.len() {
             return Ok(());
         }
-        Err(Reason::new(
+        Err(Reason::of_assembly(
             "a branch to the end of the section, or out of it",
             "assemble it with a symbol as target",
         ))
@@ -268,6 +303,11 @@ impl Rewriter<'_> {
             self.checked(R10, is_call);
             return Ok(());
         }
+        let landing = match returns_twice(self.object, symbol) {
+            true if !is_call => return Err(jump_that_returns_twice()),
+            true => Some(self.hand_over_landing()?),
+            false => None,
+        };
         if is_call {
             self.catch_up();
         } else {
@@ -278,11 +318,12 @@ impl Rewriter<'_> {
         if is_call {
             self.touched();
         }
+        self.land(landing);
         Ok(())
     }
 
     /// A register for the target of an indirect branch through memory: r10, which carries nothing but the static chain of
-    /// nested functions, unless the code before the branch sets it for that.
+    /// nested functions, unless the code before the branch sets it for that. What a computed goto carries in it is kept for the label.
     fn target_register(&mut self, index: usize) -> Result<Reg, Reason> {
         let text = self.text;
         for at in (index.saturating_sub(24)..index).rev() {
@@ -293,12 +334,14 @@ impl Rewriter<'_> {
             match self.live.effect(text, at, R10) {
                 Effect::Reads => break,
                 Effect::Overwrites
-                    if memory_operand(&text.code[index].code).is_none()
-                        || !self.uses(index, Register::R10) =>
+                    if (memory_operand(&text.code[index].code).is_none()
+                        || !self.uses(index, Register::R10))
+                        && !self.is_computed_goto(index) =>
                 {
                     return Err(Reason::new(
-                        "an indirect branch that passes a static chain in r10",
-                        "compile without nested functions and without -fno-trampolines",
+                        "a call through a pointer in memory that passes a static chain in r10",
+                        "make the nested function an ordinary one with one more argument, and compile without -fno-trampolines; \
+                         or load the pointer into a variable: void (*volatile f)() = ...",
                     ));
                 }
                 Effect::Overwrites => break,
@@ -306,6 +349,23 @@ impl Rewriter<'_> {
             }
         }
         Ok(R10)
+    }
+
+    /// Whether indirect jump `index` may go to labels of its function that read r10, and none but those: a jump out of the function
+    /// takes the frame down first.
+    fn is_computed_goto(&mut self, index: usize) -> bool {
+        let text = self.text;
+        if text.code[index].code.flow_control() != FlowControl::IndirectBranch || !self.keeps(index, R10) {
+            return false;
+        }
+        let run = (0..index).rev().take_while(|&at| {
+            text.code[at].code.flow_control() == FlowControl::Next
+                && !text.code[at + 1].has(crate::decode::mark::LABEL)
+        });
+        !run.into_iter().any(|at| {
+            let ins = &text.code[at];
+            matches!(ins.code.mnemonic(), Mnemonic::Leave) || crate::stack::effect(ins).delta > 0
+        })
     }
 
     fn uses(&self, index: usize, register: Register) -> bool {
@@ -363,10 +423,6 @@ impl Rewriter<'_> {
         symbol.is_undefined() && symbol.binding == sym::WEAK
     }
 
-    fn returns_twice(&self, symbol: u32) -> bool {
-        RETURNS_TWICE.contains(&&self.object.symbols[symbol as usize].name[..])
-    }
-
     /// Refuses compilers' thunks that jump by overwriting a return address, and calls for more stack.
     fn refuse_thunk(&self, symbol: u32) -> Result<(), Reason> {
         let name = &self.object.symbols[symbol as usize].name;
@@ -381,6 +437,32 @@ impl Rewriter<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether `symbol` names a function of the C library that returns twice.
+pub(crate) fn returns_twice(object: &Object, symbol: u32) -> bool {
+    RETURNS_TWICE.contains(&&object.symbols[symbol as usize].name[..])
+}
+
+/// Whether a reference to `symbol` that is no call of it takes the address of a function that returns twice: what then calls it
+/// does not know that it has to hand over a landing. The C library's `vfork` never returns twice.
+pub(crate) fn is_address_that_returns_twice(object: &Object, symbol: u32) -> bool {
+    let name = &object.symbols[symbol as usize];
+    name.is_undefined() && name.name != b"vfork" && returns_twice(object, symbol)
+}
+
+pub(crate) fn address_that_returns_twice() -> Reason {
+    Reason::new(
+        "it takes the address of a function that returns twice",
+        "call setjmp by its name, in the function that handles its result: it cannot work through a pointer",
+    )
+}
+
+fn jump_that_returns_twice() -> Reason {
+    Reason::new(
+        "a jump to a function that returns twice",
+        "call setjmp in the function that handles its result, not in one that only passes it on",
+    )
 }
 
 /// When a direct jump is taken; [`None`] stands for the counting jumps.
@@ -419,5 +501,5 @@ fn condition(ins: &Ins) -> Option<Condition> {
 }
 
 fn unknown_branch() -> Reason {
-    Reason::new("a branch that no domain may take", "use ordinary calls, jumps and returns")
+    Reason::of_assembly("a branch that no domain may take", "use ordinary calls, jumps and returns")
 }

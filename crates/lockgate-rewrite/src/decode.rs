@@ -4,7 +4,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction, Mnemonic, OpKind, Register,
 };
 
-use crate::elf::{Object, Reloc, reloc};
+use crate::elf::{Object, Reloc, reloc, sym};
 use crate::error::{Error, Place, Reason};
 
 /// Marks an offset that is no instruction boundary.
@@ -26,7 +26,7 @@ pub(crate) mod mark {
     pub(crate) const OUTSIDE: u8 = 32;
     /// A branch to the inside of a function, or to its cold part, in another code section.
     pub(crate) const LEAVES: u8 = 64;
-    /// A call of a function that leaves r11 alone: the caller may keep a value there.
+    /// A call across which the value of r11 is kept.
     pub(crate) const SPARES_R11: u8 = 128;
 }
 
@@ -164,7 +164,15 @@ impl Text {
         let mut text = String::new();
         GasFormatter::new().format(&ins.code, &mut text);
         let section = object.sections[self.section].name.clone();
-        let place = Place { section, offset: ins.code.ip(), instruction: Some(text) };
+        let offset = ins.code.ip();
+        let function = object
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.section() == Some(self.section) && symbol.kind == sym::FUNC)
+            .filter(|symbol| (symbol.value..symbol.value.saturating_add(symbol.size)).contains(&offset))
+            .map(crate::elf::Symbol::display_name)
+            .next();
+        let place = Place { section, offset, function, instruction: Some(text) };
         Error { file: file.into(), place: Some(Box::new(place)), reason }
     }
 }

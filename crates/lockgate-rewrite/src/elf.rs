@@ -165,9 +165,9 @@ impl Symbol {
         self.shndx == 0
     }
 
-    /// The name for messages.
+    /// The name for messages, fit for a terminal.
     pub fn display_name(&self) -> String {
-        String::from_utf8_lossy(&self.name).into_owned()
+        String::from_utf8_lossy(&self.name).replace(char::is_control, "?")
     }
 }
 
@@ -277,7 +277,8 @@ impl Object {
         let mut offsets = Vec::with_capacity(self.sections.len());
         for section in &self.sections {
             if section.kind != sht::NULL {
-                out.resize(out.len().next_multiple_of(section.align.clamp(1, 4096) as usize), 0);
+                // Only addresses must be aligned as sections want it, and objects have none.
+                out.resize(out.len().next_multiple_of(section.align.clamp(1, 16) as usize), 0);
             }
             offsets.push(out.len() as u64);
             out.extend_from_slice(&section.data);

@@ -17,6 +17,14 @@ impl Reason {
         Reason { what: what.into(), remedy: remedy.into() }
     }
 
+    /// What compilers make of no C: assembly of somebody's.
+    pub(crate) fn of_assembly(what: impl Into<String>, remedy: &str) -> Self {
+        let remedy = format!(
+            "in the assembly there (asm in a C file, or a .s file) {remedy}, or build the portable C version that most libraries have"
+        );
+        Reason::new(what, remedy)
+    }
+
     /// A file that breaks its own format.
     pub fn malformed(what: impl Into<String>) -> Self {
         Reason::new(what, "the file is damaged or truncated: build it again")
@@ -30,6 +38,8 @@ pub struct Place {
     pub section: String,
     /// Offset in the section, bytes.
     pub offset: u64,
+    /// The function there, if a symbol says.
+    pub function: Option<String>,
     /// The instruction there, disassembled (AT&T syntax), if the place is one.
     pub instruction: Option<String>,
 }
@@ -49,7 +59,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot rewrite {}", self.file)?;
         if let Some(place) = &self.place {
-            write!(f, ", section {} at {:#x}", place.section, place.offset)?;
+            if let Some(function) = &place.function {
+                write!(f, ", function {function}")?;
+            }
+            let section = place.section.replace(char::is_control, "?");
+            write!(f, ", section {section} at {:#x}", place.offset)?;
             if let Some(instruction) = &place.instruction {
                 write!(f, " (`{instruction}`)")?;
             }
@@ -66,7 +80,7 @@ impl Error {
 
     /// A refusal at `section` + `offset`.
     pub fn at(file: impl Into<String>, section: impl Into<String>, offset: u64, reason: Reason) -> Self {
-        let place = Place { section: section.into(), offset, instruction: None };
+        let place = Place { section: section.into(), offset, function: None, instruction: None };
         Error { file: file.into(), place: Some(Box::new(place)), reason }
     }
 }

@@ -7,6 +7,7 @@
 //! information.
 #![forbid(unsafe_code)]
 
+mod across;
 mod archive;
 mod branch;
 mod decode;
@@ -21,7 +22,6 @@ mod map;
 mod operand;
 mod pinpoint;
 mod pointer;
-mod r11;
 mod refs;
 mod rewriter;
 mod stack;

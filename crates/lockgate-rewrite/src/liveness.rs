@@ -105,7 +105,7 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    /// `keeps_r11`: see [`crate::r11::keepers`].
+    /// `keeps_r11`: see [`crate::across::Across`].
     pub(crate) fn new(keeps_r11: HashSet<usize>) -> Self {
         Liveness {
             info: InstructionInfoFactory::new(),
@@ -333,7 +333,7 @@ impl Liveness {
         }
     }
 
-    /// Whether the function of `index` is one whose callers keep r11 across the call.
+    /// Whether the function of `index` is one whose callers read r11 when it returns.
     fn must_keep_r11(&self, text: &Text, index: usize) -> bool {
         !self.keeps_r11.is_empty() && self.keeps_r11.contains(&text.function_around(index).0)
     }

@@ -2,6 +2,7 @@
 
 use iced_x86::{Instruction, Mnemonic, Register};
 
+use crate::branch::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::decode::{is_rsp, memory_operand};
 use crate::elf::reloc;
 use crate::emit::Target;
@@ -114,7 +115,10 @@ impl Rewriter<'_> {
             out.push(parts.rex);
         }
         if out.len() + rest.len() > MAX_LENGTH {
-            return Err(Reason::new("the instruction would become longer than 15 bytes", "split it in two"));
+            return Err(Reason::of_assembly(
+                "the instruction would become longer than 15 bytes",
+                "split it in two",
+            ));
         }
         self.put(out);
         self.out.put(rest);
@@ -135,6 +139,9 @@ impl Rewriter<'_> {
                 kind if is_relative(kind) || matches!(kind, reloc::TPOFF32 | reloc::SIZE32) => kind,
                 kind => return Err(absolute(kind)),
             };
+            if is_address_that_returns_twice(self.object, reloc.symbol) {
+                return Err(address_that_returns_twice());
+            }
             let back = (ins.code.next_ip() - reloc.offset) as u32;
             relative |= is_relative(kind);
             let to_end = if is_relative(kind) { i64::from(back) } else { 0 };
@@ -142,7 +149,10 @@ impl Rewriter<'_> {
         }
         if !relative && ins.code.is_ip_rel_memory_operand() {
             let target = text.at(ins.code.ip_rel_memory_address() as i64).ok_or_else(|| {
-                Reason::new("an address relative to rip, outside the section", "assemble it with a symbol")
+                Reason::of_assembly(
+                    "an address relative to rip, outside the section",
+                    "assemble it with a symbol",
+                )
             })?;
             let parts = Parts::of(self.encoded(ins));
             let back = (parts.rest.len() - parts.modrm_at() - 1) as u32;

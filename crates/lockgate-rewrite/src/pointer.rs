@@ -4,6 +4,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register, RflagsBits};
 use lockgate_abi::code::MAX_MOVE;
 
 use crate::decode::{is_rsp, memory_operand};
+use crate::emit::Target;
 use crate::encode::{self, Bytes, DISTANCE, Parts, R11, RAX, RBP, Reg};
 use crate::error::Reason;
 use crate::liveness::{Effect, REGISTERS};
@@ -16,6 +17,9 @@ const LARGEST_MOVE: u32 = lockgate_abi::stack::SLOT as u32;
 /// Numbers of operations in the group of opcodes 81 and 83.
 const AND: u8 = 4;
 
+/// Condition `e`: low half of the opcode.
+const EQUAL: u8 = 4;
+
 /// The stack that an address points into.
 enum Stack {
     Data,
@@ -27,7 +31,7 @@ impl Rewriter<'_> {
     pub(crate) fn push(&mut self, index: usize) -> Result<(), Reason> {
         let code = self.text.code[index].code;
         if code.stack_pointer_increment() != -8 {
-            return Err(Reason::new("a push of 16 bits", "push whole 64-bit words"));
+            return Err(Reason::of_assembly("a push of 16 bits", "push whole 64-bit words"));
         }
         let slot = self.stack_disp(-8)?;
         match code.op0_kind() {
@@ -59,12 +63,15 @@ impl Rewriter<'_> {
     pub(crate) fn pop(&mut self, index: usize) -> Result<(), Reason> {
         let code = self.text.code[index].code;
         if code.stack_pointer_increment() != 8 {
-            return Err(Reason::new("a pop of 16 bits", "pop whole 64-bit words"));
+            return Err(Reason::of_assembly("a pop of 16 bits", "pop whole 64-bit words"));
         }
         let slot = self.stack_disp(0)?;
         if code.op0_kind() == OpKind::Register {
             if is_rsp(code.op0_register()) {
-                return Err(Reason::new("it sets rsp from the stack", "restore rsp with mov or leave"));
+                return Err(Reason::of_assembly(
+                    "it sets rsp from the stack",
+                    "restore rsp with mov or leave",
+                ));
             }
             self.put(encode::load(encode::number(code.op0_register()), slot));
             self.touched();
@@ -118,7 +125,7 @@ impl Rewriter<'_> {
     pub(crate) fn enter(&mut self, index: usize) -> Result<(), Reason> {
         let code = self.text.code[index].code;
         if code.immediate(1) & 31 != 0 {
-            return Err(Reason::new("a frame with display", "use enter with nesting level 0"));
+            return Err(Reason::of_assembly("a frame with display", "use enter with nesting level 0"));
         }
         if !code.immediate(0).is_multiple_of(8) {
             return Err(parts_of_words());
@@ -170,7 +177,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         if code.op0_register() != Register::RSP {
-            return Err(Reason::new("it writes a part of rsp", "use the 64-bit register"));
+            return Err(Reason::of_assembly("it writes a part of rsp", "use the 64-bit register"));
         }
         let source = (code.op_count() == 2).then(|| code.op1_kind());
         match (code.mnemonic(), source) {
@@ -212,7 +219,7 @@ impl Rewriter<'_> {
                     Ok(Stack::Control)
                 })
             }
-            _ => Err(Reason::new(
+            _ => Err(Reason::of_assembly(
                 "rsp is set in a way that the rewriter does not know",
                 "set rsp with mov, lea, add, sub or and",
             )),
@@ -223,7 +230,7 @@ impl Rewriter<'_> {
     fn align_rsp(&mut self, index: usize, mask: i64) -> Result<(), Reason> {
         let size = mask.wrapping_neg();
         if size < 8 || size & (size - 1) != 0 {
-            return Err(Reason::new(
+            return Err(Reason::of_assembly(
                 "rsp is masked with something else than an alignment",
                 "align rsp with and $-2^k",
             ));
@@ -251,10 +258,11 @@ impl Rewriter<'_> {
         let text = self.text;
         let is_free = index + 1 < text.code.len() && self.live.r11_free(text, index + 1);
         if index + 1 < text.code.len() && !self.live.flags_free(text, index + 1) {
-            if !is_free {
-                return Err(flags_in_the_way());
+            if is_free {
+                self.computed_keeping_flags(index, value)?;
+            } else {
+                self.carry_r11_and_flags(index, value)?;
             }
-            self.computed_keeping_flags(index, value)?;
             self.stats.computed_rsp += 1;
             return Ok(());
         }
@@ -293,6 +301,47 @@ impl Rewriter<'_> {
         self.put(encode::set_rsp());
         self.out.put(&encode::FLAGS_FROM_RAX);
         self.put(encode::load(RAX, slot));
+        Ok(())
+    }
+
+    /// The same where r11 lives on too. It waits in two places of the old rsp, of which rax and the flags, in their places of the new
+    /// one, spare at least one.
+    fn carry_r11_and_flags(
+        &mut self,
+        index: usize,
+        value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
+    ) -> Result<(), Reason> {
+        if self.text.code[index].code.rflags_modified() != RflagsBits::NONE {
+            return Err(flags_in_the_way());
+        }
+        let [first, second] = [Slot::Carried, Slot::SecondCarrier].map(|slot| self.slot(slot));
+        let [rax, flags] = [Slot::Accumulator, Slot::Flags].map(|slot| self.slot(slot));
+        self.put(encode::store(R11, first));
+        self.put(encode::store(R11, second));
+        let to_data = match value(self)? {
+            Stack::Data => DISTANCE as i32,
+            Stack::Control => 0,
+        };
+        self.put(encode::store_at(RAX, R11, rax + to_data));
+        self.out.put(&encode::FLAGS_TO_RAX);
+        self.put(encode::store_at(RAX, R11, flags + to_data));
+        let (lost, found) = (self.out.new_label(), self.out.new_label());
+        for slot in [rax, flags] {
+            self.put(encode::lea_stack_sized(false, RAX, first - slot - to_data));
+            self.out.put(&[0x44, 0x39, 0xd8]); // cmp %r11d,%eax
+            self.out.conditional(EQUAL, Target::Made(lost));
+        }
+        self.put(encode::load(RAX, first));
+        self.out.jump(Target::Made(found));
+        self.out.place(lost);
+        self.put(encode::load(RAX, second));
+        self.out.place(found);
+        self.put(encode::store_at(RAX, R11, first + to_data));
+        self.put(encode::set_rsp());
+        self.put(encode::load(RAX, flags));
+        self.out.put(&encode::FLAGS_FROM_RAX);
+        self.put(encode::load(RAX, rax));
+        self.put(encode::load(R11, first));
         Ok(())
     }
 
@@ -346,7 +395,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         if matches!(code.mnemonic(), Mnemonic::Xchg | Mnemonic::Xadd | Mnemonic::Cmpxchg) {
-            return Err(Reason::new("rsp is exchanged", "set rsp with mov"));
+            return Err(Reason::of_assembly("rsp is exchanged", "set rsp with mov"));
         }
         self.with_scratch(index, |this, reg| {
             this.put(encode::lea_stack(reg, value));
@@ -363,11 +412,14 @@ impl Rewriter<'_> {
 
 fn parts_of_words() -> Reason {
     let what = "it moves rsp by something else than a multiple of 8 bytes";
-    Reason::new(what, "keep the stack in whole 64-bit words")
+    Reason::of_assembly(what, "keep the stack in whole 64-bit words")
 }
 
 fn flags_in_the_way() -> Reason {
-    Reason::new("the flags are used across a computed change of rsp", "test again after it")
+    Reason::new(
+        "the flags are used across a computed change of rsp",
+        "in C, compile with -fno-omit-frame-pointer, or with another -O level than this; in assembly, test again after the change",
+    )
 }
 
 /// `code` with register `reg` as operand `operand`, in the size that the operand had, and its encoding.
@@ -382,7 +434,7 @@ pub(crate) fn with_register(
         8 => register,
         4 => register.full_register32(),
         size => {
-            return Err(Reason::new(
+            return Err(Reason::of_assembly(
                 format!("it uses the low {size} bytes of rsp"),
                 "copy rsp to another register first",
             ));

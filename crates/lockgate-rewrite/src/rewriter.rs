@@ -74,6 +74,10 @@ pub(crate) struct Rewriter<'a> {
     wanted_traps: Vec<(u32, u32)>,
     /// Whether indirect jumps may go into functions of other code sections.
     pub(crate) scattered: bool,
+    /// By call: the register whose value waits in the callee's return slot.
+    pub(crate) waits: HashMap<u32, Reg>,
+    /// By function and register: see [`Self::keeps`].
+    kept: HashMap<(usize, Reg), bool>,
     /// Registers that hold something of the rewriter's own at the moment, by number.
     busy: u16,
     /// Instructions to leave out because an earlier one took them along.
@@ -107,6 +111,8 @@ impl<'a> Rewriter<'a> {
             plan: Plan::default(),
             wanted_traps: Vec::new(),
             scattered: false,
+            waits: HashMap::new(),
+            kept: HashMap::new(),
             busy: 0,
             skip: 0,
         }
@@ -135,7 +141,7 @@ impl<'a> Rewriter<'a> {
             if !ins.has(mark::ABSORBED) && !self.is_padding(index) {
                 let start = self.out.pos();
                 self.instruction(index)
-                    .and_then(|()| self.refuse_hidden_label(ins, start))
+                    .and_then(|()| self.refuse_hidden_label(index, start))
                     .map_err(|reason| text.refuse(self.file, self.object, index, reason))?;
             }
             if index + 1 == self.plan.end {
@@ -235,12 +241,14 @@ impl<'a> Rewriter<'a> {
 
     /// Refuses an instruction whose code, from `start` on, holds the label's bytes as a constant: control could be led into it
     /// (rule V4).
-    fn refuse_hidden_label(&self, ins: &Ins, start: Pos) -> Result<(), Reason> {
+    fn refuse_hidden_label(&self, index: usize, start: Pos) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
         let flow = ins.code.flow_control();
         // Others have labels of their own behind them, and no constants.
         let has_constants =
             matches!(flow, FlowControl::Next | FlowControl::IndirectCall | FlowControl::IndirectBranch)
-                && ins.code.mnemonic() != Mnemonic::Endbr64;
+                && ins.code.mnemonic() != Mnemonic::Endbr64
+                && !self.lands(index);
         let mut code = self.out.since(start).windows(LABEL.len());
         if has_constants && code.any(|bytes| bytes == LABEL) {
             let what = "a constant in it has the bytes of the entry label (f3 0f 1e fa)";
@@ -303,12 +311,22 @@ impl<'a> Rewriter<'a> {
 
     /// Before an indirect jump: keeps r11 and r10 for the places inside the function that restore them.
     pub(crate) fn keep_scratch(&mut self, index: usize) {
-        let (start, end) = self.text.function_around(index);
         for (reg, slot) in KEPT {
-            if self.scattered || (start..end).any(|at| self.is_inside_with(at, reg)) {
+            if self.keeps(index, reg) {
                 self.put(encode::store(reg, self.slot(slot)));
             }
         }
+    }
+
+    /// Whether places inside the function restore `reg`, r11 or r10, that indirect jump `index` may go to.
+    pub(crate) fn keeps(&mut self, index: usize, reg: Reg) -> bool {
+        let (start, end) = self.text.function_around(index);
+        if let Some(&known) = self.kept.get(&(start, reg)) {
+            return known;
+        }
+        let keeps = self.scattered || (start..end).any(|at| self.is_inside_with(at, reg));
+        self.kept.insert((start, reg), keeps);
+        keeps
     }
 
     /// Alignment padding: the whole run of `nop`s that ends here becomes one, at its first instruction; a

@@ -23,12 +23,15 @@ impl Rewriter<'_> {
             )
         };
         if kinds.iter().any(is_narrow) {
-            return Err(Reason::new("a string instruction with 32-bit addresses", "use 64-bit addresses"));
+            return Err(Reason::of_assembly(
+                "a string instruction with 32-bit addresses",
+                "use 64-bit addresses",
+            ));
         }
         if code.segment_prefix() != Register::None
             && !matches!(code.segment_prefix(), Register::DS | Register::ES | Register::CS | Register::SS)
         {
-            return Err(Reason::new(
+            return Err(Reason::of_assembly(
                 "a string instruction on another segment",
                 "load the thread pointer first",
             ));

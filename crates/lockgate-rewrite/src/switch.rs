@@ -8,7 +8,7 @@ use crate::decode::{NONE, Text, mark, memory_operand};
 use crate::elf::Object;
 use crate::encode::{RSP, Reg, number};
 use crate::liveness::{Effect, Liveness};
-use crate::refs::{Code, CodePlace, is_relative};
+use crate::refs::{Code, CodePlace, Table, is_relative};
 
 /// An indirect jump that becomes unit U4.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub(crate) struct Switches {
 }
 
 /// Finds the switches; marks the instructions that the units absorb and the cases that other indirect jumps may reach.
-/// `keeps_r11`: see [`crate::r11::keepers`].
+/// `keeps_r11`: see [`crate::across::Across`].
 pub(crate) fn recover(code: &mut Code, object: &Object, keeps_r11: &[HashSet<usize>]) -> Switches {
     let mut by_text = Vec::with_capacity(code.texts.len());
     let mut used = HashSet::new();
@@ -70,6 +70,18 @@ pub(crate) fn recover(code: &mut Code, object: &Object, keeps_r11: &[HashSet<usi
     }
     let scattered = open_tables(code, &used, &open);
     Switches { by_text, scattered }
+}
+
+/// The table that indirect jump `jump` of text `number` goes through, and no other, if that can be shown.
+pub(crate) fn table_of<'a>(
+    code: &'a Code,
+    object: &Object,
+    number: usize,
+    jump: usize,
+    liveness: &mut Liveness,
+) -> Option<&'a Table> {
+    let (_, table, _) = match_switch(code, object, number, jump, liveness)?;
+    code.tables.get(&table)
 }
 
 /// Gives entry labels to the cases of tables that something else than a unit U4 may use: no unit uses them, or a

@@ -21,7 +21,7 @@ impl Rewriter<'_> {
     ) -> Result<(), Reason> {
         let base = code.memory_base();
         if base == Register::RIP || crate::decode::is_rsp(base) {
-            return Err(Reason::new(
+            return Err(Reason::of_assembly(
                 "a thread-local access relative to rip or rsp",
                 "load the offset into a register",
             ));
@@ -29,13 +29,13 @@ impl Rewriter<'_> {
         let parts = Parts::of(encoded);
         crate::operand::refuse_absolute(&parts, code)?;
         if parts.address_size {
-            return Err(Reason::new(
+            return Err(Reason::of_assembly(
                 "a thread-local access with a 32-bit address",
                 "use 64-bit registers in its address",
             ));
         }
         if memory_operand(code).is_none() || code.is_vsib() || code.mnemonic() == Mnemonic::Xlatb {
-            return Err(Reason::new(
+            return Err(Reason::of_assembly(
                 "an instruction for which thread-local storage is another segment",
                 "load the thread pointer first",
             ));

@@ -1,5 +1,6 @@
 //! One object: decode, rewrite each code section, then move everything that refers to the code.
 
+use crate::branch::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::decode::Text;
 use crate::elf::{Object, sym};
 use crate::emit::Layout;
@@ -8,7 +9,7 @@ use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::refs::{Code, is_relative};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, dwarf, landing, r11, switch};
+use crate::{Options, Rewritten, Stats, across, dwarf, landing, switch};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
@@ -27,15 +28,17 @@ pub(crate) fn transform(
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;
     code.mark_entries(file, &object, &landing::pads(&object))?;
-    let keeps = r11::keepers(&mut code, &object);
-    let switches = switch::recover(&mut code, &object, &keeps);
+    let across = across::find(file, &mut code, &object)?;
+    let switches = switch::recover(&mut code, &object, &across.keepers);
     let mut layouts = Vec::with_capacity(code.texts.len());
     let mut map = AddressMap::new(object.sections.len());
-    for (number, (found, keeps)) in switches.by_text.into_iter().zip(keeps).enumerate() {
+    let by_text = switches.by_text.into_iter().zip(across.keepers).zip(across.waits);
+    for (number, ((found, keeps), waits)) in by_text.enumerate() {
         let text = &code.texts[number];
         let live = Liveness::new(keeps);
         let mut rewriter = Rewriter::new(file, &object, text, found, live, options, &mut stats);
         rewriter.scattered = switches.scattered;
+        rewriter.waits = waits;
         let layout = rewriter.run()?;
         stats.text_in += text.index.len() as u64 - 1;
         stats.text_out += layout.bytes.len() as u64;
@@ -62,6 +65,29 @@ fn refuse_unsupported(file: &str, object: &Object) -> Result<(), Error> {
             "compile with -ffat-lto-objects, or let the driver link it",
         );
         return Err(Error::whole(file, reason));
+    }
+    if let Some(symbol) = object.symbols.iter().find(|symbol| symbol.name.starts_with(b"__regcall")) {
+        let what =
+            format!("{} is a __regcall function: its arguments may be in r10 and r11", symbol.display_name());
+        return Err(Error::whole(file, Reason::new(what, "declare it without __regcall")));
+    }
+    for section in object.sections.iter().filter(|section| section.is_loaded() && !dwarf::owns(section)) {
+        for reloc in &section.relocs {
+            let symbol = &object.symbols[reloc.symbol as usize];
+            if symbol.kind == sym::IFUNC && !symbol.is_undefined() {
+                let what = format!("{} is chosen at start (ifunc, target_clones)", symbol.display_name());
+                let remedy = "remove the attribute, or choose where the function is called: if (__builtin_cpu_supports(\"avx2\")) ...";
+                return Err(Error::at(file, &section.name, reloc.offset, Reason::new(what, remedy)));
+            }
+        }
+    }
+    for section in object.sections.iter().filter(|section| section.is_loaded() && !section.is_code()) {
+        let mut relocs = section.relocs.iter();
+        if let Some(reloc) = relocs.find(|reloc| is_address_that_returns_twice(object, reloc.symbol))
+            && !dwarf::owns(section)
+        {
+            return Err(Error::at(file, &section.name, reloc.offset, address_that_returns_twice()));
+        }
     }
     if has(".note.GNU-split-stack") && !has(".note.GNU-no-split-stack") {
         return Err(Error::whole(file, Reason::new("a split stack", "compile without -fsplit-stack")));

@@ -1,7 +1,7 @@
 //! The objects and archives of a link.
 
 use crate::Error;
-use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader as _};
+use object::read::elf::{ElfFile64, ElfSection64, ElfSymbol64, FileHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, elf};
 use std::path::{Path, PathBuf};
 
@@ -93,6 +93,34 @@ impl Input {
                 .sum()
         };
         self.objects().iter().map(code).sum()
+    }
+
+    /// Bytes that ld may write for its sections without reading them: gaps of alignment, what decompresses, and what is to be zero
+    /// but lies among data.
+    pub(crate) fn unread_bytes(&self) -> u64 {
+        let unread = |section: &ElfSection64<'_, '_, LittleEndian>| {
+            let header = section.elf_section_header();
+            let name = section.name_bytes().unwrap_or_default();
+            let starts = |prefixes: &[&[u8]]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+            let is_nobits = header.sh_type.get(LittleEndian) == elf::SHT_NOBITS;
+            let flags = header.sh_flags.get(LittleEndian);
+            if is_nobits && starts(&[b".bss", b".tbss", b".lbss", b".gnu.linkonce.b.", b".gnu.linkonce.tb."])
+            {
+                return 0;
+            }
+            let contents = if is_nobits {
+                section.size()
+            } else if flags.contains(elf::SHF_COMPRESSED) && !starts(&[b".debug"]) {
+                section.compressed_file_range().map_or(0, |range| range.uncompressed_size)
+            } else {
+                0
+            };
+            contents.saturating_add(section.align().saturating_sub(1))
+        };
+        self.objects()
+            .iter()
+            .flat_map(|object| object.sections().map(|section| unread(&section)).collect::<Vec<_>>())
+            .fold(0, u64::saturating_add)
     }
 
     /// The object, or an archive's members that are objects.

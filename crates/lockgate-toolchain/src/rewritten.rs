@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 const ARCHIVE: &str = "archive.a";
 const FINDINGS: &str = "findings";
 
+/// Most bytes that a link may write without having read them: alignment and the like make some of it, and a small file can ask for any
+/// amount.
+const MAX_UNREAD: u64 = 64 << 20;
+
 #[derive(Default)]
 pub(crate) struct Rewritten {
     /// For ld, in order.
@@ -35,6 +39,7 @@ impl Rewritten {
         progress: Progress<'_>,
     ) -> Result<Rewritten, Error> {
         let total: u64 = inputs(parts).map(|input| input.bytes.len() as u64).sum();
+        refuse_padding(parts)?;
         let mut rewritten = Rewritten::default();
         let mut done = 0;
         for (i, part) in parts.iter().enumerate() {
@@ -92,6 +97,23 @@ impl Rewritten {
         self.debug_dropped.extend(lines.map(|line| format!("{}{line}", input.name)));
         Ok(entry.join(ARCHIVE))
     }
+}
+
+/// Refuses a link whose output would consist of padding, before anything is made so large.
+fn refuse_padding(parts: &[Part]) -> Result<(), Error> {
+    let mut total = 0u64;
+    for input in inputs(parts) {
+        total = total.saturating_add(input.unread_bytes());
+        if total > MAX_UNREAD {
+            let reason = format!(
+                "with its sections' alignment and zeros the linked file would have more than {} MiB of padding; align to 2 MiB at \
+                 most, and leave large zeroed arrays in .bss",
+                MAX_UNREAD >> 20
+            );
+            return Err(Error::input(&*input.name, reason));
+        }
+    }
+    Ok(())
 }
 
 /// Writes the `i`-th input, in a folder of its own because many may have the same name.

@@ -336,3 +336,73 @@ fn the_file_is_what_the_loader_expects() {
     let size = usize::from(count) * 56;
     assert_eq!(constants.bytes[at..at + size], bytes[64..64 + size], "the program headers are mapped");
 }
+
+/// A few bytes of alignment, or zeros among data, do not become gigabytes: the link is refused before anything is so large.
+#[test]
+fn padding_has_a_limit() {
+    const FUNCTION: &str = ".text\n.globl f\n.type f,@function\nf: mov %edi,%eax\nret\n";
+    let shop = Workshop::new();
+    let hostile = [
+        ".section .n1,\"\",@progbits\n.p2align 30\n.byte 1\n.section .n2,\"\",@progbits\n.p2align 30\n.byte 1\n",
+        ".section .data.a,\"aw\",@progbits\n.p2align 28\n.byte 1\n",
+        ".section .text.a,\"ax\",@progbits\n.p2align 28\nret\n",
+        ".section .data.b,\"aw\",@nobits\n.skip 0x30000000\n.data\n.quad 1\n",
+    ];
+    for sections in hostile {
+        let object = shop.assemble(&format!("{FUNCTION}{sections}"));
+        for verbatim in [false, true] {
+            let mut link = shop.link();
+            match verbatim {
+                true => link.verbatim(&object).unwrap(),
+                false => link.file(&object).unwrap(),
+            };
+            let error =
+                link.export("f").unwrap().run(&shop.sysroot, &lockgate_toolchain::silent).unwrap_err();
+            assert!(error.to_string().contains("padding"), "{sections}: {error}");
+        }
+    }
+    // What programs have is linked: pages of 2 MiB, and as much zeroed memory as an image holds.
+    let usual = ".data\n.p2align 21\n.quad 1\n.bss\n.p2align 21\n.skip 0x10000000\n";
+    let object = shop.assemble(&format!("{FUNCTION}{usual}"));
+    let mut link = shop.link();
+    link.file(&object).unwrap().export("f").unwrap();
+    let outcome = link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap();
+    assert!(outcome.file_size < 16 << 20, "{} bytes", outcome.file_size);
+}
+
+/// Objects whose headers are damaged, by chance but always the same: each is linked, or refused, soon, and what comes out is not large.
+#[test]
+fn damaged_objects_cost_little() {
+    let shop = Workshop::new();
+    let source = "int data = 5; static int zero[10]; const char *text = \"x\"; _Thread_local int own;\n\
+                  int f(int x) { switch (x) { case 0: return data; case 1: return zero[x]; case 2: return text[0];\n\
+                  case 3: return own++; case 4: return 9; } return 0; }";
+    let object = std::fs::read(shop.compile(source)).unwrap();
+    let headers = u64::from_le_bytes(object[40..48].try_into().unwrap()) as usize;
+    let mut state = 1u64;
+    let mut below = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % limit
+    };
+    let mut linked = 0;
+    for round in 0..60 {
+        let mut damaged = object.clone();
+        for _ in 0..1 + below(3) {
+            // Three of four times in the section headers, where sizes are.
+            let at =
+                if below(4) == 0 { below(object.len()) } else { headers + below(object.len() - headers) };
+            damaged[at] = [0, 1, 2, 0x10, 0x40, 0x7f, 0x80, 0xff][below(8)];
+        }
+        let path = shop.write("damaged.o", &damaged);
+        let mut link = shop.link();
+        let Ok(link) = link.file(&path) else { continue };
+        link.export("f").unwrap();
+        let begin = std::time::Instant::now();
+        if let Ok(outcome) = link.run(&shop.sysroot, &lockgate_toolchain::silent) {
+            linked += 1;
+            assert!(outcome.file_size < 128 << 20, "round {round}: {} bytes", outcome.file_size);
+        }
+        assert!(begin.elapsed() < std::time::Duration::from_secs(60), "round {round}: {:?}", begin.elapsed());
+    }
+    assert!(linked > 5, "only {linked} damaged objects could be linked");
+}

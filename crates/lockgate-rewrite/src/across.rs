@@ -1,0 +1,487 @@
+//! Values that live in r10 or r11 across a call, although the calling convention lets the callee change both.
+//!
+//! A compiler keeps one there where it sees that the callee leaves the register alone (-fipa-ra), even if it then calls through a
+//! pointer, or where it was told that functions save it (-fcall-saved-r10). The rewriter takes both registers for itself, in checked
+//! branches for instance. So such a value waits in the callee's return slot of the data stack, which no callee uses.
+
+use std::collections::{HashMap, HashSet};
+
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+use crate::branch::returns_twice;
+use crate::decode::{Ins, Text, mark, memory_operand};
+use crate::elf::{Object, reloc};
+use crate::encode::{R10, R11, Reg};
+use crate::error::{Error, Reason};
+use crate::liveness::Liveness;
+use crate::refs::Code;
+use crate::switch::table_of;
+
+/// A function: its text and its number there.
+type Function = (usize, usize);
+
+/// The registers in question, and their bits in a set of [`Lanes`]: the low byte, and the rest.
+const REGISTERS: [(Reg, Lanes); 2] = [(R10, 0b0011), (R11, 0b1100)];
+const LOW: Lanes = 0b0101;
+const ALL: Lanes = 0b1111;
+
+/// Parts of r10 and r11: a byte set by `sete` and read again is a value of its own.
+type Lanes = u8;
+
+/// What the rewriter has to do about one object.
+pub(crate) struct Across {
+    /// By text and call: the register whose value waits in the callee's return slot.
+    pub(crate) waits: Vec<HashMap<u32, Reg>>,
+    /// By text: functions, by their first instructions, whose callers read r11 when they come back.
+    pub(crate) keepers: Vec<HashSet<usize>>,
+}
+
+/// Finds the values. Marks the calls across which r11's is kept.
+///
+/// # Errors
+/// Two values at one call.
+pub(crate) fn find(file: &str, code: &mut Code, object: &Object) -> Result<Across, Error> {
+    let texts = code.texts.len();
+    let mut across = Across { waits: vec![HashMap::new(); texts], keepers: vec![HashSet::new(); texts] };
+    let mut graph = Graph::of(code, object);
+    graph.spread(code);
+    let live = Flow::of(code, object, &graph).live();
+    let mut results = Vec::new();
+    for (&(number, index), call) in &graph.calls {
+        let lanes = live[number][index];
+        let mut waits = None;
+        for (reg, bits) in REGISTERS.into_iter().filter(|(_, bits)| lanes & bits != 0) {
+            match call.callee {
+                Some(callee) if graph.results(call) & bits != 0 => {
+                    results.extend((reg == R11).then_some(callee));
+                }
+                // The rewriter takes r10 for the targets of branches alone.
+                Some(callee) if reg == R10 && !graph.of[&callee].takes_r10 => (),
+                _ if graph.kept(code, (number, index), call) & bits == 0 => {
+                    // Control does not come back, mostly. There are conventions by which every function keeps r10, though.
+                    waits = waits.or((reg == R10).then_some((reg, false)));
+                }
+                _ if matches!(waits, Some((_, true))) => {
+                    let reason = Reason::new(
+                        "values live in r10 and in r11 across this call",
+                        "compile with -fno-ipa-ra, and without -fcall-saved-r10 and -fcall-saved-r11",
+                    );
+                    return Err(code.texts[number].refuse(file, object, index, reason));
+                }
+                _ => waits = Some((reg, true)),
+            }
+        }
+        if let Some((reg, _)) = waits {
+            across.waits[number].insert(index as u32, reg);
+            if reg == R11 {
+                code.texts[number].code[index].marks |= mark::SPARES_R11;
+            }
+        }
+    }
+    // What returns a value in r11 may have it from another function.
+    while let Some(function) = results.pop() {
+        let (number, index) = function;
+        if across.keepers[number].insert(code.texts[number].functions[index] as usize) {
+            results.extend(&graph.of[&function].callees);
+        }
+    }
+    Ok(across)
+}
+
+/// What is known of a function, then of it and of all that it calls.
+#[derive(Default)]
+struct Known {
+    callees: Vec<Function>,
+    /// Registers that it writes.
+    writes: Lanes,
+    /// Registers that it uses, and those that it puts on the stack before any other use, to restore them perhaps.
+    uses: Lanes,
+    stores: Lanes,
+    /// Registers that it changes for good: they hold a result, or nothing.
+    results: Lanes,
+    /// Calls what the compiler could not see into.
+    unknown: bool,
+    /// Has branches for whose target the rewriter takes r10, or that may lead anywhere.
+    takes_r10: bool,
+}
+
+struct Call {
+    caller: Function,
+    /// None for pointers, and for functions of other objects.
+    callee: Option<Function>,
+    indirect: bool,
+}
+
+/// Who calls whom, as far as the object shows it.
+struct Graph {
+    of: HashMap<Function, Known>,
+    /// By text and instruction.
+    calls: std::collections::BTreeMap<(usize, usize), Call>,
+}
+
+impl Graph {
+    fn of(code: &Code, object: &Object) -> Graph {
+        let mut graph = Graph { of: HashMap::new(), calls: std::collections::BTreeMap::new() };
+        for (number, text) in code.texts.iter().enumerate() {
+            for function in 0..text.functions.len() {
+                let start = text.functions[function] as usize;
+                let end = text.functions.get(function + 1).map_or(text.code.len(), |&next| next as usize);
+                let mut known = Known::default();
+                for index in start..end {
+                    graph.look_at(code, object, (number, function), index, &mut known);
+                }
+                let last = text.code[start..end].iter().rfind(|ins| ins.code.mnemonic() != Mnemonic::Nop);
+                if end < text.code.len() && last.is_some_and(|last| !last.ends_flow()) {
+                    known.callees.push((number, function + 1));
+                }
+                known.callees.sort_unstable();
+                known.callees.dedup();
+                graph.of.insert((number, function), known);
+            }
+        }
+        graph
+    }
+
+    fn look_at(&mut self, code: &Code, object: &Object, caller: Function, index: usize, known: &mut Known) {
+        let text = &code.texts[caller.0];
+        let ins = &text.code[index];
+        let place = (caller.0, index);
+        match ins.code.flow_control() {
+            FlowControl::Next => {
+                for (reg, bits) in REGISTERS {
+                    known.writes |= if writes(&ins.code, reg) { bits } else { 0 };
+                    if known.uses & bits == 0 && uses(&ins.code, reg) {
+                        known.uses |= bits;
+                        known.stores |= if stores(&ins.code, reg) { bits } else { 0 };
+                    }
+                }
+            }
+            FlowControl::IndirectCall => {
+                let indirect = !names_undefined(text, object, index);
+                known.takes_r10 |= takes_r10(ins);
+                known.unknown |= !indirect;
+                self.calls.insert(place, Call { caller, callee: None, indirect });
+            }
+            FlowControl::IndirectBranch => known.takes_r10 |= takes_r10(ins),
+            FlowControl::Call if ins.code.mnemonic() == Mnemonic::Syscall => known.unknown = true,
+            FlowControl::Call | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
+                if ins.is_near_branch() =>
+            {
+                let is_call = ins.code.flow_control() == FlowControl::Call;
+                let callee = match code.branch_place(object, caller.0, index) {
+                    Some((other, target)) if target < code.texts[other].code.len() => {
+                        Some((other, code.texts[other].function_of(target)))
+                    }
+                    _ => None,
+                };
+                match callee {
+                    Some(callee) if callee != caller => known.callees.push(callee),
+                    Some(_) => (),
+                    None => {
+                        known.unknown = true;
+                        known.takes_r10 = true;
+                    }
+                }
+                if is_call {
+                    self.calls.insert(place, Call { caller, callee, indirect: false });
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// A function does what its callees do.
+    fn spread(&mut self, code: &Code) {
+        let mut callers: HashMap<Function, Vec<Function>> = HashMap::new();
+        for (&caller, known) in &self.of {
+            for &callee in &known.callees {
+                callers.entry(callee).or_default().push(caller);
+            }
+        }
+        // A cold part counts on what its function has put on the stack.
+        for (&(number, function), callers) in &callers {
+            let start = code.texts[number].functions[function] as usize;
+            if code.texts[number].code.get(start).is_some_and(|ins| !ins.has(mark::FUNCTION)) {
+                let stores = callers.iter().fold(0, |stores, caller| stores | self.of[caller].stores);
+                self.of.get_mut(&(number, function)).expect("a function").stores |= stores;
+            }
+        }
+        for known in self.of.values_mut() {
+            known.results = known.writes & !known.stores;
+        }
+        let mut work: Vec<Function> = self.of.keys().copied().collect();
+        while let Some(callee) = work.pop() {
+            let known = &self.of[&callee];
+            let (results, unknown, takes_r10) = (known.results, known.unknown, known.takes_r10);
+            for &caller in callers.get(&callee).into_iter().flatten() {
+                let known = self.of.get_mut(&caller).expect("every caller is a function");
+                let before = (known.results, known.unknown, known.takes_r10);
+                known.results |= results;
+                known.unknown |= unknown;
+                known.takes_r10 |= takes_r10;
+                if before != (known.results, known.unknown, known.takes_r10) {
+                    work.push(caller);
+                }
+            }
+        }
+    }
+
+    /// The registers in which a call may give results, or in which it leaves nothing. A caller that puts one on the stack may be of
+    /// those that restore it, and expect that of others.
+    fn results(&self, call: &Call) -> Lanes {
+        call.callee.map_or(0, |callee| self.of[&callee].results & !self.of[&call.caller].stores)
+    }
+
+    /// The registers that a caller can count on to be kept: the compiler saw into the callee, or the caller is itself of those that
+    /// restore the register. By some conventions all functions keep r10 (preserve_most): then the caller goes on right behind the
+    /// call, which no other way reaches.
+    fn kept(&self, code: &Code, (number, index): (usize, usize), call: &Call) -> Lanes {
+        let seen = call.indirect || call.callee.is_some_and(|callee| !self.of[&callee].unknown);
+        let next = code.texts[number].code.get(index + 1);
+        let comes_back = next.is_some_and(|next| !next.has(mark::LABEL));
+        match seen {
+            true => ALL,
+            false => self.of[&call.caller].stores | if comes_back { REGISTERS[0].1 } else { 0 },
+        }
+    }
+}
+
+/// Whether the target of an indirect branch has to come into a register before its check.
+fn takes_r10(ins: &Ins) -> bool {
+    ins.code.op0_kind() != OpKind::Register
+        || crate::rewriter::is_reserved_target(crate::encode::number(ins.code.op0_register()))
+}
+
+/// Whether an indirect call names a function of another object.
+fn names_undefined(text: &Text, object: &Object, index: usize) -> bool {
+    let is_got = |kind| matches!(kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX);
+    let mut relocs = text.relocs(object, index).iter();
+    relocs.any(|reloc| is_got(reloc.kind) && object.symbols[reloc.symbol as usize].is_undefined())
+}
+
+fn is(register: Register, reg: Reg) -> bool {
+    register.is_gpr() && crate::encode::number(register) == reg
+}
+
+fn uses(code: &Instruction, reg: Reg) -> bool {
+    (0..code.op_count()).any(|n| code.op_kind(n) == OpKind::Register && is(code.op_register(n), reg))
+        || memory_operand(code).is_some() && (is(code.memory_base(), reg) || is(code.memory_index(), reg))
+}
+
+fn writes(code: &Instruction, reg: Reg) -> bool {
+    code.op_count() > 0
+        && code.op0_kind() == OpKind::Register
+        && is(code.op0_register(), reg)
+        && !matches!(code.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push | Mnemonic::Bt)
+}
+
+/// Whether `code` puts `reg` on the stack.
+fn stores(code: &Instruction, reg: Reg) -> bool {
+    match code.mnemonic() {
+        Mnemonic::Push => code.op0_kind() == OpKind::Register && is(code.op0_register(), reg),
+        Mnemonic::Mov => {
+            code.op0_kind() == OpKind::Memory
+                && code.op1_kind() == OpKind::Register
+                && code.op1_register().size() == 8
+                && is(code.op1_register(), reg)
+                && matches!(code.memory_base(), Register::RSP | Register::RBP)
+        }
+        _ => false,
+    }
+}
+
+/// Liveness of the two registers in a whole object, where calls do not change what their callees leave.
+struct Flow<'a> {
+    code: &'a Code,
+    /// By text: its first node.
+    first: Vec<usize>,
+    /// By node: what it reads, and what it overwrites.
+    reads: Vec<Lanes>,
+    kills: Vec<Lanes>,
+    /// Target and source of each branch inside a function, sorted.
+    branches: Vec<(u32, u32)>,
+    /// Indirect jumps by function, and labels of functions.
+    jumps: HashMap<Function, Vec<u32>>,
+}
+
+impl<'a> Flow<'a> {
+    fn of(code: &'a Code, object: &Object, graph: &Graph) -> Flow<'a> {
+        let mut first = vec![0];
+        for text in &code.texts {
+            first.push(first[first.len() - 1] + text.code.len());
+        }
+        let nodes = first[first.len() - 1];
+        let mut flow = Flow {
+            code,
+            first,
+            reads: vec![0; nodes],
+            kills: vec![0; nodes],
+            branches: Vec::new(),
+            jumps: HashMap::new(),
+        };
+        let mut info = InstructionInfoFactory::new();
+        for (number, text) in code.texts.iter().enumerate() {
+            for (index, ins) in text.code.iter().enumerate() {
+                let node = flow.first[number] + index;
+                (flow.reads[node], flow.kills[node]) = if ins.code.mnemonic() == Mnemonic::Syscall {
+                    (REGISTERS[0].1, REGISTERS[1].1)
+                } else if text.relocs(object, index).iter().any(|reloc| returns_twice(object, reloc.symbol)) {
+                    (0, ALL)
+                } else {
+                    effect(&mut info, &ins.code)
+                };
+                if let Some(call) = graph.calls.get(&(number, index)) {
+                    flow.kills[node] |= graph.results(call) | !graph.kept(code, (number, index), call) & ALL;
+                }
+                flow.branch(object, number, index, ins);
+            }
+        }
+        flow.jumps(object);
+        flow.branches.sort_unstable();
+        flow
+    }
+
+    fn branch(&mut self, object: &Object, number: usize, index: usize, ins: &Ins) {
+        let text = &self.code.texts[number];
+        let node = (self.first[number] + index) as u32;
+        match ins.code.flow_control() {
+            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch if ins.is_near_branch() => {
+                let Some((other, target)) = self.code.branch_place(object, number, index) else { return };
+                let Some(to) = self.code.texts[other].code.get(target) else { return };
+                let stays = other == number && text.function_of(target) == text.function_of(index);
+                if stays || !to.has(mark::FUNCTION) {
+                    self.branches.push(((self.first[other] + target) as u32, node));
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// Indirect jumps: those through a table that can be shown go to its cases, others to any label of their function.
+    fn jumps(&mut self, object: &Object) {
+        // Hostile objects have many jumps through one large table.
+        let mut budget = 1_000_000 + 4 * self.reads.len();
+        for (number, text) in self.code.texts.iter().enumerate() {
+            let mut liveness = Liveness::new(HashSet::new());
+            for (index, ins) in text.code.iter().enumerate() {
+                if ins.code.flow_control() != FlowControl::IndirectBranch {
+                    continue;
+                }
+                let node = (self.first[number] + index) as u32;
+                match table_of(self.code, object, number, index, &mut liveness) {
+                    Some(table) if table.targets.len() <= budget => {
+                        budget -= table.targets.len();
+                        let cases = table.targets.iter();
+                        let cases = cases.filter(|case| case.1 < self.code.texts[case.0].code.len());
+                        self.branches.extend(cases.map(|case| ((self.first[case.0] + case.1) as u32, node)));
+                    }
+                    _ => self.jumps.entry((number, text.function_of(index))).or_default().push(node),
+                }
+            }
+        }
+    }
+
+    /// By text: what is live after each instruction.
+    fn live(&self) -> Vec<Vec<Lanes>> {
+        let mut live: Vec<Vec<Lanes>> = self.code.texts.iter().map(|text| vec![0; text.code.len()]).collect();
+        let mut work: Vec<(usize, usize)> = Vec::new();
+        for (number, text) in self.code.texts.iter().enumerate() {
+            work.extend(
+                (0..text.code.len())
+                    .filter(|&at| self.reads[self.first[number] + at] != 0)
+                    .map(|at| (number, at)),
+            );
+        }
+        // What the labels of a function want, and the cases of switches that lie in several sections.
+        let mut at_labels: HashMap<Function, Lanes> = HashMap::new();
+        let mut scattered = 0;
+        let mut before = Vec::new();
+        while let Some((number, index)) = work.pop() {
+            let text = &self.code.texts[number];
+            let ins = &text.code[index];
+            let node = self.first[number] + index;
+            let wanted = self.reads[node] | live[number][index] & !self.kills[node];
+            before.clear();
+            if let Some(previous) = index.checked_sub(1) {
+                let code = &text.code[previous];
+                let returns = !ins.has(mark::FUNCTION)
+                    || code.code.flow_control() != FlowControl::Call
+                        && code.code.flow_control() != FlowControl::IndirectCall;
+                if (!code.ends_flow() || code.code.mnemonic() == Mnemonic::Int3) && returns {
+                    before.push(node as u32 - 1);
+                }
+            }
+            let from = self.branches.partition_point(|pair| pair.0 < node as u32);
+            let sources = self.branches[from..].iter().take_while(|pair| pair.0 == node as u32);
+            before.extend(sources.map(|pair| pair.1));
+            if ins.has(mark::ENTRY | mark::CASE) && !ins.has(mark::FUNCTION) {
+                let function = (number, text.function_of(index));
+                let known = at_labels.entry(function).or_default();
+                if wanted & !*known != 0 {
+                    *known |= wanted;
+                    before.extend(self.jumps.get(&function).into_iter().flatten());
+                }
+                if ins.has(mark::OUTSIDE) && wanted & !scattered != 0 {
+                    scattered |= wanted;
+                    before.extend(self.jumps.values().flatten());
+                }
+            }
+            for &node in &before {
+                let number = self.first.partition_point(|&first| first <= node as usize) - 1;
+                let index = node as usize - self.first[number];
+                if wanted & !live[number][index] != 0 {
+                    live[number][index] |= wanted;
+                    work.push((number, index));
+                }
+            }
+        }
+        live
+    }
+}
+
+/// What an instruction reads of the two registers, and what it overwrites.
+fn effect(info: &mut InstructionInfoFactory, code: &Instruction) -> (Lanes, Lanes) {
+    if !REGISTERS.iter().any(|&(reg, _)| uses(code, reg)) {
+        return (0, 0);
+    }
+    let (mut reads, mut kills) = (0, 0);
+    for used in info.info(code).used_registers() {
+        let Some((_, bits)) = REGISTERS.into_iter().find(|&(reg, _)| is(used.register(), reg)) else {
+            continue;
+        };
+        let size = used.register().size();
+        match used.access() {
+            OpAccess::Write => kills |= if size >= 4 { bits } else { bits & LOW },
+            OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
+                reads |= if size == 1 { bits & LOW } else { bits };
+            }
+            OpAccess::CondWrite | OpAccess::None | OpAccess::NoMemAccess => (),
+        }
+    }
+    // `sbb r,r` reads the carry alone.
+    let same = code.op_count() == 2
+        && code.op1_kind() == OpKind::Register
+        && code.op0_register() == code.op1_register();
+    if same
+        && matches!(code.mnemonic(), Mnemonic::Xor | Mnemonic::Sub | Mnemonic::Sbb)
+        && code.op0_register().size() >= 4
+    {
+        kills |= reads;
+        reads = 0;
+    }
+    (reads, kills)
+}
+
+impl Text {
+    /// Number of the function that instruction `index` lies in.
+    pub(crate) fn function_of(&self, index: usize) -> usize {
+        self.functions.partition_point(|&start| start as usize <= index).saturating_sub(1)
+    }
+
+    /// First instruction of the function that `index` lies in, and one past its last.
+    pub(crate) fn function_around(&self, index: usize) -> (usize, usize) {
+        let function = self.function_of(index);
+        let end = self.functions.get(function + 1).map_or(self.code.len(), |&next| next as usize);
+        (self.functions[function] as usize, end)
+    }
+}
