@@ -74,6 +74,9 @@ class Symbols:
             if image not in self.loaded and len(self.loaded) < limit:
                 self.loaded[image] = None  # one that cannot be read keeps the others from nothing
                 path = self.path(name, file, size)
+                if path is None:
+                    gdb.write(f"lockgate: no symbols of {name}: its file is damaged\n", gdb.STDERR)
+                    continue
                 try:
                     with no_scripts():
                         gdb.execute(f"add-symbol-file {path} -o {image:#x}", to_string=True)
@@ -82,23 +85,24 @@ class Symbols:
                     gdb.write(f"lockgate: no symbols of {name}: {printable(str(error))}\n", gdb.STDERR)
 
     def path(self, name, file, size):
-        """A file with what of a module's gdb may know."""
+        """A file with what of a module's gdb may know, or None if its own makes no sense."""
         if (file, size) not in self.files:
             if self.folder is None:
                 self.folder = tempfile.mkdtemp(prefix="lockgate-gdb-")
                 atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+            contents = read(file, size)
+            self.files[file, size] = None
+            try:
+                shown, ranges = understood(contents)
+                code = code_segment(contents)
+            except (struct.error, ValueError, IndexError):
+                return None
             base = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:80]
             path = os.path.join(self.folder, f"{len(self.files)}-{base}")
-            contents = read(file, size)
-            try:
-                shown, self.frames[path] = understood(contents)
-                self.code[path] = code_segment(contents)
-            except (struct.error, ValueError, IndexError):
-                # Damaged: an empty file, which gdb says that it cannot read.
-                shown, self.frames[path], self.code[path] = b"", [], (0, b"")
             with open(path, "wb") as copy:
                 copy.write(shown)
             self.files[file, size] = path
+            self.frames[path], self.code[path] = ranges, code
         return self.files[file, size]
 
     def forget(self):
