@@ -68,33 +68,46 @@ class Symbols:
     def load(self, limit):
         modules = {image: rest for image, _, *rest in registered()}
         for image in [image for image in self.loaded if image not in modules]:
-            del self.loaded[image]
-            gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
+            if self.loaded.pop(image) is not None:
+                gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
         for image, (name, file, size) in reversed(modules.items()):
             if image not in self.loaded and len(self.loaded) < limit:
+                self.loaded[image] = None  # one that cannot be read keeps the others from nothing
                 path = self.path(name, file, size)
-                self.loaded[image] = path
-                gdb.execute(f"add-symbol-file {path} -o {image:#x}", to_string=True)
+                if path is None:
+                    gdb.write(f"lockgate: no symbols of {name}: its file is damaged\n", gdb.STDERR)
+                    continue
+                try:
+                    with no_scripts():
+                        gdb.execute(f"add-symbol-file {path} -o {image:#x}", to_string=True)
+                    self.loaded[image] = path
+                except gdb.error as error:
+                    gdb.write(f"lockgate: no symbols of {name}: {printable(str(error))}\n", gdb.STDERR)
 
     def path(self, name, file, size):
-        """A copy of a module's file, for gdb to read."""
+        """A file with what of a module's gdb may know, or None if its own makes no sense."""
         if (file, size) not in self.files:
             if self.folder is None:
                 self.folder = tempfile.mkdtemp(prefix="lockgate-gdb-")
                 atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
+            contents = read(file, size)
+            self.files[file, size] = None
+            try:
+                shown, ranges = understood(contents)
+                code = code_segment(contents)
+            except (struct.error, ValueError, IndexError):
+                return None
             base = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:80]
             path = os.path.join(self.folder, f"{len(self.files)}-{base}")
-            contents = read(file, size)
             with open(path, "wb") as copy:
-                copy.write(contents)
+                copy.write(shown)
             self.files[file, size] = path
-            self.frames[path] = frame_ranges(contents)
-            self.code[path] = code_segment(contents)
+            self.frames[path], self.code[path] = ranges, code
         return self.files[file, size]
 
     def forget(self):
         """The process is gone, and its modules with it."""
-        for image in self.loaded:
+        for image in [image for image, path in self.loaded.items() if path is not None]:
             gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
         self.loaded.clear()
         self.files.clear()
@@ -109,12 +122,89 @@ class Symbols:
     def lacks_frames(self, pc):
         """Whether `pc` is code of a module that has no frame information: assembly, or a C library without."""
         image = pc - pc % STRIDE + IMAGE
-        path = self.loaded.get(image)
-        if path is None or pc < image:
+        if image not in self.loaded or pc < image:
             return False
-        ranges = self.frames[path]
+        ranges = self.frames.get(self.loaded[image], [])
         below = bisect.bisect_right(ranges, (pc - image, 1 << 64)) - 1
         return below < 0 or pc - image >= ranges[below][1]
+
+
+# Sections of debug information that hold data for gdb and nothing that it would run, open or search for.
+DEBUG = {
+    b".debug_" + name
+    for name in b"aranges info abbrev line frame str line_str loc loclists macinfo macro ranges rnglists types addr str_offsets".split()
+}
+# Names that mean something to gdb. Sections with other names are code and data.
+MEANT = (b".debug", b".zdebug", b".gnu", b".gdb", b".note", b".stab", b".dyn", b".interp", b".probes", b".plt", b".rel", b".mdebug")
+# Types: contents, no contents, tables of functions, unwinding; symbols, names.
+PLAIN, SYMBOLS_TYPE, NAMES_TYPE = {1, 8, 14, 15, 16, 0x70000001}, 2, 3
+ALLOCATED = 2
+# Functions with these names tell gdb of further symbol files, in memory.
+TELLING = (b"__jit_debug_register_code", b"__jit_debug_descriptor")
+
+
+class Section:
+    """A section header of an ELF file."""
+
+    def __init__(self, elf, at):
+        self.at = at
+        self.name_at, self.type, self.flags, self.address, self.offset, self.size, self.link = struct.unpack_from(
+            "<IIQQQQI", elf, at
+        )
+        if self.type != 8 and self.offset + self.size > len(elf):
+            raise ValueError("a section lies outside the file")
+        self.name = b""
+
+    def contents(self, elf):
+        return memoryview(elf)[self.offset : self.offset + self.size]
+
+
+def understood(elf):
+    """A module's file without whatever gdb would do more with than show it (scripts, links to other files, notes), and the code
+    that its frame information describes."""
+    if elf[:7] != b"\x7fELF\2\1\1" or struct.unpack_from("<H", elf, 16)[0] != 3:
+        raise ValueError("no module")
+    table = struct.unpack_from("<Q", elf, 40)[0]
+    count, names = struct.unpack_from("<HH", elf, 60)
+    sections = [Section(elf, table + 64 * index) for index in range(count)]
+    strings = bytes(sections[names].contents(elf))
+    for section in sections:
+        end = strings.find(b"\0", section.name_at, section.name_at + 64)
+        section.name = strings[section.name_at : end] if end >= 0 else b".note"
+    kept = {names}
+    ranges = []
+    for index, section in enumerate(sections):
+        if section.type in PLAIN and (
+            section.name in DEBUG or section.flags & ALLOCATED and not section.name.startswith(MEANT)
+        ):
+            kept.add(index)
+    frames = [index for index in kept if sections[index].name == b".eh_frame"]
+    for index in frames:
+        try:
+            # A module has one. Damaged, it is left out: frames are guessed then.
+            if len(frames) > 1:
+                raise ValueError
+            ranges = frame_ranges(elf, sections[index])
+        except (struct.error, ValueError):
+            kept.discard(index)
+    shown = bytearray(elf)
+    tables = [index for index, section in enumerate(sections) if section.type == SYMBOLS_TYPE]
+    if len(tables) == 1:
+        symbols = sections[tables[0]]
+        if sections[symbols.link].type == NAMES_TYPE:
+            kept |= {tables[0], symbols.link}
+            texts = bytes(sections[symbols.link].contents(elf))
+            for at in range(symbols.offset, symbols.offset + symbols.size - 23, 24):
+                (name,) = struct.unpack_from("<I", elf, at)
+                if texts.startswith(TELLING, name):
+                    struct.pack_into("<I", shown, at, 0)
+    for index, section in enumerate(sections):
+        if index not in kept:
+            shown[section.at : section.at + 64] = bytes(64)
+    # No program headers: they lead to notes and to names of libraries.
+    struct.pack_into("<Q", shown, 32, 0)
+    struct.pack_into("<H", shown, 56, 0)
+    return shown, ranges
 
 
 def code_segment(elf):
@@ -127,26 +217,45 @@ def code_segment(elf):
     return 0, b""
 
 
-def frame_ranges(elf):
+def frame_ranges(elf, section):
     """Sorted (start, end) of the code that the .eh_frame section of a file describes."""
     ranges = []
-    names = struct.unpack_from("<H", elf, 62)[0]
-    table, count = struct.unpack_from("<Q", elf, 40)[0], struct.unpack_from("<H", elf, 60)[0]
-    headers = [struct.unpack_from("<IIQQQQ", elf, table + 64 * index) for index in range(count)]
-    for name, _, _, address, offset, size in headers:
-        start = headers[names][4] + name
-        if elf[start : start + 10] != b".eh_frame\0":
-            continue
-        at = offset
-        while at < offset + size:
-            length, cie = struct.unpack_from("<II", elf, at)
-            if length and cie:
-                # The rewriter and gcc both write 32-bit distances.
-                begin, span = struct.unpack_from("<iI", elf, at + 8)
-                begin += address + at + 8 - offset
-                ranges.append((begin, begin + span))
-            at += 4 + length
+    at, end = section.offset, section.offset + section.size
+    while at < end:
+        length, cie = struct.unpack_from("<II", elf, at) if end - at >= 8 else (0, 0)
+        if at + 4 + length > end:
+            raise ValueError("an entry is longer than its section")
+        if length and cie:
+            # The rewriter and gcc both write 32-bit distances.
+            begin, span = struct.unpack_from("<iI", elf, at + 8)
+            begin += section.address + at + 8 - section.offset
+            ranges.append((begin, begin + span))
+        at += 4 + length
     return sorted(ranges)
+
+
+class no_scripts:
+    """While symbols of a module are read, gdb runs nothing that comes with them."""
+
+    KINDS = ("gdb-scripts", "python-scripts", "guile-scripts")
+
+    def __enter__(self):
+        self.before = {}
+        for kind in self.KINDS:
+            try:
+                self.before[kind] = gdb.parameter(f"auto-load {kind}")
+                gdb.execute(f"set auto-load {kind} off")
+            except (gdb.error, RuntimeError):
+                pass  # gdb was built without that language
+
+    def __exit__(self, *_):
+        for kind, was in self.before.items():
+            gdb.execute(f"set auto-load {kind} {'on' if was else 'off'}")
+
+
+def printable(text):
+    """Names that a module's author chose, without what a terminal obeys."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def read(address, size):
@@ -187,7 +296,7 @@ def registered():
 
 
 def text(address, size):
-    return read(address, size).decode(errors="replace")
+    return printable(read(address, size).decode(errors="replace"))
 
 
 class Changed(gdb.Breakpoint):
@@ -397,7 +506,7 @@ class Info(gdb.Command):
         names = {}
         for image, domain, module, _, _ in registered():
             names[image - IMAGE] = domain
-            state = "symbols loaded" if image in SYMBOLS.loaded else "no symbols: lockgate symbols"
+            state = "symbols loaded" if SYMBOLS.loaded.get(image) else "no symbols: lockgate symbols"
             gdb.write(f"domain {domain}: module {module}, window {image - IMAGE:#x} ({state})\n")
         if not names:
             gdb.write("No domains.\n")

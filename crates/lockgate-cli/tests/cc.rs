@@ -54,6 +54,89 @@ fn make_and_configure() {
     assert!(missing.contains("-lnosuchlibrary"), "{missing}");
 }
 
+/// Wherever `main` is, it becomes a module: never a program of the host's, which nothing confines.
+#[test]
+fn main_may_be_anywhere() {
+    let shop = Shop::new();
+    shop.write("main.c", HELLO);
+    shop.write("other.c", "int other(void) { return 1; }\n");
+    shop.lockgate("cc").args(["-c", "main.c", "other.c"]).run_quietly();
+    shop.lockgate("cc").args(["-c", "-fvisibility=hidden", "main.c", "-o", "hidden.o"]).run_quietly();
+    assert!(shop.command("ar").args(["rc", "libmm.a", "main.o"]).status().unwrap().success());
+    for arguments in [
+        &["-L.", "-lmm"][..],
+        &["-L.", "-l:libmm.a"],
+        &["-L.", "-Wl,-lmm"],
+        &["-Wl,main.o"],
+        &["-Xlinker", "main.o"],
+        &["libmm.a"],
+        &["other.o", "libmm.a"],
+        &["hidden.o"],
+    ] {
+        shop.lockgate("cc").args(arguments).args(["-o", "m.lg"]).run_quietly();
+        assert!(shop.lockgate("verify").arg("m.lg").output().status.success(), "{arguments:?}");
+        let output = shop.lockgate("run").arg("m.lg").output();
+        assert_eq!(text(&output.stdout), "hello\n", "{arguments:?}: {}", text(&output.stderr));
+        std::fs::remove_file(shop.path("m.lg")).unwrap();
+    }
+    // Nothing to link is an error, too.
+    let nothing = shop.lockgate("cc").args(["-lm", "-o", "m.lg"]).fail();
+    assert!(nothing.contains("nothing to call") && !shop.path("m.lg").exists(), "{nothing}");
+}
+
+/// Objects that were compiled with glibc's headers and checks: they have them in a domain, too.
+#[test]
+fn fortified_objects() {
+    let shop = Shop::new();
+    let flags = ["-O2", "-D_FORTIFY_SOURCE=2", "-D_GNU_SOURCE", "-w", "-fPIE", "-o", "fortified.o", "-c"];
+    assert!(shop.command("gcc").args(flags).arg(Shop::program("fortified")).status().unwrap().success());
+    let names = text(&shop.command("nm").args(["-u", "fortified.o"]).output().unwrap().stdout);
+    for name in
+        ["__strcpy_chk", "__vsnprintf_chk", "__sprintf_chk", "__asprintf_chk", "__read_chk", "__mbstowcs_chk"]
+    {
+        assert!(names.contains(name), "the compiler calls no {name}: {names}");
+    }
+    shop.lockgate("cc").args(["fortified.o", "-o", "fortified.lg"]).run_quietly();
+    let good = shop.lockgate("run").arg("fortified.lg").output();
+    let expected = "seven seven+ seven xxxxx 11 seven-s 1 5 5 1234 7<seven>\n5 seven\n";
+    assert_eq!(text(&good.stdout), expected, "{}", text(&good.stderr));
+    for overflow in ["s", "m", "p", "n", "c", "r", "w"] {
+        let output =
+            shop.lockgate("run").args(["fortified.lg", overflow, "a text that is too long"]).output();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(134), "{overflow}: {said}");
+        assert!(said.contains("*** buffer overflow detected ***: terminated\n"), "{overflow}: {said}");
+    }
+}
+
+/// Headers of the kernel's interface are there, as with any C library.
+#[test]
+fn headers_of_the_kernel() {
+    let shop = Shop::new();
+    shop.write("k.c", "#include <linux/types.h>\n#include <linux/limits.h>\n#include <asm/ioctl.h>\nint main(void) { return sizeof(__u32) - 4; }\n");
+    shop.lockgate("cc").args(["k.c", "-o", "k.lg"]).run_quietly();
+    assert_eq!(shop.lockgate("run").arg("k.lg").output().status.code(), Some(0));
+}
+
+/// What is at the output's place and no file gets the bytes and stays where it is.
+#[test]
+fn devices_stay() {
+    let shop = Shop::new();
+    shop.write("f.c", "int f(void) { return 1; }\n");
+    shop.lockgate("cc").args(["-c", "f.c"]).run_quietly();
+    std::os::unix::fs::symlink("/dev/null", shop.path("null")).unwrap();
+    for (command, arguments) in [
+        ("cc", &["-c", "f.c", "-o", "null"][..]),
+        ("cc", &["f.c", "--export", "f", "-o", "null"]),
+        ("link", &["f.o", "--export", "f", "-o", "null"]),
+        ("rewrite", &["f.o", "-o", "null"]),
+    ] {
+        shop.lockgate(command).args(arguments).run_quietly();
+        let kept = std::fs::read_link(shop.path("null")).expect("it is a link still");
+        assert_eq!(kept.to_str(), Some("/dev/null"), "{command} {arguments:?}");
+    }
+}
+
 /// gcc's own errors and exit status come through, and no module is made.
 #[test]
 fn compile_errors() {

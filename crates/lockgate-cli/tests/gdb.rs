@@ -423,3 +423,77 @@ fn threads_of_modules() {
     wanted.extend(strings(&["in main () at threaded.c:5\n", "in lockgate proxy", " in main ("]));
     assert_in_order(&said, &wanted);
 }
+
+/// gdb sees of a module what it may show, and runs nothing that comes with it; one that is damaged takes nothing from the others.
+#[test]
+fn nothing_of_a_modules_runs_in_the_debugger() {
+    let shop = Shop::new();
+    let marker = shop.path("owned");
+    let script = format!(
+        "__asm__(\".pushsection .debug_gdb_scriptz, \\\"\\\",@progbits\\n.byte 4\\n.ascii \\\"evil\\\\n\\\"\\n\
+         .ascii \\\"open('{}', 'w')\\\\n\\\"\\n.byte 0\\n.popsection\\n\");\n\
+         void __jit_debug_register_code(void) {{}}\nstruct {{ int v, a; void *r, *f; }} __jit_debug_descriptor = {{1}};\n\
+         int crash(int *p) {{ return *p; }}\n",
+        marker.display()
+    );
+    shop.write("evil.c", &script);
+    let exports =
+        ["--export", "crash", "--export", "__jit_debug_register_code", "--export", "__jit_debug_descriptor"];
+    shop.lockgate("cc").args(["-g", "-O1", "evil.c", "-o", "evil.lg"]).args(exports).run_quietly();
+    // The link leaves the section out; a module of somebody else's has it.
+    let mut bytes = std::fs::read(shop.path("evil.lg")).unwrap();
+    let name = b".debug_gdb_scriptz";
+    let at = bytes.windows(name.len()).position(|window| window == name).expect("the section's name");
+    bytes[at + name.len() - 1] = b's';
+    std::fs::write(shop.path("evil.lg"), &bytes).unwrap();
+    let arguments = ["--args", LOCKGATE, "call", "evil.lg", "int crash(int *)", "0"];
+    let commands = "run\nbacktrace\ninfo lockgate\ninfo symbol __jit_debug_register_code\n";
+    let said = gdb_itself(&shop, &["add-auto-load-safe-path /"], commands, &arguments);
+    assert_in_order(&said, &strings(&["crash (p=", "(symbols loaded)\n"]));
+    assert!(!marker.exists(), "gdb ran a module's script: {said}");
+    assert!(!said.contains("__jit_debug_register_code in section"), "{said}");
+
+    // Frame information that makes no sense; then sections that lie outside the file, as the verifier does not look at them.
+    for damage in [Damage::Frames, Damage::Sections] {
+        std::fs::write(shop.path("damaged.lg"), damage.done(&bytes)).unwrap();
+        let arguments = ["--args", LOCKGATE, "call", "damaged.lg", "int crash(int *)", "0"];
+        let said = gdb_itself(&shop, &["add-auto-load-safe-path /"], commands, &arguments);
+        assert_in_order(&said, &strings(&["SIGSEGV", "domain damaged.lg: module damaged.lg"]));
+        assert!(
+            !said.contains("Traceback") && !said.contains("Python Exception") && !marker.exists(),
+            "{said}"
+        );
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Damage {
+    Frames,
+    Sections,
+}
+
+impl Damage {
+    fn done(self, module: &[u8]) -> Vec<u8> {
+        let mut bytes = module.to_vec();
+        let number = |at: usize| u64::from_le_bytes(module[at..at + 8].try_into().unwrap()) as usize;
+        let half = |at: usize| usize::from(u16::from_le_bytes(module[at..at + 2].try_into().unwrap()));
+        let (table, count, names) = (number(40), half(60), half(62));
+        let headers = (0..count).map(|index| table + 64 * index);
+        match self {
+            Damage::Frames => {
+                let name = |header: usize| {
+                    &module[number(table + 64 * names + 24) + number(header) as u32 as usize..]
+                };
+                let frames =
+                    headers.clone().find(|&header| name(header).starts_with(b".eh_frame\0")).unwrap();
+                bytes[number(frames + 24)..][..4].copy_from_slice(&0x7fff_fff0_u32.to_le_bytes());
+            }
+            Damage::Sections => {
+                headers.skip(1).for_each(|header| {
+                    bytes[header + 32..header + 40].copy_from_slice(&u64::MAX.to_le_bytes())
+                });
+            }
+        }
+        bytes
+    }
+}

@@ -150,6 +150,69 @@ fn refused() {
     }
 }
 
+/// Only the side that a function belongs to opens a gate to it, and the link says which gates there are.
+#[test]
+fn gates_are_listed() {
+    let shop = Shop::new();
+    shop.write("p.h", "#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\", time=1000) LG_ENTRY int enter(const char *text LG_IN LG_STRING) LG_ERROR(-1);\n");
+    shop.write(
+        "host.h",
+        "#include <lockgate/annotations.h>\nint system(const char *command LG_IN LG_STRING) LG_ENTRY;\n",
+    );
+    let inner = "#include \"p.h\"\nint system(const char *);\nint native(void) { return 1; }\nint enter(const char *text) { return system(text); }\n";
+    shop.write("p.c", inner);
+    shop.write("main.c", "#include \"p.h\"\n#include \"host.h\"\nint main(void) { return enter(\"exit 3\") == 3 << 8 ? 0 : 1; }\n");
+    let listed =
+        output(split_by_us(&shop).args(["--list-gates", "-O1", "-w", "-o", "program", "main.c", "p.c"]));
+    assert!(listed.status.success(), "{}", text(&listed.stderr));
+    assert_eq!(
+        text(&listed.stdout),
+        "domain p: time=1000\n  entry enter\n  gate system, opened at host.h:2\n  not confined: native, defined at p.c:3\n"
+    );
+    assert_eq!(outcome(&mut shop.command(shop.path("program"))).0, Some(0));
+}
+
+/// A source is what `-x` says, and what is linked is not; standard input is a source like any other.
+#[test]
+fn languages_of_sources() {
+    let shop = Shop::new();
+    for (name, source) in [("one.txt", "one_file.c"), ("one.c", "one_file.c")] {
+        std::fs::copy(file(source), shop.path(name)).unwrap();
+    }
+    shop.write("other.c", "int other;\n");
+    for arguments in [
+        &["-x", "c", "one.c", "other.c"][..],
+        &["-x", "c", "one.txt", "-x", "none", "other.c"],
+        &["-xc", "one.txt", "other.c"],
+    ] {
+        done(split_by_us(&shop).args(["-O1", "-o", "split"]).args(arguments)).expect("it splits");
+        let symbols = done(Command::new("nm").arg(shop.path("split"))).expect("it has symbols");
+        assert!(symbols.contains("parser_module"), "{arguments:?}: nothing was split");
+    }
+    let one = std::fs::File::open(shop.path("one.c")).unwrap();
+    let mut command = split_by_us(&shop);
+    done(command.args(["-O1", "-x", "c", "-", "-o", "split"]).stdin(one)).expect("it splits");
+    let symbols = done(Command::new("nm").arg(shop.path("split"))).expect("it has symbols");
+    assert!(symbols.contains("parser_module"), "standard input was not split");
+}
+
+/// An object appears when it is whole; what else is at its place stays, whether the source can be split or not.
+#[test]
+fn outputs_that_are_no_files() {
+    let shop = Shop::new();
+    shop.write("bad.c", "#include <lockgate/annotations.h>\nstatic int n;\nLG_DOMAIN(\"p\") LG_ENTRY int f(int x) { return n += x; }\nint g(void) { return n; }\n");
+    std::os::unix::fs::symlink("/dev/null", shop.path("null")).unwrap();
+    let good = file("one_file.c");
+    for (source, works) in [(good.as_path(), true), (Path::new("bad.c"), false)] {
+        let output = output(split_by_us(&shop).args(["-w", "-c", "-o", "null"]).arg(source));
+        assert_eq!(output.status.success(), works, "{}", text(&output.stderr));
+        assert!(std::fs::read_link(shop.path("null")).is_ok(), "{}: it is gone", source.display());
+    }
+    shop.write("kept.o", "an older object");
+    assert!(!output(split_by_us(&shop).args(["-w", "-c", "bad.c", "-o", "kept.o"])).status.success());
+    assert_eq!(std::fs::read(shop.path("kept.o")).unwrap(), b"an older object", "nothing half-made is left");
+}
+
 /// The example, as its comment says.
 #[test]
 fn the_example() {

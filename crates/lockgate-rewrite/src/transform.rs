@@ -62,7 +62,7 @@ fn refuse_unsupported(file: &str, object: &Object) -> Result<(), Error> {
     if is_lto && !has_code {
         let reason = Reason::new(
             "the object holds the compiler's intermediate code only",
-            "compile with -ffat-lto-objects, or let the driver link it",
+            "compile with -ffat-lto-objects, or, if you trust its author, link with -flto",
         );
         return Err(Error::whole(file, reason));
     }

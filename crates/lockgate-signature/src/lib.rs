@@ -8,8 +8,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod names;
 mod parse;
 mod types;
 
+pub use names::printable;
 pub use parse::PrototypeError;
 pub use types::{Field, Signature, Type};

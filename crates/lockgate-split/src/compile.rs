@@ -5,6 +5,7 @@ use crate::survey::{Home, survey};
 use crate::unit::{Defined, SECTION, Unit, Used, stored};
 use crate::{Error, text};
 use lockgate_toolchain::Tools;
+use lockgate_toolchain::cc::Source;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
@@ -37,13 +38,13 @@ impl Compiler {
     ///
     /// # Errors
     /// [`Error`]. A status that is no success is gcc's, of a part; its messages are on standard error.
-    pub fn split(&self, source: &str, options: &[String], object: &Path) -> Result<ExitStatus, Error> {
+    pub fn split(&self, source: Source<'_>, options: &[String], object: &Path) -> Result<ExitStatus, Error> {
         let options = without_dependencies(options);
         let (status, host) = self.preprocess(self.host(), &options, source)?;
         if !status.success() || !host.contains(NOTE) {
             return Ok(status);
         }
-        let origin = Path::new(source);
+        let origin = Path::new(source.path);
         let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let folded = text::fold(&host);
         let host_survey = survey(&folded, origin, vec!["-D_GNU_SOURCE".to_owned()])?;
@@ -53,9 +54,11 @@ impl Compiler {
         if !refusals.is_empty() {
             return Err(Error::Refused(refusals));
         }
-        let mut unit = Unit::new(source);
+        let mut unit = Unit::new(source.path);
         unit.domains.clone_from(&host_survey.domains);
-        unit.entries = host_survey.entries.iter().cloned().collect();
+        unit.entries =
+            host_survey.entries.iter().map(|(name, place)| (name.clone(), stored(place))).collect();
+        unit.files = text::files(&host);
         let external =
             host_survey.definitions.iter().filter(|d| d.linkage == crate::survey::Linkage::External);
         unit.definitions = external
@@ -99,7 +102,7 @@ impl Compiler {
                 let what =
                     ": with musl's headers, which domains see, it has other parts than with the host's"
                         .to_owned();
-                return Err(Error::Program { program: format!("splitting {source}"), what });
+                return Err(Error::Program { program: format!("splitting {}", source.path), what });
             }
             for part in inside_parts.iter().skip(1) {
                 let own = part.text(&inside, &folded);
@@ -141,9 +144,9 @@ impl Compiler {
         &self,
         mut compiler: Command,
         options: &[String],
-        source: &str,
+        source: Source<'_>,
     ) -> Result<(ExitStatus, String), Error> {
-        compiler.args(options).args(["-DLOCKGATE_STUBS=1", "-w", "-E", source]);
+        compiler.args(options).args(["-DLOCKGATE_STUBS=1", "-w", "-E"]).args(source.arguments());
         let output = compiler.stderr(std::process::Stdio::inherit()).output();
         let output = output.map_err(|error| cannot_start(&compiler, &error))?;
         Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))

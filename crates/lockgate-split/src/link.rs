@@ -15,7 +15,8 @@ use std::process::ExitStatus;
 /// `lockgate.h`, which stubs include.
 const LOCKGATE_H: &str = include_str!("../../../include/lockgate.h");
 
-/// Links a program: `files` are all its objects and archives, `arguments` gcc's for the host, `options` those of the compiler.
+/// Links a program: `files` are all its objects and archives, `arguments` gcc's for the host, `options` those of the compiler. With
+/// `listing`, says on standard output what each domain may call.
 ///
 /// # Errors
 /// [`Error`]. A status that is no success is gcc's.
@@ -24,6 +25,7 @@ pub fn link(
     arguments: &[String],
     files: &[PathBuf],
     options: &[String],
+    listing: bool,
     progress: Progress<'_>,
 ) -> Result<ExitStatus, Error> {
     let mut contents: Vec<Contents> = Vec::new();
@@ -31,6 +33,11 @@ pub fn link(
         contents.extend(unit::read(file)?);
     }
     let domains = program::domains(&contents).map_err(Error::Refused)?;
+    if listing {
+        let text = program::listing(&contents, &domains);
+        std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())
+            .map_err(Error::io("write", Path::new("standard output")))?;
+    }
     let mut host = compiler.tools.gcc();
     host.args(arguments);
     let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
@@ -55,10 +62,11 @@ fn make(
     let word = plan::word(&domain.name);
     let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(Error::io("write", path));
     let declarations = declarations(domain);
-    let names: BTreeSet<String> = domain.entries.union(&domain.gates).cloned().collect();
+    let gates: BTreeSet<String> = domain.gates.keys().cloned().collect();
+    let names: BTreeSet<String> = domain.entries.union(&gates).cloned().collect();
     let header =
         header::read_text(&format!("#define _GNU_SOURCE 1\n{declarations}"), Path::new(&domain.name), names)?;
-    let plan = plan::plan_domain(&header, &domain.name, &domain.options, &domain.gates);
+    let plan = plan::plan_domain(&header, &domain.name, &domain.options, &gates);
     if !plan.refusals.is_empty() {
         return Err(Error::Stubs { domain: domain.name.clone(), refusals: plan.refusals });
     }
@@ -96,20 +104,15 @@ fn make(
     compile.args(["-std=gnu11", "-w", "-D_GNU_SOURCE", DEFINE, "-I"]).arg(folder);
     compile.arg("-c").arg(folder.join(&files[0].name)).arg("-o").arg(&stubs);
     run(&mut compile)?;
-    Ok([stubs, embed(compiler, &word, &module, folder)?])
+    Ok([stubs, embed(&word, &module)?])
 }
 
 /// An object with the module between two symbols.
-fn embed(compiler: &Compiler, word: &str, module: &Path, folder: &Path) -> Result<PathBuf, Error> {
-    let source = folder.join(format!("{word}_module.s"));
-    let text = format!(
-        "    .section .rodata.lockgate,\"a\",@progbits\n    .balign 16\n    .globl {word}_module, {word}_module_end\n\
-         {word}_module:\n    .incbin \"{}\"\n{word}_module_end:\n    .section .note.GNU-stack,\"\",@progbits\n",
-        module.display()
-    );
-    std::fs::write(&source, text).map_err(Error::io("write", &source))?;
-    let object = source.with_extension("o");
-    run(compiler.tools.gcc().arg("-c").arg(&source).arg("-o").arg(&object))?;
+fn embed(word: &str, module: &Path) -> Result<PathBuf, Error> {
+    let bytes = std::fs::read(module).map_err(Error::io("read", module))?;
+    let object = module.with_extension("module.o");
+    std::fs::write(&object, lockgate_toolchain::embed(&format!("{word}_module"), &bytes))
+        .map_err(Error::io("write", &object))?;
     Ok(object)
 }
 

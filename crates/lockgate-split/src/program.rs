@@ -3,7 +3,9 @@
 use crate::error::Refusal;
 use crate::survey::Home;
 use crate::unit::{Contents, Defined, Unit, Used, place};
+use lockgate_stubs::header::model::Place;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 /// One domain of the program.
 #[derive(Debug)]
@@ -14,8 +16,8 @@ pub struct Domain<'u> {
     pub options: Vec<String>,
     /// Functions that others call.
     pub entries: BTreeSet<String>,
-    /// Functions of others that it calls.
-    pub gates: BTreeSet<String>,
+    /// Functions of others that it calls, and where they were opened to it.
+    pub gates: BTreeMap<String, Place>,
     /// Sources that define something of it.
     pub units: Vec<&'u Unit>,
     /// Its objects.
@@ -28,10 +30,8 @@ pub struct Domain<'u> {
 /// Everything that is wrong with it.
 pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refusal>> {
     let units: Vec<&Unit> = contents.iter().flat_map(|contents| &contents.units).collect();
-    let mut program = Program { refusals: Vec::new(), defined: BTreeMap::new(), entries: BTreeSet::new() };
+    let mut program = Program { refusals: Vec::new(), defined: BTreeMap::new(), units: &units };
     for unit in &units {
-        program.entries.extend(unit.entries.iter().map(String::as_str));
-        program.entries.extend(unit.definitions.iter().filter(|d| d.entry).map(|d| d.name.as_str()));
         for defined in &unit.definitions {
             program.defined.entry(&defined.name).or_insert(defined);
         }
@@ -42,7 +42,7 @@ pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refu
             names.insert(name);
         }
     }
-    let domains: Vec<Domain<'u>> = names.into_iter().map(|name| program.domain(name, &units)).collect();
+    let domains: Vec<Domain<'u>> = names.into_iter().map(|name| program.domain(name)).collect();
     for used in units.iter().flat_map(|unit| &unit.uses).filter(|used| used.by == Home::Host) {
         program.crosses(&Home::Host, used);
     }
@@ -60,28 +60,65 @@ pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refu
 /// What stubs know to do for a domain (`runtime/host.h`); those with `=` have a value.
 const OPTIONS: [&str; 6] = ["streams", "restart", "memory=", "stack=", "time=", "directory="];
 
+/// Those among them that give a domain something of the program's: its own sources cannot.
+const RIGHTS: [&str; 2] = ["streams", "directory="];
+
 fn is_option(option: &str) -> bool {
-    OPTIONS
+    is_one_of(&OPTIONS, option)
+}
+
+fn is_one_of(options: &[&str], option: &str) -> bool {
+    options
         .iter()
         .any(|known| if known.ends_with('=') { option.starts_with(known) } else { option == *known })
 }
 
-struct Program<'u> {
+/// Whether the source has a part in the domain.
+fn has_part(unit: &Unit, domain: &str) -> bool {
+    unit.parts.iter().any(|part| matches!(part, Home::Domain(name) if name == domain))
+}
+
+/// What each domain has, a line for each thing: how it is called, what it may call, and which code of its sources is in no domain.
+pub fn listing(contents: &[Contents], domains: &[Domain<'_>]) -> String {
+    let mut text = String::new();
+    for domain in domains {
+        let options =
+            if domain.options.is_empty() { "no options".to_owned() } else { domain.options.join(", ") };
+        let _ = writeln!(text, "domain {}: {options}", domain.name);
+        for entry in &domain.entries {
+            let _ = writeln!(text, "  entry {entry}");
+        }
+        for (gate, opened) in &domain.gates {
+            let _ = writeln!(text, "  gate {gate}, opened at {opened}");
+        }
+        let own =
+            contents.iter().flat_map(|contents| &contents.units).filter(|unit| has_part(unit, &domain.name));
+        let native = own
+            .flat_map(|unit| &unit.definitions)
+            .filter(|d| d.function && !matches!(d.home, Home::Domain(_)));
+        for defined in native {
+            let _ = writeln!(text, "  not confined: {}, defined at {}", defined.name, place(&defined.place));
+        }
+    }
+    text
+}
+
+struct Program<'p, 'u> {
     refusals: Vec<Refusal>,
     /// What annotated sources define, by name.
     defined: BTreeMap<&'u str, &'u Defined>,
-    /// Functions that some source knows as `LG_ENTRY`.
-    entries: BTreeSet<&'u str>,
+    units: &'p [&'u Unit],
 }
 
-impl<'u> Program<'u> {
-    fn domain(&mut self, name: &str, units: &[&'u Unit]) -> Domain<'u> {
+impl<'p, 'u> Program<'p, 'u> {
+    fn domain(&mut self, name: &str) -> Domain<'u> {
+        let units = self.units;
         let home = Home::Domain(name.to_owned());
         let mut domain = Domain {
             name: name.to_owned(),
-            options: self.options(name, units),
+            options: self.options(name),
             entries: BTreeSet::new(),
-            gates: BTreeSet::new(),
+            gates: BTreeMap::new(),
             units: Vec::new(),
             objects: Vec::new(),
         };
@@ -111,15 +148,16 @@ impl<'u> Program<'u> {
             });
         }
         for used in uses {
-            if self.crosses(&home, used) {
-                domain.gates.insert(used.name.clone());
+            if let Some(opened) = self.crosses(&home, used) {
+                domain.gates.insert(used.name.clone(), opened);
             }
         }
         domain
     }
 
     /// The options that the sources give the domain: all that give any give the same.
-    fn options(&mut self, name: &str, units: &[&'u Unit]) -> Vec<String> {
+    fn options(&mut self, name: &str) -> Vec<String> {
+        let units = self.units;
         let said =
             units.iter().flat_map(|unit| &unit.domains).filter(|d| d.name == name && !d.options.is_empty());
         let mut first: Option<&crate::survey::Domain> = None;
@@ -148,23 +186,69 @@ impl<'u> Program<'u> {
                 });
             }
         }
+        // Whoever writes a domain's sources does not give it rights: a source says so that has something of the program's.
+        let of_program =
+            |unit: &&Unit| !has_part(unit, name) || unit.definitions.iter().any(|d| d.home == Home::Host);
+        let gives = |unit: &&Unit| unit.domains.iter().any(|d| d.name == name && !d.options.is_empty());
+        let given = units.iter().copied().filter(of_program).any(|unit| gives(&unit));
+        if let (false, Some(domain)) = (given, first) {
+            for option in domain.options.iter().filter(|option| is_one_of(&RIGHTS, option)) {
+                self.refusals.push(Refusal {
+                    place: place(&domain.place),
+                    what: format!("domain {name} gives itself {option}: no source of the program's says so"),
+                    remedy: "put this LG_DOMAIN into a header that a source of the program's includes, too"
+                        .into(),
+                });
+            }
+        }
         first.map(|domain| domain.options.clone()).unwrap_or_default()
     }
 
-    /// Whether the use leads out of `home`, by a way that exists. Refuses others.
-    fn crosses(&mut self, home: &Home, used: &Used) -> bool {
+    /// Where the function's owner says that others may call it: the source that defines it; for what no annotated source defines, as
+    /// libc's functions, a source of the program's. What only `domain`'s sources say, or files that they include, is no consent.
+    fn opened(&self, name: &str, domain: Option<&str>) -> Option<Place> {
+        let defined = self.defined.get(name).copied();
+        if let Some(defined) = defined.filter(|defined| defined.entry) {
+            return Some(place(&defined.place));
+        }
+        if defined.is_some_and(|defined| defined.home != Home::Host) {
+            return None;
+        }
+        let domain = domain?;
+        let is_of_domain = |file: &str| {
+            self.units
+                .iter()
+                .any(|unit| has_part(unit, domain) && (unit.files.contains(file) || unit.source == file))
+        };
+        let of_program = self.units.iter().filter(|unit| !has_part(unit, domain));
+        let entries = of_program.flat_map(|unit| &unit.entries).filter(|(entry, _)| entry == name);
+        entries.map(|(_, at)| at).find(|(file, _)| !is_of_domain(file)).map(place)
+    }
+
+    /// Where the use leads out of `home`, the place that opens the way. Refuses uses without one.
+    fn crosses(&mut self, home: &Home, used: &Used) -> Option<Place> {
         let defined = self.defined.get(used.name.as_str()).copied();
         let its_home = defined.map_or(&Home::Host, |d| &d.home);
         if its_home == home || *its_home == Home::Everywhere {
-            return false;
+            return None;
         }
-        if used.function && self.entries.contains(used.name.as_str()) {
-            return true;
+        let domain = match home {
+            Home::Domain(name) => Some(name.as_str()),
+            Home::Host | Home::Everywhere => None,
+        };
+        if used.function
+            && let Some(opened) = self.opened(&used.name, domain)
+        {
+            return Some(opened);
         }
         let defined_at = defined.map_or(String::new(), |d| format!(", defined at {}", place(&d.place)));
         let name = &used.name;
         let (what, remedy) = if used.function {
             let remedy = match its_home {
+                Home::Host if defined.is_none() => format!(
+                    "if {home} may call it, declare it LG_ENTRY in a source of the program's that has no part in {home}, or in a header \
+                     that only such sources include"
+                ),
                 Home::Host => format!(
                     "declare it LG_ENTRY in a header that both sides include, if {home} may call it, or mark it LG_EVERYWHERE, if \
                      each part may have a copy"
@@ -180,7 +264,7 @@ impl<'u> Program<'u> {
             )
         };
         self.refusals.push(Refusal { place: place(&used.place), what, remedy });
-        false
+        None
     }
 
     /// An object without annotations that uses what is in a domain.

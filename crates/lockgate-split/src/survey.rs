@@ -101,8 +101,8 @@ pub struct Use {
 pub struct Survey {
     pub definitions: Vec<Definition>,
     pub domains: Vec<Domain>,
-    /// Functions of other sources that are declared with `LG_ENTRY`.
-    pub entries: BTreeSet<String>,
+    /// Functions of other sources that are declared with `LG_ENTRY`, and each place where they are.
+    pub entries: Vec<(String, Place)>,
     pub refusals: Vec<Refusal>,
 }
 
@@ -110,7 +110,7 @@ pub struct Survey {
 #[derive(Debug, Default)]
 struct Mark {
     home: Option<(Home, Place)>,
-    entry: bool,
+    entries: Vec<Place>,
 }
 
 /// Reads the folded text of the source `origin`; libclang finds system headers by `arguments`.
@@ -129,7 +129,7 @@ pub fn survey(folded: &str, origin: &Path, arguments: Vec<String>) -> Result<Sur
         let name = cursor.name();
         let notes = header::notes(*cursor, &name)?;
         let mark = marks.entry(name.clone()).or_default();
-        mark.entry |= notes.entry;
+        mark.entries.extend(notes.entry.then(|| place(*cursor)));
         if let Some((number, home)) = notes.home {
             numbers.insert(number);
             survey.mark(mark, &name, Home::of(&home), place(*cursor));
@@ -150,12 +150,19 @@ pub fn survey(folded: &str, origin: &Path, arguments: Vec<String>) -> Result<Sur
         if let Some(definition) = definition(*cursor) {
             let of_file = by_file.get(&name).and_then(|mark| mark.home.clone());
             let home = mark.and_then(|mark| mark.home.clone()).or(of_file);
-            survey.define(definition, *cursor, home.map(|(home, _)| home), mark.is_some_and(|m| m.entry));
+            survey.define(
+                definition,
+                *cursor,
+                home.map(|(home, _)| home),
+                mark.is_some_and(|m| !m.entries.is_empty()),
+            );
         }
     }
     let defined: BTreeSet<&String> = survey.definitions.iter().map(|d| &d.name).collect();
-    let entries = marks.into_iter().filter(|(name, mark)| mark.entry && !defined.contains(name));
-    survey.entries = entries.map(|(name, _)| name).collect();
+    let of_others = marks.into_iter().filter(|(name, _)| !defined.contains(name));
+    survey.entries = of_others
+        .flat_map(|(name, mark)| mark.entries.into_iter().map(move |place| (name.clone(), place)))
+        .collect();
     Ok(survey)
 }
 

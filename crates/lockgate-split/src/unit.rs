@@ -5,13 +5,14 @@ use crate::survey::{Domain, Home};
 use lockgate_stubs::header::model::Place;
 use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The section of the host's object; ld leaves it out of programs.
 pub const SECTION: &str = ".lockgate.split";
 
 /// Changes when [`Unit`] does.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// One annotated source, compiled.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,8 +26,10 @@ pub struct Unit {
     pub definitions: Vec<Defined>,
     /// What its parts use of others.
     pub uses: Vec<Used>,
-    /// Functions of others that it knows as `LG_ENTRY`.
-    pub entries: Vec<String>,
+    /// Functions of others that it declares `LG_ENTRY`, and where.
+    pub entries: Vec<(String, (String, u32))>,
+    /// Files that it is made of: itself and what it includes, without the system's.
+    pub files: BTreeSet<String>,
     /// Its declarations, in order: file, line, text.
     pub interface: Vec<(String, u32, String)>,
     /// Its objects for domains, in the order in which their bytes follow.
@@ -75,6 +78,7 @@ impl Unit {
             definitions: Vec::new(),
             uses: Vec::new(),
             entries: Vec::new(),
+            files: BTreeSet::new(),
             interface: Vec::new(),
             parts: Vec::new(),
             objects: Vec::new(),

@@ -1,5 +1,6 @@
 //! What can go wrong while building a module: what, where, and how to mend it.
 
+use lockgate_signature::printable;
 use std::path::{Path, PathBuf};
 
 /// Why a module was not built. Nothing was left at the output's path.
@@ -15,7 +16,7 @@ pub enum Error {
         remedy: String,
     },
     /// A file or folder could not be read or written.
-    #[error("cannot {action} {}: {error}", path.display())]
+    #[error("cannot {action} {}: {error}", printable(&path.to_string_lossy()))]
     Io {
         /// "read", "write", ….
         action: &'static str,

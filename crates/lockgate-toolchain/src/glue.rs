@@ -1,9 +1,9 @@
 //! The object that the driver itself adds to a module: notes, import thunks, room for the headers.
 
 use crate::join::{Foreign, Provider};
-use crate::{Error, Prototype, layout, process, tools::Tools};
+use crate::writer::{self, Object, Section};
+use crate::{Error, Prototype, layout};
 use lockgate_abi::{ABI_VERSION, code, gate, header, note, window};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What a module says about itself (`lockgate_abi::note`).
@@ -28,19 +28,21 @@ pub(crate) fn leaf_frame() -> String {
     )
 }
 
-/// Assembles the object in `folder`.
-pub(crate) fn assemble(tools: &Tools, folder: &Path, notes: &Notes<'_>) -> Result<PathBuf, Error> {
-    let (source, object) = (folder.join("glue.s"), folder.join("glue.o"));
-    std::fs::write(folder.join("notes"), notes.bytes()).map_err(Error::io("write in", folder))?;
-    let text = match notes.join {
-        Some((_, foreign)) => common() + &foreign_functions(foreign),
-        None => common() + &gates(notes.imports)?,
-    };
-    std::fs::write(&source, text + "\t.section .note.GNU-stack,\"\",@progbits\n")
-        .map_err(Error::io("write", &source))?;
-    let mut command = tools.gcc();
-    process::run(command.current_dir(folder).args(["-c", "glue.s", "-o"]).arg(&object))?;
-    Ok(object)
+/// Makes the object in `folder`.
+///
+/// # Errors
+/// [`Error::Usage`] if there are more imports than gates; [`Error::Io`].
+pub(crate) fn make(folder: &Path, notes: &Notes<'_>) -> Result<PathBuf, Error> {
+    let mut object = Object::default();
+    object.section(Section::Headers).resize(layout::HEADERS as usize, 0);
+    *object.section(Section::Notes) = notes.bytes();
+    match notes.join {
+        Some((_, foreign)) => foreign_functions(&mut object, foreign),
+        None => gates(&mut object, notes.imports)?,
+    }
+    let path = folder.join("glue.o");
+    std::fs::write(&path, object.write()).map_err(Error::io("write", &path))?;
+    Ok(path)
 }
 
 impl Notes<'_> {
@@ -52,12 +54,9 @@ impl Notes<'_> {
         append(&mut notes, note::ABI, &[ABI_VERSION.to_le_bytes(), flags.to_le_bytes()].concat());
         let exports = self.exports.iter().map(|export| export.text().to_owned()).collect();
         append(&mut notes, note::EXPORTS, lines(exports).as_bytes());
-        // One line each, whatever the file's name is.
-        let name = |name: &str| name.replace(char::is_control, "?");
         if let Some((providers, foreign)) = self.join {
-            let modules = providers
-                .iter()
-                .map(|provider| format!("{}  {}", provider.hash.to_hex(), name(&provider.name)));
+            let modules =
+                providers.iter().map(|provider| format!("{}  {}", provider.hash.to_hex(), provider.name));
             append(&mut notes, note::JOIN, lines(modules.collect()).as_bytes());
             let from = |of_host| if of_host { note::FROM_HOST } else { note::FROM_MODULE };
             let words =
@@ -68,8 +67,7 @@ impl Notes<'_> {
             let imports = imports.map(|(import, slot)| format!("{slot} {}", import.text())).collect();
             append(&mut notes, note::IMPORTS, lines(imports).as_bytes());
         }
-        let sources =
-            self.sources.iter().map(|(hash, file)| format!("{}  {}", hash.to_hex(), name(file))).collect();
+        let sources = self.sources.iter().map(|(hash, file)| format!("{}  {file}", hash.to_hex())).collect();
         append(&mut notes, note::SOURCES, lines(sources).as_bytes());
         notes
     }
@@ -87,58 +85,51 @@ fn append(notes: &mut Vec<u8>, kind: u32, descriptor: &[u8]) {
     }
 }
 
-/// Notes, and room for the headers.
-fn common() -> String {
-    format!(
-        "\t.section .lockgate.headers,\"a\",@progbits\n\t.zero {}\n\
-         \t.section {},\"a\",@note\n\t.balign 4\n\t.incbin \"notes\"\n\t.text\n",
-        layout::HEADERS,
-        note::SECTION
-    )
-}
-
 /// The thunks (docs/code-model.md, "System calls and imports"), labelled, so that an import's address can be taken.
-fn gates(imports: &[Prototype]) -> Result<String, Error> {
+fn gates(object: &mut Object, imports: &[Prototype]) -> Result<(), Error> {
     if imports.len() as u64 > gate::SLOTS - gate::FIRST_IMPORT {
         let most = gate::SLOTS - gate::FIRST_IMPORT;
         return Err(Error::Usage(format!("{} imports: a module has at most {most}", imports.len())));
     }
-    let mut text = String::new();
     for (import, slot) in imports.iter().zip(gate::FIRST_IMPORT..) {
-        let entry = window::GATE_TABLE + 8 * slot;
-        thunk(&mut text, import.name(), &format!("call *%gs:{entry:#x}\n\tret"));
+        let entry = (window::GATE_TABLE + 8 * slot) as u32;
+        // call *%gs:entry; ret
+        let code = [&[0x65, 0xff, 0x14, 0x25], &entry.to_le_bytes()[..], &[0xc3]].concat();
+        object.function(import.name(), &code);
     }
-    Ok(text)
+    Ok(())
 }
 
 /// The same for functions of other modules: ld takes `__wrap_f` for `f` in every other object, and `f` for `__real_f` here. The
 /// jump is unit U1, because the word that it takes the address from is data.
-fn foreign_functions(foreign: &Foreign) -> String {
-    let mut text = String::new();
-    let (negated, window_base) = (code::LABEL_NEGATED, header::W);
+fn foreign_functions(object: &mut Object, foreign: &Foreign) {
+    /// Where the address of the word's entry in the table is, in the function.
+    const ENTRY: usize = code::LABEL.len() + 3;
     for name in &foreign.functions {
-        let jump = format!(
-            "mov __real_{name}@GOTPCREL(%rip),%r10\n\tmov %gs:(%r10d),%r11d\n\tadd ${negated},%r11d\n\tjne 1f\n\
-             \tmov %r10d,%r11d\n\taddr32 add %gs:{window_base:#x},%r11\n\tjmp *%r11\n1:\tud2"
-        );
-        thunk(&mut text, &format!("__wrap_{name}"), &jump);
+        let code = [
+            // mov __real_f@GOTPCREL(%rip),%r10; mov %gs:(%r10d),%r11d
+            &[0x4c, 0x8b, 0x15, 0, 0, 0, 0, 0x65, 0x67, 0x45, 0x8b, 0x1a][..],
+            // add $-LABEL,%r11d; jne 1f; mov %r10d,%r11d
+            &[0x41, 0x81, 0xc3],
+            &code::LABEL_NEGATED.to_le_bytes(),
+            &[0x75, 0x10, 0x45, 0x89, 0xd3],
+            // add %gs:(window's base),%r11
+            &[0x65, 0x67, 0x4c, 0x03, 0x1c, 0x25],
+            &(header::W as u32).to_le_bytes(),
+            // jmp *%r11; 1: ud2
+            &[0x41, 0xff, 0xe3, 0x0f, 0x0b],
+        ]
+        .concat();
+        let at = object.function(&format!("__wrap_{name}"), &code);
+        let real = object.undefined(&format!("__real_{name}"));
+        object.relocate(Section::Code, at + ENTRY, writer::GOT_ENTRY, real, -4);
     }
-    // Undefined and hidden: ld does not leave them to a loader.
     for name in &foreign.absent {
-        let _ = writeln!(
-            text,
-            "\t.weak {name}\n\t.hidden {name}\n\t.section .lockgate.absent,\"\",@progbits\n\t.quad {name}\n\t.text"
-        );
+        let symbol = object.absent(name);
+        // Named by a place that ld drops, as ld looks at nothing that is not used.
+        let section = object.section(Section::Absent);
+        let at = section.len();
+        section.resize(at + 8, 0);
+        object.relocate(Section::Absent, at, writer::ABSOLUTE, symbol, 0);
     }
-    text
-}
-
-/// A labelled function that never moves rsp.
-fn thunk(text: &mut String, name: &str, body: &str) {
-    let _ = write!(
-        text,
-        "\t.globl {name}\n\t.type {name},@function\n{name}:\n\t{}\n\tendbr64\n\
-         \t{body}\n\t.cfi_endproc\n\t.size {name},.-{name}\n",
-        leaf_frame()
-    );
 }

@@ -1,6 +1,7 @@
 //! The objects and archives of a link.
 
 use crate::Error;
+use lockgate_signature::printable;
 use object::read::elf::{ElfFile64, ElfSection64, ElfSymbol64, FileHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, elf};
 use std::path::{Path, PathBuf};
@@ -33,16 +34,48 @@ impl Input {
     /// The same, under another name.
     pub(crate) fn read_as(path: &Path, name: String) -> Result<Input, Error> {
         let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+        let name = printable(&name);
         let kind = kind(&name, &bytes)?;
-        Ok(Input { name, kind, hash: blake3::hash(&bytes), bytes, verbatim: false })
+        let input = Input { name, kind, hash: blake3::hash(&bytes), bytes, verbatim: false };
+        input.check_names()?;
+        Ok(input)
+    }
+
+    /// Refuses symbols whose names are no names: those of others than the object itself go into the linker's options, into lists of
+    /// exports and into notes.
+    fn check_names(&self) -> Result<(), Error> {
+        for object in self.objects() {
+            let shared =
+                |symbol: &ElfSymbol64<'_, '_, LittleEndian>| symbol.is_global() || symbol.is_undefined();
+            for symbol in object.symbols().filter(shared) {
+                let name = symbol.name_bytes().unwrap_or_default();
+                if !name.is_empty() && !is_name(name) {
+                    let shown = String::from_utf8_lossy(&name[..name.len().min(LONGEST_SHOWN)]);
+                    return Err(Error::input(
+                        &self.name,
+                        format!(
+                            "{shown:?} cannot be the name of a symbol: names are made of letters, digits, _, $, . and @, and begin \
+                             with a letter, _, $ or ."
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether it holds gcc's intermediate code instead of, or beside, machine code.
     pub(crate) fn is_lto(&self) -> bool {
+        self.objects().iter().any(has_intermediate_code)
+    }
+
+    /// Whether one of its objects holds nothing else.
+    pub(crate) fn is_only_lto(&self) -> bool {
+        use object::SectionKind::{Data, ReadOnlyData, Text, UninitializedData};
+        let is_mapped = |kind| matches!(kind, Text | Data | ReadOnlyData | UninitializedData);
         self.objects().iter().any(|object| {
-            object
-                .sections()
-                .any(|section| section.name_bytes().is_ok_and(|name| name.starts_with(b".gnu.lto_")))
+            has_intermediate_code(object)
+                && !object.sections().any(|section| section.size() > 0 && is_mapped(section.kind()))
         })
     }
 
@@ -59,6 +92,11 @@ impl Input {
         self.symbols(|symbol| {
             symbol.is_definition() && symbol.kind() == SymbolKind::Text && is_exported(symbol)
         })
+    }
+
+    /// Whether it defines this function for others than itself, whatever its visibility.
+    pub(crate) fn defines(&self, function: &str) -> bool {
+        self.objects().iter().any(|object| Input::defined_functions(object).any(|name| name == function))
     }
 
     /// The same of its global data; thread-local data has no one address.
@@ -139,6 +177,22 @@ impl Input {
     }
 }
 
+fn has_intermediate_code(object: &ElfFile64<'_, LittleEndian>) -> bool {
+    object.sections().any(|section| section.name_bytes().is_ok_and(|name| name.starts_with(b".gnu.lto_")))
+}
+
+/// Bytes of a name that cannot be one, in a message.
+const LONGEST_SHOWN: usize = 80;
+
+/// Whether this can be the name of a function or variable: what compilers write for C, C++, Rust, Fortran, with the version behind
+/// an `@`. Nothing in it means anything to a linker's options, patterns or scripts.
+fn is_name(name: &[u8]) -> bool {
+    let Ok(name) = std::str::from_utf8(name) else { return false };
+    let inside = |c: char| c.is_alphanumeric() || "_$.@".contains(c);
+    let first = |c: char| c.is_alphabetic() || "_$.".contains(c);
+    name != "." && name.starts_with(first) && name.chars().all(inside)
+}
+
 /// Global, and neither hidden nor internal.
 fn is_exported(symbol: &ElfSymbol64<'_, '_, LittleEndian>) -> bool {
     let visibility = symbol.elf_symbol().st_visibility();
@@ -189,4 +243,43 @@ pub(crate) fn library(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Error>
             if places.is_empty() { "any folder (none was given with -L)".to_owned() } else { places.join(", ") }
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_name;
+
+    #[test]
+    fn names_of_symbols() {
+        for name in [
+            "f",
+            "_ZN4core3fmt5Write17h0123456789abcdefE",
+            "f.constprop.0",
+            "memcpy@GLIBC_2.2.5",
+            "$x",
+            ".hidden",
+            "größe",
+        ] {
+            assert!(is_name(name.as_bytes()), "{name}");
+        }
+        let no_names: &[&[u8]] = &[
+            b"",
+            b".",
+            b"1f",
+            b"f\n.incbin \"x\"",
+            b"f;",
+            b"*",
+            b"f[a]",
+            b"f=1",
+            b"\"",
+            b"a b",
+            b"\x1b[2J",
+            b"\xff",
+            b"@V",
+            b"-T",
+        ];
+        for name in no_names {
+            assert!(!is_name(name), "{name:?}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::ld::Undefined;
 use crate::{Error, Prototype};
+use lockgate_signature::printable;
 use lockgate_verify::Module;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,9 +42,9 @@ impl Provider {
     /// [`Error::Io`], or [`Error::Input`] if it is no module.
     pub fn read(path: &Path) -> Result<Provider, Error> {
         let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
-        let module =
-            Module::parse(&bytes).map_err(|error| Error::input(path.to_string_lossy(), error.to_string()))?;
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let module = Module::parse(&bytes)
+            .map_err(|error| Error::input(printable(&path.to_string_lossy()), error.to_string()))?;
+        let name = path.file_name().map_or_else(String::new, |name| printable(&name.to_string_lossy()));
         Ok(Provider { hash: blake3::hash(&bytes), name, module })
     }
 

@@ -32,14 +32,16 @@ mod rewritten;
 mod signatures;
 mod sysroot;
 mod tools;
+mod writer;
 
 pub use cache::Cache;
 pub use error::Error;
 pub use host::Host;
-pub use link::{Link, LinkOutcome};
+pub use link::{Link, LinkOutcome, put};
 pub use prototype::Prototype;
 pub use sysroot::Sysroot;
 pub use tools::Tools;
+pub use writer::embed;
 
 /// Where long work says how far it is: what is being done, how much of it is done, how much there is (same unit).
 pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + Sync);

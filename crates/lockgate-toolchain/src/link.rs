@@ -18,6 +18,9 @@ const RUNTIME_EXPORTS: &[&str] =
 /// Those of a module that joins a domain.
 const JOIN_EXPORTS: &[&str] = &[symbol::INIT, symbol::FINI];
 
+/// Like any linker's output.
+const EXECUTABLE: u32 = 0o777;
+
 /// A module to be made.
 #[derive(Debug, Clone)]
 pub struct Link {
@@ -130,7 +133,9 @@ impl Link {
         self
     }
 
-    /// Passes an option to gcc where it compiles intermediate code of `-flto`.
+    /// Passes an option to gcc where it compiles intermediate code. With `-flto` it does, and then does whatever that code says,
+    /// assembly that includes the builder's files among it: for inputs whose authors may do that. Without, machine code is linked
+    /// that is there beside it, and inputs that have none are refused.
     pub fn lto_option(&mut self, option: impl Into<String>) -> &mut Self {
         self.lto_options.push(option.into());
         self
@@ -206,7 +211,7 @@ impl Link {
         let parts = self.without_lto(sysroot, folder, parts)?;
         let functions: Vec<String> =
             inputs(&parts).filter(|input| input.kind == Kind::Object).flat_map(Input::functions).collect();
-        let is_program = !joins && functions.iter().any(|name| name == "main");
+        let is_program = !joins && self.has_main(&parts);
         let mut exports = self.exports.clone();
         let export_all = self.export_all || self.base;
         if export_all {
@@ -274,7 +279,7 @@ impl Link {
             base: self.base,
             join: joins.then_some((&self.providers, &foreign)),
         };
-        job.arguments.insert(0, glue::assemble(sysroot.tools(), folder, &notes)?.into());
+        job.arguments.insert(0, glue::make(folder, &notes)?.into());
         job.foreign = joins.then_some(&foreign);
         let linked = job.run()?;
         let exported = ld::exported(&linked)?;
@@ -288,7 +293,7 @@ impl Link {
         }
         let file = layout::layout(&linked)?;
         let report = self.verify(&file)?;
-        write(&self.output, &file)?;
+        put(&self.output, &file, EXECUTABLE)?;
         progress("linking", 1, 1);
         Ok(LinkOutcome {
             report,
@@ -319,8 +324,24 @@ impl Link {
         Ok(parts)
     }
 
-    /// The parts, with intermediate code compiled.
+    /// Whether the inputs are a program: an object has a `main`, hidden or not, or, where nothing is exported, an archive.
+    fn has_main(&self, parts: &[Part]) -> bool {
+        let wants_archives = self.exports.is_empty() && !self.export_all && !self.base;
+        inputs(parts).any(|input| (input.kind == Kind::Object || wants_archives) && input.defines("main"))
+    }
+
+    /// The parts, with intermediate code compiled, if that was asked for.
     fn without_lto(&self, sysroot: &Sysroot, folder: &Path, parts: Vec<Part>) -> Result<Vec<Part>, Error> {
+        let switch =
+            self.lto_options.iter().rfind(|option| option.starts_with("-flto") || *option == "-fno-lto");
+        if switch.is_none_or(|option| option == "-fno-lto") {
+            if let Some(input) = inputs(&parts).find(|input| input.is_only_lto()) {
+                let reason = "it holds nothing but intermediate code of -flto, which the compiler would compile here, with whatever \
+                              assembly is in it: give -flto if you trust its author, or have it compiled with -fno-lto";
+                return Err(Error::input(&input.name, reason));
+            }
+            return Ok(parts);
+        }
         let is_lto = |part: &Part| matches!(part, Part::Input(input) if input.is_lto());
         let (lto, mut ordinary): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(is_lto);
         if !lto.is_empty() {
@@ -339,7 +360,7 @@ impl Link {
             let mut name = self.output.clone().into_os_string();
             name.push(".rejected");
             let kept = self.keep_rejected.then(|| PathBuf::from(name));
-            match kept.as_deref().map(|path| write(path, file)) {
+            match kept.as_deref().map(|path| put(path, file, EXECUTABLE)) {
                 Some(Err(error)) => error,
                 _ => Error::Rejected { rejection, kept },
             }
@@ -367,19 +388,20 @@ fn add(list: &mut Vec<Prototype>, prototype: Prototype) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a file that appears complete or not at all, executable like any linker's output.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+/// Writes a file that appears complete or not at all. What is there and no file, such as /dev/null, gets the bytes and stays.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt as _;
     let failed = |error| Error::Io { action: "write", path: path.to_owned(), error };
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        // A device such as /dev/null: nothing to replace.
         return std::fs::write(path, bytes).map_err(failed);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mode = std::fs::Permissions::from_mode(0o777);
     let mut file = tempfile::Builder::new()
         .prefix(".lockgate-")
-        .permissions(mode)
+        .permissions(std::fs::Permissions::from_mode(mode))
         .tempfile_in(folder)
         .map_err(failed)?;
     std::io::Write::write_all(&mut file, bytes).map_err(failed)?;

@@ -1,4 +1,5 @@
 //! Link-time optimisation: gcc's intermediate code becomes one ordinary object before anything is rewritten.
+//! The compiler obeys that code, so this is for inputs that the caller trusts (`-flto`).
 
 use crate::input::{Input, Kind};
 use crate::{Error, process, tools::Tools};

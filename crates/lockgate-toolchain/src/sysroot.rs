@@ -26,6 +26,7 @@ const HEADERS: &[Source] = &[
     source!("libc/bytes.h"),
     source!("libc/biased.h"),
     source!("libc/call.h"),
+    source!("libc/fortify.h"),
     source!("start/start.h"),
 ];
 
@@ -56,6 +57,10 @@ const LIBC: &[Source] = &[
     source!("libc/strcspn.c"),
     source!("libc/lock.c"),
     source!("libc/mutex.c"),
+    source!("libc/fortify_fail.c"),
+    source!("libc/fortify_string.c"),
+    source!("libc/fortify_stdio.c"),
+    source!("libc/fortify_system.c"),
 ];
 
 /// Members of musl's libc.a that ours replace (docs/sysroot.md says why), without `.lo` or `.o`. tlsdesc has no

@@ -27,6 +27,13 @@ const HEADERS: &[(&str, &str)] = &[
     ("lockgate_stubs.h", include_str!("../../lockgate-stubs/runtime/stubs.h")),
 ];
 
+/// Headers of the kernel's interface, which musl has none of: their folders, and where distributions put them.
+const KERNEL: &[(&str, &[&str])] = &[
+    ("linux", &["/usr/include/linux"]),
+    ("asm", &["/usr/include/x86_64-linux-gnu/asm", "/usr/include/asm"]),
+    ("asm-generic", &["/usr/include/asm-generic"]),
+];
+
 /// The compiler, its folders, musl's and ours.
 #[derive(Debug, Clone)]
 pub struct Tools {
@@ -114,9 +121,16 @@ impl Tools {
     }
 }
 
-/// A folder with [`HEADERS`].
+/// A folder with [`HEADERS`], and links to those of [`KERNEL`] that are there.
 fn headers() -> Result<PathBuf, Error> {
     let mut key = Key::new("headers");
+    let kernel = KERNEL.iter().filter_map(|(name, places)| {
+        places.iter().find(|place| Path::new(place).is_dir()).map(|place| (*name, *place))
+    });
+    let kernel: Vec<(&str, &str)> = kernel.collect();
+    for (name, place) in &kernel {
+        key.add(name.as_bytes()).add(place.as_bytes());
+    }
     for (name, text) in HEADERS {
         key.add(name.as_bytes()).add(text.as_bytes());
     }
@@ -126,6 +140,10 @@ fn headers() -> Result<PathBuf, Error> {
             let parent = path.parent().unwrap_or(folder);
             std::fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
             std::fs::write(&path, text).map_err(Error::io("write", &path))
+        })?;
+        kernel.iter().try_for_each(|(name, place)| {
+            let path = folder.join(name);
+            std::os::unix::fs::symlink(place, &path).map_err(Error::io("create", &path))
         })
     })
 }

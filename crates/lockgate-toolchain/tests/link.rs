@@ -406,3 +406,90 @@ fn damaged_objects_cost_little() {
     }
     assert!(linked > 5, "only {linked} damaged objects could be linked");
 }
+
+/// The name of a symbol is no text of a program: nothing of the builder's gets into a module by it, or on the command line of ld.
+#[test]
+fn names_of_symbols_are_no_text() {
+    let shop = Workshop::new();
+    let secret = shop.write("secret", b"the builder's own");
+    let base = shop.folder.path().join("base.lg");
+    let mut link = lockgate_toolchain::Link::new(&base);
+    link.file(&shop.compile("int half(int x) { return x / 2; }")).unwrap().base(true);
+    link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap();
+    let source = "__asm__(\".weak NAME; .section .named,\\\"\\\",@progbits; .quad NAME; .text\"); int f(int x) { return x + 1; }";
+    let include = format!("x\n.incbin \"{}\"\n#", secret.display());
+    let names = [
+        &include,
+        "x\n.fill 100000000\n#",
+        "x\"; }; { global: \"*",
+        "*",
+        ".",
+        "1f",
+        "a b",
+        "x=1",
+        "-T",
+        "x\x1b[2J",
+    ];
+    for name in names {
+        let object = shop.compile(source);
+        let mut rename = std::process::Command::new("objcopy");
+        let renamed =
+            rename.arg(format!("--redefine-sym=NAME={name}")).arg(&object).status().expect("objcopy runs");
+        assert!(renamed.success(), "{name:?}");
+        for joins in [true, false] {
+            let mut link = shop.link();
+            if joins {
+                link.join(&base).unwrap();
+            }
+            let message = link.file(&object).expect_err(name).to_string();
+            assert!(
+                message.contains("cannot be the name of a symbol") && message.contains("input.o"),
+                "{message}"
+            );
+            assert!(!message.contains('\x1b'), "{message:?}");
+        }
+        // Where it is known already that objects are whole.
+        let archive = shop.folder.path().join("lib.a");
+        let _ = std::fs::remove_file(&archive);
+        let made =
+            std::process::Command::new("ar").arg("rc").args([&archive, &object]).status().expect("ar runs");
+        assert!(made.success());
+        assert!(shop.link().file(&archive).is_err(), "{name:?} in an archive");
+    }
+}
+
+/// The compiler does what intermediate code says, so it sees none that nobody has vouched for.
+#[test]
+fn intermediate_code_is_compiled_when_that_was_asked_for() {
+    let shop = Workshop::new();
+    let secret = shop.write("secret", b"the builder's own");
+    let source = format!(
+        "__asm__(\".section .rodata; .globl stolen; stolen: .incbin \\\"{}\\\"; .text\"); extern const char stolen[]; \
+         const char *f(void) {{ return stolen; }}",
+        secret.display()
+    );
+    let source = shop.write("evil.c", source.as_bytes());
+    let object = shop.gcc(&source, &["-O2", "-flto"]);
+    let link = |options: &[&str]| {
+        let mut link = shop.link();
+        link.file(&object).unwrap().export("f").unwrap();
+        for option in options {
+            link.lto_option(*option);
+        }
+        link.run(&shop.sysroot, &lockgate_toolchain::silent)
+    };
+    for options in [&[][..], &["-O2"], &["-flto", "-fno-lto"]] {
+        let message = link(options).expect_err("it is refused").to_string();
+        assert!(
+            message.contains("evil.o") && message.contains("give -flto if you trust its author"),
+            "{message}"
+        );
+        assert!(!shop.output().exists());
+    }
+    link(&["-O2", "-flto"]).unwrap();
+    // Machine code beside it is linked as such.
+    let fat = shop.gcc(&source, &["-O2", "-flto", "-ffat-lto-objects"]);
+    let mut fat_link = shop.link();
+    fat_link.file(&fat).unwrap().export("f").unwrap();
+    fat_link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap();
+}

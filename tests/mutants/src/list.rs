@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 14] = [
+const LISTS: [&str; 15] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
@@ -17,6 +17,7 @@ const LISTS: [&str; 14] = [
     "debug.txt",
     "stubs.txt",
     "split.txt",
+    "toolchain.txt",
     "capi.txt",
     "postgres.txt",
 ];

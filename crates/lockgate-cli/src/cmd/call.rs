@@ -5,15 +5,15 @@ use anyhow::{Context as _, bail};
 use lockgate::signature::{Signature, Type};
 use lockgate::{CallError, Domain, Module, Pointer, Value};
 use std::ffi::CString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `lockgate call`.
 #[derive(clap::Args)]
-#[command(after_help = format!("\
+#[command(override_usage = "lockgate call [OPTIONS] <MODULE> <PROTOTYPE> [ARGUMENTS]...", after_help = format!("\
 Arguments follow the signature: integers in decimal or 0x hexadecimal, floating-point numbers, and for `char *` a \
 text, which is copied into the domain (NULL is the null pointer). Any other pointer takes a number, NULL or a text. \
-The result is printed; a `char *` as its text, no line for void.
+The result is printed; a `char *` as its text, with ? for what a terminal would obey, no line for void. Options stand before the \
+module: what is behind the prototype belongs to the function.
 
 Exit status: 0 the function returned; the module's own if it called exit; 2 the function could not be called; {}.
 
@@ -29,13 +29,9 @@ pub struct Args {
     /// Grant the standard streams
     #[arg(long)]
     streams: bool,
-    /// The module
-    module: PathBuf,
-    /// C prototype of the function, or its name if the module has noted its signature
-    prototype: String,
-    /// Its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    arguments: Vec<String>,
+    /// The module, then a C prototype of the function, or its name if the module has noted its signature, then its arguments
+    #[arg(required = true, num_args = 2.., trailing_var_arg = true, value_names = ["MODULE", "PROTOTYPE"])]
+    command: Vec<String>,
 }
 
 /// Longest text that a `char *` result is printed as, bytes.
@@ -43,17 +39,20 @@ const LONGEST_TEXT: usize = 1 << 20;
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let module = Module::open(&args.module)?;
+    let [module, prototype, arguments @ ..] = &*args.command else {
+        bail!("give a module and the prototype of one of its functions");
+    };
+    let module = Module::open(module)?;
     let mut grants = args.domain.grants()?;
     if args.streams {
         grants = grants.standard_streams()?;
     }
-    let prototype = prototype(&module, &args.prototype)?;
+    let prototype = whole(&module, prototype)?;
     let options = args.domain.options(grants)?;
     let outcome = Domain::new(&module, options).map_err(anyhow::Error::from).and_then(|domain| {
         let function = domain.bind_dynamic(prototype)?;
         let texts = Texts::of(prototype);
-        let values = values(&domain, function.signature(), &texts, &args.arguments)?;
+        let values = values(&domain, function.signature(), &texts, arguments)?;
         let result = function.call(&values);
         domain::report_refused(module.name(), &domain.refused_syscalls());
         let value = result?;
@@ -72,7 +71,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The whole prototype, if `given` is only a name.
-fn prototype<'a>(module: &'a Module, given: &'a str) -> anyhow::Result<&'a str> {
+fn whole<'a>(module: &'a Module, given: &'a str) -> anyhow::Result<&'a str> {
     let name = given.trim();
     match module.exports().find(|(export, _)| *export == name) {
         Some((_, Some(noted))) => Ok(noted),
@@ -174,7 +173,8 @@ fn show(domain: &Domain, value: &Value, kind: &Type, is_text: bool) -> anyhow::R
         Value::Pointer(address) if address & 0xffff_ffff == 0 => "NULL\n".to_owned(),
         Value::Pointer(address) if is_text => {
             let text = domain.read_string(Pointer::from_address(*address), LONGEST_TEXT)?;
-            format!("{}\n", text.trust("it is printed, whatever it says").to_string_lossy())
+            let text = text.trust("it is printed, without what a terminal would obey");
+            format!("{}\n", output::lines(&text.to_string_lossy()))
         }
         Value::Pointer(address) => format!("{address:#x}\n"),
         Value::Struct(bytes) => {

@@ -3,19 +3,21 @@
 use anyhow::{Context as _, bail};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{DomainOptions, Fault, FaultKind};
+use std::path::{Component, Path};
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// Limits and grants.
 #[derive(clap::Args)]
 pub struct Limits {
-    /// Grant a host directory, as DIR or under another name; `:ro` for reading only. Repeatable
+    /// Grant a host directory, as DIR or under another name; `:ro` for reading only. Repeatable. A relative DIR has its absolute name in
+    /// the domain, which starts in this directory then
     #[arg(long = "dir", value_name = "[GUEST=]DIR[:ro]", value_parser = granted)]
     directories: Vec<Granted>,
     /// Set an environment variable, or pass one of the host's on. Repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     environment: Vec<String>,
-    /// Start in this directory of the domain (default: the first granted one)
+    /// Start in this directory of the domain (default: the first granted one; where a relative DIR is granted, the directory of the caller)
     #[arg(long = "cwd", value_name = "GUEST")]
     current: Option<String>,
     /// Stop the call after this wall-clock time: 500ms, 2s, 1m
@@ -49,17 +51,26 @@ struct Granted {
     guest: String,
     host: String,
     access: Access,
+    /// It was given by a path that starts here.
+    relative: bool,
 }
 
 impl Limits {
     /// Grants of the directories.
     pub fn grants(&self) -> anyhow::Result<Grants> {
         let mut grants = Grants::default();
-        for Granted { guest, host, access } in &self.directories {
+        for Granted { guest, host, access, .. } in &self.directories {
             grants = grants.directory(guest, host, *access)?;
         }
-        Ok(match &self.current {
-            Some(current) => grants.current_directory(current),
+        let here = || {
+            let here = std::env::current_dir().ok()?;
+            self.directories
+                .iter()
+                .any(|granted| granted.relative)
+                .then(|| here.to_str().map(str::to_owned))?
+        };
+        Ok(match self.current.clone().or_else(here) {
+            Some(current) => grants.current_directory(&current),
             None => grants,
         })
     }
@@ -142,10 +153,19 @@ fn granted(text: &str) -> anyhow::Result<Granted> {
         None => (text, Access::ReadWrite),
     };
     let (guest, host) = text.split_once('=').unwrap_or((text, text));
-    if !guest.starts_with('/') {
-        bail!("the name in the domain must start with /: write GUEST={host}, for example /data={host}");
+    if guest.starts_with('/') {
+        return Ok(Granted { guest: guest.to_owned(), host: host.to_owned(), access, relative: false });
     }
-    Ok(Granted { guest: guest.to_owned(), host: host.to_owned(), access })
+    if text.contains('=') {
+        bail!("the name in the domain must start with /: write /{guest}={host}");
+    }
+    // Under the name that it has from here: the domain begins here, too, so that the same relative paths work.
+    let climbs = Path::new(host).components().any(|part| part == Component::ParentDir);
+    let absolute = if climbs { std::fs::canonicalize(host) } else { std::path::absolute(host) };
+    let absolute = absolute.with_context(|| format!("cannot open {host}"))?;
+    let guest =
+        absolute.to_str().with_context(|| format!("the path of {host} is not UTF-8: write /NAME={host}"))?;
+    Ok(Granted { guest: guest.to_owned(), host: host.to_owned(), access, relative: true })
 }
 
 fn time(text: &str) -> anyhow::Result<Duration> {

@@ -156,7 +156,7 @@ fn select(args: &Args, module: &Module) -> anyhow::Result<Shown> {
         None => None,
         Some(name) => {
             let range = listing::range(module, name).with_context(|| {
-                let path = args.module.display();
+                let path = output::shown(&args.module);
                 format!("{path} has no function {name:?}; `lockgate inspect {path} --exports` lists some")
             })?;
             Some(listing::listing(module, range))

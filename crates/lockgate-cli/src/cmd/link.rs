@@ -40,6 +40,9 @@ pub struct Args {
     /// Link an object or archive that is in the code model already, without rewriting it
     #[arg(long, value_name = "FILE")]
     verbatim: Vec<PathBuf>,
+    /// Compile the intermediate code of -flto in the inputs: only if you trust its author, as the compiler does what it says
+    #[arg(short = 'f', value_name = "lto", value_parser = ["lto"])]
+    compile: Option<String>,
     /// Wild pointers trap where they are used instead of wrapping around inside the window (but in gathers and
     /// scatters)
     #[arg(long)]
@@ -70,7 +73,7 @@ struct Made<'a> {
 /// Warns of what the module will lack although it was asked for: lines in reports of faults, checks of addresses.
 pub fn warn(outcome: &LinkOutcome) {
     for dropped in &outcome.debug_dropped {
-        eprintln!("lockgate: warning: debug information dropped: {dropped}");
+        eprintln!("lockgate: warning: debug information dropped: {}", output::lines(dropped));
     }
     if outcome.unchecked_vectors > 0 {
         eprintln!(
@@ -85,6 +88,9 @@ pub fn warn(outcome: &LinkOutcome) {
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut link = Link::new(&args.output);
     link.export_all(args.export_all).keep_rejected(args.keep_rejected).base(args.base);
+    if args.compile.is_some() {
+        link.lto_option("-flto");
+    }
     for module in &args.joins {
         link.join(module)?;
     }
@@ -127,7 +133,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     } else if args.verbose {
         println!(
             "{}: {} bytes, {} of them verified code in {} instructions; given code {} bytes, rewritten {}",
-            args.output.display(),
+            output::shown(&args.output),
             outcome.file_size,
             outcome.report.text_bytes,
             outcome.report.instructions,

@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use clap::builder::styling::{AnsiColor, Style};
+use lockgate::signature::printable;
 use lockgate_verify::Module;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -13,7 +14,18 @@ use std::path::Path;
 /// The file cannot be read, or is not a module: both name it.
 pub fn open(path: &Path) -> anyhow::Result<Module> {
     let bytes = read(path)?;
-    Module::parse(&bytes).with_context(|| format!("{} is not a module", path.display()))
+    Module::parse(&bytes).with_context(|| format!("{} is not a module", shown(path)))
+}
+
+/// A file's name as a terminal may have it.
+pub fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+/// A text of several lines that somebody else wrote, as a terminal may have it.
+pub fn lines(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(printable).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Reads a file that is to be a module.
@@ -21,7 +33,7 @@ pub fn open(path: &Path) -> anyhow::Result<Module> {
 /// # Errors
 /// The kernel's, with the file's name.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    lockgate::read_module(path).with_context(|| format!("cannot read {}", path.display()))
+    lockgate::read_module(path).with_context(|| format!("cannot read {}", shown(path)))
 }
 
 /// Writes `text` to standard output. A reader that has gone away (`| head`) is no error.
@@ -48,11 +60,12 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
 
 /// An error and its causes in one line. Causes that the text before them has told already are left out.
 pub fn explain(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text {
+    let text = error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text {
         text if text.is_empty() => cause,
         text if text.contains(&cause) => text,
         text => format!("{text}: {cause}"),
-    })
+    });
+    lines(&text)
 }
 
 /// Colours, on a terminal only and never against `NO_COLOR`.

@@ -1,7 +1,7 @@
 //! `lockgate rewrite`: one object or archive, for looking at.
 
+use super::output;
 use super::progress::with_bar;
-use anyhow::Context as _;
 use lockgate_rewrite::Options;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,9 +24,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
-    let bytes =
-        std::fs::read(&args.input).with_context(|| format!("cannot read {}", args.input.display()))?;
-    let name = args.input.to_string_lossy();
+    let bytes = output::read(&args.input)?;
+    let name = output::shown(&args.input);
     let options = Options { pinpoint: args.pinpoint, ..Options::default() };
     let rewritten = match lockgate_rewrite::is_archive(&bytes) {
         true => with_bar(|progress| {
@@ -35,8 +34,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         })?,
         false => lockgate_rewrite::rewrite_object(&name, &bytes, &options)?,
     };
-    std::fs::write(&args.output, &rewritten.bytes)
-        .with_context(|| format!("cannot write {}", args.output.display()))?;
+    lockgate_toolchain::put(&args.output, &rewritten.bytes, 0o666)?;
     if args.verbose {
         println!("{:#?}", rewritten.stats);
     }

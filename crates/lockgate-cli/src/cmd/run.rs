@@ -2,15 +2,15 @@
 
 use super::{domain, output};
 use anyhow::Context as _;
+use lockgate::signature::printable;
 use lockgate::{Domain, Module};
 use std::fs::File;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `lockgate run`.
 #[derive(clap::Args)]
-#[command(after_help = format!("\
-The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's. \
+#[command(override_usage = "lockgate run [OPTIONS] <PROGRAM> [ARGUMENTS]...", after_help = format!("\
+Options of lockgate stand before the program: whatever is behind its name belongs to the program. The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's. \
 System calls that do not exist for it (docs/system-calls.md) answer ENOSYS and are listed at the end.
 
 Exit status: the program's own; 125 it could not be started; {}.
@@ -29,11 +29,9 @@ pub struct Args {
     /// Do not list refused system calls
     #[arg(short, long)]
     quiet: bool,
-    /// The program: a module made by `lockgate cc` from code with a main function
-    program: PathBuf,
-    /// Its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    arguments: Vec<String>,
+    /// The program, a module made by `lockgate cc` from code with a main function, then its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<String>,
 }
 
 /// The status for failures that are not the program's.
@@ -48,15 +46,14 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let module = Module::open(&args.program)?;
-    let file =
-        File::open(&args.program).with_context(|| format!("cannot read {}", args.program.display()))?;
+    let program = args.command.first().context("give a program")?;
+    let module = Module::open(program)?;
+    let file = File::open(program).with_context(|| format!("cannot read {}", printable(program)))?;
     let mut grants = args.domain.grants()?.forbid(&file)?;
     if !args.no_streams {
         grants = grants.standard_streams()?;
     }
-    let name = args.program.to_string_lossy().into_owned();
-    let options = args.domain.options(grants)?.arguments([name].iter().chain(&args.arguments));
+    let options = args.domain.options(grants)?.arguments(&args.command);
     let ended = Domain::run(&module, options)?;
     if !args.quiet {
         domain::report_refused(module.name(), &ended.refused_syscalls);

@@ -64,7 +64,7 @@ fn judge(bytes: &[u8]) -> Verdict {
 
 fn describe(args: &Args, verdict: &Verdict) -> String {
     let paint = Paint::stdout();
-    let name = args.module.display();
+    let name = output::shown(&args.module);
     match verdict {
         Verdict::Verified { report } => format!(
             "{name}: {}: {} instructions in {} bytes of code\n",

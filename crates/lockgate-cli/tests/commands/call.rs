@@ -91,3 +91,11 @@ fn mistakes_are_explained() {
         call(prototype, arguments).gives(2, "").fails(2, parts);
     }
 }
+
+/// What stands behind the prototype belongs to the function.
+#[test]
+fn options_behind_the_prototype_are_arguments() {
+    lockgate(&["call", library(), "say", "--streams"]).gives(0, "");
+    lockgate(&["call", "--streams", library(), "say", "--dir=/x=/etc"]).gives(0, "--dir=/x=/etc\n");
+    lockgate(&["call", library()]).fails(2, &["<PROTOTYPE>"]);
+}

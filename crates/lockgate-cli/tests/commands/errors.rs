@@ -37,3 +37,47 @@ fn a_reader_that_leaves_is_no_error() {
         crate::shop::command(&["inspect", library(), "--disassemble"]).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
+
+/// Names of files and texts of modules are shown, and not obeyed: no escape sequences, no lines of their own.
+#[test]
+fn what_others_named_is_cleaned() {
+    let folder = tempfile::tempdir().unwrap();
+    let hostile = "\x1b]0;owned\x07\nlockgate: all is well\u{9b}2J";
+    let source = folder.path().join("m.c");
+    let text = "const char *title(void) { return \"\\033]0;owned\\007\\033[2Jred\\ttab\\nline\"; }\nint crash(int *p) { return *p; }\n";
+    std::fs::write(&source, text).unwrap();
+    let module = folder.path().join(format!("{hostile}.lg"));
+    crate::shop::build(
+        &source,
+        &module,
+        &["--export", "const char *title(void)", "--export", "int crash(int *)"],
+    );
+    let module = module.to_str().unwrap();
+    let missing = format!("{module}.nowhere");
+    let damaged = folder.path().join(format!("{hostile}.damaged"));
+    std::fs::write(&damaged, "x").unwrap();
+    let damaged = damaged.to_str().unwrap();
+    lockgate(&["call", module, "title"]).gives(0, "?]0;owned??[2Jred\ttab\nline\n");
+    for arguments in [
+        &["call", module, "crash", "0"][..],
+        &["call", "--report", "line", module, "crash", "0"],
+        &["call", module, "nowhere"],
+        &["call", &missing, "crash", "0"],
+        &["run", module],
+        &["run", &missing],
+        &["verify", module],
+        &["verify", &missing],
+        &["verify", damaged],
+        &["inspect", module],
+        &["inspect", module, "--disassemble=nowhere"],
+        &["inspect", damaged],
+        &["link", damaged, "-o", "/dev/null"],
+        &["rewrite", damaged, "-o", "/dev/null"],
+    ] {
+        let ran = lockgate(arguments);
+        let said = format!("{}{}", ran.out, ran.err);
+        let obeyed = said.chars().find(|&c| c.is_control() && c != '\n' && c != '\t');
+        assert_eq!(obeyed, None, "{arguments:?}: {said:?}");
+        assert!(!said.lines().any(|line| line.starts_with("lockgate: all is well")), "{arguments:?}: {said}");
+    }
+}

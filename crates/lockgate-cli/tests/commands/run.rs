@@ -156,7 +156,8 @@ fn bad_options_are_explained() {
             &["cannot grant the directory /nowhere/at/all", "No such file"],
         ),
         (&["--dir", "/data=/proc"], 125, &["procfs", "grant an ordinary directory"]),
-        (&["--dir", "relative"], 2, &["must start with /", "/data=relative"]),
+        (&["--dir", "data=relative"], 2, &["must start with /", "/data=relative"]),
+        (&["--dir", "nowhere/at/all"], 125, &["cannot grant the directory nowhere/at/all", "No such file"]),
         (&["--time-limit", "5h"], 2, &["none of ms, s, m"]),
         (&["--time-limit", "soon"], 2, &["does not start with a number"]),
         (&["--time-limit", "0.1ms"], 2, &["shortest limit is 1ms"]),
@@ -173,4 +174,43 @@ fn bad_options_are_explained() {
 fn a_library_is_no_program() {
     let ran = lockgate(&["run", crate::shop::library()]);
     ran.fails(125, &["is no program: it has no main"]);
+}
+
+/// What stands behind the program is its own, whatever it looks like: an argument grants nothing.
+#[test]
+fn options_behind_the_program_are_the_programs() {
+    let arguments = ["arguments", "--dir=/x=/etc", "--no-streams", "--", "-q", "--help"];
+    run(&[], &arguments).gives(0, "--dir=/x=/etc\n--no-streams\n--\n-q\n--help\n");
+    lockgate(&["run", "--", program(), "arguments", "--", "-q"]).gives(0, "--\n-q\n");
+    lockgate(&["run", "--nonsense", program()]).fails(2, &["--nonsense"]);
+}
+
+/// The same relative paths lead to the same files, in what was granted.
+#[test]
+fn relative_directories() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("show.c");
+    let text = "#include <stdio.h>\nint main(int c, char **v) { char b[9]; FILE *f = fopen(v[1], \"r\"); \
+                if (!f) return 1; puts(fgets(b, 9, f)); return 0; }\n";
+    std::fs::write(&source, text).unwrap();
+    let module = folder.path().join("show.lg");
+    crate::shop::build(&source, &module, &[]);
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    std::fs::write(folder.path().join("data/f"), "text").unwrap();
+    std::fs::write(folder.path().join("outside"), "text").unwrap();
+    let run = |directory: &str, path: &str| {
+        let mut run = command(&["run", "--dir", directory]);
+        let output = run.arg(&module).arg(path).current_dir(folder.path()).output().expect("lockgate starts");
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (directory, path) in
+        [("data", "data/f"), (".", "data/f"), ("./data:ro", "./data/f"), ("data/../data", "data/f")]
+    {
+        assert_eq!(run(directory, path), (Some(0), String::new()), "{directory} {path}");
+    }
+    assert_eq!(run("data", "outside").0, Some(1));
+    for (directory, part) in [("x=/etc", "write /x=/etc"), ("nowhere", "nowhere")] {
+        let (status, said) = run(directory, "f");
+        assert!(status != Some(0) && said.contains(part), "{directory}: {said}");
+    }
 }

@@ -160,6 +160,57 @@ pub const CASES: &[(Program, &[&str])] = &[
         &["a.c:4: domain p uses variable level of the host"],
     ),
     (one!("int enter(int x) { return x }\n"), &["a.c:3:"]),
+    // Consent to what is the program's comes from the program, not from the domain's own source, or a header of its own.
+    (
+        &[
+            (
+                "a.c",
+                source!(
+                    "int system(const char *command LG_IN LG_STRING) LG_ENTRY;\nint enter(int x) { return x + system(\"id\"); }\n"
+                ),
+            ),
+            (
+                "b.c",
+                "#include <lockgate/annotations.h>\nLG_ENTRY int enter(int);\nint main(void) { return enter(1); }\n",
+            ),
+        ],
+        &[
+            "a.c:4: domain p calls system() of the host, which is not LG_ENTRY",
+            "in a source of the program's",
+        ],
+    ),
+    (
+        &[
+            (
+                "p.h",
+                "#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\") LG_ENTRY int enter(int x);\nint system(const char *command LG_IN LG_STRING) LG_ENTRY;\n",
+            ),
+            ("a.c", "#include \"p.h\"\nint enter(int x) { return x + system(\"id\"); }\n"),
+            ("b.c", "#include \"p.h\"\nint main(void) { return enter(1); }\n"),
+        ],
+        &["a.c:2: domain p calls system() of the host"],
+    ),
+    (
+        &[
+            ("a.c", source!("int secret(void) LG_ENTRY;\nint enter(int x) { return x + secret(); }\n")),
+            (
+                "b.c",
+                "#include <lockgate/annotations.h>\nLG_ENTRY int enter(int);\nint secret(void) { return 7; }\nint main(void) { return enter(1); }\n",
+            ),
+        ],
+        &["a.c:4: domain p calls secret() of the host, which is not LG_ENTRY, defined at b.c:3"],
+    ),
+    // Nor what a domain is given.
+    (
+        &[
+            (
+                "a.c",
+                "#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\", streams, directory=/etc, time=9) LG_ENTRY int enter(int x);\nint enter(int x) { return x; }\n",
+            ),
+            ("b.c", "int enter(int);\nint main(void) { return enter(1); }\n"),
+        ],
+        &["a.c:2: domain p gives itself streams", "a.c:2: domain p gives itself directory=/etc"],
+    ),
 ];
 
 /// A file for bzip2 whose only block says that a byte repeats 0x90000000 times: without the checks of CVE-2010-0405 that is a negative

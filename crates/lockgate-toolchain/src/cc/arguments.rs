@@ -1,6 +1,6 @@
 //! What a compiler's arguments mean.
 
-use super::ld_options::LdOptions;
+use super::ld_options::{LdOptions, Meaning};
 use crate::host::{self, Host};
 use crate::{Error, Link};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,9 @@ pub enum CommandLine {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Linking {
     pub(super) items: Vec<Item>,
+    /// The whole command line without options of ours, for a compiler that links programs of the host's: sources by the numbers of
+    /// their items.
+    line: Vec<Word>,
     /// Options for compiling the sources among the items.
     pub(super) compile: Vec<String>,
     pub(super) pinpoint: bool,
@@ -39,6 +42,37 @@ pub(super) enum Item {
     Verbatim(String),
     Library(String),
     LdOption(String),
+}
+
+/// A word of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Source(usize),
+    Other(String),
+}
+
+/// A source of a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source<'l> {
+    /// As it was given; `-` is standard input.
+    pub path: &'l str,
+    /// Of `-x`.
+    pub language: Option<&'l str>,
+}
+
+impl Source<'_> {
+    /// Whether it is in C.
+    pub fn is_c(&self) -> bool {
+        self.language.map_or(self.path.ends_with(".c"), |language| language == "c")
+    }
+
+    /// As gcc's arguments say it, whatever comes before and after.
+    pub fn arguments(&self) -> Vec<String> {
+        match self.language {
+            None => vec![self.path.to_owned()],
+            Some(language) => ["-x", language, self.path, "-x", "none"].map(str::to_owned).to_vec(),
+        }
+    }
 }
 
 /// gcc then does something else than link.
@@ -110,6 +144,7 @@ impl CommandLine {
             if linking.own_option(&argument, &mut rest)? {
                 continue;
             }
+            let (begin, items) = (for_gcc.len(), linking.items.len());
             for_gcc.push(argument.clone());
             // The value that is the rest of this argument, or the next one.
             let mut value = |attached: &str| -> Result<String, Error> {
@@ -120,10 +155,12 @@ impl CommandLine {
                 for_gcc.push(next.clone());
                 Ok(next)
             };
-            let mut for_ld = |option: &str, items: &mut Vec<Item>| {
-                if ld_options.passes(option) {
-                    items.push(Item::LdOption(option.to_owned()));
-                }
+            let mut for_ld = |option: &str, linking: &mut Linking| match ld_options.meaning(option) {
+                Meaning::Ignored => (),
+                Meaning::Option => linking.items.push(Item::LdOption(option.to_owned())),
+                Meaning::File => linking.items.push(Item::File(option.to_owned())),
+                Meaning::Library(name) => linking.items.push(Item::Library(name)),
+                Meaning::Folder(path) => linking.folders.push(path.into()),
             };
             match argument.as_str() {
                 option if NOT_LINKING.contains(&option) => links = false,
@@ -131,10 +168,10 @@ impl CommandLine {
                 option if IGNORED.contains(&option) => (),
                 "-shared" => linking.export_all = true,
                 "-s" => linking.items.push(Item::LdOption("-s".to_owned())),
-                "-Xlinker" => for_ld(&value("")?, &mut linking.items),
+                "-Xlinker" => for_ld(&value("")?, &mut linking),
                 "-u" | "-z" | "-T" | "-e" => {
-                    for_ld(&argument, &mut linking.items);
-                    for_ld(&value("")?, &mut linking.items);
+                    for_ld(&argument, &mut linking);
+                    for_ld(&value("")?, &mut linking);
                 }
                 option if WITH_VALUE.contains(&option) => {
                     let value = value("")?;
@@ -142,7 +179,7 @@ impl CommandLine {
                 }
                 option => match option.split_at_checked(2).unwrap_or((option, "")) {
                     _ if option.starts_with("-Wl,") => {
-                        option[4..].split(',').for_each(|option| for_ld(option, &mut linking.items));
+                        option[4..].split(',').for_each(|option| for_ld(option, &mut linking));
                     }
                     ("-o", attached) => linking.output = Some(value(attached)?),
                     ("-L", attached) => linking.folders.push(value(attached)?.into()),
@@ -158,24 +195,54 @@ impl CommandLine {
                     (_, _) => linking.items.push(Item::File(argument.clone())),
                 },
             }
+            let sets_language = argument.starts_with("-x");
+            let is_source = matches!(linking.items.get(items), Some(Item::Source { .. }));
+            match (is_source, sets_language) {
+                (true, _) => linking.line.push(Word::Source(items)),
+                (false, true) => (),
+                (false, false) => linking.line.extend(for_gcc[begin..].iter().cloned().map(Word::Other)),
+            }
         }
-        let has_inputs =
-            linking.items.iter().any(|item| !matches!(item, Item::LdOption(_) | Item::Library(_)))
-                || !linking.exports.is_empty();
+        // Libraries alone may hold a program; gcc would make one of the host's.
+        let has_inputs = linking.items.iter().any(|item| !matches!(item, Item::LdOption(_)))
+            || !linking.exports.is_empty()
+            || linking.output.is_some();
         Ok(if links && has_inputs { CommandLine::Link(linking) } else { CommandLine::Compile(for_gcc) })
     }
 }
 
-impl Linking {
-    /// Sources in C, as they were given.
-    pub fn c_sources(&self) -> impl Iterator<Item = &str> {
-        self.items.iter().filter_map(|item| match item {
-            Item::Source { path, language: None } if path.ends_with(".c") => Some(path.as_str()),
-            Item::Source { path, language: Some(language) } if language == "c" && path != "-" => {
-                Some(path.as_str())
-            }
+impl Item {
+    fn source(&self) -> Option<Source<'_>> {
+        match self {
+            Item::Source { path, language } => Some(Source { path, language: language.as_deref() }),
             _ => None,
-        })
+        }
+    }
+}
+
+impl Linking {
+    /// The sources, in order.
+    pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+        self.items.iter().filter_map(Item::source)
+    }
+
+    /// The arguments for a compiler that links a program of the host's: `object` says what stands for a source, `None` leaves it to
+    /// that compiler.
+    pub fn host_line(&self, mut object: impl FnMut(Source<'_>) -> Option<String>) -> Vec<String> {
+        let mut arguments = Vec::new();
+        for word in &self.line {
+            match word {
+                Word::Other(text) => arguments.push(text.clone()),
+                Word::Source(number) => {
+                    let Some(source) = self.items[*number].source() else { continue };
+                    match object(source) {
+                        Some(object) => arguments.push(object),
+                        None => arguments.extend(source.arguments()),
+                    }
+                }
+            }
+        }
+        arguments
     }
 
     /// Objects and archives, the latter also where `-l` finds one in a folder of `-L`.
@@ -297,6 +364,7 @@ mod tests {
             ("--version", "--version"),
             ("-print-prog-name=ld", "-print-prog-name=ld"),
             ("-r a.o b.o -o c.o", "-r a.o b.o -o c.o"),
+            ("-Wl,--version", "-Wl,--version"),
         ] {
             let expected = expected.split_whitespace().map(str::to_owned).collect();
             assert_eq!(parse(arguments), CommandLine::Compile(expected), "{arguments}");
@@ -332,6 +400,32 @@ mod tests {
         assert_eq!(linking.output.as_deref(), Some("out"));
         assert_eq!(linking.folders.len(), 2);
         assert_eq!(linking.exports, ["f"]);
+    }
+
+    /// Whatever may hold a program makes a module or an error, never a program of the host's.
+    #[test]
+    fn libraries_and_the_linkers_files_are_inputs() {
+        for (arguments, expected) in [
+            ("-L. -lmm", Item::Library("mm".to_owned())),
+            ("-l:libmm.a", Item::Library(":libmm.a".to_owned())),
+            ("-Wl,h.o", Item::File("h.o".to_owned())),
+            ("-Xlinker h.o", Item::File("h.o".to_owned())),
+            ("-Wl,-lmm", Item::Library("mm".to_owned())),
+            ("-Wl,-L,/x,-l,mm", Item::Library("mm".to_owned())),
+        ] {
+            let CommandLine::Link(linking) = parse(arguments) else { panic!("{arguments}: it links") };
+            assert_eq!(linking.items, [expected], "{arguments}");
+        }
+        assert!(matches!(parse("-O2 -o x.lg"), CommandLine::Link(_)), "an output is no compiler's question");
+    }
+
+    /// A line for a compiler of the host's: what was a source has no language any more that the next input would take.
+    #[test]
+    fn lines_for_the_host() {
+        let arguments = "-O2 -x c a.txt -x none b.o -Wl,-rpath,/x -x c++ c -o out --export f";
+        let CommandLine::Link(linking) = parse(arguments) else { panic!("it links") };
+        let line = linking.host_line(|source| source.is_c().then(|| "a.o".to_owned())).join(" ");
+        assert_eq!(line, "-O2 a.o b.o -Wl,-rpath,/x -x c++ c -x none -o out");
     }
 
     #[test]

@@ -35,7 +35,30 @@ const IGNORED: &[(&str, bool)] = &[
 ];
 
 /// Options that are passed to ld with a value that may follow as an argument of its own.
-const WITH_VALUE: &[&str] = &["u", "undefined", "defsym", "wrap", "Map", "y", "trace-symbol", "sort-section"];
+const WITH_VALUE: &[&str] = &[
+    "u",
+    "undefined",
+    "require-defined",
+    "defsym",
+    "wrap",
+    "Map",
+    "y",
+    "trace-symbol",
+    "sort-section",
+    "section-start",
+    "exclude-libs",
+    "dynamic-list",
+    "retain-symbols-file",
+    "T",
+    "script",
+    "e",
+    "entry",
+    "init",
+    "fini",
+    "b",
+    "format",
+    "m",
+];
 
 /// Filters the linker's arguments one at a time, for a value may come with the next `-Wl`.
 #[derive(Debug, Default)]
@@ -43,38 +66,77 @@ pub(super) struct LdOptions {
     expects: Option<Value>,
 }
 
+/// What comes with the next argument.
 #[derive(Debug, Clone, Copy)]
 enum Value {
     Ignored,
     Passed,
+    Library,
+    Folder,
+}
+
+/// What an argument is to the link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Ignored,
+    /// ld should see it.
+    Option,
+    /// An object or archive, to be rewritten like any other.
+    File,
+    /// `-lNAME`.
+    Library(String),
+    /// `-LFOLDER`.
+    Folder(String),
 }
 
 impl LdOptions {
-    /// Whether ld should see this argument.
-    pub(super) fn passes(&mut self, argument: &str) -> bool {
+    /// What this argument means.
+    pub(super) fn meaning(&mut self, argument: &str) -> Meaning {
         match self.expects.take() {
-            Some(Value::Ignored) => return false,
-            Some(Value::Passed) => return true,
+            Some(Value::Ignored) => return Meaning::Ignored,
+            Some(Value::Passed) => return Meaning::Option,
+            Some(Value::Library) => return Meaning::Library(argument.to_owned()),
+            Some(Value::Folder) => return Meaning::Folder(argument.to_owned()),
             None => (),
         }
         let Some(name) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')) else {
-            return true;
+            return Meaning::File;
         };
+        type Make = fn(String) -> Meaning;
+        let short = argument.strip_prefix('-').filter(|name| !name.starts_with('-')).unwrap_or_default();
+        let inputs = [
+            ("l", "--library", Value::Library, Meaning::Library as Make),
+            ("L", "--library-path", Value::Folder, Meaning::Folder as Make),
+        ];
+        for (letter, word, value, make) in inputs {
+            let long = |argument: &'_ str| match argument.strip_prefix(word)? {
+                "" => Some(String::new()),
+                rest => rest.strip_prefix('=').map(str::to_owned),
+            };
+            match short.strip_prefix(letter).map(str::to_owned).or_else(|| long(argument)) {
+                Some(attached) if attached.is_empty() => {
+                    self.expects = Some(value);
+                    return Meaning::Ignored;
+                }
+                Some(attached) => return make(attached),
+                None => (),
+            }
+        }
         let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
         if let Some((_, takes_value)) = IGNORED.iter().find(|(ignored, _)| *ignored == name) {
             self.expects = (*takes_value && value.is_none()).then_some(Value::Ignored);
-            return false;
+            return Meaning::Ignored;
         }
         if WITH_VALUE.contains(&name) && value.is_none() {
             self.expects = Some(Value::Passed);
         }
-        true
+        Meaning::Option
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::LdOptions;
+    use super::{LdOptions, Meaning};
 
     #[test]
     fn what_ld_sees() {
@@ -84,11 +146,31 @@ mod tests {
             ("--start-group --end-group", "--start-group --end-group"),
             ("-u main --defsym a=b -Map out.map", "-u main --defsym a=b -Map out.map"),
             ("--hash-style=gnu --build-id --whole-archive", "--whole-archive"),
+            ("-T script -e start", "-T script -e start"),
+            ("h.o -lz --library=m -L. --library-path /x -l :y.a", ""),
         ] {
             let mut options = LdOptions::default();
-            let passed: Vec<&str> =
-                arguments.split(' ').filter(|argument| options.passes(argument)).collect();
+            let passed: Vec<&str> = arguments
+                .split(' ')
+                .filter(|argument| options.meaning(argument) == Meaning::Option)
+                .collect();
             assert_eq!(passed.join(" "), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn inputs_among_the_linkers_arguments() {
+        for (arguments, expected) in [
+            ("h.o", Meaning::File("h.o".to_owned())),
+            ("-lz", Meaning::Library("z".to_owned())),
+            ("-l :y.a", Meaning::Library(":y.a".to_owned())),
+            ("--library=m", Meaning::Library("m".to_owned())),
+            ("-L.", Meaning::Folder(".".to_owned())),
+            ("--library-path /x", Meaning::Folder("/x".to_owned())),
+        ] {
+            let mut options = LdOptions::default();
+            let last = arguments.split(' ').map(|argument| options.meaning(argument)).last();
+            assert_eq!(last, Some(expected), "{arguments}");
         }
     }
 }

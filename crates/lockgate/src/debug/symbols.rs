@@ -231,7 +231,7 @@ fn text(table: &[u8], offset: usize) -> String {
 /// `bytes` as text that is safe to print on a terminal, no longer than is shown.
 pub(super) fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_NAME)]);
-    text.chars().map(|c| if c.is_control() || c == '\u{fffd}' { '?' } else { c }).collect()
+    lockgate_signature::printable(&text)
 }
 
 #[cfg(test)]

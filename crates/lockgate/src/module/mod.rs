@@ -8,6 +8,7 @@ pub(crate) use image::{Filled, Image};
 use crate::call::stubs;
 use crate::host;
 use lockgate_abi::window;
+use lockgate_signature::printable;
 use lockgate_verify::{Rejection, Report};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -29,7 +30,7 @@ pub struct Module {
 #[non_exhaustive]
 pub enum LoadError {
     /// The file could not be read.
-    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
+    #[error("cannot read {}: {source}; check the path and its permissions", printable(&path.to_string_lossy()))]
     Read {
         /// The file.
         path: PathBuf,
@@ -100,6 +101,8 @@ impl Module {
     }
 
     pub(crate) fn named(name: String, file: Vec<u8>) -> Result<Arc<Module>, LoadError> {
+        // Whoever made the file chose its name, and reports, logs and terminals show it.
+        let name = printable(&name);
         host::prepare()?;
         let mut parsed = lockgate_verify::Module::parse(&file)
             .map_err(|source| LoadError::Parse { name: name.clone(), source })?;

@@ -2,7 +2,7 @@
 mod abi;
 
 pub use abi::{Place, Plan, Register};
-pub use lockgate_signature::{Field, PrototypeError, Signature, Type};
+pub use lockgate_signature::{Field, PrototypeError, Signature, Type, printable};
 
 use std::fmt;
 
