@@ -202,8 +202,9 @@ failures! {
     LoadError: LoadError::Read { .. } => Read, LoadError::Parse { .. } => Parse, LoadError::Refused { .. } => Refused,
         LoadError::Host(_) => Host, LoadError::Memory { .. } => Memory;
     BindError: BindError::Missing { .. } => Missing, BindError::Signature { .. } => Signature,
-        BindError::Prototype(_) => Prototype, BindError::Memory(_) => Memory;
-    MemoryError: MemoryError::Inaccessible { .. } => Inaccessible, MemoryError::Unterminated { .. } => Unterminated;
+        BindError::Prototype(_) => Prototype, BindError::Memory(_) => Memory, BindError::Forked(_) => Forked;
+    MemoryError: MemoryError::Inaccessible { .. } => Inaccessible, MemoryError::Unterminated { .. } => Unterminated,
+        MemoryError::Forked(_) => Forked;
     PrototypeError: _ => Prototype;
     GrantError: GrantError::Empty => Empty, GrantError::Unaligned { .. } => Unaligned,
         GrantError::Private { .. } => Private, GrantError::NotMapped { .. } => NotMapped,
@@ -211,7 +212,7 @@ failures! {
         GrantError::TooMany { .. } => TooMany, GrantError::Overlap { .. } => Overlap,
         GrantError::Upgrade { .. } => Upgrade, GrantError::Revoked { .. } => GrantRevoked,
         GrantError::Range { .. } => Range, GrantError::Lost { .. } => Lost, GrantError::Host(_) => Host,
-        GrantError::System { .. } => System;
+        GrantError::System { .. } => System, GrantError::Forked { .. } => Forked;
     ObserveError: ObserveError::NoProcess(_) => NoProcess, ObserveError::Permission(_) => Permission,
         ObserveError::None(_) => NoExports, ObserveError::Layout { .. } => Layout,
         ObserveError::System { .. } => System;
@@ -242,6 +243,7 @@ impl From<ResetError> for Failure {
     fn from(error: ResetError) -> Failure {
         match error {
             ResetError::Create(error) => error.into(),
+            ResetError::Forked(_) => Failure::new(Status::Forked, error.to_string()),
             error => Failure::new(Status::InUse, error.to_string()),
         }
     }

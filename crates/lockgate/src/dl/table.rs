@@ -1,6 +1,7 @@
 //! Which libraries are open, how often, and who needs whom.
 use super::loaded::Loaded;
 use super::{DlError, Mode};
+use crate::host::PerProcess;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -16,7 +17,7 @@ pub(super) struct Row {
 }
 
 /// In the order in which they were opened.
-static OPEN: Mutex<Vec<Row>> = Mutex::new(Vec::new());
+static OPEN: PerProcess<Mutex<Vec<Row>>> = PerProcess::new(Mutex::default);
 
 pub(super) fn rows() -> MutexGuard<'static, Vec<Row>> {
     OPEN.lock().unwrap_or_else(|e| e.into_inner())

@@ -163,16 +163,19 @@ impl Observer {
         if !folder.exists() {
             return Err(ObserveError::NoProcess(pid));
         }
-        let path = find(&folder.join("fd")).map_err(system)?.ok_or(ObserveError::None(pid))?;
-        let file = File::open(path).map_err(system)?;
-        let head = look(&file, 0).map_err(system)?.ok_or(ObserveError::None(pid))?;
-        if head.kind != LAYOUT {
-            return Err(ObserveError::Layout { pid, found: head.kind });
+        let own = own_number(&folder);
+        for path in find(&folder.join("fd")).map_err(system)? {
+            let file = File::open(path).map_err(system)?;
+            let Some(head) = look(&file, 0).map_err(system)? else { continue };
+            if head.kind != LAYOUT {
+                return Err(ObserveError::Layout { pid, found: head.kind });
+            }
+            // A forked child has its parent's table open, too.
+            if Some(head.of) == own {
+                return Ok(Observer { pid, file });
+            }
         }
-        if Some(head.of) != own_number(&folder) {
-            return Err(ObserveError::None(pid)); // a forked child: the table is its parent's
-        }
-        Ok(Observer { pid, file })
+        Err(ObserveError::None(pid))
     }
 
     /// The process as it is now.
@@ -241,17 +244,18 @@ fn failed(pid: u32, source: io::Error) -> ObserveError {
     }
 }
 
-/// The table among the descriptors in `folder`.
-fn find(folder: &Path) -> io::Result<Option<PathBuf>> {
+/// The tables among the descriptors in `folder`.
+fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
     let name = format!("/memfd:{NAME} (deleted)");
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         // A descriptor may be closed meanwhile.
         if std::fs::read_link(&path).is_ok_and(|target| target == Path::new(&name)) {
-            return Ok(Some(path));
+            found.push(path);
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// The number of the process in its own namespace, as it wrote it itself.

@@ -7,5 +7,5 @@ mod written_sys;
 
 pub(crate) use services::{Memo, Services, Usage};
 pub(crate) use shared::SharedRange;
-pub(crate) use stride_sys::{Backing, MAX_STRIDES, Stride, in_a_stride, index_of};
+pub(crate) use stride_sys::{Backing, MAX_STRIDES, Stride, abandon, in_a_stride, index_of, is_inherited};
 pub(crate) use written_sys::written;
