@@ -355,6 +355,7 @@ impl From<DlError> for Failure {
             DlError::Imports { .. } => Status::Import,
             DlError::Join(_) => Status::Join,
             DlError::Handle => Status::Handle,
+            DlError::Forked => Status::Forked,
             DlError::NotExposed(..) => Status::NotMapped,
             DlError::Service(..) => Status::Prototype,
             _ => Status::Missing,
