@@ -31,6 +31,7 @@ static char secret[9 * 4096];
 int next(void) { return ++counter; }
 int spin(void) { for (volatile int i = 0;; i++); }
 int call_host(int n) { int r = host(n); return r + counter; }
+int work(int n) { for (volatile int i = 0; i < n; i++); return n; }
 int crash(void) { return *(volatile int *)0x8000; }
 int keep(int n) { memset(secret, n, sizeof secret); char *more = malloc(100000); memset(more, n, 100000); return n; }
 int kept(void) { int sum = 0; for (unsigned i = 0; i < sizeof secret; i++) sum += secret[i]; return sum; }
@@ -228,6 +229,40 @@ fn a_fork_inside_a_call_ends_the_call_in_the_child() {
             assert_eq!(outcome.load(Ordering::Acquire), 1, "plain {plain}, nested {nested}");
         }
     }
+}
+
+/// The limit of a call of the parent's, in which the child was forked, is not that of the child's calls.
+#[test]
+fn limits_of_the_parents_calls_do_not_end_the_childs() {
+    module();
+    let in_child = Arc::new(AtomicBool::new(false));
+    let mark = in_child.clone();
+    let child = Arc::new(AtomicUsize::new(0));
+    let number = child.clone();
+    let host = host_of(move |n| {
+        let forked = common::host_sys::fork_here(false);
+        if forked != 0 {
+            number.store(forked as usize, Ordering::Relaxed);
+            return n;
+        }
+        mark.store(true, Ordering::Relaxed);
+        let own = domain(patient());
+        let work = own.bind::<Unary>("work").unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(1) {
+            let worked = work.call(10_000_000);
+            if worked.is_err() {
+                eprintln!("in the child: {worked:?}");
+                common::host_sys::exit_now(3);
+            }
+        }
+        common::host_sys::exit_now(0)
+    });
+    let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(200)).gate("host", host));
+    let called = domain.bind::<Unary>("call_host").unwrap().call(4);
+    assert!(!in_child.load(Ordering::Relaxed));
+    drop(called); // a busy machine may take longer for a fork
+    assert!(common::host_sys::wait_for(child.load(Ordering::Relaxed) as i32));
 }
 
 /// Resets look at the memory of the process that asks.

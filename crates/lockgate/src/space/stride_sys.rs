@@ -63,10 +63,10 @@ pub(crate) fn abandon() {
 
 fn blot_out(start: u64, length: u64) -> bool {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+    let (at, none) = (start as *mut c_void, ProtFlags::empty());
     // SAFETY: strides of the parent's, in which nothing runs and no Rust object lives.
-    let done =
-        unsafe { mm::mmap_anonymous(start as *mut c_void, length as usize, ProtFlags::empty(), flags) };
-    hide_from_cores(start as *mut c_void, length);
+    let done = unsafe { mm::mmap_anonymous(at, length as usize, none, flags) };
+    hide_from_cores(at, length);
     done.is_ok()
 }
 
