@@ -155,3 +155,37 @@ def test_asynchronous_calls_of_a_child(build):
 
     in_child(use)
     assert lib.same_i32.submit(workers, 2).wait() == 2
+
+
+def test_a_child_does_not_write_to_what_its_parent_passes(build):
+    lib = lockgate.CDLL(build("hostile"), time_limit=3.0)
+    with pytest.raises(lockgate.Timeout):
+        lib.meet((c_int32 * 2)(0, 0))  # its memory is free again
+    begin, begun = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(60)
+            os.read(begin, 1)
+            with pytest.raises(lockgate.Forked):
+                lib.meet((c_int32 * 2)(0, 1))  # would let the parent's call return
+            status = 0
+        finally:
+            os._exit(status)
+    ended = []
+
+    def call():
+        try:
+            ended.append(lib.meet((c_int32 * 2)(0, 0)))
+        except lockgate.Timeout as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    while lib.domain.usage().calls == 0:
+        time.sleep(0.001)
+    os.write(begun, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    thread.join()
+    assert isinstance(ended[0], lockgate.Timeout)
