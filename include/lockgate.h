@@ -58,7 +58,11 @@
  * another function of the library, whose frames would be lost: the process may end then. The same holds of C++ exceptions, but these may not
  * leave a function that a domain has called in any case: catch them there, and lg_end_call(), as lockgate.hpp does.
  *
- * fork. The child may call nothing but exec: calls of domains return LG_E_FORKED there. The parent is not affected.
+ * fork. The child has what the parent made but its domains: modules, options, pools, workers, regions, and handles of all that. It makes domains of its
+ * own, of modules that the parent has opened, without verifying them again; pools begin empty there, registries too, and threads of the library
+ * start again at first use. What is done with a domain of the parent's, with its functions, grants, asynchronous calls and libraries opened by
+ * lg_dlopen(), is LG_E_FORKED there, and does nothing to the parent's. A function that a domain has called may fork: in the child the call ends with
+ * LG_E_FORKED when it returns. The parent is not affected.
  *
  * Stacks. A function that a domain has called may not switch to another stack (makecontext, coroutines) and call domains there.
  *
@@ -128,7 +132,7 @@ typedef enum lg_status {
     LG_E_CALLBACK = 41, /* a function of the host that the domain called ended the call: lg_end_call() */
     LG_E_SIGNAL_HANDLER = 42, /* domains cannot be entered from a signal handler */
     LG_E_TOO_DEEP = 43, /* nested calls would overflow the host's stack */
-    LG_E_FORKED = 44,   /* the process is a forked child */
+    LG_E_FORKED = 44,   /* the domain belongs to the parent of this process */
     LG_E_THREAD_ENDING = 45, /* the thread has left all domains already */
     LG_E_HANDLER = 46,  /* a signal handler of the program does not run on the alternate stack, and cannot be changed */
     LG_E_THREADS = 47,  /* the domain has as many threads as it may */

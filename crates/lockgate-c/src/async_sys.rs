@@ -22,6 +22,7 @@ impl Handled for WorkersObject {
 
 impl WorkersObject {
     fn with<R>(&self, body: impl FnOnce(&Workers) -> Result<R, Failure>) -> Result<R, Failure> {
+        let _still = lockgate::still();
         let workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = || Failure::argument("these workers are finishing and take no more calls");
         body(workers.as_ref().ok_or_else(gone)?)
@@ -71,7 +72,11 @@ pub extern "C" fn lg_workers_pending(workers: Handle<WorkersObject>) -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_workers_finish(workers: Handle<WorkersObject>) -> i32 {
     guarded(|| {
-        let taken = workers.take()?.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let object = workers.take()?;
+        let taken = {
+            let _still = lockgate::still();
+            object.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        };
         if let Some(workers) = taken {
             workers.finish();
         }

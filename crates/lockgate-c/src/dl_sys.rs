@@ -41,12 +41,16 @@ static HANDLER: RwLock<Option<(Handler, usize)>> = RwLock::new(None);
 /// Has failures of calls become the calling thread's last error.
 fn listen() {
     static ONCE: Once = Once::new();
+    let _still = lockgate::still();
     ONCE.call_once(|| dl::on_failure(Some(Box::new(failed))));
 }
 
 fn failed(failure: &dl::Failure) {
     error::keep(Failure::from(&failure.error));
-    let handler = *HANDLER.read().unwrap_or_else(PoisonError::into_inner);
+    let handler = {
+        let _still = lockgate::still();
+        *HANDLER.read().unwrap_or_else(PoisonError::into_inner)
+    };
     if let Some((handler, user)) = handler {
         let (library, symbol) = (error::c_string(&failure.library), error::c_string(&failure.symbol));
         // SAFETY: what the program promised with the handler.
@@ -264,6 +268,7 @@ pub unsafe extern "C" fn lg_dlfailure(handle: *mut c_void, symbol: *const c_char
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_on_fault(handler: Option<Handler>, user: *mut c_void) {
     listen();
+    let _still = lockgate::still();
     *HANDLER.write().unwrap_or_else(PoisonError::into_inner) =
         handler.map(|handler| (handler, user as usize));
 }

@@ -5,7 +5,7 @@ use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
 use crate::text_sys::put_part;
-use lockgate::{Domain, Pool, PooledDomain, ResetError, Usage};
+use lockgate::{CallError, Domain, Pool, PooledDomain, ResetError, Usage};
 use std::ffi::{CString, c_char};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,8 @@ pub struct DomainObject {
     name: CString,
     /// It ends with the handle.
     closing: AtomicBool,
+    /// Whose it is. What a forked child's parent was doing with it, its lock included, stays as it was.
+    process: u64,
 }
 
 /// Whose domain it is.
@@ -62,11 +64,26 @@ impl DomainObject {
 
     fn at(home: Home) -> DomainObject {
         let name = c_string(home.domain().name());
-        DomainObject { domain: RwLock::new(Some(home)), name, closing: AtomicBool::new(false) }
+        DomainObject {
+            domain: RwLock::new(Some(home)),
+            name,
+            closing: AtomicBool::new(false),
+            process: lockgate::process(),
+        }
+    }
+
+    /// # Errors
+    /// [`Status::Forked`].
+    fn here(&self) -> Result<(), Failure> {
+        match self.process == lockgate::process() {
+            true => Ok(()),
+            false => Err(CallError::Forked.into()),
+        }
     }
 
     /// What `body` makes of the domain.
     pub(crate) fn with<R>(&self, body: impl FnOnce(&Domain) -> Result<R, Failure>) -> Result<R, Failure> {
+        self.here()?;
         let domain = self.domain.read().unwrap_or_else(PoisonError::into_inner);
         let gone = || Failure::new(Status::Killed, ENDED);
         body(domain.as_ref().ok_or_else(gone)?.domain())
@@ -132,6 +149,7 @@ pub extern "C" fn lg_domain_kill(domain: Handle<DomainObject>) -> i32 {
 pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
         let object = domain.get()?;
+        object.here()?;
         let mut place = match object.domain.try_write() {
             Ok(place) => place,
             Err(TryLockError::Poisoned(place)) => place.into_inner(),

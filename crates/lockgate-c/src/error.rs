@@ -203,8 +203,9 @@ failures! {
         LoadError::Host(_) => Host, LoadError::Processor { .. } => Host, LoadError::Memory { .. } => Memory;
     BindError: BindError::Missing { .. } => Missing, BindError::Signature { .. } => Signature,
         BindError::NeedsPrototype { .. } => NoSignature, BindError::Prototype(_) => Prototype,
-        BindError::Memory(_) => Memory;
-    MemoryError: MemoryError::Inaccessible { .. } => Inaccessible, MemoryError::Unterminated { .. } => Unterminated;
+        BindError::Memory(_) => Memory, BindError::Forked(_) => Forked;
+    MemoryError: MemoryError::Inaccessible { .. } => Inaccessible, MemoryError::Unterminated { .. } => Unterminated,
+        MemoryError::Forked(_) => Forked;
     PrototypeError: _ => Prototype;
     GrantError: GrantError::Empty => Empty, GrantError::Unaligned { .. } => Unaligned,
         GrantError::Private { .. } => Private, GrantError::NotMapped { .. } => NotMapped,
@@ -212,7 +213,7 @@ failures! {
         GrantError::TooMany { .. } => TooMany, GrantError::Overlap { .. } => Overlap,
         GrantError::Upgrade { .. } => Upgrade, GrantError::Revoked { .. } => GrantRevoked,
         GrantError::Range { .. } => Range, GrantError::Lost { .. } => Lost, GrantError::Host(_) => Host,
-        GrantError::System { .. } => System;
+        GrantError::System { .. } => System, GrantError::Forked { .. } => Forked;
     ObserveError: ObserveError::NoProcess(_) => NoProcess, ObserveError::Permission(_) => Permission,
         ObserveError::None(_) => NoExports, ObserveError::Layout { .. } => Layout,
         ObserveError::System { .. } => System;
@@ -243,6 +244,7 @@ impl From<ResetError> for Failure {
     fn from(error: ResetError) -> Failure {
         match error {
             ResetError::Create(error) => error.into(),
+            ResetError::Forked(_) => Failure::new(Status::Forked, error.to_string()),
             error => Failure::new(Status::InUse, error.to_string()),
         }
     }
@@ -355,6 +357,7 @@ impl From<DlError> for Failure {
             DlError::Imports { .. } => Status::Import,
             DlError::Join(_) => Status::Join,
             DlError::Handle => Status::Handle,
+            DlError::Forked => Status::Forked,
             DlError::NotExposed(..) => Status::NotMapped,
             DlError::Service(..) => Status::Prototype,
             _ => Status::Missing,

@@ -43,6 +43,8 @@ struct Table {
     free: Vec<u32>,
 }
 
+/// A forked child has its parent's handles: the lock is held only while no thread can fork ([`lockgate::still`]), as the locks of the
+/// objects are that children may use.
 static TABLE: RwLock<Table> = RwLock::new(Table { slots: Vec::new(), free: Vec::new() });
 
 const MARK: u64 = 1 << 63;
@@ -67,6 +69,7 @@ impl<T: Handled> Handle<T> {
     /// A new handle of `object`.
     pub fn new(object: T) -> Self {
         let object: Arc<dyn Any + Send + Sync> = Arc::new(object);
+        let _still = lockgate::still();
         let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
         let index = table.free.pop().unwrap_or_else(|| {
             table.slots.push(Slot::default());
@@ -83,6 +86,7 @@ impl<T: Handled> Handle<T> {
     /// # Errors
     /// [`Status::Handle`].
     pub fn get(self) -> Result<Arc<T>, Failure> {
+        let _still = lockgate::still();
         let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
         let object = self.place(&table)?;
         let object = table.slots[object].object.clone().ok_or_else(Self::stale)?;
@@ -94,6 +98,7 @@ impl<T: Handled> Handle<T> {
     /// # Errors
     /// [`Status::Handle`].
     pub fn take(self) -> Result<Arc<T>, Failure> {
+        let _still = lockgate::still();
         let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
         let index = self.place(&table)?;
         let slot = &mut table.slots[index];

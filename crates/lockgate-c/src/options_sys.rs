@@ -35,14 +35,16 @@ impl Handle<OptionsObject> {
         if self.is_null() {
             return Ok(DomainOptions::new());
         }
-        let State { options, grants } =
-            self.get()?.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let object = self.get()?;
+        let _still = lockgate::still();
+        let State { options, grants } = object.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(options.grants(grants))
     }
 
     fn change(self, change: impl FnOnce(DomainOptions) -> Result<DomainOptions, Failure>) -> i32 {
         guarded(|| {
             let object = self.get()?;
+            let _still = lockgate::still();
             let mut state = object.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.options = change(state.options.clone())?;
             Ok(())
@@ -52,6 +54,7 @@ impl Handle<OptionsObject> {
     fn grant(self, change: impl FnOnce(Grants) -> Result<Grants, Failure>) -> i32 {
         guarded(|| {
             let object = self.get()?;
+            let _still = lockgate::still();
             let mut state = object.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.grants = change(state.grants.clone())?;
             Ok(())

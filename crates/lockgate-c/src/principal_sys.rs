@@ -38,13 +38,18 @@ impl Handle<PrincipalObject> {
     pub(crate) fn principal(self) -> Result<Principal, Failure> {
         match self.is_null() {
             true => Ok(Principal::process()),
-            false => Ok(self.get()?.0.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            false => {
+                let object = self.get()?;
+                let _still = lockgate::still();
+                Ok(object.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            }
         }
     }
 
     fn change(self, change: impl FnOnce(Principal) -> Result<Principal, Failure>) -> i32 {
         guarded(|| {
             let object = self.get()?;
+            let _still = lockgate::still();
             let mut place = object.0.lock().unwrap_or_else(PoisonError::into_inner);
             *place = change(place.clone())?;
             Ok(())

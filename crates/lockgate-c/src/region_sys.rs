@@ -31,6 +31,7 @@ impl GrantObject {
 
     /// What `body` makes of the grant. Nobody revokes it meanwhile.
     fn with<R>(&self, body: impl FnOnce(&Grant) -> Result<R, Failure>) -> Result<R, Failure> {
+        let _still = lockgate::still();
         let grant = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let revoked = || Failure::new(Status::GrantRevoked, "the grant was revoked by another thread");
         body(grant.as_ref().ok_or_else(revoked)?)
@@ -192,7 +193,10 @@ pub extern "C" fn lg_grant_free(grant: Handle<GrantObject>) -> i32 {
             return Ok(());
         }
         let object = grant.take()?;
-        let taken = object.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = {
+            let _still = lockgate::still();
+            object.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        };
         if let Some(grant) = taken {
             grant.revoke();
         }

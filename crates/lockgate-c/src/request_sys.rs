@@ -26,12 +26,15 @@ impl Handled for RequestObject {
 
 impl Handle<ExportObject> {
     pub(crate) fn export(self) -> Result<Export, Failure> {
-        Ok(self.get()?.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        let object = self.get()?;
+        let _still = lockgate::still();
+        Ok(object.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     fn change(self, change: impl FnOnce(Export) -> Result<Export, Failure>) -> i32 {
         guarded(|| {
             let object = self.get()?;
+            let _still = lockgate::still();
             let mut place = object.0.lock().unwrap_or_else(PoisonError::into_inner);
             *place = change(place.clone())?;
             Ok(())
@@ -41,12 +44,15 @@ impl Handle<ExportObject> {
 
 impl Handle<RequestObject> {
     pub(crate) fn request(self) -> Result<Request, Failure> {
-        Ok(self.get()?.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        let object = self.get()?;
+        let _still = lockgate::still();
+        Ok(object.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     fn change(self, change: impl FnOnce(Request) -> Result<Request, Failure>) -> i32 {
         guarded(|| {
             let object = self.get()?;
+            let _still = lockgate::still();
             let mut place = object.0.lock().unwrap_or_else(PoisonError::into_inner);
             *place = change(place.clone())?;
             Ok(())

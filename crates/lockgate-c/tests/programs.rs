@@ -77,6 +77,11 @@ fn hosts() {
 }
 
 #[test]
+fn forks() {
+    passes("forks");
+}
+
+#[test]
 fn dlopen() {
     passes("dlopen");
 }

@@ -200,6 +200,7 @@ pub fn bind(py: Python<'_>, error: BindError) -> PyErr {
         BindError::Signature { .. } | BindError::Prototype(_) | BindError::NeedsPrototype { .. } => {
             plain(py, "SignatureError", &error)
         }
+        BindError::Forked(_) => plain(py, "Forked", &error),
         _ => plain(py, "Error", &error),
     }
 }
@@ -215,7 +216,8 @@ pub fn link(py: Python<'_>, error: LinkError) -> PyErr {
 
 /// Why a domain's memory could not be reached.
 pub fn memory(py: Python<'_>, error: MemoryError) -> PyErr {
-    plain(py, "BadPointer", &error)
+    let class = if matches!(error, MemoryError::Forked(_)) { "Forked" } else { "BadPointer" };
+    plain(py, class, &error)
 }
 
 /// Why a domain's allocator gave nothing.
@@ -230,13 +232,15 @@ pub fn alloc(py: Python<'_>, error: AllocError) -> PyErr {
 
 /// Why memory was not shared.
 pub fn grant(py: Python<'_>, error: GrantError) -> PyErr {
-    plain(py, "GrantError", &error)
+    let class = if matches!(error, GrantError::Forked { .. }) { "Forked" } else { "GrantError" };
+    plain(py, class, &error)
 }
 
 /// Why a domain was not reset.
 pub fn reset(py: Python<'_>, error: ResetError) -> PyErr {
     match error {
         ResetError::Create(error) => create(py, error),
+        ResetError::Forked(_) => plain(py, "Forked", &error),
         _ => plain(py, "Busy", &error),
     }
 }

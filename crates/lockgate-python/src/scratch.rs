@@ -20,6 +20,8 @@ const ALIGNMENT: u64 = 64;
 struct Block {
     /// Of the domain's instance: it may have got another one since.
     base: u64,
+    /// A forked child shares the memory with its parent, whose calls may be using it.
+    process: u64,
     memory: SharedSlice<u8>,
     grant: Grant,
 }
@@ -35,14 +37,20 @@ impl Scratch {
 
     fn take(&self, domain: &Domain, size: u64) -> Result<Block, GrantError> {
         let mut free = self.free();
-        let fits = |block: &Block| block.base == domain.base() && block.memory.len() >= size;
+        let ours = |block: &Block| block.base == domain.base() && block.process == lockgate::process();
+        let fits = |block: &Block| ours(block) && block.memory.len() >= size;
         if let Some(at) = free.iter().position(fits) {
             return Ok(free.swap_remove(at));
         }
         drop(free);
         let region = Region::new(size.max(SMALLEST).checked_next_power_of_two().unwrap_or(size))?;
         let grant = domain.grant(&region, Rights::ReadWrite)?;
-        Ok(Block { base: domain.base(), memory: region.slice(0, region.length())?, grant })
+        Ok(Block {
+            base: domain.base(),
+            process: lockgate::process(),
+            memory: region.slice(0, region.length())?,
+            grant,
+        })
     }
 
     fn give_back(&self, block: Block) {

@@ -100,9 +100,34 @@ static bool lgs_domain_begin(void)
     return lgs.errno_location != 0;
 }
 
+/* In a forked child the domain is the parent's, and so is the stage: it is one memory for both. A library that restarts begins another domain
+ * at the child's first call, with nothing of what the parent's other threads may have been changing; the calls of one that does not
+ * fail before anything is put anywhere. */
+static void lgs_in_child(void)
+{
+    if (!lgs.restarts) {
+        lgs_start_failed = "it was called before the process forked, and is not annotated with restart";
+        __atomic_store_n(&lgs.settled, false, __ATOMIC_RELEASE);
+        return;
+    }
+    pthread_mutex_init(&lgs.lock, 0);
+    pthread_rwlock_init(&lgs_running, 0);
+    if (lgs_thread.inside)
+        pthread_rwlock_rdlock(&lgs_running);
+    memset(lgs.callbacks, 0, sizeof lgs.callbacks);
+    memset(lgs.kept, 0, sizeof lgs.kept);
+    memset(lgs.told, 0, sizeof lgs.told);
+    lgs.jumps = 0;
+    lgs.spare = 0;
+    lgs.lent = 0;
+    lgs.kept_regions = 0;
+    lgs.broken = true;
+}
+
 /* Once, at the first call: the module from the environment or where it was made, the domain. */
 static void lgs_start(void)
 {
+    pthread_atfork(0, 0, lgs_in_child);
 #ifdef LGS_MODULE_BYTES
     const char *path = secure_getenv(LGS_MODULE_VARIABLE);
     lgs.module = path ? lg_module_open(path) : lg_module_from_bytes(LGS_MODULE_BYTES, (size_t)(LGS_MODULE_END - LGS_MODULE_BYTES));

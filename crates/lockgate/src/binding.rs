@@ -7,8 +7,8 @@ mod pointers;
 
 pub(crate) use admission_sys::Admissions;
 pub use frame::Frame;
-use front_sys::Header;
 pub(crate) use front_sys::{BarePointer, Front, living, lockgate_report_failure};
+use front_sys::{Header, Way};
 pub(crate) use invoke_sys::Registers;
 pub use pointers::take_call_error;
 
@@ -34,9 +34,9 @@ use std::time::Duration;
 
 /// An entry point of a domain, bound for one caller.
 pub(crate) struct Binding {
-    thunk: Arc<Thunk>,
+    thunk: Arc<Way>,
     /// What thunk and gates point to: it must not move.
-    header: Arc<Header>,
+    header: &'static Header,
     info: Box<Info>,
     proxy: Arc<Proxy>,
 }
@@ -221,6 +221,7 @@ impl Binding {
         on_failure: OnFailure,
         row: Option<Arc<Row>>,
     ) -> Result<Binding, BindError> {
+        core.here().map_err(|_| BindError::Forked(core.name().to_owned()))?;
         if let Caller::Host = caller {
             signals_sys::look_again();
         }
@@ -297,6 +298,7 @@ impl Binding {
     }
 
     fn make(core: &Arc<Core>, parts: Parts) -> std::io::Result<Binding> {
+        core.here().map_err(std::io::Error::other)?;
         let Parts { address, signature, plan, caller, policy, on_failure, row, limit, generic, pointer } =
             parts;
         let policy = measured(policy);
@@ -357,11 +359,12 @@ impl Binding {
         let (thunk, header) = match pointer.and_then(|pointer| pointer.front) {
             Some(front) => front.revive(header),
             None => {
-                let header = Arc::new(Header::new(header));
-                (Arc::new(Thunk::new(&raw const **header)?), header)
+                let way = Way::new(header)?;
+                let header = way.header();
+                (way, header)
             }
         };
-        unseen_sys::given(&header);
+        unseen_sys::given(header);
         core.admissions().admit(&header.admission, slot);
         let name = || format!("thunk of {} [{}]", info.signature.name, core.name());
         perf_map::list(thunk.clearing() as usize, Thunk::SIZE, name);
@@ -403,12 +406,18 @@ impl Binding {
     /// From now on calls return an error at once; those in progress go on. The first reason stays. (Of bindings that
     /// hand on, the registry closes the last one.)
     pub fn close(&self, why: Closed) {
+        if self.info.core.is_inherited() {
+            return;
+        }
         self.info.closed.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(why);
         self.header.admission.store(NOBODY, Ordering::Release);
     }
 
     /// As [`close`](Binding::close), and calls in progress end.
     pub fn stop(&self, why: Closed) {
+        if self.info.core.is_inherited() {
+            return;
+        }
         self.close(why);
         self.info.stopped.store(true, Ordering::Release);
         watch::tell_of_stop(&raw const **self.header as usize);
@@ -438,6 +447,9 @@ impl Binding {
 
 impl Drop for Binding {
     fn drop(&mut self) {
+        if self.info.core.is_inherited() {
+            return; // it lives on in the parent
+        }
         self.info.core.admissions().remove(&self.header.admission);
         pointers::remove(self);
     }

@@ -240,7 +240,7 @@ pub struct Callback {
 
 impl Callback {
     pub(crate) fn new(core: &Arc<Core>, gate: Gate) -> Option<Callback> {
-        let number = core.gates().add_callback(gate)?;
+        let number = core.here().ok()?.gates().add_callback(gate)?;
         Some(Callback { core: core.clone(), number })
     }
 
@@ -252,7 +252,7 @@ impl Callback {
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        if self.core.gates().remove_callback(self.number) {
+        if !self.core.is_inherited() && self.core.gates().remove_callback(self.number) {
             crate::domain::release_functions(&self.core);
         }
     }

@@ -141,6 +141,9 @@ pub enum BindError {
     /// A prototype could not be understood.
     #[error(transparent)]
     Prototype(#[from] crate::signature::PrototypeError),
+    /// The domain, named here, belongs to a parent of this process.
+    #[error("domain {0} belongs to the parent process: a forked child cannot use it; make a new one there")]
+    Forked(String),
     /// No memory for code.
     #[error("no memory for a proxy: {0}")]
     Memory(std::io::Error),
@@ -195,9 +198,9 @@ pub enum CallError {
     /// Nested calls between host and domains have used up the host's stack.
     #[error("too many nested calls between host and domains: the host's stack would overflow")]
     TooDeep,
-    /// The process was forked: domains live on in the parent only.
+    /// The domain belongs to a parent of this process, where it lives on.
     #[error(
-        "domains cannot be entered in a forked child; create new ones after exec, or fork before the first"
+        "this domain belongs to the parent process: a forked child cannot use it; make a new one there (its module can be used, and is not verified again)"
     )]
     Forked,
     /// The thread is ending and has left all domains.
@@ -374,6 +377,9 @@ pub enum MemoryError {
         /// "readable" or "writable".
         access: &'static str,
     },
+    /// The domain, named here, belongs to a parent of this process.
+    #[error("domain {0} belongs to the parent process: a forked child cannot use it; make a new one there")]
+    Forked(String),
     /// No terminating zero within the limit.
     #[error("domain {domain}: no string of at most {limit} bytes at offset {offset:#x}")]
     Unterminated {
@@ -416,6 +422,9 @@ pub enum ResetError {
     /// Bindings or callbacks of the domain still exist, so threads may be inside.
     #[error("domain {0} still has bindings: drop them before the reset")]
     InUse(String),
+    /// The domain, named here, belongs to a parent of this process.
+    #[error("domain {0} belongs to the parent process: a forked child cannot use it; make a new one there")]
+    Forked(String),
     /// Its memory could not be restored or its initialisation failed.
     #[error(transparent)]
     Create(#[from] CreateError),

@@ -45,6 +45,8 @@ pub(crate) enum Cause {
     Callee,
     /// The binding was revoked, with the calls in progress.
     Revoked,
+    /// The domain is in the parent of this process.
+    Forked,
 }
 
 /// Registers at the fault. General registers are zero where a gate, not an instruction, ended the call.
@@ -281,6 +283,7 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Signal { number: libc::SIGTRAP, .. } => {
             plain(FaultKind::Trap, "breakpoint: code ran into padding")
         }
+        Cause::Forked => plain(FaultKind::Stopped, "the domain is in the parent of this process"),
         Cause::Signal { number, .. } => Judgement {
             kind: FaultKind::Signal(number as u8),
             ..plain(FaultKind::Trap, &format!("signal {number}"))

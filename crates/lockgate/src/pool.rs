@@ -2,6 +2,7 @@
 use crate::call::signals_sys;
 use crate::domain::{Domain, DomainOptions};
 use crate::error::CreateError;
+use crate::host::PerProcess;
 use crate::module::Module;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,13 +12,14 @@ pub struct Pool {
     module: Arc<Module>,
     options: DomainOptions,
     capacity: usize,
-    ready: Mutex<Vec<Domain>>,
+    /// A forked child begins with none.
+    ready: PerProcess<Mutex<Vec<Domain>>>,
 }
 
 impl Pool {
     /// An empty pool that keeps at most `capacity` domains.
     pub fn new(module: &Arc<Module>, options: DomainOptions, capacity: usize) -> Pool {
-        Pool { module: module.clone(), options, capacity, ready: Mutex::default() }
+        Pool { module: module.clone(), options, capacity, ready: PerProcess::default() }
     }
 
     /// A pristine domain: one that is ready, or a new one.
@@ -55,7 +57,7 @@ impl Pool {
 
     /// Keeps a domain, unless there are enough; or gives it back as it is, if it cannot be reset.
     fn keep(&self, mut domain: Domain) -> Result<(), Domain> {
-        if domain.reset().is_err() {
+        if domain.core().is_inherited() || domain.reset().is_err() {
             return Err(domain);
         }
         let mut ready = self.domains();

@@ -173,7 +173,7 @@ class Busy(CallError):
 
 
 class Forked(CallError):
-    """A child of ``os.fork`` calls a domain of its parent. Start processes with ``spawn`` or ``forkserver``."""
+    """A child of ``os.fork`` uses a domain of its parent. It makes its own, of the modules that its parent has opened."""
 
 
 class RegistryError(Error):

@@ -11,13 +11,15 @@ use crate::call::{self, Thunk, thread_sys};
 use crate::dl::Reporter;
 use crate::domain::Core;
 use crate::error::CallError;
+use crate::host::{PerProcess, peek, process};
 use crate::policy::Policy;
 use crate::signature::{Plan, Signature, Type};
+use rustix::io::Errno;
 use std::cell::UnsafeCell;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// A header at a fixed place.
 #[repr(transparent)]
@@ -43,8 +45,67 @@ impl Deref for Header {
     }
 }
 
+/// A thunk and the header that it leads to. They are made together and stay together, for good: code that bindings left is not
+/// written again, because a forked child runs the same pages, and its function pointers must find what they found in the parent.
+pub(super) struct Way {
+    thunk: Thunk,
+    header: &'static Header,
+    process: u64,
+}
+
+/// Those that no binding has.
+static FREE_WAYS: PerProcess<Mutex<Vec<(Thunk, &'static Header)>>> = PerProcess::new(Mutex::default);
+
+fn free_ways() -> MutexGuard<'static, Vec<(Thunk, &'static Header)>> {
+    FREE_WAYS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Way {
+    /// One whose header is `header` from now on.
+    ///
+    /// # Errors
+    /// The kernel's, if there is no memory for code.
+    pub(super) fn new(header: BindingHeader) -> Result<Arc<Way>, Errno> {
+        let known = free_ways().pop();
+        let (thunk, place) = match known {
+            Some((thunk, place)) => {
+                // SAFETY: no binding has it, so nobody may call through its thunk.
+                unsafe { ptr::write(place.0.get(), header) };
+                (thunk, place)
+            }
+            None => {
+                let place: &'static Header = Box::leak(Box::new(Header::new(header)));
+                (Thunk::new(&raw const **place)?, place)
+            }
+        };
+        Ok(Arc::new(Way { thunk, header: place, process: process() }))
+    }
+
+    pub(super) fn header(&self) -> &'static Header {
+        self.header
+    }
+}
+
+impl Deref for Way {
+    type Target = Thunk;
+
+    fn deref(&self) -> &Thunk {
+        &self.thunk
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        // A stale call traps. (A forked child's copy stays as it is: a call asks, and is refused.)
+        if self.process == peek() {
+            self.header.proxy.store(self.thunk.trap(), Ordering::Release);
+            free_ways().push((self.thunk, self.header));
+        }
+    }
+}
+
 /// Held while the Rust side of a header is looked at by threads that may come through a stale pointer.
-static RETIRING: RwLock<()> = RwLock::new(());
+static RETIRING: PerProcess<RwLock<()>> = PerProcess::new(|| RwLock::new(()));
 
 /// What `look` finds in the binding with this header; `None` if that is gone.
 pub(crate) fn living<T>(header: &BindingHeader, look: impl FnOnce(&Info) -> T) -> Option<T> {
@@ -56,8 +117,8 @@ pub(crate) fn living<T>(header: &BindingHeader, look: impl FnOnce(&Info) -> T) -
 /// A thunk and its header, for good.
 #[derive(Clone)]
 pub(crate) struct Front {
-    thunk: Arc<Thunk>,
-    header: Arc<Header>,
+    thunk: Arc<Way>,
+    header: &'static Header,
 }
 
 impl Front {
@@ -67,7 +128,7 @@ impl Front {
     }
 
     /// Makes the front lead to the procedure that `new` describes.
-    pub(super) fn revive(self, new: BindingHeader) -> (Arc<Thunk>, Arc<Header>) {
+    pub(super) fn revive(self, new: BindingHeader) -> (Arc<Way>, &'static Header) {
         let Front { thunk, header } = self;
         let old = header.0.get();
         let _guard = RETIRING.write().unwrap_or_else(PoisonError::into_inner);
@@ -125,7 +186,7 @@ impl Binding {
 
     /// The part that stays.
     pub fn front(&self) -> Front {
-        Front { thunk: self.thunk.clone(), header: self.header.clone() }
+        Front { thunk: self.thunk.clone(), header: self.header }
     }
 
     /// The binding ends, its pointer stays: calls through it fail from now on. No thread may be in the domain, nor past the

@@ -2,12 +2,13 @@
 use super::Binding;
 use crate::call::thread_sys;
 use crate::error::CallError;
+use crate::host::PerProcess;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// By address of the header.
-static LENT: Mutex<BTreeMap<usize, Weak<Binding>>> = Mutex::new(BTreeMap::new());
+static LENT: PerProcess<Mutex<BTreeMap<usize, Weak<Binding>>>> = PerProcess::new(Mutex::default);
 
 fn lent() -> MutexGuard<'static, BTreeMap<usize, Weak<Binding>>> {
     LENT.lock().unwrap_or_else(|e| e.into_inner())

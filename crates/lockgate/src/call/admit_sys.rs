@@ -6,7 +6,7 @@ use super::thread_sys::{self, ThreadState};
 use super::unseen_sys;
 use crate::binding::living;
 use crate::error::CallError;
-use crate::host;
+use crate::{host, space};
 
 /// Called by the proxy on the host's stack, before anything of the entry is recorded. Returns 0 to try again,
 /// 1 if the call is refused; the reason is with the thread then.
@@ -50,7 +50,9 @@ fn answer(admitted: Result<(), CallError>) -> u32 {
 }
 
 fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
-    if host::forked() {
+    // First of all: what locks and tables of the parent's hold is of no meaning here.
+    host::process();
+    if space::is_inherited(binding.window) {
         return Err(CallError::Forked);
     }
     let state = thread_sys::attach()?;
@@ -68,6 +70,9 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
 }
 
 fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
+    if space::is_inherited(binding.window) {
+        return Err(CallError::Forked);
+    }
     let state = thread_sys::attach()?;
     if thread_sys::too_deep(&state, rsp) {
         return Err(CallError::TooDeep);

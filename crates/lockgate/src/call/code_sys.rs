@@ -3,12 +3,13 @@
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
 use super::layout::{BindingHeader, ThreadBlock};
 use super::thread_sys;
-use crate::host::environment;
+use crate::host::{PerProcess, environment, peek, process};
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
-use rustix::mm::{self, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::collections::BTreeMap;
-use std::mem::offset_of;
+use std::ffi::c_void;
+use std::mem::{ManuallyDrop, offset_of};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,12 +27,15 @@ struct Place {
 }
 
 /// Places that code left, by length in bytes.
-static FREE: Mutex<BTreeMap<usize, Vec<Place>>> = Mutex::new(BTreeMap::new());
+/// The memory files are shared with forked children, who make files of their own.
+static FREE: PerProcess<Mutex<BTreeMap<usize, Vec<Place>>>> = PerProcess::new(Mutex::default);
 
 /// Code that can be run; its place is used again after the drop.
 pub(crate) struct Code {
     place: Place,
     length: usize,
+    /// Whose it is: a forked child runs its parent's code and leaves it as it is.
+    process: u64,
 }
 
 impl Code {
@@ -41,7 +45,7 @@ impl Code {
     /// The kernel's, if there is no memory for code.
     pub fn new(bytes: &[u8]) -> Result<Code, Errno> {
         let length = bytes.len().next_multiple_of(ALIGN);
-        let code = Code { place: take(length)?, length };
+        let code = Code { place: take(length)?, length, process: process() };
         let mut padded = bytes.to_vec();
         padded.resize(length, TRAP);
         code.write(&padded);
@@ -68,6 +72,9 @@ impl Code {
 
 impl Drop for Code {
     fn drop(&mut self) {
+        if self.process != peek() {
+            return;
+        }
         // A stale call traps.
         self.write(&vec![TRAP; self.length]);
         FREE.lock().unwrap_or_else(|e| e.into_inner()).entry(self.length).or_default().push(self.place);
@@ -91,6 +98,9 @@ fn take(length: usize) -> Result<Place, Errno> {
 
 fn map() -> Result<Place, Errno> {
     let place = if environment::perf_map() { map_for_profilers()? } else { map_file()? };
+    // A forked child never writes to its parent's code.
+    // SAFETY: changes nothing here.
+    unsafe { mm::madvise(place.write as *mut c_void, CHUNK, Advice::LinuxDontFork)? };
     let free = CHUNKS.iter().find(|chunk| chunk.load(Ordering::Relaxed) == 0).ok_or(Errno::NOMEM)?;
     free.store(place.run, Ordering::Release);
     Ok(place)
@@ -138,7 +148,8 @@ pub(super) fn contains(address: usize) -> bool {
 
 /// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`. Before it is another way in, for callers that ask for the
 /// call's error later, or never: it begins with `movq $0,%fs:STATUS`, so that an earlier call's is not taken for this one's.
-pub(crate) struct Thunk(Code);
+#[derive(Clone, Copy)]
+pub(crate) struct Thunk(usize);
 
 /// Bytes of either part.
 const PART: usize = 16;
@@ -147,7 +158,7 @@ impl Thunk {
     /// Bytes of both, from [`clearing`](Thunk::clearing) on.
     pub const SIZE: usize = 2 * PART;
 
-    /// Makes the thunk of `binding`, which must not move while the thunk can be called.
+    /// Makes the thunk of `binding`, which never moves: the thunk stays.
     ///
     /// # Errors
     /// As [`Code::new`].
@@ -161,18 +172,23 @@ impl Thunk {
         jump[..2].copy_from_slice(&[0x49, 0xbb]);
         jump[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
         jump[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);
-        Code::new(&code).map(Thunk)
+        Code::new(&code).map(|code| Thunk(ManuallyDrop::new(code).address()))
+    }
+
+    /// Address of a trap, for what leads nowhere.
+    pub fn trap(self) -> usize {
+        self.0 + Thunk::SIZE - 1
     }
 
     /// The code: a C function with the bound procedure's signature, for callers that look at the thread's status after
     /// every call.
-    pub fn code(&self) -> *const () {
-        (self.0.address() + PART) as *const ()
+    pub fn code(self) -> *const () {
+        (self.0 + PART) as *const ()
     }
 
     /// The same for other callers: the status is that of the last call.
-    pub fn clearing(&self) -> *const () {
-        self.0.address() as *const ()
+    pub fn clearing(self) -> *const () {
+        self.0 as *const ()
     }
 }
 

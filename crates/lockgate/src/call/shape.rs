@@ -2,6 +2,7 @@
 use super::code_sys::Code;
 use super::emit;
 use crate::debug::perf_map;
+use crate::host::Short;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
 use lockgate_verify::Report;
@@ -319,8 +320,9 @@ impl Proxy {
     /// # Errors
     /// The kernel's, if there is no memory for code.
     pub fn of(shape: Shape) -> Result<Arc<Proxy>, Errno> {
+        /// Proxies are never changed and never go, so a forked child uses its parent's.
         static PROXIES: Mutex<Option<HashMap<Shape, Arc<Proxy>>>> = Mutex::new(None);
-        let mut proxies = PROXIES.lock().unwrap_or_else(|e| e.into_inner());
+        let mut proxies = Short::new(|| PROXIES.lock().unwrap_or_else(|e| e.into_inner()));
         let proxies = proxies.get_or_insert_default();
         if let Some(known) = proxies.get(&shape) {
             return Ok(known.clone());

@@ -9,12 +9,14 @@ use super::layout::{EntryRecord, GATE, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENT
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
+use crate::host::PerProcess;
+use crate::space;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_abi::window;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, Once};
 
 /// Signals that faulting instructions raise.
 const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
@@ -44,7 +46,7 @@ static BELOW: [AtomicPtr<Action>; FAULTS.len()] = [const { AtomicPtr::new(ptr::n
 static RUNNING: [(AtomicI32, AtomicUsize); FAULTS.len()] =
     [const { (AtomicI32::new(0), AtomicUsize::new(0)) }; FAULTS.len()];
 /// The distinct pointees.
-static KNOWN: Mutex<Vec<&'static Action>> = Mutex::new(Vec::new());
+static KNOWN: PerProcess<Mutex<Vec<&'static Action>>> = PerProcess::new(Mutex::default);
 /// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`].
 static NUDGE: AtomicI32 = AtomicI32::new(0);
 
@@ -73,13 +75,17 @@ lockgate_sigreturn:
 
 /// Installs the handlers, once.
 pub(crate) fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    // Handlers are inherited; the callers of this wait for each other.
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.load(Ordering::Acquire) {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);
         settle_libc();
         for (index, &signal) in FAULTS.iter().enumerate() {
             let previous = kernel_action(signal, Some(&ours(on_fault as *const () as usize, 0)));
-            CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
+            // Our own is there if the parent forked in the midst of this.
+            if previous.handler != on_fault as *const () as usize {
+                CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
+            }
         }
         // The highest real-time signal that nobody uses.
         let free =
@@ -88,7 +94,8 @@ pub(crate) fn install() {
             kernel_action(signal, Some(&ours(on_nudge as *const () as usize, 0)));
             NUDGE.store(signal, Ordering::Release);
         }
-    });
+        DONE.store(true, Ordering::Release);
+    }
 }
 
 fn ours(handler: usize, mask: u64) -> Action {
@@ -146,7 +153,8 @@ fn claim() {
         }
         let theirs = ptr::from_ref(known(theirs)).cast_mut();
         let before = CHAINED[index].swap(theirs, Ordering::AcqRel);
-        if before != theirs {
+        // SAFETY: pointees live forever.
+        if unsafe { *before != *theirs } {
             BELOW[index].store(before, Ordering::Release);
         }
     }
@@ -230,8 +238,12 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
         let by_instruction = (*info).si_code > 0;
         match inside(frame) {
             Some((state, record)) if by_instruction => {
+                let cause = match space::is_inherited((*record).control) {
+                    true => Cause::Forked,
+                    false => Cause::Signal { number: signal, code: (*info).si_code },
+                };
                 let raw = RawFault {
-                    cause: Cause::Signal { number: signal, code: (*info).si_code },
+                    cause,
                     address: (*info).si_addr() as u64,
                     entry: (*record).control,
                     registers: Registers::of(frame),
@@ -293,6 +305,9 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
 pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
     // SAFETY: live records have live bindings; the block is our own.
     unsafe {
+        if space::is_inherited((*record).control) {
+            return Some(Cause::Forked);
+        }
         if (*(*(*record).binding).domain).is_killed() {
             return Some(Cause::Killed);
         }
@@ -359,6 +374,10 @@ unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut Entry
 unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, frame: &mut ucontext_t) {
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
+        if raw.cause == Cause::Forked {
+            // The way back from the gate has given the thread its place in the domain again.
+            (*state.block).alternate_size = u64::MAX;
+        }
         *state.fault.get() = Some(raw);
         state.failed.set((*record).binding);
         look_again();

@@ -8,10 +8,11 @@ use crate::debug::Entered;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault, Registers};
-use crate::space::MAX_STRIDES;
+use crate::host::{PerProcess, peek, process};
+use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
-use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashSet;
@@ -56,6 +57,8 @@ pub(crate) fn block_offset() -> i32 {
 pub(crate) struct ThreadState {
     /// Kernel id.
     pub tid: i32,
+    /// Whose thread it is.
+    process: u64,
     /// The thread's block; valid while the thread is in [`THREADS`].
     pub block: *mut ThreadBlock,
     /// Why the innermost call did not return, if its status says so.
@@ -78,7 +81,8 @@ pub(crate) struct ThreadState {
     pub looked: AtomicU64,
     /// The word of the exclusive domain that the thread waits for.
     pub waits_for: AtomicPtr<AtomicU32>,
-    records: Mapping,
+    /// Shared with what the thread was in the parent, if that forked in a call.
+    records: Arc<Mapping>,
     slots: Mapping,
     alternate: Mapping,
     /// Domains that have a stack slot of this thread.
@@ -91,7 +95,7 @@ unsafe impl Send for ThreadState {}
 unsafe impl Sync for ThreadState {}
 
 /// All attached threads. A thread leaves it, under the lock, before its memory goes.
-pub(crate) static THREADS: Mutex<Vec<Arc<ThreadState>>> = Mutex::new(Vec::new());
+pub(crate) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess::new(Mutex::default);
 
 thread_local! {
     static THREAD: RefCell<Option<Attachment>> = const { RefCell::new(None) };
@@ -105,6 +109,11 @@ struct Attachment(Arc<ThreadState>);
 impl Drop for Attachment {
     fn drop(&mut self) {
         let state = &self.0;
+        if state.process != peek() {
+            // A forked child's first thread, which has called nothing since: the rest is the parent's.
+            state.restore_alternate_stack();
+            return;
+        }
         // No frame is left. A thread that ended in a host function leaves calls behind, and what they hold.
         repair(state, u64::MAX);
         // Rust's std switches the alternate stack off before destructors like this one run (rule R12).
@@ -140,6 +149,12 @@ impl Mapping {
             mm::mprotect(mapping.start(), mapping.size(), MprotectFlags::READ | MprotectFlags::WRITE)?;
         }
         Ok(mapping)
+    }
+
+    /// Children of `fork` find zeros.
+    fn wipe_in_children(&self) -> Result<(), Errno> {
+        // SAFETY: changes nothing here.
+        unsafe { mm::madvise(self.start(), self.size(), Advice::LinuxWipeOnFork) }
     }
 
     fn start(&self) -> *mut c_void {
@@ -245,11 +260,13 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
     };
     super::signals_sys::check_handlers().map_err(CallError::Handler)?;
     let state = match known {
-        Some(state) => state,
-        None => {
-            let state = Arc::new(new_state().map_err(CallError::memory)?);
+        Some(state) if state.process == process() => state,
+        stale => {
+            let state = Arc::new(new_state(stale.as_deref()).map_err(CallError::memory)?);
             THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
-            THREAD.with(|t| *t.borrow_mut() = Some(Attachment(state.clone())));
+            let before = THREAD.try_with(|t| t.borrow_mut().replace(Attachment(state.clone())));
+            // What a forked child's first thread was in the parent, others of whose threads had it, too.
+            std::mem::forget(before);
             state
         }
     };
@@ -265,12 +282,15 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
     Ok(state)
 }
 
-fn new_state() -> Result<ThreadState, Errno> {
+/// The state of the calling thread; of a forked child's first thread with the records of the calls that it is in: they end when
+/// the host's functions return, and what is called meanwhile is nested in them.
+fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
     // SAFETY: a plain query.
     let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
     let alternate = (frame.max(libc::MINSIGSTKSZ) + HANDLER_NEED).next_multiple_of(PAGE as usize);
     let state = ThreadState {
         tid: rustix::thread::gettid().as_raw_nonzero().get(),
+        process: process(),
         block: block(),
         fault: UnsafeCell::new(None),
         ending: UnsafeCell::new(None),
@@ -282,16 +302,27 @@ fn new_state() -> Result<ThreadState, Errno> {
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),
         waits_for: AtomicPtr::default(),
-        records: Mapping::new(RECORDS)?,
+        records: match parent {
+            Some(parent) => parent.records.clone(),
+            None => Arc::new(Mapping::new(RECORDS)?),
+        },
         slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,
         alternate: Mapping::new(alternate)?,
         attached: RefCell::default(),
     };
+    // Without a place in any domain, a child that has not noticed that it is one takes the slow way into each.
+    state.slots.wipe_in_children()?;
     let block = state.block;
     let records = state.records.start();
+    if parent.is_some() {
+        // Nobody watches the time of what the parent called.
+        state.records().for_each(|record| lift_limit(record.cast_mut()));
+    }
     // SAFETY: our own thread's block, which nobody else writes; records start as zeros, that is IDLE.
     unsafe {
-        (*block).top = records.cast();
+        if parent.is_none() {
+            (*block).top = records.cast();
+        }
         (*block).first = records.cast();
         (*block).records_end = records as u64 + state.records.size() as u64;
         (*block).slots = state.slots.start().cast();
@@ -299,6 +330,24 @@ fn new_state() -> Result<ThreadState, Errno> {
         (*block).tid = state.tid as u32;
     }
     Ok(state)
+}
+
+/// In a forked child: the next call takes the slow way, and the end of the host's function that forked is looked at.
+pub(crate) fn leave_parent() {
+    // SAFETY: our own block.
+    unsafe {
+        (*block()).alternate_size = u64::MAX;
+        (*block()).pending = 1;
+    }
+}
+
+fn lift_limit(record: *mut Record) {
+    // SAFETY: a record of the calling thread.
+    unsafe {
+        if (*record).kind == LIMITED_ENTRY {
+            (*record).kind = ENTRY;
+        }
+    }
 }
 
 /// Publishes the state to the signal handler and the slow paths: they find it through the block.
@@ -385,7 +434,9 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
                 return top;
             }
             let binding = (*entry).binding;
-            if (*top).kind == GATE {
+            if space::is_inherited((*entry).control) {
+                *state.ending.get() = None;
+            } else if (*top).kind == GATE {
                 state.set_slot((*binding).slot / SLOT_SIZE, (*top.cast::<GateRecord>()).slot);
                 *state.ending.get() = None;
             } else if let Some(word) = (*binding).owner.as_ref() {
@@ -475,6 +526,9 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
         (state.and_then(|state| (*state.fault.get()).take()), state)
     };
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
+    if raw.cause == Cause::Forked {
+        return CallError::Forked;
+    }
     let binding = binding.that_ran(raw.registers.rsp);
     if raw.cause == Cause::Revoked {
         return CallError::Revoked(binding.signature.name.clone());
@@ -502,6 +556,9 @@ fn outer_calls(state: &ThreadState) -> Vec<Entered> {
         while (*record).kind == GATE && calls.len() < MOST_OUTER {
             let gate = record.cast::<GateRecord>();
             let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
+            if space::is_inherited((*entry).control) {
+                break; // its stacks are the parent's
+            }
             let binding = (*(*(*entry).binding).info).that_ran((*gate).control);
             calls.push(Entered::new(binding, registers_at(gate), (*entry).control));
             record = record.byte_sub(2 * RECORD as usize);
@@ -518,6 +575,9 @@ pub(super) unsafe fn registers_at(gate: *const GateRecord) -> Registers {
     // SAFETY: the return address is on the control stack, where the module's call put it.
     unsafe {
         let control = (*gate).control;
+        if space::is_inherited(control) {
+            return Registers::default();
+        }
         Registers { rip: (control as *const u64).read(), rsp: control + 8, ..Registers::default() }
     }
 }

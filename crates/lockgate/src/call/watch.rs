@@ -10,10 +10,11 @@ use super::meter::{Meter, Samples};
 use super::signals_sys;
 use super::thread_sys::{OVERDUE, SeenEntry, THREADS};
 use crate::domain;
+use crate::host::{PerProcess, peek, process};
 use lockgate_abi::window;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
@@ -21,21 +22,14 @@ const POLL: Duration = Duration::from_millis(3);
 /// Interval of nudges to a call that is overdue.
 const INSIST: Duration = Duration::from_millis(1);
 
-static INTERESTED: Mutex<Interested> = Mutex::new(Interested {
-    limited: 0,
-    stopping: 0,
-    meters: Vec::new(),
-    killed: Vec::new(),
-    leftovers: false,
-    sentences: 0,
-    started: false,
-});
+static INTERESTED: PerProcess<Mutex<Interested>> = PerProcess::new(Mutex::default);
 static BELL: Bell = Bell::new();
 /// Some thread is to ask its host's question.
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// When limited entries were first seen.
-static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
+static SEEN: PerProcess<Mutex<Seen>> = PerProcess::new(Mutex::default);
 
+#[derive(Default)]
 struct Interested {
     /// Domains with a time limit.
     limited: usize,
@@ -47,8 +41,6 @@ struct Interested {
     killed: Vec<Condemned>,
     /// Functions that were taken from domains wait until no thread can hold them.
     leftovers: bool,
-    /// Number of the last sentence: a thread that has looked since, outside proxies, has not slipped through.
-    sentences: u64,
     started: bool,
 }
 
@@ -109,7 +101,8 @@ impl Condemned {
     }
 }
 
-/// Number of the last sentence, for signal handlers.
+/// Number of the last sentence: a thread that has looked since, outside proxies, has not slipped through. Changed under the lock
+/// of [`INTERESTED`]; signal handlers read it.
 static SENTENCES: AtomicU64 = AtomicU64::new(0);
 
 /// The last sentence passed: what [`ThreadState::looked`](super::thread_sys::ThreadState::looked) is set to.
@@ -121,6 +114,7 @@ pub(super) fn last_sentence() -> u64 {
 pub(crate) struct Interest {
     limited: bool,
     meter: Option<Arc<Meter>>,
+    process: u64,
 }
 
 impl Interest {
@@ -135,7 +129,7 @@ impl Interest {
         }
         interested.limited += usize::from(limited);
         interested.meters.extend(meter.clone());
-        Ok(Interest { limited, meter })
+        Ok(Interest { limited, meter, process: process() })
     }
 
     /// What the domain has used of the processors, if that is measured.
@@ -146,6 +140,9 @@ impl Interest {
 
 impl Drop for Interest {
     fn drop(&mut self) {
+        if self.process != peek() {
+            return;
+        }
         let mut interested = interested();
         interested.limited -= usize::from(self.limited);
         if let Some(own) = &self.meter {
@@ -156,7 +153,7 @@ impl Drop for Interest {
 
 /// Keeps the watcher awake while the call in progress on a thread is being stopped: it asks the thread again and again, since one
 /// look may find it in the middle of a proxy.
-pub(crate) struct Stopping(());
+pub(crate) struct Stopping(u64);
 
 impl Stopping {
     pub fn new() -> Stopping {
@@ -164,13 +161,15 @@ impl Stopping {
         interested.stopping += 1;
         // Without a watcher there are only the looks that the thread takes by itself.
         let _ = interested.wake();
-        Stopping(())
+        Stopping(process())
     }
 }
 
 impl Drop for Stopping {
     fn drop(&mut self) {
-        interested().stopping -= 1;
+        if self.0 == peek() {
+            interested().stopping -= 1;
+        }
     }
 }
 
@@ -195,9 +194,7 @@ pub(crate) fn tell_of_leftovers() {
 
 fn tell(condemned: impl FnOnce(u64) -> Condemned) {
     let mut interested = interested();
-    interested.sentences += 1;
-    SENTENCES.store(interested.sentences, Ordering::Release);
-    let number = interested.sentences;
+    let number = SENTENCES.fetch_add(1, Ordering::AcqRel) + 1;
     interested.killed.push(condemned(number));
     // Without a watcher, the one nudge below must do.
     let _ = interested.wake();

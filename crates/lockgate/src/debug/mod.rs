@@ -18,6 +18,6 @@ pub(crate) use backtrace::{Captured, Entered};
 #[doc(hidden)]
 pub use frames::describes;
 pub(crate) use frames::{Frames, Rules as FrameRules};
-pub(crate) use registry_sys::Registration;
+pub(crate) use registry_sys::{Registration, abandon};
 pub(crate) use stack_image::StackImage;
 pub use symbols::{SourcePlace, Symbols};

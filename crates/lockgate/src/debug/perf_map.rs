@@ -4,6 +4,7 @@
 //! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
 use super::symbols::printable;
+use crate::host::PerProcess;
 use crate::host::environment;
 use crate::module::Module;
 use lockgate_abi::window;
@@ -40,7 +41,7 @@ fn line(address: u64, length: u64, name: &str) -> String {
 }
 
 fn append(text: &str) {
-    static FILE: OnceLock<Option<Mutex<OwnedFd>>> = OnceLock::new();
+    static FILE: PerProcess<OnceLock<Option<Mutex<OwnedFd>>>> = PerProcess::new(OnceLock::new);
     let file = FILE.get_or_init(|| {
         let path = format!("/tmp/perf-{}.map", std::process::id());
         match create(&path) {

@@ -7,6 +7,7 @@
 //! time. gdb finds the script in the program itself.
 
 use crate::call::thread_sys;
+use crate::host::{PerProcess, peek, process};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
@@ -57,7 +58,7 @@ static SCRIPT: [u8; SCRIPT_SIZE] = {
 };
 
 /// Held while the list is read or changed.
-static CHANGE: Mutex<()> = Mutex::new(());
+static CHANGE: PerProcess<Mutex<()>> = PerProcess::new(|| Mutex::new(()));
 
 /// The script has a breakpoint here: the list has changed.
 #[unsafe(no_mangle)]
@@ -91,9 +92,15 @@ unsafe extern "C" {
     fn lockgate_crossing();
 }
 
+/// In a forked child: the list is empty, whatever it was in the middle of.
+pub(crate) fn abandon() {
+    // SAFETY: the child has one thread yet, or others that wait for this one.
+    unsafe { lockgate_debug_modules.first = null_mut() };
+}
+
 /// A place in the list, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Registration(*mut Entry);
+pub(crate) struct Registration(*mut Entry, u64);
 
 // SAFETY: the entry is reached under `CHANGE` only.
 unsafe impl Send for Registration {}
@@ -127,12 +134,15 @@ impl Registration {
             lockgate_debug_modules.block = thread_sys::block_offset().into();
         }
         lockgate_debug_changed();
-        Registration(entry)
+        Registration(entry, process())
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        if self.1 != peek() {
+            return; // the parent's list
+        }
         let _guard = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: under the lock; the entry is in the list and so are its neighbours; it was made by `new`.
         let entry = unsafe {

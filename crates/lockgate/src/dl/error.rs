@@ -59,6 +59,11 @@ pub enum DlError {
     /// Not a handle, or one that was closed.
     #[error("invalid handle: it was closed as often as it was opened, or never opened")]
     Handle,
+    /// The library was opened by a parent of this process.
+    #[error(
+        "this library was opened by the parent process: a forked child cannot use it; open it there again"
+    )]
+    Forked,
     /// The library has no such symbol.
     #[error("{library}: undefined symbol: {symbol}{}", near.as_ref().map_or(String::new(), |near| format!(" (did you mean {near}?)")))]
     Symbol {

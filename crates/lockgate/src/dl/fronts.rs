@@ -2,8 +2,9 @@
 use super::Reporter;
 use super::verdicts::Hash;
 use crate::binding::Front;
+use crate::host::PerProcess;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a pointer means: two libraries with this in common may have the same pointer, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,9 +26,9 @@ pub(super) struct Pointer {
 }
 
 /// Pointers of libraries that were closed.
-static IDLE: LazyLock<Mutex<HashMap<Meaning, Vec<Pointer>>>> = LazyLock::new(Mutex::default);
+static IDLE: PerProcess<Mutex<HashMap<Meaning, Vec<Pointer>>>> = PerProcess::new(Mutex::default);
 /// Every pointer: nothing takes one out.
-static ALL: Mutex<Vec<Pointer>> = Mutex::new(Vec::new());
+static ALL: PerProcess<Mutex<Vec<Pointer>>> = PerProcess::new(Mutex::default);
 
 fn idle() -> MutexGuard<'static, HashMap<Meaning, Vec<Pointer>>> {
     IDLE.lock().unwrap_or_else(|e| e.into_inner())

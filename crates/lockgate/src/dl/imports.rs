@@ -8,6 +8,7 @@ use super::{DlError, table};
 use crate::binding::{Binding, OnFailure};
 use crate::domain::{Core, Gate};
 use crate::error::CallError;
+use crate::host::Short;
 use crate::policy::Policy;
 use crate::signature::Signature;
 use lockgate_verify::Import;
@@ -20,8 +21,8 @@ pub(super) struct Services(BTreeMap<String, Service>);
 
 static FOR_ALL: Mutex<Services> = Mutex::new(Services(BTreeMap::new()));
 
-fn for_all() -> MutexGuard<'static, Services> {
-    FOR_ALL.lock().unwrap_or_else(|e| e.into_inner())
+fn for_all() -> Short<MutexGuard<'static, Services>> {
+    Short::new(|| FOR_ALL.lock().unwrap_or_else(|e| e.into_inner()))
 }
 
 /// Offers a service to all libraries, those that are open already included: it answers imports that nothing has answered yet.

@@ -24,6 +24,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+/// Number of the next library.
+pub(super) static NEXT: AtomicU64 = AtomicU64::new(1);
+
 /// Symbols of the runtime in every module, which are none of the library's own.
 pub(super) fn runtime_symbol(name: &str) -> bool {
     const OURS: [&str; 8] = [
@@ -137,7 +140,6 @@ impl Loaded {
         scope: Arc<Scope>,
         options: &Options,
     ) -> Arc<Loaded> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Loaded {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             name,

@@ -1,6 +1,7 @@
 //! What callers through bare pointers learn of calls that failed: an error of the thread, a handler, a value.
 use crate::error::CallError;
 use crate::fault::FaultKind;
+use crate::host::Short;
 use crate::signature::{Signature, Type};
 use std::cell::RefCell;
 use std::fmt;
@@ -45,7 +46,11 @@ pub fn take_failure() -> Option<Arc<Failure>> {
 /// Has `handler` called after every call that failed, on the caller's thread, before the caller gets its value. `None` takes the
 /// handler away.
 pub fn on_failure(handler: Option<Box<Handler>>) {
-    *HANDLER.write().unwrap_or_else(PoisonError::into_inner) = handler.map(Arc::from);
+    let handler = handler.map(Arc::from);
+    let mut place = Short::new(|| HANDLER.write().unwrap_or_else(PoisonError::into_inner));
+    let old = std::mem::replace(&mut *place, handler);
+    drop(place);
+    drop(old); // after the lock
 }
 
 /// Tells of the failure, and sets `errno`.
@@ -53,7 +58,7 @@ pub(super) fn tell(failure: Failure) {
     let number = errno(&failure.error);
     let failure = Arc::new(failure);
     let _ = LAST.try_with(|last| last.replace(Some(failure.clone())));
-    let handler = HANDLER.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let handler = Short::new(|| HANDLER.read().unwrap_or_else(PoisonError::into_inner)).clone();
     if let Some(handler) = handler {
         handler(&failure);
     }

@@ -1,9 +1,10 @@
 //! One thread at a time opens and closes libraries; constructors and destructors that it runs may do so, too.
+use crate::host::PerProcess;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 
-static OWNER: Mutex<Option<(ThreadId, usize)>> = Mutex::new(None);
-static FREE: Condvar = Condvar::new();
+static OWNER: PerProcess<Mutex<Option<(ThreadId, usize)>>> = PerProcess::new(Mutex::default);
+static FREE: PerProcess<Condvar> = PerProcess::new(Condvar::new);
 
 fn owner() -> MutexGuard<'static, Option<(ThreadId, usize)>> {
     OWNER.lock().unwrap_or_else(|e| e.into_inner())

@@ -1,7 +1,9 @@
 //! Which libraries are open, how often, and who needs whom.
-use super::loaded::Loaded;
+use super::loaded::{Loaded, NEXT};
 use super::{DlError, Mode};
+use crate::host::PerProcess;
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// An open library.
@@ -18,9 +20,13 @@ pub(super) struct Row {
 }
 
 /// In the order in which they were opened.
-static OPEN: Mutex<Vec<Row>> = Mutex::new(Vec::new());
+static OPEN: PerProcess<Mutex<Vec<Row>>> = PerProcess::new(Mutex::default);
+
+/// The first library of this process: a forked child does not know its parent's.
+static FIRST: PerProcess<u64> = PerProcess::new(|| NEXT.load(Ordering::Relaxed));
 
 pub(super) fn rows() -> MutexGuard<'static, Vec<Row>> {
+    FIRST.get();
     OPEN.lock().unwrap_or_else(|e| e.into_inner())
 }
 
@@ -40,7 +46,11 @@ pub(super) fn open_again(mode: Mode, is_it: impl Fn(&Row) -> bool) -> Option<u64
 /// [`DlError::Handle`].
 pub(super) fn find(id: u64) -> Result<Arc<Loaded>, DlError> {
     let rows = rows();
-    rows.iter().find(|row| row.loaded.id() == id).map(|row| row.loaded.clone()).ok_or(DlError::Handle)
+    rows.iter().find(|row| row.loaded.id() == id).map(|row| row.loaded.clone()).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: u64) -> DlError {
+    if (1..*FIRST).contains(&id) { DlError::Forked } else { DlError::Handle }
 }
 
 /// Libraries that others' imports find, in the order in which they were opened.
@@ -54,7 +64,8 @@ pub(super) fn global() -> Vec<Arc<Loaded>> {
 /// [`DlError::Handle`].
 pub(super) fn release(id: u64) -> Result<Vec<Arc<Loaded>>, DlError> {
     let mut rows = rows();
-    let row = rows.iter_mut().find(|row| row.loaded.id() == id && row.count > 0).ok_or(DlError::Handle)?;
+    let row =
+        rows.iter_mut().find(|row| row.loaded.id() == id && row.count > 0).ok_or_else(|| unknown(id))?;
     row.count -= 1;
     let mut needed = HashSet::new();
     let mut ahead: Vec<Arc<Loaded>> =

@@ -5,12 +5,13 @@
 //! files can let code run that was not verified; at worst an old version runs. Nothing is kept on disk: whoever could write
 //! there would decide what runs (docs/decisions).
 use super::DlError;
+use crate::host::{Once, Short};
 use crate::module::{Module, file};
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 /// A module by the hash of its file's bytes (BLAKE3).
@@ -103,10 +104,11 @@ struct Kept {
     last_use: u64,
 }
 
-static VERDICTS: LazyLock<Mutex<Verdicts>> = LazyLock::new(Mutex::default);
+/// A forked child has its parent's.
+static VERDICTS: Once<Mutex<Verdicts>> = Once::new();
 
-fn verdicts() -> MutexGuard<'static, Verdicts> {
-    VERDICTS.lock().unwrap_or_else(|e| e.into_inner())
+fn verdicts() -> Short<MutexGuard<'static, Verdicts>> {
+    Short::new(|| VERDICTS.get(Mutex::default).lock().unwrap_or_else(|e| e.into_inner()))
 }
 
 /// The verified module in a file.

@@ -39,7 +39,7 @@ pub struct ProgramEnd {
 impl Drop for Domain {
     /// Threads of the module's own end with the handle: else they would keep the domain for ever.
     fn drop(&mut self) {
-        if let Some(core) = self.core.as_ref().filter(|core| core.has_own_threads()) {
+        if let Some(core) = self.core.as_ref().filter(|core| !core.is_inherited() && core.has_own_threads()) {
             core.kill();
         }
     }
@@ -124,12 +124,12 @@ impl Domain {
 
     /// Number of calls in progress in the domain, on all threads; those that wait for the host or another domain count.
     pub fn threads_inside(&self) -> usize {
-        crate::call::thread_sys::calls_in(self.base())
+        crate::call::thread_sys::calls_in(self.base()) // a forked child has none in its parent's
     }
 
     /// System calls that the module tried and that do not exist for it: number and how often.
     pub fn refused_syscalls(&self) -> Vec<(u64, u64)> {
-        self.core().process().refused()
+        self.core().here().map(|core| core.process().refused()).unwrap_or_default()
     }
 
     /// Binds the export `name` as a function of type `F`:
@@ -224,6 +224,8 @@ impl Domain {
         policy: Policy,
         on_failure: OnFailure,
     ) -> Result<(), LinkError> {
+        let forked = |_| BindError::Forked(self.name().to_owned());
+        self.core().here().map_err(forked)?;
         let module = self.module();
         let missing = || LinkError::Import {
             domain: self.name().to_owned(),
@@ -270,6 +272,8 @@ impl Domain {
         policy: Policy,
         on_failure: OnFailure,
     ) -> Result<Callback, LinkError> {
+        let forked = |_| BindError::Forked(self.name().to_owned());
+        self.core().here().map_err(forked)?;
         if !prototype.contains('(') {
             return Err(LinkError::NoPrototype(prototype.trim().to_owned()));
         }
@@ -293,6 +297,7 @@ impl Domain {
     /// # Errors
     /// [`AllocError`].
     pub fn alloc<T: Plain>(&self, count: usize) -> Result<Pointer<T>, AllocError> {
+        self.core().here()?;
         let module = || self.module().name().to_owned();
         let size = count.saturating_mul(size_of::<T>());
         let Some(allocator) = Binding::internal(self.core(), symbol::ALLOC) else {
@@ -311,6 +316,7 @@ impl Domain {
     /// # Errors
     /// [`AllocError`], if the module's allocator is missing or faults.
     pub fn free<T: Plain>(&self, pointer: Pointer<T>) -> Result<(), AllocError> {
+        self.core().here()?;
         let Some(free) = Binding::internal(self.core(), symbol::FREE) else {
             return Err(AllocError::NoAllocator(self.module().name().to_owned()));
         };
@@ -383,6 +389,7 @@ impl Domain {
     /// # Errors
     /// As [`write`](Domain::write); a prefix may have been written.
     pub fn write_slice<T: Plain>(&self, at: Pointer<T>, values: &[T]) -> Result<(), MemoryError> {
+        self.here()?;
         let bytes = T::bytes(values);
         let written = self.core().reach(|stride| stride.write(at.offset(), bytes));
         written.map_err(|_| self.inaccessible(at.offset(), bytes.len(), "writable"))
@@ -395,6 +402,7 @@ impl Domain {
     /// # Errors
     /// [`MemoryError::Inaccessible`].
     pub fn check(&self, at: Pointer<u8>, length: usize, rights: Rights) -> Result<(), MemoryError> {
+        self.here()?;
         let access = match rights {
             Rights::Read => "readable",
             Rights::ReadWrite => "writable",
@@ -439,7 +447,9 @@ impl Domain {
     /// Ends the domain for good: as [`kill`](Domain::kill), and it lets go of the domains that it calls when nobody is
     /// inside any more. Domains that call each other keep each other alive until one of them is closed.
     pub fn close(self) {
-        super::close(self.core());
+        if !self.core().is_inherited() {
+            super::close(self.core());
+        }
     }
 
     /// Returns the domain to its pristine image and starts it again. Every binding and callback must be gone, so
@@ -448,6 +458,9 @@ impl Domain {
     /// # Errors
     /// [`ResetError`].
     pub fn reset(&mut self) -> Result<(), ResetError> {
+        if self.core().is_inherited() {
+            return Err(ResetError::Forked(self.name().to_owned()));
+        }
         signals_sys::look_again();
         let core = self.core.take().expect("present between calls");
         // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.
@@ -461,7 +474,12 @@ impl Domain {
         self.core.as_ref().expect("present between calls")
     }
 
+    fn here(&self) -> Result<(), MemoryError> {
+        self.core().here().map(drop).map_err(|_| MemoryError::Forked(self.name().to_owned()))
+    }
+
     fn read_bytes(&self, offset: u64, into: &mut [u8]) -> Result<(), MemoryError> {
+        self.here()?;
         let length = into.len();
         let copied = self.core().reach(|stride| stride.read(offset, into));
         copied.map_err(|_| self.inaccessible(offset, length, "readable"))

@@ -10,6 +10,7 @@
 //! then is inside still. The watcher, which looks after killed domains anyway, tells.
 use super::core::Core;
 use crate::call::watch;
+use crate::host::PerProcess;
 use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::Duration;
@@ -20,15 +21,15 @@ struct Closed {
     then: Box<dyn FnOnce() + Send>,
 }
 
-static CLOSED: Mutex<Vec<Closed>> = Mutex::new(Vec::new());
-static BURIED: Condvar = Condvar::new();
+static CLOSED: PerProcess<Mutex<Vec<Closed>>> = PerProcess::new(Mutex::default);
+static BURIED: PerProcess<Condvar> = PerProcess::new(Condvar::new);
 
 fn closed() -> MutexGuard<'static, Vec<Closed>> {
     CLOSED.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// Domains from which functions were taken that threads may hold.
-static WAITING: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+static WAITING: PerProcess<Mutex<Vec<Weak<Core>>>> = PerProcess::new(Mutex::default);
 
 /// Lets go of functions that were taken from the tables of `core`, now or as soon as no thread can hold them.
 pub(crate) fn release_functions(core: &Arc<Core>) {

@@ -190,6 +190,19 @@ impl Core {
         self.facts
     }
 
+    /// True in a forked child of the process that has it.
+    pub fn is_inherited(&self) -> bool {
+        space::is_inherited(self.base())
+    }
+
+    /// The domain, for what only its own process may do with it.
+    ///
+    /// # Errors
+    /// [`CallError::Forked`].
+    pub fn here(self: &Arc<Core>) -> Result<&Arc<Core>, CallError> {
+        if self.is_inherited() { Err(CallError::Forked) } else { Ok(self) }
+    }
+
     /// `W`.
     pub fn base(&self) -> u64 {
         self.stride.base()
@@ -223,6 +236,9 @@ impl Core {
 
     /// What the domain uses now.
     pub fn usage(&self) -> Usage {
+        if self.is_inherited() {
+            return Usage::default();
+        }
         let memory = self.memory();
         Usage {
             memory: memory.used,
@@ -314,6 +330,9 @@ impl Core {
 
     /// Ends all calls in progress and refuses new ones.
     pub fn kill(&self) {
+        if self.is_inherited() {
+            return;
+        }
         self.killed.store(true, Ordering::Release);
         self.admissions.close();
         self.process.kill();
@@ -468,6 +487,7 @@ impl Core {
         // Control first: a data page is accessible only if its control page is (rule R2).
         let control = data - window::STACKS + window::CONTROL;
         self.stride.map(control, length, READ_WRITE, Backing::Anonymous)?;
+        self.stride.wipe_in_children(control, length)?;
         self.stride.map(data, length, READ_WRITE, Backing::Anonymous)
     }
 
@@ -610,6 +630,9 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        if self.is_inherited() {
+            return; // it lives on in the parent
+        }
         rest::strike(self.id());
         thread_sys::leave_window(self.base());
         self.leave_all();

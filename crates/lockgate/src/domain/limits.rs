@@ -105,7 +105,7 @@ impl DomainOptions {
 }
 
 /// What a domain uses at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
     /// Memory: image, stacks of all threads, heap and mappings, bytes.

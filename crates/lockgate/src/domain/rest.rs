@@ -10,12 +10,13 @@
 use super::core::{Core, Slots};
 use super::place_sys::next_call;
 use crate::call::thread_sys;
+use crate::host::{Once, PerProcess, peek, process};
 use crate::space::Stride;
 use crate::syscall::Protection;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// Domains that rest at once: room for a thousand mappings more.
 const BATCH: usize = 256;
@@ -24,9 +25,9 @@ const MAPPINGS: usize = 9;
 const MAPPINGS_AT_REST: usize = 5;
 
 /// Domains that have stacks, or had, by number.
-static DOMAINS: Mutex<BTreeMap<u32, Listed>> = Mutex::new(BTreeMap::new());
+static DOMAINS: PerProcess<Mutex<BTreeMap<u32, Listed>>> = PerProcess::new(Mutex::default);
 /// How many of them rest.
-static RESTING: AtomicUsize = AtomicUsize::new(0);
+static RESTING: PerProcess<AtomicUsize> = PerProcess::new(|| AtomicUsize::new(0));
 
 /// A domain, and who may put it to rest: the thread with this kernel id, which has its first slot, or whoever comes. Others do not even
 /// look: to hold a domain for a moment would keep its owner from resetting it.
@@ -40,7 +41,7 @@ fn domains() -> MutexGuard<'static, BTreeMap<u32, Listed>> {
 }
 
 /// The first thread's storage of a domain at rest.
-pub(super) struct Kept(Vec<u8>);
+pub(super) struct Kept(Vec<u8>, u64);
 
 impl Kept {
     /// `None` without memory for it: allocation, too, may need a mapping.
@@ -49,13 +50,15 @@ impl Kept {
         bytes.try_reserve_exact(length).ok()?;
         bytes.resize(length, 0);
         RESTING.fetch_add(1, Ordering::Relaxed);
-        Some(Kept(bytes))
+        Some(Kept(bytes, process()))
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        RESTING.fetch_sub(1, Ordering::Relaxed);
+        if self.1 == peek() {
+            RESTING.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -99,13 +102,14 @@ pub(super) fn with_room<T>(mut work: impl FnMut() -> Result<T, Errno>) -> Result
 
 /// True if domains have seven eighths of all mappings: the rest is the host's, whose own allocations fail at the limit.
 fn crowded() -> bool {
-    static LIMIT: LazyLock<usize> = LazyLock::new(|| {
+    static LIMIT: Once<usize> = Once::new();
+    let most = *LIMIT.get(|| {
         let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
         limit.trim().parse().unwrap_or(usize::MAX)
     });
     let (all, resting) = (domains().len(), RESTING.load(Ordering::Relaxed));
     let mappings = all.saturating_sub(resting) * MAPPINGS + resting * MAPPINGS_AT_REST;
-    mappings > *LIMIT / 8 * 7
+    mappings > most / 8 * 7
 }
 
 /// Puts idle domains to rest; false if there are none. Allocates nothing but what [`Kept`] does: at the limit that fails.

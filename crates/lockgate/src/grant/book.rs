@@ -5,6 +5,7 @@
 use super::{GrantError, Region, Rights};
 use crate::Domain;
 use crate::domain::Core;
+use crate::host::PerProcess;
 use crate::memory::Pointer;
 use crate::space::Stride;
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ struct Entry {
     passed_on: Vec<u32>,
 }
 
-static BOOK: Mutex<BTreeMap<Key, Entry>> = Mutex::new(BTreeMap::new());
+static BOOK: PerProcess<Mutex<BTreeMap<Key, Entry>>> = PerProcess::new(Mutex::default);
 
 fn book() -> MutexGuard<'static, BTreeMap<Key, Entry>> {
     BOOK.lock().unwrap_or_else(|e| e.into_inner())
@@ -62,9 +63,12 @@ impl Grant {
         from: Option<u32>,
     ) -> Result<Grant, GrantError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
-        let (stride, offset) = (domain.stride(), region.offset());
-        let key = (stride.index(), offset);
         let name = || domain.name().to_owned();
+        if domain.is_inherited() {
+            return Err(GrantError::Forked { domain: name() });
+        }
+        let (stride, offset) = (domain.stride(), region.place()?);
+        let key = (stride.index(), offset);
         if rights > held {
             return Err(GrantError::Upgrade { asked: rights, held });
         }

@@ -5,6 +5,14 @@ use super::Rights;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantError {
+    /// The domain belongs to a parent of this process.
+    #[error(
+        "domain {domain} belongs to the parent process: a forked child cannot use it; make a new one there"
+    )]
+    Forked {
+        /// The domain.
+        domain: String,
+    },
     /// A region of no bytes.
     #[error("a region of 0 bytes cannot be shared; give it a size")]
     Empty,

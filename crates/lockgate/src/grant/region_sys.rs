@@ -4,7 +4,7 @@ use super::{GrantError, Rights, SharedSlice};
 use crate::host;
 use crate::memory::Plain;
 use crate::space::SharedRange;
-use lockgate_abi::PAGE;
+use lockgate_abi::{PAGE, window};
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -79,9 +79,9 @@ impl Region {
         self.0.memory.length()
     }
 
-    /// Offset of the first byte in every window that has it.
+    /// Offset of the first byte in every window of this process that has it: a forked child's windows have it elsewhere.
     pub fn offset(&self) -> u64 {
-        self.0.range.start()
+        self.0.range.start().unwrap_or(window::SHARED_END)
     }
 
     /// What the host may do with it, and the most that it can grant.
@@ -111,6 +111,12 @@ impl Region {
             Some(end) if end <= length && at.is_multiple_of(align_of::<T>() as u64) => Ok(at),
             _ => Err(GrantError::Range { at, size, length }),
         }
+    }
+
+    /// # Errors
+    /// [`GrantError::NoRoom`] in a forked child whose windows have none.
+    pub(super) fn place(&self) -> Result<u64, GrantError> {
+        self.0.range.start().ok_or(GrantError::NoRoom { length: self.length() })
     }
 
     pub(super) fn memory(&self) -> &Memory {

@@ -1,18 +1,18 @@
 //! What a program's user may ask the library for through the environment (docs/debugging.md). Programs with more rights than
 //! their user are not asked: nothing counts there.
+use super::Once;
 use std::ffi::CStr;
-use std::sync::OnceLock;
 
 /// `LOCKGATE_MEASURE=1`: every domain's processor time is measured, and every binding's calls are counted and timed.
 pub(crate) fn measures() -> bool {
-    static SET: OnceLock<bool> = OnceLock::new();
-    *SET.get_or_init(|| is_set(c"LOCKGATE_MEASURE"))
+    static SET: Once<bool> = Once::new();
+    *SET.get(|| is_set(c"LOCKGATE_MEASURE"))
 }
 
 /// `LOCKGATE_PERF_MAP=1`: code is listed for profilers.
 pub(crate) fn perf_map() -> bool {
-    static SET: OnceLock<bool> = OnceLock::new();
-    *SET.get_or_init(|| is_set(c"LOCKGATE_PERF_MAP"))
+    static SET: Once<bool> = Once::new();
+    *SET.get(|| is_set(c"LOCKGATE_PERF_MAP"))
 }
 
 fn is_set(name: &CStr) -> bool {

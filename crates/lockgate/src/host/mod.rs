@@ -1,9 +1,12 @@
 //! The machine and the process: what domains need of them, checked once.
 pub(crate) mod environment_sys;
+pub(crate) mod fork_sys;
 mod process_sys;
 mod processor;
 
 pub(crate) use environment_sys as environment;
 
-pub(crate) use process_sys::{components, forked, is_privileged, prepare};
+pub(crate) use fork_sys::{Once, PerProcess, Short, peek};
+pub use fork_sys::{Still, process, still};
+pub(crate) use process_sys::{components, is_privileged, prepare, settle_in_child};
 pub(crate) use processor::lacks;

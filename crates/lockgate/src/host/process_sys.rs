@@ -1,11 +1,11 @@
 //! Checks and set-up of the process (rules R4, R11), and what becomes of domains after a fork.
+use super::fork_sys::{self, PerProcess};
 use crate::call::{prepare_gates, signals_sys, thread_sys};
 use crate::error::HostError;
+use crate::{debug, space};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-static FORKED: AtomicBool = AtomicBool::new(false);
-static PREPARED: OnceLock<Result<u64, HostError>> = OnceLock::new();
+static PREPARED: PerProcess<OnceLock<Result<u64, HostError>>> = PerProcess::new(OnceLock::new);
 
 /// Makes the process ready for domains; the same answer every time.
 ///
@@ -17,7 +17,7 @@ pub(crate) fn prepare() -> Result<(), HostError> {
 
 /// State components that XSAVE may keep, after [`prepare`].
 pub(crate) fn components() -> u64 {
-    PREPARED.get().and_then(|p| p.as_ref().ok()).copied().unwrap_or_default()
+    PREPARED.get().get().and_then(|p| p.as_ref().ok()).copied().unwrap_or_default()
 }
 
 /// True for a program that has more rights than its caller (set-user-ID and the like): its environment is not to be trusted.
@@ -26,12 +26,13 @@ pub(crate) fn is_privileged() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// True in a forked child: the watcher and the other threads are gone, so calls are refused.
-pub(crate) fn forked() -> bool {
-    FORKED.load(Ordering::Relaxed)
-}
-
 fn check() -> Result<u64, HostError> {
+    fork_sys::watch_forks();
+    {
+        // A child must not find the table half made, by a thread that it does not have.
+        let _still = fork_sys::still();
+        lockgate_verify::prepare();
+    }
     const HWCAP2_FSGSBASE: u64 = 2;
     // SAFETY: a query.
     if unsafe { libc::getauxval(libc::AT_HWCAP2) } & HWCAP2_FSGSBASE == 0 {
@@ -53,8 +54,6 @@ fn check() -> Result<u64, HostError> {
         return Err(HostError::PageZero);
     }
     signals_sys::install();
-    // SAFETY: the handler only stores.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     Ok(prepare_gates())
 }
 
@@ -65,8 +64,10 @@ fn page_zero_is_mapped() -> bool {
     result == 0
 }
 
-extern "C" fn in_child() {
-    FORKED.store(true, Ordering::Relaxed);
-    // SAFETY: our own block: the next call takes the slow way, which refuses.
-    unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
+/// What a forked child does once, before it does anything else here: its parent's domains are nobody's, their memory stays
+/// reserved, and a call that the forking thread is in ends when it would go on. Takes no lock and no memory.
+pub(crate) fn settle_in_child() {
+    space::abandon();
+    debug::abandon();
+    thread_sys::leave_parent();
 }

@@ -6,12 +6,12 @@ pub use file::read_module;
 pub(crate) use image::{Filled, Image};
 
 use crate::call::stubs;
-use crate::host;
+use crate::host::{self, Once};
 use lockgate_abi::window;
 use lockgate_signature::printable;
 use lockgate_verify::{Rejection, Report};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A verified module. Its code and constants are held in a sealed memory file (rule V0) that all domains
 /// map; data is copied on write.
@@ -21,8 +21,8 @@ pub struct Module {
     report: Report,
     image: Image,
     file: Vec<u8>,
-    symbols: OnceLock<crate::debug::Symbols>,
-    frames: OnceLock<crate::debug::Frames>,
+    symbols: Once<crate::debug::Symbols>,
+    frames: Once<crate::debug::Frames>,
 }
 
 /// Why a module was not loaded.
@@ -120,15 +120,7 @@ impl Module {
             // The image holds the bytes now; relocated words are all that domains need of them.
             segment.bytes = Vec::new();
         }
-        Ok(Arc::new(Module {
-            name,
-            parsed,
-            report,
-            image,
-            file,
-            symbols: OnceLock::new(),
-            frames: OnceLock::new(),
-        }))
+        Ok(Arc::new(Module { name, parsed, report, image, file, symbols: Once::new(), frames: Once::new() }))
     }
 
     /// File name, or "module" for one from bytes.
@@ -188,12 +180,12 @@ impl Module {
 
     /// Debug information, read when first asked for.
     pub(crate) fn symbols(&self) -> &crate::debug::Symbols {
-        self.symbols.get_or_init(|| crate::debug::Symbols::read(&self.file))
+        self.symbols.get(|| crate::debug::Symbols::read(&self.file))
     }
 
     /// How the frame of the function at an image-relative address lies on the stacks. As [`symbols`](Module::symbols).
     pub(crate) fn frames_at(&self, address: u64) -> Option<crate::debug::FrameRules> {
-        self.frames.get_or_init(|| crate::debug::Frames::read(&self.file)).at(&self.file, address)
+        self.frames.get(|| crate::debug::Frames::read(&self.file)).at(&self.file, address)
     }
 }
 

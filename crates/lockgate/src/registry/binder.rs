@@ -8,6 +8,7 @@ use crate::callback::HostFunction;
 use crate::domain::{Core, Domain, Gate};
 use crate::error::CallError;
 use crate::function::{Function, FunctionType};
+use crate::host::PerProcess;
 use crate::nearest::is_worth_it;
 use crate::policy::Policy;
 use crate::signature::{self, Signature};
@@ -181,7 +182,7 @@ impl Registry {
 
 /// A registry that is there as long as somebody else keeps it.
 #[derive(Debug, Clone)]
-pub(crate) struct WeakRegistry(Weak<Shared>);
+pub(crate) struct WeakRegistry(Weak<PerProcess<Shared>>);
 
 impl WeakRegistry {
     /// What an import is that `domain` has just called for the first time.

@@ -24,19 +24,21 @@ pub(crate) use table_sys::{Gauge, Row};
 use crate::binding::{Binding, Closed};
 use crate::callback::HostFunction;
 use crate::domain::{self, Core, Domain, Gate};
+use crate::host::{Once, PerProcess};
 use crate::nearest::{is_worth_it, nearest};
 use crate::signature::Signature;
 use binder::Bound;
 use restart::Instance;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 /// A set of names. Clones are the same registry.
 ///
 /// A domain that exports lives until its last name is unexported, or [`remove`](Registry::remove)d with all of them.
 #[derive(Clone, Default)]
 pub struct Registry {
-    shared: Arc<Shared>,
+    /// Empty in a forked child: what serves there is in the parent.
+    shared: Arc<PerProcess<Shared>>,
 }
 
 #[derive(Default)]
@@ -101,8 +103,8 @@ impl Registry {
 
     /// The process's own: for parts of a program that know nothing of each other.
     pub fn process() -> &'static Registry {
-        static PROCESS: OnceLock<Registry> = OnceLock::new();
-        PROCESS.get_or_init(Registry::new)
+        static PROCESS: Once<Registry> = Once::new();
+        PROCESS.get(Registry::new)
     }
 
     /// Exports a function of `domain`.

@@ -166,15 +166,18 @@ impl Observer {
         if !folder.exists() {
             return Err(ObserveError::NoProcess(pid));
         }
-        let file = find(&folder.join("fd")).map_err(system)?.ok_or(ObserveError::None(pid))?;
-        let head = look(&file, 0).map_err(system)?.ok_or(ObserveError::None(pid))?;
-        if head.kind != LAYOUT {
-            return Err(ObserveError::Layout { pid, found: head.kind });
+        let own = own_number(&folder);
+        for file in find(&folder.join("fd")).map_err(system)? {
+            let Some(head) = look(&file, 0).map_err(system)? else { continue };
+            if head.kind != LAYOUT {
+                return Err(ObserveError::Layout { pid, found: head.kind });
+            }
+            // A forked child has its parent's table open, too.
+            if Some(head.of) == own {
+                return Ok(Observer { pid, file });
+            }
         }
-        if Some(head.of) != own_number(&folder) {
-            return Err(ObserveError::None(pid)); // a forked child: the table is its parent's
-        }
-        Ok(Observer { pid, file })
+        Err(ObserveError::None(pid))
     }
 
     /// The process as it is now.
@@ -243,18 +246,18 @@ fn failed(pid: u32, source: io::Error) -> ObserveError {
     }
 }
 
-/// Descriptors by the table's name that are looked at: a process has one.
+/// Descriptors by the table's name that are looked at: a process has one, and those of the processes that it was forked from.
 const CANDIDATES: usize = 8;
 
-/// The table among the descriptors in `folder`.
-fn find(folder: &Path) -> io::Result<Option<File>> {
+/// The tables among the descriptors in `folder`.
+fn find(folder: &Path) -> io::Result<Vec<File>> {
     let name = format!("/memfd:{NAME} (deleted)");
     let is_named = |path: &PathBuf| {
         // A descriptor may be closed meanwhile.
         std::fs::read_link(path).is_ok_and(|target| target == Path::new(&name))
     };
     let paths = std::fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths.filter(is_named).take(CANDIDATES).find_map(|path| table_at(&path)))
+    Ok(paths.filter(is_named).take(CANDIDATES).filter_map(|path| table_at(&path)).collect())
 }
 
 /// The table behind a link of another process, whose text anybody can forge: anything may be there, and its owner may be waiting for

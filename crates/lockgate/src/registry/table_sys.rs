@@ -9,7 +9,7 @@
 use super::error::RegistryError;
 use super::generation;
 use crate::call::layout::Traffic;
-use crate::host::forked;
+use crate::host::{PerProcess, peek, process};
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
@@ -87,7 +87,7 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 fn table() -> Result<&'static Table, RegistryError> {
-    static MADE: OnceLock<Result<Table, Errno>> = OnceLock::new();
+    static MADE: PerProcess<OnceLock<Result<Table, Errno>>> = PerProcess::new(OnceLock::new);
     MADE.get_or_init(make).as_ref().map_err(|error| RegistryError::Memory((*error).into()))
 }
 
@@ -139,6 +139,8 @@ pub(super) fn time_stamp() -> u64 {
 pub(crate) struct Row {
     number: usize,
     cells: *const Cells,
+    /// Whose table it is in: a forked child has the memory of its parent's, too.
+    process: u64,
 }
 
 // SAFETY: after `new` only the atomics of the row are used.
@@ -193,7 +195,12 @@ impl Row {
             });
             cells
         };
-        Ok(Arc::new(Row { number, cells }))
+        Ok(Arc::new(Row { number, cells, process: process() }))
+    }
+
+    /// A row of the parent's, which a forked child leaves alone.
+    fn is_inherited(&self) -> bool {
+        self.process != peek()
     }
 
     /// Where calls are counted: stays in place for good.
@@ -209,7 +216,7 @@ impl Row {
 
     /// Publishes a domain's number.
     pub(crate) fn set(&self, gauge: Gauge, value: u64) {
-        if forked() {
+        if self.is_inherited() {
             return;
         }
         self.numbers()[gauge as usize].store(value, Ordering::Relaxed);
@@ -217,11 +224,17 @@ impl Row {
 
     /// Counts one more.
     pub(crate) fn count(&self, gauge: Gauge) {
+        if self.is_inherited() {
+            return;
+        }
         self.numbers()[gauge as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Publishes one half of [`Gauge::Threads`].
     pub(crate) fn set_threads(&self, inside: bool, value: u32) {
+        if self.is_inherited() {
+            return;
+        }
         let shift = if inside { 32 } else { 0 };
         let kept = !(u64::from(u32::MAX) << shift);
         let change = |old: u64| Some(old & kept | u64::from(value) << shift);
@@ -234,6 +247,9 @@ impl Row {
 
     /// Says which domain a binding leads to.
     pub(crate) fn serve(&self, domain: Option<&Row>) {
+        if self.is_inherited() {
+            return;
+        }
         let reference = domain.map_or(0, |row| server_reference(row.number as u64, row.generation()));
         self.numbers()[SERVER].store(reference, Ordering::Relaxed);
     }
@@ -246,8 +262,7 @@ impl Row {
 
 impl Drop for Row {
     fn drop(&mut self) {
-        // A forked child shares the table with its parent, whose rows these are.
-        if forked() {
+        if self.is_inherited() {
             return;
         }
         let cells = self.cells.cast_mut();

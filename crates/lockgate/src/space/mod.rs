@@ -9,5 +9,7 @@ mod written_sys;
 pub(crate) use file_systems::may_be_shared;
 pub(crate) use services::{Memo, Services, Usage};
 pub(crate) use shared::SharedRange;
-pub(crate) use stride_sys::{Backing, MAX_STRIDES, Staged, Stride, in_a_stride, index_of};
+pub(crate) use stride_sys::{
+    Backing, MAX_STRIDES, Staged, Stride, abandon, in_a_stride, index_of, is_inherited,
+};
 pub(crate) use written_sys::written;

@@ -8,12 +8,13 @@ use std::io::{self, BufRead, BufReader};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use super::file_systems::may_be_shared;
 use super::ranges::Ranges;
 use crate::copy_asm::{lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch};
+use crate::host::{PerProcess, peek, process};
 use crate::syscall::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
@@ -23,10 +24,55 @@ const RESERVED_AT_ONCE: u64 = 16;
 pub(crate) const MAX_STRIDES: usize = ((1_u64 << 47) / window::STRIDE) as usize;
 
 /// Strides that no domain uses, as window bases.
-static FREE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+static FREE: PerProcess<Mutex<Vec<u64>>> = PerProcess::new(Mutex::default);
 
-/// Everything that was ever reserved: it is never given back.
-static RESERVED: Mutex<Vec<Range<u64>>> = Mutex::new(Vec::new());
+/// Strides that were reserved with one call, and the guards around them. A forked child has its parent's, too, and uses none of them: what was bound in the
+/// parent finds no domain there, as little as memory.
+struct Run {
+    start: AtomicU64,
+    end: AtomicU64,
+    process: AtomicU64,
+}
+
+/// Every run that was ever reserved, in the order of that: they are never given back.
+static RUNS: [Run; MAX_STRIDES] =
+    [const { Run { start: AtomicU64::new(0), end: AtomicU64::new(0), process: AtomicU64::new(0) } };
+        MAX_STRIDES];
+/// How many there are. Changed under the lock of [`FREE`].
+static RUN_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+fn runs() -> &'static [Run] {
+    &RUNS[..RUN_COUNT.load(Ordering::Acquire)]
+}
+
+/// True if `address` lies in a stride that a parent of this process has reserved. Async-signal-safe.
+pub(crate) fn is_inherited(address: u64) -> bool {
+    let here =
+        |run: &&Run| (run.start.load(Ordering::Relaxed)..run.end.load(Ordering::Relaxed)).contains(&address);
+    runs().iter().find(here).is_some_and(|run| run.process.load(Ordering::Relaxed) != peek())
+}
+
+/// In a forked child: lets go of the memory of its parent's domains. Their place in the address space stays reserved (rule R1).
+pub(crate) fn abandon() {
+    for run in runs() {
+        let (start, end) = (run.start.load(Ordering::Relaxed), run.end.load(Ordering::Relaxed));
+        if !blot_out(start, end - start) {
+            // Something in it is sealed for good; that cannot be entered, either: what leads there was made in the parent.
+            for at in (start..end).step_by(window::STRIDE as usize) {
+                blot_out(at, window::STRIDE.min(end - at));
+            }
+        }
+    }
+}
+
+fn blot_out(start: u64, length: u64) -> bool {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+    let (at, none) = (start as *mut c_void, ProtFlags::empty());
+    // SAFETY: strides of the parent's, in which nothing runs and no Rust object lives.
+    let done = unsafe { mm::mmap_anonymous(at, length as usize, none, flags) };
+    hide_from_cores(at, length);
+    done.is_ok()
+}
 
 /// False if the kernel would not make a reservation one mapping for good ([`unite`]): pieces of it that were apart may then
 /// stay apart.
@@ -44,6 +90,8 @@ pub(crate) struct Stride {
     retired: AtomicBool,
     /// Where files are, or were in the case of a failure, and not the reservation's own memory.
     files: Mutex<Ranges>,
+    /// Who has taken it.
+    process: u64,
 }
 
 /// What backs a mapping.
@@ -87,7 +135,7 @@ impl Stride {
             reserve(&mut free)?;
         }
         let base = free.pop().ok_or(Errno::NOMEM)?;
-        Ok(Stride { base, retired: AtomicBool::new(false), files: Mutex::default() })
+        Ok(Stride { base, retired: AtomicBool::new(false), files: Mutex::default(), process: process() })
     }
 
     /// `W`.
@@ -256,6 +304,15 @@ impl Stride {
         // SAFETY: both ranges lie in this stride, which is ours alone; a fault there ends the copy.
         let left = unsafe { lockgate_copy(to, from, length as usize) };
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
+    }
+
+    /// Has a forked child find zeros in mapped pages: whoever returns there, in a child that has not noticed that it is one, faults.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn wipe_in_children(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        // SAFETY: changes nothing here.
+        unsafe { mm::madvise(self.address(offset, length), length as usize, Advice::LinuxWipeOnFork) }
     }
 
     /// Moves what is staged over `[offset, offset + its length)`, which is closed. On an error it is closed still.
@@ -509,6 +566,9 @@ impl Drop for Staged {
 
 impl Drop for Stride {
     fn drop(&mut self) {
+        if self.process != peek() {
+            return; // a parent's, which this process let go of when it began
+        }
         // One call gives every page back and leaves the reservation. If the kernel refuses (or parts are
         // sealed), the stride is lost, never handed out with old contents.
         if !*self.retired.get_mut() && self.empty().is_ok() {
@@ -541,8 +601,9 @@ pub(crate) fn index_of(address: u64) -> u32 {
 
 /// True if any byte of `range` lies in a stride, in use or not.
 pub(crate) fn in_a_stride(range: &Range<u64>) -> bool {
-    let reserved = RESERVED.lock().unwrap_or_else(|e| e.into_inner());
-    reserved.iter().any(|run| range.start < run.end && run.start < range.end)
+    runs().iter().any(|run| {
+        range.start < run.end.load(Ordering::Relaxed) && run.start.load(Ordering::Relaxed) < range.end
+    })
 }
 
 fn rights_of(access: ProtFlags) -> MprotectFlags {
@@ -623,10 +684,14 @@ fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
         }
     };
     let first = start.next_multiple_of(window::STRIDE);
-    RESERVED.lock().unwrap_or_else(|e| e.into_inner()).push(start..start + length);
     if unite(start as *mut c_void, length as usize).is_err() {
         UNITED.store(false, Ordering::Relaxed);
     }
+    let number = RUN_COUNT.load(Ordering::Relaxed);
+    RUNS[number].start.store(start, Ordering::Relaxed);
+    RUNS[number].end.store(start + length, Ordering::Relaxed);
+    RUNS[number].process.store(process(), Ordering::Relaxed);
+    RUN_COUNT.store(number + 1, Ordering::Release);
     hide_from_cores(start as *mut c_void, length);
     // Popped from the end: upwards, so that a program with few domains keeps them together.
     free.extend((0..count).rev().map(|i| first + i * window::STRIDE));

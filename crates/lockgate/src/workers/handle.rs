@@ -29,6 +29,9 @@ impl<R: Send + 'static> AsyncCall<R> {
     /// # Panics
     /// If the result has been taken already.
     pub fn wait(self) -> Result<R, CallError> {
+        if self.task.is_inherited() {
+            return Err(CallError::Forked);
+        }
         let mut state = self.task.state();
         while !state.has_ended() {
             state = self.task.ended().wait(state).unwrap_or_else(|e| e.into_inner());
@@ -38,6 +41,9 @@ impl<R: Send + 'static> AsyncCall<R> {
 
     /// Waits for the end, at most for `time`; `None` if the call goes on, or its result has been taken.
     pub fn wait_timeout(&self, time: Duration) -> Option<Result<R, CallError>> {
+        if self.task.is_inherited() {
+            return Some(Err(CallError::Forked));
+        }
         let end = Instant::now().checked_add(time);
         let mut state = self.task.state();
         while !state.has_ended() {
@@ -53,16 +59,22 @@ impl<R: Send + 'static> AsyncCall<R> {
 
     /// The result, if the call has ended and it has not been taken.
     pub fn try_get(&self) -> Option<Result<R, CallError>> {
+        if self.task.is_inherited() {
+            return Some(Err(CallError::Forked));
+        }
         self.task.state().take()
     }
 
     /// True if the call has ended.
     pub fn has_ended(&self) -> bool {
-        self.task.state().has_ended()
+        self.task.is_inherited() || self.task.state().has_ended()
     }
 
     /// Wakes `waker` when the call has ended: at once, if it has. Any number of wakers can wait.
     pub fn wake_at_end(&self, waker: &Waker) {
+        if self.task.is_inherited() {
+            return waker.wake_by_ref();
+        }
         let mut state = self.task.state();
         match state.has_ended() {
             true => drop(state),
@@ -74,6 +86,9 @@ impl<R: Send + 'static> AsyncCall<R> {
     /// Takes the call back: one that has not begun does not begin; one in progress is stopped as by a time limit, and no other
     /// call with it. A result that is there already stays.
     pub fn cancel(&self) {
+        if self.task.is_inherited() {
+            return;
+        }
         let job: Arc<dyn Job> = self.task.clone();
         match self.shared.upgrade() {
             Some(shared) => shared.stop(&job, Stop::Cancel),
@@ -86,6 +101,9 @@ impl<R: Send + 'static> Future for AsyncCall<R> {
     type Output = Result<R, CallError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.task.is_inherited() {
+            return Poll::Ready(Err(CallError::Forked));
+        }
         let mut state = self.task.state();
         match state.take() {
             Some(result) => Poll::Ready(result),

@@ -8,7 +8,9 @@ use task::{Job, Stop, Task};
 use crate::call::signals_sys;
 use crate::domain::{Core, Domain};
 use crate::error::{CallError, CreateError};
+use crate::host::PerProcess;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -28,6 +30,14 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Workers {
+    threads: usize,
+    capacity: usize,
+    /// A forked child begins without, and starts its own for its first call.
+    crew: PerProcess<Mutex<Option<Crew>>>,
+}
+
+/// The workers of one process.
+struct Crew {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -160,53 +170,23 @@ impl Books {
     }
 }
 
-impl Workers {
-    /// `threads` workers, and a queue of at most `capacity` calls that have not begun for each domain. Each
-    /// worker takes a place in every domain that it calls.
-    ///
-    /// # Errors
-    /// [`CreateError::Option`] if one of them is 0; [`CreateError::Space`] if the system gives no thread.
-    pub fn new(threads: usize, capacity: usize) -> Result<Workers, CreateError> {
-        let name = || "workers".to_owned();
-        if threads == 0 || capacity == 0 {
-            let what =
-                format!("{threads} workers with queues of {capacity} calls can do nothing: give at least 1");
-            return Err(CreateError::Option { name: name(), what });
-        }
+impl Crew {
+    fn start(threads: usize, capacity: usize) -> io::Result<Crew> {
         let (work, clock) = (Condvar::new(), Condvar::new());
         let shared = Arc::new(Shared { books: Mutex::default(), work, clock, capacity });
         // From here on, the drop ends what was begun.
-        let mut workers = Workers { shared, threads: Vec::new() };
+        let mut crew = Crew { shared, threads: Vec::new() };
         for number in 0..=threads {
-            let shared = workers.shared.clone();
+            let shared = crew.shared.clone();
             let (title, life): (_, fn(&Shared)) = match number {
                 0 => ("lockgate-clock".to_owned(), Shared::keep_time),
                 _ => (format!("lockgate-call-{number}"), Shared::work),
             };
             let thread = std::thread::Builder::new().name(title);
             let thread = signals_sys::starting_a_thread(|| thread.spawn(move || life(&shared)));
-            workers.threads.push(thread.map_err(|source| CreateError::Space { name: name(), source })?);
+            crew.threads.push(thread?);
         }
-        Ok(workers)
-    }
-
-    /// These workers, for calls that must have ended after `time` from now. One that has not is stopped, or does not begin:
-    /// [`CallError::Deadline`].
-    pub fn within(&self, time: Duration) -> Submission<'_> {
-        Submission { workers: self, deadline: Instant::now().checked_add(time) }
-    }
-
-    /// Calls that have not ended: those that wait, and those in progress.
-    pub fn pending(&self) -> usize {
-        let books = self.shared.books();
-        books.queue.len() + books.running.len()
-    }
-
-    /// Waits until every call has ended. On one of these workers, in a call's callback, it waits for the others' calls: its own
-    /// cannot end before it does.
-    pub fn finish(mut self) {
-        self.close();
-        self.join();
+        Ok(crew)
     }
 
     fn close(&self) {
@@ -224,36 +204,9 @@ impl Workers {
             }
         }
     }
-
-    fn submit<R: Send + 'static>(
-        &self,
-        domain: &Arc<Core>,
-        deadline: Option<Instant>,
-        call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
-    ) -> Result<AsyncCall<R>, CallError> {
-        let task = Arc::new(Task::new(domain.clone(), Box::new(call)));
-        let job: Arc<dyn Job> = task.clone();
-        let mut books = self.shared.books();
-        let waiting = books.waiting.entry(domain.id()).or_default();
-        if *waiting == self.shared.capacity {
-            let limit = self.shared.capacity;
-            return Err(CallError::QueueFull { domain: domain.name().to_owned(), limit });
-        }
-        *waiting += 1;
-        books.queue.push_back(job.clone());
-        if let Some(at) = deadline {
-            books.numbers += 1;
-            let number = books.numbers;
-            books.deadlines.insert((at, number), job);
-            self.shared.clock.notify_one();
-        }
-        drop(books);
-        self.shared.work.notify_one();
-        Ok(AsyncCall::new(task, Arc::downgrade(&self.shared)))
-    }
 }
 
-impl Drop for Workers {
+impl Drop for Crew {
     /// Cancels what has not ended, and waits for the workers; on one of them, for the others.
     fn drop(&mut self) {
         self.close();
@@ -265,6 +218,91 @@ impl Drop for Workers {
             self.shared.stop(&job, Stop::Cancel);
         }
         self.join();
+    }
+}
+
+impl Workers {
+    /// `threads` workers, and a queue of at most `capacity` calls that have not begun for each domain. Each
+    /// worker takes a place in every domain that it calls.
+    ///
+    /// # Errors
+    /// [`CreateError::Option`] if one of them is 0; [`CreateError::Space`] if the system gives no thread.
+    pub fn new(threads: usize, capacity: usize) -> Result<Workers, CreateError> {
+        let name = || "workers".to_owned();
+        if threads == 0 || capacity == 0 {
+            let what =
+                format!("{threads} workers with queues of {capacity} calls can do nothing: give at least 1");
+            return Err(CreateError::Option { name: name(), what });
+        }
+        let workers = Workers { threads, capacity, crew: PerProcess::default() };
+        workers.shared().map_err(|source| CreateError::Space { name: name(), source })?;
+        Ok(workers)
+    }
+
+    /// What this process's workers share; they start now if they have not.
+    fn shared(&self) -> io::Result<Arc<Shared>> {
+        let mut crew = self.crew();
+        if crew.is_none() {
+            *crew = Some(Crew::start(self.threads, self.capacity)?);
+        }
+        let started = crew.as_ref().map(|crew| crew.shared.clone());
+        started.ok_or_else(|| io::Error::other("no workers"))
+    }
+
+    fn crew(&self) -> MutexGuard<'_, Option<Crew>> {
+        self.crew.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// These workers, for calls that must have ended after `time` from now. One that has not is stopped, or does not begin:
+    /// [`CallError::Deadline`].
+    pub fn within(&self, time: Duration) -> Submission<'_> {
+        Submission { workers: self, deadline: Instant::now().checked_add(time) }
+    }
+
+    /// Calls that have not ended: those that wait, and those in progress.
+    pub fn pending(&self) -> usize {
+        self.crew().as_ref().map_or(0, |crew| {
+            let books = crew.shared.books();
+            books.queue.len() + books.running.len()
+        })
+    }
+
+    /// Waits until every call has ended. On one of these workers, in a call's callback, it waits for the others' calls: its own
+    /// cannot end before it does.
+    pub fn finish(self) {
+        let crew = self.crew().take();
+        if let Some(mut crew) = crew {
+            crew.close();
+            crew.join();
+        }
+    }
+
+    fn submit<R: Send + 'static>(
+        &self,
+        domain: &Arc<Core>,
+        deadline: Option<Instant>,
+        call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
+    ) -> Result<AsyncCall<R>, CallError> {
+        let shared = self.shared().map_err(CallError::Memory)?;
+        let task = Arc::new(Task::new(domain.here()?.clone(), Box::new(call)));
+        let job: Arc<dyn Job> = task.clone();
+        let mut books = shared.books();
+        let waiting = books.waiting.entry(domain.id()).or_default();
+        if *waiting == shared.capacity {
+            let limit = shared.capacity;
+            return Err(CallError::QueueFull { domain: domain.name().to_owned(), limit });
+        }
+        *waiting += 1;
+        books.queue.push_back(job.clone());
+        if let Some(at) = deadline {
+            books.numbers += 1;
+            let number = books.numbers;
+            books.deadlines.insert((at, number), job);
+            shared.clock.notify_one();
+        }
+        drop(books);
+        shared.work.notify_one();
+        Ok(AsyncCall::new(task, Arc::downgrade(&shared)))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::call::watch::Stopping;
 use crate::domain::Core;
 use crate::error::{CallError, Panic};
 use crate::fault::FaultKind;
+use crate::host::process;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -43,6 +44,7 @@ pub(super) struct Task<R> {
     domain: Arc<Core>,
     state: Mutex<State<R>>,
     ended: Condvar,
+    process: u64,
 }
 
 pub(super) struct State<R> {
@@ -99,11 +101,16 @@ impl<R> State<R> {
 impl<R> Task<R> {
     pub fn new(domain: Arc<Core>, call: Call<R>) -> Task<R> {
         let state = State { stage: Stage::Waiting(call), polling: None, waiting: Vec::new() };
-        Task { domain, state: Mutex::new(state), ended: Condvar::new() }
+        Task { domain, state: Mutex::new(state), ended: Condvar::new(), process: process() }
     }
 
     pub fn state(&self) -> MutexGuard<'_, State<R>> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// True in a forked child: nobody works at it here.
+    pub fn is_inherited(&self) -> bool {
+        self.process != process()
     }
 
     /// Woken when the call ends.

@@ -428,6 +428,35 @@ pub fn unwinder_knows(address: u64) -> bool {
     unsafe { !_Unwind_Find_FDE(address as *const u8, &mut bases).is_null() }
 }
 
+/// Runs `work` in a child of `fork`, or of the plain system call, which no handler hears of. What is wrong, if it is not done within 20
+/// seconds without an error.
+pub fn in_child_of(plain: bool, work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    // SAFETY: the child runs the work, with the library whose business it is to live with that, and ends at once.
+    unsafe {
+        let child = if plain { libc::syscall(libc::SYS_fork) as i32 } else { libc::fork() };
+        if child == 0 {
+            libc::alarm(20);
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            libc::_exit(match done {
+                Ok(Ok(())) => 0,
+                Ok(Err(what)) => {
+                    eprintln!("in the child: {what}");
+                    1
+                }
+                Err(_) => 2,
+            });
+        }
+        let mut status = 0;
+        // The library's own signal may come in between.
+        while libc::waitpid(child, &mut status, 0) < 0 {}
+        match libc::WIFEXITED(status) {
+            true if libc::WEXITSTATUS(status) == 0 => Ok(()),
+            true => Err(format!("the child ended with {}", libc::WEXITSTATUS(status))),
+            false => Err(format!("the child ended by signal {}", libc::WTERMSIG(status))),
+        }
+    }
+}
+
 /// Runs `work` in a forked child; what it returned.
 pub fn in_fork(work: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child runs the work, which takes no lock that another thread may hold, and ends at once.
@@ -558,5 +587,54 @@ pub fn interrupt_and_wait() {
         let waited = libc::ppoll(std::ptr::null_mut(), 0, &minute, &before);
         assert_eq!(waited, -1, "nobody nudged this thread");
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+    }
+}
+
+/// A word that this process and its children share.
+pub fn shared_word() -> std::sync::Arc<&'static std::sync::atomic::AtomicU32> {
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping of zeros, for good.
+    unsafe {
+        let at = libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        assert_ne!(at, libc::MAP_FAILED);
+        std::sync::Arc::new(&*at.cast())
+    }
+}
+
+/// `fork`, or the plain system call: 0 in the child.
+pub fn fork_here(plain: bool) -> i32 {
+    // SAFETY: the caller sees to the child.
+    unsafe { if plain { libc::syscall(libc::SYS_fork) as i32 } else { libc::fork() } }
+}
+
+/// Waits for a child to end.
+pub fn wait_for(child: i32) -> bool {
+    let mut status = 0;
+    // SAFETY: writes the status. The library's own signal may come in between.
+    while unsafe { libc::waitpid(child, &mut status, 0) } < 0 {}
+    status == 0
+}
+
+/// Ends the process as it is.
+pub fn exit_now(status: i32) -> ! {
+    // SAFETY: nothing runs any more.
+    unsafe { libc::_exit(status) }
+}
+
+/// A child at work.
+pub struct Child(i32);
+
+impl Child {
+    /// Waits; true if its work returned true.
+    pub fn ended_well(self) -> bool {
+        wait_for(self.0)
+    }
+}
+
+/// Has a forked child do `work` beside the parent.
+pub fn start_child(work: impl FnOnce() -> bool) -> Child {
+    match fork_here(false) {
+        0 => exit_now(i32::from(!work())),
+        child => Child(child),
     }
 }

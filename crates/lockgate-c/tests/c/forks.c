@@ -1,0 +1,173 @@
+/* Forked children: nothing of their parent's domains, everything else. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "check.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static lg_module *module;
+static lg_options *options;
+static lg_pool *pool;
+static lg_workers *workers;
+static lg_domain *parents;
+static lg_function *parents_same;
+static int (*parents_pointer)(int);
+static void *library;
+static void (*library_pointer)(int *);
+static lg_async *pending;
+static void *given;
+
+static void stop_late(lg_domain *domain) {
+    void (*spin)(void) = POINTER(void (*)(void), bind(domain, "spin"));
+    struct timespec begun, now;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    spin();
+    FAILED(LG_E_FAULT);
+    CHECK(lg_last_fault() && lg_last_fault()->kind == LG_FAULT_TIME_OUT);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    CHECK(now.tv_sec - begun.tv_sec < 15);
+}
+
+/* All of it, with domains of the calling process's own. */
+static void everything(void) {
+    lg_domain *domain = new_domain(module, options);
+    int (*same)(int) = POINTER(int (*)(int), bind(domain, "same"));
+    CHECK(same(7) == 7);
+    RETURNED();
+    stop_late(domain);
+    void *at = lg_memory_alloc(domain, 100);
+    CHECK(at);
+    STATUS(LG_OK, lg_memory_free(domain, at));
+    STATUS(LG_OK, lg_domain_free(domain));
+
+    lg_domain *taken = lg_pool_take(pool);
+    CHECK(taken);
+    lg_function *count = bind(taken, "count");
+    CHECK(POINTER(int (*)(void), count)() == 1);
+    STATUS(LG_OK, lg_function_free(count));
+    STATUS(LG_OK, lg_domain_free(taken));
+
+    lg_domain *other = new_domain(module, options);
+    lg_function *function = bind(other, "same");
+    lg_value argument = {LG_SIGNED, {7}}, result;
+    lg_async *call = lg_call_async(function, workers, 0, &argument, 1);
+    CHECK(call);
+    STATUS(LG_OK, lg_async_wait(call, -1, &result));
+    CHECK(result.as.i == 7);
+    STATUS(LG_OK, lg_async_free(call));
+
+    void *own = lg_dlopen("./base.lg", RTLD_NOW);
+    CHECK(own);
+    CHECK(lg_dlsym(own, "keep"));
+    CHECK(lg_dlclose(own) == 0);
+}
+
+static void in_the_child(void) {
+    CHECK(parents_pointer(1) != 1 || lg_failed());
+    FAILED(LG_E_FORKED);
+    SAYS("belongs to the parent process");
+    NOTHING(LG_E_FORKED, lg_bind(parents, "same", LG_DEFAULT));
+    NOTHING(LG_E_FORKED, lg_memory_alloc(parents, 8));
+    char byte;
+    STATUS(LG_E_FORKED, lg_memory_read(parents, &byte, given, 1));
+    STATUS(LG_E_FORKED, lg_domain_reset(parents));
+    lg_usage usage;
+    STATUS(LG_E_FORKED, lg_domain_usage(parents, &usage, sizeof usage));
+    lg_value argument = {LG_SIGNED, {7}}, result;
+    STATUS(LG_E_FORKED, lg_call(parents_same, &argument, 1, &result));
+    NOTHING(LG_E_FORKED, lg_call_async(parents_same, workers, 0, &argument, 1));
+    STATUS(LG_E_FORKED, lg_async_wait(pending, -1, &result));
+    errno = 0;
+    library_pointer(NULL);
+    CHECK(errno == EPERM);
+    lg_clear_error();
+    CHECK(!lg_dlsym(library, "keep") && lg_last_status() == LG_E_FORKED);
+    CHECK(lg_dlclose(library) != 0);
+    everything();
+    parents_pointer(1);
+    FAILED(LG_E_FORKED);
+    STATUS(LG_OK, lg_function_free(parents_same));
+    STATUS(LG_OK, lg_domain_free(parents));
+    everything();
+}
+
+static void forks(int plain) {
+    fflush(NULL);
+    pid_t child = plain ? (pid_t)syscall(SYS_fork) : fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        in_the_child();
+        fflush(NULL);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        fprintf(stderr, "the child ended with %#x\n", (unsigned)status);
+        exit(1);
+    }
+    CHECK(parents_pointer(1) == 1);
+    RETURNED();
+    errno = 0;
+    library_pointer(NULL);
+    CHECK(errno == 0);
+}
+
+/* Makes and frees objects all the time, and so holds locks whenever the other thread forks. */
+static volatile int over;
+
+static void *busy(void *unused) {
+    while (!over) {
+        lg_options *more = lg_options_new();
+        STATUS(LG_OK, lg_options_time_limit(options, 300));
+        lg_domain *domain = new_domain(module, options);
+        lg_function *same = bind(domain, "same");
+        CHECK(POINTER(int (*)(int), same)(7) == 7);
+        STATUS(LG_OK, lg_function_free(same));
+        STATUS(LG_OK, lg_domain_free(domain));
+        STATUS(LG_OK, lg_options_free(more));
+    }
+    return unused;
+}
+
+int main(void) {
+    module = open_module("guest.lg");
+    options = lg_options_new();
+    STATUS(LG_OK, lg_options_time_limit(options, 300));
+    pool = lg_pool_new(module, options, 1);
+    workers = lg_workers_new(1, 4);
+    parents = new_domain(module, options);
+    parents_same = bind(parents, "same");
+    parents_pointer = POINTER(int (*)(int), parents_same);
+    CHECK(parents_pointer(3) == 3);
+    given = lg_memory_alloc(parents, 8);
+    CHECK(given);
+    library = lg_dlopen("./base.lg", RTLD_NOW);
+    CHECK(library);
+    *(void **)&library_pointer = lg_dlsym(library, "keep");
+    CHECK(library_pointer);
+    lg_value argument = {LG_SIGNED, {7}};
+    pending = lg_call_async(parents_same, workers, 0, &argument, 1);
+    CHECK(pending);
+    STATUS(LG_OK, lg_async_wait(pending, -1, NULL));
+    forks(0);
+    forks(1);
+    everything();
+    forks(0);
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, busy, NULL) == 0);
+    for (int i = 0; i < 10; i++)
+        forks(0);
+    over = 1;
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    return 0;
+}

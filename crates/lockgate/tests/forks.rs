@@ -1,0 +1,496 @@
+//! Forked children: nothing of their parent's domains, everything else.
+mod common;
+
+use common::Guest;
+use common::host_sys::in_child_of;
+use lockgate::registry::{Allow, Export, Observer, Principal, Registry, Request, Version};
+use lockgate::{
+    AllocError, BindError, CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, MemoryError,
+    Module, Pointer, Policy, Pool, Region, ResetError, Rights, Workers,
+};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+/// How to fork: by fork(3), and in a program without other threads by the plain system call, too. After that malloc may stay locked for
+/// good by a thread that is not there.
+fn kinds() -> Vec<bool> {
+    module(); // whose lock is the test's own
+    if std::env::var_os("LOCKGATE_PLAIN_FORKS").is_some() { vec![false, true] } else { vec![false] }
+}
+
+type Nullary = extern "C" fn() -> i32;
+type Unary = extern "C" fn(i32) -> i32;
+
+const SOURCE: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+int host(int);
+static int counter;
+static char secret[9 * 4096];
+int next(void) { return ++counter; }
+int spin(void) { for (volatile int i = 0;; i++); }
+int call_host(int n) { int r = host(n); return r + counter; }
+int work(int n) { for (volatile int i = 0; i < n; i++); return n; }
+int crash(void) { return *(volatile int *)0x8000; }
+int keep(int n) { memset(secret, n, sizeof secret); char *more = malloc(100000); memset(more, n, 100000); return n; }
+int kept(void) { int sum = 0; for (unsigned i = 0; i < sizeof secret; i++) sum += secret[i]; return sum; }
+int first(int *p) { return *p; }
+"#;
+
+fn module() -> Arc<Module> {
+    static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("int host(int)").module());
+    MODULE.clone()
+}
+
+fn limited() -> DomainOptions {
+    DomainOptions::new().time_limit(Duration::from_millis(500))
+}
+
+/// With a limit that no call reaches, however busy the machine is.
+fn patient() -> DomainOptions {
+    DomainOptions::new().time_limit(Duration::from_secs(60))
+}
+
+fn domain(options: DomainOptions) -> Domain {
+    Domain::new(&module(), options).unwrap()
+}
+
+fn expect(what: bool, text: &str) -> Result<(), String> {
+    what.then_some(()).ok_or_else(|| text.to_owned())
+}
+
+/// A domain of the calling process works, and its time limit comes.
+fn own_domain_works() -> Result<(), String> {
+    let domain = Domain::new(&module(), limited()).map_err(|e| e.to_string())?;
+    let next = domain.bind::<Nullary>("next").map_err(|e| e.to_string())?;
+    expect(matches!((next.call(), next.call()), (Ok(1), Ok(2))), "an own domain counts from one")?;
+    let begun = Instant::now();
+    let spun = domain.bind::<Nullary>("spin").map_err(|e| e.to_string())?.call();
+    let kind = spun.as_ref().err().and_then(CallError::fault).map(|fault| fault.kind());
+    expect(kind == Some(FaultKind::TimeOut), &format!("{spun:?}"))?;
+    expect(begun.elapsed() < Duration::from_secs(10), "the limit came late")?;
+    let crashed = domain.bind::<Nullary>("crash").map_err(|e| e.to_string())?.call();
+    let kind = crashed.as_ref().err().and_then(CallError::fault).map(|fault| fault.kind());
+    expect(kind == Some(FaultKind::Segv), &format!("{crashed:?}"))?;
+    expect(matches!(next.call(), Ok(3)), "it goes on")
+}
+
+#[test]
+fn a_child_has_domains_of_its_own_with_their_limits() {
+    for plain in kinds() {
+        in_child_of(plain, own_domain_works).unwrap();
+        // A parent with a watcher, and a thread that has called.
+        own_domain_works().unwrap();
+        in_child_of(plain, own_domain_works).unwrap();
+    }
+}
+
+#[test]
+fn children_of_children_have_them_too() {
+    own_domain_works().unwrap();
+    for plain in kinds() {
+        in_child_of(false, || {
+            own_domain_works()?;
+            in_child_of(plain, || {
+                own_domain_works()?;
+                in_child_of(false, own_domain_works)
+            })
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn handles_of_the_parents_say_so() {
+    let mut domain = domain(limited());
+    let next = domain.bind::<Nullary>("next").unwrap();
+    assert_eq!(next.call().unwrap(), 1);
+    let at = domain.alloc_slice(&[7_i32]).unwrap();
+    let region = Region::new(4096).unwrap();
+    let grant = domain.grant(&region, Rights::ReadWrite).unwrap();
+    for plain in kinds() {
+        let domain = &mut domain;
+        let grant = &grant;
+        in_child_of(plain, || {
+            let forked = |error: &CallError| matches!(error, CallError::Forked);
+            expect(next.call().is_err_and(|e| forked(&e)), "a call")?;
+            own_domain_works()?;
+            expect(next.call().is_err_and(|e| forked(&e)), "a call, by a thread that has its own domains")?;
+            let other =
+                std::thread::scope(|scope| scope.spawn(|| next.call()).join()).map_err(|_| "thread")?;
+            expect(other.is_err_and(|e| forked(&e)), "a call of another thread")?;
+            let bound = domain.bind::<Nullary>("next");
+            expect(matches!(bound, Err(BindError::Forked(_))), "a bind")?;
+            expect(matches!(domain.read(at), Err(MemoryError::Forked(_))), "a read")?;
+            expect(matches!(domain.write(at, 8), Err(MemoryError::Forked(_))), "a write")?;
+            let allocated = domain.alloc::<u8>(8);
+            expect(matches!(allocated, Err(AllocError::Call(CallError::Forked))), "an allocation")?;
+            expect(domain.callback(host_of(|n| n)).is_none(), "a callback")?;
+            expect(matches!(domain.reset(), Err(ResetError::Forked(_))), "a reset")?;
+            expect(domain.usage().memory == 0 && domain.threads_inside() == 0, "what it uses")?;
+            expect(domain.grant(&Region::new(4096).unwrap(), Rights::Read).is_err(), "a grant")?;
+            expect(grant.rights().is_err(), "an old grant")?;
+            domain.kill();
+            let text = next.call().unwrap_err().to_string();
+            expect(text.contains("belongs to the parent process"), &text)
+        })
+        .unwrap();
+    }
+    assert_eq!(next.call().unwrap(), 2, "the parent goes on");
+    assert!(grant.rights().is_ok());
+    assert_eq!(domain.read(at).unwrap().trust("compared"), 7);
+}
+
+fn host_of(body: impl Fn(i32) -> i32 + Send + Sync + 'static) -> HostFunction {
+    HostFunction::new(move |_: &Domain, n: i32| body(n))
+}
+
+/// What a child drops, the parent still has: code, memory, lists.
+#[test]
+fn what_a_child_drops_the_parent_has() {
+    let mut domain = Some(domain(limited().name("dropped")));
+    let next = domain.as_ref().unwrap().bind::<Nullary>("next").unwrap();
+    let mut twice = Some(domain.as_ref().unwrap().bind::<Nullary>("next").unwrap());
+    let pointer = twice.as_ref().unwrap().as_ptr();
+    assert_eq!(twice.as_ref().unwrap().call().unwrap(), 1);
+    for plain in kinds() {
+        in_child_of(plain, || {
+            drop(twice.take());
+            drop(domain.take());
+            own_domain_works()
+        })
+        .unwrap();
+    }
+    assert_eq!(twice.as_ref().unwrap().call().unwrap(), 2);
+    assert_eq!(twice.as_ref().unwrap().as_ptr(), pointer);
+    assert_eq!(next.call().unwrap(), 3);
+}
+
+/// A child's function pointers lead where they led, whatever the parent makes of its own meanwhile.
+#[test]
+fn code_that_the_parent_uses_again_does_not_change_under_a_child() {
+    let domain = domain(limited());
+    let bind = || domain.bind::<Nullary>("next").unwrap();
+    let old: Vec<Function<Nullary>> = (0..64).map(|_| bind()).collect();
+    let write = common::host_sys::shared_word();
+    let child = common::host_sys::start_child(|| {
+        while write.load(Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+        old.iter().all(|function| matches!(function.call(), Err(CallError::Forked)))
+    });
+    drop(old);
+    let new: Vec<_> = (0..64).map(|_| domain.bind::<Unary>("keep").unwrap()).collect();
+    assert_eq!(new[0].call(1).unwrap(), 1);
+    write.store(1, Ordering::Release);
+    assert!(child.ended_well());
+}
+
+/// A fork in a host function: the child goes on in it, and its call of the domain ends when it returns.
+#[test]
+fn a_fork_inside_a_call_ends_the_call_in_the_child() {
+    for plain in kinds() {
+        for nested in [false, true] {
+            let outcome = common::host_sys::shared_word();
+            let shared = outcome.clone();
+            let in_child = Arc::new(AtomicBool::new(false));
+            let mark = in_child.clone();
+            let host = host_of(move |n| {
+                let child = common::host_sys::fork_here(plain);
+                if child != 0 {
+                    common::host_sys::wait_for(child);
+                    return n;
+                }
+                mark.store(true, Ordering::Relaxed);
+                if nested && let Err(what) = own_domain_works() {
+                    eprintln!("in the child: {what}");
+                    common::host_sys::exit_now(3);
+                }
+                n
+            });
+            // Longer than the child takes, which the parent waits for.
+            let domain = domain(limited().time_limit(Duration::from_secs(60)).gate("host", host));
+            let next = domain.bind::<Nullary>("next").unwrap();
+            let call_host = domain.bind::<Unary>("call_host").unwrap();
+            next.call().unwrap();
+            let result = call_host.call(4);
+            if in_child.load(Ordering::Relaxed) {
+                let again = call_host.call(4);
+                let works = own_domain_works();
+                let right = matches!((&result, &again), (Err(CallError::Forked), Err(CallError::Forked)));
+                if !right || works.is_err() {
+                    eprintln!("in the child: {result:?} {again:?} {works:?}");
+                }
+                shared.store(if right && works.is_ok() { 1 } else { 2 }, Ordering::Release);
+                common::host_sys::exit_now(0);
+            }
+            assert_eq!(result.unwrap(), 5, "the parent goes on");
+            assert_eq!(outcome.load(Ordering::Acquire), 1, "plain {plain}, nested {nested}");
+        }
+    }
+}
+
+/// The limit of a call of the parent's, in which the child was forked, is not that of the child's calls.
+#[test]
+fn limits_of_the_parents_calls_do_not_end_the_childs() {
+    module();
+    let in_child = Arc::new(AtomicBool::new(false));
+    let mark = in_child.clone();
+    let child = Arc::new(AtomicUsize::new(0));
+    let number = child.clone();
+    let host = host_of(move |n| {
+        let forked = common::host_sys::fork_here(false);
+        if forked != 0 {
+            number.store(forked as usize, Ordering::Relaxed);
+            return n;
+        }
+        mark.store(true, Ordering::Relaxed);
+        let own = domain(patient());
+        let work = own.bind::<Unary>("work").unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(1) {
+            let worked = work.call(10_000_000);
+            if worked.is_err() {
+                eprintln!("in the child: {worked:?}");
+                common::host_sys::exit_now(3);
+            }
+        }
+        common::host_sys::exit_now(0)
+    });
+    let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(200)).gate("host", host));
+    let called = domain.bind::<Unary>("call_host").unwrap().call(4);
+    assert!(!in_child.load(Ordering::Relaxed));
+    drop(called); // a busy machine may take longer for a fork
+    assert!(common::host_sys::wait_for(child.load(Ordering::Relaxed) as i32));
+}
+
+/// Resets look at the memory of the process that asks.
+#[test]
+fn a_reset_in_a_child_forgets_the_last_tenant() {
+    let pool = Pool::new(&module(), limited(), 2);
+    let tenant = || -> Result<i32, String> {
+        let domain = pool.take().map_err(|e| e.to_string())?;
+        let kept = domain.bind::<Nullary>("kept").map_err(|e| e.to_string())?.call();
+        domain.bind::<Unary>("keep").map_err(|e| e.to_string())?.call(1).map_err(|e| e.to_string())?;
+        kept.map_err(|e| e.to_string())
+    };
+    for _ in 0..3 {
+        assert_eq!(tenant().unwrap(), 0);
+    }
+    let lent = pool.take().unwrap();
+    for plain in kinds() {
+        in_child_of(plain, || {
+            expect(pool.ready() == 0, "the parent's domains are not in the child's pool")?;
+            for _ in 0..4 {
+                expect(tenant()? == 0, "a tenant found what the last one left")?;
+            }
+            expect(pool.ready() == 1, "the child's pool keeps its own")
+        })
+        .unwrap();
+    }
+    in_child_of(false, || {
+        drop(lent);
+        expect(pool.ready() == 0, "a domain of the parent's went into the child's pool")?;
+        tenant().map(drop)
+    })
+    .unwrap();
+    assert_eq!(tenant().unwrap(), 0);
+}
+
+#[test]
+fn workers_start_again_in_a_child() {
+    let workers = Workers::new(2, 10).unwrap();
+    let host = host_of(|n| {
+        std::thread::sleep(Duration::from_millis(n as u64));
+        n
+    });
+    let parents = domain(DomainOptions::new().gate("host", host));
+    let call_host = parents.bind::<Unary>("call_host").unwrap();
+    let pending = call_host.call_async(&workers, 300).unwrap();
+    in_child_of(false, || {
+        expect(workers.pending() == 0, "calls of the parent's are not the child's")?;
+        expect(pending.has_ended(), "nobody works at it")?;
+        pending.cancel();
+        let waited = pending.wait_timeout(Duration::from_secs(60));
+        expect(matches!(waited, Some(Err(CallError::Forked))), "a wait without end")?;
+        let refused = call_host.call_async(&workers, 1);
+        expect(matches!(refused, Err(CallError::Forked)), "a call of the parent's domain")?;
+        let own = domain(limited());
+        let next = own.bind::<Nullary>("next").map_err(|e| e.to_string())?;
+        let called = next.call_async(&workers).map_err(|e| e.to_string())?.wait();
+        expect(matches!(called, Ok(1)), "a call of an own domain")?;
+        let spin = own.bind::<Nullary>("spin").map_err(|e| e.to_string())?;
+        let late =
+            spin.call_async(workers.within(Duration::from_millis(50))).map_err(|e| e.to_string())?.wait();
+        expect(matches!(late, Err(CallError::Deadline(_) | CallError::Fault(_))), "a deadline")
+    })
+    .unwrap();
+    assert_eq!(pending.wait().unwrap(), 300);
+    drop(workers);
+}
+
+#[test]
+fn registries_and_regions_work_in_a_child() {
+    let registry = Registry::new();
+    let server = domain(limited());
+    let export = || Export::new("next", Version::new(1, 0)).of("int next(void)").allow(Allow::Everyone);
+    registry.export(&server, export()).unwrap();
+    let region = Region::new(8192).unwrap();
+    let before = region.slice::<i32>(0, 1).unwrap();
+    before.write(0, &[41]).unwrap();
+    in_child_of(false, || {
+        expect(registry.names().is_empty(), "names of the parent's are not served")?;
+        let own = domain(limited());
+        let refused = registry.export(&server, export());
+        expect(refused.is_err(), "an export of the parent's domain")?;
+        registry.export(&own, export()).map_err(|e| e.to_string())?;
+        let bound =
+            registry.bind::<Nullary>(&Principal::process(), &Request::new("next", Version::new(1, 0)));
+        let called = bound.map_err(|e| e.to_string())?.call();
+        expect(matches!(called, Ok(1)), "a call through the registry")?;
+        // A region of the child's own first: the parent's, whose memory is shared, does not lie in its place.
+        let other = Region::new(4096).map_err(|e| e.to_string())?;
+        let both = [own.grant(&other, Rights::ReadWrite), own.grant(&region, Rights::ReadWrite)];
+        let [other_grant, grant] = both.map(|granted| granted.map_err(|e| e.to_string()));
+        let (_other_grant, grant) = (other_grant?, grant?);
+        let first = own.bind::<extern "C" fn(Pointer<i32>) -> i32>("first").map_err(|e| e.to_string())?;
+        let at = grant.pointer::<i32>(0).map_err(|e| e.to_string())?;
+        expect(matches!(first.call(at), Ok(41)), "the region of the parent's")
+    })
+    .unwrap();
+    assert_eq!(registry.names().len(), 1);
+}
+
+/// Each process has a table of its own for `ps` and `top`.
+#[test]
+fn a_child_is_listed_by_itself() {
+    let parents = domain(limited().name("of the parent"));
+    in_child_of(false, || {
+        let listed = || -> Result<Vec<String>, String> {
+            let seen = Observer::new(std::process::id()).and_then(|observer| observer.look());
+            Ok(seen.map_err(|e| e.to_string())?.domains.into_iter().map(|domain| domain.name).collect())
+        };
+        let own = domain(limited().name("of the child"));
+        let names = listed()?;
+        expect(names.iter().filter(|name| *name == "of the child").count() == 1, &format!("{names:?}"))?;
+        expect(!names.iter().any(|name| name == "of the parent"), &format!("{names:?}"))?;
+        drop(own);
+        expect(!listed()?.iter().any(|name| name == "of the child"), "it is gone")
+    })
+    .unwrap();
+    let seen = Observer::new(std::process::id()).unwrap().look().unwrap();
+    assert_eq!(seen.domains.iter().filter(|domain| domain.name == "of the parent").count(), 1);
+    assert!(!seen.domains.iter().any(|domain| domain.name == "of the child"));
+    drop(parents);
+}
+
+/// The same by the plain system call, which no handler hears of, where no other thread is in the middle of something.
+#[test]
+fn a_child_that_no_handler_heard_of_notices_by_itself() {
+    const TESTS: [&str; 6] = [
+        "a_child_has_domains_of_its_own_with_their_limits",
+        "children_of_children_have_them_too",
+        "handles_of_the_parents_say_so",
+        "what_a_child_drops_the_parent_has",
+        "a_fork_inside_a_call_ends_the_call_in_the_child",
+        "a_reset_in_a_child_forgets_the_last_tenant",
+    ];
+    for test in TESTS {
+        let program = std::env::current_exe().unwrap();
+        let mut command = std::process::Command::new(program);
+        command.args([test, "--exact", "--test-threads=1"]).env("LOCKGATE_PLAIN_FORKS", "1");
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{test}: {text}");
+    }
+}
+
+/// Forks at whatever other threads are doing: calls, time limits, binds, domains, modules, pools, registries, asynchronous calls. Each
+/// child uses all of it. `LOCKGATE_FORKS` says how many (200).
+#[test]
+fn a_fork_in_the_middle_of_anything_leaves_a_child_that_works() {
+    module();
+    let forks = std::env::var("LOCKGATE_FORKS").ok().and_then(|n| n.parse().ok()).unwrap_or(200_usize);
+    let bytes = Guest::c("int one(void) { return 1; }").build();
+    let (pool, registry) = (Pool::new(&module(), patient(), 2), Registry::new());
+    let shared = domain(patient());
+    let next = shared.bind::<Nullary>("next").unwrap();
+    let workers = Workers::new(2, 100).unwrap();
+    let (over, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let export = |name: &str| Export::new(name, Version::new(1, 0)).allow(Allow::Everyone);
+    let round = |number: usize| -> Result<(), String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        match number % 6 {
+            0 => {
+                let module = Module::from_bytes(&bytes).map_err(|e| text(&e))?;
+                let domain = Domain::new(&module, DomainOptions::new()).map_err(|e| text(&e))?;
+                let one = domain.bind::<Nullary>("one").map_err(|e| text(&e))?;
+                expect(matches!(one.call(), Ok(1)), "one")
+            }
+            1 => {
+                let domain = pool.take().map_err(|e| text(&e))?;
+                let next = domain.bind::<Nullary>("next").map_err(|e| text(&e))?;
+                expect(matches!(next.call(), Ok(1)), "of a pool")
+            }
+            2 => {
+                // A busy machine may not even start it in that time.
+                let options = DomainOptions::new().time_limit(Duration::from_millis(20));
+                let Ok(domain) = Domain::new(&module(), options) else { return Ok(()) };
+                let spun = domain.bind::<Nullary>("spin").map_err(|e| text(&e))?.call();
+                expect(spun.is_err(), "spin")
+            }
+            3 => {
+                let domain = domain(patient());
+                let next =
+                    domain.bind_with::<Nullary>("next", Policy::MUTUAL_DISTRUST).map_err(|e| text(&e))?;
+                let called = next.call_async(&workers).map_err(|e| text(&e))?.wait();
+                expect(matches!(called, Ok(1)), "asynchronous")
+            }
+            4 => {
+                let name = format!("name {:?}", std::thread::current().id());
+                let domain = domain(patient().name(&name));
+                registry.export(&domain, export(&name).of("int next(void)")).map_err(|e| text(&e))?;
+                let request = Request::new(&name, Version::new(1, 0));
+                let bound =
+                    registry.bind::<Nullary>(&Principal::process(), &request).map_err(|e| text(&e))?;
+                let called = bound.call();
+                registry.unexport(&name).map_err(|e| text(&e))?;
+                expect(matches!(called, Ok(1)), "by name")
+            }
+            _ => {
+                let domain = domain(patient());
+                let crashed = domain.bind::<Nullary>("crash").map_err(|e| text(&e))?.call();
+                let _ = crashed.map_err(|e| text(&e));
+                domain.close();
+                Ok(())
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (over, rounds, round, next) = (&over, &rounds, &round, &next);
+            scope.spawn(move || {
+                let mut number = thread;
+                while !over.load(Ordering::Relaxed) {
+                    round(number).unwrap();
+                    next.call().unwrap();
+                    rounds.fetch_add(1, Ordering::Relaxed);
+                    number += 1;
+                }
+            });
+        }
+        for number in 0..forks {
+            let done = in_child_of(false, || {
+                expect(matches!(next.call(), Err(CallError::Forked)), "the parent's function")?;
+                round(number / 8)
+            });
+            if done.is_err() {
+                over.store(true, Ordering::Relaxed);
+            }
+            done.unwrap_or_else(|what| panic!("fork {number}: {what}"));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    assert!(rounds.load(Ordering::Relaxed) > 0);
+}
