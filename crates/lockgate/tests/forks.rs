@@ -193,7 +193,6 @@ fn a_fork_inside_a_call_ends_the_call_in_the_child() {
     for plain in kinds() {
         for nested in [false, true] {
             let outcome = common::host_sys::shared_word();
-            let shared = outcome.clone();
             let in_child = Arc::new(AtomicBool::new(false));
             let mark = in_child.clone();
             let host = host_of(move |n| {
@@ -222,7 +221,7 @@ fn a_fork_inside_a_call_ends_the_call_in_the_child() {
                 if !right || works.is_err() {
                     eprintln!("in the child: {result:?} {again:?} {works:?}");
                 }
-                shared.store(if right && works.is_ok() { 1 } else { 2 }, Ordering::Release);
+                outcome.store(if right && works.is_ok() { 1 } else { 2 }, Ordering::Release);
                 common::host_sys::exit_now(0);
             }
             assert_eq!(result.unwrap(), 5, "the parent goes on");

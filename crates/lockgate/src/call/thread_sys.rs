@@ -137,6 +137,11 @@ pub(crate) struct Mapping {
     length: usize,
 }
 
+// SAFETY: an address and a length; who may use what is there is its owner's affair.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
 impl Mapping {
     fn new(length: usize) -> Result<Mapping, Errno> {
         let length = length + PAGE as usize;

@@ -591,13 +591,13 @@ pub fn interrupt_and_wait() {
 }
 
 /// A word that this process and its children share.
-pub fn shared_word() -> std::sync::Arc<&'static std::sync::atomic::AtomicU32> {
+pub fn shared_word() -> &'static std::sync::atomic::AtomicU32 {
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping of zeros, for good.
     unsafe {
         let at = libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
         assert_ne!(at, libc::MAP_FAILED);
-        std::sync::Arc::new(&*at.cast())
+        &*at.cast()
     }
 }
 
