@@ -66,7 +66,7 @@ folder() {
 for test in cases reading encodings tables hostile; do
     add verifier -p lockgate-verify --test $test -- -q
 done
-add evidence -p lockgate-evidence --test quick -- -q accepted the_processor random_accepted_programs the_decoders
+add evidence -p lockgate-evidence --test quick -- -q accepted_ the_processor random_accepted_programs the_decoders --skip modules
 add proxies -p lockgate --lib -- -q call:: host::
 add signals -p lockgate --test rules_signals -- -q
 add signals -p lockgate --test rules_cpu -- -q
