@@ -50,6 +50,9 @@ void null_write(void)
  * all of it. */
 void every_state(const void *bytes, unsigned mxcsr)
 {
+    /* It asks the processor: else it were not loaded where there is no AVX-512. */
+    unsigned leaf = 0;
+    __asm__ volatile("cpuid" : "+a"(leaf) : : "ebx", "ecx", "edx");
     __asm__ volatile("fldpi; fstp %%st(0); ldmxcsr %1; vmovdqu64 (%0), %%zmm17; kmovq %%rax, %%k1" : : "r"(bytes), "m"(mxcsr));
 }
 #endif

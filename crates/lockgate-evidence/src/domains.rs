@@ -90,8 +90,9 @@ const WORDS: usize = 4096;
 /// The toolchain or the runtime do not work here.
 pub fn run(modules: u64, seed: u64) -> Result<Outcome> {
     let sysroot = Sysroot::ensure(&silent)?;
+    // (It asks the processor, as code for several does: else it were not loaded where there is no AVX-512.)
     let room = format!(
-        ".text\n.globl nasty\n.type nasty,@function\nnasty: endbr64\n.fill {},1,0xcc\n.section .rodata\n.p2align 2\n.fill {},1,{MARK}\n",
+        ".text\n.globl nasty\n.type nasty,@function\nnasty: endbr64\n.fill {},1,0xcc\nasks: cpuid\nret\n.section .rodata\n.p2align 2\n.fill {},1,{MARK}\n",
         TEXT - 4,
         TABLE
     );

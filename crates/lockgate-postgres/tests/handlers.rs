@@ -41,7 +41,8 @@ fn after(language: &str, database: &str, statement: &str) {
         CREATE FUNCTION fault(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fault' STRICT;";
     database.run(&database.user(), functions).unwrap();
     let mut session = database.session("postgres").unwrap();
-    let fine = session.run("SELECT fine(7)").unwrap();
+    // Both are bound here: a bind has the handlers looked at, too.
+    let fine = session.run("SELECT fine(7), fault(100)").unwrap();
     assert!(!fine.contains("ERROR"), "{fine}");
     let said = session.run(statement).unwrap();
     assert!(!said.contains("ERROR"), "{said}");
@@ -50,7 +51,7 @@ fn after(language: &str, database: &str, statement: &str) {
         let said = session.run(&format!("SELECT fault({fault})")).unwrap();
         // (The server's own handler says \"floating-point exception\", without a module.)
         assert!(!said.contains("floating-point exception") && !said.contains("server closed"), "{said}");
-        assert_eq!(session.run("SELECT fine(7)").unwrap(), fine);
+        assert_eq!(session.run("SELECT fine(7), fault(100)").unwrap(), fine);
     }
     let process = session.run("SELECT pg_backend_pid()").unwrap();
     assert!(Path::new(&format!("/proc/{process}")).exists(), "the session's process lives");

@@ -40,6 +40,9 @@ fn is_held(expect: &Expect, said: &str) -> bool {
     }
 }
 
+/// A host's name, and its program.
+type Host = (&'static str, fn(&Workshop) -> Command);
+
 /// Lets an attack happen in each host; what went wrong.
 fn attempt(attack: &Attack) -> Vec<String> {
     let about = &attack.description;
@@ -50,8 +53,7 @@ fn attempt(attack: &Attack) -> Vec<String> {
     let workshop = Workshop::get();
     let file = workshop.at(&format!("{}-{}.lg", attack.area, attack.name));
     std::fs::write(&file, image).expect("the folder is writable");
-    let hosts: [(&str, fn(&Workshop) -> Command); 2] =
-        [("linked", |workshop| workshop.program("shared")), ("plugin", Workshop::loader)];
+    let hosts: [Host; 2] = [("linked", |workshop| workshop.program("shared")), ("plugin", Workshop::loader)];
     let mut wrong = Vec::new();
     for (host, program) in hosts {
         let mut program = program(workshop);

@@ -26,9 +26,10 @@ pub(crate) mod component {
 
 /// Sizes the save area of system-call gates; returns the components that the system lets programs use.
 pub(crate) fn prepare() -> u64 {
-    XSAVE_COMPACT.store(std::arch::is_x86_feature_detected!("xsavec").into(), Ordering::Release);
     // SAFETY: host::prepare has checked for OSXSAVE.
-    let (size, enabled) = unsafe { (__cpuid_count(0xd, 0).ecx, _xgetbv(0)) };
+    let (size, compact, enabled) =
+        unsafe { (__cpuid_count(0xd, 0).ecx, __cpuid_count(0xd, 1).eax >> 1 & 1, _xgetbv(0)) };
+    XSAVE_COMPACT.store(compact as u8, Ordering::Release);
     XSAVE_SIZE.store((u64::from(size) + 63) & !63, Ordering::Release);
     enabled
 }

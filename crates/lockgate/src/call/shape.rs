@@ -46,9 +46,9 @@ impl Processor {
 }
 
 impl Facts {
-    /// All state that this processor has.
+    /// All state that a module may name.
     pub fn all() -> Facts {
-        let all = Facts {
+        Facts {
             x87: true,
             x87_environment: true,
             mxcsr_write: true,
@@ -56,8 +56,7 @@ impl Facts {
             upper: true,
             evex: true,
             mask: true,
-        };
-        all.on(Processor::here())
+        }
     }
 
     /// Without state that the processor lacks: instructions that keep or clear it would trap. (A module may name it all the same, and

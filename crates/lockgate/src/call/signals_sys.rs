@@ -162,14 +162,13 @@ fn claim() {
 
 /// Puts the library's handlers for faults back in front of any that were installed past it, which then get the faults that are
 /// not a domain's. Threads ask for it when they first call a domain; this is for hosts that load the library late (as an
-/// interpreter does) and know that a handler was installed since. The calling thread's alternate stack is set anew at its next call.
+/// interpreter does) and know that a handler was installed since. The calling thread's alternate stack is set anew, too.
 ///
 /// # Errors
 /// [`CallError::Handler`](crate::CallError::Handler).
 pub fn claim_signals() -> Result<(), crate::CallError> {
     check_handlers().map_err(crate::CallError::Handler)?;
-    // SAFETY: our own block: the thread is admitted anew, with our stack.
-    unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
+    thread_sys::settle();
     Ok(())
 }
 
@@ -453,7 +452,7 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
                 unblock();
             }
         }
-        if action.flags & libc::SA_RESETHAND as u64 != 0 {
+        if action.flags & libc::SA_RESETHAND as u64 != 0 && !handed_on {
             CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
         }
         match action.handler {

@@ -250,6 +250,18 @@ pub(crate) fn leave_window(base: u64) {
     }
 }
 
+/// Gives the calling thread its alternate stack again, and the signals that the library lives by, if it is attached; or has its next call
+/// do it, where that cannot be now.
+pub(crate) fn settle() {
+    let Some(state) = current() else { return };
+    if on_alternate_stack() || state.use_alternate_stack().is_err() {
+        // SAFETY: our own block: the thread is admitted anew.
+        unsafe { (*block()).alternate_size = u64::MAX };
+        return;
+    }
+    super::signals_sys::unblock();
+}
+
 /// The calling thread's state, attached now if it was not.
 ///
 /// # Errors

@@ -39,11 +39,10 @@ fn check() -> Result<u64, HostError> {
         let why = "windows are addressed through gs; needs Linux 5.9 and a processor of 2012 or later";
         return Err(HostError::Feature { feature: "fsgsbase", why });
     }
-    if !std::arch::is_x86_feature_detected!("xsave") {
-        return Err(HostError::Feature {
-            feature: "xsave",
-            why: "system-call gates keep the module's vectors",
-        });
+    // (It comes with XSAVE, which gates need, too.)
+    if !std::arch::is_x86_feature_detected!("avx") {
+        let why = "gates keep and clear the module's vector registers with it";
+        return Err(HostError::Feature { feature: "avx", why });
     }
     const READ_IMPLIES_EXEC: i32 = 0x0040_0000;
     // SAFETY: the value 0xffffffff queries.

@@ -46,8 +46,11 @@ fn forged_as(name: &str, file: &Path, changes: &[(&str, &str)]) -> PathBuf {
     path
 }
 
-/// A module that reads and writes zmm16 and a mask register.
+/// A module that reads and writes zmm16 and a mask register, for processors that have them: it can ask.
 const WIDE: &str = "
+    function asks
+        cpuid
+        ret
     function wide
         vpxord %zmm16,%zmm16,%zmm16
         kxnorw %k1,%k1,%k1
