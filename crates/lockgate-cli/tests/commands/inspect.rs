@@ -182,7 +182,8 @@ fn a_module_of_nothing_but_symbols_is_listed_soon() {
     std::fs::write(at("many.s"), source).unwrap();
     let assembled = Command::new("as").arg(at("many.s")).arg("-o").arg(at("many.o")).status();
     assert!(assembled.expect("binutils").success());
-    let linked = command(&["link", "--verbatim"]).arg(at("many.o")).arg("-o").arg(at("many.lg")).status();
+    let mut link = command(&["link", "--export", "long f(long)", "-o"]);
+    let linked = link.arg(at("many.lg")).arg("--verbatim").arg(at("many.o")).status();
     assert!(linked.unwrap().success());
     let begun = Instant::now();
     let ran = lockgate(&["inspect".as_ref(), at("many.lg").as_os_str(), "--disassemble".as_ref()]);

@@ -15,9 +15,10 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = file.metadata()?;
-    match metadata.is_file() {
-        true => Ok((file, metadata)),
-        false => Err(io::Error::other("not an ordinary file")),
+    match metadata.file_type() {
+        kind if kind.is_file() => Ok((file, metadata)),
+        kind if kind.is_dir() => Err(rustix::io::Errno::ISDIR.into()),
+        _ => Err(io::Error::other("not an ordinary file")),
     }
 }
 
@@ -59,9 +60,8 @@ mod tests {
         let error = read_module(at("sparse")).unwrap_err();
         assert!(error.to_string().contains("a module has at most"), "{error}");
         rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
-        for name in ["fifo", "."] {
-            assert_eq!(read_module(at(name)).unwrap_err().to_string(), "not an ordinary file");
-        }
+        assert_eq!(read_module(at("fifo")).unwrap_err().to_string(), "not an ordinary file");
+        assert_eq!(read_module(at(".")).unwrap_err().kind(), ErrorKind::IsADirectory);
         std::fs::write(at("short"), b"text").unwrap();
         assert_eq!(read_module(at("short")).unwrap(), b"text");
         assert_eq!(read_module(at("none")).unwrap_err().kind(), ErrorKind::NotFound);

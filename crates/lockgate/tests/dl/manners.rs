@@ -234,6 +234,8 @@ fn identity_and_contents_are_of_one_file() {
                 slow.open().close().unwrap();
             }
         });
+        // Also when what follows fails.
+        let _end = Stop(&stop);
         for round in 0..60 {
             let at = |name: &str| folder.path().join(format!("{name}{round}.so"));
             let (first, second, link, aside) = (at("first"), at("second"), at("link"), at("aside"));
@@ -252,8 +254,16 @@ fn identity_and_contents_are_of_one_file() {
             assert_eq!(versions[1..], [1, 2], "round {round}");
             libraries.into_iter().for_each(|library| library.close().unwrap());
         }
-        stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// Ends other threads when it goes.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]
