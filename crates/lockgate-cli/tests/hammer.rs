@@ -131,7 +131,18 @@ fn look(value: &str, outcome: &Outcome, own: &str, plan: &Plan, given: &str) -> 
         Outcome::Record { key, count: Count::One, .. } => {
             format!("    if ({value}) hm_touch({value}, {});\n", plan.records[key].size)
         }
-        Outcome::Record { .. } => format!("    if ({value}) hm_touch({value}, {given});\n"),
+        Outcome::Record { .. } if given == "lg_given" => {
+            format!("    if ({value}) hm_touch({value}, {given});\n")
+        }
+        Outcome::Record { key, count: Count::Of(count), .. } => {
+            let size = plan.records[key].size;
+            simple(count, own).map_or(String::new(), |count| {
+                format!("    if ({value}) hm_touch({value}, (size_t)({count}) * {size});\n")
+            })
+        }
+        Outcome::Record { key, .. } => {
+            format!("    if ({value}) hm_touch({value}, {});\n", plan.records[key].size)
+        }
         Outcome::Data => format!("    hm_mine({value});\n"),
         Outcome::Filled { key } => {
             format!("    if ({value}) hm_touch({value}, {});\n", plan.records[key].size)
