@@ -71,6 +71,14 @@ static bool lgs_null(struct lgs_call *c, int flags, const char *what)
     return true;
 }
 
+/* A pointer to elements of a type: the copy has the same offset, and the program's instructions may fault where they do not belong. */
+static inline uint64_t lgs_aligned(struct lgs_call *c, uint64_t address, size_t alignment, const char *what)
+{
+    if (__builtin_expect(address & (alignment - 1), 0))
+        lgs_fail(c, LG_STUB_POINTER, what, "the library returned a pointer that is not aligned for its type");
+    return address;
+}
+
 /* `size` bytes of the library's. */
 static void *lgs_memory(struct lgs_call *c, uint64_t address, size_t size, int flags, const char *what)
 {

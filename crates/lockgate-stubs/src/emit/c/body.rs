@@ -232,6 +232,8 @@ pub fn outcome(
 ) -> String {
     let flags = |nullable: bool| if nullable { "LGS_NULLABLE" } else { "0" };
     let cast = |value: String| format!("({spelling})(uintptr_t){value}");
+    // Elements of their type lie where those of that type may.
+    let aligned = || format!("lgs_aligned(&lgs_c, {raw}, __alignof__(*({spelling})0), \"{what}\")");
     match outcome {
         Outcome::Void | Outcome::Value | Outcome::Untouched => raw.to_owned(),
         Outcome::String { nullable } => {
@@ -249,14 +251,15 @@ pub fn outcome(
             if buffer.reads {
                 flags += " | LGS_READS";
             }
-            let memory = format!("lgs_memory(&lgs_c, {raw}, {bytes}, {flags}, \"{what}\")");
+            let memory = format!("lgs_memory(&lgs_c, {}, {bytes}, {flags}, \"{what}\")", aligned());
             cast(match &buffer.bools {
                 Some(normal) if buffer.reads => format!("LGS_NORMAL({normal}, {memory}, {})", buffer.element),
                 _ => memory,
             })
         }
         Outcome::Lent { size: count } => cast(format!(
-            "lgs_lend(&lgs_c, {raw}, lgs_size(&lgs_c, {}, 1, \"{what}\"), \"{what}\")",
+            "lgs_lend(&lgs_c, {}, lgs_size(&lgs_c, {}, 1, \"{what}\"), \"{what}\")",
+            aligned(),
             size(count)
         )),
         Outcome::Record { key, count, nullable } => {
@@ -276,7 +279,8 @@ pub fn outcome(
             };
             if record.is_plain() && !until {
                 let bytes = format!("lgs_size(&lgs_c, {count}, {}, \"{what}\")", record.size);
-                let memory = format!("lgs_memory(&lgs_c, {raw}, {bytes}, {flags} | LGS_READS, \"{what}\")");
+                let memory =
+                    format!("lgs_memory(&lgs_c, {}, {bytes}, {flags} | LGS_READS, \"{what}\")", aligned());
                 cast(match record.bools.is_empty() {
                     true => memory,
                     false => format!("LGS_NORMAL(lgs_bools_{word}, {memory}, {})", record.size.max(1)),
