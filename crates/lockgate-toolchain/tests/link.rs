@@ -337,6 +337,28 @@ fn the_file_is_what_the_loader_expects() {
     assert_eq!(constants.bytes[at..at + size], bytes[64..64 + size], "the program headers are mapped");
 }
 
+/// Functions that are chosen at start are refused by name, with what to write instead, also where another object calls them.
+#[test]
+fn chosen_functions() {
+    let chosen = "static int one(void) { return 1; } static void *which(void) { return one; }\n\
+                  int chosen(void) __attribute__((ifunc(\"which\")));";
+    let caller = "int chosen(void); int f(void) { return chosen(); }";
+    let (shop, other) = (Workshop::new(), Workshop::new());
+    for sources in [vec![format!("{chosen} {caller}")], vec![chosen.to_owned(), caller.to_owned()]] {
+        let mut link = shop.link();
+        for (shop, source) in [&shop, &other].into_iter().zip(&sources) {
+            link.file(&shop.compile(source)).unwrap();
+        }
+        let error = link
+            .export("f")
+            .unwrap()
+            .run(&shop.sysroot, &lockgate_toolchain::silent)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("chosen") && error.contains("__builtin_cpu_supports"), "{error}");
+    }
+}
+
 /// A few bytes of alignment, or zeros among data, do not become gigabytes: the link is refused before anything is so large.
 #[test]
 fn padding_has_a_limit() {
