@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 14] = [
+const LISTS: [&str; 15] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
@@ -19,6 +19,7 @@ const LISTS: [&str; 14] = [
     "split.txt",
     "capi.txt",
     "postgres.txt",
+    "rewriter.txt",
 ];
 
 /// A program of tests: `cargo test -p package --test target`, or `--lib` if the target is `lib`.
