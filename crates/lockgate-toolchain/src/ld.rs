@@ -4,7 +4,7 @@ use crate::input::Input;
 use crate::join::Foreign;
 use crate::{Error, process, tools::Tools};
 use object::read::elf::{ElfFile64, ElfSymbol64};
-use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, elf};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -69,6 +69,7 @@ impl Job<'_> {
     /// Links; the result is the linked file's bytes.
     pub(crate) fn run(&self) -> Result<Vec<u8>, Error> {
         let linked = self.link(&[])?;
+        refuse_chosen(&linked)?;
         if let Some(foreign) = self.foreign {
             let known = |name: &str| foreign.words.iter().any(|word| word.name == name);
             let symbols = undefined_symbols(parse(&linked)?.dynamic_symbols())?;
@@ -182,6 +183,26 @@ where
         .filter(|symbol| symbol.name_bytes().is_ok_and(|name| !name.is_empty()))
         .map(|symbol| name(&symbol))
         .collect()
+}
+
+/// Refuses functions that are chosen at start: no module has code that runs before its own.
+fn refuse_chosen(linked: &[u8]) -> Result<(), Error> {
+    let file = parse(linked)?;
+    let chooses = |relocation: &object::Relocation| matches!(relocation.flags(), object::RelocationFlags::Elf { r_type } if r_type == elf::R_X86_64_IRELATIVE);
+    let mut relocations = file.dynamic_relocations().into_iter().flatten().map(|(_, relocation)| relocation);
+    if !relocations.any(|relocation| chooses(&relocation)) {
+        return Ok(());
+    }
+    let is_chosen = |symbol: &ElfSymbol64<'_, '_, LittleEndian>| {
+        symbol.is_definition() && symbol.elf_symbol().st_type() == elf::STT_GNU_IFUNC
+    };
+    let names: BTreeSet<String> =
+        file.symbols().filter(is_chosen).filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    Err(Error::Usage(format!(
+        "chosen at start, by __attribute__((ifunc)) or ((target_clones)): {names}; remove the attribute, or choose where the function is \
+         called: if (__builtin_cpu_supports(\"avx2\")) ..."
+    )))
 }
 
 fn has_linkage_tables(linked: &[u8]) -> bool {

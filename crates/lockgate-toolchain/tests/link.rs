@@ -337,19 +337,57 @@ fn the_file_is_what_the_loader_expects() {
     assert_eq!(constants.bytes[at..at + size], bytes[64..64 + size], "the program headers are mapped");
 }
 
+/// Functions that are chosen at start are refused by name, with what to write instead, also where another object calls them.
+#[test]
+fn chosen_functions() {
+    let chosen = "static int one(void) { return 1; } static void *which(void) { return one; }\n\
+                  int chosen(void) __attribute__((ifunc(\"which\")));";
+    let caller = "int chosen(void); int f(void) { return chosen(); }";
+    let (shop, other) = (Workshop::new(), Workshop::new());
+    for sources in [vec![format!("{chosen} {caller}")], vec![chosen.to_owned(), caller.to_owned()]] {
+        let mut link = shop.link();
+        for (shop, source) in [&shop, &other].into_iter().zip(&sources) {
+            link.file(&shop.compile(source)).unwrap();
+        }
+        let error = link
+            .export("f")
+            .unwrap()
+            .run(&shop.sysroot, &lockgate_toolchain::silent)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("chosen") && error.contains("__builtin_cpu_supports"), "{error}");
+    }
+}
+
+/// Where the headers of an object's sections lie whose names contain `part`.
+fn headers_of(object: &[u8], part: &str) -> Vec<usize> {
+    use object::ObjectSection as _;
+    let table = u64::from_le_bytes(object[40..48].try_into().unwrap()) as usize;
+    let file = object::File::parse(object).unwrap();
+    let named = file.sections().filter(|section| section.name().is_ok_and(|name| name.contains(part)));
+    let headers: Vec<usize> = named.map(|section| table + 64 * section.index().0).collect();
+    assert!(!headers.is_empty());
+    headers
+}
+
 /// A few bytes of alignment, or zeros among data, do not become gigabytes: the link is refused before anything is so large.
 #[test]
 fn padding_has_a_limit() {
     const FUNCTION: &str = ".text\n.globl f\n.type f,@function\nf: mov %edi,%eax\nret\n";
     let shop = Workshop::new();
+    // Sections of one byte, and the alignment that their headers claim: assemblers would pad their own output.
     let hostile = [
-        ".section .n1,\"\",@progbits\n.p2align 30\n.byte 1\n.section .n2,\"\",@progbits\n.p2align 30\n.byte 1\n",
-        ".section .data.a,\"aw\",@progbits\n.p2align 28\n.byte 1\n",
-        ".section .text.a,\"ax\",@progbits\n.p2align 28\nret\n",
-        ".section .data.b,\"aw\",@nobits\n.skip 0x30000000\n.data\n.quad 1\n",
+        (".section .n1,\"\",@progbits\n.byte 1\n.section .n2,\"\",@progbits\n.byte 1\n", 1u64 << 30),
+        (".section .data.n1,\"aw\",@progbits\n.byte 1\n", 1 << 28),
+        (".section .text.n1,\"ax\",@progbits\nret\n", 1 << 28),
+        (".section .data.n1,\"aw\",@nobits\n.skip 0x30000000\n.data\n.quad 1\n", 8),
     ];
-    for sections in hostile {
-        let object = shop.assemble(&format!("{FUNCTION}{sections}"));
+    for (sections, align) in hostile {
+        let mut object = std::fs::read(shop.assemble(&format!("{FUNCTION}{sections}"))).unwrap();
+        for at in headers_of(&object, ".n") {
+            object[at + 48..at + 56].copy_from_slice(&align.to_le_bytes());
+        }
+        let object = shop.write("hostile.o", &object);
         for verbatim in [false, true] {
             let mut link = shop.link();
             match verbatim {

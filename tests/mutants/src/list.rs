@@ -20,6 +20,7 @@ const LISTS: [&str; 15] = [
     "toolchain.txt",
     "capi.txt",
     "postgres.txt",
+    "rewriter.txt",
 ];
 
 /// A program of tests: `cargo test -p package --test target`, or `--lib` if the target is `lib`.

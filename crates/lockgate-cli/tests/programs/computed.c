@@ -27,11 +27,32 @@ __asm__(".text\n"
         "5: .quad 1b, 2b, 3b\n"
         ".text\n");
 
+// r10 is set right before the jump, as for a call that passes a static chain.
+__asm__(".globl computed_here\n"
+        ".type computed_here,@function\n"
+        "computed_here:\n"
+        "lea 4f(%rip),%rdx\n"
+        "mov $0x1100,%r11d\n"
+        "mov $0x10,%r10d\n"
+        "jmp *(%rdx,%rdi,8)\n"
+        "1: lea 1(%r10),%rax\n"
+        "ret\n"
+        "2: lea 2(%r11),%rax\n"
+        "ret\n"
+        "3: lea 3(%r10,%r11),%rax\n"
+        "ret\n"
+        ".size computed_here,.-computed_here\n"
+        ".section .data.rel.ro.local,\"aw\"\n"
+        ".balign 8\n"
+        "4: .quad 1b, 2b, 3b\n"
+        ".text\n");
+
 long computed(long which);
+long computed_here(long which);
 
 int main(void)
 {
     for (long which = 0; which < 3; which++)
-        printf("%ld %lx\n", which, computed(which));
+        printf("%ld %lx %lx\n", which, computed(which), computed_here(which));
     return 0;
 }

@@ -1,0 +1,391 @@
+//! Small programs that check themselves (`tests/compilers`), natively and in a domain, with sets of the compiler's options: what they print
+//! and return is the same, or the module is refused with a reason.
+
+mod common;
+
+use common::{Shop, text};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Options for the programs in turn.
+const OPTIONS: &[&str] =
+    &["-O0", "-O1", "-O2", "-O3", "-Os", "-O2 -fno-plt", "-O2 -fcf-protection=full -fstack-protector-all"];
+
+/// Options with which values live in registers across calls although the calling convention lets calls change them.
+const KEEPING: &[&str] = &[
+    "-O2 -mforce-indirect-call",
+    "-O3 -fcall-saved-r10",
+    "-O1 -fcall-saved-r11",
+    "-O2 -fcall-saved-r10 -fcall-saved-r11",
+];
+
+/// Programs whose values live across calls: with each of those options.
+const ACROSS_CALLS: &[&str] = &[
+    "values_across_calls",
+    "kept_across_a_call",
+    "saved_by_the_callee",
+    "variable_arrays",
+    "tail_calls",
+    "many_registers",
+];
+
+/// What came of one program with one set of options.
+enum Outcome {
+    Same,
+    /// The compiler itself cannot, or what it makes does not end.
+    NotNative,
+    Refused(String),
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compilers")
+}
+
+fn programs() -> Vec<String> {
+    let files = std::fs::read_dir(folder()).expect("the programs");
+    let mut names: Vec<String> =
+        files.filter_map(|file| Some(file.ok()?.path().file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    assert!(names.len() > 40, "only {} programs", names.len());
+    names
+}
+
+/// Runs a command for as long as a program may take.
+fn run(mut command: Command) -> Option<Output> {
+    use std::process::Stdio;
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let read = |mut pipe: Box<dyn std::io::Read + Send>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            pipe.read_to_end(&mut bytes).map(|_| bytes).unwrap_or_default()
+        })
+    };
+    let stdout = read(Box::new(child.stdout.take().expect("a pipe")));
+    let stderr = read(Box::new(child.stderr.take().expect("a pipe")));
+    let (tell, told) = std::sync::mpsc::channel::<()>();
+    let id = child.id().to_string();
+    let watch = std::thread::spawn(move || {
+        let late =
+            told.recv_timeout(Duration::from_secs(120)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+        if late {
+            Command::new("kill").args(["-KILL", &id]).status().ok();
+        }
+        late
+    });
+    let status = child.wait().expect("a child");
+    drop(tell);
+    let late = watch.join().expect("the watch");
+    let output =
+        Output { status, stdout: stdout.join().expect("stdout"), stderr: stderr.join().expect("stderr") };
+    (!late).then_some(output)
+}
+
+/// Compiles `program` with `options` by `compiler` (gcc or clang), natively and for a domain, and compares.
+///
+/// # Panics
+/// If the program does something else in a domain.
+fn try_one(compiler: &str, program: &str, options: &[&str]) -> Outcome {
+    let shop = Shop::new();
+    let source = folder().join(program).with_extension("c");
+    let fixed = ["-w", "-std=gnu11"];
+    let mut native = shop.command(compiler);
+    // The host's C library does not save what these say that all functions do.
+    let believed = |option: &&&str| !option.starts_with("-fcall-saved");
+    native
+        .args(fixed)
+        .args(options.iter().filter(believed))
+        .arg(&source)
+        .args(["-o", "native", "-lm", "-pthread"]);
+    let output = run(native);
+    if !output.is_some_and(|output| output.status.success()) {
+        return Outcome::NotNative;
+    }
+    let Some(expected) = run(shop.command(shop.path("native"))) else { return Outcome::NotNative };
+
+    let mut link = shop.command(env!("CARGO_BIN_EXE_lockgate"));
+    link.arg("cc");
+    if compiler == "gcc" {
+        link.args(fixed).args(options).arg(&source);
+    } else {
+        let mut compile = shop.command(compiler);
+        compile
+            .args(fixed)
+            .args(["-c", "-fPIE", "-nostdlibinc", "-isystem"])
+            .arg(musl())
+            .args(options)
+            .arg(&source);
+        compile.args(["-o", "program.o"]);
+        let output = run(compile).expect("a compiler that ends");
+        if !output.status.success() {
+            return Outcome::NotNative;
+        }
+        link.arg("program.o");
+    }
+    link.args(["-o", "program.lg", "-lm"]);
+    let output = run(link).expect("a link that ends");
+    if !output.status.success() {
+        let message = text(&output.stderr);
+        assert!(!message.contains("rejected"), "{compiler} {program} {options:?}: {message}");
+        return Outcome::Refused(message.trim().to_owned());
+    }
+    let mut confined = shop.command(env!("CARGO_BIN_EXE_lockgate"));
+    confined.args(["run", "program.lg"]);
+    let confined =
+        run(confined).unwrap_or_else(|| panic!("{compiler} {program} {options:?}: no end in a domain"));
+    let complaints = text(&confined.stderr);
+    assert_eq!(
+        text(&confined.stdout),
+        text(&expected.stdout),
+        "{compiler} {program} {options:?}: {complaints}"
+    );
+    // As shells say it.
+    let status = expected.status.code().or_else(|| Some(128 + expected.status.signal()?));
+    assert_eq!(confined.status.code(), status, "{compiler} {program} {options:?}: {complaints}");
+    Outcome::Same
+}
+
+/// musl's headers.
+fn musl() -> PathBuf {
+    ["/usr/include/x86_64-linux-musl", "/usr/lib/musl/include"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.is_dir())
+        .expect("musl's headers (package musl-dev)")
+}
+
+/// Must be the same: nothing that these options make is refused.
+fn same(program: &str, options: &str) {
+    let words: Vec<&str> = options.split(' ').collect();
+    match try_one("gcc", program, &words) {
+        Outcome::Same | Outcome::NotNative => (),
+        Outcome::Refused(message) => panic!("{program} {options}: {message}"),
+    }
+}
+
+#[test]
+fn each_program_with_some_options() {
+    let programs = programs();
+    for (number, program) in programs.iter().enumerate() {
+        same(program, OPTIONS[number % OPTIONS.len()]);
+    }
+}
+
+/// Where gcc sees that a callee leaves r10 and r11 alone, or is told that all do, it keeps values there: so must the rewritten code.
+#[test]
+fn values_in_registers_across_calls() {
+    for program in ACROSS_CALLS {
+        for options in KEEPING {
+            let words: Vec<&str> = options.split(' ').collect();
+            if let Outcome::Refused(message) = try_one("gcc", program, &words) {
+                assert!(message.contains("live in r10 and in r11"), "{program} {options}: {message}");
+            }
+        }
+    }
+}
+
+/// Without a linkage table `setjmp` is called through the offset table; and never by a pointer to it.
+#[test]
+fn jumps_come_back_to_where_they_were_set() {
+    for options in ["-O0 -fno-plt", "-O2 -fno-plt", "-O3 -fno-plt -fcf-protection=full"] {
+        same("long_jumps", options);
+        same("two_jump_buffers", options);
+    }
+    let shop = Shop::new();
+    let source =
+        "#include <setjmp.h>\nint (*set)(jmp_buf) = setjmp;\nint main(void) { jmp_buf b; return set(b); }";
+    shop.write("pointer.c", source);
+    let error = shop.lockgate("cc").args(["-w", "pointer.c", "-o", "pointer.lg"]).fail();
+    assert!(error.contains("takes the address of a function that returns twice"), "{error}");
+    assert!(error.contains("call setjmp by its name"), "{error}");
+}
+
+/// Options to draw from, by compiler. One of the first group, others by chance.
+const LEVELS: &[&str] = &["-O0", "-O1", "-O2", "-O3", "-Os", "-Og"];
+const OF_GCC: &[&str] = &[
+    "-mforce-indirect-call",
+    "-fcall-saved-r10",
+    "-fcall-saved-r11",
+    "-fno-ipa-ra",
+    "-fno-plt",
+    "-fcf-protection=full",
+    "-fstack-protector-all",
+    "-fstack-clash-protection",
+    "-fomit-frame-pointer",
+    "-fno-omit-frame-pointer",
+    "-funroll-loops",
+    "-fno-inline",
+    "-fno-jump-tables",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fno-reorder-blocks",
+    "-freorder-blocks-and-partition",
+    "-fno-tree-vectorize",
+    "-ftree-vectorize",
+    "-mavx2",
+    "-mno-red-zone",
+    "-fPIC",
+    "-ftls-model=global-dynamic",
+    "-ftls-model=initial-exec",
+    "-mtls-dialect=gnu2",
+    "-fno-schedule-insns2",
+    "-fschedule-insns",
+    "-fno-gcse",
+    "-fgcse-after-reload",
+    "-fno-tree-ter",
+    "-fira-region=all",
+    "-fira-region=one",
+    "-fno-ira-share-spill-slots",
+    "-fselective-scheduling2",
+    "-fno-shrink-wrap",
+    "-fno-shrink-wrap-separate",
+    "-fno-optimize-sibling-calls",
+    "-foptimize-sibling-calls",
+    "-fno-crossjumping",
+    "-fno-if-conversion",
+    "-fno-if-conversion2",
+    "-fno-peephole2",
+    "-frename-registers",
+    "-fweb",
+    "-ftracer",
+    "-fno-dce",
+    "-fno-dse",
+    "-fno-cprop-registers",
+    "-mno-sse4",
+    "-mfpmath=387",
+    "-mstackrealign",
+    "-mpreferred-stack-boundary=5",
+    "-maccumulate-outgoing-args",
+    "-mno-push-args",
+    "-minline-all-stringops",
+    "-mstringop-strategy=rep_byte",
+    "-mstringop-strategy=rep_8byte",
+    "-mtune=znver3",
+    "-mtune=atom",
+    "-mtune=core2",
+    "-march=x86-64-v2",
+    "-march=x86-64-v3",
+    "-fwrapv",
+    "-ftrapv",
+    "-fno-common",
+    "-g",
+    "-flto",
+    "-fno-delete-null-pointer-checks",
+    "-fsplit-wide-types-early",
+    "-flive-range-shrinkage",
+    "-fno-forward-propagate",
+    "-fno-combine-stack-adjustments",
+    "-fno-defer-pop",
+    "-fno-tree-sra",
+    "-fipa-pta",
+    "-fno-ipa-cp",
+    "-fno-toplevel-reorder",
+    "-fno-split-wide-types",
+    "-fharden-compares",
+    "-fzero-call-used-regs=used",
+];
+const OF_CLANG: &[&str] = &[
+    "-fno-plt",
+    "-fcf-protection=full",
+    "-fstack-protector-all",
+    "-fomit-frame-pointer",
+    "-fno-omit-frame-pointer",
+    "-funroll-loops",
+    "-fno-inline",
+    "-fno-jump-tables",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-mavx2",
+    "-mno-red-zone",
+    "-fPIC",
+    "-ftls-model=global-dynamic",
+    "-ftls-model=initial-exec",
+    "-mllvm -enable-ipra",
+    "-fno-optimize-sibling-calls",
+    "-mstackrealign",
+    "-mtune=znver3",
+    "-march=x86-64-v2",
+    "-march=x86-64-v3",
+    "-fwrapv",
+    "-ftrapv",
+    "-g",
+    "-fno-delete-null-pointer-checks",
+    "-fglobal-isel",
+    "-mllvm -enable-shrink-wrap=false",
+    "-mllvm -disable-tail-duplicate",
+    "-mllvm -enable-misched=false",
+    "-mllvm -regalloc=basic",
+    "-mllvm -x86-use-base-pointer=true",
+    "-fstack-clash-protection",
+    "-falign-functions=64",
+    "-fsanitize=undefined -fsanitize-trap=all",
+];
+
+/// The programs with options drawn by chance: `LOCKGATE_BUILDS` of them (10,000), from the seed `LOCKGATE_SEED` (1).
+#[test]
+#[ignore = "hours; part of `make systems`"]
+fn random_options() {
+    let number = |name: &str, usual: usize| {
+        std::env::var(name).map_or(usual, |value| value.parse().expect("a number"))
+    };
+    let (builds, seed) = (number("LOCKGATE_BUILDS", 10_000), number("LOCKGATE_SEED", 1));
+    let programs = programs();
+    let clang = Command::new("clang").arg("--version").output().is_ok_and(|output| output.status.success());
+    let next = AtomicUsize::new(0);
+    let [same, not_native, refused] = [const { AtomicUsize::new(0) }; 3];
+    let reasons = std::sync::Mutex::new(std::collections::BTreeMap::<String, usize>::new());
+    let work = || loop {
+        let build = next.fetch_add(1, Ordering::Relaxed);
+        if build >= builds {
+            return;
+        }
+        let mut random = Random(((seed as u64) << 32) + build as u64);
+        let with_clang = clang && random.below(3) == 0;
+        let (compiler, pool) = if with_clang { ("clang", OF_CLANG) } else { ("gcc", OF_GCC) };
+        let program = &programs[random.below(programs.len())];
+        let mut options = vec![LEVELS[random.below(LEVELS.len())]];
+        for _ in 0..random.below(7) {
+            options.extend(pool[random.below(pool.len())].split(' '));
+        }
+        match try_one(compiler, program, &options) {
+            Outcome::Same => same.fetch_add(1, Ordering::Relaxed),
+            Outcome::NotNative => not_native.fetch_add(1, Ordering::Relaxed),
+            Outcome::Refused(message) => {
+                let reason = message.rsplit("): ").next().unwrap_or_default().to_owned();
+                *reasons.lock().expect("no panic").entry(format!("{program}: {reason}")).or_default() += 1;
+                refused.fetch_add(1, Ordering::Relaxed)
+            }
+        };
+    };
+    std::thread::scope(|scope| {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..processors).for_each(|_| drop(scope.spawn(work)));
+    });
+    println!("{same:?} the same, {refused:?} refused, {not_native:?} not for the compiler; clang: {clang}");
+    for (reason, times) in reasons.into_inner().expect("no panic") {
+        println!("{times:5} {reason}");
+    }
+    assert!(same.into_inner() * 2 > builds, "most builds are compared");
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % limit as u64) as usize
+    }
+}
