@@ -305,7 +305,7 @@ fn common_frame() -> Vec<u8> {
         body.extend([operation, register]);
         signed_leb128(&mut body, offset / UNIT);
     }
-    body.resize((body.len() + 4).next_multiple_of(8) - 4, 0);
+    body.resize(body.len().next_multiple_of(4), 0);
     [&(body.len() as u32).to_le_bytes(), &body[..]].concat()
 }
 

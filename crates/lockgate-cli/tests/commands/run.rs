@@ -179,9 +179,16 @@ fn a_library_is_no_program() {
 /// What stands behind the program is its own, whatever it looks like: an argument grants nothing.
 #[test]
 fn options_behind_the_program_are_the_programs() {
-    let arguments = ["arguments", "--dir=/x=/etc", "--no-streams", "--", "-q", "--help"];
-    run(&[], &arguments).gives(0, "--dir=/x=/etc\n--no-streams\n--\n-q\n--help\n");
-    lockgate(&["run", "--", program(), "arguments", "--", "-q"]).gives(0, "--\n-q\n");
+    let folder = tempfile::tempdir().unwrap();
+    let (source, module) = (folder.path().join("echo.c"), folder.path().join("echo.lg"));
+    let text = "#include <stdio.h>\nint main(int c, char **v) { while (*++v) puts(*v); return fopen(\"/x/passwd\", \"r\") != 0; }\n";
+    std::fs::write(&source, text).unwrap();
+    crate::shop::build(&source, &module, &[]);
+    let module = module.to_str().unwrap();
+    lockgate(&["run", module, "--dir=/x=/etc", "--no-streams", "--", "-q", "--help"])
+        .gives(0, "--dir=/x=/etc\n--no-streams\n--\n-q\n--help\n");
+    lockgate(&["run", "--", module, "--", "-q"]).gives(0, "--\n-q\n");
+    lockgate(&["run", "--dir=/x=/etc", module, "-q"]).gives(1, "-q\n");
     lockgate(&["run", "--nonsense", program()]).fails(2, &["--nonsense"]);
 }
 

@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn inputs_among_the_linkers_arguments() {
         for (arguments, expected) in [
-            ("h.o", Meaning::File("h.o".to_owned())),
+            ("h.o", Meaning::File),
             ("-lz", Meaning::Library("z".to_owned())),
             ("-l :y.a", Meaning::Library(":y.a".to_owned())),
             ("--library=m", Meaning::Library("m".to_owned())),
