@@ -136,7 +136,6 @@ pub const TABLE: &[Entry] = table! {
     269 faccessat           Granted  stat::faccessat;
     271 ppoll               Granted  poll::ppoll;
     273 set_robust_list     Own      futex::set_robust_list;
-    274 get_robust_list     Own      futex::get_robust_list;
     280 utimensat           Granted  attributes::utimensat;
     285 fallocate           Granted  truncate::fallocate;
     292 dup3                Granted  dup::dup3;

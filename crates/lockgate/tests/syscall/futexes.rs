@@ -175,13 +175,13 @@ fn robust_futexes_outlive_their_owner() {
     fill(pending, 0, tid as u32 | libc::FUTEX_WAITERS);
     assert_eq!(guest.err(libc::SYS_set_robust_list, &[head, 23]), Errno::INVAL);
     guest.ok(libc::SYS_set_robust_list, &[head, 24]);
+    // Libc takes this for a no to robust mutexes, of which it keeps no list in a domain.
     let (at, length) = (guest.room(8), guest.room(8));
-    guest.ok(libc::SYS_get_robust_list, &[0, at, length]);
-    assert_eq!((guest.word(at), guest.word(length)), (head, 24));
-    assert_eq!(guest.err(libc::SYS_get_robust_list, &[1, at, length]), Errno::PERM);
+    assert_eq!(guest.err(libc::SYS_get_robust_list, &[0, at, length]), Errno::NOSYS);
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
-            let thread = Thread { slot: 1, deadline: None, stopped: || false };
+            let patience = Some(Instant::now() + Duration::from_secs(20));
+            let thread = Thread { slot: 1, deadline: patience, stopped: || false };
             guest.call_as(libc::SYS_futex, &[first + 8, WAIT, tid, 0], thread)
         });
         // Its wait ends at once if it comes late: the word has changed.
@@ -193,8 +193,9 @@ fn robust_futexes_outlive_their_owner() {
     let found = [first, second, pending].map(|entry| guest.window.load_u32(entry + 8).unwrap());
     assert_eq!(found, [dead, 7, dead], "the second was somebody else's");
     // The next thread in that place has no list.
-    guest.ok(libc::SYS_get_robust_list, &[0, at, length]);
-    assert_eq!(guest.word(at), 0);
+    fill(first, head, tid as u32);
+    guest.process.thread_leaves(&guest.window, 0);
+    assert_eq!(guest.window.load_u32(first + 8).unwrap(), tid as u32);
     let circle = words(&[0, 0, 0, 0]);
     fill(circle, circle, 0);
     let wild = guest.words(&[u64::MAX - 7, 1 << 63, u64::MAX]);

@@ -1,7 +1,8 @@
 //! File locks: between domains, not within one.
 use crate::guest::Guest;
-use lockgate::syscall::{Access, Fault, Outcome};
+use lockgate::syscall::{Access, Fault, Outcome, Thread};
 use rustix::io::Errno;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A `struct flock` in the window.
@@ -137,6 +138,11 @@ fn read_only_grants_give_no_exclusive_lock() {
 /// thread has let go of it.
 #[test]
 fn a_lock_that_comes_after_the_close_is_not_taken() {
+    static LOOKS: AtomicU32 = AtomicU32::new(0);
+    fn looks() -> bool {
+        LOOKS.fetch_add(1, Ordering::SeqCst);
+        false
+    }
     let (host, one, two) = pair();
     let (one, two) = (&one, &two);
     let (a, b) = (one.open("/data/db", libc::O_RDWR), two.open("/data/db", libc::O_RDWR));
@@ -144,8 +150,12 @@ fn a_lock_that_comes_after_the_close_is_not_taken() {
     let (wait, lock) = (libc::F_SETLKW as u64, flock(two, libc::F_WRLCK, 0, 0));
     std::thread::scope(|scope| {
         let patience = Instant::now() + Duration::from_secs(20);
-        let waiting = scope.spawn(move || two.call_until(libc::SYS_fcntl, &[b, wait, lock], patience));
-        // It waits for as long as the other domain has the lock: whether it has begun or not, the number goes before.
+        let thread = Thread { slot: 0, deadline: Some(patience), stopped: looks };
+        let waiting = scope.spawn(move || two.call_as(libc::SYS_fcntl, &[b, wait, lock], thread));
+        // Once at its beginning, then each time that the lock is still another's.
+        while LOOKS.load(Ordering::SeqCst) < 3 {
+            std::thread::yield_now();
+        }
         two.ok(libc::SYS_close, &[b]);
         let bad = Outcome::Return(-i64::from(Errno::BADF.raw_os_error()));
         assert_eq!(waiting.join().unwrap(), bad);

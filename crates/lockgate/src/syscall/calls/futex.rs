@@ -1,6 +1,5 @@
 //! `futex`: private to the domain, kept in the runtime, so that a deadline or the domain's end can always
 //! interrupt a wait. Shared and priority-inheriting ones are unknown.
-use super::identity;
 use crate::syscall::context::Reply;
 use crate::syscall::waits::{Waits, Wake, locked};
 use crate::syscall::{Memory, Process, SyscallContext};
@@ -90,7 +89,8 @@ const ROBUST: usize = 2048;
 /// Bytes of `struct robust_list_head`: the first entry, the futex's distance from its entry, the entry that is being changed.
 const HEAD: usize = 24;
 
-/// `set_robust_list(head, length)`.
+/// `set_robust_list(head, length)`. `get_robust_list` does not exist: libc asks with it whether it may make robust mutexes, of which its locks
+/// keep no list in a domain (`sysroot/libc/mutex.c`), and says `ENOSYS` to programs that want some.
 pub fn set_robust_list(ctx: &SyscallContext<'_>, [head, length, ..]: [u64; 6]) -> Reply {
     if length != HEAD as u64 {
         return Err(Errno::INVAL.into());
@@ -100,17 +100,6 @@ pub fn set_robust_list(ctx: &SyscallContext<'_>, [head, length, ..]: [u64; 6]) -
         0 => robust.remove(&ctx.thread.slot),
         head => robust.insert(ctx.thread.slot, head),
     };
-    Ok(0)
-}
-
-/// `get_robust_list(thread, head, length)`: the calling thread's own.
-pub fn get_robust_list(ctx: &SyscallContext<'_>, [thread, head, length, ..]: [u64; 6]) -> Reply {
-    if thread != 0 && thread != identity::thread(ctx.thread.slot) {
-        return Err(Errno::PERM.into());
-    }
-    let list = locked(&ctx.process.robust).get(&ctx.thread.slot).copied().unwrap_or_default();
-    ctx.memory.write(head, &list.to_le_bytes())?;
-    ctx.memory.write(length, &(HEAD as u64).to_le_bytes())?;
     Ok(0)
 }
 
