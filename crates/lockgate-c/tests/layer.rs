@@ -36,7 +36,10 @@ fn misuse_does_not_compile() {
     let compile = |statement: &str| {
         std::fs::write(&path, source(statement)).expect("the scratch folder is writable");
         let mut compiler = compiler(Language::Cpp17);
-        let output = run(compiler.args(["-fsyntax-only", "-Wno-unused", "-Wno-unused-result"]).arg(&path).env("LC_ALL", "C"));
+        let output = run(compiler
+            .args(["-fsyntax-only", "-Wno-unused", "-Wno-unused-result"])
+            .arg(&path)
+            .env("LC_ALL", "C"));
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (fine, message) = compile("int x = same(1).trust(\"\"); (void)x;");
