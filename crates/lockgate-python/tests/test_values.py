@@ -160,7 +160,16 @@ def test_results_pass_through_what_ctypes_knows(values):
 
 @pytest.mark.parametrize(
     "kind",
-    [ctypes.c_longdouble, ctypes.py_object, ctypes.c_wchar_p, ctypes.c_wchar, POINTER(ctypes.c_wchar), int, "int", Pair * 2],
+    [
+        ctypes.c_longdouble,
+        ctypes.py_object,
+        ctypes.c_wchar_p,
+        ctypes.c_wchar,
+        ctypes.POINTER(ctypes.c_wchar),
+        int,
+        "int",
+        Pair * 2,
+    ],
 )
 def test_types_without_a_counterpart_are_refused(values, kind):
     with pytest.raises(lockgate.SignatureError):

@@ -493,8 +493,10 @@ impl Core {
 
     pub(super) fn unmap_stacks(&self, slot: usize) -> Result<(), Errno> {
         let (data, length) = self.stack_range(slot);
+        let control = data - window::STACKS + window::CONTROL;
         self.stride.clear(data, length)?;
-        self.stride.clear(data - window::STACKS + window::CONTROL, length)
+        self.stride.keep_in_children(control, length)?;
+        self.stride.clear(control, length)
     }
 
     /// Control address right above the exit word of an outermost call.

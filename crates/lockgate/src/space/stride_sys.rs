@@ -315,6 +315,15 @@ impl Stride {
         unsafe { mm::madvise(self.address(offset, length), length as usize, Advice::LinuxWipeOnFork) }
     }
 
+    /// The opposite, for what is about to be closed: the kernel joins it with its neighbours only if they are alike.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn keep_in_children(&self, offset: u64, length: u64) -> Result<(), Errno> {
+        // SAFETY: changes nothing here.
+        unsafe { mm::madvise(self.address(offset, length), length as usize, Advice::LinuxKeepOnFork) }
+    }
+
     /// Moves what is staged over `[offset, offset + its length)`, which is closed. On an error it is closed still.
     ///
     /// # Errors
