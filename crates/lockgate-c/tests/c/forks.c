@@ -55,7 +55,7 @@ static void everything(void) {
 
     lg_domain *other = new_domain(module, options);
     lg_function *function = bind(other, "same");
-    lg_value argument = {LG_SIGNED, {7}}, result;
+    lg_value argument = {LG_SIGNED, {7}, {NULL, 0}}, result = {LG_SIGNED, {0}, {NULL, 0}};
     lg_async *call = lg_call_async(function, workers, 0, &argument, 1);
     CHECK(call);
     STATUS(LG_OK, lg_async_wait(call, -1, &result));
@@ -79,7 +79,7 @@ static void in_the_child(void) {
     STATUS(LG_E_FORKED, lg_domain_reset(parents));
     lg_usage usage;
     STATUS(LG_E_FORKED, lg_domain_usage(parents, &usage, sizeof usage));
-    lg_value argument = {LG_SIGNED, {7}}, result;
+    lg_value argument = {LG_SIGNED, {7}, {NULL, 0}}, result = {LG_SIGNED, {0}, {NULL, 0}};
     STATUS(LG_E_FORKED, lg_call(parents_same, &argument, 1, &result));
     NOTHING(LG_E_FORKED, lg_call_async(parents_same, workers, 0, &argument, 1));
     STATUS(LG_E_FORKED, lg_async_wait(pending, -1, &result));
@@ -153,7 +153,7 @@ int main(void) {
     CHECK(library);
     *(void **)&library_pointer = lg_dlsym(library, "keep");
     CHECK(library_pointer);
-    lg_value argument = {LG_SIGNED, {7}};
+    lg_value argument = {LG_SIGNED, {7}, {NULL, 0}};
     pending = lg_call_async(parents_same, workers, 0, &argument, 1);
     CHECK(pending);
     STATUS(LG_OK, lg_async_wait(pending, -1, NULL));
