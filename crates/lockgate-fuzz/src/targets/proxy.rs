@@ -8,6 +8,7 @@ use lockgate::signature::{Field, Place, Plan, Register, Signature, Type};
 use lockgate::{
     Domain, DomainOptions, Function, HostFunction, Module, OnFailure, Pointer, Policy, Properties, Value,
 };
+use lockgate_abi::{code, header};
 use lockgate_evidence::random::Random;
 use lockgate_toolchain::{Link, Sysroot, silent};
 use std::sync::{Arc, Mutex};
@@ -94,11 +95,12 @@ fn module(vector: &str, mov: &str, state: u8) -> Arc<Module> {
     let (input, object, file) =
         (folder.path().join("p.s"), folder.path().join("p.o"), folder.path().join("p.lg"));
     let source = include_str!("proxy.s").replace("VECTOR", vector).replace("MOVE", mov);
-    std::fs::write(&input, format!(".set STATE,{state}\n{source}")).expect("a file");
+    let constants = format!(".set STATE,{state}\n.set OFF,{}\n.set W,{}\n", code::OFF, header::W);
+    std::fs::write(&input, constants + &source).expect("a file");
     let status = sysroot.tools().compiler().arg("-c").arg(&input).arg("-o").arg(&object).status();
     assert!(status.expect("gcc runs").success(), "gcc takes the assembly");
     let mut link = Link::new(&file);
-    link.file(&object).expect("an object").export_all(true);
+    link.verbatim(&object).expect("an object").export_all(true);
     link.run(&sysroot, &silent).expect("it can be linked");
     Module::open(&file).expect("it verifies")
 }

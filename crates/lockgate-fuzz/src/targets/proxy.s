@@ -1,5 +1,7 @@
 # What calls and what is called, with every register chosen and written down: crates/lockgate-fuzz/src/targets/proxy.rs.
-# VECTOR, MOVE: ymm and vmovups, or xmm and movups; STATE: whether MXCSR is touched.
+# VECTOR, MOVE: ymm and vmovups, or xmm and movups; STATE: whether MXCSR is touched; OFF, W: of the code model.
+#
+# In the code model, as it is linked: what a call leaves in r10 and r11 has to be seen, and the rewriter keeps for its input what that has there.
     .data
     .balign 64
 area:
@@ -57,6 +59,7 @@ give_stack: .fill 256
     .globl place
     .type place,@function
 place:
+    endbr64
     lea area(%rip),%rax
     ret
 
@@ -64,9 +67,10 @@ place:
     .globl see
     .type see,@function
 see:
+    endbr64
     store_all seen
     .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
-    mov 8+8*\n(%rsp),%rax
+    mov 8+8*\n-OFF(%rsp),%rax
     mov %rax,seen_stack+8*\n(%rip)
     .endr
     load_all give
@@ -76,14 +80,22 @@ see:
     .globl through
     .type through,@function
 through:
+    endbr64
     sub $264,%rsp
     .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
     mov give_stack+8*\n(%rip),%rax
-    mov %rax,8*\n(%rsp)
+    mov %rax,8*\n-OFF(%rsp)
     .endr
     load_all out
-    call *%r10
+    mov %gs:(%r10d),%r11d
+    add $0x5e1f00d,%r11d
+    jne nowhere
+    mov %r10d,%r11d
+    add %gs:W,%r11
+    call *%r11
     store_all back
     add $264,%rsp
     ret
+nowhere:
+    ud2
     .section .note.GNU-stack,"",@progbits
