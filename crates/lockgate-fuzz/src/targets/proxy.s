@@ -91,7 +91,7 @@ through:
     add $0x5e1f00d,%r11d
     jne nowhere
     mov %r10d,%r11d
-    add %gs:W,%r11
+    addr32 add %gs:W,%r11
     call *%r11
     store_all back
     add $264,%rsp
