@@ -342,29 +342,36 @@ template <typename R, template <typename> class In, typename... A> std::string p
     return text + (sizeof...(A) == 0 ? "void)" : ")");
 }
 
+// (Templates that are arguments of templates have one parameter for every compiler.)
+template <typename T> struct Taken : Type<T> {};
+
 // The exception that left a function which a domain has called, until the call that led there throws it.
 struct Thrown {
     std::exception_ptr exception;
-    std::string message;
+    std::uint64_t number = 0; // of this thread's exceptions
 };
+
+inline std::string numbered(std::uint64_t number) {
+    return " (exception " + std::to_string(number) + " of this thread)";
+}
 
 inline Thrown &thrown() {
     static thread_local Thrown pending;
     return pending;
 }
 
-inline void end_call(const char *message) {
-    thrown() = {std::current_exception(), message};
-    lg_end_call(message);
+inline void end_call(const std::string &message) {
+    thrown() = {std::current_exception(), thrown().number + 1};
+    lg_end_call((message + numbered(thrown().number)).c_str());
 }
 
 // Throws what went wrong in the call that has just failed.
 [[noreturn]] inline void fail() {
     const lg_status status = lg_take_call_error();
-    Thrown pending = std::exchange(thrown(), {});
-    // A call that was made through lockgate.h may have left its exception behind: the message tells whose this is.
-    if (status == LG_E_CALLBACK && pending.exception && std::strstr(lg_last_message(), pending.message.c_str()))
-        std::rethrow_exception(pending.exception);
+    std::exception_ptr pending = std::exchange(thrown().exception, nullptr);
+    // A call that was made through lockgate.h may have left its exception behind: the number tells whose this is.
+    if (status == LG_E_CALLBACK && pending && std::strstr(lg_last_message(), numbered(thrown().number).c_str()))
+        std::rethrow_exception(pending);
     throw Error();
 }
 
@@ -627,7 +634,7 @@ class Domain {
   private:
     template <typename R, typename... A>
     Function<R(A...)> bind_as(R (*)(A...), const std::string &name, lg_policy policy) const {
-        const std::string prototype = detail::prototype_of<R, detail::Type, A...>(name);
+        const std::string prototype = detail::prototype_of<R, detail::Taken, A...>(name);
         return Function<R(A...)>(lg_bind(domain_, prototype.c_str(), policy));
     }
 

@@ -464,6 +464,54 @@ fn decisions_are_explained() {
     }
 }
 
+/// What is said of a callback's parameters counts, however its type is named and wherever it is said.
+#[test]
+fn annotations_of_callbacks_count_wherever_they_stand() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let include = format!("-I{}", corpus().root().join("include").display());
+    let said = "void *buffer LG_OUT LG_SIZE(size), size_t size, void *data";
+    let plain = "void *buffer, size_t size, void *data";
+    let cases = [
+        // The header names the type, the annotations spell it out.
+        (
+            format!("typedef size_t (*more_t)({plain});\nint load(more_t more, void *data);"),
+            format!("int load(size_t (*more)({said}), void *data);"),
+        ),
+        // A type of functions, to which the parameter is a pointer.
+        (
+            format!("typedef size_t more_f({plain});\nint load(more_f *more, void *data);"),
+            format!("typedef size_t more_f({said});"),
+        ),
+        (
+            format!("typedef size_t more_f({plain});\nint load(more_f *more, void *data);"),
+            format!("int load(size_t (*more)({said}), void *data);"),
+        ),
+        // No name at all.
+        (
+            format!("int load(size_t (*more)({plain}), void *data);"),
+            format!("int load(size_t (*more)({said}), void *data);"),
+        ),
+    ];
+    for (header, annotations) in cases {
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a scratch folder");
+            path
+        };
+        let api = write("load.h", &format!("#pragma once\n#include <stddef.h>\n{header}\n"));
+        let notes = write(
+            "load.lg.h",
+            &format!(
+                "#include \"load.h\"\n#include <lockgate/annotations.h>\nLG_DOMAIN(\"load\", time=1000);\n{annotations}\n"
+            ),
+        );
+        let mut command = Command::new(LOCKGATE);
+        command.arg("stubs").arg(&api).arg("-a").arg(&notes).args([&include, "--explain"]);
+        let text = done(&mut command).expect("an explanation");
+        assert!(text.contains("[LG_OUT LG_SIZE(size)]"), "{header}\n{annotations}\n{text}");
+    }
+}
+
 /// Memory that a domain can write is looked at in one place: neither the other parts of the runtime nor what is emitted for any header makes a
 /// pointer of an address inside, follows shared memory, or says that it is volatile.
 #[test]

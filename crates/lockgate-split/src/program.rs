@@ -3,6 +3,7 @@
 use crate::error::Refusal;
 use crate::survey::Home;
 use crate::unit::{Contents, Defined, Unit, Used, place};
+use lockgate_stubs::annotation::{OPTIONS, check_option};
 use lockgate_stubs::header::model::Place;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -57,15 +58,8 @@ pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refu
     Err(program.refusals)
 }
 
-/// What stubs know to do for a domain (`runtime/host.h`); those with `=` have a value.
-const OPTIONS: [&str; 6] = ["streams", "restart", "memory=", "stack=", "time=", "directory="];
-
-/// Those among them that give a domain something of the program's: its own sources cannot.
+/// Options that give a domain something of the program's: its own sources cannot.
 const RIGHTS: [&str; 2] = ["streams", "directory="];
-
-fn is_option(option: &str) -> bool {
-    is_one_of(&OPTIONS, option)
-}
 
 fn is_one_of(options: &[&str], option: &str) -> bool {
     options
@@ -178,11 +172,11 @@ impl<'p, 'u> Program<'p, 'u> {
             }
         }
         if let Some(domain) = first {
-            for option in domain.options.iter().filter(|option| !is_option(option)) {
+            for option in domain.options.iter().filter(|option| check_option(option).is_err()) {
                 self.refusals.push(Refusal {
                     place: place(&domain.place),
                     what: format!("domain {name} has an option that there is not: {option}"),
-                    remedy: format!("the options are {}", OPTIONS.join(", ")),
+                    remedy: format!("the options are {OPTIONS}"),
                 });
             }
         }

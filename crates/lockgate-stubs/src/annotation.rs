@@ -307,3 +307,64 @@ impl Notes {
         self
     }
 }
+
+/// What LG_DOMAIN may say of a domain beside its name, as messages list it.
+pub const OPTIONS: &str = "memory=BYTES and stack=BYTES (a number, perhaps with K, M or G), time=MILLISECONDS (a number), \
+                           directory=PATH, streams, restart";
+
+/// Checks an option of LG_DOMAIN. What the client would read in another way than its author is none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_option(option: &str) -> Result<(), String> {
+    let positive = |digits: &str, unit: u64| {
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain && digits.parse().is_ok_and(|number: u64| number > 0 && number.checked_mul(unit).is_some())
+    };
+    let good = match option.split_once('=') {
+        None => matches!(option, "streams" | "restart"),
+        Some(("memory" | "stack", value)) => match value.strip_suffix(['K', 'M', 'G']) {
+            Some(digits) => positive(digits, 1 << 30),
+            None => positive(value, 1),
+        },
+        Some(("time", value)) => positive(value, 1),
+        Some(("directory", value)) => !value.is_empty(),
+        Some(_) => false,
+    };
+    if good { Ok(()) } else { Err(format!("{option:?} is no option of a domain; there are {OPTIONS}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_have_one_reading() {
+        for good in
+            ["memory=64M", "stack=65536", "time=500", "directory=.", "directory=/x:ro", "streams", "restart"]
+        {
+            assert_eq!(check_option(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "time=-5",
+            "time=5s",
+            "time=0",
+            "time=",
+            "time",
+            "time=99999999999999999999",
+            "time=0x500",
+            "memory=-1",
+            "memory=32m",
+            "memory=banana",
+            "memory=32M time=300",
+            "memory=32M;time=300",
+            "memory=99999999999999G",
+            "tiem=5",
+            "streams=1",
+            "restart ",
+            "",
+        ] {
+            assert!(check_option(bad).is_err(), "{bad}");
+        }
+    }
+}

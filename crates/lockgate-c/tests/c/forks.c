@@ -68,7 +68,18 @@ static void everything(void) {
     CHECK(lg_dlclose(own) == 0);
 }
 
+/* What a handler of the program's own makes in a child, before the library's handler has run, is the child's. */
+static lg_domain *early;
+
+static void make_early(void) {
+    early = new_domain(module, options);
+}
+
 static void in_the_child(void) {
+    if (early) {
+        CHECK(POINTER(int (*)(int), bind(early, "same"))(7) == 7);
+        RETURNED();
+    }
     CHECK(parents_pointer(1) != 1 || lg_failed());
     FAILED(LG_E_FORKED);
     SAYS("belongs to the parent process");
@@ -138,6 +149,7 @@ static void *busy(void *unused) {
 }
 
 int main(void) {
+    pthread_atfork(NULL, NULL, make_early);
     module = open_module("guest.lg");
     options = lg_options_new();
     STATUS(LG_OK, lg_options_time_limit(options, 300));

@@ -74,6 +74,11 @@ static std::int32_t refuse(tainted<std::int32_t> number) {
     throw std::out_of_range("no number " + std::to_string(number.trust("a message")));
 }
 
+static int end_by_hand(int number) {
+    lg_end_call("no number 3");
+    return number;
+}
+
 static std::int32_t refuse_otherwise(tainted<std::int32_t>) {
     throw 5;
 }

@@ -110,7 +110,7 @@ pub const CASES: &[(Program, &[&str])] = &[
         one!(
             "LG_DOMAIN(\"p\", tim=1) int other(void);\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
         ),
-        &["a.c:3: domain p has an option that there is not: tim=1; the options are streams"],
+        &["a.c:3: domain p has an option that there is not: tim=1; the options are memory=BYTES"],
     ),
     (
         &[(

@@ -6,8 +6,8 @@ pub mod model;
 mod read;
 
 use libclang_sys::{self as libclang, Bodies};
-pub use read::notes;
 use read::{Reader, Selection};
+pub use read::{merge, notes};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

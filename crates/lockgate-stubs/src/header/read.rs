@@ -3,7 +3,7 @@
 use super::libclang_sys::{Cursor, Type, Unit};
 use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value};
 use super::{ReadError, comment};
-use crate::annotation::Notes;
+use crate::annotation::{Notes, check_option};
 use clang_sys::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -188,6 +188,21 @@ impl Reader {
                 _ => break,
             };
         }
+        // A pointer to a named type of functions goes by that name, too.
+        if bare.kind() == CXType_Pointer && function_type(bare.canonical()).is_some() {
+            let mut pointee = bare.pointee();
+            loop {
+                pointee = match pointee.kind() {
+                    CXType_Typedef => {
+                        let declaration = pointee.declaration();
+                        names.push(declaration.name());
+                        declaration.typedef_type()
+                    }
+                    CXType_Elaborated => pointee.named(),
+                    _ => break,
+                };
+            }
+        }
         let canonical = bare.canonical();
         let shape = self.shape(if bare.kind() == CXType_Unexposed { canonical } else { bare });
         let enumeration = (canonical.kind() == CXType_Enum).then(|| self.enumeration(canonical));
@@ -336,7 +351,12 @@ impl Reader {
             Some(About::Errors(kind)) => {
                 self.header.errors.insert(kind, said.error.unwrap_or_default());
             }
-            Some(About::Library(name)) => self.header.library = Some((name, options)),
+            Some(About::Library(name)) => {
+                for option in &options {
+                    check_option(option).map_err(|what| stray(format!("LG_DOMAIN({name}): {what}")))?;
+                }
+                self.header.library = Some((name, options));
+            }
             None => {}
         }
         Ok(())
@@ -358,7 +378,7 @@ fn function_type(kind: Type<'_>) -> Option<Type<'_>> {
 }
 
 /// Later declarations add notes, and names where there were none.
-fn merge(known: &mut [Parameter], later: Vec<Parameter>) {
+pub fn merge(known: &mut [Parameter], later: Vec<Parameter>) {
     for (known, later) in known.iter_mut().zip(later) {
         known.notes = later.notes.or(&known.notes);
         if !later.name.starts_with("arg") {

@@ -1,7 +1,8 @@
 //! From the library to the program.
 use super::passing::handle_name;
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no, word};
-use crate::annotation::Direction;
+use crate::annotation::{Direction, Notes};
+use crate::header::merge;
 use crate::header::model::{CType, Parameter, Prototype, Shape};
 
 impl Planner<'_> {
@@ -174,7 +175,16 @@ impl Planner<'_> {
         let named =
             parameter.kind.names.iter().find(|name| self.header.callbacks.contains_key(*name)).cloned();
         let prototype = match (&named, &parameter.kind.shape) {
-            (Some(name), _) => self.header.callbacks[name].clone(),
+            (Some(name), shape) => {
+                let mut prototype = self.header.callbacks[name].clone();
+                // What is said where the function is declared counts, too: a later declaration may spell the type out.
+                if let Shape::Function(own) = shape
+                    && own.parameters.iter().any(|inner| inner.notes != Notes::default())
+                {
+                    merge(&mut prototype.parameters, own.parameters.clone());
+                }
+                prototype
+            }
             (None, Shape::Function(prototype)) => (**prototype).clone(),
             _ => return no("no function", "correct the annotation"),
         };

@@ -117,19 +117,21 @@ fn known(action: Action) -> &'static Action {
 /// glibc installs SIGCANCEL's handler at the first `pthread_cancel` and SIGSETXID's at the first thread, both
 /// without SA_ONSTACK: have it done now, so that [`check_handlers`] can mend them (rule R11).
 fn settle_libc() {
-    extern "C" fn wait(_: *mut c_void) -> *mut c_void {
-        // SAFETY: pause is a cancellation point.
-        unsafe {
-            loop {
-                libc::pause();
-            }
-        }
+    extern "C" fn wait(end: *mut c_void) -> *mut c_void {
+        // SAFETY: whoever starts this keeps the semaphore until it has ended; waiting for it is a cancellation point.
+        unsafe { libc::sem_wait(end.cast()) };
+        ptr::null_mut()
     }
-    // SAFETY: the thread does nothing but wait for its cancellation; nothing of it is used afterwards.
+    let mut end = MaybeUninit::<libc::sem_t>::uninit();
+    let end = end.as_mut_ptr();
+    // SAFETY: the thread does nothing but wait for its end; nothing of it is used afterwards.
     unsafe {
+        libc::sem_init(end, 0, 0);
         let mut thread = 0;
-        if starting_a_thread(|| libc::pthread_create(&mut thread, ptr::null(), wait, ptr::null_mut())) == 0 {
+        if starting_a_thread(|| libc::pthread_create(&mut thread, ptr::null(), wait, end.cast())) == 0 {
             pthread_cancel(thread);
+            // The signal of the cancellation may not come: a user's signals that wait are counted (RLIMIT_SIGPENDING).
+            libc::sem_post(end);
             libc::pthread_join(thread, ptr::null_mut());
         }
     }

@@ -60,14 +60,17 @@ fn word() -> &'static AtomicU64 {
         // SAFETY: a page that stays mapped.
         return unsafe { &*known };
     }
-    // SAFETY: a new mapping, which stays if it becomes the page and goes if another thread was faster. Without the advice (a
-    // kernel before 4.14) the handler below still tells children of fork(3).
+    // SAFETY: a new mapping, which stays if it becomes the page and goes if another thread was faster.
     unsafe {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let new = libc::mmap(ptr::null_mut(), SIZE, access, flags, -1, 0);
         assert!(new != libc::MAP_FAILED, "no memory for one page");
-        libc::madvise(new, SIZE, libc::MADV_WIPEONFORK);
+        // (Linux 4.14; older ones have been refused.)
+        assert!(
+            libc::madvise(new, SIZE, libc::MADV_WIPEONFORK) == 0,
+            "the kernel does not empty a page in children"
+        );
         let new = new.cast::<AtomicU64>();
         match PAGE.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => &*new,
@@ -161,7 +164,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     // The child's lock is another one.
     std::mem::forget(FORKING.try_with(Cell::take));
-    word().store(0, Ordering::Release);
+    // The kernel has emptied the page. What an earlier handler of the host's has made here since is this process's own.
     process();
 }
 
