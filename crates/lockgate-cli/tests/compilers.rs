@@ -330,6 +330,10 @@ const OF_CLANG: &[&str] = &[
     "-fsanitize=undefined -fsanitize-trap=all",
 ];
 
+/// Programs that need not say the same in a domain. CAVEATS.md: `__builtin_return_address(0)` yields stale data there, which with some
+/// options happens to be zero.
+const DIFFERENT: &[&str] = &["return_address"];
+
 /// The programs with options drawn by chance: `LOCKGATE_BUILDS` of them (10,000), from the seed `LOCKGATE_SEED` (1).
 #[test]
 #[ignore = "hours; part of `make systems`"]
@@ -338,7 +342,8 @@ fn random_options() {
         std::env::var(name).map_or(usual, |value| value.parse().expect("a number"))
     };
     let (builds, seed) = (number("LOCKGATE_BUILDS", 10_000), number("LOCKGATE_SEED", 1));
-    let programs = programs();
+    let mut programs = programs();
+    programs.retain(|program| !DIFFERENT.contains(&program.as_str()));
     let clang = Command::new("clang").arg("--version").output().is_ok_and(|output| output.status.success());
     let next = AtomicUsize::new(0);
     let [same, not_native, refused] = [const { AtomicUsize::new(0) }; 3];

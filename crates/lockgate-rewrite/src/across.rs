@@ -15,15 +15,17 @@ use crate::encode::{R10, R11, Reg};
 use crate::error::{Error, Reason};
 use crate::liveness::Liveness;
 use crate::refs::Code;
-use crate::switch::table_of;
+use crate::switch::is_plain_pointer;
+use crate::tables::Through;
 
 /// A function: its text and its number there.
 type Function = (usize, usize);
 
-/// The registers in question, and their bits in a set of [`Lanes`]: the low byte, and the rest.
-const REGISTERS: [(Reg, Lanes); 2] = [(R10, 0b0011), (R11, 0b1100)];
-const LOW: Lanes = 0b0101;
-const ALL: Lanes = 0b1111;
+/// The registers in question, and their bits in a set of [`Lanes`]: the low byte, the next one, and the rest.
+const REGISTERS: [(Reg, Lanes); 2] = [(R10, 0b000111), (R11, 0b111000)];
+const BYTE: Lanes = 0b001001;
+const WORD: Lanes = 0b011011;
+const ALL: Lanes = 0b111111;
 
 /// Parts of r10 and r11: a byte set by `sete` and read again is a value of its own.
 type Lanes = u8;
@@ -36,21 +38,32 @@ pub(crate) struct Across {
     pub(crate) keepers: Vec<HashSet<usize>>,
 }
 
-/// Finds the values. Marks the calls across which r11's is kept.
+/// Finds the values. Marks the calls across which r11's is kept. `tables`: see [`crate::tables::find`].
 ///
 /// # Errors
 /// Two values at one call.
-pub(crate) fn find(file: &str, code: &mut Code, object: &Object) -> Result<Across, Error> {
+pub(crate) fn find(
+    file: &str,
+    code: &mut Code,
+    object: &Object,
+    tables: &[HashMap<u32, Through>],
+) -> Result<Across, Error> {
     let texts = code.texts.len();
     let mut across = Across { waits: vec![HashMap::new(); texts], keepers: vec![HashSet::new(); texts] };
     let mut graph = Graph::of(code, object);
     graph.spread(code);
-    let live = Flow::of(code, object, &graph).live();
-    let mut results = Vec::new();
+    let flow = Flow::of(code, object, tables, &graph);
+    let live = flow.live();
+    let mut without_value = [Seen::default(), Seen::default()];
+    let (mut results, mut spared) = (Vec::new(), Vec::new());
     for (&(number, index), call) in &graph.calls {
         let lanes = live[number][index];
         let mut waits = None;
-        for (reg, bits) in REGISTERS.into_iter().filter(|(_, bits)| lanes & bits != 0) {
+        let several = REGISTERS.into_iter().all(|(_, bits)| lanes & bits != 0);
+        for ((reg, bits), seen) in REGISTERS.into_iter().zip(&mut without_value) {
+            if lanes & bits == 0 || several && flow.is_garbage(&live, &graph, (number, index), bits, seen) {
+                continue;
+            }
             match call.callee {
                 Some(callee) if graph.results(call) & bits != 0 => {
                     results.extend((reg == R11).then_some(callee));
@@ -74,9 +87,12 @@ pub(crate) fn find(file: &str, code: &mut Code, object: &Object) -> Result<Acros
         if let Some((reg, _)) = waits {
             across.waits[number].insert(index as u32, reg);
             if reg == R11 {
-                code.texts[number].code[index].marks |= mark::SPARES_R11;
+                spared.push((number, index));
             }
         }
+    }
+    for call in spared {
+        code.mark(call, mark::SPARES_R11);
     }
     // What returns a value in r11 may have it from another function.
     while let Some(function) = results.pop() {
@@ -295,17 +311,18 @@ struct Flow<'a> {
     code: &'a Code,
     /// By text: its first node.
     first: Vec<usize>,
-    /// By node: what it reads, and what it overwrites.
+    /// By node: what it reads, what it overwrites, and what it writes in any way, if it is no call.
     reads: Vec<Lanes>,
     kills: Vec<Lanes>,
+    writes: Vec<Lanes>,
     /// Target and source of each branch inside a function, sorted.
     branches: Vec<(u32, u32)>,
-    /// Indirect jumps by function, and labels of functions.
-    jumps: HashMap<Function, Vec<u32>>,
+    /// Other indirect jumps by function, and whether they go through a whole pointer: never to a case of a switch.
+    jumps: HashMap<(Function, bool), Vec<u32>>,
 }
 
 impl<'a> Flow<'a> {
-    fn of(code: &'a Code, object: &Object, graph: &Graph) -> Flow<'a> {
+    fn of(code: &'a Code, object: &Object, tables: &[HashMap<u32, Through>], graph: &Graph) -> Flow<'a> {
         let mut first = vec![0];
         for text in &code.texts {
             first.push(first[first.len() - 1] + text.code.len());
@@ -316,6 +333,7 @@ impl<'a> Flow<'a> {
             first,
             reads: vec![0; nodes],
             kills: vec![0; nodes],
+            writes: vec![0; nodes],
             branches: Vec::new(),
             jumps: HashMap::new(),
         };
@@ -323,10 +341,12 @@ impl<'a> Flow<'a> {
         for (number, text) in code.texts.iter().enumerate() {
             for (index, ins) in text.code.iter().enumerate() {
                 let node = flow.first[number] + index;
-                (flow.reads[node], flow.kills[node]) = if ins.code.mnemonic() == Mnemonic::Syscall {
-                    (REGISTERS[0].1, REGISTERS[1].1)
+                (flow.reads[node], flow.kills[node], flow.writes[node]) = if ins.code.mnemonic()
+                    == Mnemonic::Syscall
+                {
+                    (REGISTERS[0].1, REGISTERS[1].1, REGISTERS[1].1)
                 } else if text.relocs(object, index).iter().any(|reloc| returns_twice(object, reloc.symbol)) {
-                    (0, ALL)
+                    (0, ALL, 0)
                 } else {
                     effect(&mut info, &ins.code)
                 };
@@ -336,7 +356,7 @@ impl<'a> Flow<'a> {
                 flow.branch(object, number, index, ins);
             }
         }
-        flow.jumps(object);
+        flow.jumps(tables);
         flow.branches.sort_unstable();
         flow
     }
@@ -357,8 +377,9 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Indirect jumps: those through a table that can be shown go to its cases, others to any label of their function.
-    fn jumps(&mut self, object: &Object) {
+    /// Indirect jumps: those through a table that can be shown go to its cases, others to any label of their function. A tail call
+    /// through a pointer takes none that is but a case.
+    fn jumps(&mut self, tables: &[HashMap<u32, Through>]) {
         // Hostile objects have many jumps through one large table.
         let mut budget = 1_000_000 + 4 * self.reads.len();
         for (number, text) in self.code.texts.iter().enumerate() {
@@ -368,17 +389,100 @@ impl<'a> Flow<'a> {
                     continue;
                 }
                 let node = (self.first[number] + index) as u32;
-                match table_of(self.code, object, number, index, &mut liveness) {
+                let through = tables[number].get(&(index as u32));
+                match through.and_then(|through| self.code.tables.get(&through.table)) {
                     Some(table) if table.targets.len() <= budget => {
                         budget -= table.targets.len();
                         let cases = table.targets.iter();
                         let cases = cases.filter(|case| case.1 < self.code.texts[case.0].code.len());
                         self.branches.extend(cases.map(|case| ((self.first[case.0] + case.1) as u32, node)));
                     }
-                    _ => self.jumps.entry((number, text.function_of(index))).or_default().push(node),
+                    _ => {
+                        let plain = is_plain_pointer(text, index, &mut liveness);
+                        let function = (number, text.function_of(index));
+                        self.jumps.entry((function, plain)).or_default().push(node);
+                    }
                 }
             }
         }
+    }
+
+    /// The instruction of a node.
+    fn place(&self, node: u32) -> (usize, usize) {
+        let number = self.first.partition_point(|&first| first <= node as usize) - 1;
+        (number, node as usize - self.first[number])
+    }
+
+    /// Adds the nodes from which control comes to an instruction, but for indirect jumps to any label.
+    fn before(&self, number: usize, index: usize, before: &mut Vec<u32>) {
+        let text = &self.code.texts[number];
+        let node = (self.first[number] + index) as u32;
+        if let Some(previous) = index.checked_sub(1) {
+            let code = &text.code[previous];
+            let returns = !text.code[index].has(mark::FUNCTION)
+                || code.code.flow_control() != FlowControl::Call
+                    && code.code.flow_control() != FlowControl::IndirectCall;
+            if (!code.ends_flow() || code.code.mnemonic() == Mnemonic::Int3) && returns {
+                before.push(node - 1);
+            }
+        }
+        let from = self.branches.partition_point(|pair| pair.0 < node);
+        before.extend(self.branches[from..].iter().take_while(|pair| pair.0 == node).map(|pair| pair.1));
+    }
+
+    /// Whether what is live of a register after a call, of which `bits` are the lanes, was never written: a compiler copies a whole
+    /// register of which it has set the low byte and wants no more. `seen`: where no value comes, from earlier questions.
+    fn is_garbage(
+        &self,
+        live: &[Vec<Lanes>],
+        graph: &Graph,
+        call: (usize, usize),
+        bits: Lanes,
+        seen: &mut Seen,
+    ) -> bool {
+        let wanted = live[call.0][call.1] & bits;
+        if wanted & BYTE != 0 {
+            return false;
+        }
+        let mut work = vec![call];
+        let mut before = Vec::new();
+        while let Some(place) = work.pop() {
+            let (number, index) = place;
+            if !seen.places.insert((place, wanted)) {
+                continue;
+            }
+            let ins = &self.code.texts[number].code[index];
+            let node = self.first[number] + index;
+            if self.writes[node] & wanted != 0 {
+                return false;
+            }
+            if let Some(call) = graph.calls.get(&place) {
+                if graph.results(call) & wanted != 0 {
+                    return false;
+                }
+                if self.kills[node] & wanted == wanted {
+                    // Its callee may change the register, so nobody has a value there.
+                    continue;
+                }
+            }
+            // Who passes a value passes its low byte.
+            let passed = self.reads[node] | live[number][index] & !self.kills[node];
+            if ins.has(mark::FUNCTION | mark::ENTRY) && passed & bits & BYTE != 0 {
+                return false;
+            }
+            before.clear();
+            self.before(number, index, &mut before);
+            let function = (number, self.code.texts[number].function_of(index));
+            if ins.has(mark::ENTRY | mark::CASE) && seen.functions.insert((function, wanted)) {
+                let jumps = [false, true].into_iter().filter_map(|plain| self.jumps.get(&(function, plain)));
+                before.extend(jumps.flatten());
+            }
+            if ins.has(mark::OUTSIDE) && seen.scattered.insert(wanted) {
+                before.extend(self.jumps.values().flatten());
+            }
+            work.extend(before.iter().map(|&node| self.place(node)));
+        }
+        true
     }
 
     /// By text: what is live after each instruction.
@@ -393,7 +497,7 @@ impl<'a> Flow<'a> {
             );
         }
         // What the labels of a function want, and the cases of switches that lie in several sections.
-        let mut at_labels: HashMap<Function, Lanes> = HashMap::new();
+        let mut at_labels: HashMap<(Function, bool), Lanes> = HashMap::new();
         let mut scattered = 0;
         let mut before = Vec::new();
         while let Some((number, index)) = work.pop() {
@@ -402,24 +506,15 @@ impl<'a> Flow<'a> {
             let node = self.first[number] + index;
             let wanted = self.reads[node] | live[number][index] & !self.kills[node];
             before.clear();
-            if let Some(previous) = index.checked_sub(1) {
-                let code = &text.code[previous];
-                let returns = !ins.has(mark::FUNCTION)
-                    || code.code.flow_control() != FlowControl::Call
-                        && code.code.flow_control() != FlowControl::IndirectCall;
-                if (!code.ends_flow() || code.code.mnemonic() == Mnemonic::Int3) && returns {
-                    before.push(node as u32 - 1);
-                }
-            }
-            let from = self.branches.partition_point(|pair| pair.0 < node as u32);
-            let sources = self.branches[from..].iter().take_while(|pair| pair.0 == node as u32);
-            before.extend(sources.map(|pair| pair.1));
+            self.before(number, index, &mut before);
             if ins.has(mark::ENTRY | mark::CASE) && !ins.has(mark::FUNCTION) {
                 let function = (number, text.function_of(index));
-                let known = at_labels.entry(function).or_default();
-                if wanted & !*known != 0 {
-                    *known |= wanted;
-                    before.extend(self.jumps.get(&function).into_iter().flatten());
+                for plain in [false, true].into_iter().filter(|plain| !plain || ins.has(mark::ENTRY)) {
+                    let known = at_labels.entry((function, plain)).or_default();
+                    if wanted & !*known != 0 {
+                        *known |= wanted;
+                        before.extend(self.jumps.get(&(function, plain)).into_iter().flatten());
+                    }
                 }
                 if ins.has(mark::OUTSIDE) && wanted & !scattered != 0 {
                     scattered |= wanted;
@@ -427,8 +522,7 @@ impl<'a> Flow<'a> {
                 }
             }
             for &node in &before {
-                let number = self.first.partition_point(|&first| first <= node as usize) - 1;
-                let index = node as usize - self.first[number];
+                let (number, index) = self.place(node);
                 if wanted & !live[number][index] != 0 {
                     live[number][index] |= wanted;
                     work.push((number, index));
@@ -439,21 +533,36 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// What an instruction reads of the two registers, and what it overwrites.
-fn effect(info: &mut InstructionInfoFactory, code: &Instruction) -> (Lanes, Lanes) {
+/// Where no value comes, by the lanes asked for.
+#[derive(Default)]
+struct Seen {
+    places: HashSet<((usize, usize), Lanes)>,
+    functions: HashSet<(Function, Lanes)>,
+    scattered: HashSet<Lanes>,
+}
+
+/// What an instruction reads of the two registers, what it overwrites, and what it writes in any way.
+fn effect(info: &mut InstructionInfoFactory, code: &Instruction) -> (Lanes, Lanes, Lanes) {
     if !REGISTERS.iter().any(|&(reg, _)| uses(code, reg)) {
-        return (0, 0);
+        return (0, 0, 0);
     }
-    let (mut reads, mut kills) = (0, 0);
+    let (mut reads, mut kills, mut writes) = (0, 0, 0);
     for used in info.info(code).used_registers() {
         let Some((_, bits)) = REGISTERS.into_iter().find(|&(reg, _)| is(used.register(), reg)) else {
             continue;
         };
-        let size = used.register().size();
+        let lanes = match used.register().size() {
+            1 => BYTE,
+            2 => WORD,
+            _ => ALL,
+        };
+        if !matches!(used.access(), OpAccess::Read | OpAccess::CondRead) {
+            writes |= bits & lanes;
+        }
         match used.access() {
-            OpAccess::Write => kills |= if size >= 4 { bits } else { bits & LOW },
+            OpAccess::Write => kills |= bits & lanes,
             OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite => {
-                reads |= if size == 1 { bits & LOW } else { bits };
+                reads |= bits & lanes;
             }
             OpAccess::CondWrite | OpAccess::None | OpAccess::NoMemAccess => (),
         }
@@ -469,7 +578,7 @@ fn effect(info: &mut InstructionInfoFactory, code: &Instruction) -> (Lanes, Lane
         kills |= reads;
         reads = 0;
     }
-    (reads, kills)
+    (reads, kills, writes)
 }
 
 impl Text {

@@ -27,6 +27,7 @@ mod rewriter;
 mod stack;
 mod string;
 mod switch;
+mod tables;
 mod tls;
 mod transform;
 

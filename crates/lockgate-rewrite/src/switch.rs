@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-use crate::decode::{NONE, Text, mark, memory_operand};
-use crate::elf::Object;
+use crate::decode::{Text, mark, memory_operand};
 use crate::encode::{RSP, Reg, number};
 use crate::liveness::{Effect, Liveness};
-use crate::refs::{Code, CodePlace, Table, is_relative};
+use crate::refs::{Code, CodePlace};
+use crate::tables::{Key, Through};
 
 /// An indirect jump that becomes unit U4.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +39,12 @@ pub(crate) struct Switches {
 }
 
 /// Finds the switches; marks the instructions that the units absorb and the cases that other indirect jumps may reach.
-/// `keeps_r11`: see [`crate::across::Across`].
-pub(crate) fn recover(code: &mut Code, object: &Object, keeps_r11: &[HashSet<usize>]) -> Switches {
+/// `tables`: see [`crate::tables::find`]; `keeps_r11`: see [`crate::across::Across`].
+pub(crate) fn recover(
+    code: &mut Code,
+    tables: &[HashMap<u32, Through>],
+    keeps_r11: &[HashSet<usize>],
+) -> Switches {
     let mut by_text = Vec::with_capacity(code.texts.len());
     let mut used = HashSet::new();
     // Functions with an indirect jump through what may be a table.
@@ -52,9 +56,10 @@ pub(crate) fn recover(code: &mut Code, object: &Object, keeps_r11: &[HashSet<usi
             if code.texts[number].code[jump].code.flow_control() != FlowControl::IndirectBranch {
                 continue;
             }
-            match match_switch(code, object, number, jump, &mut liveness) {
-                Some((switch, table, absorbed)) => {
-                    used.insert(table);
+            let through = tables[number].get(&(jump as u32));
+            match through.and_then(|through| match_switch(code, number, jump, through, &mut liveness)) {
+                Some((switch, absorbed)) => {
+                    used.extend(through.map(|through| through.table));
                     for index in absorbed {
                         code.mark((number, index), mark::ABSORBED);
                     }
@@ -72,22 +77,10 @@ pub(crate) fn recover(code: &mut Code, object: &Object, keeps_r11: &[HashSet<usi
     Switches { by_text, scattered }
 }
 
-/// The table that indirect jump `jump` of text `number` goes through, and no other, if that can be shown.
-pub(crate) fn table_of<'a>(
-    code: &'a Code,
-    object: &Object,
-    number: usize,
-    jump: usize,
-    liveness: &mut Liveness,
-) -> Option<&'a Table> {
-    let (_, table, _) = match_switch(code, object, number, jump, liveness)?;
-    code.tables.get(&table)
-}
-
 /// Gives entry labels to the cases of tables that something else than a unit U4 may use: no unit uses them, or a
 /// function in `open` takes their address or has one of their cases, or is a part of another function. Says whether
 /// one of these tables has its parts in several code sections.
-fn open_tables(code: &mut Code, used: &HashSet<(usize, u64)>, open: &HashSet<CodePlace>) -> bool {
+fn open_tables(code: &mut Code, used: &HashSet<Key>, open: &HashSet<CodePlace>) -> bool {
     let is_part = |&(number, start): &CodePlace| !code.texts[number].code[start].has(mark::FUNCTION);
     let some_part = open.iter().any(is_part);
     let is_open = |&(number, index): &CodePlace| {
@@ -109,70 +102,83 @@ fn open_tables(code: &mut Code, used: &HashSet<(usize, u64)>, open: &HashSet<Cod
     scattered
 }
 
-/// Matches `movslq (B,I,4),X; add B,X; jmp *X` (the sum may be in either register), B holding a table's address.
-fn match_switch(
-    code: &Code,
-    object: &Object,
-    number: usize,
-    jump: usize,
-    liveness: &mut Liveness,
-) -> Option<(Switch, (usize, u64), Vec<usize>)> {
-    let text = &code.texts[number];
-    let branch = &text.code[jump].code;
-    if branch.op0_kind() != OpKind::Register {
-        return None;
-    }
-    let target = branch.op0_register();
-    let add = back_to_write(text, jump, target, liveness)?;
-    let sum = &text.code[add].code;
-    if sum.mnemonic() != Mnemonic::Add || sum.op0_register() != target || sum.op1_kind() != OpKind::Register {
-        return None;
-    }
-    let other = sum.op1_register();
-    // Whichever of the two was loaded last is the entry, the other one the table's address.
-    let (load, base) = [(target, other), (other, target)].into_iter().find_map(|(entry, base)| {
-        let load = back_to_write(text, add, entry, liveness)?;
-        let code = &text.code[load].code;
-        let is_load = code.mnemonic() == Mnemonic::Movsxd
-            && code.op0_register() == entry
-            && memory_operand(code).is_some()
-            && code.memory_base() == base
-            && code.memory_index_scale() == 4
-            && code.memory_displacement64() == 0;
-        is_load.then_some((load, base))
-    })?;
-    let index = text.code[load].code.memory_index();
-    if index == Register::None || index.size() != 8 {
-        return None;
-    }
-    let (index, base_reg) = (number_of(index)?, number_of(base)?);
-    let target = number_of(text.code[load].code.op0_register())?;
-    // The unit does at the jump what was done from the load on: nothing between may see the difference.
-    for at in (load + 1..jump).filter(|&at| at != add) {
-        if liveness.effect(text, at, target) != Effect::None
-            || liveness.writes(text, at, index)
-            || liveness.writes(text, at, base_reg)
+/// The instructions of an indirect jump through a table: `movslq (B,I,4),X; add B,X; jmp *X` (the sum may be in either register).
+pub(crate) struct Shape {
+    pub(crate) load: usize,
+    add: usize,
+    index: Reg,
+    pub(crate) base: Reg,
+    target: Reg,
+}
+
+impl Shape {
+    pub(crate) fn of(text: &Text, jump: usize, liveness: &mut Liveness) -> Option<Shape> {
+        let branch = &text.code[jump].code;
+        if branch.op0_kind() != OpKind::Register {
+            return None;
+        }
+        let target = branch.op0_register();
+        let add = back_to_write(text, jump, target, liveness)?;
+        let sum = &text.code[add].code;
+        if sum.mnemonic() != Mnemonic::Add
+            || sum.op0_register() != target
+            || sum.op1_kind() != OpKind::Register
         {
             return None;
         }
+        let other = sum.op1_register();
+        // Whichever of the two was loaded last is the entry, the other one the table's address.
+        let (load, base) = [(target, other), (other, target)].into_iter().find_map(|(entry, base)| {
+            let load = back_to_write(text, add, entry, liveness)?;
+            let code = &text.code[load].code;
+            let is_load = code.mnemonic() == Mnemonic::Movsxd
+                && code.op0_register() == entry
+                && memory_operand(code).is_some()
+                && code.memory_base() == base
+                && code.memory_index_scale() == 4
+                && code.memory_displacement64() == 0;
+            is_load.then_some((load, base))
+        })?;
+        let index = text.code[load].code.memory_index();
+        if index == Register::None || index.size() != 8 {
+            return None;
+        }
+        let (index, base) = (number_of(index)?, number_of(base)?);
+        let target = number_of(text.code[load].code.op0_register())?;
+        // The unit does at the jump what was done from the load on: nothing between may see the difference.
+        for at in (load + 1..jump).filter(|&at| at != add) {
+            if liveness.effect(text, at, target) != Effect::None
+                || liveness.writes(text, at, index)
+                || liveness.writes(text, at, base)
+            {
+                return None;
+            }
+        }
+        (base != index && base != target).then_some(Shape { load, add, index, base, target })
     }
-    if base_reg == index || base_reg == target {
-        return None;
-    }
-    let (section, offset, table_from) = table_address(code, object, number, load, base, liveness)?;
-    let table = code.tables.get(&(section, offset));
-    let table = table.filter(|table| table.read_only)?;
-    let entries = table.targets.len() as u32;
+}
+
+/// The unit for a jump through a known table, and the instructions that it stands for.
+fn match_switch(
+    code: &Code,
+    number: usize,
+    jump: usize,
+    through: &Through,
+    liveness: &mut Liveness,
+) -> Option<(Switch, Vec<usize>)> {
+    let text = &code.texts[number];
+    let Shape { load, add, index, base, target } = Shape::of(text, jump, liveness)?;
+    let (entries, table_from) = (code.tables.get(&through.table)?.targets.len() as u32, through.from);
     let mut absorbed = vec![load, add];
-    if only_for(text, table_from as usize, jump, &absorbed, base_reg, liveness) {
+    if only_for(text, table_from as usize, jump, &absorbed, base, liveness) {
         absorbed.push(table_from as usize);
     }
-    let mut switch = Switch { index, base: base_reg, target, entries, table_from, otherwise: None };
+    let mut switch = Switch { index, base, target, entries, table_from, otherwise: None };
     if let Some((check, otherwise)) = own_check(text, jump, &switch, &absorbed, liveness) {
         absorbed.extend(check);
         switch.otherwise = Some(otherwise);
     }
-    Some((switch, (section, offset), absorbed))
+    Some((switch, absorbed))
 }
 
 /// The compiler's own check of the index, `cmp $n,S; ja D`, where the unit's says the same: between it and the jump there are only
@@ -269,113 +275,9 @@ fn only_for(
         })
 }
 
-/// The table whose address `base` holds at instruction `from` on every path: section, offset, and an
-/// instruction that takes the address.
-fn table_address(
-    code: &Code,
-    object: &Object,
-    number: usize,
-    from: usize,
-    base: Register,
-    liveness: &mut Liveness,
-) -> Option<(usize, u64, u32)> {
-    let text = &code.texts[number];
-    let reg = crate::encode::number(base);
-    let (start, end) = text.function_around(from);
-    let mut sources: Option<Sources> = None;
-    let mut found: Option<(usize, u64, u32)> = None;
-    let mut seen = HashSet::new();
-    let mut work = vec![from];
-    while let Some(at) = work.pop() {
-        if !seen.insert(at) {
-            continue;
-        }
-        // Every way to reach `at`: falling through, and branches if it is a label.
-        let mut before = Vec::new();
-        if at > start && !text.code[at - 1].ends_flow() {
-            before.push(at - 1);
-        }
-        if text.code[at].has(mark::LABEL) {
-            if text.code[at].has(mark::FUNCTION | mark::ENTRY | mark::OUTSIDE) {
-                return None;
-            }
-            let sources = sources.get_or_insert_with(|| Sources::of(text, start, end));
-            before.extend(sources.branches(at));
-            if text.code[at].has(mark::CASE) {
-                before.extend(&sources.indirect);
-            }
-        }
-        if at == start {
-            return None;
-        }
-        for at in before {
-            let ins = &text.code[at];
-            match liveness.effect(text, at, reg) {
-                _ if matches!(ins.code.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
-                    && !is_callee_saved(reg) =>
-                {
-                    return None;
-                }
-                Effect::Overwrites => {
-                    let reloc = text.relocs(object, at).iter().find(|reloc| is_relative(reloc.kind))?;
-                    if ins.code.mnemonic() != Mnemonic::Lea {
-                        return None;
-                    }
-                    let to_end = ins.code.next_ip() as i64 - reloc.offset as i64;
-                    let (section, offset) = object.resolve(reloc.symbol, reloc.addend + to_end)?;
-                    let offset = u64::try_from(offset).ok()?;
-                    match found {
-                        Some((s, o, _)) if (s, o) != (section, offset) => return None,
-                        _ => found = Some((section, offset, at as u32)),
-                    }
-                }
-                Effect::Reads if liveness.writes(text, at, reg) => return None,
-                Effect::Reads | Effect::None => work.push(at),
-            }
-        }
-    }
-    found
-}
-
-fn is_callee_saved(reg: Reg) -> bool {
-    matches!(reg, 3 | 5 | 12..=15)
-}
-
-/// The branches inside one function.
-struct Sources {
-    direct: Vec<(u32, u32)>,
-    indirect: Vec<usize>,
-}
-
-impl Sources {
-    fn of(text: &Text, start: usize, end: usize) -> Sources {
-        let mut direct = Vec::new();
-        let mut indirect = Vec::new();
-        for (at, ins) in text.code.iter().enumerate().take(end).skip(start) {
-            if ins.target != NONE && ins.code.flow_control() != FlowControl::Call {
-                direct.push((ins.target, at as u32));
-            }
-            if ins.code.flow_control() == FlowControl::IndirectBranch {
-                indirect.push(at);
-            }
-        }
-        direct.sort_unstable();
-        Sources { direct, indirect }
-    }
-
-    /// Branches to `target`.
-    fn branches(&self, target: usize) -> impl Iterator<Item = usize> + '_ {
-        let first = self.direct.partition_point(|pair| (pair.0 as usize) < target);
-        self.direct[first..]
-            .iter()
-            .take_while(move |pair| pair.0 as usize == target)
-            .map(|pair| pair.1 as usize)
-    }
-}
-
 /// Whether the jump goes through a whole pointer read from memory: a tail call or a computed goto, whose targets are labelled
 /// because their addresses are taken, and never an entry of a table of distances.
-fn is_plain_pointer(text: &Text, jump: usize, liveness: &mut Liveness) -> bool {
+pub(crate) fn is_plain_pointer(text: &Text, jump: usize, liveness: &mut Liveness) -> bool {
     let branch = &text.code[jump].code;
     if branch.op0_kind() != OpKind::Register {
         return true;

@@ -9,7 +9,7 @@ use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::refs::{Code, is_relative};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, across, dwarf, landing, switch};
+use crate::{Options, Rewritten, Stats, across, dwarf, landing, switch, tables};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
@@ -28,8 +28,9 @@ pub(crate) fn transform(
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;
     code.mark_entries(file, &object, &landing::pads(&object))?;
-    let across = across::find(file, &mut code, &object)?;
-    let switches = switch::recover(&mut code, &object, &across.keepers);
+    let tables = tables::find(&code, &object);
+    let across = across::find(file, &mut code, &object, &tables)?;
+    let switches = switch::recover(&mut code, &tables, &across.keepers);
     let mut layouts = Vec::with_capacity(code.texts.len());
     let mut map = AddressMap::new(object.sections.len());
     let by_text = switches.by_text.into_iter().zip(across.keepers).zip(across.waits);

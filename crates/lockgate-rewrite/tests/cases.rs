@@ -87,7 +87,12 @@ fn pinpoint() {
     check("pinpoint.txt", &Options { pinpoint: true, ..Options::default() });
 }
 
-tables!(memory stack pointer branch switch string tls);
+tables!(memory stack pointer branch string tls);
+
+#[test]
+fn switch() {
+    check("switch.txt", &Options::default());
+}
 
 #[test]
 fn refused() {

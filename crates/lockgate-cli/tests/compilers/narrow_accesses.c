@@ -17,7 +17,7 @@ N int neg(const int *p, long i) { return p[i] + p[-i] + p[i * 2 - 1]; }
 N char *far(char *p, unsigned i) { return p + i; }
 N int wrap(const int *p, unsigned i) { return p[i - 0xfffffff0u]; }
 N int sx(const int *base, int i) { return base[(long)i]; }
-static int G[64];
+static int G[256];
 N int gl(int i) { return G[i + 3] + G[63 - i]; }
 N void glw(unsigned char i) {
     G[i]++;
