@@ -164,6 +164,7 @@ fn zlib_and_its_own_programs() {
         );
         if attack == 2 {
             assert!(text.contains("uncompress -2 1"), "attack {attack}: {text}");
+            assert!(text.contains("uncompress2 -2 1"), "attack {attack}: {text}");
         }
         if attack != 2 {
             let output = run(&built.protected["minigzip"], &["-d"], folder.path(), &zipped, Some(&module));
