@@ -155,9 +155,19 @@ struct is_fixed_enum<T, std::enable_if_t<std::is_enum_v<T>, std::void_t<decltype
 
 template <typename T> inline constexpr bool is_declared = !std::is_same_v<std::remove_cv_t<decltype(fields<T>)>, std::nullptr_t>;
 
+template <typename T, bool = is_fixed_enum<T>::value> struct number_of {
+    using type = T;
+};
+template <typename T> struct number_of<T, true> {
+    using type = std::underlying_type_t<T>;
+};
+
+// The number that an enumeration of a fixed type is; other types are themselves.
+template <typename T> using number = typename number_of<T>::type;
+
 // Data whose bytes may be anything, so that a domain may write them.
 template <typename T> inline constexpr bool is_any_bytes =
-    (std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, long double>) || is_fixed_enum<T>::value ||
+    (std::is_arithmetic_v<number<T>> && !std::is_same_v<number<T>, bool> && !std::is_same_v<T, long double>) ||
     is_pointer_of_domain<T>::value;
 
 template <typename T> constexpr bool is_plain();
@@ -172,7 +182,7 @@ template <typename T> constexpr bool is_plain() {
     else if constexpr (is_declared<T>)
         return std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T> && are_plain<T>(fields<T>);
     else
-        return std::is_same_v<T, bool> || is_any_bytes<T>;
+        return std::is_same_v<number<T>, bool> || is_any_bytes<T>;
 }
 
 // Calls `act` with each declared member and its place in the structure.
@@ -190,8 +200,8 @@ template <typename T> void decode(T &value, const unsigned char *bytes) {
             decode(element, bytes), bytes += sizeof element;
     } else if constexpr (is_declared<T>) {
         each_member(value, [bytes](auto &member, std::size_t at) { decode(member, bytes + at); });
-    } else if constexpr (std::is_same_v<T, bool>) {
-        value = *bytes != 0;
+    } else if constexpr (std::is_same_v<number<T>, bool>) {
+        value = static_cast<T>(*bytes != 0);
     } else {
         std::memcpy(&value, bytes, sizeof value);
     }

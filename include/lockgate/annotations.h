@@ -51,7 +51,7 @@
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
 #define LG_CURSOR LG_NOTE_("cursor")
 /* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string without saying so, but not beside a number that
- * may be its length. */
+ * may be its length, and not if it is called like bytes (docs/stubs.md). */
 #define LG_STRING LG_NOTE_("string")
 #define LG_STRINGS LG_NOTE_("strings")
 /* An array of structures, the last of which has zero in field `f`, a number or a pointer. */

@@ -10,6 +10,8 @@ typedef void (XMLCALL *XML_AttlistDeclHandler)(void *userData, const XML_Char *e
                                                const XML_Char *att_type, const XML_Char *dflt LG_STRING LG_NULLABLE, int isrequired);
 typedef void (XMLCALL *XML_XmlDeclHandler)(void *userData, const XML_Char *version LG_NULLABLE, const XML_Char *encoding LG_STRING LG_NULLABLE,
                                            int standalone);
+typedef void (XMLCALL *XML_ProcessingInstructionHandler)(void *userData, const XML_Char *target, const XML_Char *data LG_STRING);
+typedef void (XMLCALL *XML_CommentHandler)(void *userData, const XML_Char *data LG_STRING);
 typedef void (XMLCALL *XML_StartElementHandler)(void *userData, const XML_Char *name, const XML_Char **atts LG_STRINGS);
 typedef void (XMLCALL *XML_CharacterDataHandler)(void *userData, const XML_Char *s LG_SIZE(len), int len);
 typedef void (XMLCALL *XML_DefaultHandler)(void *userData, const XML_Char *s LG_SIZE(len), int len);

@@ -77,6 +77,8 @@ const char *sqlite3_uri_key(sqlite3_filename z LG_INSIDE, int N);
 int sqlite3_keyword_check(const char *name LG_IN LG_SIZE(n), int n);
 int sqlite3_strnicmp(const char *a LG_STRING, const char *b LG_STRING, int n);
 int sqlite3_strlike(const char *zGlob LG_STRING, const char *zStr LG_STRING, unsigned int cEsc);
+const unsigned char *sqlite3_column_text(sqlite3_stmt *stmt, int column) LG_STRING;
+const unsigned char *sqlite3_value_text(sqlite3_value *value) LG_STRING;
 const void *sqlite3_column_blob(sqlite3_stmt *stmt, int column) LG_SIZE(sqlite3_column_bytes(stmt, column));
 const void *sqlite3_value_blob(sqlite3_value *value) LG_SIZE(sqlite3_value_bytes(value));
 void sqlite3_value_free(sqlite3_value *value LG_RELEASE);

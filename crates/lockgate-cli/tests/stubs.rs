@@ -164,6 +164,7 @@ fn zlib_and_its_own_programs() {
         );
         if attack == 2 {
             assert!(text.contains("uncompress -2 1"), "attack {attack}: {text}");
+            assert!(text.contains("uncompress2 -2 1"), "attack {attack}: {text}");
         }
         if attack != 2 {
             let output = run(&built.protected["minigzip"], &["-d"], folder.path(), &zipped, Some(&module));
@@ -509,6 +510,59 @@ fn annotations_of_callbacks_count_wherever_they_stand() {
         command.arg("stubs").arg(&api).arg("-a").arg(&notes).args([&include, "--explain"]);
         let text = done(&mut command).expect("an explanation");
         assert!(text.contains("[LG_OUT LG_SIZE(size)]"), "{header}\n{annotations}\n{text}");
+    }
+}
+
+/// What these declarations of real libraries' mean, they do not say: nothing is guessed.
+#[test]
+fn what_has_two_readings_is_refused() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let header = folder.path().join("vague.h");
+    let declarations = [
+        // (Two readings, else one of them.)
+        (true, "packet", "int packet(const unsigned char *data)"),
+        (true, "mapping", "int mapping(int streams, const signed char *mapping)"),
+        (true, "checksum", "const unsigned char *checksum(struct entry *entry, int type)"),
+        (true, "host_hash", "const char *host_hash(struct entry *entry, int type)"),
+        (true, "send_bytes", "int send_bytes(struct entry *entry, const char *raw)"),
+        (true, "by_tag", "int by_tag(struct entry *entry, const char *tag, const char *tag_end)"),
+        (
+            true,
+            "set_write",
+            "void set_write(struct entry *entry, int (*write)(void *data, const void *memory, unsigned long n), void *data)",
+        ),
+        (
+            true,
+            "set_read",
+            "void set_read(struct entry *entry, long (*read)(void *data, void *memory, long n), void *data)",
+        ),
+        (
+            true,
+            "set_order",
+            "void set_order(struct entry *entry, int (*order)(const void *a, const void *b))",
+        ),
+        (false, "set_name", "int set_name(struct entry *entry, const char *name)"),
+        (false, "set_range", "int set_range(struct entry *entry, const char *first, const char *last)"),
+        (
+            false,
+            "set_tries",
+            "void set_tries(struct entry *entry, int (*more)(void *data, int tries), void *data)",
+        ),
+        (
+            false,
+            "set_change",
+            "void set_change(struct entry *entry, int (*change)(void *from, void *to), void *data)",
+        ),
+    ];
+    let text: String = declarations.iter().map(|(_, _, declaration)| format!("{declaration};\n")).collect();
+    std::fs::write(&header, format!("struct entry;\n{text}")).expect("a file");
+    let output = Command::new(LOCKGATE).arg("stubs").arg(&header).arg("--explain").output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for (vague, name, declaration) in declarations {
+        let refused =
+            text.lines().any(|line| line.starts_with(&format!("{name}: ")) && line.contains("refused: "));
+        let taken = text.lines().any(|line| line == name);
+        assert!(refused == vague && taken != vague, "{declaration}:\n{text}");
     }
 }
 

@@ -400,3 +400,24 @@ fn a_killed_domain_stays_closed_to_threads_that_go_elsewhere() {
         assert!(matches!(refused, Err(CallError::Killed(_))), "nested {nested}: {refused:?}");
     }
 }
+
+/// The signals of a user's that wait are counted, for all processes together: no limit rests on one that has to be queued.
+#[test]
+fn limits_hold_where_no_signal_can_be_queued() {
+    let output = common::in_child("child_without_a_queue");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by limits_hold_where_no_signal_can_be_queued"]
+fn child_without_a_queue() {
+    let _patience = patience("a limit without queued signals");
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::setrlimit(rustix::process::Resource::Sigpending, none).expect("less is allowed");
+    let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(100)));
+    let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").unwrap();
+    for which in [4, 0, 4] {
+        let error = stay.call(which).unwrap_err();
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+    }
+}

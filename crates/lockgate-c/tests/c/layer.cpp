@@ -7,6 +7,7 @@ using lockgate::pointer;
 using lockgate::tainted;
 
 enum class Width : std::uint8_t { narrow, wide };
+enum class Answer : bool { no, yes };
 
 struct Record {
     std::int32_t width;
@@ -35,6 +36,11 @@ static void values_are_of_their_types(const lockgate::Domain &hostile) {
     std::memcpy(&byte, &lie, 1);
     CHECK(byte == 1);
     CHECK(hostile.bind<Width()>("odd_truth")().trust("a test") == Width(238));
+    Answer answer = hostile.bind<Answer()>("odd_truth")().trust("a test");
+    CHECK(static_cast<int>(answer) == 1);
+    answer = hostile.read(lies.cast<Answer>()).trust("a test");
+    std::memcpy(&byte, &answer, 1);
+    CHECK(byte == 1);
 
     auto at = hostile.bind<pointer<Record>()>("records")().trust("read() takes any pointer");
     Record second = hostile.read(at, 2).verify([](const std::vector<Record> &all) {
@@ -113,6 +119,14 @@ static void exceptions_pass_domains(const lockgate::Domain &hostile) {
     auto raw = reinterpret_cast<std::int32_t (*)(std::uint64_t, std::int32_t)>(lg_function_pointer(twice.get()));
     raw(refusing.pointer().address(), 3);
     CHECK(lg_failed() && lg_take_call_error() == LG_E_CALLBACK);
+    lockgate::handle<lg_callback> ending(
+        lg_callback_new(hostile.get(), "int end(int)", reinterpret_cast<lg_code>(end_by_hand), nullptr));
+    try {
+        (void)twice(pointer<void>(reinterpret_cast<std::uint64_t>(lg_callback_pointer(ending))), 3);
+        CHECK(!"the call was ended");
+    } catch (const lockgate::Error &error) {
+        CHECK(error.status() == LG_E_CALLBACK);
+    }
     CHECK(hostile.bind<bool()>("odd_truth")().trust("a test"));
 }
 

@@ -178,8 +178,40 @@ static void many(void) {
     STATUS(LG_OK, lg_domain_free(domain));
 }
 
+/* A thread that first calls a domain when its variables' destructors are over leaves it all the same. */
+static int (*late_same)(int);
+
+static void call_late(void *unused) {
+    (void)unused;
+    CHECK(late_same(7) == 7);
+    RETURNED();
+}
+
+static void *late_thread(void *key) {
+    pthread_setspecific(*(pthread_key_t *)key, key);
+    return NULL;
+}
+
+static void late(void) {
+    lg_domain *domain = new_domain(module, NULL);
+    late_same = POINTER(int (*)(int), bind(domain, "same"));
+    pthread_key_t key;
+    CHECK(pthread_key_create(&key, call_late) == 0);
+    lg_usage before, after;
+    STATUS(LG_OK, lg_domain_usage(domain, &before, sizeof before));
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, late_thread, &key) == 0);
+        pthread_join(thread, NULL);
+    }
+    STATUS(LG_OK, lg_domain_usage(domain, &after, sizeof after));
+    CHECK(after.threads == before.threads);
+    pthread_key_delete(key);
+}
+
 int main(void) {
     module = open_module("guest.lg");
+    late();
     asynchronous();
     exclusive();
     other_limits();

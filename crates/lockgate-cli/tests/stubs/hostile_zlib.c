@@ -22,6 +22,12 @@ int ZEXPORT uncompress(Bytef *dest, uLongf *destLen, const Bytef *source, uLong 
     *destLen += 100;
     return Z_OK;
 }
+int ZEXPORT uncompress2(Bytef *dest, uLongf *destLen, const Bytef *source, uLong *sourceLen)
+{
+    *destLen = 1;
+    *sourceLen += 100; /* the program goes on behind what was read */
+    return Z_OK;
+}
 #elif ATTACK == 3 /* another domain's handle, another domain's string */
 static void *foreign(void) { return (void *)((uintptr_t)&foreign + ((uintptr_t)8 << 30)); }
 int ZEXPORT inflate(z_streamp strm, int flush)

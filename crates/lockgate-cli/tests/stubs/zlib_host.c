@@ -22,6 +22,9 @@ int main(int argc, char **argv)
         uLongf length = sizeof out;
         code = uncompress(out, &length, in, sizeof in);
         printf("uncompress %d %d\n", code, length == sizeof out);
+        uLong read = sizeof in;
+        code = uncompress2(out, &length, in, &read);
+        printf("uncompress2 %d %d\n", code, read == sizeof in);
     }
     return 0;
 }

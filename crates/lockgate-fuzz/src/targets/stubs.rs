@@ -280,9 +280,9 @@ fn kind(input: &mut Unstructured<'_>, depth: u8, complete: usize) -> Result<CTyp
     let last = if depth == 0 { 6 } else { 10 };
     let (shape, size, spelling) = match input.int_in_range(0..=last)? {
         0 => (Shape::Void, 0, "void".into()),
-        1 | 2 => (Shape::Integer { signed: true, character: false }, 4, "int".into()),
-        3 => (Shape::Integer { signed: false, character: false }, 8, "unsigned long".into()),
-        4 => (Shape::Integer { signed: true, character: true }, 1, "char".into()),
+        1 | 2 => (Shape::Integer { signed: true, character: false, plain: false }, 4, "int".into()),
+        3 => (Shape::Integer { signed: false, character: false, plain: false }, 8, "unsigned long".into()),
+        4 => (Shape::Integer { signed: true, character: true, plain: true }, 1, "char".into()),
         5 => (Shape::Float, 8, "double".into()),
         6 => {
             let key = RECORDS[..complete]
@@ -346,7 +346,7 @@ mod tests {
     /// It passes as zeros of its own type: the client has to know that.
     #[test]
     fn a_structure_that_is_ignored_has_a_type() {
-        let integer = kind(Shape::Integer { signed: true, character: false }, 4, "int");
+        let integer = kind(Shape::Integer { signed: true, character: false, plain: false }, 4, "int");
         let pair = kind(Shape::Record(PAIR.into()), 8, PAIR);
         let plan = plan(&header_of(noted("x", integer, "nullable"), noted("p", pair, "ignore")));
         assert!(plan.refusals.is_empty() && plan.records.contains_key(PAIR), "{:?}", plan.refusals);
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_pointer_that_crosses_as_it_is_is_noticed() {
-        let character = kind(Shape::Integer { signed: true, character: true }, 1, "char");
+        let character = kind(Shape::Integer { signed: true, character: true, plain: true }, 1, "char");
         let text = kind(Shape::Pointer(Box::new(character)), 8, "char *");
         let pair = kind(Shape::Record(PAIR.into()), 8, PAIR);
         let pointer = kind(Shape::Pointer(Box::new(pair)), 8, "struct pair *");

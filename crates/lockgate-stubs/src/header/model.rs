@@ -119,6 +119,8 @@ pub enum Shape {
         signed: bool,
         /// `char`, of either sign: what strings are made of.
         character: bool,
+        /// `char` itself: what says `unsigned char` or `signed char` may mean bytes.
+        plain: bool,
     },
     /// `float` and `double`.
     Float,
@@ -158,6 +160,11 @@ impl CType {
     /// True for `char`.
     pub fn is_character(&self) -> bool {
         matches!(self.shape, Shape::Integer { character: true, .. })
+    }
+
+    /// True for `char` that says no sign.
+    pub fn is_plain_character(&self) -> bool {
+        matches!(self.shape, Shape::Integer { plain: true, .. })
     }
 }
 

@@ -227,11 +227,13 @@ impl Reader {
     }
 
     fn shape(&mut self, kind: Type<'_>) -> Shape {
-        let integer = |signed, character| Shape::Integer { signed, character };
+        let integer = |signed, character| Shape::Integer { signed, character, plain: false };
         match kind.kind() {
             CXType_Void => Shape::Void,
-            CXType_Char_S | CXType_SChar => integer(true, true),
-            CXType_Char_U | CXType_UChar => integer(false, true),
+            CXType_Char_S => Shape::Integer { signed: true, character: true, plain: true },
+            CXType_Char_U => Shape::Integer { signed: false, character: true, plain: true },
+            CXType_SChar => integer(true, true),
+            CXType_UChar => integer(false, true),
             CXType_Bool | CXType_UShort | CXType_UInt | CXType_ULong | CXType_ULongLong => {
                 integer(false, false)
             }

@@ -548,6 +548,14 @@ impl<'a> Planner<'a> {
         let result =
             Parameter { name: "result".into(), kind: prototype.result.clone(), notes: notes.clone() };
         let result = self.outcome(&result, &prototype.parameters, true).map_err(of_result)?;
+        if matches!(result, Outcome::String { .. }) && !notes.string && passing::says_bytes(name) {
+            return Err(of_result(No {
+                reason: "the function's name says that it may be bytes without an end".into(),
+                remedy:
+                    "annotate it with LG_STRING if it ends with a zero, or with LG_SIZE(…) if it does not"
+                        .into(),
+            }));
+        }
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }

@@ -92,7 +92,7 @@ impl Planner<'_> {
                 }
             }
             Shape::Integer { .. } if to.is_character() && notes.size.is_none() => {
-                if notes.string || to.constant {
+                if notes.string || (to.constant && to.is_plain_character()) {
                     self.ends_with_zero(parameter, siblings)?;
                     Ok(Outcome::String { nullable })
                 } else {
@@ -131,6 +131,10 @@ impl Planner<'_> {
             Shape::Integer { .. } | Shape::Float if notes.direction.is_some() => {
                 Ok(Outcome::Memory { buffer: self.memory(&notes, to, direction, nullable) })
             }
+            Shape::Void if !result && may_be_memory(parameter, to, siblings) => no(
+                "it may be the program's own data, or memory of the library's",
+                "annotate it with LG_DATA, or with LG_SIZE(…)",
+            ),
             Shape::Void if !result => Ok(Outcome::Data),
             _ => no(
                 format!("what `{}` leads to is not said", parameter.kind.spelling),
@@ -259,4 +263,17 @@ impl Planner<'_> {
         };
         Ok(CallbackPlan { name: name.to_owned(), prototype, parameters, result, order, followed })
     }
+}
+
+/// An untyped pointer that a callback gets, which its type or place says is not plainly the program's data: `const void *`, or one
+/// with a number behind it that comes after other data.
+fn may_be_memory(parameter: &Parameter, to: &CType, siblings: &[Parameter]) -> bool {
+    let untyped = |kind: &CType| kind.pointee().is_some_and(|to| to.shape == Shape::Void);
+    let own = siblings.iter().position(|sibling| sibling.name == parameter.name);
+    let counted = own.is_some_and(|own| {
+        let behind = siblings.get(own + 1).map(|next| &next.kind);
+        siblings[..own].iter().any(|before| untyped(&before.kind))
+            && behind.is_some_and(|kind| kind.is_integer() && kind.enumeration.is_none() && !kind.is_bool())
+    });
+    to.constant || counted
 }

@@ -138,7 +138,7 @@ impl Planner<'_> {
             ),
             Shape::Pointer(_) | Shape::Function(_) => self.pointer_variable(parameter, to, notes, siblings),
             Shape::Integer { .. } if to.is_character() && notes.size.is_none() && !writes => {
-                if notes.string || (to.constant && !notes.cursor) {
+                if notes.string || (to.constant && to.is_plain_character() && !notes.cursor) {
                     self.ends_with_zero(parameter, siblings)?;
                     return Ok(Passing::String);
                 }
@@ -236,7 +236,21 @@ impl Planner<'_> {
             };
             number && !self.is_said(&sibling.name, siblings)
         });
-        let Some((_, length)) = length else { return Ok(()) };
+        let Some((_, length)) = length else {
+            if says_bytes(name) {
+                return no(
+                    "its name says that it may be bytes without an end",
+                    "annotate it with LG_STRING if it ends with a zero, or with LG_SIZE(…) if it does not",
+                );
+            }
+            return match own.and_then(|own| ends(own, siblings)) {
+                None => Ok(()),
+                Some((first, end)) => no(
+                    format!("it may be a string, or {end} may be where {first} ends"),
+                    "annotate both with LG_STRING if they end with a zero; else leave the function out with LG_OMIT",
+                ),
+            };
+        };
         let size = if length.kind.pointee().is_some() { "*" } else { "" };
         no(
             format!("it may be a string, or a buffer whose length is {size}{}", length.name),
@@ -273,6 +287,14 @@ fn is_length(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.trim_matches('_');
     name == "n" || ["len", "length", "size", "bytes", "nbyte"].iter().any(|end| name.ends_with(end))
+}
+
+/// What is called so is often no text, even if it is made of characters.
+pub(super) fn says_bytes(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = name.trim_matches('_');
+    ["hash", "digest", "blob", "buffer", "bytes"].iter().any(|word| name.contains(word))
+        || ["data", "buf", "raw"].iter().any(|end| name.ends_with(end))
 }
 
 /// `FILE` of stdio.
@@ -315,4 +337,16 @@ pub fn handle_name(kind: &CType) -> String {
         _ => kind.names.first().unwrap_or(&kind.spelling),
     });
     to.trim_start_matches("const ").to_owned()
+}
+
+/// Two pointers to characters beside each other, of which the second is named as the end of the first; one of them is `own`.
+fn ends(own: usize, siblings: &[Parameter]) -> Option<(&str, &str)> {
+    let text = |parameter: &Parameter| parameter.kind.pointee().is_some_and(CType::is_character);
+    let pair = siblings.windows(2).enumerate().find(|(place, pair)| {
+        let name = pair[1].name.to_lowercase();
+        (*place == own || place + 1 == own)
+            && pair.iter().all(text)
+            && (name == "end" || name.ends_with("_end"))
+    });
+    pair.map(|(_, pair)| (pair[0].name.as_str(), pair[1].name.as_str()))
 }

@@ -194,9 +194,23 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
 }
 
 /// Asks a thread to look at its state.
-pub(crate) fn nudge(tid: i32) {
-    // SAFETY: sends a signal that has our handler.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, NUDGE.load(Ordering::Acquire)) };
+pub(crate) fn nudge(thread: &ThreadState) {
+    // SAFETY: sends signals that have our handlers.
+    let send =
+        |signal: c_int| unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
+    if send(NUDGE.load(Ordering::Acquire)) {
+        return;
+    }
+    // The queue of the user's signals may be full, of another process's making. The signals of old need no place in it.
+    thread.kicked.store(true, Ordering::Release);
+    send(libc::SIGTRAP);
+}
+
+/// True, once, on a thread that is nudged by the other signal.
+fn is_kicked() -> bool {
+    let block = thread_sys::block();
+    // SAFETY: our own thread's block, and the state in it while it is attached.
+    unsafe { (*block).state.as_ref() }.is_some_and(|state| state.kicked.swap(false, Ordering::AcqRel))
 }
 
 /// Lets the signals through that the library lives by: a fault while its signal is blocked would end the process.
@@ -251,6 +265,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
                 };
                 leave(state, record, raw, frame);
             }
+            _ if signal == libc::SIGTRAP && !by_instruction && is_kicked() => on_nudge(signal, info, context),
             _ => chain(signal, info, context),
         }
     }

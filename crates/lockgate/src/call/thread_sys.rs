@@ -8,7 +8,7 @@ use crate::debug::Entered;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault, Registers};
-use crate::host::{PerProcess, peek, process};
+use crate::host::{Once, PerProcess, peek, process};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
@@ -75,6 +75,8 @@ pub(crate) struct ThreadState {
     pub stop: AtomicBool,
     /// Somebody wants the thread to ask its domain's question ([`interrupt`]), and it has not been found where it can.
     pub look: AtomicBool,
+    /// The signal that nudges it could not be queued: another one is on its way.
+    pub kicked: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
     /// The last sentence of the watcher that the thread has heard outside proxies.
@@ -101,6 +103,25 @@ thread_local! {
     static THREAD: RefCell<Option<Attachment>> = const { RefCell::new(None) };
     /// Why a call was refused before it began.
     static REFUSED: Cell<Option<CallError>> = const { Cell::new(None) };
+}
+
+/// Has the calling thread detach at the end of its keys' destructors, too: one that first calls a domain in such a destructor is past
+/// those of thread-local variables, and nothing else would tell that its memory goes.
+fn detach_late() {
+    extern "C" fn end(_: *mut c_void) {
+        drop(THREAD.try_with(|thread| thread.borrow_mut().take()));
+    }
+    static KEY: Once<Option<libc::pthread_key_t>> = Once::new();
+    let make = || {
+        let mut key = 0;
+        // SAFETY: the destructor stays: a library with static thread-local storage is never unloaded.
+        (unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0).then_some(key)
+    };
+    // (Of several threads that come first together each makes a key, and one is used.)
+    if let Some(key) = KEY.get(make) {
+        // SAFETY: any value but null has the destructor called.
+        unsafe { libc::pthread_setspecific(*key, ptr::dangling()) };
+    }
 }
 
 /// Detaches the thread when it ends.
@@ -281,6 +302,7 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
         stale => {
             let state = Arc::new(new_state(stale.as_deref()).map_err(CallError::memory)?);
             THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
+            detach_late();
             let before = THREAD.try_with(|t| t.borrow_mut().replace(Attachment(state.clone())));
             // What a forked child's first thread was in the parent, others of whose threads had it, too.
             std::mem::forget(before);
@@ -316,6 +338,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         overdue: 0.into(),
         stop: AtomicBool::new(false),
         look: AtomicBool::new(false),
+        kicked: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),
         waits_for: AtomicPtr::default(),

@@ -200,7 +200,7 @@ fn tell(condemned: impl FnOnce(u64) -> Condemned) {
     let _ = interested.wake();
     drop(interested);
     for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
-        signals_sys::nudge(thread.tid);
+        signals_sys::nudge(thread);
     }
 }
 
@@ -306,7 +306,7 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> F
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }
         if overdue.is_some() || stops || found.inhabited.len() > before {
-            signals_sys::nudge(thread.tid);
+            signals_sys::nudge(thread);
             found.pause = INSIST;
         }
     }

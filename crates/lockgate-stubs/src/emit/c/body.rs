@@ -657,10 +657,19 @@ impl Stub<'_> {
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {bytes}, {flags});"
         );
+        let grown = buffer.size.as_ref().filter(|size| size.names().iter().any(|n| self.is_written(n)));
         if !buffer.writes {
+            // What the library says that it has read of it: the program goes on behind that.
+            if let Some(count) = grown {
+                let _ = writeln!(
+                    body.check,
+                    "    if ({name})\n        (void)lgs_length(&lgs_c, {}, {}, lgs_b_{name}.size, \"{name}\");",
+                    self.after(count),
+                    buffer.element
+                );
+            }
             return;
         }
-        let grown = buffer.size.as_ref().filter(|size| size.names().iter().any(|n| self.is_written(n)));
         if text {
             let _ = writeln!(
                 body.check,
