@@ -178,6 +178,7 @@ static void many(void) {
     STATUS(LG_OK, lg_domain_free(domain));
 }
 
+#ifndef __SANITIZE_ADDRESS__
 /* A thread that first calls a domain when its variables' destructors are over leaves it all the same. */
 static int (*late_same)(int);
 
@@ -208,10 +209,13 @@ static void late(void) {
     CHECK(after.threads == before.threads);
     pthread_key_delete(key);
 }
+#endif
 
 int main(void) {
     module = open_module("guest.lg");
-    late();
+#ifndef __SANITIZE_ADDRESS__
+    late(); /* libc never frees what it notes of thread-local variables that are first used so late: 64 bytes for each thread */
+#endif
     asynchronous();
     exclusive();
     other_limits();
