@@ -1,5 +1,5 @@
 /* What the runtime believes of the kernel when it changes a stride (docs/decisions/0058), asked of the kernel that runs: the same system
-   calls in the same order, without Lockgate, which needs a processor that QEMU does not emulate. It is the guest's only process. */
+   calls in the same order, without Lockgate: a defect of the kernel's shows by itself. It is the guest's only process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
