@@ -69,7 +69,7 @@ void sly_on(struct box *box, sly_event event, void *user);
 int sly_close(struct box *box LG_RELEASE) LG_ERROR(-1);
 struct book;
 struct book *sly_book(void);
-int sly_pages(struct book *book) LG_ERROR(-1);
+int sly_pages(struct book *book) LG_ERROR(-1) LG_AT_MOST(4096);
 int sly_page(struct book *book, char *out LG_OUT LG_SIZE(lg_told(sly_pages, book, lg_result))) LG_ERROR(-1);
 int sly_call(sly_event event, void *user) LG_ERROR(-1);
 
