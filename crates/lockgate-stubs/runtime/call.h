@@ -19,7 +19,7 @@ static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 
 static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, unsigned number)
 {
-    *c = (struct lgs_call){.function = lgs_functions[number].name};
+    *c = (struct lgs_call){.function = lgs_functions[number].name, .frame = LGS_FRAME};
     if (__builtin_expect(!__atomic_load_n(&lgs.settled, __ATOMIC_ACQUIRE), 0)) {
         lgs_come(c);
         if (c->failed)
@@ -161,6 +161,16 @@ static inline void lgs_handle_dead(const void *host)
     __atomic_store_n(&lgs.tags[offset >> 3], 0, __ATOMIC_RELAXED);
     if (__builtin_expect(lgs.remembers, 0))
         lgs_forget(lgs.window + offset);
+}
+
+/* A call has had a handle that it was to end. Has it failed, or does the library say that the handle lives on, what was given for the handle ends
+ * nevertheless: the program may have freed it. */
+static void lgs_handle_ends(const struct lgs_call *c, uint64_t handle)
+{
+    if (handle && c->failed)
+        lgs_handle_dead(lgs.handles + (uint32_t)handle);
+    else if (handle && __builtin_expect(lgs.remembers, 0))
+        lgs_forget(handle);
 }
 
 /* A function without a stub was called. */

@@ -58,18 +58,18 @@ static inline void lgs_mark_callback(struct lgs_call *c)
 }
 
 /* A callback begins. */
-static const struct lgs_callback *lgs_enter(struct lgs_call *c)
+static inline __attribute__((always_inline)) const struct lgs_callback *lgs_enter(struct lgs_call *c)
 {
     const struct lgs_callback *callback = lg_user_data();
-    *c = (struct lgs_call){.function = lgs_trampolines[callback->type].name, .handle = lgs_thread.handle};
+    *c = (struct lgs_call){.function = lgs_trampolines[callback->type].name, .frame = LGS_FRAME, .handle = lgs_thread.handle};
     lgs_mark_callback(c);
     return callback;
 }
 
 /* The same of a function that the library calls by name. */
-static inline void lgs_enter_gate(struct lgs_call *c, const char *name)
+static inline __attribute__((always_inline)) void lgs_enter_gate(struct lgs_call *c, const char *name)
 {
-    *c = (struct lgs_call){.function = name, .handle = lgs_thread.handle};
+    *c = (struct lgs_call){.function = name, .frame = LGS_FRAME, .handle = lgs_thread.handle};
     lgs_mark_callback(c);
 }
 

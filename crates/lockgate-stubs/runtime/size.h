@@ -34,6 +34,14 @@ static inline size_t lgs_size(struct lgs_call *c, lgs_wide count, size_t element
     return (size_t)bytes;
 }
 
+/* Elements of what ends otherwise where no number is given. */
+static inline lgs_wide lgs_count(struct lgs_call *c, lgs_wide count, const char *what)
+{
+    if (__builtin_expect(c->overflow || count < 0, 0))
+        lgs_fail(c, LG_STUB_SIZE, what, "its size is negative, overflows or is larger than a domain");
+    return count;
+}
+
 /* Bytes of `count` elements that the library says are there, of `room`. Negative counts stand for errors. */
 static inline size_t lgs_length(struct lgs_call *c, lgs_wide count, size_t element, size_t room, const char *what)
 {

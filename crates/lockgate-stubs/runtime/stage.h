@@ -50,9 +50,10 @@ static inline void lgs_pop(void)
         lgs_free_owned(&mark->owned);
 }
 
+/* Frames are compared, not variables: a sanitizer may have those elsewhere. */
 static inline bool lgs_was_left(const struct lgs_call *c)
 {
-    return lgs_thread.depth && (uintptr_t)lgs_thread.marks[lgs_thread.depth - 1].frame <= (uintptr_t)c;
+    return lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].frame <= c->frame;
 }
 
 /* Forgets frames that the program has left by longjmp. */
@@ -72,7 +73,7 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
         return;
     }
     c->marked = true;
-    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){c, 0, lgs_thread.used, lgs_thread.block, false, 0};
+    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){c, c->frame, 0, lgs_thread.used, lgs_thread.block, false, 0};
 }
 
 /* The same before something is put there. */
@@ -84,7 +85,7 @@ static inline void lgs_need_mark(struct lgs_call *c)
 
 static inline void lgs_unmark(struct lgs_call *c)
 {
-    if (c->marked && lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].frame == c)
+    if (c->marked && lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].call == c)
         lgs_pop();
 }
 

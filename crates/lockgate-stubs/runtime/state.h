@@ -239,7 +239,8 @@ struct lgs_stage {
 
 /* A frame that is in progress, and where its part of the stage begins. Calls that put nothing there have none. */
 struct lgs_mark {
-    const void *frame;
+    const struct lgs_call *call;
+    uintptr_t frame; /* where its function's begins */
     union lgs_head *owned; /* host memory that ends with it */
     size_t used;
     unsigned block;
@@ -264,6 +265,7 @@ static __thread struct {
     bool exhausted;
     size_t given; /* bytes of the library's memory that were copied out last */
     struct lgs_jump *jump; /* the library jumps there when the call has ended */
+    struct lgs_jump last;  /* it, if its handle ends with the call */
     int jump_value;
     struct lg_stub_error error;
 } lgs_thread;
@@ -272,8 +274,12 @@ static pthread_key_t lgs_key;
 
 /* ---- failures ------------------------------------------------------------------------------------------------------ */
 
+/* Where the function's frame begins: this one's, so who asks is part of that function. */
+#define LGS_FRAME ((uintptr_t)__builtin_frame_address(0))
+
 struct lgs_call {
     const char *function;
+    uintptr_t frame; /* of the function that makes it */
     bool failed;
     bool overflow;
     bool outermost; /* holds lgs_running */

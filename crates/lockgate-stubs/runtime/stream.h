@@ -2,9 +2,9 @@
 #if LGS_STREAMS
 
 /* The program's stream behind the library's: one that was given to a call which is in progress, or which it keeps for a handle of such a call. */
-static FILE *lgs_stream_enter(struct lgs_call *c, uint64_t cookie)
+static inline __attribute__((always_inline)) FILE *lgs_stream_enter(struct lgs_call *c, uint64_t cookie)
 {
-    *c = (struct lgs_call){.function = "FILE", .handle = lgs_thread.handle};
+    *c = (struct lgs_call){.function = "FILE", .frame = LGS_FRAME, .handle = lgs_thread.handle};
     lgs_mark_callback(c);
     FILE *file = 0;
     uint64_t handle = 0;
@@ -22,13 +22,25 @@ static FILE *lgs_stream_enter(struct lgs_call *c, uint64_t cookie)
     return c->failed ? 0 : file;
 }
 
+/* So much of a file is read at once. */
+#define LGS_PIECE ((size_t)1 << 16)
+
 static int64_t lgs_stream_read(uint64_t cookie, uint64_t buffer, uint64_t size)
 {
     struct lgs_call c;
     FILE *file = lgs_stream_enter(&c, cookie);
     char *copy = lgs_memory(&c, buffer, size, 0, "buffer");
-    size_t got = copy ? fread(copy, 1, size, file) : 0;
-    lgs_memory_back(&c, buffer, copy, got, "buffer");
+    size_t got = 0;
+    for (size_t piece = 0, wanted = 0; copy && !c.failed && got < size && piece == wanted; got += piece) {
+        wanted = size - got < LGS_PIECE ? size - got : LGS_PIECE;
+        /* What the library has no room for stays in the file. */
+        if (lgs_read(copy + got, buffer + got, wanted))
+            lgs_memory_back(&c, buffer + got, copy + got, wanted, "buffer");
+        else
+            lgs_unread(&c, LG_STUB_POINTER, "buffer", "the library gave a buffer that it does not have");
+        piece = c.failed ? 0 : fread(copy + got, 1, wanted, file);
+        lgs_memory_back(&c, buffer + got, copy + got, piece, "buffer");
+    }
     lgs_leave(&c);
     return got || !size || !file || !ferror(file) ? (int64_t)got : -1;
 }

@@ -62,6 +62,10 @@ static void lgs_forget(uint64_t handle)
         struct lgs_jump *jump = *at;
         if (jump->handle == handle) {
             *at = jump->next;
+            if (lgs_thread.jump == jump) {
+                lgs_thread.last = *jump;
+                lgs_thread.jump = &lgs_thread.last;
+            }
             free(jump);
         } else {
             at = &jump->next;

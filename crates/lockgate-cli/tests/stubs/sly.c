@@ -83,6 +83,12 @@ const char **sly_list(void)
     return list;
 }
 
+const char **sly_some(int n)
+{
+    static const char *some[] = {"one", "two", 0};
+    return n < 3 ? some : 0;
+}
+
 const char *sly_find(const char *in, int c) { return mode == 1 ? in + strlen(in) + 1 : strchr(in, c); }
 
 const struct entry *sly_search(const struct entry *base, size_t n)
@@ -158,6 +164,12 @@ int sly_each(sly_piece call, void *user, int times)
     return all;
 }
 
+int sly_get(char *out, size_t n, sly_piece call, void *user)
+{
+    memset(out, 'g', n);
+    return call("abc", (const size_t *)&piece.n, user);
+}
+
 int sly_names(sly_named named, void *user)
 {
     return named("bytes", mode == 1 ? wild : mode == 2 ? 0 : "name", user);
@@ -191,12 +203,36 @@ struct box *sly_part(struct box *box)
 void sly_free(struct box *box)
 {
     stale = box->user;
+    if (mode == 7)
+        __builtin_trap();
     if (box == last)
         last = 0;
     free(box);
 }
 
 void sly_user(struct box *box, void *user) { box->user = user; }
+void sly_on(struct box *box, sly_event event, void *user) { *box = (struct box){user, event, 0}; }
+
+int sly_close(struct box *box)
+{
+    stale = box->user;
+    return mode == 8;
+}
+
+struct book *sly_book(void)
+{
+    static long books[64], used;
+    return (struct book *)&books[mode == 5 ? used : ++used];
+}
+
+int sly_pages(struct book *book) { return book ? 4 : -1; }
+
+int sly_page(struct book *book, char *out)
+{
+    memset(out, 'p', 4);
+    return sly_pages(book);
+}
+
 void sly_itself(struct box *box) { box->user = box; }
 void sly_handler(struct box *box, sly_event event) { box->event = event; }
 
@@ -256,8 +292,9 @@ static int read_one(FILE *file)
 {
     struct { int64_t (*read)(void *, void *, uint64_t); void *cookie; } *stream = (void *)file;
     static char byte[64];
+    static const char fixed[64] = "fixed";
     void *cookie = mode == 1 ? (void *)last : mode == 3 ? last->user : stream->cookie;
-    return stream->read(cookie, byte, 1) == 1 ? byte[0] : -1;
+    return stream->read(cookie, mode == 9 ? (char *)(uintptr_t)fixed : byte, 1) == 1 ? byte[0] : -1;
 }
 
 int sly_call(sly_event event, void *user)

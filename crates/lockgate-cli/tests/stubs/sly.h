@@ -21,6 +21,7 @@ struct wide { int key; char name[256]; };
 const struct wide *sly_wide(void) LG_UNTIL(key);
 int sly_string(char *out LG_OUT LG_STRING LG_SIZE(size), size_t size);
 const char **sly_list(void) LG_STRINGS;
+const char **sly_some(int n) LG_STRINGS LG_SIZE(n);
 
 /* Places within. */
 const char *sly_find(const char *text LG_STRING, int c) LG_WITHIN(text);
@@ -47,6 +48,7 @@ const struct view *sly_view(void) LG_SIZE(1);
 typedef int (*sly_piece)(const char *bytes LG_IN LG_SIZE(*n), const size_t *n LG_IN, void *user);
 typedef int (*sly_named)(const char *bytes LG_IN LG_SIZE(strlen(name)), const char *name LG_STRING, void *user);
 int sly_each(sly_piece piece, void *user, int times) LG_ERROR(-1);
+int sly_get(char *out LG_OUT LG_SIZE(n), size_t n, sly_piece piece, void *user) LG_ERROR(-1);
 int sly_names(sly_named named, void *user) LG_ERROR(-1);
 
 /* Handles, the program's data, its streams. */
@@ -63,6 +65,12 @@ void *sly_user_of(struct box *box) LG_DATA;
 int sly_load(struct box *box, FILE *file) LG_ERROR(-1);
 int sly_keep(struct box *box, FILE *file LG_KEPT) LG_ERROR(-1);
 int sly_read(struct box *box) LG_ERROR(-1);
+void sly_on(struct box *box, sly_event event, void *user);
+int sly_close(struct box *box LG_RELEASE) LG_ERROR(-1);
+struct book;
+struct book *sly_book(void);
+int sly_pages(struct book *book) LG_ERROR(-1) LG_AT_MOST(4096);
+int sly_page(struct book *book, char *out LG_OUT LG_SIZE(lg_told(sly_pages, book, lg_result))) LG_ERROR(-1);
 int sly_call(sly_event event, void *user) LG_ERROR(-1);
 
 /* For bindings: memory that is lent, crashes, numbers, results in arrays. */

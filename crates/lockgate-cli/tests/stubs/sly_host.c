@@ -85,6 +85,41 @@ static void places(void)
     FAILS(2, sly_search(entries, 3) == NULL, LG_STUB_POINTER, "result");
 }
 
+/* A call within a callback has its own part of the stage. */
+static int on_get(const char *bytes, const size_t *n, void *user)
+{
+    char text[96];
+    (void)bytes, (void)n;
+    memset(text, 'x', sizeof text);
+    text[95] = 0;
+    CHECK(sly_find(text, 0) == text + 95);
+    ++*(int *)user;
+    return 0;
+}
+
+static void nested_calls(void)
+{
+    char out[64] = "";
+    int calls = 0;
+    CHECK(sly_get(out, sizeof out, on_get, &calls) == 0 && calls == 1);
+    for (size_t i = 0; i < sizeof out; i++)
+        CHECK(out[i] == 'g');
+}
+
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "detect_leaks=0:detect_stack_use_after_return=1"; }
+
+static void numbers(void)
+{
+    const char **some = sly_some(2);
+    CHECK(some && strcmp(some[1], "two") == 0);
+    FAILS(0, sly_some(-1) == NULL, LG_STUB_SIZE, "result");
+    struct book *book = sly_book();
+    char page[4];
+    CHECK(sly_pages(book) == 4 && sly_page(book, page) == 4 && page[3] == 'p');
+    FAILS(5, sly_book() == NULL, LG_STUB_HANDLE, "result");
+}
+
 /* The byte of a bool. */
 static int byte(const void *at) { return *(const unsigned char *)at; }
 
@@ -207,6 +242,30 @@ static void identities(void)
     sly_free(b);
 }
 
+/* What was given for a handle ends with the call that ends the handle, whatever the library makes of that. */
+static void releases(void)
+{
+    int one = 1, two = 2;
+    struct box *a = sly_box(), *b = sly_box(), *c = sly_box();
+    sly_on(a, on_event, &one);
+    sly_on(b, on_event, &two);
+    sly_on(c, on_event, &one);
+    CHECK(sly_run(b, 1) == 0 && seen == &two);
+    sly_mode(7);
+    sly_free(a);
+    CHECK(lg_sly_error()->kind == LG_STUB_FAULT);
+    seen = 0;
+    FAILS(3, sly_run(b, 1) == -1, LG_STUB_DATA, "user");
+    FAILS(0, sly_run(a, 1) == -1, LG_STUB_HANDLE, "box");
+    sly_mode(8);
+    CHECK(sly_close(c) == 1);
+    FAILS(3, sly_run(b, 1) == -1, LG_STUB_DATA, "user");
+    CHECK(seen == 0 && sly_close(c) == 0);
+    FAILS(0, sly_close(c) == -1, LG_STUB_HANDLE, "box");
+    CHECK(sly_run(b, 1) == 0 && seen == &two);
+    sly_free(b);
+}
+
 static void streams(void)
 {
     struct box *a = sly_box(), *b = sly_box();
@@ -221,6 +280,9 @@ static void streams(void)
     FAILS(0, sly_read(b) == -1, LG_STUB_DATA, "stream");
     CHECK(sly_keep(a, file) == 't' && sly_read(a) == 'r');
     FAILS(2, sly_read(b) == -1, LG_STUB_DATA, "stream");
+    /* The file stays where it is if there is no room for what is read. */
+    FAILS(9, sly_load(b, file) == -1, LG_STUB_POINTER, "buffer");
+    CHECK(sly_read(a) == 'e');
     sly_free(a);
     fclose(file);
     FAILS(0, sly_read(b) == -1, LG_STUB_DATA, "stream");
@@ -254,13 +316,19 @@ static void many(void)
     CHECK(last < first * 20 + 0.1);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    (void)arguments;
+    nested_calls();
+    if (count > 1)
+        return failures != 0;
     ends();
     places();
     booleans();
     sizes();
+    numbers();
     identities();
+    releases();
     streams();
     CHECK(sly_wide() != NULL);
     races();

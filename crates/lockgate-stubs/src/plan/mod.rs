@@ -382,7 +382,7 @@ pub enum Count {
 }
 
 impl Plan {
-    /// Data or streams are for the handle that they were given for: the client keeps in mind whose call it is.
+    /// Data, streams and what was told are for the handle that they were given for: the client keeps in mind whose call it is.
     pub fn follows_handles(&self) -> bool {
         let passed = |passing: &Passing| {
             matches!(
@@ -390,7 +390,8 @@ impl Plan {
                 Passing::Data { .. } | Passing::Stream { .. } | Passing::Handle { data: true, .. }
             )
         };
-        self.functions.iter().any(|f| f.result == Outcome::Data || f.parameters.iter().any(passed))
+        !self.told.is_empty()
+            || self.functions.iter().any(|f| f.result == Outcome::Data || f.parameters.iter().any(passed))
             || self.records.values().flat_map(|record| &record.fields).any(|field| passed(&field.passing))
     }
 
@@ -403,7 +404,7 @@ impl Plan {
             || self.records.values().flat_map(|record| &record.fields).any(|field| ends(&field.outcome))
     }
 
-    /// The program gives data for handles of this type: no two may be the same.
+    /// Data, streams or numbers are remembered for handles of this type: no two may be the same.
     pub fn carries(&self, number: usize) -> bool {
         self.functions.iter().any(|function| {
             let first = function.parameters.iter().find_map(|passing| match passing {
@@ -414,9 +415,10 @@ impl Plan {
                 matches!(passing, Passing::Data { .. } | Passing::Handle { data: true, .. })
             };
             let callback = |passing: &Passing| matches!(passing, Passing::Callback { .. });
-            first == Some(number)
-                && function.parameters.iter().any(data)
-                && !function.parameters.iter().any(callback)
+            let kept = |passing: &Passing| matches!(passing, Passing::Stream { kept: true });
+            let data = function.parameters.iter().any(data) && !function.parameters.iter().any(callback);
+            let told = self.told.iter().any(|(teller, _)| *teller == function.name);
+            first == Some(number) && (data || told || function.parameters.iter().any(kept))
         })
     }
 

@@ -238,6 +238,13 @@ impl Planner<'_> {
         let followed = self.followed_by(&prototype.parameters);
         let mut parameters = Vec::new();
         for inner in &prototype.parameters {
+            if self.notes(inner).written.is_some() {
+                let cause = No {
+                    reason: "LG_WRITTEN: what a callback has written goes back whole".to_owned(),
+                    remedy: "remove it; LG_SIZE(…) alone says how much that is".to_owned(),
+                };
+                return Err(in_part(format!("parameter {}", inner.name), cause));
+            }
             let outcome = self.outcome(inner, &prototype.parameters, false);
             parameters.push(outcome.map_err(|cause| in_part(format!("parameter {}", inner.name), cause))?);
         }

@@ -240,7 +240,8 @@ pub fn outcome(
             cast(format!("lgs_text(&lgs_c, {raw}, {}, \"{what}\")", flags(*nullable)))
         }
         Outcome::Strings { count, nullable, holes } => {
-            let count = count.as_ref().map_or("-1".to_owned(), size);
+            let given = |count| format!("lgs_count(&lgs_c, {}, \"{what}\")", size(count));
+            let count = count.as_ref().map_or("-1".to_owned(), given);
             let (nullable, holes) = (flags(*nullable), flags(*holes));
             // What a callback is given is its own only until it returns.
             cast(format!("lgs_texts(&lgs_c, {raw}, {count}, {nullable}, {holes}, !lgs_here, \"{what}\")"))
@@ -552,6 +553,12 @@ impl Stub<'_> {
                 if *release {
                     let condition = self.success();
                     let _ = writeln!(body.out, "    {condition}lgs_handle_dead({name});");
+                    // The program is done with it, whatever the library says or does.
+                    let lives = if condition.is_empty() { "" } else { " || lgs_result != 0" };
+                    let _ = writeln!(
+                        body.finally,
+                        "    if (lgs_c.failed{lives})\n        lgs_handle_ends(&lgs_c, lgs_v_{name});"
+                    );
                 }
                 argument = format!("lgs_v_{name}");
             }
@@ -725,10 +732,18 @@ impl Stub<'_> {
         let _ = writeln!(body.before, "    struct lgs_block lgs_b_{name} = lgs_variable(&lgs_c, {name});");
         if let Some(Passing::Handle { number, release, .. }) = before {
             let _ = writeln!(
+                body.first,
+                "    uint64_t lgs_v_{name} = {name} ? lgs_handle(&lgs_c, *{name}, {number}, \"{name}\") : 0;"
+            );
+            let _ = writeln!(
                 body.before,
-                "    if (lgs_b_{name}.here)\n        lgs_put(lgs_b_{name}.here, &(uint64_t){{lgs_handle(&lgs_c, *{name}, {number}, \"{name}\")}}, 8);"
+                "    if (lgs_b_{name}.here)\n        lgs_put(lgs_b_{name}.here, &lgs_v_{name}, 8);"
             );
             if *release {
+                let _ = writeln!(
+                    body.finally,
+                    "    if (lgs_c.failed)\n        lgs_handle_ends(&lgs_c, lgs_v_{name});"
+                );
                 let _ = writeln!(body.out, "    if ({name} && *{name})\n        lgs_handle_dead(*{name});");
             }
         }
