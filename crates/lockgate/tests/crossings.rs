@@ -381,3 +381,55 @@ fn two_exclusive_domains_do_not_lock_each_other_up() {
     });
     assert_eq!(refusals.into_inner(), 1, "one gives way, the other goes on");
 }
+
+/// A caller that was asked to look at its state while its callee ran, and goes on, finds its result.
+#[test]
+fn results_in_memory_come_back_whatever_is_pending() {
+    const PROTOTYPE: &str = "struct { long v[5]; } slow(long)";
+    let server = Guest::c(
+        "struct big { long v[5]; };
+         struct big slow(long seed) {
+             struct big b;
+             for (int i = 0; i < 5; i++) b.v[i] = seed * i;
+             for (int i = 0; i < 20000; i++) __asm__ volatile(\"\");
+             return b;
+         }",
+    )
+    .domain();
+    let client = Guest::c(
+        "struct big { long v[5]; };
+         struct big slow(long);
+         long use_slow(long seed) {
+             struct big b;
+             for (int i = 0; i < 5; i++) b.v[i] = -1;
+             b = slow(seed);
+             for (int i = 0; i < 5; i++) if (b.v[i] != seed * i) return -1;
+             return seed;
+         }",
+    )
+    .gate(PROTOTYPE)
+    .domain();
+    client.link("slow", &server, PROTOTYPE, Policy::INTEGRITY, OnFailure::Propagate).expect("slow is linked");
+    let others: Vec<_> = (0..40).map(|_| Guest::c("long one(void) { return 1; }").domain()).collect();
+    let use_slow = client.bind::<extern "C" fn(i64) -> i64>("use_slow").unwrap();
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    let started = Barrier::new(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(use_slow.call(1).unwrap(), 1);
+            started.wait();
+            let mut seed = 2;
+            while !ended.load(std::sync::atomic::Ordering::Acquire) {
+                assert_eq!(use_slow.call(seed).unwrap(), seed);
+                seed += 1;
+            }
+        });
+        started.wait();
+        // Each end of a domain has all threads look.
+        others.iter().for_each(Domain::kill);
+        while others.iter().any(|domain| domain.threads_inside() > 0) {
+            std::thread::yield_now();
+        }
+        ended.store(true, std::sync::atomic::Ordering::Release);
+    });
+}

@@ -421,3 +421,17 @@ fn child_without_a_queue() {
         assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
     }
 }
+
+/// A nudge that waits together with a signal of the host's finds that one's handler, not the domain.
+#[test]
+fn limits_hold_where_a_handler_is_always_next() {
+    let _patience = patience("the limit of a thread that is never without a signal");
+    let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(10)));
+    let stay = domain.bind::<Unary>("stay").unwrap();
+    for _ in 0..5 {
+        common::host_sys::signals_without_end(libc::SIGUSR1, || {
+            let error = stay.call(4).unwrap_err();
+            assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+        });
+    }
+}

@@ -42,7 +42,7 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
                     state.failure.replace(Some(callee_error(gate, error)));
                 }
             }
-        } else if !entered || (*block).pending == 0 {
+        } else if !entered {
             // Stack arguments or a result in memory, which lie where the caller says.
             record_fault(state, gate, Cause::Arguments);
         }

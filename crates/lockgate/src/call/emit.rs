@@ -824,11 +824,10 @@ impl Emitter<'_> {
         code!(self
             ; fs cmp QWORD [status], 0
             ; jne ->failed
-            ; fs cmp QWORD [pending], 0
-            ; jne ->failed
         );
         if self.shape.memory {
-            // The caller says where, within its own window; it may be anything (R23).
+            // The caller says where, within its own window; it may be anything (R23). Before it is asked what is pending: a
+            // caller that goes on after that finds its result.
             self.part("result in memory");
             code!(self
                 ; mov edi, [BYTE r10 + RESULT]
@@ -839,11 +838,16 @@ impl Emitter<'_> {
             code!(self
                 ; fs call QWORD [copy]
                 ; test rax, rax
-                ; jnz ->failed
+                ; jnz ->unwritable
                 ; mov rax, [BYTE r10 + RESULT]
                 ; xor edx, edx
             );
         }
+        self.part("admission back");
+        code!(self
+            ; fs cmp QWORD [pending], 0
+            ; jne ->failed
+        );
         self.part("caller's gate");
         code!(self
             ; ->resume:
@@ -1001,6 +1005,16 @@ impl Emitter<'_> {
                     ; lea rbp, [->resume]
                     ; fs jmp QWORD [slow]
                 );
+                if self.shape.memory {
+                    // As if the call had not begun: the fault is the caller's.
+                    let top = self.field(offset_of!(ThreadBlock, top));
+                    self.part("result in memory");
+                    code!(self
+                        ; ->unwritable:
+                        ; lea rcx, [BYTE r10 - STEP]
+                        ; fs mov [top], rcx
+                    );
+                }
                 self.part("no return");
                 code!(self
                     ; ->failed:

@@ -195,22 +195,72 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
 
 /// Asks a thread to look at its state.
 pub(crate) fn nudge(thread: &ThreadState) {
-    // SAFETY: sends signals that have our handlers.
-    let send =
-        |signal: c_int| unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
-    if send(NUDGE.load(Ordering::Acquire)) {
+    let signal = NUDGE.load(Ordering::Acquire);
+    // SAFETY: sends a signal that has our handler.
+    let send = || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
+    if !thread.covered.swap(false, Ordering::AcqRel) && send() {
         return;
     }
-    // The queue of the user's signals may be full, of another process's making. The signals of old need no place in it.
+    // A handler of the host's was in the way, or the queue of the user's signals is full, of another process's making. The signals
+    // of faults need no place in it, and of all that wait they are the first to interrupt a thread.
     thread.kicked.store(true, Ordering::Release);
-    send(libc::SIGTRAP);
+    // SAFETY: the kernel copies the information.
+    unsafe {
+        let information = Kick::new();
+        let process = information.process;
+        libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread.tid, libc::SIGTRAP, &raw const information);
+    }
 }
 
-/// True, once, on a thread that is nudged by the other signal.
-fn is_kicked() -> bool {
-    let block = thread_sys::block();
-    // SAFETY: our own thread's block, and the state in it while it is attached.
-    unsafe { (*block).state.as_ref() }.is_some_and(|state| state.kicked.swap(false, Ordering::AcqRel))
+/// What a SIGTRAP carries that is a nudge: the kernel's `siginfo_t` of a queued signal.
+#[repr(C)]
+struct Kick {
+    signal: c_int,
+    errno: c_int,
+    code: c_int,
+    padding: c_int,
+    process: c_int,
+    user: libc::uid_t,
+    /// An address that nobody else knows.
+    mark: usize,
+    rest: [u64; 12],
+}
+
+const _: () = assert!(size_of::<Kick>() == size_of::<siginfo_t>());
+
+impl Kick {
+    fn new() -> Kick {
+        Kick {
+            signal: libc::SIGTRAP,
+            errno: 0,
+            code: libc::SI_QUEUE,
+            padding: 0,
+            // SAFETY: a plain query.
+            process: unsafe { libc::getpid() },
+            user: 0,
+            mark: (&raw const NUDGE).addr(),
+            rest: [0; 12],
+        }
+    }
+}
+
+/// True if a SIGTRAP that no instruction raised is a nudge of [`nudge`]'s.
+///
+/// # Safety
+/// The information is the kernel's.
+unsafe fn is_kick(info: *const siginfo_t) -> bool {
+    // SAFETY: what has either code has these fields; our own thread's block, and the state in it while it is attached.
+    unsafe {
+        let kick = &*info.cast::<Kick>();
+        match kick.code {
+            libc::SI_QUEUE => kick.mark == (&raw const NUDGE).addr() && kick.process == libc::getpid(),
+            // The queue was full: nothing is known of the sender.
+            libc::SI_USER if kick.process == 0 => {
+                (*thread_sys::block()).state.as_ref().is_some_and(|state| state.kicked.load(Ordering::Acquire))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Lets the signals through that the library lives by: a fault while its signal is blocked would end the process.
@@ -265,7 +315,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
                 };
                 leave(state, record, raw, frame);
             }
-            _ if signal == libc::SIGTRAP && !by_instruction && is_kicked() => on_nudge(signal, info, context),
+            _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => on_nudge(signal, info, context),
             _ => chain(signal, info, context),
         }
     }
@@ -283,10 +333,16 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one.
         let sentence = super::watch::last_sentence();
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
-        // Nor is a handler of the host's the place: what it has interrupted goes on.
+        // Nor is a handler of the host's the place: what it has interrupted goes on. A signal that waits together with this one
+        // always has its handler entered first, and interrupted by this: where such signals come all the time, the next nudge must
+        // be one that comes before them.
         let state = &*(*block).state;
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
-        let settled = !thread_sys::in_proxy(rip) && !state.on_alternate_stack(rsp);
+        let covered = state.on_alternate_stack(rsp);
+        if covered {
+            state.covered.store(true, Ordering::Release);
+        }
+        let settled = !thread_sys::in_proxy(rip) && !covered;
         if settled {
             state.looked.store(sentence, Ordering::Release);
         }

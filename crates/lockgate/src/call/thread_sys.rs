@@ -75,7 +75,9 @@ pub(crate) struct ThreadState {
     pub stop: AtomicBool,
     /// Somebody wants the thread to ask its domain's question ([`interrupt`]), and it has not been found where it can.
     pub look: AtomicBool,
-    /// The signal that nudges it could not be queued: another one is on its way.
+    /// The last nudge found a handler of the host's in the way.
+    pub covered: AtomicBool,
+    /// It has been nudged by SIGTRAP.
     pub kicked: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
@@ -338,6 +340,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         overdue: 0.into(),
         stop: AtomicBool::new(false),
         look: AtomicBool::new(false),
+        covered: AtomicBool::new(false),
         kicked: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),

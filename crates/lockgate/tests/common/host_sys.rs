@@ -48,13 +48,40 @@ pub fn storm_of_faulting_handlers(signal: i32, work: impl FnOnce()) {
     storm(signal, MILLISECOND, fault, work);
 }
 
-/// To this very thread: what is sent to a process goes to its first thread, and tests run on others.
+/// Runs `work` on a thread that, once it has come out of this program's own code, never again executes two instructions without
+/// the handler of `signal` in between: it sends the signal again, which waits for its own end.
+pub fn signals_without_end(signal: i32, work: impl FnOnce()) {
+    extern "C" fn again(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        const NEAR: u64 = 1 << 30;
+        // SAFETY: the kernel's argument of an SA_SIGINFO handler.
+        let at = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
+        if at.abs_diff(again as *const () as u64) > NEAR {
+            // SAFETY: sends a signal that has this handler.
+            unsafe { libc::raise(signal) };
+        }
+    }
+    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = again as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+    }
+    on_timer(signal, MILLISECOND, work);
+}
+
 fn storm(signal: i32, nanoseconds: u32, handler: extern "C" fn(libc::c_int), work: impl FnOnce()) {
+    // SAFETY: a handler of one argument.
+    unsafe { libc::signal(signal, handler as *const () as usize) };
+    on_timer(signal, nanoseconds, work);
+}
+
+/// To this very thread: what is sent to a process goes to its first thread, and tests run on others.
+fn on_timer(signal: i32, nanoseconds: u32, work: impl FnOnce()) {
     let interval = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds.into() };
     let every = libc::itimerspec { it_interval: interval, it_value: interval };
     // SAFETY: zeroed is a valid sigevent; the timer is deleted before the return.
     unsafe {
-        libc::signal(signal, handler as *const () as usize);
         let mut event: libc::sigevent = std::mem::zeroed();
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = signal;
