@@ -318,6 +318,15 @@ lockgate_gate_resolve:
     movq ${GATE},{KIND}(%rbx)
     mov %r11,{GATE_ENTRY}(%rbx)
     mov lockgate_thread@gottpoff(%rip),%rax
+    mov {BINDING}(%r10),%r12
+    mov {SLOT_OFFSET}(%r12),%r12d
+    add %fs:{SLOTS}(%rax),%r12
+    mov (%r12),%r10
+    mov %r10,{SLOT}(%rbx) # all that is read of a gate's record is there before it is on top
+    mov {CONTROL}(%rbx),%r10
+    sub ${RED_ZONE},%r10
+    and $-16,%r10
+    mov %r10,(%r12)
     mov %rbx,%fs:{TOP}(%rax) # what goes wrong here is the host's
     push %rdi
     push %rsi
@@ -344,6 +353,8 @@ lockgate_gate_resolve:
     pop %rsi
     pop %rdi
     mov lockgate_thread@gottpoff(%rip),%rax
+    mov {SLOT}(%rbx),%r10
+    mov %r10,(%r12)
     lea -{RECORD}(%rbx),%r10
     mov %r10,%fs:{TOP}(%rax)
     mov {R12}(%rbx),%r12

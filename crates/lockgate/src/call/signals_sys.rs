@@ -208,7 +208,13 @@ pub(crate) fn nudge(thread: &ThreadState) {
     unsafe {
         let information = Kick::new();
         let process = information.process;
-        libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread.tid, libc::SIGTRAP, &raw const information);
+        libc::syscall(
+            libc::SYS_rt_tgsigqueueinfo,
+            process,
+            thread.tid,
+            libc::SIGTRAP,
+            &raw const information,
+        );
     }
 }
 
@@ -255,9 +261,10 @@ unsafe fn is_kick(info: *const siginfo_t) -> bool {
         match kick.code {
             libc::SI_QUEUE => kick.mark == (&raw const NUDGE).addr() && kick.process == libc::getpid(),
             // The queue was full: nothing is known of the sender.
-            libc::SI_USER if kick.process == 0 => {
-                (*thread_sys::block()).state.as_ref().is_some_and(|state| state.kicked.load(Ordering::Acquire))
-            }
+            libc::SI_USER if kick.process == 0 => (*thread_sys::block())
+                .state
+                .as_ref()
+                .is_some_and(|state| state.kicked.load(Ordering::Acquire)),
             _ => false,
         }
     }
@@ -315,7 +322,9 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
                 };
                 leave(state, record, raw, frame);
             }
-            _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => on_nudge(signal, info, context),
+            _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => {
+                on_nudge(signal, info, context)
+            }
             _ => chain(signal, info, context),
         }
     }

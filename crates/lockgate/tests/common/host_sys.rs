@@ -54,7 +54,8 @@ pub fn signals_without_end(signal: i32, work: impl FnOnce()) {
     extern "C" fn again(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
         const NEAR: u64 = 1 << 30;
         // SAFETY: the kernel's argument of an SA_SIGINFO handler.
-        let at = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
+        let at =
+            unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
         if at.abs_diff(again as *const () as u64) > NEAR {
             // SAFETY: sends a signal that has this handler.
             unsafe { libc::raise(signal) };

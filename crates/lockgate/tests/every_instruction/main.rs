@@ -230,3 +230,12 @@ fn a_signal_takes_no_error_away() {
         assert_eq!(outcome, "Ill, then Ill; handled, refused", "{times} times");
     }
 }
+
+/// A handler jumps out of the gate that binds an import at its first call: the client's next calls begin where all did. Red if that gate
+/// does not say in its record what the thread's place in the client was: it is another domain's then.
+#[test]
+fn a_jump_out_of_a_lazy_import_moves_no_stack() {
+    let outcomes = at_every_instruction("lazy", Event::Signal, 300);
+    assert!(outcomes.get("jumped, then 4").is_some_and(|times| *times > 20), "{outcomes:?}");
+    assert!(outcomes.keys().all(|outcome| !outcome.contains("moved")), "{outcomes:?}");
+}

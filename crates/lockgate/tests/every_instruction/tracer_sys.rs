@@ -118,11 +118,36 @@ pub fn thread_number() -> libc::pid_t {
     unsafe { libc::gettid() }
 }
 
+/// A handler that is told what it interrupts.
+pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
 /// Installs a handler for SIGUSR1, as any program would.
-pub fn install_handler(handler: extern "C" fn(libc::c_int)) {
+pub fn install_handler(handler: Handler) {
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
         assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
+    }
+}
+
+/// True if the handler with this `context` interrupts the gate of an import that is bound at its first call, and not what it calls.
+pub fn in_lazy_gate(context: *mut libc::c_void) -> bool {
+    unsafe extern "C" {
+        fn lockgate_gate_resolve();
+        fn lockgate_gate_syscall();
+    }
+    let at =
+        unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize;
+    (lockgate_gate_resolve as *const () as usize..lockgate_gate_syscall as *const () as usize).contains(&at)
+}
+
+/// Lets SIGUSR1 through again, behind a handler that was jumped out of.
+pub fn unblock() {
+    unsafe {
+        let mut one = std::mem::zeroed();
+        libc::sigemptyset(&mut one);
+        libc::sigaddset(&mut one, libc::SIGUSR1);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &one, std::ptr::null_mut());
     }
 }

@@ -1,8 +1,9 @@
 //! The process that is traced: one thread makes call after call, another one does what the tracer asks for.
-use super::common::Guest;
-use super::tracer_sys::{install_handler, mark, thread_number};
+use super::common::{Guest, host_sys};
+use super::tracer_sys::{in_lazy_gate, install_handler, mark, thread_number, unblock};
 use lockgate::{
-    CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, OnFailure, Policy,
+    Allow, CallError, Domain, DomainOptions, Export, FaultKind, Function, HostFunction, Module, OnFailure,
+    Policy, Principal, Registry, Version,
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -30,9 +31,10 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
 });
 static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let source = "long for_ever(long), increment(long);
-        long wait(long x) { return for_ever(x) - 1; } long twice(long x) { return increment(increment(x)) + 1; }";
+        long wait(long x) { return for_ever(x) - 1; } long twice(long x) { return increment(increment(x)) + 1; }
+        long where(void) { return (long)__builtin_frame_address(0); }";
     let guest = Guest::c(source).gate("long for_ever(long)").gate("long increment(long)");
-    guest.export("long wait(long)").export("long twice(long)").module()
+    guest.export("long wait(long)").export("long twice(long)").export("long where(void)").module()
 });
 
 /// What two threads do under a lock of libc's: the one that says 5 stays there until the host lets it go.
@@ -72,6 +74,10 @@ struct World {
     call: Function<Long>,
     domains: Vec<Domain>,
     doomed: usize,
+    /// Where the imports come from at their first calls.
+    _registry: Option<Registry>,
+    /// Where the called domain's frames begin, and where they began before.
+    place: Option<(Function<extern "C" fn() -> i64>, i64)>,
 }
 
 impl World {
@@ -79,7 +85,7 @@ impl World {
         if scenario == "lock" {
             let options = DomainOptions::new().gate("host", HostFunction::new(hold));
             let domain = Domain::new(&LOCKS, options).expect("a domain");
-            return World { call: domain.bind("lock").expect("an export"), domains: vec![domain], doomed: 0 };
+            return World::of(domain.bind("lock").expect("an export"), vec![domain], 0);
         }
         let options = options("server");
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
@@ -87,9 +93,10 @@ impl World {
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
         let (entry, doomed) = match scenario {
             "increment" | "for_ever" | "call_back" | "crash" => {
-                return World { call: direct(scenario), domains: vec![server], doomed: 0 };
+                return World::of(direct(scenario), vec![server], 0);
             }
-            "exclusive" => return World { call: direct("increment"), domains: vec![server], doomed: 0 },
+            "exclusive" => return World::of(direct("increment"), vec![server], 0),
+            "lazy" => return World::lazy(server),
             "kill_waiting_callee" => ("wait", 1),
             "kill_callee" => ("twice", 1),
             "across" | "kill_caller" => ("twice", 0),
@@ -107,7 +114,30 @@ impl World {
                 )
                 .expect("an import");
         }
-        World { call: client.bind(entry).expect("an export"), domains: vec![client, server], doomed }
+        World::of(client.bind(entry).expect("an export"), vec![client, server], doomed)
+    }
+
+    fn of(call: Function<Long>, domains: Vec<Domain>, doomed: usize) -> World {
+        World { call, domains, doomed, _registry: None, place: None }
+    }
+
+    /// A client whose import is bound when it first calls it.
+    fn lazy(server: Domain) -> World {
+        let registry = Registry::new();
+        let export = Export::new("increment", Version::new(1, 0)).allow(Allow::Everyone);
+        registry.export(&server, export).expect("an export");
+        let options = DomainOptions::new().name("client").registry(&registry, Principal::nobody());
+        let client = Domain::new(&CLIENT, options).expect("a domain");
+        let place = client.bind::<extern "C" fn() -> i64>("where").expect("an export");
+        let first = place.call().expect("a place");
+        // The record of a gate remembers another domain's place now.
+        server.bind::<Long>("call_back").expect("an export").call(1).expect("a call");
+        let call = client.bind("twice").expect("an export");
+        World {
+            _registry: Some(registry),
+            place: Some((place, first)),
+            ..World::of(call, vec![client, server], 0)
+        }
     }
 }
 
@@ -148,8 +178,12 @@ thread_local! {
     static HANDLED: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// Uses the thread's own storage and vector registers, and tries to enter a domain, which must be refused (rule R13).
-extern "C" fn handler(_: libc::c_int) {
+/// Uses the thread's own storage and vector registers, and tries to enter a domain, which must be refused (rule R13); or jumps out of
+/// the gate of a lazy import.
+extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    if in_lazy_gate(context) {
+        host_sys::jump_out();
+    }
     let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
     let refused = matches!(function.as_ref().expect("a function").call(1), Err(CallError::SignalHandler));
     HANDLED.set(Some(refused));
@@ -211,7 +245,7 @@ fn victim() {
             let call = new.call.clone();
             *FROM_HANDLERS.lock().expect("no panic") = Some(call.clone());
             *world.lock().expect("no panic") = Some(new);
-            if !scenario.starts_with("kill") && scenario != "for_ever" {
+            if !scenario.starts_with("kill") && scenario != "for_ever" && scenario != "lazy" {
                 call.call(1).err().iter().for_each(|error| assert!(error.fault().is_some(), "{error}"));
             }
             FIRST.store(thread_number(), Ordering::SeqCst);
@@ -220,8 +254,10 @@ fn victim() {
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
             mark();
-            let result = call.call(1);
+            let mut result = None;
+            let jumped = host_sys::jumped_out(|| result = Some(call.call(1)));
             mark();
+            unblock();
             CALLING.store(false, Ordering::SeqCst);
             let handled = HANDLED
                 .take()
@@ -232,7 +268,18 @@ fn victim() {
             let rival = rivals.lock().expect("no panic").take();
             let rival = rival.map(|rival| format!("; the rival: {}", rival.join().expect("no panic")));
             let more = [handled.unwrap_or_default(), rival.as_deref().unwrap_or_default()].concat();
-            println!("@outcome {}, then {next}{more}", say(result));
+            let result = if jumped { "jumped".to_owned() } else { say(result.expect("the call came back")) };
+            let world = world.lock().expect("no panic");
+            // A jump between the two stores that begin a gate leaves its frames' room behind, no more.
+            let near = |first: i64| first - 1024..=first;
+            let moved = world
+                .as_ref()
+                .and_then(|world| world.place.as_ref())
+                .is_some_and(|(place, first)| !place.call().is_ok_and(|now| near(*first).contains(&now)));
+            println!(
+                "@outcome {result}, then {next}{more}{}",
+                if moved { "; its stack has moved" } else { "" }
+            );
         }
     });
 }
