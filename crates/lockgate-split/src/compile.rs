@@ -115,7 +115,7 @@ impl Compiler {
                 if !status.success() {
                     return Ok(status);
                 }
-                unit.objects.push(std::fs::read(&made).map_err(Error::io("read", &made))?);
+                unit.objects.push(lockgate_outside::read(&made).map_err(Error::io("read", &made))?);
             }
         }
         unit.consent = consent::read(origin, self.as_gcc_reads(&options), &files)?;
@@ -164,7 +164,7 @@ impl Compiler {
         let output = compiler.stderr(std::process::Stdio::inherit()).output();
         let output = output.map_err(|error| cannot_start(&compiler, &error))?;
         if output.status.success() {
-            let rule = std::fs::read(&rule).map_err(Error::io("read", &rule))?;
+            let rule = lockgate_outside::read(&rule).map_err(Error::io("read", &rule))?;
             files.extend(consent::dependencies(&String::from_utf8_lossy(&rule)));
         }
         Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))

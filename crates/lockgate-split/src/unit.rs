@@ -137,7 +137,7 @@ pub struct Contents {
 /// # Errors
 /// [`Error::Io`], [`Error::Version`].
 pub fn read(path: &Path) -> Result<Vec<Contents>, Error> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let bytes = lockgate_outside::read(path).map_err(Error::io("read", path))?;
     let mut found = Vec::new();
     if let Ok(archive) = object::read::archive::ArchiveFile::parse(&*bytes) {
         for member in archive.members().flatten() {

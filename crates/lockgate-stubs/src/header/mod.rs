@@ -94,8 +94,11 @@ pub enum ReadError {
 /// # Errors
 /// [`ReadError`].
 pub fn read(source: &Source) -> Result<model::Header, ReadError> {
-    let absolute =
-        |path: &Path| path.canonicalize().map_err(|error| ReadError::Io { path: path.to_owned(), error });
+    // The compiler would wait for whoever writes to a FIFO.
+    let absolute = |path: &Path| {
+        let there = lockgate_outside::examine(path).and_then(|()| path.canonicalize());
+        there.map_err(|error| ReadError::Io { path: path.to_owned(), error })
+    };
     let header = absolute(&source.header)?;
     let annotations = source.annotations.iter().map(|file| absolute(file)).collect::<Result<Vec<_>, _>>()?;
     let mut text = format!("#include <lockgate/annotations.h>\n#include \"{}\"\n", header.display());

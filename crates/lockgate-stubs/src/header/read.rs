@@ -432,5 +432,5 @@ fn annotation_lines(file: &Path) -> usize {
 
 /// A file's text; empty if it cannot be read, which the compiler has done already.
 fn read_lossy(file: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(&lockgate_outside::read(file).unwrap_or_default()).into_owned()
 }
