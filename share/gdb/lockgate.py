@@ -132,7 +132,7 @@ class Symbols:
 # Sections of debug information that hold data for gdb and nothing that it would run, open or search for.
 DEBUG = {
     b".debug_" + name
-    for name in b"aranges info abbrev line frame str line_str loc loclists macinfo macro ranges rnglists types addr str_offsets".split()
+    for name in b"aranges info abbrev line frame str line_str loc loclists ranges rnglists types addr str_offsets".split()
 }
 # Names that mean something to gdb. Sections with other names are code and data.
 MEANT = (b".debug", b".zdebug", b".gnu", b".gdb", b".note", b".stab", b".dyn", b".interp", b".probes", b".plt", b".rel", b".mdebug")
@@ -198,6 +198,11 @@ def understood(elf):
                 (name,) = struct.unpack_from("<I", elf, at)
                 if texts.startswith(TELLING, name):
                     struct.pack_into("<I", shown, at, 0)
+    try:
+        clean_names(shown, [sections[index] for index in kept])
+    except (struct.error, ValueError, IndexError, KeyError):
+        # Nobody knows where its names are.
+        kept = {index for index in kept if sections[index].name not in DEBUG}
     for index, section in enumerate(sections):
         if index not in kept:
             shown[section.at : section.at + 64] = bytes(64)
@@ -205,6 +210,215 @@ def understood(elf):
     struct.pack_into("<Q", shown, 32, 0)
     struct.pack_into("<H", shown, 56, 0)
     return shown, ranges
+
+
+def clean_names(elf, sections):
+    """Takes out of a file's tables of names, and of its debug information, what a terminal would obey: gdb prints names as they are."""
+    texts = {b".debug_str", b".debug_line_str"}
+    named = {section.name: section for section in sections}
+    for section in sections:
+        if section.type == NAMES_TYPE or section.name in texts:
+            clean(elf, section.offset, section.offset + section.size)
+    abbreviations = Abbreviations(elf, named.get(b".debug_abbrev"))
+    for name, walk in ((b".debug_info", clean_unit), (b".debug_types", clean_unit), (b".debug_line", clean_lines)):
+        section = named.get(name)
+        if section is None:
+            continue
+        at, end = section.offset, section.offset + section.size
+        while at < end:
+            length, size = struct.unpack_from("<I", elf, at)[0], 4
+            if length == 0xFFFFFFFF:
+                length, size = struct.unpack_from("<Q", elf, at + 4)[0], 8
+            start = at + (4 if size == 4 else 12)
+            at = start + length
+            if at > end:
+                raise ValueError("a unit is longer than its section")
+            walk(Cursor(elf, start, at, size), abbreviations, name == b".debug_types")
+
+
+CONTROLS = bytes(c if c >= 32 and c != 127 or c == 0 else ord("?") for c in range(256))
+
+
+def clean(elf, at, end):
+    """The same for the strings that lie there; none becomes longer or shorter."""
+    was = bytes(elf[at:end])
+    now = was.translate(CONTROLS)
+    if not now.isascii():
+        now = b"\0".join(name if name.isascii() else clean_name(name) for name in now.split(b"\0"))
+    if now != was:
+        elf[at:end] = now
+
+
+def clean_name(name):
+    try:
+        text = name.decode()
+    except UnicodeDecodeError:
+        return bytes(c if c < 128 else ord("?") for c in name)
+    return b"".join(c.encode() if c.isprintable() else b"?" * len(c.encode()) for c in text)
+
+
+class Cursor:
+    """A place in a unit of debug information."""
+
+    def __init__(self, elf, at, end, offset_size):
+        self.elf, self.at, self.end, self.offset_size = elf, at, end, offset_size
+
+    def number(self, size):
+        value = int.from_bytes(self.elf[self.at : self.at + size], "little")
+        self.skip(size)
+        return value
+
+    def skip(self, size):
+        self.at += size
+        if self.at > self.end:
+            raise ValueError("debug information ends in the middle")
+
+    def leb(self):
+        value = shift = 0
+        while True:
+            byte = self.elf[self.at]
+            self.skip(1)
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+            if shift > 70:
+                raise ValueError("a number without end")
+
+    def string(self):
+        """Cleans the string here; its length."""
+        start, end = self.at, self.elf.find(b"\0", self.at, self.end)
+        if end < 0:
+            raise ValueError("a name without end")
+        clean(self.elf, start, end)
+        self.at = end + 1
+        return end - start
+
+    def form(self, form, address_size, version):
+        """Passes over an attribute's value."""
+        if form in FIXED:
+            self.skip(FIXED[form])
+        elif form == 0x08:
+            self.string()
+        elif form in LEBS:
+            self.leb()
+        elif form in OFFSETS:
+            self.skip(self.offset_size)
+        elif form == 0x01:
+            self.skip(address_size)
+        elif form == 0x10:
+            self.skip(address_size if version == 2 else self.offset_size)
+        elif form in BLOCKS:
+            self.skip(self.number(BLOCKS[form]) if BLOCKS[form] else self.leb())
+        else:
+            raise ValueError("an unknown form")
+
+
+# Forms of attributes: of so many bytes; numbers of any length; offsets in sections; lengths before bytes, of so many bytes (0: of any).
+FIXED = {0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x19: 0, 0x1C: 4, 0x1E: 16, 0x20: 8, 0x21: 0}
+FIXED.update({0x24: 8, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4, 0x29: 1, 0x2A: 2, 0x2B: 3, 0x2C: 4})
+LEBS = {0x0D, 0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02}
+OFFSETS = {0x0E, 0x17, 0x1D, 0x1F, 0x1F20, 0x1F21}
+BLOCKS = {0x03: 2, 0x04: 4, 0x09: 0, 0x0A: 1, 0x18: 0}
+
+
+def clean_unit(unit, abbreviations, of_types):
+    version = unit.number(2)
+    if not 2 <= version <= 5:
+        raise ValueError("debug information of another kind")
+    kind = 1
+    if version == 5:
+        kind, address_size = unit.number(1), unit.number(1)
+        table = unit.number(unit.offset_size)
+        unit.skip({4: 8, 5: 8, 2: 8 + unit.offset_size, 6: 8 + unit.offset_size}.get(kind, 0))
+    else:
+        table, address_size = unit.number(unit.offset_size), unit.number(1)
+        unit.skip(8 + unit.offset_size if of_types else 0)
+    known = abbreviations.at(table)
+    while unit.at < unit.end:
+        code = unit.leb()
+        if code:
+            for form in known[code]:
+                unit.form(form, address_size, version)
+
+
+class Abbreviations:
+    """Forms of attributes by the abbreviations' numbers, table by table."""
+
+    def __init__(self, elf, section):
+        self.elf, self.section, self.tables, self.read = elf, section, {}, 0
+
+    def at(self, offset):
+        if offset not in self.tables:
+            if self.section is None:
+                raise ValueError("no abbreviations")
+            start, end = self.section.offset + offset, self.section.offset + self.section.size
+            table = Cursor(self.elf, start, end, 4)
+            self.tables[offset] = self.table(table)
+            # Tables lie one behind another: who reads one in many ways has the reader work for ever.
+            self.read += table.at - start
+            if self.read > self.section.size:
+                raise ValueError("tables of abbreviations overlap")
+        return self.tables[offset]
+
+    def table(self, table):
+        known = {}
+        while code := table.leb():
+            table.leb()
+            table.skip(1)
+            forms = []
+            while True:
+                name, form = table.leb(), table.leb()
+                if form == 0x21:
+                    table.leb()
+                if not name and not form:
+                    break
+                forms.append(form)
+            known.setdefault(code, forms)
+        return known
+
+
+def clean_lines(unit, *_):
+    version = unit.number(2)
+    if not 2 <= version <= 5:
+        raise ValueError("line numbers of another kind")
+    address_size = 8
+    if version == 5:
+        address_size = unit.number(1)
+        unit.skip(1)
+    program = unit.number(unit.offset_size) + unit.at
+    unit.skip(5 if version >= 4 else 4)
+    first = unit.number(1)
+    counts = [unit.number(1) for _ in range(1, first)]
+    if version == 5:
+        for _ in range(2):
+            forms = [(unit.leb(), unit.leb())[1] for _ in range(unit.number(1))]
+            for _ in range(unit.leb()):
+                before = unit.at
+                for form in forms:
+                    unit.form(form, address_size, version)
+                if unit.at == before:
+                    raise ValueError("a file without a name")
+    else:
+        while unit.string():
+            pass
+        while unit.string():
+            for _ in range(3):
+                unit.leb()
+    unit.skip(program - unit.at)
+    while unit.at < unit.end:
+        code = unit.number(1)
+        if code == 0:
+            after = unit.leb() + unit.at
+            # A file that is named on the way.
+            if after > unit.at and unit.number(1) == 3:
+                unit.string()
+            unit.skip(after - unit.at)
+        elif code == 9:
+            unit.skip(2)
+        elif code < first:
+            for _ in range(counts[code - 1]):
+                unit.leb()
 
 
 def code_segment(elf):

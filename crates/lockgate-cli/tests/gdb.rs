@@ -466,6 +466,58 @@ fn nothing_of_a_modules_runs_in_the_debugger() {
     }
 }
 
+/// Names of a module's are shown, and not obeyed: of local symbols, of source files, of functions and variables in whatever form debug
+/// information has them.
+#[test]
+fn names_of_a_modules_are_no_text_for_terminals() {
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let shop = Shop::new();
+        // Names of five bytes are written where they are used, longer ones in tables.
+        shop.write(
+            "names.c",
+            "#line 3 \"file_of_names.c\"\n\
+             static __attribute__((noinline)) int qZz(int *qYz, int the_longer_parameter) { return *qYz + the_longer_parameter; }\n\
+             int crash(int *p) { return qZz(p, 7) + 1; }\n",
+        );
+        shop.write("local.s", ".text\n.type local_symbol, @function\nlocal_symbol: ret\n");
+        shop.lockgate("cc").args(["-c", "local.s"]).run_quietly();
+        let arguments = [
+            version,
+            "local.o",
+            "-O1",
+            "-fno-ipa-cp",
+            "-fno-ipa-sra",
+            "names.c",
+            "-o",
+            "plain.lg",
+            "--export",
+            "int crash(int *)",
+        ];
+        shop.lockgate("cc").args(arguments).run_quietly();
+        let mut bytes = std::fs::read(shop.path("plain.lg")).unwrap();
+        let mut replace = |from: &[u8], to: &[u8]| {
+            assert_eq!(from.len(), to.len());
+            let places: Vec<usize> =
+                (0..bytes.len() - from.len()).filter(|&at| bytes[at..].starts_with(from)).collect();
+            assert!(!places.is_empty(), "{}", String::from_utf8_lossy(from));
+            places.into_iter().for_each(|at| bytes[at..][..to.len()].copy_from_slice(to));
+        };
+        replace(b"qZz\0", b"\x1bcz\0");
+        replace(b"qYz\0", b"\x1bcz\0");
+        replace(b"the_longer_parameter\0", b"the\x1b[2J\xc2\x9bm_parameter\0");
+        replace(b"file_of_names.c\0", b"file\x1b]0;own\x07a.c\0");
+        replace(b"local_symbol\0", b"local\x1b[31m_l\0");
+        std::fs::write(shop.path("names.lg"), bytes).unwrap();
+        let commands =
+            "run\nbacktrace\ninfo source\ninfo functions ^local\nframe 1\ninfo locals\ninfo frame\n";
+        let said = gdb(&shop, commands, &["call", "names.lg", "int crash(int *)", "0"]);
+        assert_in_order(&said, &strings(&["?cz (?cz=0x", "the?[2J??m_parameter=", "file?]0;own?a.c:"]));
+        assert!(said.contains("local?[31m_l"), "{said}");
+        let obeyed = said.chars().find(|&c| c.is_control() && c != '\n' && c != '\t');
+        assert_eq!(obeyed, None, "{said:?}");
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Damage {
     Frames,

@@ -140,6 +140,10 @@ fn refused() {
             shop.write(name, source);
             sources.extend(name.ends_with(".c").then_some(*name));
         }
+        std::os::unix::fs::symlink("p.h", shop.path("link.h")).expect("a link");
+        if shop.path("p.h").exists() {
+            std::fs::copy(shop.path("p.h"), shop.path("copy.h")).expect("a copy");
+        }
         let output = output(split_by_us(&shop).args(["-w", "-O1", "-o", "program"]).args(&sources));
         let errors = text(&output.stderr);
         assert!(!output.status.success(), "{files:?} is not refused");

@@ -66,7 +66,7 @@ fn read<'a>(name: &str, bytes: &'a [u8]) -> Result<Vec<(String, &'a [u8])>, Erro
         let data = member.data(bytes).map_err(malformed)?;
         let is_object = elf::is_elf(data) || data.starts_with(b"BC\xc0\xde");
         if is_object {
-            let name = String::from_utf8_lossy(member.name()).replace(char::is_control, "?");
+            let name = lockgate_outside::printable_bytes(member.name());
             members.push((name, data));
         }
     }

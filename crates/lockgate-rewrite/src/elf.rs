@@ -167,7 +167,7 @@ impl Symbol {
 
     /// The name for messages, fit for a terminal.
     pub fn display_name(&self) -> String {
-        String::from_utf8_lossy(&self.name).replace(char::is_control, "?")
+        lockgate_outside::printable_bytes(&self.name)
     }
 }
 

@@ -62,7 +62,7 @@ impl fmt::Display for Error {
             if let Some(function) = &place.function {
                 write!(f, ", function {function}")?;
             }
-            let section = place.section.replace(char::is_control, "?");
+            let section = lockgate_outside::printable(&place.section);
             write!(f, ", section {section} at {:#x}", place.offset)?;
             if let Some(instruction) = &place.instruction {
                 write!(f, " (`{instruction}`)")?;

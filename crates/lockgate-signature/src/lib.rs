@@ -8,10 +8,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod names;
 mod parse;
 mod types;
 
-pub use names::printable;
+pub use lockgate_outside::printable;
 pub use parse::PrototypeError;
 pub use types::{Field, Signature, Type};

@@ -61,7 +61,7 @@ fn objects(compiler: &Compiler, arguments: &[String]) -> Result<ExitStatus, Erro
         if !status.success() {
             return Ok(status);
         }
-        let bytes = std::fs::read(&object).map_err(Error::io("read", &object))?;
+        let bytes = lockgate_outside::read(&object).map_err(Error::io("read", &object))?;
         put(&output, &bytes, 0o666)?;
     }
     Ok(ExitStatus::default())

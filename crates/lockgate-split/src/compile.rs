@@ -3,10 +3,11 @@
 use crate::part::{self, Part};
 use crate::survey::{Home, survey};
 use crate::unit::{Defined, SECTION, Unit, Used, stored};
-use crate::{Error, text};
+use crate::{Error, consent, text};
 use lockgate_toolchain::Tools;
 use lockgate_toolchain::cc::Source;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 /// What stands in the text of every source that is annotated, or includes something that is.
@@ -14,6 +15,9 @@ const NOTE: &str = "\"lockgate:";
 
 /// Tells sources that they are compiled for several domains.
 pub const DEFINE: &str = "-DLOCKGATE_SPLIT=1";
+
+/// Makes annotations part of the text.
+const NOTED: &str = "-DLOCKGATE_STUBS=1";
 
 /// Options that write files of dependencies: the ordinary compilation has done it.
 const DEPENDENCIES: &[&str] = &["-MD", "-MMD", "-MP", "-MG"];
@@ -40,12 +44,13 @@ impl Compiler {
     /// [`Error`]. A status that is no success is gcc's, of a part; its messages are on standard error.
     pub fn split(&self, source: Source<'_>, options: &[String], object: &Path) -> Result<ExitStatus, Error> {
         let options = without_dependencies(options);
-        let (status, host) = self.preprocess(self.host(), &options, source)?;
+        let origin = Path::new(source.path);
+        let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        let mut files = BTreeSet::new();
+        let (status, host) = self.preprocess(self.host(), &options, source, folder.path(), &mut files)?;
         if !status.success() || !host.contains(NOTE) {
             return Ok(status);
         }
-        let origin = Path::new(source.path);
-        let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let folded = text::fold(&host);
         let host_survey = survey(&folded, origin, vec!["-D_GNU_SOURCE".to_owned()])?;
         let mut refusals: Vec<_> = host_survey.refusals.clone();
@@ -56,9 +61,6 @@ impl Compiler {
         }
         let mut unit = Unit::new(source.path);
         unit.domains.clone_from(&host_survey.domains);
-        unit.entries =
-            host_survey.entries.iter().map(|(name, place)| (name.clone(), stored(place))).collect();
-        unit.files = text::files(&host);
         let external =
             host_survey.definitions.iter().filter(|d| d.linkage == crate::survey::Linkage::External);
         unit.definitions = external
@@ -90,7 +92,8 @@ impl Compiler {
                 return Ok(status);
             }
             // The same of the domains' side, where headers are musl's.
-            let (status, inside) = self.preprocess(self.inside(), &options, source)?;
+            let (status, inside) =
+                self.preprocess(self.inside(), &options, source, folder.path(), &mut files)?;
             if !status.success() {
                 return Ok(status);
             }
@@ -112,9 +115,10 @@ impl Compiler {
                 if !status.success() {
                     return Ok(status);
                 }
-                unit.objects.push(std::fs::read(&made).map_err(Error::io("read", &made))?);
+                unit.objects.push(lockgate_outside::read(&made).map_err(Error::io("read", &made))?);
             }
         }
+        unit.consent = consent::read(origin, self.as_gcc_reads(&options), &files)?;
         let section = folder.path().join("section");
         std::fs::write(&section, unit.to_bytes()).map_err(Error::io("write", &section))?;
         let mut objcopy = self.tools.binutil("objcopy")?;
@@ -139,16 +143,30 @@ impl Compiler {
         ["-nostdinc".to_owned(), "-D_GNU_SOURCE".to_owned()].into_iter().chain(folders).collect()
     }
 
-    /// The text of `source`, annotations included.
+    /// What libclang must be told to read a source of the host's as gcc does.
+    fn as_gcc_reads(&self, options: &[String]) -> Vec<String> {
+        let own = [DEFINE.to_owned(), NOTED.to_owned()];
+        let behind = ["-idirafter".to_owned(), self.tools.headers().to_string_lossy().into_owned()];
+        own.into_iter().chain(consent::options(options)).chain(behind).collect()
+    }
+
+    /// The text of `source`, annotations included. The files that it is made of are added to `files`.
     fn preprocess(
         &self,
         mut compiler: Command,
         options: &[String],
         source: Source<'_>,
+        folder: &Path,
+        files: &mut BTreeSet<PathBuf>,
     ) -> Result<(ExitStatus, String), Error> {
-        compiler.args(options).args(["-DLOCKGATE_STUBS=1", "-w", "-E"]).args(source.arguments());
+        let rule = folder.join("files.d");
+        compiler.args(options).args([NOTED, "-w", "-E", "-MD", "-MF"]).arg(&rule).args(source.arguments());
         let output = compiler.stderr(std::process::Stdio::inherit()).output();
         let output = output.map_err(|error| cannot_start(&compiler, &error))?;
+        if output.status.success() {
+            let rule = lockgate_outside::read(&rule).map_err(Error::io("read", &rule))?;
+            files.extend(consent::dependencies(&String::from_utf8_lossy(&rule)));
+        }
         Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 

@@ -4,6 +4,7 @@ use crate::compile::{Compiler, DEFINE, cannot_start, run};
 use crate::program::{self, Domain};
 use crate::unit::{self, Contents};
 use crate::{Error, library};
+use lockgate_outside::printable_text;
 use lockgate_stubs::emit::c;
 use lockgate_stubs::{header, plan};
 use lockgate_toolchain::{Link, Progress, Sysroot};
@@ -29,13 +30,14 @@ pub fn link(
     progress: Progress<'_>,
 ) -> Result<ExitStatus, Error> {
     let mut contents: Vec<Contents> = Vec::new();
-    for file in files.iter().filter(|file| file.is_file()) {
+    // What is not there gcc says best.
+    for file in files.iter().filter(|file| file.exists()) {
         contents.extend(unit::read(file)?);
     }
     let domains = program::domains(&contents).map_err(Error::Refused)?;
     if listing {
         let text = program::listing(&contents, &domains);
-        std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())
+        std::io::Write::write_all(&mut std::io::stdout(), printable_text(&text).as_bytes())
             .map_err(Error::io("write", Path::new("standard output")))?;
     }
     let mut host = compiler.tools.gcc();
@@ -109,7 +111,7 @@ fn make(
 
 /// An object with the module between two symbols.
 fn embed(word: &str, module: &Path) -> Result<PathBuf, Error> {
-    let bytes = std::fs::read(module).map_err(Error::io("read", module))?;
+    let bytes = lockgate_outside::read(module).map_err(Error::io("read", module))?;
     let object = module.with_extension("module.o");
     std::fs::write(&object, lockgate_toolchain::embed(&format!("{word}_module"), &bytes))
         .map_err(Error::io("write", &object))?;

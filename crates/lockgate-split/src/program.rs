@@ -1,5 +1,6 @@
 //! All sources together: which domains there are, and what calls what across their borders.
 
+use crate::consent::Files;
 use crate::error::Refusal;
 use crate::survey::Home;
 use crate::unit::{Contents, Defined, Unit, Used, place};
@@ -31,10 +32,17 @@ pub struct Domain<'u> {
 /// Everything that is wrong with it.
 pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refusal>> {
     let units: Vec<&Unit> = contents.iter().flat_map(|contents| &contents.units).collect();
-    let mut program = Program { refusals: Vec::new(), defined: BTreeMap::new(), units: &units };
+    let mut program =
+        Program { refusals: Vec::new(), defined: BTreeMap::new(), twice: BTreeSet::new(), units: &units };
+    let mut names = BTreeSet::new();
+    for name in contents.iter().flat_map(|contents| &contents.defined) {
+        if !names.insert(name) {
+            program.twice.insert(name);
+        }
+    }
     for unit in &units {
         for defined in &unit.definitions {
-            program.defined.entry(&defined.name).or_insert(defined);
+            program.defined.entry(&defined.name).or_insert((defined, unit));
         }
     }
     let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -45,7 +53,7 @@ pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refu
     }
     let domains: Vec<Domain<'u>> = names.into_iter().map(|name| program.domain(name)).collect();
     for used in units.iter().flat_map(|unit| &unit.uses).filter(|used| used.by == Home::Host) {
-        program.crosses(&Home::Host, used);
+        program.crosses(&Home::Host, None, used);
     }
     // Sources without any annotations: only their objects say what they use.
     for contents in contents.iter().filter(|contents| contents.units.is_empty()) {
@@ -70,6 +78,15 @@ fn is_one_of(options: &[&str], option: &str) -> bool {
 /// Whether the source has a part in the domain.
 fn has_part(unit: &Unit, domain: &str) -> bool {
     unit.parts.iter().any(|part| matches!(part, Home::Domain(name) if name == domain))
+}
+
+/// The files that the domain's sources are made of.
+fn files_of<'u>(units: &[&'u Unit], domain: &str) -> Files<'u> {
+    let mut files = Files::default();
+    for unit in units.iter().filter(|unit| has_part(unit, domain)) {
+        files.add(&unit.consent);
+    }
+    files
 }
 
 /// What each domain has, a line for each thing: how it is called, what it may call, and which code of its sources is in no domain.
@@ -100,7 +117,9 @@ pub fn listing(contents: &[Contents], domains: &[Domain<'_>]) -> String {
 struct Program<'p, 'u> {
     refusals: Vec<Refusal>,
     /// What annotated sources define, by name.
-    defined: BTreeMap<&'u str, &'u Defined>,
+    defined: BTreeMap<&'u str, (&'u Defined, &'u Unit)>,
+    /// What several objects define, weakly all but one of them: which of them is called, the linker says.
+    twice: BTreeSet<&'u str>,
     units: &'p [&'u Unit],
 }
 
@@ -134,15 +153,16 @@ impl<'p, 'u> Program<'p, 'u> {
         }
         domain.objects.append(&mut everywhere);
         if domain.entries.is_empty() {
-            let defined = self.defined.values().find(|d| d.home == home);
+            let defined = self.defined.values().find(|(d, _)| d.home == home);
             self.refusals.push(Refusal {
-                place: defined.map(|d| place(&d.place)).unwrap_or_default(),
+                place: defined.map(|(d, _)| place(&d.place)).unwrap_or_default(),
                 what: format!("nothing of domain {name} is LG_ENTRY: nobody could call it"),
                 remedy: "mark the functions that the program calls with LG_ENTRY".into(),
             });
         }
+        let files = files_of(units, name);
         for used in uses {
-            if let Some(opened) = self.crosses(&home, used) {
+            if let Some(opened) = self.crosses(&home, Some((name, &files)), used) {
                 domain.gates.insert(used.name.clone(), opened);
             }
         }
@@ -183,53 +203,49 @@ impl<'p, 'u> Program<'p, 'u> {
         // Whoever writes a domain's sources does not give it rights: a source says so that has something of the program's.
         let of_program =
             |unit: &&Unit| !has_part(unit, name) || unit.definitions.iter().any(|d| d.home == Home::Host);
-        let gives = |unit: &&Unit| unit.domains.iter().any(|d| d.name == name && !d.options.is_empty());
-        let given = units.iter().copied().filter(of_program).any(|unit| gives(&unit));
-        if let (false, Some(domain)) = (given, first) {
-            for option in domain.options.iter().filter(|option| is_one_of(&RIGHTS, option)) {
-                self.refusals.push(Refusal {
-                    place: place(&domain.place),
-                    what: format!("domain {name} gives itself {option}: no source of the program's says so"),
-                    remedy: "put this LG_DOMAIN into a header that a source of the program's includes, too"
-                        .into(),
-                });
+        let files = files_of(units, name);
+        for (domain, option) in
+            first.iter().flat_map(|domain| domain.options.iter().map(move |o| (domain, o)))
+        {
+            let mut program = units.iter().copied().filter(of_program);
+            if !is_one_of(&RIGHTS, option) || program.any(|unit| unit.consent.gives(name, option, &files)) {
+                continue;
             }
+            self.refusals.push(Refusal {
+                place: place(&domain.place),
+                what: format!("domain {name} gives itself {option}: no source of the program's says so"),
+                remedy:
+                    "put this LG_DOMAIN into a header that a source of the program's includes itself, too"
+                        .into(),
+            });
         }
         first.map(|domain| domain.options.clone()).unwrap_or_default()
     }
 
     /// Where the function's owner says that others may call it: the source that defines it; for what no annotated source defines, as
-    /// libc's functions, a source of the program's. What only `domain`'s sources say, or files that they include, is no consent.
-    fn opened(&self, name: &str, domain: Option<&str>) -> Option<Place> {
+    /// libc's functions, a source of the program's. What only the sources of the calling `domain` say, or files that they include, is
+    /// no consent. The program itself may call all entries.
+    fn opened(&self, name: &str, domain: Option<(&str, &Files<'_>)>) -> Option<Place> {
         let defined = self.defined.get(name).copied();
-        if let Some(defined) = defined.filter(|defined| defined.entry) {
-            return Some(place(&defined.place));
-        }
-        if defined.is_some_and(|defined| defined.home != Home::Host) {
-            return None;
-        }
-        let domain = domain?;
-        let is_of_domain = |file: &str| {
-            self.units
-                .iter()
-                .any(|unit| has_part(unit, domain) && (unit.files.contains(file) || unit.source == file))
+        let Some((domain, files)) = domain else {
+            return defined.filter(|(d, _)| d.entry).map(|(d, _)| place(&d.place));
         };
+        let owner = defined.filter(|(d, _)| d.entry && !self.twice.contains(name));
+        let by_owner = owner.and_then(|(_, unit)| unit.consent.opens(name, files));
+        if by_owner.is_some() || defined.is_some_and(|(d, _)| d.home != Home::Host) {
+            return by_owner;
+        }
         let of_program = self.units.iter().filter(|unit| !has_part(unit, domain));
-        let entries = of_program.flat_map(|unit| &unit.entries).filter(|(entry, _)| entry == name);
-        entries.map(|(_, at)| at).find(|(file, _)| !is_of_domain(file)).map(place)
+        of_program.map(|unit| &unit.consent).find_map(|consent| consent.opens_elsewhere(name, files))
     }
 
     /// Where the use leads out of `home`, the place that opens the way. Refuses uses without one.
-    fn crosses(&mut self, home: &Home, used: &Used) -> Option<Place> {
-        let defined = self.defined.get(used.name.as_str()).copied();
+    fn crosses(&mut self, home: &Home, domain: Option<(&str, &Files<'_>)>, used: &Used) -> Option<Place> {
+        let defined = self.defined.get(used.name.as_str()).map(|(defined, _)| *defined);
         let its_home = defined.map_or(&Home::Host, |d| &d.home);
         if its_home == home || *its_home == Home::Everywhere {
             return None;
         }
-        let domain = match home {
-            Home::Domain(name) => Some(name.as_str()),
-            Home::Host | Home::Everywhere => None,
-        };
         if used.function
             && let Some(opened) = self.opened(&used.name, domain)
         {
@@ -244,12 +260,18 @@ impl<'p, 'u> Program<'p, 'u> {
                      that only such sources include"
                 ),
                 Home::Host => format!(
-                    "declare it LG_ENTRY in a header that both sides include, if {home} may call it, or mark it LG_EVERYWHERE, if \
-                     each part may have a copy"
+                    "declare it LG_ENTRY, without a macro, in the source that defines it or in a header that this source includes \
+                     itself, if {home} may call it, or mark it LG_EVERYWHERE, if each part may have a copy"
                 ),
                 _ => "mark it LG_ENTRY, or move the caller".to_owned(),
             };
-            (format!("{home} calls {name}() of {its_home}, which is not LG_ENTRY{defined_at}"), remedy)
+            let mentioned = self.units.iter().find_map(|unit| unit.consent.mentions(name));
+            let mentioned = mentioned.map_or(String::new(), |at| {
+                format!(" (what {at} says is not the owner's word: docs/split.md, Consent)")
+            });
+            let what =
+                format!("{home} calls {name}() of {its_home}, which is not LG_ENTRY{defined_at}{mentioned}");
+            (what, remedy)
         } else {
             let what = format!("{home} uses variable {name} of {its_home}{defined_at}: they share no memory");
             (
@@ -264,7 +286,7 @@ impl<'p, 'u> Program<'p, 'u> {
     /// An object without annotations that uses what is in a domain.
     fn foreign(&mut self, contents: &Contents) {
         for name in &contents.undefined {
-            let Some(defined) = self.defined.get(name.as_str()).copied() else { continue };
+            let Some((defined, _)) = self.defined.get(name.as_str()).copied() else { continue };
             if defined.entry || !matches!(defined.home, Home::Domain(_)) {
                 continue;
             }

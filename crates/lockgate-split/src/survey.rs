@@ -101,8 +101,6 @@ pub struct Use {
 pub struct Survey {
     pub definitions: Vec<Definition>,
     pub domains: Vec<Domain>,
-    /// Functions of other sources that are declared with `LG_ENTRY`, and each place where they are.
-    pub entries: Vec<(String, Place)>,
     pub refusals: Vec<Refusal>,
 }
 
@@ -110,7 +108,7 @@ pub struct Survey {
 #[derive(Debug, Default)]
 struct Mark {
     home: Option<(Home, Place)>,
-    entries: Vec<Place>,
+    entry: bool,
 }
 
 /// Reads the folded text of the source `origin`; libclang finds system headers by `arguments`.
@@ -129,7 +127,7 @@ pub fn survey(folded: &str, origin: &Path, arguments: Vec<String>) -> Result<Sur
         let name = cursor.name();
         let notes = header::notes(*cursor, &name)?;
         let mark = marks.entry(name.clone()).or_default();
-        mark.entries.extend(notes.entry.then(|| place(*cursor)));
+        mark.entry |= notes.entry;
         if let Some((number, home)) = notes.home {
             numbers.insert(number);
             survey.mark(mark, &name, Home::of(&home), place(*cursor));
@@ -154,16 +152,43 @@ pub fn survey(folded: &str, origin: &Path, arguments: Vec<String>) -> Result<Sur
                 definition,
                 *cursor,
                 home.map(|(home, _)| home),
-                mark.is_some_and(|m| !m.entries.is_empty()),
+                mark.is_some_and(|mark| mark.entry),
             );
         }
     }
-    let defined: BTreeSet<&String> = survey.definitions.iter().map(|d| &d.name).collect();
-    let of_others = marks.into_iter().filter(|(name, _)| !defined.contains(name));
-    survey.entries = of_others
-        .flat_map(|(name, mark)| mark.entries.into_iter().map(move |place| (name.clone(), place)))
-        .collect();
     Ok(survey)
+}
+
+/// What an `LG_DOMAIN` says.
+#[derive(Debug)]
+pub struct About {
+    pub name: String,
+    pub options: Vec<String>,
+    /// The same number is in the mark on the declaration behind it, if one follows.
+    number: u32,
+}
+
+impl About {
+    /// What the declaration `cursor` says, if it stands for an `LG_DOMAIN`.
+    pub fn of(cursor: Cursor<'_>) -> Option<About> {
+        if cursor.kind() != CXCursor_VarDecl || !cursor.name().starts_with("lockgate_about_") {
+            return None;
+        }
+        let (mut name, mut options, mut number) = (String::new(), Vec::new(), None);
+        let attributes = cursor.children().into_iter().filter(|c| c.kind() == CXCursor_AnnotateAttr);
+        for text in attributes.map(|attribute| attribute.name()) {
+            match text.trim_start_matches("lockgate:").split_once(':') {
+                Some(("library", library)) => name = library.to_owned(),
+                Some(("number", text)) => number = text.parse().ok(),
+                Some(("options", list)) => {
+                    options =
+                        list.split(',').map(|o| o.trim().to_owned()).filter(|o| !o.is_empty()).collect();
+                }
+                _ => {}
+            }
+        }
+        Some(About { name, options, number: number? })
+    }
 }
 
 impl Survey {
@@ -184,23 +209,8 @@ impl Survey {
     /// `numbers` stand before a declaration.
     fn abouts(&mut self, own: &[Cursor<'_>], numbers: &BTreeSet<u32>) -> BTreeMap<String, Home> {
         let mut files: BTreeMap<String, (Home, Place)> = BTreeMap::new();
-        let abouts =
-            own.iter().filter(|c| c.kind() == CXCursor_VarDecl && c.name().starts_with("lockgate_about_"));
-        for about in abouts {
-            let (mut name, mut options, mut number) = (String::new(), Vec::new(), None);
-            let attributes = about.children().into_iter().filter(|c| c.kind() == CXCursor_AnnotateAttr);
-            for text in attributes.map(|attribute| attribute.name()) {
-                match text.trim_start_matches("lockgate:").split_once(':') {
-                    Some(("library", library)) => name = library.to_owned(),
-                    Some(("number", text)) => number = text.parse().ok(),
-                    Some(("options", list)) => {
-                        options =
-                            list.split(',').map(|o| o.trim().to_owned()).filter(|o| !o.is_empty()).collect();
-                    }
-                    _ => {}
-                }
-            }
-            let Some(number) = number else { continue };
+        for about in own {
+            let Some(About { name, options, number }) = About::of(*about) else { continue };
             let home = Home::of(&name);
             let (file, line) = about.presumed();
             let here = Place { file: file.clone(), line };

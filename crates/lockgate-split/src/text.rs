@@ -1,7 +1,6 @@
 //! Preprocessed C as text. Every step keeps each byte where it is, so that offsets hold in all versions of one text.
 
 use lockgate_stubs::header::model::Place;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A line marker: `# 12 "file.c" 1 3`.
@@ -32,12 +31,6 @@ impl<'t> Marker<'t> {
             system: flag("3"),
         })
     }
-}
-
-/// The files that a preprocessed text is made of, without system headers.
-pub fn files(text: &str) -> BTreeSet<String> {
-    let markers = text.lines().filter_map(Marker::parse).filter(|marker| !marker.system);
-    markers.map(|marker| marker.file.to_owned()).collect()
 }
 
 /// The text with every system header replaced by its `#include`: libclang reads those by itself, for it does not know all that

@@ -1,18 +1,18 @@
 //! What travels in an object: the parts of its source, and what the link must know of them.
 
 use crate::Error;
+use crate::consent::Consent;
 use crate::survey::{Domain, Home};
 use lockgate_stubs::header::model::Place;
 use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The section of the host's object; ld leaves it out of programs.
 pub const SECTION: &str = ".lockgate.split";
 
 /// Changes when [`Unit`] does.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// One annotated source, compiled.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,10 +26,8 @@ pub struct Unit {
     pub definitions: Vec<Defined>,
     /// What its parts use of others.
     pub uses: Vec<Used>,
-    /// Functions of others that it declares `LG_ENTRY`, and where.
-    pub entries: Vec<(String, (String, u32))>,
-    /// Files that it is made of: itself and what it includes, without the system's.
-    pub files: BTreeSet<String>,
+    /// What it says literally, and in which files.
+    pub consent: Consent,
     /// Its declarations, in order: file, line, text.
     pub interface: Vec<(String, u32, String)>,
     /// Its objects for domains, in the order in which their bytes follow.
@@ -77,8 +75,7 @@ impl Unit {
             domains: Vec::new(),
             definitions: Vec::new(),
             uses: Vec::new(),
-            entries: Vec::new(),
-            files: BTreeSet::new(),
+            consent: Consent::default(),
             interface: Vec::new(),
             parts: Vec::new(),
             objects: Vec::new(),
@@ -101,7 +98,7 @@ impl Unit {
         let mut units = Vec::new();
         while !bytes.is_empty() {
             let mut unit: Unit = serde_json::from_slice(take(&mut bytes)?).ok()?;
-            if unit.version != VERSION {
+            if unit.version != VERSION || !unit.consent.is_whole() {
                 return None;
             }
             for _ in 0..unit.parts.len() {
@@ -131,6 +128,8 @@ pub struct Contents {
     pub units: Vec<Unit>,
     /// Undefined symbols.
     pub undefined: Vec<String>,
+    /// Symbols that it defines for others.
+    pub defined: Vec<String>,
 }
 
 /// Reads an object, or an archive's members. What is neither has no contents: the linker will judge it.
@@ -138,7 +137,7 @@ pub struct Contents {
 /// # Errors
 /// [`Error::Io`], [`Error::Version`].
 pub fn read(path: &Path) -> Result<Vec<Contents>, Error> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let bytes = lockgate_outside::read(path).map_err(Error::io("read", path))?;
     let mut found = Vec::new();
     if let Ok(archive) = object::read::archive::ArchiveFile::parse(&*bytes) {
         for member in archive.members().flatten() {
@@ -163,9 +162,13 @@ fn contents(bytes: &[u8], name: String, path: &Path) -> Result<Option<Contents>,
         Some(Ok(data)) => Unit::all(data).ok_or_else(|| Error::Version(path.to_owned()))?,
         _ => Vec::new(),
     };
-    let undefined = file.symbols().filter(|symbol| symbol.is_undefined());
-    let undefined = undefined.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect();
-    Ok(Some(Contents { name, units, undefined }))
+    let names = |of: fn(&object::Symbol<'_, '_>) -> bool| -> Vec<String> {
+        let symbols = file.symbols().filter(of);
+        symbols.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect()
+    };
+    let undefined = names(|symbol| symbol.is_undefined());
+    let defined = names(|symbol| symbol.is_global() && !symbol.is_undefined());
+    Ok(Some(Contents { name, units, undefined, defined }))
 }
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ pub enum DefinedError {
 pub fn in_files(files: &[PathBuf]) -> Result<BTreeSet<String>, DefinedError> {
     let mut names = BTreeSet::new();
     for path in files {
-        let bytes = std::fs::read(path).map_err(|error| DefinedError::Io { path: path.clone(), error })?;
+        let bytes =
+            lockgate_outside::read(path).map_err(|error| DefinedError::Io { path: path.clone(), error })?;
         add(&bytes, &mut names)
             .map_err(|error| DefinedError::Format { path: Path::to_owned(path), error })?;
     }

@@ -1,6 +1,6 @@
 //! What can go wrong while building a module: what, where, and how to mend it.
 
-use lockgate_signature::printable;
+use lockgate_outside::printable;
 use std::path::{Path, PathBuf};
 
 /// Why a module was not built. Nothing was left at the output's path.

@@ -1,7 +1,7 @@
 //! The objects and archives of a link.
 
 use crate::Error;
-use lockgate_signature::printable;
+use lockgate_outside::printable;
 use object::read::elf::{ElfFile64, ElfSection64, ElfSymbol64, FileHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, elf};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Input {
 
     /// The same, under another name.
     pub(crate) fn read_as(path: &Path, name: String) -> Result<Input, Error> {
-        let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+        let bytes = lockgate_outside::read(path).map_err(Error::io("read", path))?;
         let name = printable(&name);
         let kind = kind(&name, &bytes)?;
         let input = Input { name, kind, hash: blake3::hash(&bytes), bytes, verbatim: false };
@@ -41,10 +41,19 @@ impl Input {
         Ok(input)
     }
 
-    /// Refuses symbols whose names are no names: those of others than the object itself go into the linker's options, into lists of
-    /// exports and into notes.
+    /// Refuses notes that would stand among those of the module, and symbols whose names are no names: those of others than the object
+    /// itself go into the linker's options, into lists of exports and into notes.
     fn check_names(&self) -> Result<(), Error> {
         for object in self.objects() {
+            if object.section_by_name_bytes(lockgate_abi::note::SECTION.as_bytes()).is_some() {
+                return Err(Error::input(
+                    &self.name,
+                    format!(
+                        "it has a section {}: what a module says of itself is for the linker to write; build it again from its source",
+                        lockgate_abi::note::SECTION
+                    ),
+                ));
+            }
             let shared =
                 |symbol: &ElfSymbol64<'_, '_, LittleEndian>| symbol.is_global() || symbol.is_undefined();
             for symbol in object.symbols().filter(shared) {
@@ -230,6 +239,13 @@ fn kind(name: &str, bytes: &[u8]) -> Result<Kind, Error> {
         )),
         other => Err(Error::input(name, format!("ELF type {other} is not a relocatable object (1)"))),
     }
+}
+
+/// The text of a file that a command line names.
+pub(crate) fn text(path: &Path) -> Result<String, Error> {
+    let bytes = lockgate_outside::read(path).map_err(Error::io("read", path))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Error::input(printable(&path.to_string_lossy()), "not a text in UTF-8"))
 }
 
 /// The archive that `-lname` means, in the first folder that has it.

@@ -2,9 +2,9 @@
 
 use crate::ld::Undefined;
 use crate::{Error, Prototype};
-use lockgate_signature::printable;
+use lockgate_outside::printable;
 use lockgate_verify::Module;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A module that others may take symbols from.
@@ -14,6 +14,8 @@ pub(crate) struct Provider {
     pub hash: blake3::Hash,
     pub name: String,
     module: Module,
+    /// Names of its objects.
+    data: BTreeSet<String>,
 }
 
 /// A symbol that something else defines, as the notes say it.
@@ -41,11 +43,12 @@ impl Provider {
     /// # Errors
     /// [`Error::Io`], or [`Error::Input`] if it is no module.
     pub fn read(path: &Path) -> Result<Provider, Error> {
-        let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+        let bytes = lockgate_outside::read(path).map_err(Error::io("read", path))?;
         let module = Module::parse(&bytes)
             .map_err(|error| Error::input(printable(&path.to_string_lossy()), error.to_string()))?;
         let name = path.file_name().map_or_else(String::new, |name| printable(&name.to_string_lossy()));
-        Ok(Provider { hash: blake3::hash(&bytes), name, module })
+        let data = module.data_symbols.iter().map(|(object, _, _)| object.clone()).collect();
+        Ok(Provider { hash: blake3::hash(&bytes), name, module, data })
     }
 
     /// Its function or object with this name: `Some(None)` is an object, `Some(Some(line))` a function as its note has it.
@@ -54,7 +57,7 @@ impl Provider {
             let export = &self.module.exports[at];
             return Some(Some(export.signature.as_deref().unwrap_or(&export.name)));
         }
-        self.module.data_symbols.iter().any(|(object, _, _)| object == name).then_some(None)
+        self.data.contains(name).then_some(None)
     }
 }
 
@@ -83,8 +86,9 @@ pub(crate) fn check(providers: &[Provider]) -> Result<(), Error> {
 pub(crate) fn look_up(undefined: &[Undefined], gates: &[Prototype], providers: &[Provider]) -> Foreign {
     let mut foreign = Foreign::default();
     let names: BTreeSet<&Undefined> = undefined.iter().collect();
+    let gates: BTreeMap<&str, &Prototype> = gates.iter().map(|gate| (gate.name(), gate)).collect();
     for Undefined { name, weak } in names {
-        let gate = gates.iter().find(|gate| gate.name() == name);
+        let gate = gates.get(&**name);
         let found = providers.iter().find_map(|provider| provider.defines(name));
         let text = match (gate, found) {
             (Some(gate), _) => gate.text(),

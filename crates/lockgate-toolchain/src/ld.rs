@@ -45,14 +45,17 @@ impl Job<'_> {
     pub(crate) fn undefined(&self) -> Result<Vec<Undefined>, Error> {
         let path = self.folder.join("partial.o");
         let mut command = self.tools.ld()?;
-        command.args(["-r", "-e", self.entry, "-o"]).arg(&path);
-        command.args(self.exports.iter().map(|name| format!("--undefined={name}"))).args(&self.arguments);
+        let mut arguments: Vec<OsString> = ["-r", "-e", self.entry, "-o"].map(OsString::from).into();
+        arguments.push((&path).into());
+        arguments.extend(self.exports.iter().map(|name| format!("--undefined={name}").into()));
+        arguments.extend(self.arguments.iter().cloned());
+        process::arguments_in_file(&mut command, self.folder, arguments)?;
         let output = process::output(&mut command)?;
         if !output.status.success() {
             let stderr = self.with_names(&String::from_utf8_lossy(&output.stderr));
             return Err(Error::Program { program: "ld".to_owned(), stderr });
         }
-        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let bytes = lockgate_outside::read(&path).map_err(Error::io("read", &path))?;
         let partial = parse(&bytes)?;
         let is_thread_local = |symbol: &ElfSymbol64<'_, '_, LittleEndian>| symbol.kind() == SymbolKind::Tls;
         let variables: BTreeSet<_> = partial
@@ -71,9 +74,9 @@ impl Job<'_> {
         let linked = self.link(&[])?;
         refuse_chosen(&linked)?;
         if let Some(foreign) = self.foreign {
-            let known = |name: &str| foreign.words.iter().any(|word| word.name == name);
+            let known: BTreeSet<&str> = foreign.words.iter().map(|word| &*word.name).collect();
             let symbols = undefined_symbols(parse(&linked)?.dynamic_symbols())?;
-            let missing = symbols.into_iter().filter(|symbol| !symbol.weak && !known(&symbol.name));
+            let missing = symbols.into_iter().filter(|symbol| !symbol.weak && !known.contains(&*symbol.name));
             let missing: Vec<_> = missing.map(|symbol| symbol.name).collect();
             return if missing.is_empty() { Ok(linked) } else { Err(Error::Undefined(missing)) };
         }
@@ -101,11 +104,13 @@ impl Job<'_> {
 
     fn link(&self, more: &[String]) -> Result<Vec<u8>, Error> {
         let path = self.folder.join("linked");
-        let mut command = self.tools.ld()?;
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mut add = |more: &[&str]| arguments.extend(more.iter().map(OsString::from));
         match self.foreign {
             None => {
+                add(&["-pie", "--no-dynamic-linker"]);
                 let exports = self.exports.iter().map(|name| format!("--export-dynamic-symbol={name}"));
-                command.args(["-pie", "--no-dynamic-linker"]).args(exports)
+                arguments.extend(exports.map(OsString::from));
             }
             // What is undefined stays, with relocations by name.
             Some(foreign) => {
@@ -113,25 +118,29 @@ impl Job<'_> {
                 let names: String = self.exports.iter().map(|name| format!("\"{name}\";")).collect();
                 let text = format!("{{ global: {names} local: *; }};");
                 std::fs::write(&exports, text).map_err(Error::io("write", &exports))?;
-                let wrapped = foreign.functions.iter().map(|name| format!("--wrap={name}"));
-                command.args(["-shared", "-Bsymbolic", "--version-script"]).arg(exports).args(wrapped)
+                add(&["-shared", "-Bsymbolic", "--version-script"]);
+                arguments.push(exports.into());
+                arguments.extend(foreign.functions.iter().map(|name| format!("--wrap={name}").into()));
             }
         };
-        command.args(self.export_all.then_some("--export-dynamic"));
-        command
-            .args(["-z", "text", "-z", "norelro", "-z", "noexecstack"])
-            .args(["-z", "max-page-size=4096", "--build-id=none", "--hash-style=gnu", "--eh-frame-hdr"])
-            .args(["--no-demangle", "--error-unresolved-symbols", "-nostdlib", "-T"])
-            .arg(self.script)
-            .args(["-e", self.entry, "-o"])
-            .arg(&path)
-            .args(self.exports.iter().map(|name| format!("--undefined={name}")))
-            .args(more)
-            .args(&self.arguments);
+        let mut add = |more: &[&str]| arguments.extend(more.iter().map(OsString::from));
+        if self.export_all {
+            add(&["--export-dynamic"]);
+        }
+        add(&["-z", "text", "-z", "norelro", "-z", "noexecstack"]);
+        add(&["-z", "max-page-size=4096", "--build-id=none", "--hash-style=gnu", "--eh-frame-hdr"]);
+        add(&["--no-demangle", "--error-unresolved-symbols", "-nostdlib", "-e", self.entry, "-T"]);
+        arguments.push(self.script.into());
+        arguments.extend(["-o".into(), (&path).into()]);
+        arguments.extend(self.exports.iter().map(|name| format!("--undefined={name}").into()));
+        arguments.extend(more.iter().map(OsString::from));
+        arguments.extend(self.arguments.iter().cloned());
+        let mut command = self.tools.ld()?;
+        process::arguments_in_file(&mut command, self.folder, arguments)?;
         let output = process::output(&mut command)?;
         let messages = self.with_names(&String::from_utf8_lossy(&output.stderr));
         if output.status.success() {
-            return std::fs::read(&path).map_err(Error::io("read", &path));
+            return lockgate_outside::read(&path).map_err(Error::io("read", &path));
         }
         let undefined = undefined(&messages);
         if undefined.is_empty() {

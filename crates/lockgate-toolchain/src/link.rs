@@ -100,9 +100,14 @@ impl Link {
     /// # Errors
     /// As [`Link::file`].
     pub fn compiled(&mut self, object: &Path, source: &Path) -> Result<&mut Self, Error> {
-        let hash = blake3::hash(&std::fs::read(source).map_err(Error::io("read", source))?);
-        let name = source.to_string_lossy().into_owned();
-        self.push(Input { hash, ..Input::read_as(object, name)? });
+        let mut input = Input::read_as(object, source.to_string_lossy().into_owned())?;
+        match lockgate_outside::read(source) {
+            Ok(text) => input.hash = blake3::hash(&text),
+            // What the compiler has read from a pipe cannot be read again.
+            Err(error) if !lockgate_outside::is_ordinary(&error) => {}
+            Err(error) => return Err(Error::io("read", source)(error)),
+        }
+        self.push(input);
         Ok(self)
     }
 
@@ -215,15 +220,17 @@ impl Link {
         let mut exports = self.exports.clone();
         let export_all = self.export_all || self.base;
         if export_all {
-            let missing = |name: &&String| !self.exports.iter().any(|export| export.name() == **name);
-            for name in functions.iter().filter(|name| *name != "main").filter(missing) {
-                add(&mut exports, Prototype::parse(name)?)?;
+            let mut known: BTreeSet<&str> = self.exports.iter().map(Prototype::name).collect();
+            for name in functions.iter().filter(|name| *name != "main") {
+                if known.insert(name) {
+                    exports.push(Prototype::parse(name)?);
+                }
             }
         }
-        let objects: Vec<String> =
+        let objects: BTreeSet<String> =
             inputs(&parts).filter(|input| input.kind == Kind::Object).flat_map(Input::data).collect();
         let (data, mut exports): (Vec<_>, Vec<_>) =
-            exports.into_iter().partition(|export| objects.iter().any(|name| name == export.text()));
+            exports.into_iter().partition(|export| objects.contains(export.text()));
         let mut data: BTreeSet<String> = data.iter().map(|export| export.name().to_owned()).collect();
         if export_all {
             data.extend(objects);

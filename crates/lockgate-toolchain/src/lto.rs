@@ -19,7 +19,7 @@ pub(crate) fn compile<'a>(
     command.args(["-r", "-nostdlib", "-fPIE", "-flto", "-flinker-output=nolto-rel"]).args(options);
     // gcc would put its process number into the names of symbols.
     command.arg("-frandom-seed=lockgate");
-    command.args(roots.map(|root| format!("-Wl,--undefined={root}")));
+    process::arguments_in_file(&mut command, folder, roots.map(|root| format!("-Wl,--undefined={root}")))?;
     for (i, input) in inputs.iter().enumerate() {
         let extension = match input.kind {
             Kind::Archive => "a",

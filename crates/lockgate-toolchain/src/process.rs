@@ -1,6 +1,9 @@
 //! Starting the compiler and the linker.
 
 use crate::Error;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs `command` with its output captured.
@@ -27,10 +30,41 @@ pub(crate) fn run(command: &mut Command) -> Result<String, Error> {
 }
 
 pub(crate) fn cannot_start(command: &Command, error: &std::io::Error) -> Error {
+    if error.kind() != std::io::ErrorKind::NotFound {
+        let action = "start";
+        let error = std::io::Error::new(error.kind(), error.to_string());
+        return Error::Io { action, path: command.get_program().into(), error };
+    }
     Error::Missing {
         what: format!("{} ({error})", program(command)),
         remedy: crate::tools::INSTALL.to_owned(),
     }
+}
+
+/// Gives `command` arguments in a file in `folder`, as GNU programs read it: there may be more than a command line holds.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(crate) fn arguments_in_file(
+    command: &mut Command,
+    folder: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Result<(), Error> {
+    let mut text = Vec::new();
+    for argument in arguments {
+        text.push(b'"');
+        for &byte in argument.as_ref().as_bytes() {
+            text.extend_from_slice(if matches!(byte, b'"' | b'\\') { b"\\" } else { b"" });
+            text.push(byte);
+        }
+        text.extend_from_slice(b"\"\n");
+    }
+    let path = folder.join("arguments");
+    std::fs::write(&path, text).map_err(Error::io("write", &path))?;
+    let mut file = OsString::from("@");
+    file.push(&path);
+    command.arg(file);
+    Ok(())
 }
 
 fn program(command: &Command) -> String {

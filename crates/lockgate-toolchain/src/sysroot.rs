@@ -326,7 +326,7 @@ fn stem(name: &str) -> &str {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(Error::io("read", path))
+    lockgate_outside::read(path).map_err(Error::io("read", path))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {

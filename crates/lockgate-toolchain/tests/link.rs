@@ -531,3 +531,47 @@ fn intermediate_code_is_compiled_when_that_was_asked_for() {
     fat_link.file(&fat).unwrap().export("f").unwrap();
     fat_link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap();
 }
+
+/// More exports than a command line holds, in each kind of module.
+#[test]
+fn as_many_exports_as_there_are() {
+    const COUNT: usize = 15_000;
+    let shop = Workshop::new();
+    let name = |number: usize| format!("f{number:0150}");
+    let source: String = (0..COUNT).map(|number| format!("void {}(void) {{}}\n", name(number))).collect();
+    let object = shop.compile(&source);
+    let base = shop.folder.path().join("base.lg");
+    for kind in ["plain", "base", "joins"] {
+        let mut link = if kind == "base" { lockgate_toolchain::Link::new(&base) } else { shop.link() };
+        link.file(&object).unwrap().export_all(true).base(kind == "base");
+        if kind == "joins" {
+            link.join(&base).unwrap();
+        }
+        link.run(&shop.sysroot, &lockgate_toolchain::silent)
+            .unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let output = if kind == "base" { base.clone() } else { shop.output() };
+        let module = Module::parse(&std::fs::read(output).unwrap()).unwrap();
+        assert!(
+            module.exports.iter().filter(|export| export.name.starts_with('f')).count() >= COUNT,
+            "{kind}"
+        );
+    }
+}
+
+/// What a module says of itself, the linker writes: an input's notes would stand among them, and were blamed on the output.
+#[test]
+fn notes_of_inputs_are_refused() {
+    for note in [
+        "",
+        ".long 9, 0xffffff, 2; .asciz \\\"Lockgate\\\"",
+        ".long 9, 1, 2; .asciz \\\"Lockgate\\\"; .fill 3; .byte 102",
+    ] {
+        let shop = Workshop::new();
+        let source = format!(
+            "__asm__(\".pushsection .note.lockgate,\\\"a\\\",@note\\n {note}\\n .popsection\");\nint f(void) {{ return 1; }}"
+        );
+        let error = shop.link_source(&source, &["f"]).unwrap_err().to_string();
+        assert!(error.contains("input.o: it has a section .note.lockgate"), "{error}");
+        assert!(!shop.output().exists());
+    }
+}

@@ -522,6 +522,20 @@ pub enum Value {
     Struct(Vec<u8>),
 }
 
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Void => f.write_str("nothing"),
+            Value::Signed(number) => write!(f, "{number}"),
+            Value::Unsigned(number) => write!(f, "{number}"),
+            Value::Float(number) => write!(f, "{number:?}"),
+            Value::Double(number) => write!(f, "{number:?}"),
+            Value::Pointer(address) => write!(f, "pointer {address:#x}"),
+            Value::Struct(bytes) => write!(f, "a structure of {} bytes", bytes.len()),
+        }
+    }
+}
+
 /// A function bound by its C prototype.
 #[derive(Clone)]
 pub struct Dynamic {
@@ -593,7 +607,7 @@ impl Dynamic {
         for (number, (value, kind)) in arguments.iter().zip(&signature.parameters).enumerate() {
             let words = words(value, kind).ok_or_else(|| {
                 CallError::Arguments(format!(
-                    "argument {} of {signature}: {value:?} is not of type {kind}",
+                    "argument {} of {signature}: {value} is not of type {kind}",
                     number + 1
                 ))
             })?;

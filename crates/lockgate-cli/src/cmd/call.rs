@@ -1,9 +1,10 @@
 //! `lockgate call`.
 
 use super::{domain, output};
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use lockgate::signature::{Signature, Type};
 use lockgate::{CallError, Domain, Module, Pointer, Value};
+use lockgate_outside::printable_text;
 use std::ffi::CString;
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(override_usage = "lockgate call [OPTIONS] <MODULE> <PROTOTYPE> [ARGUMENTS]...", after_help = format!("\
 Arguments follow the signature: integers in decimal or 0x hexadecimal, floating-point numbers, and for `char *` a \
-text, which is copied into the domain (NULL is the null pointer). Any other pointer takes a number, NULL or a text. \
+text, which is copied into the domain (NULL is the null pointer). Any other pointer takes a number, NULL or a text, a `bool` 0, 1, false or true. \
 The result is printed; a `char *` as its text, with ? for what a terminal would obey, no line for void. Options stand before the \
 module: what is behind the prototype belongs to the function.
 
@@ -51,12 +52,12 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.domain.options(grants)?;
     let outcome = Domain::new(&module, options).map_err(anyhow::Error::from).and_then(|domain| {
         let function = domain.bind_dynamic(prototype)?;
-        let texts = Texts::of(prototype);
-        let values = values(&domain, function.signature(), &texts, arguments)?;
+        let readings = Readings::of(prototype);
+        let values = values(&domain, function.signature(), &readings, arguments)?;
         let result = function.call(&values);
         domain::report_refused(module.name(), &domain.refused_syscalls());
         let value = result?;
-        show(&domain, &value, &function.signature().result, texts.result)
+        show(&domain, &value, &function.signature().result, readings.result)
     });
     match outcome {
         Ok(text) => output::print(&text).map(|()| ExitCode::SUCCESS),
@@ -88,36 +89,55 @@ fn whole<'a>(module: &'a Module, given: &'a str) -> anyhow::Result<&'a str> {
     }
 }
 
-/// Which of a prototype's pointers point to text: signatures do not keep that.
-struct Texts {
-    result: bool,
-    parameters: Vec<bool>,
+/// What a prototype says of a value that signatures do not keep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Plain,
+    /// A pointer to text.
+    Text,
+    /// A `bool`.
+    Truth,
 }
 
-impl Texts {
-    fn of(prototype: &str) -> Texts {
+impl Reading {
+    fn of(declaration: &str) -> Reading {
+        let has = |wanted: &[&str]| {
+            let mut words = declaration.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.any(|word| wanted.contains(&word))
+        };
+        match declaration.matches(['*', '[']).count() {
+            _ if declaration.contains('(') => Reading::Plain,
+            0 if has(&["bool", "_Bool"]) => Reading::Truth,
+            1 if has(&["char"]) => Reading::Text,
+            _ => Reading::Plain,
+        }
+    }
+}
+
+struct Readings {
+    result: Reading,
+    parameters: Vec<Reading>,
+}
+
+impl Readings {
+    fn of(prototype: &str) -> Readings {
         let (head, rest) = prototype.split_once('(').unwrap_or((prototype, ""));
+        let rest = rest.trim_end().trim_end_matches(';').trim_end();
+        let rest = rest.strip_suffix(')').unwrap_or(rest);
         let mut depth = 0;
         let parameters = rest.split(|c: char| {
             depth += i32::from(c == '(') - i32::from(c == ')');
             c == ',' && depth == 0
         });
         let result = head.trim_end().trim_end_matches(|c: char| c.is_alphanumeric() || c == '_');
-        Texts { result: is_text(result), parameters: parameters.map(is_text).collect() }
+        Readings { result: Reading::of(result), parameters: parameters.map(Reading::of).collect() }
     }
-}
-
-/// Whether a declaration is of a pointer to characters.
-fn is_text(declaration: &str) -> bool {
-    let mut words = declaration.split(|c: char| !c.is_alphanumeric() && c != '_');
-    let indirections = declaration.matches(['*', '[']).count();
-    words.any(|word| word == "char") && indirections == 1 && !declaration.contains('(')
 }
 
 fn values(
     domain: &Domain,
     signature: &Signature,
-    texts: &Texts,
+    readings: &Readings,
     arguments: &[String],
 ) -> anyhow::Result<Vec<Value>> {
     let (given, wanted) = (arguments.len(), signature.parameters.len());
@@ -125,8 +145,9 @@ fn values(
         bail!("{signature} takes {wanted} argument{}, {given} given", if wanted == 1 { "" } else { "s" });
     }
     let value = |(number, (kind, text)): (usize, (&Type, &String))| {
-        let is_text = texts.parameters.get(number).copied().unwrap_or(false);
-        value(domain, kind, is_text, text).with_context(|| {
+        let reading = readings.parameters.get(number).copied().unwrap_or(Reading::Plain);
+        value(domain, kind, reading, text).with_context(|| {
+            let kind = if reading == Reading::Truth { "bool".to_owned() } else { kind.to_string() };
             format!("argument {} of {signature}: {text:?} is not of type {kind}", number + 1)
         })
     };
@@ -134,25 +155,53 @@ fn values(
 }
 
 /// An argument of the command line as a value of type `kind`.
-fn value(domain: &Domain, kind: &Type, is_text: bool, text: &str) -> anyhow::Result<Value> {
+fn value(domain: &Domain, kind: &Type, reading: Reading, text: &str) -> anyhow::Result<Value> {
     Ok(match kind {
+        Type::Integer { .. } if reading == Reading::Truth => Value::Unsigned(match text {
+            "0" | "false" => 0,
+            "1" | "true" => 1,
+            _ => bail!("give 0, 1, false or true"),
+        }),
         Type::Integer { signed: true, .. } => Value::Signed(match text.strip_prefix('-') {
             Some(magnitude) => 0i64.checked_sub_unsigned(unsigned(magnitude)?).context("too small")?,
             None => unsigned(text)?.try_into()?,
         }),
         Type::Integer { signed: false, .. } => Value::Unsigned(unsigned(text)?),
-        Type::Float => Value::Float(text.parse()?),
-        Type::Double => Value::Double(text.parse()?),
-        Type::Pointer => Value::Pointer(match unsigned(text) {
-            _ if text == "NULL" => 0,
-            Ok(address) if !is_text => address,
-            _ => domain.alloc_string(&CString::new(text)?)?.address(),
+        Type::Float => {
+            let number: f32 = text.parse()?;
+            ensure!(number.is_finite() || !is_number(text), "too large");
+            Value::Float(number)
+        }
+        Type::Double => {
+            let number: f64 = text.parse()?;
+            ensure!(number.is_finite() || !is_number(text), "too large");
+            Value::Double(number)
+        }
+        Type::Pointer => Value::Pointer(match (text, reading) {
+            ("NULL", _) => 0,
+            (text, Reading::Text) => copied(domain, text)?,
+            (text, _) => match (unsigned(text), text.strip_prefix('-').map(unsigned)) {
+                (Ok(address), _) => address,
+                // As C converts it: -1 is what mmap fails with.
+                (_, Some(Ok(magnitude))) => magnitude.wrapping_neg(),
+                _ => copied(domain, text)?,
+            },
         }),
         Type::Struct(_) => {
             bail!("structures by value cannot be written on the command line; call from Rust or C")
         }
         Type::Void => bail!("there are no values of type void"),
     })
+}
+
+/// Whether it has digits, unlike `inf`.
+fn is_number(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit())
+}
+
+/// The address of a copy of `text` in the domain.
+fn copied(domain: &Domain, text: &str) -> anyhow::Result<u64> {
+    Ok(domain.alloc_string(&CString::new(text)?)?.address())
 }
 
 fn unsigned(text: &str) -> Result<u64, std::num::ParseIntError> {
@@ -163,18 +212,20 @@ fn unsigned(text: &str) -> Result<u64, std::num::ParseIntError> {
 }
 
 /// The line that shows a result.
-fn show(domain: &Domain, value: &Value, kind: &Type, is_text: bool) -> anyhow::Result<String> {
+fn show(domain: &Domain, value: &Value, kind: &Type, reading: Reading) -> anyhow::Result<String> {
     Ok(match value {
         Value::Void => String::new(),
         Value::Signed(number) => format!("{number}\n"),
+        // Whatever byte the module says.
+        Value::Unsigned(number) if reading == Reading::Truth => format!("{}\n", u8::from(*number != 0)),
         Value::Unsigned(number) => format!("{number}\n"),
         Value::Float(number) => format!("{number}\n"),
         Value::Double(number) => format!("{number}\n"),
         Value::Pointer(address) if address & 0xffff_ffff == 0 => "NULL\n".to_owned(),
-        Value::Pointer(address) if is_text => {
+        Value::Pointer(address) if reading == Reading::Text => {
             let text = domain.read_string(Pointer::from_address(*address), LONGEST_TEXT)?;
             let text = text.trust("it is printed, without what a terminal would obey");
-            format!("{}\n", output::lines(&text.to_string_lossy()))
+            format!("{}\n", printable_text(&text.to_string_lossy()))
         }
         Value::Pointer(address) => format!("{address:#x}\n"),
         Value::Struct(bytes) => {

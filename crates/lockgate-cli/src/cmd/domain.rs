@@ -59,7 +59,14 @@ impl Limits {
     /// Grants of the directories.
     pub fn grants(&self) -> anyhow::Result<Grants> {
         let mut grants = Grants::default();
-        for Granted { guest, host, access, .. } in &self.directories {
+        for (number, Granted { guest, host, access, .. }) in self.directories.iter().enumerate() {
+            let same = |other: &&Granted| Path::new(&other.guest) == Path::new(guest);
+            if let Some(other) = self.directories[..number].iter().find(same) {
+                bail!(
+                    "--dir: {guest} is given twice, as {} and as {host}: give each directory of the domain once",
+                    other.host
+                );
+            }
             grants = grants.directory(guest, host, *access)?;
         }
         let here = || {

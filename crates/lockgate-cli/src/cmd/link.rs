@@ -2,6 +2,7 @@
 
 use super::output;
 use super::progress::with_bar;
+use lockgate_outside::printable_lines;
 use lockgate_toolchain::{Link, LinkOutcome, Sysroot};
 use lockgate_verify::Report;
 use serde::Serialize;
@@ -73,7 +74,7 @@ struct Made<'a> {
 /// Warns of what the module will lack although it was asked for: lines in reports of faults, checks of addresses.
 pub fn warn(outcome: &LinkOutcome) {
     for dropped in &outcome.debug_dropped {
-        eprintln!("lockgate: warning: debug information dropped: {}", output::lines(dropped));
+        eprintln!("lockgate: warning: debug information dropped: {}", printable_lines(dropped));
     }
     if outcome.unchecked_vectors > 0 {
         eprintln!(

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::builder::styling::{AnsiColor, Style};
-use lockgate::signature::printable;
+use lockgate_outside::{printable, printable_lines};
 use lockgate_verify::Module;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -22,18 +22,12 @@ pub fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
-/// A text of several lines that somebody else wrote, as a terminal may have it.
-pub fn lines(text: &str) -> String {
-    let line = |line: &str| line.split('\t').map(printable).collect::<Vec<_>>().join("\t");
-    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
-}
-
 /// Reads a file that is to be a module.
 ///
 /// # Errors
 /// The kernel's, with the file's name.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    lockgate::read_module(path).with_context(|| format!("cannot read {}", shown(path)))
+    lockgate_outside::read(path).with_context(|| format!("cannot read {}", shown(path)))
 }
 
 /// Writes `text` to standard output. A reader that has gone away (`| head`) is no error.
@@ -65,7 +59,7 @@ pub fn explain(error: &anyhow::Error) -> String {
         text if text.contains(&cause) => text,
         text => format!("{text}: {cause}"),
     });
-    lines(&text)
+    printable_lines(&text)
 }
 
 /// Colours, on a terminal only and never against `NO_COLOR`.

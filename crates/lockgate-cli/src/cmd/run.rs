@@ -2,9 +2,9 @@
 
 use super::{domain, output};
 use anyhow::Context as _;
-use lockgate::signature::printable;
 use lockgate::{Domain, Module};
-use std::fs::File;
+use lockgate_outside::printable;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Arguments of `lockgate run`.
@@ -48,7 +48,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let program = args.command.first().context("give a program")?;
     let module = Module::open(program)?;
-    let file = File::open(program).with_context(|| format!("cannot read {}", printable(program)))?;
+    let (file, _) = lockgate_outside::open(Path::new(program))
+        .with_context(|| format!("cannot read {}", printable(program)))?;
     let mut grants = args.domain.grants()?.forbid(&file)?;
     if !args.no_streams {
         grants = grants.standard_streams()?;

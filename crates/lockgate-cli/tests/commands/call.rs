@@ -27,6 +27,16 @@ fn results_are_printed() {
         ("skip", &["lockgate", "4"], "gate\n"),
         ("const char *skip(const char *, unsigned)", &["lockgate", "4"], "gate\n"),
         ("int unnoted(int)", &["5"], "5\n"),
+        // What C makes of them.
+        ("bool low_byte(long)", &["0x102"], "1\n"),
+        ("_Bool low_byte(long)", &["0x100"], "0\n"),
+        ("unsigned char low_byte(long)", &["0x102"], "2\n"),
+        ("int negated(bool)", &["true"], "0\n"),
+        ("int negated(_Bool x)", &["0"], "1\n"),
+        ("same", &["-1"], "0xffffffffffffffff\n"),
+        ("shout", &["-1"], "-1\n"),
+        ("half", &["inf"], "inf\n"),
+        ("half", &["1e38"], "50000000000000000000000000000000000000\n"),
     ];
     for (prototype, arguments, out) in cases {
         call(prototype, arguments).gives(0, out);
@@ -85,7 +95,10 @@ fn mistakes_are_explained() {
         ("divide", &["1"], &["takes 2 arguments, 1 given"]),
         ("cube_root", &["x"], &["argument 1 of double cube_root(double): \"x\" is not of type double"]),
         ("divide", &["1", "2.5"], &["argument 2", "\"2.5\" is not of type int32_t"]),
-        ("divide", &["99999999999", "1"], &["argument 1", "int32_t"]),
+        ("divide", &["99999999999", "1"], &["argument 1", ": 99999999999 is not of type int32_t"]),
+        ("int negated(bool)", &["2"], &["argument 1", "\"2\" is not of type bool: give 0, 1, false or true"]),
+        ("half", &["1e40"], &["argument 1", "\"1e40\" is not of type float: too large"]),
+        ("cube_root", &["-1e400"], &["argument 1", "\"-1e400\" is not of type double: too large"]),
     ];
     for (prototype, arguments, parts) in cases {
         call(prototype, arguments).gives(2, "").fails(2, parts);

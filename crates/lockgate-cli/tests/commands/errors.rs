@@ -1,5 +1,6 @@
 //! Files that cannot be read or written.
 use crate::shop::{library, lockgate};
+use std::process::Command;
 
 #[test]
 fn missing_files_are_named() {
@@ -36,6 +37,55 @@ fn a_reader_that_leaves_is_no_error() {
     let output =
         crate::shop::command(&["inspect", library(), "--disassemble"]).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
+}
+
+/// No command waits for the other end of a pipe, reads a device to its end, or takes memory for a file that is larger than memory.
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for name in ["pipe", "pipe.o", "pipe.h"] {
+        assert!(Command::new("mkfifo").arg(at(name)).status().unwrap().success());
+    }
+    for name in ["large", "large.o", "large.h"] {
+        // It takes no room.
+        std::fs::File::create(at(name)).unwrap().set_len(1 << 42).unwrap();
+    }
+    std::os::unix::fs::symlink("/dev/zero", at("device")).unwrap();
+    std::fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
+    let module = library().to_owned();
+    for (name, what) in [
+        ("pipe", "not an ordinary file"),
+        ("device", "not an ordinary file"),
+        ("large", "a file of 4398046511104 bytes: at most 1073741824 are read"),
+    ] {
+        let file = at(name);
+        let object = if name == "device" { file.clone() } else { at(&format!("{name}.o")) };
+        let header = if name == "device" { file.clone() } else { at(&format!("{name}.h")) };
+        let (output, main) = (at("output"), at("main.c"));
+        for arguments in [
+            &["verify", &file][..],
+            &["inspect", &file],
+            &["call", &file, "f"],
+            &["run", &file],
+            &["rewrite", &file, "-o", &output],
+            &["link", &file, "-o", &output],
+            &["link", "--verbatim", &file, "-o", &output],
+            &["link", "--join", &file, &module, "-o", &output],
+            &["cc", &object, "-o", &output],
+            &["cc", &main, "--exports", &file, "-o", &output],
+            &["cc", "--split", &main, &object, "-o", &output],
+            &["stubs", &header, "-m", "m.lg", "-o", &output],
+        ] {
+            let mut command = Command::new("timeout");
+            command.args(["30", env!("CARGO_BIN_EXE_lockgate")]).args(arguments);
+            let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
+            let said = String::from_utf8_lossy(&ran.stderr);
+            let status = if arguments[0] == "run" { 125 } else { 2 };
+            assert_eq!(ran.status.code(), Some(status), "{arguments:?}: {said}");
+            assert!(said.contains(what), "{arguments:?}: {said}");
+        }
+    }
 }
 
 /// Names of files and texts of modules are shown, and not obeyed: no escape sequences, no lines of their own.

@@ -156,6 +156,11 @@ fn bad_options_are_explained() {
             &["cannot grant the directory /nowhere/at/all", "No such file"],
         ),
         (&["--dir", "/data=/proc"], 125, &["procfs", "grant an ordinary directory"]),
+        (
+            &["--dir", "/data=/etc:ro", "--dir", "/data/=/usr:ro"],
+            125,
+            &["--dir: /data/ is given twice, as /etc and as /usr"],
+        ),
         (&["--dir", "data=relative"], 2, &["must start with /", "/data=relative"]),
         (&["--dir", "nowhere/at/all"], 125, &["cannot grant the directory nowhere/at/all", "No such file"]),
         (&["--time-limit", "5h"], 2, &["none of ms, s, m"]),

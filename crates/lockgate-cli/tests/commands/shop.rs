@@ -86,6 +86,7 @@ const EXPORTS: &[&str] = &[
     "float half(float)",
     "int divide(int, int)",
     "unsigned char low_byte(long)",
+    "int negated(_Bool)",
     "char *shout(char *)",
     "unsigned long distance(const char *, const char *)",
     "struct { int x; double y; } point(int, double)",

@@ -31,7 +31,7 @@ fn what_domains_have_done_is_shown() {
     {
         let look = lockgate(arguments).json();
         assert_eq!((&look["schema"], &look["seconds"]), (&1.into(), &0.0.into()));
-        let [seen] = domains(&look, own, "\u{fffd}[2Jbusy")[..] else { panic!("one domain: {look}") };
+        let [seen] = domains(&look, own, "?[2Jbusy")[..] else { panic!("one domain: {look}") };
         assert_eq!(
             (&seen["faults"], &seen["threads"], &seen["module"]),
             (&2.into(), &1.into(), &"library.lg".into())
@@ -51,7 +51,28 @@ fn what_domains_have_done_is_shown() {
     assert!(table.contains("cube_root") && table.contains(" calls, mean "), "{table}");
     drop((crash, root, domain));
     let look = lockgate(&["top", &own.to_string(), "--json", "-n", "1"]).json();
-    assert_eq!(domains(&look, own, "\u{fffd}[2Jbusy").len(), 0, "{look}");
+    assert_eq!(domains(&look, own, "?[2Jbusy").len(), 0, "{look}");
+}
+
+/// Names as long as they may be leave the numbers behind them alone, and begin as they do.
+#[test]
+fn numbers_stay_behind_long_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("{}.lg", "m".repeat(250)));
+    std::fs::copy(library(), &path).unwrap();
+    let name = "n".repeat(250);
+    let options = DomainOptions::new().name(&name).memory_limit(64 << 20).measure_cpu_time();
+    let domain = Domain::new(&Module::open(&path).unwrap(), options).unwrap();
+    let look = lockgate(&["top", &std::process::id().to_string(), "--json", "-n", "1"]).json();
+    let processes = look["processes"].as_array().unwrap();
+    let mut domains = processes.iter().flat_map(|process| process["domains"].as_array().unwrap());
+    let seen = domains.find(|seen| seen["name"].as_str().unwrap().starts_with("nnn")).expect("the domain");
+    assert_eq!(seen["memory_limit"], domain.usage().memory_limit);
+    assert!(seen["cpu_ns"].is_u64() && seen["inside"].is_u64(), "{seen}");
+    for (field, whole) in [("name", &*name), ("module", &"m".repeat(250))] {
+        let shown = seen[field].as_str().unwrap();
+        assert!(shown.len() > 200 && whole.starts_with(shown), "{field}: {shown}");
+    }
 }
 
 /// A process told by its environment measures everything.

@@ -17,7 +17,32 @@ macro_rules! one {
     };
 }
 
-/// Each with parts of the message.
+/// A domain whose source calls `system`, with a header of its own, `p.h`, and a program, `b.c`, which does not say that it may.
+macro_rules! forged {
+    (("p.h", $header:literal), ("b.c", $program:literal) $(, ($name:literal, $more:literal))?) => {
+        (
+            &[
+                ("p.h", source!($header)),
+                $(($name, concat!("#include <lockgate/annotations.h>\n", $more)),)?
+                (
+                    "a.c",
+                    "#include \"p.h\"\nint system(const char *);\nint enter(int x) { return x + system(\"id\"); }\n",
+                ),
+                (
+                    "b.c",
+                    concat!(
+                        "#include <lockgate/annotations.h>\nint enter(int);\n",
+                        $program,
+                        "int main(void) { return enter(1); }\n"
+                    ),
+                ),
+            ],
+            &["domain p calls system() of the host, which is not LG_ENTRY"],
+        )
+    };
+}
+
+/// Each with parts of the message. `link.h` is another name of `p.h`, `copy.h` a copy.
 pub const CASES: &[(Program, &[&str])] = &[
     (
         one!(
@@ -200,6 +225,112 @@ pub const CASES: &[(Program, &[&str])] = &[
         ],
         &["a.c:4: domain p calls secret() of the host, which is not LG_ENTRY, defined at b.c:3"],
     ),
+    // What a domain's header says is said by the domain, whatever line and file it claims to be.
+    forged!(
+        ("p.h", "#line 2 \"b.c\"\nint system(const char *command LG_IN LG_STRING) LG_ENTRY;\n"),
+        ("b.c", "#include \"p.h\"\n")
+    ),
+    forged!(
+        ("p.h", "# 2 \"b.c\" 1\nint system(const char *command LG_IN LG_STRING) LG_ENTRY;\n"),
+        ("b.c", "#include \"p.h\"\n")
+    ),
+    // However the program includes it: by another way, by a link, as a copy.
+    forged!(
+        ("p.h", "int system(const char *command LG_IN LG_STRING) LG_ENTRY;\n"),
+        ("b.c", "#include \"./p.h\"\n")
+    ),
+    forged!(
+        ("p.h", "int system(const char *command LG_IN LG_STRING) LG_ENTRY;\n"),
+        ("b.c", "#include \"link.h\"\n")
+    ),
+    forged!(
+        ("p.h", "int system(const char *command LG_IN LG_STRING) LG_ENTRY;\n"),
+        ("b.c", "#include \"copy.h\"\n")
+    ),
+    // By way of a domain's header, which the domain's own sources do not follow.
+    forged!(
+        ("p.h", "#ifdef PROGRAM\n#include \"more.h\"\n#endif\n"),
+        ("b.c", "#define PROGRAM\n#include \"p.h\"\n"),
+        ("more.h", "int system(const char *command LG_IN LG_STRING) LG_ENTRY;\n")
+    ),
+    forged!(
+        ("p.h", "#define CONFIGURATION \"more.h\"\n"),
+        ("b.c", "#include \"p.h\"\n#include CONFIGURATION\n"),
+        ("more.h", "int system(const char *command LG_IN LG_STRING) LG_ENTRY;\n")
+    ),
+    // By macros that the program uses.
+    forged!(
+        ("p.h", "#define P_INIT int system(const char *command LG_IN LG_STRING) LG_ENTRY\n"),
+        ("b.c", "#include \"p.h\"\nP_INIT;\n")
+    ),
+    forged!(
+        ("p.h", "#define P_API LG_ENTRY\n"),
+        ("b.c", "#include \"p.h\"\nint system(const char *command LG_IN LG_STRING) P_API;\n")
+    ),
+    forged!(
+        ("p.h", "#define harmless system\n"),
+        ("b.c", "#include \"p.h\"\nint harmless(const char *command LG_IN LG_STRING) LG_ENTRY;\n")
+    ),
+    forged!(
+        (
+            "p.h",
+            "#undef LG_ENTRY\n#define LG_ENTRY LG_NOTE_(\"entry\"); int system(const char *command LG_IN LG_STRING) LG_NOTE_(\"entry\")\n"
+        ),
+        ("b.c", "#include \"p.h\"\nint other(int) LG_ENTRY;\n")
+    ),
+    // What libclang does not see is a domain's nevertheless.
+    forged!(
+        ("p.h", "#ifndef __clang__\n#include \"more.h\"\n#endif\n"),
+        ("b.c", "#include \"more.h\"\n"),
+        ("more.h", "int system(const char *command LG_IN LG_STRING) LG_ENTRY;\n")
+    ),
+    // A function's own source, too, has to say it itself.
+    (
+        &[
+            (
+                "p.h",
+                "#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\") LG_ENTRY int enter(int x);\n#ifdef PROGRAM\n#include \"more.h\"\n#endif\n",
+            ),
+            ("more.h", "int secret(void) LG_ENTRY;\n"),
+            ("a.c", "#include \"p.h\"\nint secret(void);\nint enter(int x) { return x + secret(); }\n"),
+            (
+                "b.c",
+                "#define PROGRAM\n#include \"p.h\"\nint secret(void) { return 7; }\nint main(void) { return enter(1); }\n",
+            ),
+        ],
+        &[
+            "a.c:3: domain p calls secret() of the host, which is not LG_ENTRY, defined at b.c:3 (what more.h:1 says is not",
+        ],
+    ),
+    // Nor is a weak definition the owner's.
+    (
+        &[
+            (
+                "a.c",
+                source!(
+                    "LG_ENTRY __attribute__((weak)) int secret(void) { return 1; }\nint enter(int x) { return x + secret(); }\n"
+                ),
+            ),
+            ("b.c", "int enter(int);\nint secret(void) { return 7; }\nint main(void) { return enter(1); }\n"),
+        ],
+        &["a.c:4: domain p calls secret() of the host, which is not LG_ENTRY"],
+    ),
+    // A gate leads to the function that it is called after.
+    (
+        &[
+            (
+                "a.c",
+                source!(
+                    "int harmless(const char *command LG_IN LG_STRING) __asm__(\"system\");\nint enter(int x) { return x + harmless(\"id\"); }\n"
+                ),
+            ),
+            (
+                "b.c",
+                "#include <lockgate/annotations.h>\nint harmless(const char *command LG_IN LG_STRING) LG_ENTRY;\nint harmless(const char *command) { return !command; }\nint enter(int);\nint main(void) { return enter(1); }\n",
+            ),
+        ],
+        &["a.c:3: harmless is called system in objects"],
+    ),
     // Nor what a domain is given.
     (
         &[
@@ -210,6 +341,21 @@ pub const CASES: &[(Program, &[&str])] = &[
             ("b.c", "int enter(int);\nint main(void) { return enter(1); }\n"),
         ],
         &["a.c:2: domain p gives itself streams", "a.c:2: domain p gives itself directory=/etc"],
+    ),
+    (
+        &[
+            (
+                "p.h",
+                "#include <lockgate/annotations.h>\n#define time streams, time\n#ifdef PROGRAM\n#include \"more.h\"\n#endif\n",
+            ),
+            ("more.h", "LG_DOMAIN(\"p\", streams, time=9) LG_ENTRY int enter(int x);\n"),
+            ("a.c", "#include \"p.h\"\nLG_DOMAIN(\"p\") int enter(int x) { return x; }\n"),
+            (
+                "b.c",
+                "#define PROGRAM\n#include \"p.h\"\nLG_DOMAIN(\"p\", time=9) int enter(int x);\nint main(void) { return enter(1); }\n",
+            ),
+        ],
+        &["domain p gives itself streams"],
     ),
 ];
 

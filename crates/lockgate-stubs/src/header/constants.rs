@@ -9,7 +9,7 @@ const PREFIX: &str = "lockgate_value_";
 /// The macros of `header` that come to a number or a string, in order: the compiler is asked what each is, in a file that
 /// begins with `text`. What does not parse is none.
 pub fn of_macros(header: &Path, text: &str, mut arguments: Vec<String>) -> Vec<(String, Value)> {
-    let Ok(source) = std::fs::read(header) else { return Vec::new() };
+    let Ok(source) = lockgate_outside::read(header) else { return Vec::new() };
     let source = String::from_utf8_lossy(&source);
     let variable = |name: &str| format!("__auto_type {PREFIX}{name} = {name};\n");
     let text: String = text.to_owned() + &names(&source).into_iter().map(variable).collect::<String>();

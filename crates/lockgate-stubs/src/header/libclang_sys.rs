@@ -27,6 +27,15 @@ pub enum Bodies {
     Read,
 }
 
+/// Where the text of a file comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Contents<'t> {
+    /// This is it, whether there is such a file or not.
+    Given(&'t str),
+    /// The file's own. Cursors stand for its directives, too.
+    Files,
+}
+
 /// One complaint of the parser.
 pub struct Diagnostic {
     /// It could not go on as if nothing were wrong.
@@ -36,17 +45,25 @@ pub struct Diagnostic {
 }
 
 impl Unit {
-    /// Parses `file`, which need not exist: `contents` are its text. [`load`] comes first.
-    /// Bodies of functions are read only if asked for.
-    pub fn parse(file: &Path, contents: &str, arguments: &[String], bodies: Bodies) -> Result<Unit, String> {
+    /// Parses `file`. [`load`] comes first. Bodies of functions are read only if asked for.
+    pub fn parse(
+        file: &Path,
+        contents: Contents<'_>,
+        arguments: &[String],
+        bodies: Bodies,
+    ) -> Result<Unit, String> {
         let text = |s: &str| CString::new(s).map_err(|_| format!("{s:?} contains a zero byte"));
         let name = text(&file.to_string_lossy())?;
         let arguments = arguments.iter().map(|a| text(a)).collect::<Result<Vec<_>, _>>()?;
         let pointers: Vec<*const c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
+        let given = match contents {
+            Contents::Given(text) => Some(text),
+            Contents::Files => None,
+        };
         let mut unsaved = CXUnsavedFile {
             Filename: name.as_ptr(),
-            Contents: contents.as_ptr().cast(),
-            Length: contents.len() as u64,
+            Contents: given.unwrap_or_default().as_ptr().cast(),
+            Length: given.unwrap_or_default().len() as u64,
         };
         let mut unit = null_mut();
         // SAFETY: libclang is loaded; all pointers live for the calls, and it copies what it keeps.
@@ -56,6 +73,8 @@ impl Unit {
                 Bodies::Skipped => CXTranslationUnit_SkipFunctionBodies,
                 Bodies::Read => CXTranslationUnit_None,
             };
+            let directives = CXTranslationUnit_DetailedPreprocessingRecord;
+            let options = options | if given.is_none() { directives } else { CXTranslationUnit_None };
             let count = pointers.len() as i32;
             let code = clang_parseTranslationUnit2(
                 index,
@@ -63,7 +82,7 @@ impl Unit {
                 pointers.as_ptr(),
                 count,
                 &raw mut unsaved,
-                1,
+                given.is_some().into(),
                 options,
                 &raw mut unit,
             );
@@ -126,6 +145,12 @@ impl<'u> Cursor<'u> {
     pub fn name(self) -> String {
         // SAFETY: as `kind`.
         unsafe { string(clang_getCursorSpelling(self.cursor)) }
+    }
+
+    /// Its name in objects, which an `asm` label or a pragma may change.
+    pub fn symbol(self) -> String {
+        // SAFETY: as `kind`.
+        unsafe { string(clang_Cursor_getMangling(self.cursor)) }
     }
 
     /// Its type.
@@ -196,6 +221,29 @@ impl<'u> Cursor<'u> {
     pub fn offset(self) -> (String, usize) {
         // SAFETY: as `kind`.
         unsafe { offset(clang_getCursorLocation(self.cursor)) }
+    }
+
+    /// The file and the offset where the text that it comes from is written: of what macros make, the outermost macro's name.
+    /// Neither line markers nor macros change that.
+    pub fn written(self) -> (String, usize) {
+        let mut file = null_mut();
+        let mut offset: c_uint = 0;
+        // SAFETY: as `kind`; the out-parameters live on this frame.
+        unsafe {
+            let location = clang_getCursorLocation(self.cursor);
+            clang_getExpansionLocation(location, &raw mut file, null_mut(), null_mut(), &raw mut offset);
+            let name = if file.is_null() { String::new() } else { string(clang_getFileName(file)) };
+            (name, offset as usize)
+        }
+    }
+
+    /// The file that an `#include` leads to.
+    pub fn included(self) -> Option<String> {
+        // SAFETY: as `kind`; a file's name is made for us.
+        unsafe {
+            let file = clang_getIncludedFile(self.cursor);
+            (!file.is_null()).then(|| string(clang_getFileName(file)))
+        }
     }
 
     /// Offsets of its first character and behind its last one, in their file.

@@ -5,7 +5,7 @@ pub mod libclang_sys;
 pub mod model;
 mod read;
 
-use libclang_sys::{self as libclang, Bodies};
+use libclang_sys::{self as libclang, Bodies, Contents};
 use read::{Reader, Selection};
 pub use read::{merge, notes};
 use std::collections::BTreeSet;
@@ -94,8 +94,11 @@ pub enum ReadError {
 /// # Errors
 /// [`ReadError`].
 pub fn read(source: &Source) -> Result<model::Header, ReadError> {
-    let absolute =
-        |path: &Path| path.canonicalize().map_err(|error| ReadError::Io { path: path.to_owned(), error });
+    // The compiler would wait for whoever writes to a FIFO.
+    let absolute = |path: &Path| {
+        let there = lockgate_outside::examine(path).and_then(|()| path.canonicalize());
+        there.map_err(|error| ReadError::Io { path: path.to_owned(), error })
+    };
     let header = absolute(&source.header)?;
     let annotations = source.annotations.iter().map(|file| absolute(file)).collect::<Result<Vec<_>, _>>()?;
     let mut text = format!("#include <lockgate/annotations.h>\n#include \"{}\"\n", header.display());
@@ -155,13 +158,32 @@ fn unit(
     arguments: Vec<String>,
     bodies: Bodies,
 ) -> Result<libclang::Unit, ReadError> {
+    unit_of(Path::new(UNIT), Contents::Given(text), origin, arguments, bodies)
+}
+
+/// Parses a source as it lies on the disk, without the bodies of functions, whatever the compiler complains of: for those who ask in
+/// which file something is written, which the text itself cannot say.
+///
+/// # Errors
+/// [`ReadError::NoLibclang`], [`ReadError::Parse`].
+pub fn parse_file(source: &Path, arguments: Vec<String>) -> Result<libclang::Unit, ReadError> {
+    unit_of(source, Contents::Files, source, arguments, Bodies::Skipped)
+}
+
+fn unit_of(
+    file: &Path,
+    contents: Contents<'_>,
+    origin: &Path,
+    arguments: Vec<String>,
+    bodies: Bodies,
+) -> Result<libclang::Unit, ReadError> {
     libclang::load().map_err(ReadError::NoLibclang)?;
     let mut all: Vec<String> =
         ["-xc", "-std=gnu11", "--target=x86_64-linux-gnu", "-w"].map(str::to_owned).into();
     all.extend(arguments);
     all.extend(compiler_headers().map(|folder| format!("-isystem{folder}")));
     let failed = |messages| ReadError::Parse { header: origin.to_owned(), messages };
-    libclang::Unit::parse(Path::new(UNIT), text, &all, bodies).map_err(failed)
+    libclang::Unit::parse(file, contents, &all, bodies).map_err(failed)
 }
 
 /// Name of the file that [`parse`] gives to libclang.

@@ -87,6 +87,11 @@ impl Reader {
 
     fn function(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
         let name = cursor.name();
+        // Who names a function means that one, not what an `asm` label of somebody's header makes of the name.
+        if matches!(self.selection, Selection::Names(_)) && cursor.symbol() != name {
+            let what = format!("{name} is called {} in objects: give it one name", cursor.symbol());
+            return Err(ReadError::Stray { place: place(cursor), what });
+        }
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
         let notes = notes(cursor, &name)?;
@@ -427,5 +432,5 @@ fn annotation_lines(file: &Path) -> usize {
 
 /// A file's text; empty if it cannot be read, which the compiler has done already.
 fn read_lossy(file: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(&lockgate_outside::read(file).unwrap_or_default()).into_owned()
 }

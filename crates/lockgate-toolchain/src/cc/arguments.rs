@@ -326,7 +326,7 @@ impl Linking {
 
 /// The prototypes in a file: one per line; empty lines and those that begin with `#` or `//` are skipped.
 fn prototypes(path: &Path) -> Result<Vec<String>, Error> {
-    let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let text = crate::input::text(path)?;
     Ok(host::prototypes(&text).map(str::to_owned).collect())
 }
 

@@ -26,7 +26,7 @@ fn append(argument: String, depth: u32, expanded: &mut Vec<String>) -> Result<()
     if depth == MAX_DEPTH {
         return Err(Error::Usage(format!("{argument}: response files name each other {MAX_DEPTH} deep")));
     }
-    let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let text = crate::input::text(path)?;
     split(&text).into_iter().try_for_each(|inner| append(inner, depth + 1, expanded))
 }
 

@@ -230,8 +230,7 @@ fn text(table: &[u8], offset: usize) -> String {
 
 /// `bytes` as text that is safe to print on a terminal, no longer than is shown.
 pub(super) fn printable(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_NAME)]);
-    lockgate_signature::printable(&text)
+    lockgate_outside::printable_bytes(&bytes[..bytes.len().min(MAX_NAME)])
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! there would decide what runs (docs/decisions).
 use super::DlError;
 use crate::host::{Once, Short};
-use crate::module::{Module, file};
+use crate::module::Module;
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -70,7 +70,7 @@ impl Opened {
     /// # Errors
     /// [`DlError::File`]: it does not exist, or is no ordinary file.
     pub fn new(path: &Path) -> Result<Opened, DlError> {
-        let (file, metadata) = file::open(path).map_err(|source| file_error(path, source))?;
+        let (file, metadata) = lockgate_outside::open(path).map_err(|source| file_error(path, source))?;
         Ok(Opened { path: path.to_owned(), key: FileKey::from(&metadata), file, metadata })
     }
 
@@ -81,7 +81,7 @@ impl Opened {
 
     /// Its bytes, and which file they are of, if it did not change meanwhile.
     fn read(&self) -> std::io::Result<(Vec<u8>, Option<FileKey>)> {
-        let bytes = file::read(&self.file, &self.metadata)?;
+        let bytes = lockgate_outside::read_open(&self.file, &self.metadata)?;
         let after = FileKey::from(&self.file.metadata()?);
         Ok((bytes, (self.key == after && after.is_settled()).then_some(after)))
     }

@@ -1,8 +1,6 @@
 //! Modules: verified once, shared by every domain made from them.
-pub(crate) mod file;
 mod image;
 
-pub use file::read_module;
 pub(crate) use image::{Filled, Image};
 
 use crate::call::stubs;
@@ -12,6 +10,14 @@ use lockgate_signature::printable;
 use lockgate_verify::{Rejection, Report};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Reads the file at `path`, as all parts of Lockgate read files: once, by one descriptor, waiting for nobody, up to 1 GiB.
+///
+/// # Errors
+/// The system's; or it is no ordinary file, or too large.
+pub fn read_module(path: impl AsRef<Path>) -> std::io::Result<Vec<u8>> {
+    lockgate_outside::read(path)
+}
 
 /// A verified module. Its code and constants are held in a sealed memory file (rule V0) that all domains
 /// map; data is copied on write.

@@ -340,7 +340,7 @@ fn look(file: &File, number: usize) -> io::Result<Option<Seen>> {
                 .rev()
                 .fold(0_u64, |word, byte| word << 8 | u64::from(*byte))
         };
-        let fields = bytes[64..].split(|byte| *byte == 0).map(clean).collect();
+        let fields = bytes[64..].split(|byte| *byte == 0).map(lockgate_outside::printable_bytes).collect();
         return Ok(Some(Seen {
             generation,
             kind: word(1),
@@ -351,21 +351,6 @@ fn look(file: &File, number: usize) -> io::Result<Option<Seen>> {
         }));
     }
     Ok(None)
-}
-
-/// Text that cannot move a terminal's cursor, nor make a line read otherwise than it is.
-fn clean(bytes: &[u8]) -> String {
-    let is_unfit = |c: char| {
-        // Line and paragraph separators; marks that turn the direction of what follows; what has no width.
-        let invisible = [
-            '\u{200b}'..='\u{200f}',
-            '\u{2028}'..='\u{202e}',
-            '\u{2060}'..='\u{206f}',
-            '\u{feff}'..='\u{feff}',
-        ];
-        c.is_control() || invisible.iter().any(|range| range.contains(&c))
-    };
-    String::from_utf8_lossy(bytes).chars().map(|c| if is_unfit(c) { '\u{fffd}' } else { c }).collect()
 }
 
 fn export(row: &Seen) -> ObservedExport {
@@ -490,8 +475,8 @@ mod tests {
         );
 
         assert_eq!(
-            clean("a\u{202e}b\u{2028}c\x1b[2J\u{9b}d".as_bytes()),
-            "a\u{fffd}b\u{fffd}c\u{fffd}[2J\u{fffd}d"
+            lockgate_outside::printable_bytes("a\u{202e}b\u{2028}c\x1b[2J\u{9b}d".as_bytes()),
+            "a?b?c?[2J?d"
         );
 
         // Cut off in the middle of a row.

@@ -177,11 +177,7 @@ impl Row {
         let table = table()?;
         let number = table.free(kind == DOMAIN).pop();
         let number = number.ok_or(RegistryError::Full(BOUND - 1))?;
-        let mut text = [0; TEXT];
-        let joined = fields.iter().flat_map(|field| field.bytes().filter(|b| *b != 0).chain([0]));
-        for (to, from) in text[..TEXT - fields.len()].iter_mut().zip(joined) {
-            *to = from;
-        }
+        let text = fitted(fields);
         let (of, of_generation) = of.map_or((0, 0), |row| (row.number as u64, row.generation()));
         // SAFETY: a row that was free is this thread's alone.
         let cells = unsafe {
@@ -272,6 +268,23 @@ impl Drop for Row {
             table.free(self.number >= BOUND).push(self.number);
         }
     }
+}
+
+/// The fields one after another, each with a zero behind it. Where they do not fit, the longest are cut off: numbers and short words
+/// stay whole behind whatever names.
+fn fitted(fields: &[&str]) -> [u8; TEXT] {
+    let bytes = |field: &str| -> Vec<u8> { field.bytes().filter(|byte| *byte != 0).collect() };
+    let mut fields: Vec<Vec<u8>> = fields.iter().map(|field| bytes(field)).collect();
+    let room = TEXT - fields.len();
+    let fits = |most: &usize| fields.iter().map(|field| field.len().min(*most)).sum::<usize>() <= room;
+    let most = (0..=room).rev().find(fits).unwrap_or(0);
+    fields.iter_mut().for_each(|field| field.truncate(most));
+    let mut text = [0; TEXT];
+    let joined = fields.into_iter().flat_map(|field| field.into_iter().chain([0]));
+    for (to, from) in text.iter_mut().zip(joined) {
+        *to = from;
+    }
+    text
 }
 
 /// How a binding's row names the row of its domain.

@@ -1,0 +1,95 @@
+//! Names that somebody else chose, made fit for terminals, logs and reports.
+
+/// Bytes of a name that are shown: paths and what compilers call functions are shorter.
+pub const LONGEST: usize = 4096;
+
+/// Bytes of a text of several lines that are shown.
+const LONGEST_TEXT: usize = 16 * LONGEST;
+
+/// `text` without what a terminal obeys (escape sequences), what begins a new line in a log, and what shows characters in another
+/// order than they have: each such character becomes `?`. Of more than [`LONGEST`] bytes it has the first ones, and how many there are.
+/// For where a name becomes a name: a module's, from its file; a function's, from debug information.
+pub fn printable(text: &str) -> String {
+    let shown = first(text, LONGEST);
+    let mut clean = clean(shown);
+    if shown.len() < text.len() {
+        clean += &format!("… ({} bytes)", text.len());
+    }
+    clean
+}
+
+/// The same of bytes that ought to be UTF-8.
+pub fn printable_bytes(bytes: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]);
+    let clean = printable(&shown);
+    if bytes.len() > LONGEST { format!("{clean}… ({} bytes)", bytes.len()) } else { clean }
+}
+
+/// The same of a message of several lines, each as long as a name. Tabs stay.
+pub fn printable_lines(text: &str) -> String {
+    let shown = first(text, LONGEST_TEXT);
+    let mut clean = each(shown, printable);
+    if shown.len() < text.len() {
+        clean += &format!("… ({} bytes)", text.len());
+    }
+    clean
+}
+
+/// The same of a text that somebody asked for: all of it, however long.
+pub fn printable_text(text: &str) -> String {
+    each(text, clean)
+}
+
+fn each(text: &str, piece: fn(&str) -> String) -> String {
+    let line = |line: &str| line.split('\t').map(piece).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn clean(text: &str) -> String {
+    text.replace(|c: char| c.is_control() || is_invisible(c), "?")
+}
+
+/// The first characters of `text`, at most `most` bytes.
+fn first(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// Line and paragraph separators, marks of direction, and others that are not seen.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{61c}' | '\u{feff}' | '\u{fffd}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_terminals_obey_is_gone() {
+        for (text, expected) in [
+            ("libz.so.1 größe 漢字", "libz.so.1 größe 漢字"),
+            ("\x1b]0;owned\x07\x1b[2J", "?]0;owned??[2J"),
+            ("m.lg: verified\nlockgate: x\ty\r", "m.lg: verified?lockgate: x?y?"),
+            ("\u{9b}31m", "?31m"),
+            ("a\u{202e}gl.m\u{2028}", "a?gl.m?"),
+        ] {
+            assert_eq!(printable(text), expected);
+            assert_eq!(printable_bytes(text.as_bytes()), expected);
+        }
+        assert_eq!(printable_bytes(b"f\x1b[2J\n\xff"), "f?[2J??");
+        for printable in [printable_lines, printable_text] {
+            assert_eq!(printable("a\tb\x1b\n\u{202e}c\r\n"), "a\tb?\n?c?\n");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_has_an_end() {
+        let long = "ä".repeat(1 << 20);
+        let shown = format!("{}… (2097152 bytes)", "ä".repeat(LONGEST / 2));
+        assert_eq!(printable(&long), shown);
+        assert_eq!(printable_bytes(long.as_bytes()), shown);
+        assert!(printable_lines(&"x\n".repeat(1 << 20)).ends_with("x\n… (2097152 bytes)"));
+        assert_eq!(printable(&"x".repeat(LONGEST)), "x".repeat(LONGEST));
+        assert_eq!(printable_text(&long), long);
+    }
+}
