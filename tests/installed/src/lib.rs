@@ -34,7 +34,7 @@ pub fn source(name: &str) -> PathBuf {
 
 /// What all hosts need: the installed library, the plugin, the modules.
 pub struct Workshop {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
 }
 
 impl Workshop {
@@ -45,7 +45,7 @@ impl Workshop {
     }
 
     fn new() -> Workshop {
-        let workshop = Workshop { folder: tempfile::tempdir().expect("a scratch folder") };
+        let workshop = Workshop { folder: support::shared_folder() };
         let test = std::env::current_exe().expect("a test has a path");
         let built = test.parent().expect("a folder");
         done(Command::new(root().join("scripts/install-library.sh")).arg(built).arg(workshop.at("usr")));
@@ -82,13 +82,13 @@ impl Workshop {
 
     /// A file of it.
     pub fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.join(name)
     }
 
     /// A program, in the workshop's folder.
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.at(name));
-        command.current_dir(self.folder.path());
+        command.current_dir(&self.folder);
         command
     }
 
@@ -107,7 +107,7 @@ pub fn is_there(program: &str, host: &str) -> bool {
         .output()
         .is_ok_and(|output| output.status.success());
     if !there {
-        println!("SKIPPED the host in {host}: there is no {program}");
+        support::skipped(format_args!("the host in {host}"), format_args!("there is no {program}"));
     }
     there
 }

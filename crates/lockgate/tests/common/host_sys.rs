@@ -325,7 +325,10 @@ pub fn upper_vector_halves_are_used() -> bool {
     // SAFETY: tests are compiled for processors without AVX: nothing of theirs is in upper halves.
     unsafe { core::arch::asm!("vzeroupper") };
     if in_use() {
-        println!("SKIPPED: this processor says that upper halves are in use, whatever is in them");
+        support::skipped(
+            "r17 for upper halves of vectors",
+            "this processor says that they are in use, whatever is in them",
+        );
         return false;
     }
     true
