@@ -444,14 +444,14 @@ pub fn unwinder_knows(address: u64) -> bool {
     unsafe { !_Unwind_Find_FDE(address as *const u8, &mut bases).is_null() }
 }
 
-/// Runs `work` in a child of `fork`, or of the plain system call, which no handler hears of. What is wrong, if it is not done within 20
+/// Runs `work` in a child of `fork`, or of the plain system call, which no handler hears of. What is wrong, if it is not done within 60
 /// seconds without an error.
 pub fn in_child_of(plain: bool, work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     // SAFETY: the child runs the work, with the library whose business it is to live with that, and ends at once.
     unsafe {
         let child = if plain { libc::syscall(libc::SYS_fork) as i32 } else { libc::fork() };
         if child == 0 {
-            libc::alarm(20);
+            libc::alarm(60);
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             libc::_exit(match done {
                 Ok(Ok(())) => 0,
