@@ -37,10 +37,13 @@ lint: setup ## formatting, lints, documentation warnings
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
+# Test programs that hang are ended, with a backtrace; what was left out on this machine is said last.
 test: lint ## lints, then every test
-	cargo test --workspace --locked
+	@mkdir -p build && : >build/skipped
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo test --workspace --locked --config 'target."cfg(unix)".runner = "scripts/watchdog.sh"'
 	scripts/python.sh build/python-test dev
-	build/python-test/bin/python -m pytest
+	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
+	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
 bench: build python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench

@@ -20,4 +20,11 @@ static inline void lg_elements_fit(size_t count, size_t size, size_t room) {
     if (__builtin_expect(count > room / size, 0)) __chk_fail();
 }
 
+/* A checked function that does no more than to ask whether `size` fits, and then what `name` does. */
+#define LG_CHECKED(result, name, parameters, size, call) \
+    result __##name##_chk parameters { \
+        lg_fits(size, room); \
+        return call; \
+    }
+
 #endif

@@ -4,25 +4,10 @@
 #include <strings.h>
 #include <wchar.h>
 
-void *__memcpy_chk(void *to, const void *from, size_t size, size_t room) {
-    lg_fits(size, room);
-    return memcpy(to, from, size);
-}
-
-void *__memmove_chk(void *to, const void *from, size_t size, size_t room) {
-    lg_fits(size, room);
-    return memmove(to, from, size);
-}
-
-void *__mempcpy_chk(void *to, const void *from, size_t size, size_t room) {
-    lg_fits(size, room);
-    return mempcpy(to, from, size);
-}
-
-void *__memset_chk(void *to, int byte, size_t size, size_t room) {
-    lg_fits(size, room);
-    return memset(to, byte, size);
-}
+LG_CHECKED(void *, memcpy, (void *to, const void *from, size_t size, size_t room), size, memcpy(to, from, size))
+LG_CHECKED(void *, memmove, (void *to, const void *from, size_t size, size_t room), size, memmove(to, from, size))
+LG_CHECKED(void *, mempcpy, (void *to, const void *from, size_t size, size_t room), size, mempcpy(to, from, size))
+LG_CHECKED(void *, memset, (void *to, int byte, size_t size, size_t room), size, memset(to, byte, size))
 
 void __explicit_bzero_chk(void *to, size_t size, size_t room) {
     lg_fits(size, room);
@@ -41,15 +26,8 @@ char *__stpcpy_chk(char *to, const char *from, size_t room) {
     return (char *)memcpy(to, from, size) + size - 1;
 }
 
-char *__strncpy_chk(char *to, const char *from, size_t size, size_t room) {
-    lg_fits(size, room);
-    return strncpy(to, from, size);
-}
-
-char *__stpncpy_chk(char *to, const char *from, size_t size, size_t room) {
-    lg_fits(size, room);
-    return stpncpy(to, from, size);
-}
+LG_CHECKED(char *, strncpy, (char *to, const char *from, size_t size, size_t room), size, strncpy(to, from, size))
+LG_CHECKED(char *, stpncpy, (char *to, const char *from, size_t size, size_t room), size, stpncpy(to, from, size))
 
 char *__strcat_chk(char *to, const char *from, size_t room) {
     size_t before = strnlen(to, room), size = strlen(from) + 1;
@@ -67,46 +45,16 @@ char *__strncat_chk(char *to, const char *from, size_t most, size_t room) {
     return to;
 }
 
-size_t __strlcpy_chk(char *to, const char *from, size_t size, size_t room) {
-    lg_fits(size, room);
-    return strlcpy(to, from, size);
-}
-
-size_t __strlcat_chk(char *to, const char *from, size_t size, size_t room) {
-    lg_fits(size, room);
-    return strlcat(to, from, size);
-}
+LG_CHECKED(size_t, strlcpy, (char *to, const char *from, size_t size, size_t room), size, strlcpy(to, from, size))
+LG_CHECKED(size_t, strlcat, (char *to, const char *from, size_t size, size_t room), size, strlcat(to, from, size))
 
 /* Room of wide characters is counted in characters. */
-wchar_t *__wmemcpy_chk(wchar_t *to, const wchar_t *from, size_t count, size_t room) {
-    lg_fits(count, room);
-    return wmemcpy(to, from, count);
-}
-
-wchar_t *__wmemmove_chk(wchar_t *to, const wchar_t *from, size_t count, size_t room) {
-    lg_fits(count, room);
-    return wmemmove(to, from, count);
-}
-
-wchar_t *__wmempcpy_chk(wchar_t *to, const wchar_t *from, size_t count, size_t room) {
-    lg_fits(count, room);
-    return wmemcpy(to, from, count) + count;
-}
-
-wchar_t *__wmemset_chk(wchar_t *to, wchar_t c, size_t count, size_t room) {
-    lg_fits(count, room);
-    return wmemset(to, c, count);
-}
-
-wchar_t *__wcscpy_chk(wchar_t *to, const wchar_t *from, size_t room) {
-    lg_fits(wcslen(from) + 1, room);
-    return wcscpy(to, from);
-}
-
-wchar_t *__wcsncpy_chk(wchar_t *to, const wchar_t *from, size_t count, size_t room) {
-    lg_fits(count, room);
-    return wcsncpy(to, from, count);
-}
+LG_CHECKED(wchar_t *, wmemcpy, (wchar_t *to, const wchar_t *from, size_t count, size_t room), count, wmemcpy(to, from, count))
+LG_CHECKED(wchar_t *, wmemmove, (wchar_t *to, const wchar_t *from, size_t count, size_t room), count, wmemmove(to, from, count))
+LG_CHECKED(wchar_t *, wmempcpy, (wchar_t *to, const wchar_t *from, size_t count, size_t room), count, wmemcpy(to, from, count) + count)
+LG_CHECKED(wchar_t *, wmemset, (wchar_t *to, wchar_t c, size_t count, size_t room), count, wmemset(to, c, count))
+LG_CHECKED(wchar_t *, wcscpy, (wchar_t *to, const wchar_t *from, size_t room), wcslen(from) + 1, wcscpy(to, from))
+LG_CHECKED(wchar_t *, wcsncpy, (wchar_t *to, const wchar_t *from, size_t count, size_t room), count, wcsncpy(to, from, count))
 
 wchar_t *__wcscat_chk(wchar_t *to, const wchar_t *from, size_t room) {
     lg_fits(wcslen(from) + 1, room - wcsnlen(to, room));

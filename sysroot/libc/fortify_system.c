@@ -9,59 +9,23 @@
 #include <unistd.h>
 #include <wchar.h>
 
-ssize_t __read_chk(int file, void *to, size_t size, size_t room) {
-    lg_fits(size, room);
-    return read(file, to, size);
-}
-
-ssize_t __pread_chk(int file, void *to, size_t size, off_t at, size_t room) {
-    lg_fits(size, room);
-    return pread(file, to, size, at);
-}
+LG_CHECKED(ssize_t, read, (int file, void *to, size_t size, size_t room), size, read(file, to, size))
+LG_CHECKED(ssize_t, pread, (int file, void *to, size_t size, off_t at, size_t room), size, pread(file, to, size, at))
 
 ssize_t __pread64_chk(int file, void *to, size_t size, off_t at, size_t room) {
     return __pread_chk(file, to, size, at, room);
 }
 
-ssize_t __recv_chk(int file, void *to, size_t size, size_t room, int flags) {
-    lg_fits(size, room);
-    return recv(file, to, size, flags);
-}
-
-ssize_t __recvfrom_chk(int file, void *to, size_t size, size_t room, int flags, struct sockaddr *from, socklen_t *length) {
-    lg_fits(size, room);
-    return recvfrom(file, to, size, flags, from, length);
-}
-
-ssize_t __readlink_chk(const char *path, char *to, size_t size, size_t room) {
-    lg_fits(size, room);
-    return readlink(path, to, size);
-}
-
-ssize_t __readlinkat_chk(int folder, const char *path, char *to, size_t size, size_t room) {
-    lg_fits(size, room);
-    return readlinkat(folder, path, to, size);
-}
-
-char *__getcwd_chk(char *to, size_t size, size_t room) {
-    lg_fits(size, room);
-    return getcwd(to, size);
-}
-
-char *__realpath_chk(const char *path, char *to, size_t room) {
-    lg_fits(PATH_MAX, room);
-    return realpath(path, to);
-}
-
-int __gethostname_chk(char *to, size_t size, size_t room) {
-    lg_fits(size, room);
-    return gethostname(to, size);
-}
-
-size_t __confstr_chk(int name, char *to, size_t size, size_t room) {
-    lg_fits(size, room);
-    return confstr(name, to, size);
-}
+LG_CHECKED(ssize_t, recv, (int file, void *to, size_t size, size_t room, int flags), size, recv(file, to, size, flags))
+LG_CHECKED(ssize_t, recvfrom, (int file, void *to, size_t size, size_t room, int flags, struct sockaddr *from, socklen_t *length), size,
+           recvfrom(file, to, size, flags, from, length))
+LG_CHECKED(ssize_t, readlink, (const char *path, char *to, size_t size, size_t room), size, readlink(path, to, size))
+LG_CHECKED(ssize_t, readlinkat, (int folder, const char *path, char *to, size_t size, size_t room), size,
+           readlinkat(folder, path, to, size))
+LG_CHECKED(char *, getcwd, (char *to, size_t size, size_t room), size, getcwd(to, size))
+LG_CHECKED(char *, realpath, (const char *path, char *to, size_t room), PATH_MAX, realpath(path, to))
+LG_CHECKED(int, gethostname, (char *to, size_t size, size_t room), size, gethostname(to, size))
+LG_CHECKED(size_t, confstr, (int name, char *to, size_t size, size_t room), size, confstr(name, to, size))
 
 int __poll_chk(struct pollfd *files, nfds_t count, int timeout, size_t room) {
     lg_elements_fit(count, sizeof *files, room);
@@ -79,39 +43,16 @@ long __fdelt_chk(long file) {
 }
 
 /* Room of wide characters is counted in characters. */
-size_t __mbstowcs_chk(wchar_t *to, const char *from, size_t count, size_t room) {
-    lg_fits(count, room);
-    return mbstowcs(to, from, count);
-}
-
-size_t __mbsrtowcs_chk(wchar_t *to, const char **from, size_t count, mbstate_t *state, size_t room) {
-    lg_fits(count, room);
-    return mbsrtowcs(to, from, count, state);
-}
-
-size_t __mbsnrtowcs_chk(wchar_t *to, const char **from, size_t size, size_t count, mbstate_t *state, size_t room) {
-    lg_fits(count, room);
-    return mbsnrtowcs(to, from, size, count, state);
-}
-
-size_t __wcstombs_chk(char *to, const wchar_t *from, size_t size, size_t room) {
-    lg_fits(size, room);
-    return wcstombs(to, from, size);
-}
-
-size_t __wcsrtombs_chk(char *to, const wchar_t **from, size_t size, mbstate_t *state, size_t room) {
-    lg_fits(size, room);
-    return wcsrtombs(to, from, size, state);
-}
-
-size_t __wcsnrtombs_chk(char *to, const wchar_t **from, size_t count, size_t size, mbstate_t *state, size_t room) {
-    lg_fits(size, room);
-    return wcsnrtombs(to, from, count, size, state);
-}
-
-size_t __wcrtomb_chk(char *to, wchar_t c, mbstate_t *state, size_t room) {
-    lg_fits(MB_CUR_MAX, room);
-    return wcrtomb(to, c, state);
-}
+LG_CHECKED(size_t, mbstowcs, (wchar_t *to, const char *from, size_t count, size_t room), count, mbstowcs(to, from, count))
+LG_CHECKED(size_t, mbsrtowcs, (wchar_t *to, const char **from, size_t count, mbstate_t *state, size_t room), count,
+           mbsrtowcs(to, from, count, state))
+LG_CHECKED(size_t, mbsnrtowcs, (wchar_t *to, const char **from, size_t size, size_t count, mbstate_t *state, size_t room), count,
+           mbsnrtowcs(to, from, size, count, state))
+LG_CHECKED(size_t, wcstombs, (char *to, const wchar_t *from, size_t size, size_t room), size, wcstombs(to, from, size))
+LG_CHECKED(size_t, wcsrtombs, (char *to, const wchar_t **from, size_t size, mbstate_t *state, size_t room), size,
+           wcsrtombs(to, from, size, state))
+LG_CHECKED(size_t, wcsnrtombs, (char *to, const wchar_t **from, size_t count, size_t size, mbstate_t *state, size_t room), size,
+           wcsnrtombs(to, from, count, size, state))
+LG_CHECKED(size_t, wcrtomb, (char *to, wchar_t c, mbstate_t *state, size_t room), MB_CUR_MAX, wcrtomb(to, c, state))
 
 _Noreturn void __longjmp_chk(jmp_buf buffer, int value) { longjmp(buffer, value); }

@@ -5,7 +5,8 @@
 #
 # QEMU emulates them (TCG, no virtualisation is needed) under the distribution's own kernel, which is fetched and not installed. The guest has
 # no disk: what the tests need of this machine (the compiler, the C libraries, the tree's sources, the test programs) is its initial file system.
-# Takes some ten minutes a model. It is no part of `make test`. Needs: apt-get install qemu-system-x86 busybox-static cpio
+# Takes some ten minutes a model. It is no part of `make test`. Each run has a folder of its own below build/guest, in which its logs stay.
+# Needs: apt-get install qemu-system-x86 busybox-static cpio
 #
 # PARTS narrows it down: words out of verifier, evidence, proxies, signals, installed, attacks; all of them otherwise. ATTACKS: their areas.
 set -eu
@@ -23,16 +24,19 @@ for needed in qemu-system-x86_64 busybox cpio; do
         exit 77
     }
 done
-work=$root/build/guest
-mkdir -p "$work"
+mkdir -p "$root/build/guest"
+work=$(mktemp -d "$root/build/guest/run.XXXXXX")
+trap 'rm -rf "$work/tree" "$work/initrd" "$work/kernel"' EXIT
 
-kernel=${GUEST_KERNEL:-$work/vmlinuz}
+# The kernel is the same for all runs, and complete from the moment on at which it has its name.
+kernel=${GUEST_KERNEL:-$root/build/guest/vmlinuz}
 [ -e "$kernel" ] || (
-    cd "$work"
+    mkdir "$work/kernel"
+    cd "$work/kernel"
     package=$(LC_ALL=C apt-cache depends linux-image-cloud-amd64 | awk '/ Depends: linux-image-/ { print $2; exit }')
     apt-get download "$package"
     dpkg-deb --fsys-tarfile "$package"_*.deb | tar -x --wildcards './boot/vmlinuz-*'
-    mv boot/vmlinuz-* vmlinuz
+    mv boot/vmlinuz-* "$kernel"
 )
 
 # ---- The programs, and what each is called with ----
@@ -81,6 +85,11 @@ case " $PARTS " in
 esac
 # (Beside a test program lies what it starts, and what it has installed.)
 target=$root/${CARGO_TARGET_DIR:-target}
+
+[ -s "$commands" ] || {
+    echo "SKIPPED: none of the tests' parts is called $PARTS" >&2
+    exit 77
+}
 
 # ---- The guest's file system ----
 

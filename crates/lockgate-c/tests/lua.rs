@@ -17,14 +17,14 @@ const NAMES: [&str; 4] =
 
 /// Two programs with Lua in them, `plain-lua` and `confined-lua`, and a folder of plugins for each: `plain`, `confined`.
 fn built() -> &'static Path {
-    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = support::shared_folder();
         let lua = Corpus::locate().and_then(|corpus| corpus.library("lua")).expect("the corpus has Lua");
-        Build { folder: folder.path(), lua: &lua }.all();
+        Build { folder: &folder, lua: &lua }.all();
         folder
     };
-    BUILT.get_or_init(build).path()
+    BUILT.get_or_init(build)
 }
 
 fn example(name: &str) -> PathBuf {
@@ -167,14 +167,14 @@ impl Build<'_> {
 
 /// Runs scripts, one a line, in the interpreter of `kind` with its two plugins.
 fn scripts(kind: &str, text: &str) -> Output {
-    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = support::shared_folder();
         let lua = Corpus::locate().and_then(|corpus| corpus.library("lua")).expect("the corpus has Lua");
-        Build { folder: folder.path(), lua: &lua }.shared_heap();
+        Build { folder: &folder, lua: &lua }.shared_heap();
         folder
     };
-    let folder = BUILT.get_or_init(build).path().join(kind);
+    let folder = BUILT.get_or_init(build).join(kind);
     let mut input = tempfile::tempfile().expect("a scratch file");
     input.write_all(text.as_bytes()).and_then(|()| input.rewind()).expect("the scratch file is writable");
     run(Command::new(folder.join("host")).current_dir(&folder).stdin(input))

@@ -47,7 +47,7 @@ fn wait_for(session: &mut Session, ask: &str, wanted: &str) {
         if said == wanted {
             return;
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{ask}: {said}");
+        assert!(begun.elapsed() < Duration::from_secs(300), "{ask}: {said}");
     }
 }
 

@@ -12,8 +12,9 @@ fn has(language: &str) -> bool {
         .iter()
         .any(|root| found(root, &control, 6));
     if !there {
-        println!(
-            "SKIPPED {language}: PostgreSQL has no such language here (Debian: postgresql-plperl-NN, postgresql-plpython3-NN)"
+        support::skipped(
+            format_args!("handlers of {language}"),
+            "PostgreSQL has no such language here (Debian: postgresql-plperl-NN, postgresql-plpython3-NN)",
         );
     }
     there

@@ -35,7 +35,7 @@ fn wait_for(database: &Database<'_>, id: &str, text: &str) {
         "SELECT count(*) FROM pg_stat_activity WHERE pid = {id} AND state = 'active' AND query LIKE '%{text}%'"
     );
     while database.run("postgres", &sql).unwrap().trim() != "1" {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{id} does not begin {text}");
+        assert!(begun.elapsed() < Duration::from_secs(300), "{id} does not begin {text}");
     }
 }
 
@@ -122,14 +122,14 @@ fn shutdowns_end_functions() {
         while ask().trim() != "1" {}
         let took =
             server.stop(signal).unwrap().unwrap_or_else(|| panic!("{signal}: the server does not stop"));
-        assert!(took < Duration::from_secs(30), "{signal}: {took:?}");
+        assert!(took < Duration::from_secs(120), "{signal}: {took:?}");
         assert!(!looping.wait().unwrap().success());
         if signal == "INT" {
             server.checksums().unwrap();
         }
         server.start_again().unwrap();
     }
-    assert_eq!(server.stop("INT").unwrap().map(|took| took < Duration::from_secs(30)), Some(true));
+    assert_eq!(server.stop("INT").unwrap().map(|took| took < Duration::from_secs(120)), Some(true));
     server.checksums().unwrap();
 }
 
@@ -242,7 +242,7 @@ fn the_library_can_be_preloaded() {
     for _ in 0..3 {
         let mut session = database.session(&database.user()).unwrap();
         assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
-        let said = session.run("SET statement_timeout = 50; SELECT forever(0); SELECT fine(2);").unwrap();
+        let said = session.run("SET statement_timeout = 500; SELECT forever(0); SELECT fine(2);").unwrap();
         assert_eq!(said, "ERROR:  canceling statement due to statement timeout\n3");
     }
 }
@@ -281,7 +281,7 @@ fn faults_leave_nothing_behind() {
             if now.0 <= most.0 && now.1 <= most.1 {
                 return now;
             }
-            assert!(begun.elapsed() < Duration::from_secs(30), "{most:?} mappings and kB, then {now:?}");
+            assert!(begun.elapsed() < Duration::from_secs(120), "{most:?} mappings and kB, then {now:?}");
         }
     };
     let (lines, size) = settle((usize::MAX, usize::MAX));

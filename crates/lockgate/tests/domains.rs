@@ -377,7 +377,7 @@ fn a_reset_means_nothing_of_the_last_user() {
 #[test]
 fn a_pool_survives_faults_threads_and_leaks() {
     let module = module();
-    let pool = Pool::new(&module, DomainOptions::new().time_limit(Duration::from_millis(50)), 1);
+    let pool = Pool::new(&module, DomainOptions::new().time_limit(Duration::from_millis(250)), 1);
     for round in 0..5 {
         let domain = pool.take().unwrap();
         let forever = domain.bind::<extern "C" fn()>("forever").unwrap();

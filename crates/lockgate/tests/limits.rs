@@ -1,7 +1,7 @@
 //! Limits of domains, and what they have used of them (docs/limits.md).
 mod common;
 
-use common::{Guest, patience};
+use common::{Guest, patience, processor_time};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
     CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Module, OnFailure, Policy,
@@ -53,22 +53,35 @@ type Unary = extern "C" fn(i32) -> i32;
 
 fn domain(options: DomainOptions) -> Domain {
     let grants = Grants::default().directory("/tmp", "/tmp", Access::ReadOnly).expect("a folder");
-    Domain::new(&MODULE, options.grants(grants)).expect("a domain")
+    common::started(&MODULE, options.grants(grants))
 }
 
 /// What can hold a call up, as `stay` numbers it.
 const STAYS: [&str; 6] = ["nanosleep", "read", "poll", "futex", "loop", "nanosleep after a loop"];
 const LIMIT: Duration = Duration::from_millis(300);
-/// How late a call may return on a busy machine; a sanitizer is not there to be quick.
+/// How late a call may return; a sanitizer is not there to be quick.
 const LATE: Duration = Duration::from_millis(if cfg!(lockgate_sanitized) { 3000 } else { 100 });
 
-/// The call must end by its limit, and not before it.
-fn ends_in_time(what: &str, limit: Duration, call: impl FnOnce() -> Result<i32, CallError>) -> CallError {
-    let begun = Instant::now();
-    let error = call().expect_err(what);
-    let took = begun.elapsed();
-    assert!(took >= limit && took < limit + LATE, "{what}: returned after {took:?}, limit {limit:?}");
-    error
+/// The call must end by its limit, and never before it. On a busy machine many are late: one of some must not be.
+fn ends_in_time<T>(what: &str, limit: Duration, call: impl Fn() -> T) -> T {
+    let mut late = Vec::new();
+    while late.len() < 30 {
+        let begun = Instant::now();
+        let ended = call();
+        let took = begun.elapsed();
+        assert!(took >= limit, "{what}: returned after {took:?}, limit {limit:?}");
+        if took < limit + LATE {
+            return ended;
+        }
+        late.push(took);
+    }
+    panic!("{what}: returned after {late:?}, limit {limit:?}");
+}
+
+/// A call between domains fails as this says.
+fn link(client: &Domain, server: &Domain, name: &str, failure: OnFailure) {
+    let prototype = common::said(client, "inner", name);
+    client.link("inner", server, &prototype, Policy::default(), failure).unwrap();
 }
 
 #[test]
@@ -79,14 +92,14 @@ fn the_limit_counts_from_the_start_of_the_call() {
             scope.spawn(move || {
                 let domain = domain(DomainOptions::new().time_limit(LIMIT));
                 let stay = domain.bind::<Unary>("stay").unwrap();
-                let error = ends_in_time(name, LIMIT, || stay.call(which));
+                let error = ends_in_time(name, LIMIT, || stay.call(which)).expect_err(name);
                 assert_eq!(
                     error.fault().map(|fault| fault.kind()),
                     Some(FaultKind::TimeOut),
                     "{name}: {error}"
                 );
                 assert!(error.to_string().contains("300ms"), "{error}");
-                assert_eq!(stay.call(9).unwrap(), 7, "the domain goes on");
+                assert_eq!(common::in_time(|| stay.call(9)).unwrap(), 7, "the domain goes on");
             });
         }
     });
@@ -101,25 +114,16 @@ fn the_callers_limit_bounds_what_it_calls() {
             scope.spawn(move || {
                 let server = domain(DomainOptions::new());
                 let client = domain(DomainOptions::new().time_limit(LIMIT));
-                let failure = OnFailure::Return(5);
-                client
-                    .link(
-                        "inner",
-                        &server,
-                        &crate::common::said(&client, "inner", "stay"),
-                        Policy::default(),
-                        failure,
-                    )
-                    .unwrap();
+                link(&client, &server, "stay", OnFailure::Return(5));
                 let via = client.bind::<Unary>("via").unwrap();
-                let error = ends_in_time(name, LIMIT, || via.call(which));
+                let error = ends_in_time(name, LIMIT, || via.call(which)).expect_err(name);
                 assert_eq!(error.fault().map(|fault| fault.domain()), Some(client.name()), "{name}: {error}");
 
                 let stay = server.bind::<Unary>("stay").unwrap();
                 let host = HostFunction::new(move |_: &Domain, which: i32| stay.call(which).unwrap_or(5));
                 let client = domain(DomainOptions::new().time_limit(LIMIT).gate("inner", host));
                 let via = client.bind::<Unary>("via").unwrap();
-                let error = ends_in_time(name, LIMIT, || via.call(which));
+                let error = ends_in_time(name, LIMIT, || via.call(which)).expect_err(name);
                 assert_eq!(
                     error.fault().map(|fault| fault.kind()),
                     Some(FaultKind::TimeOut),
@@ -137,20 +141,10 @@ fn a_shorter_limit_within_a_longer_one_ends_the_inner_call_only() {
     for (which, name) in (0..).zip(STAYS).take(5) {
         let short = Duration::from_millis(60);
         let server = domain(DomainOptions::new().time_limit(short));
-        let client = domain(DomainOptions::new().time_limit(Duration::from_secs(20)));
-        client
-            .link(
-                "inner",
-                &server,
-                &crate::common::said(&client, "inner", "stay"),
-                Policy::default(),
-                OnFailure::Return(5),
-            )
-            .unwrap();
+        let client = domain(DomainOptions::new().time_limit(Duration::from_secs(60)));
+        link(&client, &server, "stay", OnFailure::Return(5));
         let via = client.bind::<Unary>("via").unwrap();
-        let begun = Instant::now();
-        assert_eq!(via.call(which).unwrap(), 5, "{name}");
-        assert!(begun.elapsed() >= short && begun.elapsed() < short + LATE, "{name}: {:?}", begun.elapsed());
+        assert_eq!(ends_in_time(name, short, || via.call(which)).unwrap(), 5, "{name}");
     }
 }
 
@@ -161,15 +155,7 @@ fn the_limit_ends_a_wait_for_an_exclusive_domain() {
     let server = domain(DomainOptions::new().exclusive(None));
     let stay = server.bind::<Unary>("stay").unwrap();
     let client = domain(DomainOptions::new().time_limit(LIMIT));
-    client
-        .link(
-            "inner",
-            &server,
-            &crate::common::said(&client, "inner", "stay"),
-            Policy::default(),
-            OnFailure::Return(5),
-        )
-        .unwrap();
+    link(&client, &server, "stay", OnFailure::Return(5));
     let via = client.bind::<Unary>("via").unwrap();
     let ready = Barrier::new(2);
     std::thread::scope(|scope| {
@@ -183,7 +169,7 @@ fn the_limit_ends_a_wait_for_an_exclusive_domain() {
         while server.usage().calls == 0 {
             std::thread::yield_now();
         }
-        let error = ends_in_time("waits", LIMIT, || via.call(9));
+        let error = ends_in_time("waits", LIMIT, || via.call(9)).expect_err("it is busy");
         assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
         server.kill();
         assert!(holder.join().unwrap().is_err());
@@ -240,15 +226,7 @@ fn calls_nest_as_deep_as_the_domain_allows() {
         let within = limit >= 2;
 
         let client = domain(DomainOptions::new());
-        client
-            .link(
-                "inner",
-                &server,
-                &crate::common::said(&client, "inner", "stay"),
-                Policy::default(),
-                OnFailure::Propagate,
-            )
-            .unwrap();
+        link(&client, &server, "stay", OnFailure::Propagate);
         let crossed = client.bind::<Unary>("via").unwrap().call(9);
         match crossed {
             Ok(7) if within => {}
@@ -270,23 +248,9 @@ fn calls_nest_as_deep_as_the_domain_allows() {
 
         // One deeper: through a second client.
         let outer = domain(DomainOptions::new());
-        outer
-            .link(
-                "inner",
-                &client,
-                &crate::common::said(&outer, "inner", "via"),
-                Policy::default(),
-                OnFailure::Propagate,
-            )
-            .unwrap();
+        link(&outer, &client, "via", OnFailure::Propagate);
         assert_eq!(outer.bind::<Unary>("via").unwrap().call(9).unwrap(), 1);
     }
-}
-
-/// What this thread has used of a processor: on a busy machine, less than the time that has passed.
-fn processor_time() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 #[test]
@@ -382,15 +346,7 @@ fn a_killed_domain_stays_closed_to_threads_that_go_elsewhere() {
         let caller = domain(DomainOptions::new().gate("inner", host));
         assert_eq!(stay.call(9).unwrap(), 7);
         if nested {
-            killed
-                .link(
-                    "inner",
-                    &caller,
-                    &crate::common::said(&killed, "inner", "via"),
-                    Policy::default(),
-                    OnFailure::default(),
-                )
-                .unwrap();
+            link(&killed, &caller, "via", OnFailure::default());
             let error = killed.bind::<Unary>("via").unwrap().call(9).unwrap_err();
             assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Killed), "{error}");
         } else {

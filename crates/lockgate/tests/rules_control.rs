@@ -162,7 +162,7 @@ fn r8_every_word_is_harmless() {
     let _patience = patience("returns through every word of the stack");
     let domain = guest().domain_with(DomainOptions::new().time_limit(std::time::Duration::from_millis(50)));
     let dig = domain.bind::<extern "C" fn(i32)>("dig").unwrap();
-    dig.call(30).unwrap();
+    common::in_time(|| dig.call(30)).unwrap();
     let jump = domain.bind::<extern "C" fn(i64)>("move_and_return").unwrap();
     for distance in (-4800..=64).step_by(8) {
         match jump.call(distance) {
@@ -170,7 +170,7 @@ fn r8_every_word_is_harmless() {
             Err(error) => assert!(error.fault().is_some(), "{distance}: {error}"),
         }
     }
-    dig.call(30).expect("the domain goes on");
+    common::in_time(|| dig.call(30)).expect("the domain goes on");
 }
 
 /// R9: above the exit word there are only zeros, and a zero is not a return address. Red if anything is written

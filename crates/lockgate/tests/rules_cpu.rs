@@ -199,8 +199,9 @@ fn r17_mxcsr_is_the_hosts() {
 #[test]
 fn r17_upper_vector_halves_are_clean() {
     if !std::is_x86_feature_detected!("avx2") {
-        println!(
-            "SKIPPED: this processor lacks AVX2, and has no upper halves, or none that the module can set"
+        support::skipped(
+            "r17_upper_vector_halves_are_clean",
+            "this processor lacks AVX2, and has no upper halves, or none that the module can set",
         );
         return;
     }

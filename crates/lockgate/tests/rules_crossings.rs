@@ -314,7 +314,7 @@ fn r17_state_stays_the_hosts_through_domains_that_cannot_touch_it() {
     let before = host_sys::cpu_state();
     for name in ["dirty", "full", "rounding", "upper_halves"] {
         if name == "upper_halves" && !std::is_x86_feature_detected!("avx2") {
-            println!("SKIPPED {name}: this processor lacks AVX2");
+            support::skipped(format_args!("r17, {name}"), "this processor lacks AVX2");
             continue;
         }
         link(&client, &server, name, Policy::MUTUAL_TRUST);

@@ -7,3 +7,4 @@ long spin(long turns) {
 long divide(long by) { return 7 / by; }
 int crash(int *at) { return *at = 1; }
 int fine(void) { return 7; }
+long answer(long x) { return x + 1; }

@@ -217,70 +217,7 @@ static int foreign(const char *file) {
     return wrong;
 }
 
-/* ---- Attacks ---- */
-
-static unsigned long secret[512];
-static volatile int reached;
-static long out_of_reach(void) { return reached = 1; }
-
-static unsigned long aim(const char *word, void *own) {
-    if (strcmp(word, "secret") == 0)
-        return (unsigned long)secret;
-    if (strcmp(word, "lucky") == 0)
-        return ((unsigned long)secret & ~0xfffffffful) | (unsigned)(unsigned long)own;
-    if (strcmp(word, "unlucky") == 0)
-        return ((unsigned long)secret & ~0xfffffffful) | 0x1230;
-    if (strcmp(word, "code") == 0)
-        return (unsigned long)out_of_reach;
-    if (strcmp(word, "neighbour") == 0)
-        return (unsigned long)lg_domain_base(domain) + 0x20000;
-    if (strcmp(word, "own") == 0)
-        return (unsigned long)own;
-    return strcmp(word, "window") == 0 ? (unsigned long)own & ~0xfffffffful : strtoul(word, NULL, 0);
-}
-
-/* FILE FUNCTION MILLISECONDS WORD...: one line that says how it ended. */
-static int attack(int count, char **words) {
-    for (int i = 0; i < 512; i++)
-        secret[i] = 0x5ec2e75ec2e7ul;
-    lg_module *hostile = lg_module_open(words[0]);
-    if (!hostile)
-        return printf("rejected: %s\n", lg_last_message()), 0;
-    lg_options *options = lg_options_new();
-    lg_options_time_limit(options, strtoul(words[2], NULL, 0));
-    lg_domain *attacker = lg_domain_new(hostile, options);
-    domain = lg_domain_new(hostile, options); /* a neighbour */
-    if (!attacker || !domain)
-        return printf("refused: %s\n", lg_last_message()), 0;
-    static const char zeros[4096];
-    void *own = NULL;
-    unsigned long args[6] = {0};
-    for (int i = 3; i < count && i < 9; i++) {
-        if (!own && (!strcmp(words[i], "own") || !strcmp(words[i], "lucky") || !strcmp(words[i], "window"))) {
-            own = lg_memory_alloc_copy(attacker, zeros, sizeof zeros);
-            if (!own)
-                return printf("refused: %s\n", lg_last_message()), 0;
-        }
-        args[i - 3] = aim(words[i], own);
-    }
-    char prototype[256];
-    snprintf(prototype, sizeof prototype, "long %s(long, long, long, long, long, long)", words[1]);
-    lg_function *bound = lg_bind(attacker, prototype, LG_MUTUAL_DISTRUST);
-    long (*call)(long, long, long, long, long, long) = (long (*)(long, long, long, long, long, long))lg_function_pointer(bound);
-    if (!call)
-        return printf("refused: %s\n", lg_last_message()), 0;
-    long value = call(args[0], args[1], args[2], args[3], args[4], args[5]);
-    if (lg_failed() && lg_take_call_error())
-        printf("%s: %s\n", lg_last_status() == LG_E_FAULT ? "fault" : "refused", lg_last_message());
-    else
-        printf("returned %ld\n", value);
-    for (int i = 0; i < 512; i++)
-        if (secret[i] != 0x5ec2e75ec2e7ul || (unsigned long)value == secret[i])
-            return printf("HARM: the secret\n"), 1;
-    if (reached)
-        return printf("HARM: code of the host ran\n"), 1;
-    return 0;
-}
+int attack(int count, char **words); /* attack.c */
 
 /* `linked MODULE`: handlers are seen at once; `late MODULE`: behind a slow way; `foreign MODULE`: the same, with faults left alone; `attack …`. */
 int host_main(int argc, char **argv) {
@@ -291,7 +228,7 @@ int host_main(int argc, char **argv) {
         return handlers(argv[2], 1);
     if (argc > 2 && strcmp(argv[1], "foreign") == 0)
         return foreign(argv[2]);
-    if (argc > 4 && strcmp(argv[1], "attack") == 0)
+    if (argc > 6 && strcmp(argv[1], "attack") == 0)
         return attack(argc - 2, argv + 2);
     return puts("what?"), 2;
 }

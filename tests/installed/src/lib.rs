@@ -34,7 +34,7 @@ pub fn source(name: &str) -> PathBuf {
 
 /// What all hosts need: the installed library, the plugin, the modules.
 pub struct Workshop {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
 }
 
 impl Workshop {
@@ -45,12 +45,13 @@ impl Workshop {
     }
 
     fn new() -> Workshop {
-        let workshop = Workshop { folder: tempfile::tempdir().expect("a scratch folder") };
+        let workshop = Workshop { folder: support::shared_folder() };
         let test = std::env::current_exe().expect("a test has a path");
         let built = test.parent().expect("a folder");
         done(Command::new(root().join("scripts/install-library.sh")).arg(built).arg(workshop.at("usr")));
+        let flags_of_iso = "-std=c11 -D_XOPEN_SOURCE=700";
         for (name, flags) in
-            [("host", ""), ("iso", "-std=c11 -D_XOPEN_SOURCE=700"), ("main", ""), ("loader", "")]
+            [("host", ""), ("attack", ""), ("iso", flags_of_iso), ("main", ""), ("loader", "")]
         {
             let mut gcc = Command::new("gcc");
             gcc.args(["-O1", "-g", "-Wall", "-fPIC", "-c"]).args(flags.split_whitespace());
@@ -64,9 +65,10 @@ impl Workshop {
             gcc.arg("-o").arg(workshop.at(name)).args(objects.iter().map(|object| workshop.at(object)));
             done(gcc.arg("-L").arg(&library).args(more).args(["-lm", "-lpthread", "-ldl", &run_path]));
         };
-        let host = ["host.o", "iso.o"];
-        link("shared", &["main.o", host[0], host[1]], &["-llockgate"]);
-        link("static", &["main.o", host[0], host[1]], &["-l:liblockgate.a"]);
+        let host = ["host.o", "attack.o", "iso.o"];
+        let program = [&["main.o"], &host[..]].concat();
+        link("shared", &program, &["-llockgate"]);
+        link("static", &program, &["-l:liblockgate.a"]);
         link("plugin.so", &host, &["-shared", "-llockgate"]);
         link("loader", &["loader.o"], &[]);
         let sysroot = Sysroot::ensure(&silent).expect("the sysroot can be built");
@@ -82,13 +84,13 @@ impl Workshop {
 
     /// A file of it.
     pub fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.join(name)
     }
 
     /// A program, in the workshop's folder.
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.at(name));
-        command.current_dir(self.folder.path());
+        command.current_dir(&self.folder);
         command
     }
 
@@ -107,7 +109,7 @@ pub fn is_there(program: &str, host: &str) -> bool {
         .output()
         .is_ok_and(|output| output.status.success());
     if !there {
-        println!("SKIPPED the host in {host}: there is no {program}");
+        support::skipped(format_args!("the host in {host}"), format_args!("there is no {program}"));
     }
     there
 }

@@ -61,8 +61,7 @@ fn handlers_of_a_node_program() {
         .into_iter()
         .find(|header| std::path::Path::new(header).exists());
     let (true, Some(header)) = (is_there("node", "Node"), header) else {
-        println!("SKIPPED the host in Node: there is no node_api.h");
-        return;
+        return support::skipped("the host in Node", "there is no node_api.h");
     };
     let workshop = Workshop::get();
     let mut gcc = Command::new("gcc");

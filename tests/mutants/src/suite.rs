@@ -186,12 +186,12 @@ mod tests {
     fn at_the_limit_processes_end_that_have_left_the_group() {
         let shell = Program { path: "/bin/sh".into(), folder: "/".into(), processor_time: None };
         let script = "setsid sleep 100000 >/dev/null 2>&1 & echo $!; wait";
-        let (end, text) = shell.run_with(&["-c", script], &[], Duration::from_secs(2)).unwrap();
+        let (end, text) = shell.run_with(&["-c", script], &[], Duration::from_secs(5)).unwrap();
         assert_eq!(end, End::Hung);
         let sleeping = Pid::from_raw(text.trim().parse().unwrap()).unwrap();
         // (Once it is reaped, there is nothing to open.)
         if let Ok(process) = pidfd_open(sleeping, PidfdFlags::empty()) {
-            let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
+            let patience = Timespec { tv_sec: 60, tv_nsec: 0 };
             let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience)).unwrap();
             assert_eq!(ended, 1, "process {text} is still there");
         }

@@ -48,33 +48,33 @@ pub fn installed() -> &'static Path {
 
 /// A folder with modules: `guest.lg`, `hostile.lg`, `client.lg`, `liar.lg`, `start.lg`, `program.lg`, `refused.lg`, `garbage.lg`.
 pub fn modules() -> &'static Path {
-    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
-    FOLDER.get_or_init(make_modules).path()
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(make_modules)
 }
 
-fn make_modules() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a scratch folder");
+fn make_modules() -> PathBuf {
+    let folder = support::shared_folder();
     let source = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name);
     let gates = ["int host_add(int, int)", "void host_note(const char *)"];
-    module(folder.path(), "guest.lg", &source("guest.c"), &gates);
-    module(folder.path(), "hostile.lg", &source("hostile.c"), &["int host_measure(const char *)"]);
-    module(folder.path(), "client.lg", &source("client.c"), &["int remote(int)"]);
-    module(folder.path(), "liar.lg", &source("liar.c"), &[]);
-    module(folder.path(), "start.lg", &source("start.c"), &[]);
-    module(folder.path(), "program.lg", &source("program.c"), &[]);
-    linked(folder.path(), "base.lg", &source("base.c"), |link| {
+    module(&folder, "guest.lg", &source("guest.c"), &gates);
+    module(&folder, "hostile.lg", &source("hostile.c"), &["int host_measure(const char *)"]);
+    module(&folder, "client.lg", &source("client.c"), &["int remote(int)"]);
+    module(&folder, "liar.lg", &source("liar.c"), &[]);
+    module(&folder, "start.lg", &source("start.c"), &[]);
+    module(&folder, "program.lg", &source("program.c"), &[]);
+    linked(&folder, "base.lg", &source("base.c"), |link| {
         link.base(true);
     });
-    let base = folder.path().join("base.lg");
-    linked(folder.path(), "part.lg", &source("part.c"), |link| {
+    let base = folder.join("base.lg");
+    linked(&folder, "part.lg", &source("part.c"), |link| {
         link.join(&base).expect("a base");
     });
-    let mut bytes = std::fs::read(folder.path().join("guest.lg")).expect("just built");
+    let mut bytes = std::fs::read(folder.join("guest.lg")).expect("just built");
     const LABEL: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     let label = bytes.windows(4).position(|window| window == LABEL).expect("functions have labels");
     bytes[label..label + 4].copy_from_slice(&[0x0f, 0x05, 0x90, 0x90]); // syscall
-    std::fs::write(folder.path().join("refused.lg"), bytes).expect("the folder is writable");
-    std::fs::write(folder.path().join("garbage.lg"), "no module").expect("the folder is writable");
+    std::fs::write(folder.join("refused.lg"), bytes).expect("the folder is writable");
+    std::fs::write(folder.join("garbage.lg"), "no module").expect("the folder is writable");
     folder
 }
 

@@ -91,7 +91,7 @@ int main(int count, char **arguments) {
         let mut said = String::new();
         BufReader::new(hostile.stdout.take().unwrap()).read_line(&mut said).unwrap();
         if said == "refused\n" {
-            eprintln!("skipped: {which}: this machine does not let users make one");
+            support::skipped(format_args!("ps, {which}"), "this machine does not let users make one");
             continue;
         }
         let begun = Instant::now();

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
-use tempfile::TempDir;
 
 /// What one command came to.
 pub struct Ran {
@@ -73,7 +72,6 @@ pub fn build(source: &Path, module: &Path, arguments: &[&str]) {
 
 /// Modules made from `tests/programs`, once.
 pub struct Modules {
-    _folder: TempDir,
     /// Functions, all but one with prototypes in the notes.
     pub library: PathBuf,
     /// A whole program.
@@ -105,14 +103,14 @@ const EXPORTS: &[&str] = &[
 ];
 
 pub static MODULES: LazyLock<Modules> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = support::shared_folder();
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let library = folder.path().join("library.lg");
+    let library = folder.join("library.lg");
     let exports: Vec<&str> = EXPORTS.iter().flat_map(|export| ["--export", export]).collect();
     build(&programs.join("library.c"), &library, &[&exports[..], &["-lm"]].concat());
-    let program = folder.path().join("program.lg");
+    let program = folder.join("program.lg");
     build(&programs.join("program.c"), &program, &[]);
-    Modules { _folder: folder, library, program }
+    Modules { library, program }
 });
 
 /// Path of the library as text.

@@ -353,7 +353,10 @@ pub fn upper_vector_halves_are_used() -> bool {
     // SAFETY: tests are compiled for processors without AVX: nothing of theirs is in upper halves.
     unsafe { core::arch::asm!("vzeroupper") };
     if in_use() {
-        println!("SKIPPED: this processor says that upper halves are in use, whatever is in them");
+        support::skipped(
+            "r17 for upper halves of vectors",
+            "this processor says that they are in use, whatever is in them",
+        );
         return false;
     }
     true
@@ -469,14 +472,14 @@ pub fn unwinder_knows(address: u64) -> bool {
     unsafe { !_Unwind_Find_FDE(address as *const u8, &mut bases).is_null() }
 }
 
-/// Runs `work` in a child of `fork`, or of the plain system call, which no handler hears of. What is wrong, if it is not done within 20
+/// Runs `work` in a child of `fork`, or of the plain system call, which no handler hears of. What is wrong, if it is not done within 60
 /// seconds without an error.
 pub fn in_child_of(plain: bool, work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     // SAFETY: the child runs the work, with the library whose business it is to live with that, and ends at once.
     unsafe {
         let child = if plain { libc::syscall(libc::SYS_fork) as i32 } else { libc::fork() };
         if child == 0 {
-            libc::alarm(20);
+            libc::alarm(60);
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             libc::_exit(match done {
                 Ok(Ok(())) => 0,

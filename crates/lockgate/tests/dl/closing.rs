@@ -76,7 +76,7 @@ fn destructors_run_inside_last_first() {
 #[test]
 fn hostile_destructors_end() {
     let _patience = patience("a destructor that loops");
-    let patience = Options::default().patience(Duration::from_millis(50));
+    let patience = Options::default().patience(Duration::from_millis(250));
     for (name, body, expected) in [
         ("looping.so", "for (;;) __asm__ volatile(\"\");", "time"),
         ("crashing.so", "static int *volatile nowhere; *nowhere = 1;", "null pointer"),
@@ -97,7 +97,7 @@ fn hostile_destructors_end() {
 #[test]
 fn hostile_constructors_end() {
     let _patience = patience("a constructor that loops");
-    let patience = Options::default().patience(Duration::from_millis(50));
+    let patience = Options::default().patience(Duration::from_millis(250));
     for (name, body, expected) in [
         ("looping-start.so", "for (;;) __asm__ volatile(\"\");", "time"),
         ("crashing-start.so", "static int *volatile nowhere; *nowhere = 1;", "null pointer"),

@@ -161,7 +161,7 @@ fn options(name: &str) -> DomainOptions {
 fn watched(clock: &mut Option<Function<Long>>) {
     let loops = clock.get_or_insert_with(|| {
         let options = options("clock").time_limit(Duration::from_millis(3));
-        Domain::new(&SERVER, options).expect("a domain").bind::<Long>("for_ever").expect("an export")
+        crate::common::started(&SERVER, options).bind::<Long>("for_ever").expect("an export")
     });
     loops.call(0).expect_err("a limit");
 }

@@ -44,7 +44,7 @@ fn module() -> Arc<Module> {
 
 /// Calls end at last: a thread that a revocation did not stop would count for ever.
 fn domain(name: &str) -> Domain {
-    let options = DomainOptions::new().name(name).time_limit(std::time::Duration::from_secs(20));
+    let options = DomainOptions::new().name(name).time_limit(std::time::Duration::from_secs(60));
     Domain::new(&module(), options).unwrap()
 }
 

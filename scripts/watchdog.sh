@@ -1,0 +1,62 @@
+#!/bin/sh
+# watchdog.sh PROGRAM [ARGUMENT...]: runs it, and ends it when it hangs: after HANG seconds (900), far more than any test program takes.
+# `make test` runs each test program so (as cargo's runner). What is said then: which test it was, and where each thread of the program, and
+# of all that it has started, stands.
+limit=${HANG:-900}
+program=$$
+
+# When a process began, as long as it runs: its number may be another's by now, and a zombie waits for whoever reads our output first.
+began() { sed 's/.*) //; /^[ZX]/d' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
+born=$(began $program)
+
+# A process and all that it has started.
+family() {
+    echo "$1"
+    for child in $(cat "/proc/$1"/task/*/children 2>/dev/null); do
+        family "$child"
+    done
+}
+
+threads() {
+    echo "process $1: $(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null)"
+    for task in "/proc/$1"/task/*; do
+        name=$(cat "$task/comm" 2>/dev/null) || continue
+        echo "  thread ${task##*/} ($name), in the kernel at $(cat "$task/wchan" 2>/dev/null), system call $(cat "$task/syscall" 2>/dev/null)"
+        sed 's/^/    /' "$task/stack" 2>/dev/null
+    done
+    if command -v gdb >/dev/null 2>&1; then
+        DEBUGINFOD_URLS='' timeout 120 gdb -nx -batch -iex 'set auto-load off' -p "$1" -ex 'set print frame-arguments none' \
+            -ex 'thread apply all backtrace 60' </dev/null 2>&1 | grep -e '^Thread ' -e '^#'
+    fi
+}
+
+# Threads of tests have the tests' names, as far as the kernel keeps them: 15 bytes.
+tests() {
+    for task in "/proc/$program"/task/*; do cat "$task/comm"; done 2>/dev/null | sort -u >"$names"
+    timeout 20 "$1" --list 2>/dev/null </dev/null | sed -n 's/: test$//p' | while read -r test; do
+        ! grep -qxF "$(printf %.15s "$test")" "$names" || echo "watchdog: the test that hangs: $test"
+    done
+}
+
+watch() {
+    waited=0
+    while [ "$waited" -lt "$limit" ]; do
+        sleep 1
+        waited=$((waited + 1))
+        [ "$(began $program)" = "$born" ] || return
+    done
+    names=$(mktemp)
+    {
+        echo "watchdog: not over after $limit seconds, so it hangs: $*"
+        tests "$@"
+        family=$(family $program)
+        for process in $family; do threads "$process"; done
+        echo "watchdog: ended: $*"
+    } >&2
+    rm -f "$names"
+    kill -KILL $family 2>/dev/null
+}
+
+# The watch is nobody's child, and the program is this process: it has the terminal, its signals and its status as without.
+(watch "$@" &)
+exec "$@"

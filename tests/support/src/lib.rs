@@ -1,0 +1,109 @@
+//! What tests of several packages need.
+#![forbid(unsafe_code)]
+
+use std::fmt::Display;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// `make test` names a file in this variable, empties it first and shows it last.
+const FILE: &str = "LOCKGATE_SKIPPED";
+
+/// Says that `what` was left out on this machine, and why: past the capture of a test's output, which nobody sees when the test passes.
+///
+/// # Panics
+/// If the file that `make test` shows cannot be written.
+pub fn skipped(what: impl Display, why: impl Display) {
+    let line = format!("SKIPPED {what}: {why}\n");
+    // (Only the macros of the standard library are captured.)
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    if let Some(path) = std::env::var_os(FILE) {
+        let file = fs::OpenOptions::new().create(true).append(true).open(&path);
+        // One write: lines of several programs do not mix.
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.unwrap_or_else(|error| panic!("{FILE}={}: {error}", path.display()));
+    }
+}
+
+/// A new folder for what all tests of this program share. Nothing that is static is dropped at a program's end; so what programs have left that
+/// ended before goes now.
+///
+/// # Panics
+/// If there cannot be one.
+pub fn shared_folder() -> PathBuf {
+    let program = std::env::current_exe().expect("the test program's path");
+    // target/debug/deps/PROGRAM
+    let target = program.ancestors().nth(3).expect("a program that cargo has built");
+    let folders = target.join("tmp/shared");
+    fs::create_dir_all(&folders).unwrap_or_else(|error| panic!("{}: {error}", folders.display()));
+    for left in fs::read_dir(&folders).into_iter().flatten().flatten() {
+        let process = left.file_name().into_string().unwrap_or_default();
+        let process = process.split('-').next().unwrap_or_default();
+        if !Path::new("/proc").join(process).exists() {
+            // (Another program may do the same now.)
+            let _ = fs::remove_dir_all(left.path());
+        }
+    }
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let own = folders.join(format!("{}-{number}", std::process::id()));
+    let _ = fs::remove_dir_all(&own); // of a process that had this number before
+    fs::create_dir(&own).unwrap_or_else(|error| panic!("{}: {error}", own.display()));
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Output};
+
+    fn child(name: &str, variable: &Path) -> Output {
+        let own = std::env::current_exe().expect("the test program's path");
+        let mut child = Command::new(own);
+        child.args(["--ignored", "--nocapture", "--exact", name]).env(FILE, variable);
+        let output = child.output().expect("the test program runs");
+        assert!(output.status.success(), "{output:?}");
+        output
+    }
+
+    #[test]
+    fn what_is_skipped_is_seen_although_the_test_passes() {
+        let file = shared_folder().join("skipped");
+        let own = std::env::current_exe().expect("the test program's path");
+        let mut child = Command::new(own);
+        child.args(["--ignored", "--exact", "tests::child_that_skips"]).env(FILE, &file);
+        let output = child.output().expect("the test program runs");
+        assert!(output.status.success(), "{output:?}");
+        let lines = "SKIPPED a part: there is no such thing\nSKIPPED another: the same\n";
+        assert_eq!(String::from_utf8_lossy(&output.stderr), lines);
+        assert_eq!(fs::read_to_string(&file).expect("the file"), lines);
+    }
+
+    #[test]
+    #[ignore = "run by what_is_skipped_is_seen_although_the_test_passes"]
+    fn child_that_skips() {
+        skipped("a part", "there is no such thing");
+        skipped("another", "the same");
+    }
+
+    #[test]
+    fn shared_folders_go_when_the_next_program_asks() {
+        let theirs = || {
+            let output = child("tests::child_with_a_folder", Path::new("/dev/null"));
+            let said = String::from_utf8(output.stdout).expect("text");
+            let path = said.lines().find_map(|line| line.strip_prefix("folder ")).expect("a folder");
+            PathBuf::from(path)
+        };
+        let (own, first) = (shared_folder(), theirs());
+        assert!(first.is_dir() && own.is_dir());
+        let second = theirs();
+        assert!(!first.exists() && second.is_dir() && own.is_dir() && shared_folder() != own);
+        let _ = fs::remove_dir_all(second);
+    }
+
+    #[test]
+    #[ignore = "run by shared_folders_go_when_the_next_program_asks"]
+    fn child_with_a_folder() {
+        println!("folder {}", shared_folder().display());
+    }
+}
