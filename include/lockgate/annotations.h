@@ -68,6 +68,9 @@
 /* A handle: the program passes it on and never looks inside. Pointers to incomplete structures are handles without
  * saying so. */
 #define LG_OPAQUE LG_NOTE_("opaque")
+/* Beside LG_OPAQUE (or LG_INSIDE): macros and inline functions of the header's that read fields of the structure do the right thing when they find zeros,
+ * or read another structure. Without it such handles are refused. */
+#define LG_ZEROS LG_NOTE_("zeros")
 /* The handle that the function returns is one that the library has already, and stays the library's: bindings for languages with destructors do not release it. Other
  * handles that a function gives are the program's. */
 #define LG_BORROWED LG_NOTE_("borrowed")

@@ -33,6 +33,14 @@ typedef void (PNGCAPI *png_progressive_row_ptr)(png_structp png_ptr, png_bytep n
                                                 png_uint_32 row_num, int pass);
 typedef void (PNGCAPI *png_user_transform_ptr)(png_structp png_ptr, png_row_infop row_info LG_IN, png_bytep data LG_INOUT LG_SIZE(row_info->rowbytes));
 typedef int (PNGCAPI *png_user_chunk_ptr)(png_structp png_ptr, png_unknown_chunkp chunk LG_IN);
+png_structp png_create_read_struct(png_const_charp user_png_ver, png_voidp error_ptr LG_DATA, png_error_ptr error_fn, png_error_ptr warn_fn);
+png_structp png_create_write_struct(png_const_charp user_png_ver, png_voidp error_ptr LG_DATA, png_error_ptr error_fn, png_error_ptr warn_fn);
+void png_set_error_fn(png_struct *png_ptr, png_voidp error_ptr LG_DATA, png_error_ptr error_fn, png_error_ptr warning_fn);
+void png_set_write_fn(png_struct *png_ptr, png_voidp io_ptr LG_DATA, png_rw_ptr write_data_fn, png_flush_ptr output_flush_fn);
+void png_set_read_fn(png_struct *png_ptr, png_voidp io_ptr LG_DATA, png_rw_ptr read_data_fn);
+void png_set_read_user_chunk_fn(png_struct *png_ptr, png_voidp user_chunk_ptr LG_DATA, png_user_chunk_ptr read_user_chunk_fn);
+void png_set_progressive_read_fn(png_struct *png_ptr, png_voidp progressive_ptr LG_DATA, png_progressive_info_ptr info_fn, png_progressive_row_ptr row_fn,
+                                 png_progressive_end_ptr end_fn);
 png_voidp png_get_error_ptr(const png_struct *png_ptr) LG_DATA;
 png_voidp png_get_io_ptr(const png_struct *png_ptr) LG_DATA;
 png_voidp png_get_progressive_ptr(const png_struct *png_ptr) LG_DATA;

@@ -65,6 +65,7 @@ int sqlite3_bind_blob64(sqlite3_stmt *stmt, int index, const void *value LG_IN L
 int sqlite3_bind_text(sqlite3_stmt *stmt, int index, const char *value LG_IN LG_SIZE(n < 0 ? strlen(value) + 1 : n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
 int sqlite3_bind_text64(sqlite3_stmt *stmt, int index, const char *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT), unsigned char encoding);
 void sqlite3_result_blob(sqlite3_context *context, const void *value LG_IN LG_SIZE(n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
+void sqlite3_result_blob64(sqlite3_context *context, const void *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
 void sqlite3_result_text(sqlite3_context *context, const char *value LG_IN LG_SIZE(n < 0 ? strlen(value) + 1 : n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
 void sqlite3_result_error(sqlite3_context *context, const char *message LG_IN LG_SIZE(n < 0 ? strlen(message) + 1 : n), int n);
 void sqlite3_result_text64(sqlite3_context *context, const char *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT), unsigned char encoding);
@@ -83,7 +84,7 @@ const void *sqlite3_column_blob(sqlite3_stmt *stmt, int column) LG_SIZE(sqlite3_
 const void *sqlite3_value_blob(sqlite3_value *value) LG_SIZE(sqlite3_value_bytes(value));
 void sqlite3_value_free(sqlite3_value *value LG_RELEASE);
 
-int sqlite3_create_function(sqlite3 *db, const char *zFunctionName LG_STRING, int nArg, int eTextRep, void *pApp,
+int sqlite3_create_function(sqlite3 *db, const char *zFunctionName LG_STRING, int nArg, int eTextRep, void *pApp LG_DATA,
                             void (*xFunc)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
                             void (*xStep)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
                             void (*xFinal)(sqlite3_context *context));

@@ -61,7 +61,7 @@ int uncompress2_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INO
                   z_size_t *sourceLen LG_INOUT);
 
 /* gzgetc, a macro, looks inside: it sees zeros, and calls the function. */
-LG_TYPE(gzFile, LG_OPAQUE);
+LG_TYPE(gzFile, LG_OPAQUE LG_ZEROS);
 gzFile gzopen(const char *path, const char *mode) LG_ERRNO;
 gzFile gzdopen(int fd, const char *mode) LG_ERRNO;
 int gzread(gzFile file, voidp buf LG_OUT LG_SIZE(len) LG_WRITTEN(lg_result), unsigned len) LG_ERROR(-1);

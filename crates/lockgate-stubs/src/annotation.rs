@@ -49,6 +49,7 @@ pub struct Notes {
     pub null: bool,
     pub ignore: bool,
     pub opaque: bool,
+    pub zeros: bool,
     pub borrowed: bool,
     pub release: bool,
     pub kept: bool,
@@ -144,6 +145,7 @@ impl Notes {
             "null" => self.null = true,
             "ignore" => self.ignore = true,
             "opaque" => self.opaque = true,
+            "zeros" => self.zeros = true,
             "borrowed" => self.borrowed = true,
             "release" => self.release = true,
             "kept" => self.kept = true,
@@ -221,6 +223,7 @@ impl Notes {
             ("NULL", self.null),
             ("IGNORE", self.ignore),
             ("OPAQUE", self.opaque),
+            ("ZEROS", self.zeros),
             ("BORROWED", self.borrowed),
             ("RELEASE", self.release),
             ("KEPT", self.kept),
@@ -235,6 +238,16 @@ impl Notes {
         ];
         said.extend(plain.iter().filter(|(_, is)| *is).map(|(name, _)| format!("LG_{name}")));
         said
+    }
+
+    /// The expressions in it.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        [&self.size, &self.written, &self.rows, &self.at_most].into_iter().flatten()
+    }
+
+    /// Adds the names in its expressions.
+    pub fn add_names(&self, names: &mut std::collections::BTreeSet<String>) {
+        names.extend(self.expressions().flat_map(Expression::names).map(str::to_owned));
     }
 
     /// What a pointer is can be said once only.
@@ -291,6 +304,7 @@ impl Notes {
         self.null |= other.null;
         self.ignore |= other.ignore;
         self.opaque |= other.opaque;
+        self.zeros |= other.zeros;
         self.borrowed |= other.borrowed;
         self.release |= other.release;
         self.kept |= other.kept;

@@ -14,7 +14,7 @@ typedef void (*engine_error)(struct engine *e, const char *text);
 /* What the library does wrong from now on: 0 nothing. */
 void jumpy_mode(int mode);
 
-struct engine *jumpy_open(engine_error handler, void *data);
+struct engine *jumpy_open(engine_error handler, void *data LG_DATA);
 void jumpy_close(struct engine *e LG_RELEASE);
 void *jumpy_data(const struct engine *e) LG_DATA;
 jmp_buf *jumpy_set_jump(struct engine *e, engine_jump jump, size_t size) LG_JUMP_BUFFER(e);

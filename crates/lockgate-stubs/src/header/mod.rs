@@ -2,6 +2,7 @@
 mod comment;
 mod constants;
 pub mod libclang_sys;
+mod looks;
 pub mod model;
 mod read;
 
@@ -69,6 +70,12 @@ pub enum ReadError {
         /// One line for each error.
         messages: String,
     },
+    /// Nothing to protect.
+    #[error("{header} declares no function itself; name the header that does, not one that only includes it", header = header.display())]
+    Empty {
+        /// The header.
+        header: PathBuf,
+    },
     /// An annotation is wrong by itself.
     #[error("{place}: {declaration}: {error}")]
     Note {
@@ -105,17 +112,27 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     let own = tempdir_with_annotations()?;
     let mut arguments = vec!["-DLOCKGATE_STUBS=1".to_owned()];
     let folders = [own.path().to_owned()].into_iter();
-    let beside = header.parent().map(Path::to_owned);
-    for folder in folders.chain(source.includes.iter().cloned()).chain(beside) {
+    for folder in folders.chain(source.includes.iter().cloned()) {
         arguments.push(format!("-I{}", folder.display()));
     }
+    // What lies beside the header is found, but never in place of the system's: libraries have a `stdint.h` for other compilers there.
+    let beside = header.parent().map(Path::to_owned);
+    arguments.extend(beside.iter().map(|folder| format!("-idirafter{}", folder.display())));
     arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
     let unit = parse(&text, &header, arguments.clone(), Bodies::Skipped)?;
+    let folders: Vec<PathBuf> = beside.into_iter().chain(source.includes.iter().cloned()).collect();
+    let path = header.clone();
     let mut files = vec![header];
     files.extend(annotations);
-    let constants = constants::of_macros(&files[0], &text, arguments);
     let mut header = Reader::new(Selection::Files(files)).read(&unit)?;
+    if header.functions.is_empty() {
+        return Err(ReadError::Empty { header: path });
+    }
+    let asked = header.names_asked();
+    let (constants, known) = constants::of_macros(&path, &text, arguments.clone(), &asked);
     header.constants.extend(constants);
+    header.known.extend(known);
+    header.looks = looks::of_header(&text, &path, arguments, &folders)?;
     Ok(header)
 }
 
