@@ -10,7 +10,7 @@ LG_ERRORS(uLong, 0);
 LG_TYPE(z_streamp, LG_OUT LG_KEPT);
 LG_FIELD(z_stream, next_in, LG_IN LG_SIZE(avail_in) LG_CURSOR LG_NULLABLE);
 LG_FIELD(z_stream, next_out, LG_OUT LG_SIZE(avail_out) LG_CURSOR LG_NULLABLE);
-LG_FIELD(z_stream, msg, LG_OUT LG_STRING);
+LG_FIELD(z_stream, msg, LG_OUT LG_STRING LG_BORROWED);
 LG_FIELD(z_stream, state, LG_OPAQUE);
 /* Memory comes from the domain's own heap. */
 LG_FIELD(z_stream, zalloc, LG_IGNORE);

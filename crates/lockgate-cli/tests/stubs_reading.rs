@@ -288,3 +288,64 @@ fn the_systems_headers_come_before_what_lies_beside() {
     assert!(text(&output.stderr).contains("git.h declares no function itself"), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// What a function gives to the program to keep says how it is freed: nothing of the library's is taken for a piece of the program's heap.
+#[test]
+fn what_is_to_be_freed_is_said() {
+    let cases: &[(&str, &str)] = &[
+        ("const char *give(void);", ""),
+        ("char *give(void) LG_STRING LG_BORROWED;", ""),
+        ("char *give(void) LG_STRING LG_FREED(free);", ""),
+        ("char *give(void) LG_STRING LG_FREED(give_back);\nvoid give_back(char *text LG_INSIDE);", ""),
+        ("struct point { int x; };\nstruct point *give(int n) LG_IN LG_SIZE(n) LG_FREED(free);", ""),
+        ("char *give(void) LG_STRING;", "give: result: whether the program frees it, and how, is not said"),
+        ("void *give(int n) LG_SIZE(n);", "give: result: whether the program frees it"),
+        ("int give(char **text LG_OUT LG_STRING);", "give: parameter text: whether the program frees it"),
+        (
+            "struct point { int x; };\nstruct point *give(void) LG_IN;",
+            "give: result: whether the program frees it",
+        ),
+        ("const char **give(void) LG_STRINGS;", "give: result: whether the program frees it"),
+        (
+            "struct box { char *text; };\nLG_FIELD(struct box, text, LG_OUT LG_STRING);\nvoid give(struct box *box LG_OUT);",
+            "struct box, field text: whether the program frees it",
+        ),
+        (
+            "struct box { char *text; };\nLG_FIELD(struct box, text, LG_OUT LG_STRING LG_FREED(free));\nvoid give(struct box *box LG_OUT);",
+            "LG_FREED(free): a field cannot be moved",
+        ),
+        (
+            "char *give(void) LG_STRING LG_FREED(fre);",
+            "LG_FREED: fre() is no function of this header, nor free",
+        ),
+        (
+            "char *give(void) LG_STRING LG_FREED(other);\nint other(int n);",
+            "LG_FREED: other() takes nothing of the library's back",
+        ),
+        (
+            "const char **give(void) LG_STRINGS LG_FREED(free);",
+            "LG_FREED(free): the copy is not one piece of memory",
+        ),
+        (
+            "void *give(int n) LG_OUT LG_SIZE(n) LG_FREED(free);",
+            "LG_FREED(free): the copy is not one piece of memory, or the program writes it",
+        ),
+        (
+            "struct thing;\nstruct thing *give(void) LG_FREED(free);",
+            "LG_FREED: it is no copy of the library's memory",
+        ),
+        ("int give(void) LG_FREED(free);", "LG_FREED says nothing of a result of type `int`"),
+        ("char *give(void) LG_STRING LG_FREED(free) LG_BORROWED;", "LG_FREED contradicts LG_BORROWED"),
+    ];
+    for (declaration, message) in cases {
+        let headers =
+            Headers::new(&[("api.h", &format!("#include <lockgate/annotations.h>\n{declaration}\n"))]);
+        let output = headers.explain("api.h", &[]);
+        let said = (text(&output.stdout) + &text(&output.stderr)).replace("refused: ", "");
+        if message.is_empty() {
+            assert_eq!(output.status.code(), Some(0), "{declaration}\n{said}");
+        } else {
+            assert!(output.status.code() != Some(0) && said.contains(message), "{declaration}\n{said}");
+        }
+    }
+}

@@ -38,6 +38,7 @@ pub struct Notes {
     pub within: Option<String>,
     pub until: Option<String>,
     pub shown: Option<String>,
+    pub freed: Option<String>,
     pub rows: Option<Expression>,
     pub jump_buffer: Option<String>,
     pub format: Option<Format>,
@@ -126,6 +127,7 @@ impl Notes {
             "within" => self.within = Some(owned()),
             "until" => self.until = Some(owned()),
             "shown" => self.shown = Some(owned()),
+            "freed" => self.freed = Some(owned()),
             "rows" => self.rows = Some(expression()?),
             "format" => {
                 let mut parts = argument.split(',').map(|part| part.trim().to_owned());
@@ -208,6 +210,7 @@ impl Notes {
             ("WITHIN", &self.within),
             ("UNTIL", &self.until),
             ("SHOWN", &self.shown),
+            ("FREED", &self.freed),
             ("JUMP_BUFFER", &self.jump_buffer),
         ];
         for (name, text) in named {
@@ -273,6 +276,9 @@ impl Notes {
         if self.null && self.nullable {
             return Err(NoteError::Contradiction("NULLABLE", "NULL"));
         }
+        if self.freed.is_some() && self.borrowed {
+            return Err(NoteError::Contradiction("FREED", "BORROWED"));
+        }
         Ok(())
     }
 
@@ -293,6 +299,7 @@ impl Notes {
         fill(&mut self.within, &other.within);
         fill(&mut self.until, &other.until);
         fill(&mut self.shown, &other.shown);
+        fill(&mut self.freed, &other.freed);
         fill(&mut self.format, &other.format);
         fill(&mut self.rows, &other.rows);
         fill(&mut self.jump_buffer, &other.jump_buffer);

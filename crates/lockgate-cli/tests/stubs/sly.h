@@ -20,8 +20,8 @@ const struct option *sly_options(void) LG_UNTIL(name);
 struct wide { int key; char name[256]; };
 const struct wide *sly_wide(void) LG_UNTIL(key);
 int sly_string(char *out LG_OUT LG_STRING LG_SIZE(size), size_t size);
-const char **sly_list(void) LG_STRINGS;
-const char **sly_some(int n) LG_STRINGS LG_SIZE(n);
+const char **sly_list(void) LG_STRINGS LG_BORROWED;
+const char **sly_some(int n) LG_STRINGS LG_SIZE(n) LG_BORROWED;
 
 /* Places within. */
 const char *sly_find(const char *text LG_STRING, int c) LG_WITHIN(text);

@@ -2,6 +2,7 @@
 //!
 //! Two points of view. What goes *in*, from the program to the library, is a [`Passing`]; what comes *out* is an
 //! [`Outcome`], which may be anything and is checked. The parameters of callbacks are outcomes, their results go in.
+mod keep;
 mod outcome;
 mod passing;
 mod places;
@@ -115,6 +116,8 @@ pub struct FunctionPlan {
     pub comment: Option<String>,
     /// The handle among the parameters to whose jmp_buf it may jump.
     pub jumps: Option<String>,
+    /// Parameters, and `result`, whose contents the program gives to `free`.
+    pub freed: BTreeSet<String>,
 }
 
 /// Variable arguments, or a `va_list`, that a format describes.
@@ -562,6 +565,7 @@ impl<'a> Planner<'a> {
                         .into(),
             }));
         }
+        let freed = self.to_free(prototype, notes, &parameters, &result)?;
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
@@ -585,6 +589,7 @@ impl<'a> Planner<'a> {
             borrowed: notes.borrowed,
             comment: function.comment.clone(),
             jumps,
+            freed,
         })
     }
 

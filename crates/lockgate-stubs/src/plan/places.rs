@@ -52,6 +52,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_JUMP", notes.jump, pointer && inner),
         ("LG_JUMPS", notes.jumps, pointer && parameter),
         ("LG_BORROWED", notes.borrowed, pointer && !inner && (whole || field || variable)),
+        ("LG_FREED", notes.freed.is_some(), pointer && !inner && (whole || field || variable)),
         ("LG_AT_MOST", notes.at_most.is_some(), whole && (kind.is_integer() || kind.shape == Shape::Float)),
         ("LG_ERROR", notes.error.is_some(), whole && kind.shape != Shape::Void),
         ("LG_ERRNO", notes.errno, whole),

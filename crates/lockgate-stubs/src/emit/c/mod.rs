@@ -22,6 +22,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("mirror", include_str!("../../../runtime/mirror.h")),
     ("handle", include_str!("../../../runtime/handle.h")),
     ("data", include_str!("../../../runtime/data.h")),
+    ("heap", include_str!("../../../runtime/heap.h")),
     ("told", include_str!("../../../runtime/told.h")),
     ("kept", include_str!("../../../runtime/kept.h")),
     ("restart", include_str!("../../../runtime/restart.h")),
@@ -147,6 +148,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     }
     let errno = plan.functions.iter().any(|function| function.errno);
     let _ = write!(text, "\n#define LGS_ERRNO {}", i32::from(errno));
+    let _ = write!(text, "\n#define LGS_FREES {}", i32::from(frees(plan)));
     let jumps = plan.functions.iter().any(|function| function.jumps.is_some());
     let _ = write!(text, "\n#define LGS_JUMPS {}", i32::from(jumps));
     let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
@@ -261,6 +263,11 @@ fn streams(plan: &Plan) -> bool {
         .any(|function| function.parameters.iter().any(|passing| matches!(passing, Passing::Stream { .. })))
 }
 
+/// Some function gives what the program frees itself.
+fn frees(plan: &Plan) -> bool {
+    plan.functions.iter().any(|function| !function.freed.is_empty())
+}
+
 /// What streams need of the library's libc (`runtime/stream.h`).
 const STREAM_EXPORTS: [&str; 3] = [
     "void *fopencookie(void *, void *, uint64_t, uint64_t, uint64_t, uint64_t, void *, void *, void *, void *)",
@@ -288,6 +295,9 @@ pub fn exported(plan: &Plan) -> Vec<String> {
     let mut exports: Vec<String> = plan.functions.iter().map(export).collect();
     if plan.functions.iter().any(|function| function.errno) {
         exports.push("void *__errno_location(void)".to_owned());
+    }
+    if frees(plan) && !plan.functions.iter().any(|function| function.name == "free") {
+        exports.push("void free(void *)".to_owned());
     }
     if streams(plan) {
         exports.extend(STREAM_EXPORTS.map(str::to_owned));
