@@ -269,9 +269,16 @@ impl Reader {
             let name = name.unwrap_or_else(|| format!("arg{number}"));
             let notes = cursor.map_or(Ok(Notes::default()), |c| self.notes(*c, &name))?;
             let mut kind = self.kind(cursor.map_or(kind, |c| c.kind_of_value()));
-            // As C does it: an array as a parameter is a pointer.
+            // As C does it: an array as a parameter is a pointer. (How many elements a header says there are, nobody checks: LG_SIZE does.)
             if let Shape::Array(element, _) = kind.shape {
                 kind.shape = Shape::Pointer(element);
+                kind.size = 8;
+            }
+            // (Its size may speak of other parameters, which are not in sight where the type is repeated.)
+            if cursor.is_some_and(|c| c.kind_of_value().kind() == CXType_VariableArray)
+                && let Shape::Pointer(element) = &kind.shape
+            {
+                kind.spelling = format!("{} *", element.spelling);
                 kind.size = 8;
             }
             if let Some(cursor) = cursor {
@@ -383,7 +390,9 @@ impl Reader {
             CXType_ConstantArray => {
                 Shape::Array(Box::new(self.kind(kind.element())), kind.count().unwrap_or(0))
             }
-            CXType_IncompleteArray => Shape::Pointer(Box::new(self.kind(kind.element()))),
+            CXType_IncompleteArray | CXType_VariableArray => {
+                Shape::Pointer(Box::new(self.kind(kind.element())))
+            }
             CXType_FunctionProto | CXType_FunctionNoProto => {
                 Shape::Unsupported("a function, not a pointer to one".into())
             }
