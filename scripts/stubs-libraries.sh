@@ -120,8 +120,9 @@ if [ -d "$zstd" ]; then
         program "$zstd/lib" "$options" "$zstd/examples/$test.c"
     done
     for file in text binary; do
-        same simple_compression $file
         same streaming_compression $file
+        same simple_compression $file
+        cp "$out/run.native/$file.zst" "$out/input/whole-$file.zst"
     done
     same multiple_simple_compression text binary
     same multiple_streaming_compression text binary
@@ -130,11 +131,12 @@ if [ -d "$zstd" ]; then
     for test in simple_decompression streaming_decompression; do
         program "$zstd/lib" "$options" "$zstd/examples/$test.c"
         for file in text binary; do
-            same $test $file.zst
+            same $test whole-$file.zst
         done
         fails $test cut.zst
         fails $test text
     done
+    same streaming_decompression binary.zst
     program "$zstd/lib" "$options" "$zstd/examples/dictionary_compression.c"
     same dictionary_compression text binary dictionary
     cp "$out/run.native/text.zst" "$out/run.native/binary.zst" "$out/input"

@@ -142,7 +142,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
         writeln!(text, "#define LGS_OPTIONS {}0", options.map(|o| format!("\"{o}\", ")).collect::<String>());
     text += "#define LGS_FUNCTIONS";
     for function in &plan.functions {
-        let bound = bound(function);
+        let bound = bound(function, plan);
         let policy = function.policy.as_deref().unwrap_or("LG_DEFAULT");
         let _ = write!(text, " \\\n    {{\"{}\", \"{bound}\", {policy}}},", function.name);
     }
@@ -215,7 +215,7 @@ fn stand_in(left_out: &LeftOut) -> String {
 }
 
 /// The prototype by which a function is bound: variable arguments are the text to print.
-fn bound(function: &FunctionPlan) -> String {
+fn bound(function: &FunctionPlan, plan: &Plan) -> String {
     let mut own: Prototype = function.prototype.clone();
     if let Some(format) = function.format {
         own.parameters.push(own.parameters[format].clone());
@@ -227,14 +227,17 @@ fn bound(function: &FunctionPlan) -> String {
             own.parameters.last_mut().expect("just pushed").kind = list_type();
             own.variadic = false;
         }
-        return prototype(&formatted.by.list, &own);
+        return prototype(&formatted.by.list, &own, plan);
     }
-    let by_value = |kind: &CType| matches!(kind.shape, Shape::Record(_));
+    // What cannot be written out (a union, bit-fields) the module's own note knows.
+    let by_value = |kind: &CType| match &kind.shape {
+        Shape::Record(key) => plan.records.get(key).is_none_or(|record| record.fields.is_empty()),
+        _ => false,
+    };
     if by_value(&own.result) || own.parameters.iter().any(|parameter| by_value(&parameter.kind)) {
-        // The module's note knows the structure: it comes from debug information.
         return function.name.clone();
     }
-    prototype(&function.name, &own)
+    prototype(&function.name, &own, plan)
 }
 
 /// A `va_list` as a parameter: a pointer.
@@ -289,8 +292,8 @@ fn exports(plan: &Plan) -> String {
 pub fn exported(plan: &Plan) -> Vec<String> {
     let export = |function: &FunctionPlan| match (function.format, &function.formatted) {
         (Some(_), _) => function.name.clone(),
-        (None, Some(_)) => bound(function),
-        (None, None) => prototype(&function.name, &function.prototype),
+        (None, Some(_)) => bound(function, plan),
+        (None, None) => prototype(&function.name, &function.prototype, plan),
     };
     let mut exports: Vec<String> = plan.functions.iter().map(export).collect();
     if plan.functions.iter().any(|function| function.errno) {
@@ -307,5 +310,5 @@ pub fn exported(plan: &Plan) -> Vec<String> {
 
 /// What the module imports: prototypes.
 pub fn imported(plan: &Plan) -> Vec<String> {
-    plan.gates.iter().map(|gate| prototype(&gate.name, &gate.prototype)).collect()
+    plan.gates.iter().map(|gate| prototype(&gate.name, &gate.prototype, plan)).collect()
 }

@@ -140,7 +140,7 @@ fn ctype(kind: &CType, surface: &Surface<'_>) -> String {
 /// What a buffer's elements are: bytes, where C has characters or nothing.
 fn element(kind: &CType, surface: &Surface<'_>) -> String {
     match super::surface::element(kind) {
-        Some(element) if element.size == 1 => "ctypes.c_ubyte".to_owned(),
+        Some(element) if element.is_bool() => "ctypes.c_ubyte".to_owned(),
         Some(element) => ctype(element, surface),
         None => "ctypes.c_ubyte".to_owned(),
     }
