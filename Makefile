@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems torture stubs-hammer stubs-libraries fuzz evidence man clean
+.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems torture stubs-hammer stubs-differ stubs-libraries fuzz evidence man clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -85,6 +85,12 @@ torture: build ## a thousand million calls among signals, crashes and kills; a m
 SECONDS ?= 600
 stubs-hammer: ## random answers to every function of share/stubs under sanitizers, SECONDS=600 for each header
 	LOCKGATE_HAMMER_SECONDS=$(SECONDS) cargo test --locked -p lockgate-cli --test hammer -- --nocapture
+
+HEADERS ?= 2000
+ANSWERS ?= 500
+SEED ?= 1
+stubs-differ: ## HEADERS=2000 random headers, answered at random ANSWERS=500 times by a hostile library: the clients in C, Rust and Python must say the same; SEED is the first
+	LOCKGATE_DIFFER_HEADERS=$(HEADERS) LOCKGATE_DIFFER_ANSWERS=$(ANSWERS) LOCKGATE_DIFFER_SEED=$(SEED) cargo test --locked -p lockgate-cli --test differ -- --nocapture
 
 stubs-libraries: ## libraries of share/stubs that the tests do not bring along, from SOURCES=folder or Debian's source packages, with their own programs
 	scripts/stubs-libraries.sh $(SOURCES) || [ $$? -eq 77 ]

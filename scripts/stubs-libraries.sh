@@ -4,8 +4,8 @@
 #
 #     stubs-libraries.sh [FOLDER]
 #
-# FOLDER has unpacked sources: lz4. Without it they come from Debian's or Ubuntu's source packages (build/stubs-libraries), which needs
-# deb-src entries. 77: none to be had, or no pkg-config lockgate. LOCKGATE names the program; target/release/lockgate without.
+# FOLDER has unpacked sources, each by the name of its source package: lz4, libzstd, brotli, pcre2, opus; what is not there is skipped. Without FOLDER they come
+# from Debian's or Ubuntu's source packages (build/stubs-libraries), which needs deb-src entries. 77: none to be had, or no pkg-config lockgate. LOCKGATE names the program; target/release/lockgate without.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ skip() {
 pkg-config --exists lockgate || skip "pkg-config does not find lockgate: make install, or set PKG_CONFIG_PATH"
 flags=$(pkg-config --cflags --libs lockgate)
 if [ $# -eq 0 ]; then
-    for package in lz4; do
+    for package in lz4 libzstd brotli pcre2 opus; do
         [ -d "$sources/$package" ] && continue
         rm -rf "$work/$package"
         mkdir -p "$work/$package" "$sources"
@@ -31,14 +31,16 @@ if [ $# -eq 0 ]; then
     done
 fi
 
-# library NAME HEADER FOLDER FLAGS SOURCES...: its client and its module.
+# library NAME HEADER FOLDER FLAGS SOURCES...: itself, its client and its module.
 library() {
     name=$1 header=$2 folder=$3 options=$4
     shift 4
     out=$work/$name
     rm -rf "$out"
-    mkdir -p "$out/objects"
+    mkdir -p "$out/objects" "$out/native" "$out/input"
     for source; do
+        # shellcheck disable=SC2086 # options are words
+        cc -g -O2 -w $options -I "$folder" -c "$source" -o "$out/native/$(basename "$source" .c).o"
         # shellcheck disable=SC2086 # options are words
         "$lockgate" cc -g -O2 -w $options -I "$folder" -c "$source" -o "$out/objects/$(basename "$source" .c).o"
     done
@@ -50,22 +52,29 @@ library() {
     (cd "$out" && cc -g -O2 -w $options -I client -I "$folder" -c client/"$name"_client.c -o client.o $(pkg-config --cflags lockgate))
 }
 
-# program SOURCE FOLDER FLAGS SOURCES...: twice; `native` and `protected`.
+# program FOLDER FLAGS SOURCES...: twice; `native` and `protected`.
 program() {
-    source=$1 folder=$2 options=$3
-    shift 3
-    program=$(basename "$source" .c)
+    folder=$1 options=$2
+    shift 2
+    program=$(basename "$1" .c)
     # shellcheck disable=SC2086
-    cc -g -O2 -w $options -I "$folder" "$source" "$@" -o "$out/$program.native" -lm
+    cc -g -O2 -w $options -I "$folder" "$@" "$out"/native/*.o -o "$out/$program.native" -lm
     # shellcheck disable=SC2086
-    cc -g -O2 -w $options -I "$out/client" -I "$folder" "$source" "$out/client.o" -o "$out/$program.protected" $flags -lm
+    cc -g -O2 -w $options -I "$out/client" -I "$folder" "$@" "$out/client.o" -o "$out/$program.protected" $flags -lm
 }
 
 failed=0
-# same PROGRAM ARGUMENTS...: in folders of their own, with the same files.
+# same PROGRAM ARGUMENTS...: in folders of their own, with the same files. `fails`: the same, and the program says that it failed.
 same() {
-    program=$1
-    shift
+    runs 0 "$@"
+}
+fails() {
+    runs 1 "$@"
+}
+runs() {
+    expected=$1
+    program=$2
+    shift 2
     for kind in native protected; do
         rm -rf "$out/run.$kind"
         mkdir "$out/run.$kind"
@@ -74,29 +83,65 @@ same() {
         (cd "$out/run.$kind" && "$out/$program.$kind" "$@" >stdout 2>stderr </dev/null) || status=$?
         echo $status >"$out/run.$kind/status"
     done
-    if [ "$(cat "$out/run.native/status")" -eq 0 ] && diff -r "$out/run.native" "$out/run.protected" >"$out/$program.diff"; then
+    ended=$(cat "$out/run.native/status")
+    if [ "$((ended != 0))" -eq "$expected" ] && [ "$ended" -lt 128 ] && diff -r "$out/run.native" "$out/run.protected" >"$out/$program.diff"; then
         echo "  same: $program $*"
     else
-        echo "  DIFFERENT: $program $* ($out/$program.diff; natively status $(cat "$out/run.native/status"))"
+        echo "  DIFFERENT: $program $* ($out/$program.diff; natively status $ended)"
         failed=1
     fi
 }
 
 lz4=$sources/lz4
-library lz4 lz4.h "$lz4/lib" "" "$lz4/lib/lz4.c"
-mkdir "$out/input"
-for test in examples/simple_buffer tests/decompress-partial tests/decompress-partial-usingDict; do
-    program "$lz4/$test.c" "$lz4/lib" "" "$lz4/lib/lz4.c"
-    same "$(basename "$test")"
-done
+if [ -d "$lz4" ]; then
+    library lz4 lz4.h "$lz4/lib" "" "$lz4/lib/lz4.c"
+    for test in examples/simple_buffer tests/decompress-partial tests/decompress-partial-usingDict; do
+        program "$lz4/lib" "" "$lz4/$test.c"
+        same "$(basename "$test")"
+    done
+    options="-DXXH_NAMESPACE=LZ4_ -DLZ4F_STATIC_LINKING_ONLY"
+    library lz4frame lz4frame.h "$lz4/lib" "$options" "$lz4/lib/lz4frame.c" "$lz4/lib/lz4.c" "$lz4/lib/lz4hc.c" "$lz4/lib/xxhash.c"
+    cp "$lz4/lib/lz4.c" "$out/input/text"
+    head -c 5000000 "$lockgate" >"$out/input/binary"
+    program "$lz4/lib" "$options" "$lz4/examples/frameCompress.c"
+    for file in text binary; do
+        same frameCompress $file
+    done
+fi
 
-library lz4frame lz4frame.h "$lz4/lib" "-DXXH_NAMESPACE=LZ4_ -DLZ4F_STATIC_LINKING_ONLY" "$lz4/lib/lz4frame.c" "$lz4/lib/lz4.c" "$lz4/lib/lz4hc.c" "$lz4/lib/xxhash.c"
-mkdir "$out/input"
-cp "$lz4/lib/lz4.c" "$out/input/text"
-head -c 5000000 "$lockgate" >"$out/input/binary"
-program "$lz4/examples/frameCompress.c" "$lz4/lib" "-DXXH_NAMESPACE=LZ4_ -DLZ4F_STATIC_LINKING_ONLY" "$lz4/lib/lz4frame.c" "$lz4/lib/lz4.c" "$lz4/lib/lz4hc.c" "$lz4/lib/xxhash.c"
-for file in text binary; do
-    same frameCompress $file
-done
+zstd=$sources/libzstd
+if [ -d "$zstd" ]; then
+    options="-DZSTD_DISABLE_ASM -DXXH_NAMESPACE=ZSTD_ -DDYNAMIC_BMI2=0"
+    library zstd zstd.h "$zstd/lib" "$options" "$zstd"/lib/common/*.c "$zstd"/lib/compress/*.c "$zstd"/lib/decompress/*.c
+    cp "$zstd/lib/zstd.h" "$out/input/text"
+    head -c 5000000 "$lockgate" >"$out/input/binary"
+    cp "$zstd/tests/golden-dictionaries/http-dict-missing-symbols" "$out/input/dictionary"
+    for test in simple_compression streaming_compression multiple_simple_compression multiple_streaming_compression; do
+        program "$zstd/lib" "$options" "$zstd/examples/$test.c"
+    done
+    for file in text binary; do
+        same streaming_compression $file
+        same simple_compression $file
+        cp "$out/run.native/$file.zst" "$out/input/whole-$file.zst"
+    done
+    same multiple_simple_compression text binary
+    same multiple_streaming_compression text binary
+    cp "$out/run.native/text.zst" "$out/run.native/binary.zst" "$out/input"
+    head -c 1000 "$out/input/binary.zst" >"$out/input/cut.zst"
+    for test in simple_decompression streaming_decompression; do
+        program "$zstd/lib" "$options" "$zstd/examples/$test.c"
+        for file in text binary; do
+            same $test whole-$file.zst
+        done
+        fails $test cut.zst
+        fails $test text
+    done
+    same streaming_decompression binary.zst
+    program "$zstd/lib" "$options" "$zstd/examples/dictionary_compression.c"
+    same dictionary_compression text binary dictionary
+    cp "$out/run.native/text.zst" "$out/run.native/binary.zst" "$out/input"
+    program "$zstd/lib" "$options" "$zstd/examples/dictionary_decompression.c"
+    same dictionary_decompression text.zst binary.zst dictionary
+fi
 
 exit $failed

@@ -68,9 +68,15 @@
 /* A handle: the program passes it on and never looks inside. Pointers to incomplete structures are handles without
  * saying so. */
 #define LG_OPAQUE LG_NOTE_("opaque")
-/* The handle that the function returns is one that the library has already, and stays the library's: bindings for languages with destructors do not release it. Other
- * handles that a function gives are the program's. */
+/* Beside LG_OPAQUE (or LG_INSIDE): macros and inline functions of the header's that read fields of the structure do the right thing when they find zeros,
+ * or read another structure. Without it such handles are refused. */
+#define LG_ZEROS LG_NOTE_("zeros")
+/* What the function gives (its result, or through LG_OUT) is the library's and stays so: the program does not free it. On a handle: bindings for languages
+ * with destructors do not release it. Other handles that a function gives are the program's. */
 #define LG_BORROWED LG_NOTE_("borrowed")
+/* The program frees what the function gives: with free() (LG_FREED(free): it is copied to the program's own heap, and the library's is freed at once), or
+ * with a function of the header's that takes it with LG_INSIDE. Strings, memory and structures that are not const must have this or LG_BORROWED. */
+#define LG_FREED(f) LG_NOTE_("freed:" #f)
 /* The function ends the life of this handle or structure. */
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program's that the library remembers by its address from call to call; or a FILE that it uses after the call, too, for the handle

@@ -1,5 +1,6 @@
 /* How the functions of LZ4's frames use what they are given: annotations for `lockgate stubs --partial lz4frame.h` (docs/stubs.md). */
 #include "lz4frame.h"
+#include "lz4.h" /* which version it is */
 
 LG_DOMAIN("lz4frame", memory=256M);
 LG_ERRORS(size_t, -1);
@@ -44,10 +45,14 @@ size_t LZ4F_compressFrame_usingCDict(LZ4F_cctx *cctx, void *dst LZ4F_ROOM(dstCap
     LZ4F_SIZE_WITHIN(dstCapacity);
 size_t LZ4F_compressBegin_usingCDict(LZ4F_cctx *cctx, void *dstBuffer LZ4F_ROOM(dstCapacity), size_t dstCapacity, const LZ4F_CDict *cdict,
                                      const LZ4F_preferences_t *prefsPtr LG_IN) LZ4F_SIZE_WITHIN(dstCapacity);
+#if LZ4_VERSION_NUMBER >= 11000
 size_t LZ4F_compressBegin_usingDict(LZ4F_cctx *cctx, void *dstBuffer, size_t dstCapacity, const void *dictBuffer, size_t dictSize,
                                     const LZ4F_preferences_t *prefsPtr) LG_OMIT("the library keeps the dictionary: use LZ4F_createCDict");
+#endif
+#if LZ4_VERSION_NUMBER >= 11000 || defined LZ4F_STATIC_LINKING_ONLY
 size_t LZ4F_decompress_usingDict(LZ4F_dctx *dctx, void *dstBuffer, size_t *dstSizePtr, const void *srcBuffer, size_t *srcSizePtr, const void *dict,
                                  size_t dictSize, const LZ4F_decompressOptions_t *decompressOptionsPtr) LG_OMIT("the library keeps the dictionary");
+#endif
 
 #ifdef LZ4F_STATIC_LINKING_ONLY
 size_t LZ4F_uncompressedUpdate(LZ4F_cctx *cctx, void *dstBuffer LZ4F_ROOM(dstCapacity), size_t dstCapacity, const void *srcBuffer LG_IN LG_SIZE(srcSize),

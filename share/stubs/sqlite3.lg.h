@@ -12,7 +12,7 @@ int sqlite3_close(sqlite3 *db LG_RELEASE);
 int sqlite3_close_v2(sqlite3 *db LG_RELEASE);
 int sqlite3_exec(sqlite3 *db, const char *sql,
                  int (*callback)(void *data, int columns, char **values LG_SIZE(columns) LG_NULLABLE, char **names LG_SIZE(columns)),
-                 void *data, char **errmsg LG_OUT LG_STRING);
+                 void *data, char **errmsg LG_OUT LG_STRING LG_FREED(sqlite3_free));
 void sqlite3_free(void *memory LG_INSIDE);
 sqlite3 *sqlite3_db_handle(sqlite3_stmt *stmt) LG_BORROWED;
 sqlite3 *sqlite3_context_db_handle(sqlite3_context *context) LG_BORROWED;
@@ -37,23 +37,23 @@ int sqlite3_prepare_v2(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? s
 int sqlite3_prepare_v3(sqlite3 *db, const char *zSql LG_IN LG_SIZE(nByte < 0 ? strlen(zSql) + 1 : nByte), int nByte,
                        unsigned int prepFlags, sqlite3_stmt **ppStmt LG_OUT, const char **pzTail LG_OUT LG_WITHIN(zSql) LG_SIZE(nByte < 0));
 int sqlite3_finalize(sqlite3_stmt *pStmt LG_RELEASE);
-char *sqlite3_expanded_sql(sqlite3_stmt *pStmt) LG_STRING;
+char *sqlite3_expanded_sql(sqlite3_stmt *pStmt) LG_STRING LG_FREED(sqlite3_free);
 
 /* Memory of the library's that is the program's, and text. */
-void *sqlite3_malloc(int n) LG_OUT LG_SIZE(n < 0 ? 0 : n);
-void *sqlite3_malloc64(sqlite3_uint64 n) LG_OUT LG_SIZE(n);
-void *sqlite3_realloc(void *memory LG_INSIDE LG_SIZE(sqlite3_msize(memory)), int n) LG_SIZE(n < 0 ? 0 : n);
-void *sqlite3_realloc64(void *memory LG_INSIDE LG_SIZE(sqlite3_msize(memory)), sqlite3_uint64 n) LG_SIZE(n);
+void *sqlite3_malloc(int n) LG_OUT LG_SIZE(n < 0 ? 0 : n) LG_FREED(sqlite3_free);
+void *sqlite3_malloc64(sqlite3_uint64 n) LG_OUT LG_SIZE(n) LG_FREED(sqlite3_free);
+void *sqlite3_realloc(void *memory LG_INSIDE LG_SIZE(sqlite3_msize(memory)), int n) LG_SIZE(n < 0 ? 0 : n) LG_FREED(sqlite3_free);
+void *sqlite3_realloc64(void *memory LG_INSIDE LG_SIZE(sqlite3_msize(memory)), sqlite3_uint64 n) LG_SIZE(n) LG_FREED(sqlite3_free);
 sqlite3_uint64 sqlite3_msize(void *memory LG_INSIDE);
 #define SQLITE_FORMAT(vf) LG_FORMAT(vf, "qQw", "z")
-char *sqlite3_mprintf(const char *format, ...) LG_STRING SQLITE_FORMAT(sqlite3_vmprintf);
-char *sqlite3_vmprintf(const char *format, va_list list) LG_STRING SQLITE_FORMAT(sqlite3_vmprintf);
+char *sqlite3_mprintf(const char *format, ...) LG_STRING LG_FREED(sqlite3_free) SQLITE_FORMAT(sqlite3_vmprintf);
+char *sqlite3_vmprintf(const char *format, va_list list) LG_STRING LG_FREED(sqlite3_free) SQLITE_FORMAT(sqlite3_vmprintf);
 char *sqlite3_snprintf(int n, char *buffer LG_OUT LG_STRING LG_SIZE(n), const char *format, ...) LG_WITHIN(buffer) SQLITE_FORMAT(sqlite3_vsnprintf);
 char *sqlite3_vsnprintf(int n, char *buffer LG_OUT LG_STRING LG_SIZE(n), const char *format, va_list list) LG_WITHIN(buffer) SQLITE_FORMAT(sqlite3_vsnprintf);
 void sqlite3_str_appendf(sqlite3_str *str, const char *format, ...) SQLITE_FORMAT(sqlite3_str_vappendf);
 void sqlite3_str_vappendf(sqlite3_str *str, const char *format, va_list list) SQLITE_FORMAT(sqlite3_str_vappendf);
 void sqlite3_str_append(sqlite3_str *str, const char *text LG_IN LG_SIZE(n), int n);
-char *sqlite3_str_finish(sqlite3_str *str LG_RELEASE) LG_STRING;
+char *sqlite3_str_finish(sqlite3_str *str LG_RELEASE) LG_STRING LG_FREED(sqlite3_free);
 int sqlite3_keyword_name(int number, const char **name LG_OUT LG_SIZE(*length), int *length LG_OUT);
 int sqlite3_status64(int op, sqlite3_int64 *current LG_OUT, sqlite3_int64 *highest LG_OUT, int reset);
 int sqlite3_trace_v2(sqlite3 *db, unsigned mask, int (*callback)(unsigned, void *, void *, void *), void *data)
@@ -65,6 +65,7 @@ int sqlite3_bind_blob64(sqlite3_stmt *stmt, int index, const void *value LG_IN L
 int sqlite3_bind_text(sqlite3_stmt *stmt, int index, const char *value LG_IN LG_SIZE(n < 0 ? strlen(value) + 1 : n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
 int sqlite3_bind_text64(sqlite3_stmt *stmt, int index, const char *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT), unsigned char encoding);
 void sqlite3_result_blob(sqlite3_context *context, const void *value LG_IN LG_SIZE(n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
+void sqlite3_result_blob64(sqlite3_context *context, const void *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
 void sqlite3_result_text(sqlite3_context *context, const char *value LG_IN LG_SIZE(n < 0 ? strlen(value) + 1 : n), int n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT));
 void sqlite3_result_error(sqlite3_context *context, const char *message LG_IN LG_SIZE(n < 0 ? strlen(message) + 1 : n), int n);
 void sqlite3_result_text64(sqlite3_context *context, const char *value LG_IN LG_SIZE(n), sqlite3_uint64 n, void (*done)(void *) LG_DISPOSE(value, SQLITE_TRANSIENT), unsigned char encoding);
@@ -83,7 +84,7 @@ const void *sqlite3_column_blob(sqlite3_stmt *stmt, int column) LG_SIZE(sqlite3_
 const void *sqlite3_value_blob(sqlite3_value *value) LG_SIZE(sqlite3_value_bytes(value));
 void sqlite3_value_free(sqlite3_value *value LG_RELEASE);
 
-int sqlite3_create_function(sqlite3 *db, const char *zFunctionName LG_STRING, int nArg, int eTextRep, void *pApp,
+int sqlite3_create_function(sqlite3 *db, const char *zFunctionName LG_STRING, int nArg, int eTextRep, void *pApp LG_DATA,
                             void (*xFunc)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
                             void (*xStep)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
                             void (*xFinal)(sqlite3_context *context));

@@ -10,7 +10,7 @@ LG_ERRORS(uLong, 0);
 LG_TYPE(z_streamp, LG_OUT LG_KEPT);
 LG_FIELD(z_stream, next_in, LG_IN LG_SIZE(avail_in) LG_CURSOR LG_NULLABLE);
 LG_FIELD(z_stream, next_out, LG_OUT LG_SIZE(avail_out) LG_CURSOR LG_NULLABLE);
-LG_FIELD(z_stream, msg, LG_OUT LG_STRING);
+LG_FIELD(z_stream, msg, LG_OUT LG_STRING LG_BORROWED);
 LG_FIELD(z_stream, state, LG_OPAQUE);
 /* Memory comes from the domain's own heap. */
 LG_FIELD(z_stream, zalloc, LG_IGNORE);
@@ -61,7 +61,7 @@ int uncompress2_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INO
                   z_size_t *sourceLen LG_INOUT);
 
 /* gzgetc, a macro, looks inside: it sees zeros, and calls the function. */
-LG_TYPE(gzFile, LG_OPAQUE);
+LG_TYPE(gzFile, LG_OPAQUE LG_ZEROS);
 gzFile gzopen(const char *path, const char *mode) LG_ERRNO;
 gzFile gzdopen(int fd, const char *mode) LG_ERRNO;
 int gzread(gzFile file, voidp buf LG_OUT LG_SIZE(len) LG_WRITTEN(lg_result), unsigned len) LG_ERROR(-1);

@@ -12,6 +12,7 @@ use std::process::Command;
 const PROGRAMS: &[(&str, &str)] = &[
     ("tricky", include_str!("bindings/tricky.rs")),
     ("sly", include_str!("bindings/sly.rs")),
+    ("keeper", include_str!("bindings/keeper.rs")),
     ("zlib", include_str!("bindings/zlib.rs")),
     ("expat", include_str!("bindings/expat.rs")),
     ("sqlite", include_str!("bindings/sqlite.rs")),
@@ -165,6 +166,12 @@ fn everything_that_a_header_may_say() {
 #[test]
 fn what_is_concluded_from_answers() {
     synthetic("sly").pass();
+}
+
+/// Strings and memory that programs in C free.
+#[test]
+fn what_is_to_be_freed() {
+    synthetic("keeper").pass();
 }
 
 #[test]

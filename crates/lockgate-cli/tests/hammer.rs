@@ -340,7 +340,7 @@ fn hammer(header: &Header, name: &str, module_flags: &[String]) {
 fn random_answers_lead_no_program_astray() {
     let include = format!("-I{}", corpus().root().join("include").display());
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stubs");
-    for name in ["tricky", "sly"] {
+    for name in ["tricky", "sly", "keeper"] {
         let header = Header {
             path: own.join(format!("{name}.h")),
             annotations: Vec::new(),

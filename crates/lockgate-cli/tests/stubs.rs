@@ -115,6 +115,13 @@ fn nested_calls_are_known_with_a_sanitizer() {
     built("sly", &["-O1", "-fsanitize=address"], &["nested"]);
 }
 
+/// What the program frees is a piece of its own heap, whatever the library has built around its answer; a sanitizer knows each.
+#[test]
+fn what_the_program_frees_is_its_own() {
+    built("keeper", &["-O1", "-fsanitize=address,undefined"], &[]);
+    built("keeper", &["-O2"], &[]);
+}
+
 #[test]
 fn jumps_rows_and_streams() {
     synthetic("jumpy");

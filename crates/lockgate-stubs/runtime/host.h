@@ -93,6 +93,12 @@ static bool lgs_domain_begin(void)
         if (!lgs.targets[i])
             return false;
     }
+    if (LGS_FREES) {
+        lg_function *function = lgs.functions[LGS_FUNCTION_COUNT + 1] = lg_bind(lgs.domain, "void free(void *)", LG_DEFAULT);
+        lgs.free_inside = (void (*)(uint64_t))lg_function_pointer(function);
+        if (!lgs.free_inside)
+            return false;
+    }
     if (!LGS_ERRNO)
         return true;
     lgs.functions[LGS_FUNCTION_COUNT] = lg_bind(lgs.domain, "void *__errno_location(void)", LG_DEFAULT);

@@ -25,7 +25,7 @@ static void lgs_restart(void)
     LGS_FREE_LIST(lgs.jumps, );
     LGS_FREE_LIST(lgs.spare, );
     LGS_FREE_LIST(lgs.lent, );
-    for (unsigned i = 0; i <= LGS_FUNCTION_COUNT; i++)
+    for (unsigned i = 0; i < LGS_FUNCTION_COUNT + 2; i++)
         lg_function_free(lgs.functions[i]);
     lg_domain_close(lgs.domain);
     LGS_FREE_LIST(lgs.kept_regions, lgs_region_free(&lgs.kept_regions->stage));

@@ -197,8 +197,9 @@ static struct {
     char *handles;
     unsigned char *tags; /* one for each 8 bytes of the window: the type of the handle there, or 0 */
     lg_code targets[LGS_FUNCTION_COUNT];
-    lg_function *functions[LGS_FUNCTION_COUNT + 1]; /* the last is for errno_location */
+    lg_function *functions[LGS_FUNCTION_COUNT + 2]; /* the last are for errno_location and free_inside */
     uint64_t (*errno_location)(void);
+    void (*free_inside)(uint64_t);
     pthread_mutex_t lock;
     struct lgs_kept *kept[LGS_BUCKETS];
     struct lgs_kept *spare;

@@ -38,6 +38,7 @@ pub struct Notes {
     pub within: Option<String>,
     pub until: Option<String>,
     pub shown: Option<String>,
+    pub freed: Option<String>,
     pub rows: Option<Expression>,
     pub jump_buffer: Option<String>,
     pub format: Option<Format>,
@@ -49,6 +50,7 @@ pub struct Notes {
     pub null: bool,
     pub ignore: bool,
     pub opaque: bool,
+    pub zeros: bool,
     pub borrowed: bool,
     pub release: bool,
     pub kept: bool,
@@ -125,6 +127,7 @@ impl Notes {
             "within" => self.within = Some(owned()),
             "until" => self.until = Some(owned()),
             "shown" => self.shown = Some(owned()),
+            "freed" => self.freed = Some(owned()),
             "rows" => self.rows = Some(expression()?),
             "format" => {
                 let mut parts = argument.split(',').map(|part| part.trim().to_owned());
@@ -144,6 +147,7 @@ impl Notes {
             "null" => self.null = true,
             "ignore" => self.ignore = true,
             "opaque" => self.opaque = true,
+            "zeros" => self.zeros = true,
             "borrowed" => self.borrowed = true,
             "release" => self.release = true,
             "kept" => self.kept = true,
@@ -206,6 +210,7 @@ impl Notes {
             ("WITHIN", &self.within),
             ("UNTIL", &self.until),
             ("SHOWN", &self.shown),
+            ("FREED", &self.freed),
             ("JUMP_BUFFER", &self.jump_buffer),
         ];
         for (name, text) in named {
@@ -221,6 +226,7 @@ impl Notes {
             ("NULL", self.null),
             ("IGNORE", self.ignore),
             ("OPAQUE", self.opaque),
+            ("ZEROS", self.zeros),
             ("BORROWED", self.borrowed),
             ("RELEASE", self.release),
             ("KEPT", self.kept),
@@ -235,6 +241,16 @@ impl Notes {
         ];
         said.extend(plain.iter().filter(|(_, is)| *is).map(|(name, _)| format!("LG_{name}")));
         said
+    }
+
+    /// The expressions in it.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        [&self.size, &self.written, &self.rows, &self.at_most].into_iter().flatten()
+    }
+
+    /// Adds the names in its expressions.
+    pub fn add_names(&self, names: &mut std::collections::BTreeSet<String>) {
+        names.extend(self.expressions().flat_map(Expression::names).map(str::to_owned));
     }
 
     /// What a pointer is can be said once only.
@@ -260,6 +276,9 @@ impl Notes {
         if self.null && self.nullable {
             return Err(NoteError::Contradiction("NULLABLE", "NULL"));
         }
+        if self.freed.is_some() && self.borrowed {
+            return Err(NoteError::Contradiction("FREED", "BORROWED"));
+        }
         Ok(())
     }
 
@@ -280,6 +299,7 @@ impl Notes {
         fill(&mut self.within, &other.within);
         fill(&mut self.until, &other.until);
         fill(&mut self.shown, &other.shown);
+        fill(&mut self.freed, &other.freed);
         fill(&mut self.format, &other.format);
         fill(&mut self.rows, &other.rows);
         fill(&mut self.jump_buffer, &other.jump_buffer);
@@ -291,6 +311,7 @@ impl Notes {
         self.null |= other.null;
         self.ignore |= other.ignore;
         self.opaque |= other.opaque;
+        self.zeros |= other.zeros;
         self.borrowed |= other.borrowed;
         self.release |= other.release;
         self.kept |= other.kept;

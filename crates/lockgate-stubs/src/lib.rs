@@ -36,7 +36,7 @@ impl Client {
     /// [`Plan::refusals`](plan::Plan::refusals).
     pub fn of(source: &header::Source, module: &Path) -> Result<Client, header::ReadError> {
         let header = header::read(source)?;
-        let name = source.header.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = source.name()?;
         let target = emit::Target {
             header: name,
             module: module.to_string_lossy().into_owned(),

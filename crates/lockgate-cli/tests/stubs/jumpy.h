@@ -14,7 +14,7 @@ typedef void (*engine_error)(struct engine *e, const char *text);
 /* What the library does wrong from now on: 0 nothing. */
 void jumpy_mode(int mode);
 
-struct engine *jumpy_open(engine_error handler, void *data);
+struct engine *jumpy_open(engine_error handler, void *data LG_DATA);
 void jumpy_close(struct engine *e LG_RELEASE);
 void *jumpy_data(const struct engine *e) LG_DATA;
 jmp_buf *jumpy_set_jump(struct engine *e, engine_jump jump, size_t size) LG_JUMP_BUFFER(e);
@@ -28,7 +28,7 @@ void jumpy_size(struct engine *e, int width, int height, int *bytes LG_OUT);
 int jumpy_row(struct engine *e LG_JUMPS, char *row LG_INOUT LG_SIZE(lg_told(jumpy_size, e, bytes)));
 int jumpy_image(struct engine *e, char **rows LG_INOUT LG_ROWS(lg_told(jumpy_size, e, height)) LG_SIZE(lg_told(jumpy_size, e, bytes)));
 int jumpy_names(char *const *names LG_IN LG_ROWS(n) LG_STRING, int n);
-char **jumpy_list(int *n LG_OUT) LG_SIZE(*n);
+char **jumpy_list(int *n LG_OUT) LG_SIZE(*n) LG_BORROWED;
 int jumpy_visit(struct engine *e LG_JUMPS, int (*visit)(struct engine *e, const struct item *item LG_IN, char *text LG_INOUT LG_SIZE(item->length)));
 
 /* Keeps the address, and writes there later: that is what sharing means. */

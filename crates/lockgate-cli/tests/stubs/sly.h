@@ -20,8 +20,8 @@ const struct option *sly_options(void) LG_UNTIL(name);
 struct wide { int key; char name[256]; };
 const struct wide *sly_wide(void) LG_UNTIL(key);
 int sly_string(char *out LG_OUT LG_STRING LG_SIZE(size), size_t size);
-const char **sly_list(void) LG_STRINGS;
-const char **sly_some(int n) LG_STRINGS LG_SIZE(n);
+const char **sly_list(void) LG_STRINGS LG_BORROWED;
+const char **sly_some(int n) LG_STRINGS LG_SIZE(n) LG_BORROWED;
 
 /* Places within. */
 const char *sly_find(const char *text LG_STRING, int c) LG_WITHIN(text);
@@ -47,7 +47,7 @@ LG_FIELD(struct view, more, LG_IN LG_SIZE(strlen(name)) LG_NULLABLE);
 const struct view *sly_view(void) LG_SIZE(1);
 typedef int (*sly_piece)(const char *bytes LG_IN LG_SIZE(*n), const size_t *n LG_IN, void *user);
 typedef int (*sly_named)(const char *bytes LG_IN LG_SIZE(strlen(name)), const char *name LG_STRING, void *user);
-int sly_each(sly_piece piece, void *user, int times) LG_ERROR(-1);
+int sly_each(sly_piece piece, void *user LG_DATA, int times) LG_ERROR(-1);
 int sly_get(char *out LG_OUT LG_SIZE(n), size_t n, sly_piece piece, void *user) LG_ERROR(-1);
 int sly_names(sly_named named, void *user) LG_ERROR(-1);
 

@@ -82,6 +82,8 @@ def _load() -> ctypes.CDLL:
 
 
 _lib = _load()
+_heap_free = ctypes.CDLL(None).free
+_heap_free.argtypes, _heap_free.restype = [ctypes.c_void_p], None
 _lib.lg_@NAME@_take_error.argtypes = [ctypes.POINTER(_StubError)]
 _lib.lg_@NAME@_given.restype = ctypes.c_size_t
 _lib.lg_last_message.restype = ctypes.c_char_p
@@ -272,6 +274,12 @@ def _at(kind: type, text: bytes, address: int) -> Any:
 
 def _string(address: int | None) -> Text | None:
     return _at(Text, ctypes.string_at(address), address) if address else None
+
+
+def _freed(value: Any, address: int | None) -> Any:
+    """The copy of what the client has put on the C library's heap, which is freed."""
+    _heap_free(address)
+    return value
 
 
 def _memory(address: int | None, element: Any, count: int) -> Any:

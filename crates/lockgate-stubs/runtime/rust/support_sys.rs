@@ -85,6 +85,8 @@ unsafe extern "C" {
     fn lg_end_call(message: *const c_char) -> c_int;
     fn lg_last_message() -> *const c_char;
     fn __errno_location() -> *mut c_int;
+    #[link_name = "free"]
+    fn heap_free(at: *mut c_void);
 }
 
 /// Why a closure has ended the call that it was called in.
@@ -261,6 +263,15 @@ pub(crate) fn text(at: *const c_char) -> Option<Text> {
     let bytes = (!at.is_null()).then(|| bytes(at))?;
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     Some(Text { text: CString::new(&bytes[..end]).unwrap_or_default(), place })
+}
+
+/// Gives back a piece of the C library's heap.
+///
+/// # Safety
+/// It is one that the client has given to be freed, and nobody uses it any more.
+pub(crate) unsafe fn free(at: *mut c_void) {
+    // SAFETY: by the caller.
+    unsafe { heap_free(at) };
 }
 
 /// Types whose every value is valid.

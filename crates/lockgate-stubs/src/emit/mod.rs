@@ -26,7 +26,7 @@ pub struct Target {
     pub module: String,
     /// Macros that the header was read with.
     pub defines: Vec<String>,
-    /// Folders in which the compiler of the client finds the original header, and what that includes.
+    /// Flags by which the compiler of the client finds the original header, and what that includes.
     pub includes: Vec<String>,
     /// Functions without stubs get stand-ins.
     pub stand_ins: bool,

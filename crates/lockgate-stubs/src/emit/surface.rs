@@ -457,7 +457,11 @@ fn known(expression: &Expression, number: &dyn Fn(&str) -> bool) -> bool {
 
 /// What a pointer's elements are, if they have a type.
 pub fn element(kind: &CType) -> Option<&CType> {
-    kind.pointee().filter(|to| to.shape != Shape::Void && !to.is_character())
+    // (`signed char` is a number: -1 is no 255.)
+    let bytes = |to: &&CType| {
+        to.is_character() && !matches!(to.shape, Shape::Integer { signed: true, plain: false, .. })
+    };
+    kind.pointee().filter(|to| to.shape != Shape::Void && !bytes(to))
 }
 
 /// A structure of numbers and strings.

@@ -1,24 +1,37 @@
 //! Constants that a header defines as macros.
 use super::libclang_sys::{Bodies, Cursor};
 use super::model::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What stands before the name of a variable that has a macro's value.
 const PREFIX: &str = "lockgate_value_";
 
-/// The macros of `header` that come to a number or a string, in order: the compiler is asked what each is, in a file that
-/// begins with `text`. What does not parse is none.
-pub fn of_macros(header: &Path, text: &str, mut arguments: Vec<String>) -> Vec<(String, Value)> {
-    let Ok(source) = lockgate_outside::read(header) else { return Vec::new() };
+/// The macros of `header` that come to a number or a string, in order, and those of the names `asked` that come to an integer: the compiler is
+/// asked what each is, in a file that begins with `text`. What does not parse is none.
+pub fn of_macros(
+    header: &Path,
+    text: &str,
+    mut arguments: Vec<String>,
+    asked: &BTreeSet<String>,
+) -> (Vec<(String, Value)>, BTreeSet<String>) {
+    let Ok(source) = lockgate_outside::read(header) else { return Default::default() };
     let source = String::from_utf8_lossy(&source);
+    let own = names(&source);
+    let further = asked.iter().map(String::as_str).filter(|name| !own.contains(name));
     let variable = |name: &str| format!("__auto_type {PREFIX}{name} = {name};\n");
-    let text: String = text.to_owned() + &names(&source).into_iter().map(variable).collect::<String>();
+    let text: String =
+        text.to_owned() + &own.iter().copied().chain(further).map(variable).collect::<String>();
     arguments.push("-ferror-limit=0".to_owned());
-    let Ok(unit) = super::unit(&text, header, arguments, Bodies::Skipped) else { return Vec::new() };
-    let variables = unit.root().children();
+    let Ok(unit) = super::unit(&text, header, arguments, Bodies::Skipped) else { return Default::default() };
     let value =
-        |variable: Cursor<'_>| Some((variable.name().strip_prefix(PREFIX)?.to_owned(), variable.value()?));
-    variables.into_iter().filter_map(value).collect()
+        |variable: &Cursor<'_>| Some((variable.name().strip_prefix(PREFIX)?.to_owned(), variable.value()?));
+    let values: Vec<(String, Value)> = unit.root().children().iter().filter_map(value).collect();
+    let integer = |(name, value): &(String, Value)| {
+        (asked.contains(name) && matches!(value, Value::Integer(_))).then(|| name.clone())
+    };
+    let known = values.iter().filter_map(integer).collect();
+    (values.into_iter().filter(|(name, _)| own.contains(&name.as_str())).collect(), known)
 }
 
 /// Names of macros without parameters that stand for something, once each.

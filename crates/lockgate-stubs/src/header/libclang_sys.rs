@@ -264,6 +264,12 @@ impl<'u> Cursor<'u> {
         (!null).then_some(Cursor { cursor, unit: PhantomData })
     }
 
+    /// What it is declared in.
+    pub fn parent(self) -> Cursor<'u> {
+        // SAFETY: as `kind`.
+        Cursor { cursor: unsafe { clang_getCursorSemanticParent(self.cursor) }, unit: PhantomData }
+    }
+
     /// True for what is declared outside functions and records.
     pub fn is_of_file(self) -> bool {
         // SAFETY: as `kind`.

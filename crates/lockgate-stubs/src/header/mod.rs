@@ -2,6 +2,7 @@
 mod comment;
 mod constants;
 pub mod libclang_sys;
+mod looks;
 pub mod model;
 mod read;
 
@@ -26,22 +27,42 @@ pub struct Source {
 }
 
 impl Source {
-    /// Absolute paths of the folders in which a compiler finds the header and what it includes.
+    /// Flags by which a compiler finds the header and what it includes, with absolute paths. What lies beside the header is found, but never in place
+    /// of the system's: libraries have a `stdint.h` for other compilers there.
     ///
     /// # Errors
-    /// [`ReadError::Io`] if one is not there.
+    /// [`ReadError::Io`] if a folder is not there.
     pub fn folders(&self) -> Result<Vec<String>, ReadError> {
-        let beside = self
-            .header
-            .parent()
-            .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-        let folders = self.includes.iter().map(PathBuf::as_path).chain(beside);
-        let absolute = |path: &Path| match path.canonicalize() {
-            Ok(path) => Ok(path.to_string_lossy().into_owned()),
-            Err(error) => Err(ReadError::Io { path: path.to_owned(), error }),
-        };
-        folders.map(absolute).collect()
+        let flag = |flag: &str, path: &Path| Ok(format!("{flag}{}", absolute(path)?.display()));
+        let beside = absolute(&self.header)?.parent().map(|folder| flag("-idirafter", folder));
+        self.includes.iter().map(|folder| flag("-I", folder)).chain(beside).collect()
     }
+
+    /// How programs include the header: by its path in the folder of `includes` that it lies in, else by its name.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] if a folder is not there.
+    pub fn name(&self) -> Result<String, ReadError> {
+        let header = absolute(&self.header)?;
+        let mut shortest: Option<PathBuf> = None;
+        for folder in &self.includes {
+            if let Ok(path) = header.strip_prefix(absolute(folder)?)
+                && shortest
+                    .as_ref()
+                    .is_none_or(|known| path.components().count() < known.components().count())
+            {
+                shortest = Some(path.to_owned());
+            }
+        }
+        let name = shortest.unwrap_or_else(|| header.file_name().unwrap_or_default().into());
+        Ok(name.to_string_lossy().into_owned())
+    }
+}
+
+/// Where the file is, if it is one: the compiler would wait for whoever writes to a FIFO.
+fn absolute(path: &Path) -> Result<PathBuf, ReadError> {
+    let there = lockgate_outside::examine(path).and_then(|()| path.canonicalize());
+    there.map_err(|error| ReadError::Io { path: path.to_owned(), error })
 }
 
 /// Why a header could not be read.
@@ -69,6 +90,12 @@ pub enum ReadError {
         /// One line for each error.
         messages: String,
     },
+    /// Nothing to protect.
+    #[error("{header} declares no function itself; name the header that does, not one that only includes it", header = header.display())]
+    Empty {
+        /// The header.
+        header: PathBuf,
+    },
     /// An annotation is wrong by itself.
     #[error("{place}: {declaration}: {error}")]
     Note {
@@ -94,11 +121,6 @@ pub enum ReadError {
 /// # Errors
 /// [`ReadError`].
 pub fn read(source: &Source) -> Result<model::Header, ReadError> {
-    // The compiler would wait for whoever writes to a FIFO.
-    let absolute = |path: &Path| {
-        let there = lockgate_outside::examine(path).and_then(|()| path.canonicalize());
-        there.map_err(|error| ReadError::Io { path: path.to_owned(), error })
-    };
     let header = absolute(&source.header)?;
     let annotations = source.annotations.iter().map(|file| absolute(file)).collect::<Result<Vec<_>, _>>()?;
     let mut text = format!("#include <lockgate/annotations.h>\n#include \"{}\"\n", header.display());
@@ -108,17 +130,26 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     let own = tempdir_with_annotations()?;
     let mut arguments = vec!["-DLOCKGATE_STUBS=1".to_owned()];
     let folders = [own.path().to_owned()].into_iter();
-    let beside = header.parent().map(Path::to_owned);
-    for folder in folders.chain(source.includes.iter().cloned()).chain(beside) {
+    for folder in folders.chain(source.includes.iter().cloned()) {
         arguments.push(format!("-I{}", folder.display()));
     }
+    let beside = header.parent().map(Path::to_owned);
+    arguments.extend(beside.iter().map(|folder| format!("-idirafter{}", folder.display())));
     arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
     let unit = parse(&text, &header, arguments.clone(), Bodies::Skipped)?;
+    let folders: Vec<PathBuf> = beside.into_iter().chain(source.includes.iter().cloned()).collect();
+    let path = header.clone();
     let mut files = vec![header];
     files.extend(annotations);
-    let constants = constants::of_macros(&files[0], &text, arguments);
     let mut header = Reader::new(Selection::Files(files)).read(&unit)?;
+    if header.functions.is_empty() {
+        return Err(ReadError::Empty { header: path });
+    }
+    let asked = header.names_asked();
+    let (constants, known) = constants::of_macros(&path, &text, arguments.clone(), &asked);
     header.constants.extend(constants);
+    header.known.extend(known);
+    header.looks = looks::of_header(&text, &path, arguments, &folders)?;
     Ok(header)
 }
 

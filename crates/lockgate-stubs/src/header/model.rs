@@ -1,6 +1,6 @@
 //! What a header declares, free of libclang.
 use crate::annotation::Notes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Where something is declared.
@@ -39,6 +39,64 @@ pub struct Header {
     pub constants: Vec<(String, Value)>,
     /// Lines of the source files that contain annotations.
     pub annotation_lines: usize,
+    /// Names in annotations' expressions that are integer constants.
+    pub known: BTreeSet<String>,
+    /// What the header itself reads of structures: macros and inline functions that the program has of it.
+    pub looks: Vec<Look>,
+}
+
+/// Something of the header's, compiled into programs, that reads a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// The structure's key, where that is known: of a macro only the field's name is.
+    pub record: Option<String>,
+    /// The field.
+    pub field: String,
+    /// Who: "macro `m`", "inline function `f`".
+    pub by: String,
+    /// Where that is.
+    pub place: Place,
+}
+
+impl Header {
+    /// All names in expressions of annotations.
+    pub fn names_asked(&self) -> BTreeSet<String> {
+        let functions = self.functions.iter().map(|f| (&f.prototype, Some(&f.notes)));
+        let prototypes = functions.chain(self.callbacks.values().map(|prototype| (prototype, None)));
+        let mut names = BTreeSet::new();
+        for (prototype, notes) in prototypes {
+            notes.into_iter().for_each(|notes| notes.add_names(&mut names));
+            prototype.add_names(&mut names);
+        }
+        for notes in self.types.values() {
+            notes.add_names(&mut names);
+        }
+        for field in self.records.values().flat_map(|record| record.fields.iter().flatten()) {
+            field.add_names(&mut names);
+        }
+        names
+    }
+}
+
+impl Prototype {
+    /// Calls `see` with each type in it, however deep.
+    pub fn each_type(&self, see: &mut dyn FnMut(&CType)) {
+        self.result.each_type(see);
+        self.parameters.iter().for_each(|parameter| parameter.kind.each_type(see));
+    }
+
+    fn add_names(&self, names: &mut BTreeSet<String>) {
+        self.parameters.iter().for_each(|parameter| parameter.add_names(names));
+    }
+}
+
+impl Parameter {
+    fn add_names(&self, names: &mut BTreeSet<String>) {
+        self.notes.add_names(names);
+        if let Shape::Function(prototype) = &self.kind.shape {
+            prototype.add_names(names);
+        }
+    }
 }
 
 /// One function of the API.
@@ -150,6 +208,18 @@ impl CType {
         self.size == 1
             && self.enumeration.is_none()
             && matches!(self.shape, Shape::Integer { character: false, .. })
+    }
+
+    /// Calls `see` with this type and each that crosses with it; structures' fields are types of their own.
+    pub fn each_type(&self, see: &mut dyn FnMut(&CType)) {
+        see(self);
+        match &self.shape {
+            // (A structure behind a pointer crosses by it.)
+            Shape::Pointer(to) if matches!(to.shape, Shape::Record(_)) => {}
+            Shape::Pointer(to) | Shape::Array(to, _) => to.each_type(see),
+            Shape::Function(prototype) => prototype.each_type(see),
+            _ => {}
+        }
     }
 
     /// True for integers.

@@ -27,6 +27,14 @@ pub struct Reader {
     typedefs: BTreeMap<String, String>,
     /// Files as they are written, for comments.
     texts: BTreeMap<String, String>,
+    /// Names of types in the whole unit.
+    names: BTreeSet<String>,
+    /// Functions and types that are declared elsewhere than in files of annotations.
+    outside: BTreeSet<String>,
+    /// Annotations that were read: where their text lies.
+    taken: BTreeSet<(String, usize)>,
+    /// What was wrong with a structure, which is read in passing.
+    wrong: Option<ReadError>,
 }
 
 /// What a file-level annotation is about.
@@ -40,14 +48,41 @@ enum About {
 impl Reader {
     /// A reader of the functions of `selection`.
     pub fn new(selection: Selection) -> Reader {
-        Reader { selection, header: Header::default(), typedefs: BTreeMap::new(), texts: BTreeMap::new() }
+        Reader {
+            selection,
+            header: Header::default(),
+            typedefs: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            names: BTreeSet::new(),
+            outside: BTreeSet::new(),
+            taken: BTreeSet::new(),
+            wrong: None,
+        }
+    }
+
+    fn later(&mut self, error: ReadError) -> Notes {
+        self.wrong.get_or_insert(error);
+        Notes::default()
     }
 
     /// Reads the whole unit.
     pub fn read(mut self, unit: &Unit) -> Result<Header, ReadError> {
         let cursors = unit.root().children();
         let mut abouts = Vec::new();
-        for cursor in cursors {
+        for cursor in &cursors {
+            let kind = cursor.kind();
+            if kind == CXCursor_TypedefDecl {
+                self.names.insert(cursor.name());
+            }
+            if matches!(kind, CXCursor_FunctionDecl | CXCursor_TypedefDecl) && !self.is_annotations(*cursor) {
+                self.outside.insert(cursor.name());
+            }
+            if kind == CXCursor_EnumDecl {
+                self.header.known.extend(cursor.children().iter().map(|child| child.name()));
+            }
+        }
+        for cursor in &cursors {
+            let cursor = *cursor;
             match cursor.kind() {
                 CXCursor_FunctionDecl if self.is_api(cursor) && !cursor.is_static() => {
                     self.function(cursor)?;
@@ -69,6 +104,12 @@ impl Reader {
         for cursor in abouts {
             self.about(cursor)?;
         }
+        if let Some(error) = self.wrong.take() {
+            return Err(error);
+        }
+        for cursor in &cursors {
+            self.nothing_is_lost(*cursor)?;
+        }
         if let Selection::Files(files) = &self.selection {
             self.header.annotation_lines = files.iter().map(|file| annotation_lines(file)).sum();
         }
@@ -85,7 +126,71 @@ impl Reader {
         }
     }
 
+    /// True in files of annotations, which speak of what a header declares.
+    fn is_annotations(&self, cursor: Cursor<'_>) -> bool {
+        match &self.selection {
+            Selection::Files(files) => {
+                let (file, _) = cursor.location();
+                files.iter().skip(1).any(|known| known.as_path() == Path::new(&file))
+            }
+            Selection::Names(_) => false,
+        }
+    }
+
+    /// What a file of annotations declares is declared by a header, too.
+    fn is_known(&self, cursor: Cursor<'_>, what: &str) -> Result<(), ReadError> {
+        let name = cursor.name();
+        if !self.is_annotations(cursor) || self.outside.contains(&name) {
+            return Ok(());
+        }
+        let like = like(&name, self.outside.iter().map(String::as_str));
+        Err(ReadError::Stray {
+            place: place(cursor),
+            what: format!("{name}: the header declares no such {what}{like}"),
+        })
+    }
+
+    /// Every annotation in the files of the API says something of a declaration that was read.
+    fn nothing_is_lost(&self, cursor: Cursor<'_>) -> Result<(), ReadError> {
+        if matches!(self.selection, Selection::Names(_))
+            || !self.is_api(cursor)
+            || cursor.name().starts_with("lockgate_about_")
+        {
+            return Ok(());
+        }
+        for child in cursor.children() {
+            // (Fields of structures that no function needs are annotated all the same; LG_DOMAIN marks what follows it.)
+            let text = child.name();
+            let ours = child.kind() == CXCursor_AnnotateAttr && cursor.kind() != CXCursor_FieldDecl;
+            if let Some(text) = text.strip_prefix(PREFIX).filter(|text| ours && !text.starts_with("home:"))
+                && !self.taken.contains(&child.offset())
+            {
+                let macro_name = text.split(':').next().unwrap_or_default().to_uppercase();
+                return Err(ReadError::Stray {
+                    place: place(child),
+                    what: format!(
+                        "LG_{macro_name} on {}: nothing is read here; annotations stand behind parameters, fields, and parameter lists of functions",
+                        match cursor.name() {
+                            name if name.is_empty() => "a declaration without a name".to_owned(),
+                            name => format!("`{name}`"),
+                        }
+                    ),
+                });
+            }
+            self.nothing_is_lost(child)?;
+        }
+        Ok(())
+    }
+
+    /// What annotations at `cursor`, which declares `name`, say.
+    fn notes(&mut self, cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
+        let attributes = cursor.children().into_iter().filter(|child| child.kind() == CXCursor_AnnotateAttr);
+        self.taken.extend(attributes.map(|attribute| attribute.offset()));
+        notes(cursor, name)
+    }
+
     fn function(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
+        self.is_known(cursor, "function")?;
         let name = cursor.name();
         // Who names a function means that one, not what an `asm` label of somebody's header makes of the name.
         if matches!(self.selection, Selection::Names(_)) && cursor.symbol() != name {
@@ -94,9 +199,11 @@ impl Reader {
         }
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
-        let notes = notes(cursor, &name)?;
+        let notes = self.notes(cursor, &name)?;
         if let Some(known) = self.header.functions.iter_mut().find(|f| f.name == name) {
             known.notes = notes.or(&known.notes);
+            in_the_same_places(&known.prototype.parameters, &parameters)
+                .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
             merge(&mut known.prototype.parameters, parameters);
             return Ok(());
         }
@@ -116,8 +223,9 @@ impl Reader {
     /// Notes on the parameters of a function's type, names of records.
     fn typedef(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
         let name = cursor.name();
-        let notes = notes(cursor, &name)?;
+        let notes = self.notes(cursor, &name)?;
         if notes != Notes::default() {
+            self.is_known(cursor, "type")?;
             let known = self.header.types.remove(&name).unwrap_or_default();
             self.header.types.insert(name.clone(), notes.or(&known));
         }
@@ -133,7 +241,12 @@ impl Reader {
             return Ok(());
         }
         let parameters = self.parameters(cursor, function)?;
+        if parameters.iter().any(|parameter| parameter.notes != Notes::default()) {
+            self.is_known(cursor, "type")?;
+        }
         if let Some(known) = self.header.callbacks.get_mut(&name) {
+            in_the_same_places(&known.parameters, &parameters)
+                .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
             merge(&mut known.parameters, parameters);
             return Ok(());
         }
@@ -159,23 +272,37 @@ impl Reader {
             let cursor = declared.get(number);
             let name = cursor.map(|c| c.name()).filter(|name| !name.is_empty());
             let name = name.unwrap_or_else(|| format!("arg{number}"));
-            let notes = cursor.map_or(Ok(Notes::default()), |c| notes(*c, &name))?;
+            let notes = cursor.map_or(Ok(Notes::default()), |c| self.notes(*c, &name))?;
             let mut kind = self.kind(cursor.map_or(kind, |c| c.kind_of_value()));
-            // As C does it: an array as a parameter is a pointer.
+            // As C does it: an array as a parameter is a pointer. (How many elements a header says there are, nobody checks: LG_SIZE does.)
             if let Shape::Array(element, _) = kind.shape {
                 kind.shape = Shape::Pointer(element);
                 kind.size = 8;
             }
-            if let (Shape::Function(prototype), Some(cursor)) = (&mut kind.shape, cursor) {
-                let inner = function_type(cursor.kind_of_value().canonical());
-                if let Some(inner) = inner {
-                    let named = self.parameters(*cursor, inner)?;
-                    merge(&mut prototype.parameters, named);
-                }
+            // (Its size may speak of other parameters, which are not in sight where the type is repeated.)
+            if cursor.is_some_and(|c| c.kind_of_value().kind() == CXType_VariableArray)
+                && let Shape::Pointer(element) = &kind.shape
+            {
+                kind.spelling = format!("{} *", element.spelling);
+                kind.size = 8;
+            }
+            if let Some(cursor) = cursor {
+                self.inner(*cursor, &mut kind)?;
             }
             parameters.push(Parameter { name, kind, notes });
         }
         Ok(parameters)
+    }
+
+    /// What is said of the parameters of a pointer to a function where that is declared.
+    fn inner(&mut self, cursor: Cursor<'_>, kind: &mut CType) -> Result<(), ReadError> {
+        if let Shape::Function(prototype) = &mut kind.shape
+            && let Some(inner) = function_type(cursor.kind_of_value().canonical())
+        {
+            let named = self.parameters(cursor, inner)?;
+            merge(&mut prototype.parameters, named);
+        }
+        Ok(())
     }
 
     /// A type, with its records, in the model.
@@ -268,7 +395,9 @@ impl Reader {
             CXType_ConstantArray => {
                 Shape::Array(Box::new(self.kind(kind.element())), kind.count().unwrap_or(0))
             }
-            CXType_IncompleteArray => Shape::Pointer(Box::new(self.kind(kind.element()))),
+            CXType_IncompleteArray | CXType_VariableArray => {
+                Shape::Pointer(Box::new(self.kind(kind.element())))
+            }
             CXType_FunctionProto | CXType_FunctionNoProto => {
                 Shape::Unsupported("a function, not a pointer to one".into())
             }
@@ -305,16 +434,20 @@ impl Reader {
             let fields = definition.children().into_iter().filter(|child| child.kind() == CXCursor_FieldDecl);
             let fields: Vec<Cursor<'_>> = fields.collect();
             record.bit_fields = fields.iter().any(|field| field.is_bit_field());
-            let field = |field: &Cursor<'_>| {
+            let mut read = Vec::new();
+            for field in fields {
                 let name = field.name();
-                let notes = notes(*field, &name).unwrap_or_default();
+                let notes = self.notes(field, &name).unwrap_or_else(|error| self.later(error));
                 let mut kind = self.kind(field.kind_of_value());
+                if let Err(error) = self.inner(field, &mut kind) {
+                    self.later(error);
+                }
                 if field.is_bit_field() {
                     kind.size = 0; // bits
                 }
-                Parameter { kind, name, notes }
-            };
-            record.fields = Some(fields.iter().map(field).collect());
+                read.push(Parameter { kind, name, notes });
+            }
+            record.fields = Some(read);
             self.header.records.insert(key.clone(), record);
         }
         Shape::Record(key)
@@ -352,10 +485,25 @@ impl Reader {
                 found.notes = said.or(&found.notes);
             }
             Some(About::Type(name)) => {
+                if matches!(self.selection, Selection::Files(_)) && !self.names.contains(&name) {
+                    let like = like(&name, self.names.iter().map(String::as_str));
+                    return Err(stray(format!(
+                        "LG_TYPE({name}): there is no type of this name (structures go by that of a typedef){like}"
+                    )));
+                }
+                self.is_used(&name, &said).map_err(stray)?;
                 let known = self.header.types.remove(&name).unwrap_or_default();
                 self.header.types.insert(name, said.or(&known));
             }
             Some(About::Errors(kind)) => {
+                let returns = |function: &Function| {
+                    let result = &function.prototype.result;
+                    std::iter::once(&result.spelling).chain(&result.names).any(|name| *name == kind)
+                };
+                let whole = matches!(self.selection, Selection::Files(_));
+                if whole && !self.header.functions.iter().any(returns) {
+                    return Err(stray(format!("LG_ERRORS({kind}): no function has a result of this type")));
+                }
                 self.header.errors.insert(kind, said.error.unwrap_or_default());
             }
             Some(About::Library(name)) => {
@@ -367,6 +515,31 @@ impl Reader {
             None => {}
         }
         Ok(())
+    }
+
+    /// `LG_TYPE` speaks of what functions take, give and find in structures: of a structure behind a pointer, that it is opaque.
+    fn is_used(&self, name: &str, said: &Notes) -> Result<(), String> {
+        if matches!(self.selection, Selection::Names(_)) {
+            return Ok(());
+        }
+        let (mut own, mut behind) = (false, false);
+        let mut see = |kind: &CType| {
+            own |= kind.names.iter().any(|other| other == name);
+            behind |= kind.pointee().is_some_and(|to| to.names.iter().any(|other| other == name));
+        };
+        let functions = self.header.functions.iter().map(|function| &function.prototype);
+        functions.chain(self.header.callbacks.values()).for_each(|prototype| prototype.each_type(&mut see));
+        let fields = self.header.records.values().flat_map(|record| record.fields.iter().flatten());
+        fields.for_each(|field| field.kind.each_type(&mut see));
+        let whole = Notes { opaque: false, zeros: false, jumps: false, ..said.clone() } != Notes::default();
+        match (own, behind) {
+            (true, _) => Ok(()),
+            (false, true) if !whole => Ok(()),
+            (false, true) => Err(format!(
+                "LG_TYPE({name}): only pointers to it are used, and of those it says LG_OPAQUE only; annotate each parameter, or a typedef of the pointer"
+            )),
+            (false, false) => Err(format!("LG_TYPE({name}): no function of this header uses this type")),
+        }
     }
 
     /// The record of this name: `struct tag`, `tag`, or a typedef's name.
@@ -382,6 +555,38 @@ impl Reader {
 fn function_type(kind: Type<'_>) -> Option<Type<'_>> {
     let pointee = kind.pointee();
     matches!(pointee.kind(), CXType_FunctionProto | CXType_FunctionNoProto).then_some(pointee)
+}
+
+/// A later declaration that gives a parameter the name of another one means the other one.
+fn in_the_same_places(known: &[Parameter], later: &[Parameter]) -> Result<(), String> {
+    for (place, (own, later)) in known.iter().zip(later).enumerate() {
+        if own.name != later.name && known.iter().any(|other| other.name == later.name) {
+            return Err(format!(
+                "parameter {} is called {} here, and that is another one in the header",
+                place + 1,
+                later.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The name that may have been meant.
+fn like<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let near = known.filter(|other| is_near(name, other)).min();
+    near.map_or(String::new(), |other| format!("; {other} may be meant"))
+}
+
+/// One character was added, left out or changed, or two beside each other changed places.
+fn is_near(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[same..], &b[same..]);
+    match a.len().abs_diff(b.len()) {
+        0 => a.get(1..) == b.get(1..) || a.len() >= 2 && a[0] == b[1] && a[1] == b[0] && a[2..] == b[2..],
+        1 => a.get(1..) == Some(b) || Some(a) == b.get(1..),
+        _ => false,
+    }
 }
 
 /// Later declarations add notes, and names where there were none.

@@ -2,8 +2,10 @@
 //!
 //! Two points of view. What goes *in*, from the program to the library, is a [`Passing`]; what comes *out* is an
 //! [`Outcome`], which may be anything and is checked. The parameters of callbacks are outcomes, their results go in.
+mod keep;
 mod outcome;
 mod passing;
+mod places;
 mod record;
 mod sizes;
 
@@ -11,6 +13,7 @@ use crate::annotation::Format;
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
 pub use passing::handle_name;
+use places::Place as Stands;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stubs are made from.
@@ -113,6 +116,8 @@ pub struct FunctionPlan {
     pub comment: Option<String>,
     /// The handle among the parameters to whose jmp_buf it may jump.
     pub jumps: Option<String>,
+    /// Parameters, and `result`, whose contents the program gives to `free`.
+    pub freed: BTreeSet<String>,
 }
 
 /// Variable arguments, or a `va_list`, that a format describes.
@@ -533,6 +538,7 @@ impl<'a> Planner<'a> {
     fn try_function(&mut self, function: &Function) -> Result<FunctionPlan, (Option<String>, No)> {
         let Function { name, prototype, notes, .. } = function;
         let of_function = |no| (None, no);
+        places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
         let formatted = self.formatted(function).map_err(of_function)?;
         let format = if formatted.is_some() { None } else { self.format(function).map_err(of_function)? };
         let list = formatted.as_ref().and_then(|formatted| formatted.list.as_ref());
@@ -541,7 +547,8 @@ impl<'a> Planner<'a> {
             let planned = if list == Some(&parameter.name) {
                 self.known(&parameter.kind.shape).map(|()| Passing::Ignore)
             } else {
-                self.parameter(parameter, prototype)
+                places::belong(&parameter.notes, &parameter.kind, Stands::Parameter)
+                    .and_then(|()| self.parameter(parameter, prototype))
             };
             let what = |no| (Some(format!("parameter {}", parameter.name)), no);
             parameters.push(planned.map_err(what)?);
@@ -558,6 +565,7 @@ impl<'a> Planner<'a> {
                         .into(),
             }));
         }
+        let freed = self.to_free(prototype, notes, &parameters, &result)?;
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
@@ -581,6 +589,7 @@ impl<'a> Planner<'a> {
             borrowed: notes.borrowed,
             comment: function.comment.clone(),
             jumps,
+            freed,
         })
     }
 
@@ -654,9 +663,19 @@ impl<'a> Planner<'a> {
 
     /// Notes of a declaration, with those on its types.
     fn notes(&self, parameter: &Parameter) -> crate::annotation::Notes {
-        let names = parameter.kind.names.iter();
-        let about = names.filter_map(|name| self.header.types.get(name));
-        about.fold(parameter.notes.clone(), |notes, about| notes.or(about))
+        let of_type = |kind: &'_ CType| {
+            let names = kind.names.iter();
+            names.filter_map(|name| self.header.types.get(name)).cloned().collect::<Vec<_>>()
+        };
+        let mut notes =
+            of_type(&parameter.kind).iter().fold(parameter.notes.clone(), |notes, about| notes.or(about));
+        // A structure that is opaque is so behind each pointer to it.
+        for about in parameter.kind.pointee().map(of_type).unwrap_or_default() {
+            notes.opaque |= about.opaque;
+            notes.zeros |= about.zeros;
+            notes.jumps |= about.jumps;
+        }
+        notes
     }
 
     /// The place of what `told` speaks of in [`Plan::told`].

@@ -1,5 +1,6 @@
 //! From the library to the program.
 use super::passing::handle_name;
+use super::places::{Place, belong};
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no, word};
 use crate::annotation::{Direction, Notes};
 use crate::header::merge;
@@ -20,6 +21,7 @@ impl Planner<'_> {
             self.check_expression(expression, siblings)?;
         }
         let kind = &parameter.kind;
+        self.is_shut(kind, &notes)?;
         match &kind.shape {
             shape if notes.ignore => self.known(shape).map(|()| Outcome::Untouched),
             Shape::Pointer(_) if notes.jump => Ok(Outcome::Jump),
@@ -245,7 +247,8 @@ impl Planner<'_> {
                 };
                 return Err(in_part(format!("parameter {}", inner.name), cause));
             }
-            let outcome = self.outcome(inner, &prototype.parameters, false);
+            let outcome = belong(&inner.notes, &inner.kind, Place::Inner)
+                .and_then(|()| self.outcome(inner, &prototype.parameters, false));
             parameters.push(outcome.map_err(|cause| in_part(format!("parameter {}", inner.name), cause))?);
         }
         if parameters.contains(&Outcome::Jump)

@@ -73,12 +73,13 @@ impl Planner<'_> {
         if notes.null {
             return Ok(Passing::Null);
         }
-        // Beside a callback, an untyped pointer that nothing is said of is the callback's.
+        self.is_shut(kind, notes)?;
+        // Beside a callback, an untyped pointer that nothing is said of may be the callback's.
         let bare = notes == &Notes::default() && to.shape == Shape::Void;
-        let beside = || {
-            siblings.iter().any(|s| matches!(s.kind.shape, Shape::Function(_)) && s.notes.dispose.is_none())
-        };
-        if notes.data || bare && beside() {
+        if bare && siblings.iter().any(is_called) {
+            self.is_data(parameter, siblings)?;
+        }
+        if notes.data || bare && siblings.iter().any(is_called) {
             if self.is_handle(kind, notes) {
                 let number = self.handle(&handle_name(kind));
                 return Ok(Passing::Handle { number, release: false, data: true });
@@ -165,6 +166,93 @@ impl Planner<'_> {
             }
             Shape::Unsupported(what) => {
                 no(format!("a pointer to {what} cannot be passed"), "leave the function out with LG_OMIT")
+            }
+        }
+    }
+
+    /// An untyped pointer beside a callback is its data if nothing else can be meant: it alone is untyped, stands next to a callback that takes
+    /// such data, no number may be its length, and it is not called like a buffer.
+    fn is_data(&mut self, parameter: &Parameter, siblings: &[Parameter]) -> Result<(), No> {
+        let name = &parameter.name;
+        let but = |reason: String| {
+            no(
+                format!(
+                    "it may be the program's own data, which the callback gets back, or memory: {reason}"
+                ),
+                "annotate it with LG_DATA if it is data; else with LG_IN, LG_OUT or LG_INOUT and LG_SIZE(…)",
+            )
+        };
+        let own = siblings.iter().position(|sibling| sibling.name == *name).unwrap_or_default();
+        if parameter.kind.pointee().is_some_and(|to| to.constant) {
+            return but("it is const".to_owned());
+        }
+        let untyped = |other: &&Parameter| {
+            other.kind.pointee().is_some_and(|to| to.shape == Shape::Void)
+                && self.notes(other) == Notes::default()
+        };
+        if let Some(other) = siblings.iter().filter(untyped).find(|other| other.name != *name) {
+            return but(format!("there is {}, too", other.name));
+        }
+        if let Some(length) = self.length_of(own, siblings) {
+            return but(format!("{} may be its length", length.name));
+        }
+        if says_room(name) {
+            return but("its name says so".to_owned());
+        }
+        let beside = [own.checked_sub(1), Some(own + 1)].into_iter().flatten();
+        if !beside.filter_map(|place| siblings.get(place)).any(is_called) {
+            return but("it does not stand beside the callback".to_owned());
+        }
+        for callback in siblings.iter().filter(|sibling| is_called(sibling)) {
+            if self.notes(callback).null || self.notes(callback).ignore {
+                continue;
+            }
+            let callback = self.callback(callback)?;
+            if self.plan.callbacks.get(&callback).is_some_and(|plan| plan.parameters.contains(&Outcome::Data))
+            {
+                return Ok(());
+            }
+        }
+        but("no callback takes any".to_owned())
+    }
+
+    /// A number that may be the length of what stands at `own`: directly behind it, or called like one and no other's.
+    fn length_of<'s>(&self, own: usize, siblings: &'s [Parameter]) -> Option<&'s Parameter> {
+        siblings.iter().enumerate().find_map(|(place, sibling)| {
+            let kind = &sibling.kind;
+            let number =
+                kind.is_integer() && kind.enumeration.is_none() && !kind.is_character() && !kind.is_bool();
+            let near = place == own + 1 || is_length(&sibling.name);
+            (number && near && !self.is_said(&sibling.name, siblings)).then_some(sibling)
+        })
+    }
+
+    /// What the program sees as a handle it does not look into, nor do macros and inline functions of the header's.
+    pub(super) fn is_shut(&self, kind: &CType, notes: &Notes) -> Result<(), No> {
+        if notes.zeros || !(notes.opaque || notes.inside) {
+            return Ok(());
+        }
+        let mut to = kind;
+        while let Some(next) = to.pointee() {
+            to = next;
+        }
+        let Shape::Record(key) = &to.shape else { return Ok(()) };
+        let fields = self.header.records.get(key).and_then(|record| record.fields.as_ref());
+        let reads = |look: &&crate::header::model::Look| match &look.record {
+            Some(record) => record == key,
+            None => fields.into_iter().flatten().any(|field| field.name == look.field),
+        };
+        match self.header.looks.iter().find(reads) {
+            None => Ok(()),
+            Some(look) => {
+                let seems = if look.record.is_some() { "" } else { ", it seems" };
+                no(
+                    format!(
+                        "the header's {} ({}) reads `{}` of a `{}`{seems}, and would find zero in a handle",
+                        look.by, look.place, look.field, to.spelling
+                    ),
+                    "leave the function out with LG_OMIT, or add LG_ZEROS if that reads another structure, or does the right thing with zeros",
+                )
             }
         }
     }
@@ -280,6 +368,22 @@ impl Planner<'_> {
         // LG_OPAQUE on `T **` speaks of the T *.
         notes.opaque && to.pointee().is_none() || incomplete && notes.direction.is_none()
     }
+}
+
+/// A function that the library may call.
+fn is_called(parameter: &Parameter) -> bool {
+    matches!(parameter.kind.shape, Shape::Function(_)) && parameter.notes.dispose.is_none()
+}
+
+/// What is called so is often memory.
+fn says_room(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let words: Vec<&str> = name.split('_').collect();
+    let room = [
+        "buf", "buffer", "mem", "memory", "out", "output", "in", "input", "src", "source", "dst", "dest",
+        "into", "bytes", "blob", "raw", "base",
+    ];
+    words.iter().any(|word| room.contains(word)) || name.ends_with("buf") || name.ends_with("buffer")
 }
 
 /// A name that lengths have.

@@ -1,4 +1,5 @@
 //! Structures.
+use super::places::{Place, belong};
 use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, no, word};
 use crate::annotation::Direction;
 use crate::header::model::{CType, Header, Parameter, Shape};
@@ -72,6 +73,8 @@ impl Planner<'_> {
     fn field(&mut self, field: &Parameter, fields: &[Parameter]) -> Result<FieldPlan, No> {
         let notes = self.notes(field);
         let cursor = notes.cursor;
+        belong(&field.notes, &field.kind, Place::Field)?;
+        self.is_shut(&field.kind, &notes)?;
         let (passing, outcome) = match &field.kind.shape {
             Shape::Record(key) => {
                 self.plain_record(key)?;

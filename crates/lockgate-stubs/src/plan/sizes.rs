@@ -76,8 +76,8 @@ impl Planner<'_> {
                     format!("`{name}` in an expression is no integer but `{}`", sibling.kind.spelling),
                     format!("name an integer, or write *{name} for what it points to"),
                 ),
-                // Anything else is a constant of the header's: the compiler of the stubs will say if it is not.
-                _ => Ok(()),
+                Some(_) => Ok(()),
+                None => self.is_constant(name),
             },
             Expression::Deref(name) => match find(name).and_then(|sibling| sibling.kind.pointee()) {
                 Some(pointee) if pointee.is_integer() => Ok(()),
@@ -91,8 +91,11 @@ impl Planner<'_> {
                 if !self.header.functions.iter().any(|function| function.name == *name) {
                     return no(format!("{name}() is no function of this header"), "call one that is");
                 }
-                let inner = arguments.iter().filter(|a| !matches!(a, Expression::Name(_)));
-                inner.into_iter().try_for_each(|x| self.check_expression(x, siblings))
+                arguments.iter().try_for_each(|argument| match argument {
+                    // (It may be a pointer here.)
+                    Expression::Name(name) if find(name).is_some() => Ok(()),
+                    other => self.check_expression(other, siblings),
+                })
             }
             Expression::Field(name, field) => {
                 let key = find(name).and_then(|s| s.kind.pointee()).and_then(|to| match &to.shape {
@@ -117,6 +120,21 @@ impl Planner<'_> {
                 [x, y, z].into_iter().try_for_each(|x| self.check_expression(x, siblings))
             }
         }
+    }
+
+    /// What is none of the names beside it is a constant of the header's, or a mistake.
+    fn is_constant(&self, name: &str) -> Result<(), No> {
+        let enumerators = self.header.enumerations.values().flatten();
+        if name == "lg_result"
+            || self.header.known.contains(name)
+            || enumerators.into_iter().any(|(known, _)| known == name)
+        {
+            return Ok(());
+        }
+        no(
+            format!("`{name}` in an expression is neither beside it nor an integer constant of the header's"),
+            "name a parameter (in a structure: a field), or a constant, as it is declared",
+        )
     }
 
     /// The function tells that, of a handle that is among `siblings`.

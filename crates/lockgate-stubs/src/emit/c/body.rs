@@ -90,6 +90,9 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     if let Some(handle) = &function.jumps {
         let _ = writeln!(body.before, "    lgs_c.jumps = lgs_v_{handle};");
     }
+    for name in &function.freed {
+        let _ = writeln!(text, "    struct lgs_heap lgs_h_{name} = {{0}};");
+    }
     text += &body.first;
     let handles = stub.handles();
     if plan.follows_handles() {
@@ -139,6 +142,13 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         let _ =
             writeln!(text, "    {} = {value};", declare(&mutable(&prototype.result.spelling), "lgs_value"));
     }
+    if function.freed.contains("result") {
+        text += &to_heap("result", "lgs_value", "lg_result", result);
+    }
+    for name in &function.freed {
+        let _ = writeln!(text, "    lgs_free_inside(&lgs_c, &lgs_h_{name});");
+        let _ = writeln!(body.finally, "    free(lgs_h_{name}.copy);");
+    }
     if let Outcome::Handle { number, .. } = result
         && plan.follows_handles()
         && !function.borrowed
@@ -159,7 +169,9 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
             let _ = writeln!(text, "    lgs_data_for(lgs_v_{}, {made});", data.name);
         }
     }
-    if !void {
+    if function.freed.contains("result") {
+        text += "    lgs_result = lgs_take(&lgs_h_result);\n";
+    } else if !void {
         text += "    lgs_result = lgs_value;\n";
     }
     if let Some(handle) = &function.shown {
@@ -185,6 +197,15 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         text += &stub.quick(number, &target);
     }
     text
+}
+
+/// What the program will give to `free` goes to its own heap.
+fn to_heap(name: &str, copy: &str, raw: &str, outcome: &Outcome) -> String {
+    let size = match outcome {
+        Outcome::String { .. } => format!("{copy} ? strlen({copy}) + 1 : 0"),
+        _ => "lgs_thread.given".to_owned(),
+    };
+    format!("    lgs_to_heap(&lgs_c, &lgs_h_{name}, {copy}, {size}, (uint64_t){raw}, \"{name}\");\n")
 }
 
 /// Remembers what expressions of other functions ask for.
@@ -750,7 +771,12 @@ impl Stub<'_> {
         let _ = writeln!(body.check, "    uint64_t lgs_u_{name} = lgs_pointer(&lgs_b_{name});");
         let value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
         let _ = writeln!(body.check, "    {} = {value};", declare(&mutable(kind), &format!("lgs_p_{name}")));
-        let _ = writeln!(body.out, "    if ({name})\n        *{name} = lgs_p_{name};");
+        let freed = self.function.freed.contains(name);
+        if freed {
+            body.check += &to_heap(name, &format!("lgs_p_{name}"), &format!("lgs_u_{name}"), after);
+        }
+        let value = if freed { format!("lgs_take(&lgs_h_{name})") } else { format!("lgs_p_{name}") };
+        let _ = writeln!(body.out, "    if ({name})\n        *{name} = {value};");
         if let Outcome::Handle { number, .. } = after
             && self.plan.follows_handles()
         {

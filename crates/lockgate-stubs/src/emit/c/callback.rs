@@ -60,7 +60,11 @@ pub fn table(plan: &Plan) -> String {
         String::from("\nstatic const struct lgs_trampoline lgs_trampolines[] = {\n    {0, 0, 0},\n");
     for callback in plan.callbacks.values() {
         let CallbackPlan { name, prototype: own, .. } = callback;
-        let _ = writeln!(text, "    {{\"{name}\", \"{}\", (lg_code)lgs_call_{name}}},", prototype(name, own));
+        let _ = writeln!(
+            text,
+            "    {{\"{name}\", \"{}\", (lg_code)lgs_call_{name}}},",
+            prototype(name, own, plan)
+        );
     }
     text + "};\n"
 }
@@ -69,7 +73,11 @@ pub fn table(plan: &Plan) -> String {
 pub fn gates(plan: &Plan) -> String {
     let mut text = String::from("\nstatic const struct lgs_trampoline lgs_gates[] = {\n");
     for CallbackPlan { name, prototype: own, .. } in &plan.gates {
-        let _ = writeln!(text, "    {{\"{name}\", \"{}\", (lg_code)lgs_gate_{name}}},", prototype(name, own));
+        let _ = writeln!(
+            text,
+            "    {{\"{name}\", \"{}\", (lg_code)lgs_gate_{name}}},",
+            prototype(name, own, plan)
+        );
     }
     text + "    {0, 0, 0},\n};\n"
 }

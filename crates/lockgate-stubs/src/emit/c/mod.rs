@@ -22,6 +22,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("mirror", include_str!("../../../runtime/mirror.h")),
     ("handle", include_str!("../../../runtime/handle.h")),
     ("data", include_str!("../../../runtime/data.h")),
+    ("heap", include_str!("../../../runtime/heap.h")),
     ("told", include_str!("../../../runtime/told.h")),
     ("kept", include_str!("../../../runtime/kept.h")),
     ("restart", include_str!("../../../runtime/restart.h")),
@@ -141,12 +142,13 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
         writeln!(text, "#define LGS_OPTIONS {}0", options.map(|o| format!("\"{o}\", ")).collect::<String>());
     text += "#define LGS_FUNCTIONS";
     for function in &plan.functions {
-        let bound = bound(function);
+        let bound = bound(function, plan);
         let policy = function.policy.as_deref().unwrap_or("LG_DEFAULT");
         let _ = write!(text, " \\\n    {{\"{}\", \"{bound}\", {policy}}},", function.name);
     }
     let errno = plan.functions.iter().any(|function| function.errno);
     let _ = write!(text, "\n#define LGS_ERRNO {}", i32::from(errno));
+    let _ = write!(text, "\n#define LGS_FREES {}", i32::from(frees(plan)));
     let jumps = plan.functions.iter().any(|function| function.jumps.is_some());
     let _ = write!(text, "\n#define LGS_JUMPS {}", i32::from(jumps));
     let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
@@ -213,7 +215,7 @@ fn stand_in(left_out: &LeftOut) -> String {
 }
 
 /// The prototype by which a function is bound: variable arguments are the text to print.
-fn bound(function: &FunctionPlan) -> String {
+fn bound(function: &FunctionPlan, plan: &Plan) -> String {
     let mut own: Prototype = function.prototype.clone();
     if let Some(format) = function.format {
         own.parameters.push(own.parameters[format].clone());
@@ -225,14 +227,17 @@ fn bound(function: &FunctionPlan) -> String {
             own.parameters.last_mut().expect("just pushed").kind = list_type();
             own.variadic = false;
         }
-        return prototype(&formatted.by.list, &own);
+        return prototype(&formatted.by.list, &own, plan);
     }
-    let by_value = |kind: &CType| matches!(kind.shape, Shape::Record(_));
+    // What cannot be written out (a union, bit-fields) the module's own note knows.
+    let by_value = |kind: &CType| match &kind.shape {
+        Shape::Record(key) => plan.records.get(key).is_none_or(|record| record.fields.is_empty()),
+        _ => false,
+    };
     if by_value(&own.result) || own.parameters.iter().any(|parameter| by_value(&parameter.kind)) {
-        // The module's note knows the structure: it comes from debug information.
         return function.name.clone();
     }
-    prototype(&function.name, &own)
+    prototype(&function.name, &own, plan)
 }
 
 /// A `va_list` as a parameter: a pointer.
@@ -261,6 +266,11 @@ fn streams(plan: &Plan) -> bool {
         .any(|function| function.parameters.iter().any(|passing| matches!(passing, Passing::Stream { .. })))
 }
 
+/// Some function gives what the program frees itself.
+fn frees(plan: &Plan) -> bool {
+    plan.functions.iter().any(|function| !function.freed.is_empty())
+}
+
 /// What streams need of the library's libc (`runtime/stream.h`).
 const STREAM_EXPORTS: [&str; 3] = [
     "void *fopencookie(void *, void *, uint64_t, uint64_t, uint64_t, uint64_t, void *, void *, void *, void *)",
@@ -282,12 +292,15 @@ fn exports(plan: &Plan) -> String {
 pub fn exported(plan: &Plan) -> Vec<String> {
     let export = |function: &FunctionPlan| match (function.format, &function.formatted) {
         (Some(_), _) => function.name.clone(),
-        (None, Some(_)) => bound(function),
-        (None, None) => prototype(&function.name, &function.prototype),
+        (None, Some(_)) => bound(function, plan),
+        (None, None) => prototype(&function.name, &function.prototype, plan),
     };
     let mut exports: Vec<String> = plan.functions.iter().map(export).collect();
     if plan.functions.iter().any(|function| function.errno) {
         exports.push("void *__errno_location(void)".to_owned());
+    }
+    if frees(plan) && !plan.functions.iter().any(|function| function.name == "free") {
+        exports.push("void free(void *)".to_owned());
     }
     if streams(plan) {
         exports.extend(STREAM_EXPORTS.map(str::to_owned));
@@ -297,5 +310,5 @@ pub fn exported(plan: &Plan) -> Vec<String> {
 
 /// What the module imports: prototypes.
 pub fn imported(plan: &Plan) -> Vec<String> {
-    plan.gates.iter().map(|gate| prototype(&gate.name, &gate.prototype)).collect()
+    plan.gates.iter().map(|gate| prototype(&gate.name, &gate.prototype, plan)).collect()
 }

@@ -206,7 +206,11 @@ fn check(text: &mut String, field: &FieldPlan, record: &RecordPlan, plan: &Plan)
         };
         let rest =
             format!("lgs_length(&lgs_c, {count}, {}, with->{name}.size - moved, \"{name}\")", buffer.element);
-        let written = if *cursor { "moved" } else { "rest" };
+        let said = buffer.written.as_ref().filter(|_| !cursor).map(|written| {
+            let count = over("now", written, plan);
+            format!("lgs_length(&lgs_c, {count}, {}, rest, \"{name}\")", buffer.element)
+        });
+        let written = said.as_deref().unwrap_or(if *cursor { "moved" } else { "rest" });
         let shown = outcome(
             &format!("(uint64_t)(uintptr_t)now->{name}"),
             &kind.spelling,

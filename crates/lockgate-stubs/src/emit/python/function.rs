@@ -240,8 +240,9 @@ impl Writer<'_> {
             Role::Given(outcome) => {
                 line(format!("{local} = ctypes.c_void_p()"));
                 let kind = kind.pointee().unwrap_or(kind);
-                if let Some(given) = self.outcome(&format!("{local}.value"), kind, outcome, name) {
-                    body.given.push(given);
+                let raw = format!("{local}.value");
+                if let Some(given) = self.outcome(&raw, kind, outcome, name) {
+                    body.given.push(self.freed(&raw, given, name));
                 }
                 (None, format!("ctypes.byref({local})"))
             }
@@ -305,7 +306,17 @@ impl Writer<'_> {
             body.after += "    _fill(lg_result, contents)\n";
             return Some(("int | None".to_owned(), "lg_result".to_owned()));
         }
-        self.outcome("lg_result", &self.function.prototype.result, &self.function.result, "result")
+        let given =
+            self.outcome("lg_result", &self.function.prototype.result, &self.function.result, "result");
+        given.map(|given| self.freed("lg_result", given, "result"))
+    }
+
+    /// What the client has put on the heap is copied, and freed.
+    fn freed(&self, raw: &str, (kind, value): (String, String), name: &str) -> (String, String) {
+        match self.function.freed.contains(name) {
+            true => (kind, format!("_freed({value}, {raw})")),
+            false => (kind, value),
+        }
     }
 
     /// Type and value of what the library gives.

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     let surface = Surface::of(plan, target);
     let name = &surface.name;
-    let flags = target.includes.iter().map(|folder| format!("-I {folder}"));
+    let flags = target.includes.iter().cloned();
     let flags: Vec<String> = flags.chain(target.defines.iter().map(|define| format!("-D{define}"))).collect();
     let mut left_out = String::new();
     if !surface.left_out.is_empty() {
@@ -140,7 +140,7 @@ fn ctype(kind: &CType, surface: &Surface<'_>) -> String {
 /// What a buffer's elements are: bytes, where C has characters or nothing.
 fn element(kind: &CType, surface: &Surface<'_>) -> String {
     match super::surface::element(kind) {
-        Some(element) if element.size == 1 => "ctypes.c_ubyte".to_owned(),
+        Some(element) if element.is_bool() => "ctypes.c_ubyte".to_owned(),
         Some(element) => ctype(element, surface),
         None => "ctypes.c_ubyte".to_owned(),
     }

@@ -225,7 +225,7 @@ impl Writer<'_> {
                 let _ = writeln!(body.before, "    let mut {local}: *mut c_void = null_mut();");
                 let kind = kind.pointee().unwrap_or(kind);
                 if let Some(given) = self.outcome(&local, kind, outcome, name) {
-                    body.given.push(given);
+                    body.given.push(self.freed(&local, given, name));
                 }
                 format!("(&raw mut {local}).cast()")
             }
@@ -356,7 +356,20 @@ impl Writer<'_> {
                 "(!lg_result.is_null()).then_some(Place(lg_result))".to_owned(),
             ));
         }
-        self.outcome("lg_result", kind, &function.result, "result")
+        let given = self.outcome("lg_result", kind, &function.result, "result");
+        given.map(|given| self.freed("lg_result", given, "result"))
+    }
+
+    /// What the client has put on the heap is copied, and freed.
+    fn freed(&self, raw: &str, (kind, value): (String, String), name: &str) -> (String, String) {
+        if !self.function.freed.contains(name) {
+            return (kind, value);
+        }
+        let free = format!(
+            "{{\n        let lg_copy = {value};\n        // SAFETY: the client has given it to be freed; nobody else has it.\n        \
+             unsafe {{ support::free({raw}.cast()) }};\n        lg_copy\n    }}"
+        );
+        (kind, free)
     }
 
     /// Type and value of what the library gives.

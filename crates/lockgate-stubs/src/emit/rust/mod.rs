@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     let surface = Surface::of(plan, target);
     let name = &surface.name;
-    let flags = target.includes.iter().map(|folder| format!("-I{folder}"));
+    let flags = target.includes.iter().cloned();
     let flags: Vec<String> = flags.chain(target.defines.iter().map(|define| format!("-D{define}"))).collect();
     let flags = flags.iter().map(|flag| format!("{flag:?}")).collect::<Vec<_>>().join(", ");
     let filled = |text: &str| text.replace("@NAME@", name).replace("@FLAGS@", &flags);

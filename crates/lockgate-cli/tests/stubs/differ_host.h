@@ -1,0 +1,88 @@
+/* The program in C of tests/differ.rs. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char untouched[] = "untouched";
+
+static void show(const char *text) { printf(" %s", text); }
+static void show_signed(int64_t value) { printf(" %" PRId64, value); }
+static void show_unsigned(uint64_t value) { printf(" %" PRIu64, value); }
+
+static void show_bool(const void *at)
+{
+    unsigned char byte;
+    memcpy(&byte, at, 1);
+    if (byte > 1) {
+        fprintf(stderr, "a bool of %u\n", byte);
+        abort();
+    }
+    printf(" %u", byte);
+}
+
+static void show_float(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (value != value)
+        show("nan");
+    else
+        printf(" %016" PRIx64, bits);
+}
+
+static void show_text(const char *text)
+{
+    if (!text) {
+        show("null");
+        return;
+    }
+    printf(" \"");
+    for (; *text; text++)
+        printf("%02x", (unsigned char)*text);
+    printf("\"");
+}
+
+/* Exactly so much: a sanitizer sees what lies behind. */
+static void *rooms[32];
+static int used;
+
+static void *room(size_t size) { return rooms[used++] = malloc(size); }
+
+static void give_back(void)
+{
+    while (used)
+        free(rooms[--used]);
+}
+
+static const char *a_text(int n)
+{
+    static const char *const texts[] = {"", "text", "\xc3\xa4", "a somewhat longer text, and no end of it"};
+    return texts[n % 4];
+}
+
+static int failed(void)
+{
+    static const char *const kinds[] = {"",       "Start", "Fault", "Pointer", "String", "Length",
+                                        "Handle", "Callback", "Data",  "Null",    "Size",   "Memory"};
+    struct lg_stub_error error;
+    enum lg_stub_kind kind = lg_df_take_error(&error);
+    if (kind)
+        printf(" E %s", kinds[kind]);
+    return kind != 0;
+}
+
+#define MAIN                                                              \
+    int main(int count, char **arguments)                                 \
+    {                                                                     \
+        int answers = count > 1 ? atoi(arguments[1]) : 1;                 \
+        uint64_t seed = count > 2 ? strtoull(arguments[2], 0, 10) : 1;    \
+        for (int n = 0; n < answers; n++)                                 \
+            for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++) { \
+                df_seed(seed * 1000003 + (uint64_t)n * 1009 + i);         \
+                printf("%u %d", i, n);                                    \
+                calls[i](n);                                              \
+                printf(" .\n");                                           \
+            }                                                             \
+        return 0;                                                         \
+    }

@@ -1,0 +1,37 @@
+"""The program in Python of tests/differ.rs."""
+
+import ctypes
+import struct
+import sys
+
+import df_protected as df
+
+
+def show(value):
+    sys.stdout.write(f" {value}")
+
+
+def show_float(value):
+    show("nan" if value != value else struct.pack(">d", value).hex())
+
+
+def show_text(text):
+    show("null" if text is None else f'"{bytes(text).hex()}"')
+
+
+def show_error(error):
+    show(f"E {error.kind.name.title()}")
+
+
+def a_text(n):
+    return ["", "text", "\u00e4", "a somewhat longer text, and no end of it"][n % 4]
+
+
+def main(calls):
+    answers, seed = int(sys.argv[1]), int(sys.argv[2])
+    for n in range(answers):
+        for place, call in enumerate(calls):
+            df.df_seed((seed * 1000003 + n * 1009 + place) % 2**64)
+            sys.stdout.write(f"{place} {n}")
+            call(n)
+            sys.stdout.write(" .\n")

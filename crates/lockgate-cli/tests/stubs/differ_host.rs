@@ -1,0 +1,50 @@
+//! The program in Rust of tests/differ.rs.
+#![forbid(unsafe_code)]
+#![allow(warnings)]
+use df_protected::*;
+use std::ffi::CStr;
+
+fn show(text: impl std::fmt::Display) {
+    print!(" {text}");
+}
+
+fn show_number(value: impl std::fmt::Display) {
+    show(value);
+}
+
+fn show_float(value: f64) {
+    if value.is_nan() { show("nan") } else { print!(" {:016x}", value.to_bits()) }
+}
+
+fn show_text(text: Option<Text>) {
+    match text {
+        None => show("null"),
+        Some(text) => {
+            let bytes: String = text.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            print!(" \"{bytes}\"");
+        }
+    }
+}
+
+fn show_error(error: &Error) {
+    print!(" E {:?}", error.kind);
+}
+
+fn a_text(n: i32) -> std::ffi::CString {
+    let texts = ["", "text", "\u{e4}", "a somewhat longer text, and no end of it"];
+    std::ffi::CString::new(texts[n as usize % 4]).unwrap()
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let answers: i32 = arguments[1].parse().unwrap();
+    let seed: u64 = arguments[2].parse().unwrap();
+    for n in 0..answers {
+        for (place, call) in CALLS.iter().enumerate() {
+            df_seed(seed.wrapping_mul(1000003).wrapping_add(n as u64 * 1009 + place as u64)).unwrap();
+            print!("{place} {n}");
+            call(n);
+            println!(" .");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+/* The library of tests/differ.rs: what it answers follows from the seed, and from nothing else. */
+#include <stdint.h>
+#include <string.h>
+
+/* Results begin in the first half, and end in the second: what lies behind is another's, and never twice the same. */
+static unsigned char memory[8192] __attribute__((aligned(64)));
+static uint64_t state;
+static volatile unsigned seen;
+
+static uint64_t any(uint64_t below)
+{
+    uint64_t x = state += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return (x ^ (x >> 31)) % below;
+}
+
+void df_seed(uint64_t seed)
+{
+    state = seed;
+    for (unsigned i = 0; i < sizeof memory; i++)
+        memory[i] = any(6) ? any(256) : 0;
+    memset(memory + sizeof memory - 64, 0, 64);
+}
+
+static void see(const void *at, size_t size)
+{
+    for (size_t i = 0; at && i < size; i++)
+        seen += ((const unsigned char *)at)[i];
+}
+
+/* Bytes that a type may not have, and those that are the least and the most of one. */
+static void scribble(void *at, size_t size)
+{
+    unsigned char *bytes = at;
+    unsigned how = any(6);
+    for (size_t i = 0; at && i < size; i++)
+        bytes[i] = how == 0 ? 0 : how == 1 ? 0xff : how == 2 ? any(3) : how == 3 ? (i % 8 == 7 ? 0x80 : 0) : any(256);
+}
+
+static uint32_t a_count(uint32_t most)
+{
+    switch (any(8)) {
+    case 0: return most + 1;
+    case 1: return -1;
+    case 2: return any(1u << 31);
+    default: return any(most + 1);
+    }
+}
+
+static uint64_t a_place(size_t element)
+{
+    uint64_t at = (uint64_t)memory;
+    switch (any(12)) {
+    case 0: return 0;
+    case 1: return any(4) ? ~(uint64_t)0 - any(64) : any(4096);
+    case 2: return at + ((uint64_t)8 << 30);
+    case 3: return at + any(1024) * element + 1;
+    case 4: return at + sizeof memory / 2;
+    default: return at + any(2048 / element) * element;
+    }
+}

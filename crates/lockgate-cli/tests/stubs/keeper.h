@@ -1,0 +1,23 @@
+/* A library that gives things to keep: what its program frees, and how (tests/stubs.rs, tests/bindings.rs). */
+#pragma once
+#include <lockgate/annotations.h>
+#include <stddef.h>
+
+LG_DOMAIN("keeper", memory=16M, time=2000);
+
+typedef struct { int x, y; } keeper_point;
+
+/* Freed with free(). */
+char *keeper_join(const char *a, const char *b) LG_STRING LG_FREED(free);
+unsigned char *keeper_bytes(size_t size, int fill) LG_SIZE(size) LG_FREED(free) LG_NULLABLE;
+keeper_point *keeper_points(int n) LG_IN LG_SIZE(n) LG_FREED(free);
+int keeper_explain(int code, char **text LG_OUT LG_STRING LG_FREED(free)) LG_ERROR(-1);
+/* Freed by the library's own. */
+char *keeper_own(const char *text) LG_STRING LG_FREED(keeper_free);
+void keeper_free(void *memory LG_INSIDE);
+/* Never. */
+char *keeper_name(void) LG_STRING LG_BORROWED;
+/* Pieces of the library's heap that are in use. */
+int keeper_alive(void);
+/* How it answers from now on. */
+void keeper_answer(int how);

@@ -1,0 +1,351 @@
+//! `lockgate stubs`, the side that reads: what a header and its annotations say, and what they do not.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
+
+/// A folder with files, in which headers are read.
+struct Headers {
+    folder: tempfile::TempDir,
+}
+
+impl Headers {
+    fn new(files: &[(&str, &str)]) -> Headers {
+        let headers = Headers { folder: tempfile::tempdir().expect("a scratch folder") };
+        for (name, text) in files {
+            let path = headers.path(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        }
+        headers
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `lockgate stubs --explain`.
+    fn explain(&self, header: &str, options: &[&Path]) -> Output {
+        let mut command = Command::new(LOCKGATE);
+        command.arg("stubs").arg(self.path(header)).arg("--explain").args(options);
+        command.output().expect("it runs")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// An annotation that says something of nothing is an error that names it and its line, whatever it is about.
+#[test]
+fn annotations_of_nothing_are_errors() {
+    let header = "#pragma once\n#include <stddef.h>\nstruct thing;\ntypedef struct { int n; char *at; } pair_t;\ntypedef int code_t;\n\
+                  typedef struct thing *thing_t;\ntypedef void (*told_t)(void *data, const char *text);\n\
+                  code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size, size_t other);\n\
+                  int hear(told_t told, void *data);\nvoid pairs(pair_t *pair LG_IN);\nLG_FIELD(pair_t, at, LG_IN LG_SIZE(n));\n\
+                  #define ROOM 16\nenum { PLACES = 4 };\n";
+    // The annotation's line, what the message names (nothing: it is good).
+    let cases: &[(&str, &str)] = &[
+        (
+            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size, size_t other) LG_ERROR(-1);",
+            "",
+        ),
+        (
+            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(ROOM * PLACES), size_t size, size_t other);",
+            "",
+        ),
+        ("code_t fill(thing_t a, char *b LG_OUT LG_SIZE(c), size_t c, size_t d);", ""),
+        ("LG_TYPE(code_t, LG_IGNORE);", ""),
+        ("LG_ERRORS(code_t, -7);", ""),
+        ("typedef void (*told_t)(void *data, const char *text LG_NULLABLE);", ""),
+        (
+            "code_t fil(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size, size_t other);",
+            "fil: the header declares no such function; fill may be meant",
+        ),
+        ("int unheard_of(int n) LG_ERROR(-1);", "unheard_of: the header declares no such function"),
+        (
+            "typedef void (*tolt_t)(void *data, const char *text LG_NULLABLE);",
+            "tolt_t: the header declares no such type; told_t may be meant",
+        ),
+        (
+            "LG_TYPE(code, LG_IGNORE);",
+            "LG_TYPE(code): there is no type of this name (structures go by that of a typedef)",
+        ),
+        ("LG_TYPE(struct thing, LG_OPAQUE);", "LG_TYPE(struct thing): there is no type of this name"),
+        ("LG_TYPE(wchar_t, LG_IGNORE);", "LG_TYPE(wchar_t): no function of this header uses this type"),
+        ("LG_TYPE(pair_t, LG_INOUT);", "LG_TYPE(pair_t): only pointers to it are used"),
+        ("LG_ERRORS(long, -1);", "LG_ERRORS(long): no function has a result of this type"),
+        ("LG_FIELD(pair_t, m, LG_IGNORE);", "LG_FIELD(pair_t, m): there is no such field"),
+        (
+            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(sise), size_t size, size_t other);",
+            "`sise` in an expression is neither beside it nor an integer constant",
+        ),
+        (
+            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(nothing), size_t size, size_t other);",
+            "`nothing` in an expression",
+        ),
+        (
+            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t other, size_t size);",
+            "fill: parameter 3 is called other here, and that is another one in the header",
+        ),
+        (
+            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size LG_RELEASE, size_t other);",
+            "parameter size: refused: LG_RELEASE says nothing of a parameter of type `size_t`",
+        ),
+        (
+            "code_t fill(thing_t thing LG_ERROR(1), char *to LG_OUT LG_SIZE(size), size_t size, size_t other);",
+            "LG_ERROR says nothing of a parameter",
+        ),
+        (
+            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size, size_t other) LG_STRING;",
+            "LG_STRING says nothing of a result of type `code_t`",
+        ),
+        (
+            "void pairs(pair_t *pair LG_IN) LG_ERROR(-1);",
+            "LG_ERROR says nothing of a function without a result",
+        ),
+        ("int hear(told_t told LG_SIZE(4), void *data);", "LG_SIZE says nothing of a parameter"),
+        (
+            "typedef void (*told_t)(void *data LG_RELEASE, const char *text);",
+            "LG_RELEASE says nothing of a callback's parameter",
+        ),
+        ("LG_FIELD(pair_t, at, LG_RELEASE);", "LG_RELEASE says nothing of a field"),
+        ("LG_FIELD(pair_t, n, LG_STRING);", "LG_STRING says nothing of a field of type `int`"),
+        ("extern int variable LG_OUT;", "LG_OUT on `variable`: nothing is read here"),
+        ("static inline int own(int *p LG_OUT) { return *p; }", "LG_OUT on `p`: nothing is read here"),
+    ];
+    for (annotation, message) in cases {
+        let notes = format!("#include \"api.h\"\nLG_DOMAIN(\"api\");\n{annotation}\n");
+        let headers = Headers::new(&[
+            ("api.h", &format!("#include <lockgate/annotations.h>\n{header}")),
+            ("api.lg.h", &notes),
+        ]);
+        let output = headers.explain("api.h", &[Path::new("-a"), &headers.path("api.lg.h")]);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        if message.is_empty() {
+            assert_eq!(output.status.code(), Some(0), "{annotation}\n{said}");
+            continue;
+        }
+        assert_ne!(output.status.code(), Some(0), "{annotation}\n{said}");
+        assert!(said.contains(message), "{annotation}\n{said}");
+        // What is wrong with the annotation itself has its line; what it says of a declaration, that one's.
+        assert!(output.status.code() == Some(1) || said.contains("api.lg.h:3: "), "{annotation}\n{said}");
+    }
+}
+
+/// What is wrong with an annotation of a structure's field is no less an error.
+#[test]
+fn annotations_of_fields_are_read() {
+    let header = |field: &str| {
+        format!(
+            "#include <lockgate/annotations.h>\nstruct s {{\n    int n;\n    {field};\n}};\nvoid f(struct s *s LG_IN);\n"
+        )
+    };
+    let wrong = Headers::new(&[("api.h", &header("char *text LG_IN LG_SIZE(n +)"))]);
+    let said = text(&wrong.explain("api.h", &[]).stderr);
+    assert!(said.contains("api.h:4: text: LG_SIZE(n +)"), "{said}");
+    let callback = Headers::new(&[(
+        "api.h",
+        &header("int (*take)(void *data, const char *text LG_SIZE(size), int size)"),
+    )]);
+    let said = text(&callback.explain("api.h", &[]).stdout);
+    assert!(
+        said.contains("text: memory, copied out: size elements of 1 bytes, never null [LG_SIZE(size)]"),
+        "{said}"
+    );
+}
+
+/// An untyped pointer beside a callback is data where nothing else can be meant; else the message names what decides it.
+#[test]
+fn an_untyped_pointer_beside_a_callback_may_be_memory() {
+    let cases: &[(&str, &str)] = &[
+        ("int each(call_t call, void *data)", ""),
+        ("int each(void *data, call_t call)", ""),
+        ("int each(call_t call, void *, int (*other)(int))", ""),
+        ("int each(call_t call, void *data, enum how how)", ""),
+        ("int each(const void *in LG_IN LG_SIZE(n), size_t n, call_t call, void *data)", ""),
+        (
+            "int each(const void *in, size_t n, call_t call, void *data LG_DATA)",
+            "in: refused: it may be the program's own data, which the callback gets back, or memory: it is const",
+        ),
+        (
+            "int each(const void *in LG_IN LG_SIZE(n), size_t n, void *out, size_t m, call_t call, void *data)",
+            "parameter out: refused: it may be the program's own data, which the callback gets back, or memory: there is data, too",
+        ),
+        (
+            "int each(call_t call, void *to, size_t size)",
+            "parameter to: refused: it may be the program's own data, which the callback gets back, or memory: size may be its length",
+        ),
+        ("int each(int length, call_t call, void *to)", "memory: length may be its length"),
+        ("int each(call_t call, void *out)", "memory: its name says so"),
+        ("int each(void *to, int how, call_t call)", "memory: how may be its length"),
+        ("int each(void *to, enum how how, call_t call)", "memory: it does not stand beside the callback"),
+        ("int each(void *to, int (*progress)(int percent))", "memory: no callback takes any"),
+        (
+            "int each(void *to, int (*more)(const void *part LG_SIZE(n), int n))",
+            "memory: no callback takes any",
+        ),
+    ];
+    for (declaration, message) in cases {
+        let header = format!(
+            "#include <lockgate/annotations.h>\n#include <stddef.h>\nenum how {{ A, B }};\ntypedef int (*call_t)(void *data, int n);\n{declaration};\n"
+        );
+        let headers = Headers::new(&[("api.h", &header)]);
+        let said = text(&headers.explain("api.h", &[]).stdout);
+        if message.is_empty() {
+            assert!(
+                said.contains("the program's own data: a number to the library"),
+                "{declaration}\n{said}"
+            );
+        } else {
+            assert!(
+                said.contains(message) && said.contains("annotate it with LG_DATA if it is data"),
+                "{declaration}\n{said}"
+            );
+        }
+    }
+}
+
+/// A handle shows zeros: what the header itself reads in programs is no handle.
+#[test]
+fn structures_that_the_header_looks_into_are_no_handles() {
+    let header = |reader: &str| {
+        format!(
+            "#pragma once\ntypedef struct node {{ struct node *next; int type; unsigned long count; }} node_t;\nstruct other {{ int size; }};\n{reader}\n\
+             node_t *first(void);\nint free_node(node_t *node);\nint other(struct other *other);\n"
+        )
+    };
+    let notes = |more: &str| {
+        format!(
+            "#include \"api.h\"\nLG_TYPE(node_t, LG_OPAQUE{more});\nint other(struct other *other LG_IN);\n"
+        )
+    };
+    let look = |reader: &str, more: &str| {
+        let headers = Headers::new(&[("api.h", &header(reader)), ("api.lg.h", &notes(more))]);
+        let output = headers.explain("api.h", &[Path::new("-a"), &headers.path("api.lg.h")]);
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    let readers = [
+        (
+            "static inline node_t *keep(node_t *n) { if (n) n->count++; return n; }",
+            "inline function `keep`",
+            "reads `count` of a `node_t`, and",
+        ),
+        ("#define TYPE(node) ((node)->type)", "macro `TYPE`", "reads `type` of a `node_t`, it seems, and"),
+        (
+            "#define EACH(n, all) \\\n    for (n = (all); n; n = n -> next)",
+            "macro `EACH`",
+            "reads `next` of a `node_t`, it seems, and",
+        ),
+    ];
+    for (reader, who, what) in readers {
+        let said = look(reader, "");
+        for function in ["first: result", "free_node: parameter node"] {
+            let line = said.lines().find(|line| line.starts_with(&format!("{function}: refused: ")));
+            assert!(
+                line.is_some_and(|line| line.contains(who)
+                    && line.contains(what)
+                    && line.contains("LG_ZEROS")),
+                "{reader}: {function}\n{said}"
+            );
+        }
+        let said = look(reader, " LG_ZEROS");
+        assert!(
+            said.contains("a handle of type `struct node`") && !said.contains("refused"),
+            "{reader}\n{said}"
+        );
+    }
+    for reader in [
+        "static inline int size(struct other *o) { return o->size; }",
+        "#define SIZE(o) ((o)->size)",
+        "#define NAME \"a->type\" /* a->next */",
+    ] {
+        let said = look(reader, "");
+        assert!(
+            said.contains("a handle of type `struct node`") && !said.contains("refused"),
+            "{reader}\n{said}"
+        );
+    }
+}
+
+/// What lies beside a header is found, but not in place of what the compiler has: libgit2 has a `stdint.h` for another one.
+#[test]
+fn the_systems_headers_come_before_what_lies_beside() {
+    let headers = Headers::new(&[
+        ("git/stdint.h", "#error for another compiler\n"),
+        ("git/common.h", "#include <stdint.h>\n#include <inttypes.h>\n"),
+        ("git/own.h", "typedef uint32_t mode_bits;\n"),
+        (
+            "git/blob.h",
+            "#include \"common.h\"\n#include <own.h>\nint size_of(uint64_t number, mode_bits bits);\n",
+        ),
+        ("git.h", "#include \"git/common.h\"\nstruct blob;\n"),
+    ]);
+    let output = headers.explain("git/blob.h", &[]);
+    assert!(text(&output.stdout).contains("size_of"), "{}", text(&output.stderr));
+    // A header that only includes others has nothing to protect: that is said, not passed over.
+    let output = headers.explain("git.h", &[]);
+    assert!(text(&output.stderr).contains("git.h declares no function itself"), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// What a function gives to the program to keep says how it is freed: nothing of the library's is taken for a piece of the program's heap.
+#[test]
+fn what_is_to_be_freed_is_said() {
+    let cases: &[(&str, &str)] = &[
+        ("const char *give(void);", ""),
+        ("char *give(void) LG_STRING LG_BORROWED;", ""),
+        ("char *give(void) LG_STRING LG_FREED(free);", ""),
+        ("char *give(void) LG_STRING LG_FREED(give_back);\nvoid give_back(char *text LG_INSIDE);", ""),
+        ("struct point { int x; };\nstruct point *give(int n) LG_IN LG_SIZE(n) LG_FREED(free);", ""),
+        ("char *give(void) LG_STRING;", "give: result: whether the program frees it, and how, is not said"),
+        ("void *give(int n) LG_SIZE(n);", "give: result: whether the program frees it"),
+        ("int give(char **text LG_OUT LG_STRING);", "give: parameter text: whether the program frees it"),
+        (
+            "struct point { int x; };\nstruct point *give(void) LG_IN;",
+            "give: result: whether the program frees it",
+        ),
+        ("const char **give(void) LG_STRINGS;", "give: result: whether the program frees it"),
+        (
+            "struct box { char *text; };\nLG_FIELD(struct box, text, LG_OUT LG_STRING);\nvoid give(struct box *box LG_OUT);",
+            "struct box, field text: whether the program frees it",
+        ),
+        (
+            "struct box { char *text; };\nLG_FIELD(struct box, text, LG_OUT LG_STRING LG_FREED(free));\nvoid give(struct box *box LG_OUT);",
+            "LG_FREED(free): a field cannot be moved",
+        ),
+        (
+            "char *give(void) LG_STRING LG_FREED(fre);",
+            "LG_FREED: fre() is no function of this header, nor free",
+        ),
+        (
+            "char *give(void) LG_STRING LG_FREED(other);\nint other(int n);",
+            "LG_FREED: other() takes nothing of the library's back",
+        ),
+        (
+            "const char **give(void) LG_STRINGS LG_FREED(free);",
+            "LG_FREED(free): the copy is not one piece of memory",
+        ),
+        (
+            "void *give(int n) LG_OUT LG_SIZE(n) LG_FREED(free);",
+            "LG_FREED(free): the copy is not one piece of memory, or the program writes it",
+        ),
+        (
+            "struct thing;\nstruct thing *give(void) LG_FREED(free);",
+            "LG_FREED: it is no copy of the library's memory",
+        ),
+        ("int give(void) LG_FREED(free);", "LG_FREED says nothing of a result of type `int`"),
+        ("char *give(void) LG_STRING LG_FREED(free) LG_BORROWED;", "LG_FREED contradicts LG_BORROWED"),
+    ];
+    for (declaration, message) in cases {
+        let headers =
+            Headers::new(&[("api.h", &format!("#include <lockgate/annotations.h>\n{declaration}\n"))]);
+        let output = headers.explain("api.h", &[]);
+        let said = (text(&output.stdout) + &text(&output.stderr)).replace("refused: ", "");
+        if message.is_empty() {
+            assert_eq!(output.status.code(), Some(0), "{declaration}\n{said}");
+        } else {
+            assert!(output.status.code() != Some(0) && said.contains(message), "{declaration}\n{said}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What the program has to give back: strings and memory that a function leaves to it.
+use super::{No, Outcome, Passing, Planner, no};
+use crate::annotation::Notes;
+use crate::header::model::{CType, Parameter, Prototype};
+use std::collections::BTreeSet;
+
+/// The C library's own, which takes memory of the program's heap only.
+const FREE: &str = "free";
+
+impl Planner<'_> {
+    /// The parameters (and `result`) whose contents the program gives to `free`: they are copied to its own heap. Refused is what is not said:
+    /// a copy of the library's memory that the program takes for a piece of its heap would have the library say what lies around it.
+    pub(super) fn to_free(
+        &self,
+        prototype: &Prototype,
+        notes: &Notes,
+        parameters: &[Passing],
+        result: &Outcome,
+    ) -> Result<BTreeSet<String>, (Option<String>, No)> {
+        let mut freed = BTreeSet::new();
+        if self.is_to_free(&prototype.result, notes, result).map_err(|no| (Some("result".to_owned()), no))? {
+            freed.insert("result".to_owned());
+        }
+        for (parameter, passing) in prototype.parameters.iter().zip(parameters) {
+            let of_parameter = |no| (Some(format!("parameter {}", parameter.name)), no);
+            let notes = self.notes(parameter);
+            match (passing, parameter.kind.pointee()) {
+                (Passing::Pointer { after, .. }, Some(to)) => {
+                    if self.is_to_free(to, &notes, after).map_err(of_parameter)? {
+                        freed.insert(parameter.name.clone());
+                    }
+                }
+                (Passing::Record { key, buffer, .. }, _) if buffer.writes => {
+                    self.fields_are_kept(key, false).map_err(of_parameter)?;
+                }
+                _ if notes.freed.is_some() => {
+                    return no_sense("it is no pointer that the library sets").map_err(of_parameter);
+                }
+                _ => {}
+            }
+        }
+        Ok(freed)
+    }
+
+    /// Whether the program gives it to `free`.
+    fn is_to_free(&self, kind: &CType, notes: &Notes, outcome: &Outcome) -> Result<bool, No> {
+        let given = matches!(
+            outcome,
+            Outcome::String { .. }
+                | Outcome::Strings { .. }
+                | Outcome::Memory { .. }
+                | Outcome::Record { .. }
+                | Outcome::Handles { .. }
+        );
+        let constant = kind.pointee().is_none_or(|to| to.constant);
+        match notes.freed.as_deref() {
+            Some(_) if !given => no_sense("it is no copy of the library's memory"),
+            Some(FREE) if self.is_one_piece(outcome) => Ok(true),
+            Some(FREE) => no(
+                "LG_FREED(free): the copy is not one piece of memory, or the program writes it for the library",
+                "leave the function out with LG_OMIT, or name a function of the header's that frees it",
+            ),
+            Some(function) => self.frees(function).map(|()| false),
+            None if given && !constant && !notes.borrowed => no(
+                "whether the program frees it, and how, is not said",
+                "add LG_BORROWED if it stays the library's, LG_FREED(free) if the program gives it to free(), LG_FREED(f) if to a function f of this header",
+            ),
+            None => match outcome {
+                Outcome::Record { key, .. } => self.fields_are_kept(key, true).map(|()| false),
+                _ => Ok(false),
+            },
+        }
+    }
+
+    /// The same for the fields of a structure that the library gives, or (not `given`) writes.
+    fn fields_are_kept(&self, key: &str, given: bool) -> Result<(), No> {
+        let declared = self.header.records.get(key).and_then(|record| record.fields.as_ref());
+        let planned = self.plan.records.get(key).map(|record| &record.fields);
+        for field in planned.into_iter().flatten() {
+            let notes = declared.and_then(|fields| fields.iter().find(|own| own.name == field.name));
+            let notes = notes.map_or_else(Notes::default, |own: &Parameter| self.notes(own));
+            // (What the program has put there is its own.)
+            let own = !given
+                && matches!(field.passing, Passing::Buffer(_) | Passing::String)
+                && notes.freed.is_none();
+            let heap = if own { Ok(false) } else { self.is_to_free(&field.kind, &notes, &field.outcome) };
+            let in_field = |cause: No| No {
+                reason: format!("{key}, field {}: {}", field.name, cause.reason),
+                remedy: cause.remedy,
+            };
+            if heap.map_err(in_field)? {
+                return no(
+                    format!(
+                        "{key}, field {}: LG_FREED(free): a field cannot be moved to the program's heap",
+                        field.name
+                    ),
+                    "leave the function out with LG_OMIT",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// One piece of memory, of which nothing goes back.
+    fn is_one_piece(&self, outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::String { .. } => true,
+            Outcome::Memory { buffer } => buffer.reads && !buffer.writes,
+            Outcome::Record { key, count, .. } => {
+                !matches!(count, super::Count::Until(_))
+                    && self.plan.records.get(key).is_some_and(super::RecordPlan::is_plain)
+            }
+            _ => false,
+        }
+    }
+
+    /// A function of the header's takes what was given back.
+    fn frees(&self, name: &str) -> Result<(), No> {
+        let function = self.header.functions.iter().find(|function| function.name == name);
+        let takes = |parameter: &Parameter| self.notes(parameter).inside;
+        match function {
+            Some(function)
+                if function.notes.omit.is_none() && function.prototype.parameters.iter().any(takes) =>
+            {
+                Ok(())
+            }
+            Some(_) => no(
+                format!("LG_FREED: {name}() takes nothing of the library's back"),
+                "annotate its parameter with LG_INSIDE",
+            ),
+            None => {
+                no(format!("LG_FREED: {name}() is no function of this header, nor free"), "name one that is")
+            }
+        }
+    }
+}
+
+fn no_sense<T>(why: &str) -> Result<T, No> {
+    no(format!("LG_FREED: {why}"), "remove it")
+}

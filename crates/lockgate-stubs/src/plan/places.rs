@@ -1,0 +1,82 @@
+//! Where annotations may stand: one that says nothing of what it stands on is a mistake of its author's.
+use super::{No, no};
+use crate::annotation::Notes;
+use crate::header::model::{CType, Shape};
+
+/// What an annotation stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A parameter of the API.
+    Parameter,
+    /// A function, and its result.
+    Function,
+    /// A field of a structure.
+    Field,
+    /// A parameter of a callback.
+    Inner,
+}
+
+/// The annotations of a declaration, types' not included, all say something of it.
+pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No> {
+    let pointer = matches!(kind.shape, Shape::Pointer(_));
+    let function = matches!(kind.shape, Shape::Function(_));
+    let (whole, field) = (place == Place::Function, place == Place::Field);
+    let (parameter, inner) = (place == Place::Parameter, place == Place::Inner);
+    let variable = kind.pointee().is_some_and(|to| to.pointee().is_some());
+    let writes = notes.direction.is_some_and(crate::annotation::Direction::writes) || notes.rows.is_some();
+    // What is said, and whether it can be said here.
+    let said = [
+        ("LG_IN, LG_OUT or LG_INOUT", notes.direction.is_some(), pointer),
+        ("LG_SIZE", notes.size.is_some(), pointer),
+        ("LG_WRITTEN", notes.written.is_some(), inner || pointer && writes && notes.size.is_some()),
+        ("LG_ROWS", notes.rows.is_some(), pointer && parameter),
+        ("LG_WITHIN", notes.within.is_some(), pointer && (whole || inner || variable)),
+        ("LG_UNTIL", notes.until.is_some(), pointer && !(parameter && !variable)),
+        ("LG_SHOWN", notes.shown.is_some(), pointer && (whole || parameter)),
+        ("LG_JUMP_BUFFER", notes.jump_buffer.is_some(), pointer && whole),
+        ("LG_DISPOSE", notes.dispose.is_some(), function && parameter),
+        ("LG_CURSOR", notes.cursor, pointer && field),
+        ("LG_STRING", notes.string, pointer),
+        ("LG_STRINGS", notes.strings, pointer),
+        ("LG_NULLABLE", notes.nullable, pointer || function),
+        ("LG_NULL", notes.null, (pointer || function) && !whole && !inner),
+        ("LG_IGNORE", notes.ignore, !whole),
+        ("LG_OPAQUE", notes.opaque, pointer),
+        ("LG_ZEROS", notes.zeros, pointer),
+        ("LG_RELEASE", notes.release, pointer && parameter),
+        ("LG_KEPT", notes.kept, pointer && parameter),
+        ("LG_INSIDE", notes.inside, pointer),
+        ("LG_LENT", notes.lent, pointer && whole),
+        ("LG_CALLBACK", notes.callback, function),
+        ("LG_DATA", notes.data, pointer),
+        ("LG_JUMP", notes.jump, pointer && inner),
+        ("LG_JUMPS", notes.jumps, pointer && parameter),
+        ("LG_BORROWED", notes.borrowed, pointer && !inner && (whole || field || variable)),
+        ("LG_FREED", notes.freed.is_some(), pointer && !inner && (whole || field || variable)),
+        ("LG_AT_MOST", notes.at_most.is_some(), whole && (kind.is_integer() || kind.shape == Shape::Float)),
+        ("LG_ERROR", notes.error.is_some(), whole && kind.shape != Shape::Void),
+        ("LG_ERRNO", notes.errno, whole),
+        ("LG_POLICY", notes.policy.is_some(), whole),
+        ("LG_OMIT", notes.omit.is_some(), whole),
+        ("LG_PRINTF", notes.printf, whole),
+        ("LG_FORMAT", notes.format.is_some(), whole),
+        ("LG_ENTRY", notes.entry, whole),
+    ];
+    match said.iter().find(|(_, said, can)| *said && !can) {
+        None => Ok(()),
+        Some((name, ..)) => no(
+            format!(
+                "{name} says nothing of {}{}",
+                match place {
+                    Place::Function if kind.shape == Shape::Void => "a function without a result".to_owned(),
+                    Place::Function => format!("a result of type `{}`", kind.spelling),
+                    Place::Parameter => format!("a parameter of type `{}`", kind.spelling),
+                    Place::Field => format!("a field of type `{}`", kind.spelling),
+                    Place::Inner => format!("a callback's parameter of type `{}`", kind.spelling),
+                },
+                if pointer || function || kind.shape == Shape::Void { "" } else { ", which is no pointer" }
+            ),
+            "remove it, or put it where it belongs",
+        ),
+    }
+}
