@@ -280,7 +280,7 @@ pub(crate) fn settle() {
         unsafe { (*block()).alternate_size = u64::MAX };
         return;
     }
-    super::signals_sys::unblock();
+    super::mask_sys::unblock();
 }
 
 /// The calling thread's state, attached now if it was not.
@@ -310,7 +310,7 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
         }
     };
     state.use_alternate_stack().map_err(CallError::memory)?;
-    super::signals_sys::unblock();
+    super::mask_sys::unblock();
     leave_window(0);
     let block = block();
     // SAFETY: our own thread's block; its size is published last.
