@@ -6,6 +6,7 @@
 use super::signals_sys::{Action, lifelines};
 use super::thread_sys;
 use libc::c_int;
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -81,6 +82,29 @@ pub(crate) fn starting_a_thread<T>(body: impl FnOnce() -> T) -> T {
         let _ = kernel(libc::SIG_SETMASK, before.ok());
     }
     done
+}
+
+thread_local! {
+    /// On a thread of ours, which has all signals blocked: the mask of the thread that started it.
+    static STARTED_FROM: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// The calling thread's mask, for [`serve`].
+pub(crate) fn seen() -> Option<u64> {
+    change(libc::SIG_BLOCK, None).ok()
+}
+
+/// Says that the calling thread is ours, and runs functions of the host's: if one of these forks, the child's only thread is one of the
+/// host's, with the mask that it would have had there.
+pub(crate) fn serve(mask: Option<u64>) {
+    STARTED_FROM.set(mask);
+}
+
+/// In a forked child.
+pub(crate) fn leave_parent() {
+    if let Some(mask) = STARTED_FROM.try_with(Cell::take).ok().flatten() {
+        let _ = change(libc::SIG_SETMASK, Some(mask));
+    }
 }
 
 /// What the kernel gets of the mask of a handler that a program installs. (It gets none of those for faults.)

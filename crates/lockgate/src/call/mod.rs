@@ -20,7 +20,7 @@ pub(crate) mod layout;
 pub(crate) mod listing;
 #[cfg(test)]
 mod listing_tests;
-mod mask_sys;
+pub(crate) mod mask_sys;
 pub(crate) mod meter;
 mod proxy_asm;
 pub(crate) mod shape;
