@@ -48,7 +48,9 @@
  * each thread gets an alternate signal stack at its first call. Faults that are not a domain's go on to the handlers that were there before;
  * handlers that come later are put behind at once where the program is linked with the library, which stands in for libc's sigaction(), signal()
  * and their like; where it came by dlopen(), when a thread next calls behind a first call, a bind, a reset, a fault or a domain from a pool, or by
- * lg_claim_signals(). All handlers of the process are made to run on the alternate stack. A domain cannot be called from one: the call fails (lg_failed()), and whoever asks afterwards gets
+ * lg_claim_signals(). All handlers of the process are made to run on the alternate stack. No thread that has called a domain has these signals
+ * blocked: where the library stands in for pthread_sigmask(), sigprocmask() and their like, a thread that blocks them sees them blocked, and
+ * they come all the same; elsewhere they are unblocked behind the same calls. A domain cannot be called from a handler: the call fails (lg_failed()), and whoever asks afterwards gets
  * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers.
  * A handler that makes such a call keeps lg_call_failed, as it keeps errno: saves it before, and puts it back after. Else the code that it has
  * interrupted may take the handler's failure for its own, or miss its own.

@@ -36,7 +36,8 @@ mkdir -p "$into/lib/pkgconfig" "$into/lib/cmake/lockgate" "$into/include"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-interposed='sigaction signal bsd_signal ssignal __sysv_signal sysv_signal sigset sigignore sigaltstack'
+interposed='sigaction signal bsd_signal ssignal __sysv_signal sysv_signal sigset sigignore sigaltstack
+pthread_sigmask sigprocmask sighold sigrelse sigblock sigsetmask siggetmask'
 
 # One object with all that the header's functions need; the names are those of the objects that define them.
 nm --defined-only --extern-only "$archive" 2>/dev/null | sed -n 's/^[0-9a-f]* [A-Z] \(lg_[a-z0-9_]*\)$/-u \1/p' | sort -u >"$work/roots"

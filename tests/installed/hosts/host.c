@@ -1,7 +1,9 @@
 /* A host of the installed library: one that is linked with it (main.c), or a plugin that brings it into a program that is not (loader.c and
  * the others). Says what is wrong, and returns how much that is. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <lockgate.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -69,20 +71,24 @@ static lg_pool *pool;
 static long (*spin)(long);
 static long (*divide)(long);
 static int (*crash)(int *);
-static lg_function *functions[3];
+static long (*limited)(long); /* spin, in a domain with a time limit */
+static lg_domain *impatient;
+static lg_function *functions[4];
 
 static void let_go(void) {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         lg_function_free(functions[i]);
 }
 static void bind_all(void) {
     functions[0] = lg_bind(domain, "long spin(long)", LG_DEFAULT);
     functions[1] = lg_bind(domain, "long divide(long)", LG_DEFAULT);
     functions[2] = lg_bind(domain, "int crash(int *)", LG_DEFAULT);
+    functions[3] = lg_bind(impatient, "long spin(long)", LG_DEFAULT);
+    limited = (long (*)(long))lg_function_pointer(functions[3]);
     spin = (long (*)(long))lg_function_pointer(functions[0]);
     divide = (long (*)(long))lg_function_pointer(functions[1]);
     crash = (int (*)(int *))lg_function_pointer(functions[2]);
-    CHECK(spin && divide && crash, "%s", lg_last_message());
+    CHECK(spin && divide && crash && limited, "%s", lg_last_message());
 }
 
 /* Ways that are slow already, behind which the library looks again where it cannot stand in for libc's functions. */
@@ -184,11 +190,130 @@ static void late_faults(int first) {
     }
 }
 
+/* ---- Threads that block the signals that the library lives by (R12) ---- */
+
+static sigset_t everything, before;
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+enum { FAULTS = sizeof faults / sizeof *faults };
+
+static void by_pthread_sigmask(void) { CHECK(pthread_sigmask(SIG_BLOCK, &everything, &before) == 0, "refused"); }
+static void by_setting(void) { CHECK(pthread_sigmask(SIG_SETMASK, &everything, &before) == 0, "refused"); }
+static void by_sigprocmask(void) { CHECK(sigprocmask(SIG_BLOCK, &everything, &before) == 0, "refused"); }
+static void by_sigprocmask_setting(void) { CHECK(sigprocmask(SIG_SETMASK, &everything, &before) == 0, "refused"); }
+static void by_sighold(void) {
+    for (int i = 0; i < FAULTS; i++)
+        CHECK(sighold(faults[i]) == 0, "refused");
+}
+static void by_sigset_hold(void) {
+    for (int i = 0; i < FAULTS; i++)
+        CHECK(sigset(faults[i], SIG_HOLD) != SIG_ERR, "refused");
+}
+static void by_sigblock(void) { sigblock(~0); }
+static void by_sigsetmask(void) { CHECK((sigsetmask(~0) & 1 << (SIGSEGV - 1)) == 0 && siggetmask() & 1 << (SIGSEGV - 1), "sigsetmask"); }
+/* A handler whose mask has everything, left by a jump that does not restore the mask. */
+static jmp_buf plain;
+static void leaves(int number) {
+    (void)number;
+    _longjmp(plain, 1);
+}
+static void leave_handler(int number) {
+    struct sigaction new = {.sa_handler = leaves, .sa_mask = everything}, old, found;
+    sigaction(number, &new, &old);
+    sigaction(number, NULL, &found);
+    CHECK(sigismember(&found.sa_mask, SIGSEGV) == 1 && sigismember(&found.sa_mask, SIGUSR1) == 1, "a handler's mask is another");
+    if (_setjmp(plain) == 0)
+        raise(number);
+    sigaction(number, &old, &found);
+    CHECK(sigismember(&found.sa_mask, SIGSEGV) == 1, "a handler's mask was another");
+}
+static void by_handler(void) { leave_handler(SIGALRM); }
+/* The host's own fault. */
+static void by_handler_of_faults(void) {
+    struct sigaction new = {.sa_handler = leaves}, old;
+    sigaction(SIGSEGV, &new, &old);
+    if (_setjmp(plain) == 0)
+        *(volatile int *)16 = 1;
+    sigaction(SIGSEGV, &old, NULL);
+    leave_handler(SIGFPE);
+}
+static const struct {
+    const char *name;
+    void (*block)(void);
+    int seen; /* the thread's mask says so */
+} blocks[] = {
+    {"pthread_sigmask", by_pthread_sigmask, 1}, {"SIG_SETMASK", by_setting, 1},
+    {"sigprocmask", by_sigprocmask, 1},         {"sigprocmask, SIG_SETMASK", by_sigprocmask_setting, 1},
+    {"sighold", by_sighold, 1},                 {"sigset, SIG_HOLD", by_sigset_hold, 1},
+    {"sigblock", by_sigblock, 1},               {"sigsetmask", by_sigsetmask, 1},
+    {"a handler that jumps", by_handler, 0},    {"a handler of a fault that jumps", by_handler_of_faults, 0},
+};
+enum { BLOCKS = sizeof blocks / sizeof *blocks };
+
+static void fails(const char *how, const char *after) {
+    crash((int *)8);
+    CHECK(lg_failed() && lg_take_call_error() && lg_last_status() == LG_E_FAULT, "%s, %s: a store", how, after);
+    divide(0);
+    CHECK(lg_failed() && lg_take_call_error() && lg_last_status() == LG_E_FAULT, "%s, %s: a division", how, after);
+    limited(1l << 50);
+    CHECK(lg_failed() && lg_take_call_error() && lg_last_fault() && lg_last_fault()->kind == LG_FAULT_TIME_OUT, "%s, %s: a limit", how, after);
+    CHECK(spin(3) == 3 && !lg_failed(), "and calls go on");
+}
+
+static void *starts_with_a_mask(void *unused) {
+    sigjmp_buf older;
+    if (sigsetjmp(older, 1) == 0) {
+        fails("pthread_attr_setsigmask_np", "a new thread");
+        siglongjmp(older, 1); /* which brings the mask back that the thread began with */
+    }
+    by_bind();
+    fails("siglongjmp", "bind");
+    return unused;
+}
+
+static void blocking_threads(int first) {
+    sigfillset(&everything);
+    for (int after = first; after < SLOW; after++) {
+        if (first && slow[after].take == by_fault)
+            continue; /* nobody looks before the fault itself */
+        for (int way = 0; way < BLOCKS; way++) {
+            blocks[way].block();
+            slow[after].take();
+            sigset_t now;
+            pthread_sigmask(SIG_SETMASK, NULL, &now);
+            for (int i = 0; !first && i < FAULTS; i++)
+                CHECK(!blocks[way].seen || sigismember(&now, faults[i]) == 1, "%s: signal %d is not seen blocked", blocks[way].name, faults[i]);
+            fails(blocks[way].name, slow[after].name);
+            /* What is let through is seen so, too. */
+            sigemptyset(&now);
+            sigaddset(&now, SIGFPE);
+            CHECK(sigrelse(SIGSEGV) == 0 && pthread_sigmask(SIG_UNBLOCK, &now, NULL) == 0, "refused");
+            sigprocmask(SIG_BLOCK, NULL, &now);
+            CHECK(!sigismember(&now, SIGSEGV) && !sigismember(&now, SIGFPE), "%s: still seen blocked", blocks[way].name);
+            fails(blocks[way].name, "some let through");
+            sigemptyset(&now);
+            pthread_sigmask(SIG_SETMASK, &now, NULL);
+            pthread_sigmask(SIG_BLOCK, NULL, &now);
+            CHECK(sigisemptyset(&now), "%s: a signal stays blocked", blocks[way].name);
+        }
+    }
+    CHECK(pthread_sigmask(77, &everything, NULL) == EINVAL && sigprocmask(77, &everything, NULL) == -1 && errno == EINVAL, "no way");
+    CHECK(sighold(0) == -1 && errno == EINVAL && sigrelse(65) == -1, "no signal");
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setsigmask_np(&attributes, &everything);
+    CHECK(pthread_create(&thread, &attributes, starts_with_a_mask, NULL) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+    pthread_attr_destroy(&attributes);
+}
+
 static int ready(const char *file) {
     module = lg_module_open(file);
     domain = module ? lg_domain_new(module, NULL) : NULL;
     pool = module ? lg_pool_new(module, NULL, 2) : NULL;
-    if (!domain || !pool)
+    lg_options *options = lg_options_new();
+    lg_options_time_limit(options, 20);
+    impatient = module ? lg_domain_new(module, options) : NULL;
+    if (!domain || !pool || !impatient)
         return printf("%s\n", lg_last_message()), 0;
     bind_all();
     spin(1); /* the thread is admitted */
@@ -200,6 +325,7 @@ static int handlers(const char *file, int first) {
         return 1;
     late_handlers(first);
     late_faults(first);
+    blocking_threads(first);
     return wrong;
 }
 

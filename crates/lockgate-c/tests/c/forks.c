@@ -5,7 +5,10 @@
 #include "check.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -70,9 +73,10 @@ static void everything(void) {
 
 /* What a handler of the program's own makes in a child, before the library's handler has run, is the child's. */
 static lg_domain *early;
+static int is_early = 1;
 
 static void make_early(void) {
-    early = new_domain(module, options);
+    early = is_early ? new_domain(module, options) : NULL;
 }
 
 static void in_the_child(void) {
@@ -131,6 +135,98 @@ static void forks(int plain) {
     CHECK(errno == 0);
 }
 
+/* A function of the program's that forks while a domain waits for it, or while a worker runs it; and what the child does then. */
+enum { RETURNS, LOOKS, EXITS, WAITS };
+static int then;
+static pid_t forked;
+static int alive[2]; /* open in the child until it ends */
+
+static int forks_there(int x) {
+    fflush(NULL);
+    forked = fork();
+    CHECK(forked >= 0);
+    if (forked == 0) {
+        close(alive[0]);
+        void *frames[64];
+        if (then == LOOKS)
+            CHECK(backtrace(frames, 64) > 1);
+        if (then == EXITS)
+            pthread_exit(NULL);
+        while (then == WAITS)
+            pause();
+    }
+    return x;
+}
+
+static int forks_at_work(void *unused) {
+    (void)unused;
+    return forks_there(0);
+}
+
+/* How the child ended; a signal asks it to, if there is one. */
+static int ended(int signal) {
+    close(alive[1]);
+    if (signal)
+        CHECK(kill(forked, signal) == 0);
+    struct pollfd until = {alive[0], 0, 0};
+    if (poll(&until, 1, 60000) != 1) {
+        kill(forked, SIGKILL);
+        fprintf(stderr, "a child does not end (it was to do %d)\n", then);
+        exit(1);
+    }
+    close(alive[0]);
+    int status = 0;
+    CHECK(waitpid(forked, &status, 0) == forked);
+    return status;
+}
+
+static void within_calls(void) {
+    is_early = 0; /* whose limit needs a thread, and with that the end of the first thread is not the end of the child */
+    lg_options *patient = lg_options_new();
+    lg_domain *domain = new_domain(module, patient);
+    lg_callback *callback = lg_callback_new(domain, "int forks_there(int)", (lg_code)forks_there, NULL);
+    CHECK(callback);
+    lg_function *apply = bind(domain, "int apply(int (*)(int), int)");
+    int (*pointer)(void *, int) = POINTER(int (*)(void *, int), apply);
+    void *function = lg_callback_pointer(callback);
+    pid_t parent = getpid();
+    for (then = RETURNS; then <= EXITS; then++) {
+        CHECK(pipe(alive) == 0);
+        int value = pointer(function, 7);
+        if (getpid() != parent) {
+            FAILED(LG_E_FORKED);
+            SAYS("belongs to the parent process");
+            everything();
+            _exit(33);
+        }
+        CHECK(value == 8);
+        RETURNED();
+        int status = ended(0);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == (then == EXITS ? 0 : 33));
+    }
+    /* On a worker the child ends with the worker's function: nobody else is there. It hears signals as the program's own threads do. */
+    for (int call = 0; call < 2; call++)
+        for (then = RETURNS; then <= WAITS; then++) {
+            if (then == EXITS && !call)
+                continue; /* pthread_exit may leave a function that a domain has called, and no other */
+            is_early = call && then != EXITS; /* domains of its own, and their thread, or none */
+            CHECK(pipe(alive) == 0);
+            lg_value arguments[] = {{LG_POINTER, {0}, {NULL, 0}}, {LG_SIGNED, {7}, {NULL, 0}}}, result = {LG_SIGNED, {0}, {NULL, 0}};
+            arguments[0].as.p = function;
+            lg_async *work = call ? lg_call_async(apply, workers, 0, arguments, 2) : lg_spawn(domain, workers, 0, forks_at_work, NULL);
+            CHECK(work);
+            STATUS(LG_OK, lg_async_wait(work, -1, &result));
+            STATUS(LG_OK, lg_async_free(work));
+            int status = ended(then == WAITS ? SIGTERM : 0);
+            CHECK(then == WAITS ? WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        }
+    STATUS(LG_OK, lg_callback_free(callback));
+    STATUS(LG_OK, lg_function_free(apply));
+    STATUS(LG_OK, lg_domain_free(domain));
+    STATUS(LG_OK, lg_options_free(patient));
+    is_early = 1;
+}
+
 /* Makes and frees objects all the time, and so holds locks whenever the other thread forks. */
 static volatile int over;
 
@@ -173,6 +269,7 @@ int main(void) {
     forks(1);
     everything();
     forks(0);
+    within_calls();
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
         CHECK(pthread_create(&threads[i], NULL, busy, NULL) == 0);

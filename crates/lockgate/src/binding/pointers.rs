@@ -41,6 +41,7 @@ pub fn take_call_error() -> Option<CallError> {
     }
     Some(match thread_sys::take_refusal() {
         Some(refused) => refused,
+        None if thread_sys::take_forked() => CallError::Forked,
         None => match find(thread_sys::failed_binding() as usize) {
             Some(binding) => thread_sys::take_error(binding.info()),
             None => {

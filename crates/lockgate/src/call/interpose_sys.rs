@@ -1,13 +1,18 @@
-//! What other code of the process means when it says `sigaction`, `signal` or `sigaltstack`: these symbols come before libc's.
+//! What other code of the process means when it says `sigaction`, `signal`, `sigaltstack` or `pthread_sigmask`: these symbols come before libc's.
 //!
-//! Handlers get SA_ONSTACK; those for fault signals are chained; a thread whose alternate stack was changed must be admitted again
-//! (rules R11, R12). They are part of what is installed (`scripts/install-library.sh` exports them beside `lg_*`), and stand in for
+//! Handlers get SA_ONSTACK; those for fault signals are chained; a thread whose alternate stack was changed must be admitted again;
+//! no thread that has called a domain, and no handler, blocks the signals that the library lives by (rules R11, R12). They are part of what is installed (`scripts/install-library.sh` exports them beside `lg_*`), and stand in for
 //! libc's where the program was linked with the library. libc's own inner calls do not come here, nor do those of a process that got the
 //! library by `dlopen`: for these there is [`check_handlers`](super::signals_sys::check_handlers). (A sanitizer has interceptors of its own,
 //! which call these before it is ready.)
 //!
 //! These are all by which glibc 2.36 lets a program install a handler, but `__sigaction`, which these are made with, and `sigvec`, with
-//! which nothing can be linked any more.
+//! which nothing can be linked any more; and all that change a mask. What blocks signals only while it waits (`sigsuspend`, `sigpause`,
+//! `ppoll`, `pselect`, `epoll_pwait`) is libc's: no domain runs on the thread then, and the kernel puts the mask back; a handler that
+//! leaves such a wait by `longjmp` is the one way to keep it. `siglongjmp` and `setcontext` are libc's, too: the masks that they bring back
+//! were read from the kernel, and have ours blocked only if they are from before the thread's first call.
+//! `pthread_attr_setsigmask_np` is about threads that have called nothing yet.
+use super::mask_sys::{change, held_back, hold};
 use super::signals_sys::{Action, SA_RESTORER, kernel_sigaltstack, wants};
 use super::thread_sys;
 use libc::c_int;
@@ -40,16 +45,31 @@ fn act(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::siga
         return 0;
     }
     let mut new = new.copied();
-    if let Some(new) = &mut new
-        && new.sa_sigaction != libc::SIG_DFL
-        && new.sa_sigaction != libc::SIG_IGN
-    {
-        new.sa_flags |= libc::SA_ONSTACK;
+    let held = held_back(signal);
+    if let Some(new) = &mut new {
+        if new.sa_sigaction != libc::SIG_DFL && new.sa_sigaction != libc::SIG_IGN {
+            new.sa_flags |= libc::SA_ONSTACK;
+        }
+        let mask = mask_of(&mut new.sa_mask);
+        *mask = hold(signal, *mask);
     }
-    let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    let old = old.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    let mut old = old;
+    let given = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let found = old.as_deref_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut);
     // SAFETY: both are structures or null.
-    unsafe { __sigaction(signal, new, old) }
+    let done = unsafe { __sigaction(signal, given, found) };
+    if let Some(old) = old
+        && done == 0
+    {
+        *mask_of(&mut old.sa_mask) |= held;
+    }
+    done
+}
+
+/// The kernel's mask is the first 64 bits of libc's.
+fn mask_of(set: &mut libc::sigset_t) -> &mut u64 {
+    // SAFETY: it has 1,024, as aligned.
+    unsafe { &mut *std::ptr::from_mut(set).cast() }
 }
 
 /// A handler by a number and flags, as the older functions have it; what was there.
@@ -96,26 +116,30 @@ extern "C" fn sysv_signal(number: c_int, handler: usize) -> usize {
 
 #[unsafe(no_mangle)]
 extern "C" fn sigset(number: c_int, handler: usize) -> usize {
-    // SAFETY: sets of our own; the calling thread's mask alone is changed.
-    unsafe {
-        let (mut one, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
-        libc::sigemptyset(&mut one);
-        if libc::sigaddset(&mut one, number) != 0 {
-            return libc::SIG_ERR;
-        }
-        let found = if handler == SIG_HOLD {
-            let mut old: libc::sigaction = std::mem::zeroed();
-            if act(number, None, Some(&mut old)) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
-        } else {
-            install(number, handler, 0, false)
-        };
-        if found == libc::SIG_ERR {
-            return found;
-        }
-        let how = if handler == SIG_HOLD { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
-        libc::pthread_sigmask(how, &one, &mut before);
-        if libc::sigismember(&before, number) == 1 { SIG_HOLD } else { found }
+    let Some(one) = only(number) else { return libc::SIG_ERR };
+    let found = if handler == SIG_HOLD {
+        // SAFETY: zeroed is a valid sigaction.
+        let mut old: libc::sigaction = unsafe { std::mem::zeroed() };
+        if act(number, None, Some(&mut old)) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
+    } else {
+        install(number, handler, 0, false)
+    };
+    if found == libc::SIG_ERR {
+        return found;
     }
+    let how = if handler == SIG_HOLD { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+    match change(how, Some(one)) {
+        Ok(before) if before & one != 0 => SIG_HOLD,
+        _ => found,
+    }
+}
+
+/// The mask that has one signal alone; or errno is set.
+fn only(number: c_int) -> Option<u64> {
+    // SAFETY: zeroed is an empty set; sigaddset refuses numbers that are none.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: a set of our own.
+    (unsafe { libc::sigaddset(&mut set, number) } == 0).then(|| *mask_of(&mut set))
 }
 
 #[unsafe(no_mangle)]
@@ -138,6 +162,73 @@ unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stac
         0 => 0,
         _ => -1, // errno is set
     }
+}
+
+/// Of what the thread asks for, the kernel gets all but the signals that the library lives by; the thread is told all of it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    set: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
+    // SAFETY: the caller's pointers, as pthread_sigmask(3) wants them; the kernel's mask is the first 64 bits.
+    let (set, old) = unsafe { (set.cast::<u64>().as_ref(), old.cast::<u64>().as_mut()) };
+    match change(how, set.copied()) {
+        Ok(before) => {
+            if let Some(old) = old {
+                *old = before;
+            }
+            0
+        }
+        Err(error) => error,
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigprocmask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    // SAFETY: as the caller says.
+    match unsafe { pthread_sigmask(how, set, old) } {
+        0 => 0,
+        error => fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sighold(number: c_int) -> c_int {
+    block_one(libc::SIG_BLOCK, number)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sigrelse(number: c_int) -> c_int {
+    block_one(libc::SIG_UNBLOCK, number)
+}
+
+fn block_one(how: c_int, number: c_int) -> c_int {
+    match only(number).map(|one| change(how, Some(one))) {
+        Some(Ok(_)) => 0,
+        Some(Err(error)) => fail(error),
+        None => -1,
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sigblock(mask: c_int) -> c_int {
+    of_old(libc::SIG_BLOCK, mask)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sigsetmask(mask: c_int) -> c_int {
+    of_old(libc::SIG_SETMASK, mask)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn siggetmask() -> c_int {
+    sigblock(0)
+}
+
+/// As BSD had it: the first 32 signals.
+fn of_old(how: c_int, mask: c_int) -> c_int {
+    change(how, Some(u64::from(mask as u32))).map_or_else(fail, |before| before as c_int)
 }
 
 fn fail(error: c_int) -> c_int {

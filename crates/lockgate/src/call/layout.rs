@@ -55,6 +55,8 @@ pub(crate) struct ThreadBlock {
     pub report: usize,
     /// The thread's Rust side; null before the thread first attaches.
     pub state: *const super::thread_sys::ThreadState,
+    /// Signals that the thread sees blocked, and the kernel does not block: [`super::mask_sys`].
+    pub masked: u64,
 }
 
 /// What both kinds of record begin with.

@@ -1,7 +1,7 @@
 //! The life of a call, in execution order: thunk ([`code_sys`]) → proxy ([`emit`], of a [`shape`]) → [`proxy_asm`] → the
 //! module → back to [`proxy_asm`] and the proxy; from the module to the host and back: [`stubs`] → [`gate_asm`] →
 //! [`gate_sys`]; to another domain: [`stubs`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
-//! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers), [`watch`] (time limits, kills). [`admit_sys`] is the slow way in.
+//! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers and masks), [`watch`] (time limits, kills). [`admit_sys`] is the slow way in.
 mod admit_sys;
 mod bell;
 mod code_sys;
@@ -20,6 +20,7 @@ pub(crate) mod layout;
 pub(crate) mod listing;
 #[cfg(test)]
 mod listing_tests;
+pub(crate) mod mask_sys;
 pub(crate) mod meter;
 mod proxy_asm;
 pub(crate) mod shape;

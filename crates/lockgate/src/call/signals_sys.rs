@@ -6,6 +6,8 @@
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
 use super::layout::{EntryRecord, GATE, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record};
+pub(crate) use super::mask_sys::starting_a_thread;
+use super::mask_sys::{bit, hold_more, unblock, unblock_in_handler};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
@@ -174,7 +176,8 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
     Ok(())
 }
 
-/// Makes our handlers the first for faults, and every handler of the process run on the alternate stack.
+/// Makes our handlers the first for faults, and every handler of the process run on the alternate stack. Where the process finds our
+/// `sigaction`, no handler blocks what the library lives by, whenever it was installed.
 ///
 /// # Errors
 /// The number of a signal whose handler does not and cannot be changed.
@@ -182,9 +185,13 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
     claim();
     for signal in 1..=LAST_SIGNAL {
         let action = kernel_action(signal, None);
+        let mut wanted = Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action };
+        if STANDS_IN.load(Ordering::Relaxed) {
+            hold_more(signal, &mut wanted);
+        }
         let handled = action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN;
-        if handled && action.flags & libc::SA_ONSTACK as u64 == 0 {
-            kernel_action(signal, Some(&Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action }));
+        if handled && action != wanted {
+            kernel_action(signal, Some(&wanted));
             if kernel_action(signal, None).flags & libc::SA_ONSTACK as u64 == 0 {
                 return Err(signal);
             }
@@ -270,33 +277,10 @@ unsafe fn is_kick(info: *const siginfo_t) -> bool {
     }
 }
 
-/// Lets the signals through that the library lives by: a fault while its signal is blocked would end the process.
-pub(super) fn unblock() {
-    // SAFETY: changes the calling thread's mask only.
-    unsafe {
-        let mut ours = std::mem::zeroed();
-        libc::sigemptyset(&mut ours);
-        for signal in FAULTS.into_iter().chain([NUDGE.load(Ordering::Acquire)]) {
-            libc::sigaddset(&mut ours, signal);
-        }
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &ours, ptr::null_mut());
-    }
-}
-
-/// Runs `body`, which starts a thread, with every signal blocked: the new thread has them so from its first instruction. The
-/// process's signals are for the host's threads. A handler that ran in one of ours could not tell whose call it interrupts, and
-/// [`interrupt`](super::thread_sys::interrupt) would find nothing there.
-pub(crate) fn starting_a_thread<T>(body: impl FnOnce() -> T) -> T {
-    let mut before = MaybeUninit::uninit();
-    // SAFETY: changes the calling thread's mask only, which is put back.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, before.as_mut_ptr());
-        let done = body();
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
-        done
-    }
+/// The signals that the library lives by: a thread that can be in a domain has none of them blocked.
+pub(super) fn lifelines() -> u64 {
+    let nudge = Some(NUDGE.load(Ordering::Acquire)).filter(|&signal| signal != 0);
+    FAULTS.into_iter().chain(nudge).fold(0, |all, signal| all | bit(signal))
 }
 
 /// A fault.
@@ -461,7 +445,10 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         }
         *state.fault.get() = Some(raw);
         state.failed.set((*record).binding);
-        look_again();
+        admit_anew();
+        // What came behind our back, by a plain system call or a jump: the thread goes on with this mask.
+        let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
+        mask.write(mask.read() & !lifelines());
         let block = state.block;
         (*block).status = STATUS_FAULT;
         (*block).pending = u64::from(outer_must_stop(state, record.cast()));
@@ -531,9 +518,11 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             frame.store(&raw const action as usize, Ordering::Relaxed);
             thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
             if action.flags & libc::SA_NODEFER as u64 != 0 {
-                unblock();
+                unblock_in_handler();
             }
         }
+        // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
+        (*thread_sys::block()).alternate_size = u64::MAX;
         if action.flags & libc::SA_RESETHAND as u64 != 0 && !handed_on {
             CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
         }
@@ -618,8 +607,16 @@ fn stands_in() -> bool {
 }
 
 /// Has the calling thread's next call look at all handlers and at the alternate stack again, where changes of them do not come to our
-/// notice by themselves (rules R11, R12). For ways that are slow already; also safe in a signal handler.
+/// notice by themselves (rules R11, R12). For ways that are slow already. Its mask is looked at in any case: `siglongjmp` and
+/// `setcontext` may bring back one from before the thread's first call.
 pub(crate) fn look_again() {
+    admit_anew();
+    if thread_sys::current().is_some() {
+        unblock();
+    }
+}
+
+fn admit_anew() {
     if !STANDS_IN.load(Ordering::Relaxed) {
         // SAFETY: our own block: the thread is admitted anew.
         unsafe { (*thread_sys::block()).alternate_size = u64::MAX };

@@ -282,7 +282,7 @@ pub(crate) fn settle() {
         unsafe { (*block()).alternate_size = u64::MAX };
         return;
     }
-    super::signals_sys::unblock();
+    super::mask_sys::unblock();
 }
 
 /// The calling thread's state, attached now if it was not.
@@ -312,7 +312,7 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
         }
     };
     state.use_alternate_stack().map_err(CallError::memory)?;
-    super::signals_sys::unblock();
+    super::mask_sys::unblock();
     leave_window(0);
     let block = block();
     // SAFETY: our own thread's block; its size is published last.
@@ -375,12 +375,19 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
     Ok(state)
 }
 
-/// In a forked child: the next call takes the slow way, and the end of the host's function that forked is looked at.
+/// In a forked child: the next call takes the slow way, and the end of the host's function that forked is looked at. Who unwinds that
+/// function (`pthread_exit`, `backtrace`) finds no caller of it instead of memory that is gone.
 pub(crate) fn leave_parent() {
-    // SAFETY: our own block.
+    /// As a return address: nobody's.
+    static NOBODY: u64 = 0;
+    // SAFETY: our own block, and the records of this thread, in memory that the child has, too.
     unsafe {
         (*block()).alternate_size = u64::MAX;
         (*block()).pending = 1;
+        let Some(state) = (*block()).state.as_ref() else { return };
+        for record in state.records().filter(|record| (**record).kind == GATE) {
+            (*record.cast::<GateRecord>().cast_mut()).control = &raw const NOBODY as u64;
+        }
     }
 }
 
@@ -584,6 +591,22 @@ pub(crate) fn take_error(binding: &Info) -> CallError {
     match state.panic.take().filter(|_| raw.cause == Cause::Panic) {
         Some(payload) => CallError::Panic(crate::error::Panic::new(payload)),
         None => crate::fault::Fault::new(raw, binding, outer_calls(state)).into(),
+    }
+}
+
+/// True, once, if the last call through a thunk ended because this process is a child of the one that began it. (The binding is in the
+/// parent's books.)
+pub(crate) fn take_forked() -> bool {
+    // SAFETY: our own block and, while attached, our own state.
+    unsafe {
+        let forked = (*block())
+            .state
+            .as_ref()
+            .is_some_and(|state| (*state.fault.get()).take_if(|raw| raw.cause == Cause::Forked).is_some());
+        if forked {
+            (*block()).status = 0;
+        }
+        forked
     }
 }
 

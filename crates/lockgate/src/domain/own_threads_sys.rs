@@ -1,7 +1,7 @@
 //! Threads that a module starts itself: host threads that live in its domain (docs/limits.md).
 use super::core::Core;
 use crate::binding::Binding;
-use crate::call::{signals_sys, thread_sys};
+use crate::call::{mask_sys, signals_sys, thread_sys};
 use crate::error::CallError;
 use crate::fault::FaultKind;
 use crate::syscall::{ThreadStart, Threads};
@@ -95,7 +95,11 @@ impl Threads for Core {
         let entry = entry.map_err(|_| Errno::AGAIN)?;
         let (tell, told) = channel();
         let name = format!("lockgate-{}", self.name());
-        let live = move || live(&running, &entry, start, &tell);
+        let mask = mask_sys::seen();
+        let live = move || {
+            mask_sys::serve(mask);
+            live(&running, &entry, start, &tell);
+        };
         let thread = std::thread::Builder::new().name(name.replace('\0', ""));
         signals_sys::starting_a_thread(|| thread.spawn(live)).map_err(|_| Errno::AGAIN)?;
         // Nobody answers if the thread found no place.
@@ -113,6 +117,10 @@ fn live(running: &Running, entry: &Binding, start: ThreadStart, tell: &Sender<Re
         return core.release(&state, slot);
     }
     let end = entry.invoke(&[start.argument]);
+    if core.here().is_err() {
+        // A function of the host's has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
+        std::process::exit(0);
+    }
     core.release(&state, slot);
     match end {
         Err(error) if !exited(&error) || core.process().take_group_exit(slot as u32) => {

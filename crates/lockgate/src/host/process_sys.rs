@@ -1,6 +1,6 @@
 //! Checks and set-up of the process (rules R4, R11), and what becomes of domains after a fork.
 use super::fork_sys::{self, PerProcess};
-use crate::call::{prepare_gates, signals_sys, thread_sys};
+use crate::call::{mask_sys, prepare_gates, signals_sys, thread_sys};
 use crate::error::HostError;
 use crate::{debug, space};
 use std::sync::OnceLock;
@@ -69,4 +69,5 @@ pub(crate) fn settle_in_child() {
     space::abandon();
     debug::abandon();
     thread_sys::leave_parent();
+    mask_sys::leave_parent();
 }

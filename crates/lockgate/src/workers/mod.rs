@@ -5,10 +5,10 @@ mod task;
 pub use handle::AsyncCall;
 use task::{Job, Stop, Task};
 
-use crate::call::signals_sys;
+use crate::call::{mask_sys, signals_sys};
 use crate::domain::{Core, Domain};
 use crate::error::{CallError, CreateError};
-use crate::host::PerProcess;
+use crate::host::{PerProcess, process};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -63,6 +63,8 @@ struct Shared {
     /// A deadline has come, or the end.
     clock: Condvar,
     capacity: usize,
+    /// Whose threads they are.
+    process: u64,
 }
 
 #[derive(Default)]
@@ -107,6 +109,10 @@ impl Shared {
                 }
             };
             job.run();
+            if process() != self.process {
+                // The host's function has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
+                std::process::exit(0);
+            }
             let mut books = self.books();
             books.end(&job);
             if books.closed {
@@ -173,7 +179,9 @@ impl Books {
 impl Crew {
     fn start(threads: usize, capacity: usize) -> io::Result<Crew> {
         let (work, clock) = (Condvar::new(), Condvar::new());
-        let shared = Arc::new(Shared { books: Mutex::default(), work, clock, capacity });
+        let process = process();
+        let shared = Arc::new(Shared { books: Mutex::default(), work, clock, capacity, process });
+        let mask = mask_sys::seen();
         // From here on, the drop ends what was begun.
         let mut crew = Crew { shared, threads: Vec::new() };
         for number in 0..=threads {
@@ -183,7 +191,11 @@ impl Crew {
                 _ => (format!("lockgate-call-{number}"), Shared::work),
             };
             let thread = std::thread::Builder::new().name(title);
-            let thread = signals_sys::starting_a_thread(|| thread.spawn(move || life(&shared)));
+            let live = move || {
+                mask_sys::serve(mask);
+                life(&shared);
+            };
+            let thread = signals_sys::starting_a_thread(|| thread.spawn(live));
             crew.threads.push(thread?);
         }
         Ok(crew)

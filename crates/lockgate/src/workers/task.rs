@@ -152,6 +152,9 @@ impl<R: Send> Job for Task<R> {
         drop(state);
         let result = catch_unwind(AssertUnwindSafe(call))
             .unwrap_or_else(|payload| Err(CallError::Panic(Panic::new(payload))));
+        if self.is_inherited() {
+            return; // the call has forked: whoever waits is in the parent, and so may be who has the lock
+        }
         let mut state = self.state();
         // Under the lock: nobody stops what this thread does next.
         thread.stop.store(false, Ordering::Release);

@@ -1,0 +1,138 @@
+//! Masks of signals: what a thread asks to have blocked, and what the kernel blocks (rule R12).
+//!
+//! The kernel ends the process at a fault whose signal is blocked, and a limit whose signal is blocked never comes. So a thread that
+//! has called a domain has none of these blocked: the kernel gets the rest of what the thread asks for, and the thread is told all of
+//! it ([`super::interpose_sys`]). Signals of these numbers that somebody sends reach it all the same.
+use super::signals_sys::{Action, lifelines};
+use super::thread_sys;
+use libc::c_int;
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The bit of a signal in the kernel's masks.
+pub(super) const fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
+
+/// libc's own two signals, which it lets nobody block.
+const LIBCS: u64 = bit(32) | bit(33);
+
+/// Of the mask of each signal's handler, what the kernel does not get: the handler may leave by a jump, and the mask stays then.
+static HELD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+/// `sigprocmask` without the interposition; the mask before.
+///
+/// # Errors
+/// The kernel's number of an error.
+fn kernel(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
+    let mut before = 0_u64;
+    let set = set.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: both are masks as the kernel has them, of 8 bytes.
+    let done =
+        unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, set, &raw mut before, size_of::<u64>()) };
+    // SAFETY: errno is the thread's own.
+    if done == 0 { Ok(before) } else { Err(unsafe { *libc::__errno_location() }) }
+}
+
+/// Changes the calling thread's mask, as it asks for it; what it was, as it had asked for it.
+///
+/// # Errors
+/// `EINVAL`: there is no such way to change it.
+pub(super) fn change(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
+    let block = thread_sys::block();
+    // SAFETY: our own block.
+    let ours = if unsafe { (*block).state.is_null() } { 0 } else { lifelines() };
+    let set = set.map(|set| set & !LIBCS);
+    let before = kernel(how, set.map(|set| if how == libc::SIG_UNBLOCK { set } else { set & !ours }))?;
+    // SAFETY: as above.
+    let asked = unsafe { &mut (*block).masked };
+    let was = before | *asked;
+    if let Some(set) = set {
+        *asked = match how {
+            libc::SIG_BLOCK => *asked | set & ours,
+            libc::SIG_UNBLOCK => *asked & !set,
+            _ => set & ours,
+        };
+    }
+    Ok(was)
+}
+
+/// Lets the signals through that the library lives by, if they are blocked; the calling thread goes on to see them so.
+pub(super) fn unblock() {
+    let ours = lifelines();
+    if let Ok(before) = kernel(libc::SIG_UNBLOCK, Some(ours)) {
+        // SAFETY: our own block.
+        unsafe { (*thread_sys::block()).masked |= before & ours };
+    }
+}
+
+/// The same for as long as a handler of the library's runs: the kernel restores what it was.
+pub(super) fn unblock_in_handler() {
+    let _ = kernel(libc::SIG_UNBLOCK, Some(lifelines()));
+}
+
+/// Runs `body`, which starts a thread, with every signal blocked: the new thread has them so from its first instruction. The
+/// process's signals are for the host's threads. A handler that ran in one of ours could not tell whose call it interrupts, and
+/// [`interrupt`](super::thread_sys::interrupt) would find nothing there.
+pub(crate) fn starting_a_thread<T>(body: impl FnOnce() -> T) -> T {
+    let before = kernel(libc::SIG_SETMASK, Some(!LIBCS));
+    let done = body();
+    if before.is_ok() {
+        let _ = kernel(libc::SIG_SETMASK, before.ok());
+    }
+    done
+}
+
+thread_local! {
+    /// On a thread of ours, which has all signals blocked: the mask of the thread that started it.
+    static STARTED_FROM: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// The calling thread's mask, for [`serve`].
+pub(crate) fn seen() -> Option<u64> {
+    change(libc::SIG_BLOCK, None).ok()
+}
+
+/// Says that the calling thread is ours, and runs functions of the host's: if one of these forks, the child's only thread is one of the
+/// host's, with the mask that it would have had there.
+pub(crate) fn serve(mask: Option<u64>) {
+    STARTED_FROM.set(mask);
+}
+
+/// In a forked child.
+pub(crate) fn leave_parent() {
+    if let Some(mask) = STARTED_FROM.try_with(Cell::take).ok().flatten() {
+        let _ = change(libc::SIG_SETMASK, Some(mask));
+    }
+}
+
+/// What the kernel gets of the mask of a handler that a program installs. (It gets none of those for faults.)
+pub(super) fn hold(signal: c_int, mask: u64) -> u64 {
+    let ours = lifelines();
+    match held(signal) {
+        Some(held) if bit(signal) & ours == 0 => {
+            held.store(mask & ours, Ordering::Relaxed);
+            mask & !ours
+        }
+        _ => mask,
+    }
+}
+
+/// What the kernel did not get.
+pub(super) fn held_back(signal: c_int) -> u64 {
+    held(signal).map_or(0, |held| held.load(Ordering::Relaxed))
+}
+
+/// A handler that was installed before the library's were, with what the kernel is to have of its mask.
+pub(super) fn hold_more(signal: c_int, action: &mut Action) {
+    let more = action.mask & lifelines();
+    action.mask &= !more;
+    if let Some(held) = held(signal) {
+        held.fetch_or(more, Ordering::Relaxed);
+    }
+}
+
+fn held(signal: c_int) -> Option<&'static AtomicU64> {
+    HELD.get(usize::try_from(signal).ok()?.checked_sub(1)?)
+}
