@@ -4,8 +4,14 @@
 use std::path::{Path, PathBuf};
 
 /// What determines their output.
-const SOURCES: &[&str] =
-    &["../lockgate-rewrite", "../lockgate-abi", "src", "../../sysroot", "../../Cargo.lock"];
+const SOURCES: &[&str] = &[
+    "../lockgate-rewrite",
+    "../lockgate-outside",
+    "../lockgate-abi",
+    "src",
+    "../../sysroot",
+    "../../Cargo.lock",
+];
 
 fn main() -> std::io::Result<()> {
     let mut hasher = blake3::Hasher::new();

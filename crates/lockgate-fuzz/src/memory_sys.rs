@@ -54,3 +54,17 @@ pub fn peak(work: impl FnOnce()) -> usize {
     work();
     PEAK.load(Relaxed).saturating_sub(before)
 }
+
+/// Most memory that one of the programs had which this one has started and waited for, bytes.
+///
+/// # Panics
+/// The system does not say.
+pub fn of_programs() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is a place for what the call writes.
+    let status = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
+    assert_eq!(status, 0, "the system says what programs needed");
+    // SAFETY: numbers, of which zero is one, and the call has written them.
+    let usage = unsafe { usage.assume_init() };
+    usage.ru_maxrss as u64 * 1024
+}

@@ -22,6 +22,7 @@ pub fn of(target: &str) -> Result<Vec<Vec<u8>>> {
         "rewriter" => objects(),
         "archive" => archives(),
         "code" => code(),
+        "link" => links(),
         "dwarf" => debug_information(),
         "signature" | "annotation" | "split_text" => Ok(texts(target)),
         _ => bail!("no seeds for '{target}'"),
@@ -252,6 +253,17 @@ fn archives() -> Result<Vec<Vec<u8>>> {
     .iter()
     .map(|members| archive(members))
     .collect()
+}
+
+/// Objects and archives behind what [`crate::targets::link`] asks first: each alone, and joining a base.
+fn links() -> Result<Vec<Vec<u8>>> {
+    const ALL: [u8; 2] = [0, 5];
+    const ONE: [u8; 2] = [3, 6];
+    let objects =
+        SOURCES.iter().map(|source| Ok((ALL, compile(source, FLAGS[0])?))).collect::<Result<Vec<_>>>()?;
+    let archives = archives()?.into_iter().map(|archive| (ONE, archive));
+    let inputs = objects.into_iter().chain(archives);
+    Ok(inputs.flat_map(|(ways, input)| ways.map(|how| [&[how][..], &input].concat())).collect())
 }
 
 /// Code of objects behind what [`crate::targets::code`] asks first.

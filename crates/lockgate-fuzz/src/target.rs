@@ -43,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     targets::stubs::TARGET,
     targets::marshal::TARGET,
     targets::split_text::TARGET,
+    targets::link::TARGET,
 ];
 
 impl Target {

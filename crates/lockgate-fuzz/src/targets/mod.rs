@@ -3,6 +3,7 @@
 pub mod annotation;
 pub mod code;
 pub mod dwarf;
+pub mod link;
 pub mod marshal;
 pub mod module;
 pub mod proxy;
