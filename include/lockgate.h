@@ -64,7 +64,9 @@
  * own, of modules that the parent has opened, without verifying them again; pools begin empty there, registries too, and threads of the library
  * start again at first use. What is done with a domain of the parent's, with its functions, grants, asynchronous calls and libraries opened by
  * lg_dlopen(), is LG_E_FORKED there, and does nothing to the parent's. A function that a domain has called may fork: in the child the call ends with
- * LG_E_FORKED when it returns. The parent is not affected.
+ * LG_E_FORKED when it returns. The parent is not affected. A child that was forked on a worker's thread hears signals as the thread that made the
+ * workers did, and ends, as by exit(0), when the worker's function returns or the call that the worker makes ends. (A program that a worker's function
+ * starts without fork(), by posix_spawn() or system(), begins with the worker's mask, in which all signals are blocked: see posix_spawnattr_setsigmask().)
  *
  * Stacks. A function that a domain has called may not switch to another stack (makecontext, coroutines) and call domains there.
  *
