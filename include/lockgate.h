@@ -39,6 +39,9 @@
  * Cost. "Cheap" is some tens of nanoseconds: a lock, a look into a table. Everything else says so. Calls through function pointers
  * take no lock and look into no table.
  *
+ * Memory of the program's that a function is given has a pointer and a size; NULL is fine for none. A pointer that is not aligned for what it leads to, or a
+ * size that no memory has (more than PTRDIFF_MAX bytes), is LG_E_ARGUMENT; whether the memory is there, nothing finds out.
+ *
  * Stability. Handles are opaque; options are set by functions. Structures that the library fills are passed with their size, or made by
  * the library alone, so that they may grow at their ends; enumerations and bits may get more values. Symbols have versions.
  *
@@ -469,7 +472,8 @@ size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t
 lg_function *lg_bind(lg_domain *domain, const char *prototype, lg_policy policy);
 
 /* Frees the handle; the function pointer may not be called any more, not even by a thread that is at it: a call in progress must have ended.
- * A later call traps. Look at the error of its last call before (LG_E_GONE else). */
+ * What a later call through the pointer does is not defined: it fails with LG_E_GONE, ends the process, or calls what has been bound since, whose pointer
+ * may be the same. Look at the error of the function's last call before you free it: later it is LG_E_GONE. */
 lg_status lg_function_free(lg_function *function);
 
 /* The function as a C function pointer of the prototype's type, for any thread, as long as the handle is there. After each call,
