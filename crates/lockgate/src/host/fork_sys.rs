@@ -104,7 +104,7 @@ thread_local! {
 /// While it lives no thread of the process is in the middle of a fork. It lives for a moment only: nothing is waited for, and no
 /// code of the host's or of a module's runs.
 pub struct Still {
-    _guard: Option<RwLockReadGuard<'static, ()>>,
+    guard: Option<RwLockReadGuard<'static, ()>>,
 }
 
 /// Keeps every thread from forking until the value is dropped.
@@ -112,11 +112,13 @@ pub struct Still {
 pub fn still() -> Still {
     let outermost = DEPTH.try_with(|depth| depth.replace(depth.get() + 1) == 0).unwrap_or(false);
     let guard = outermost.then(|| STILL.get().read().unwrap_or_else(PoisonError::into_inner));
-    Still { _guard: guard }
+    Still { guard }
 }
 
 impl Drop for Still {
     fn drop(&mut self) {
+        // While the thread has the lock a fork by a handler of its own must find that it has: it would wait for itself.
+        self.guard = None;
         let _ = DEPTH.try_with(|depth| depth.set(depth.get().saturating_sub(1)));
     }
 }
