@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::file_systems::may_be_shared;
 use super::ranges::Ranges;
 use crate::copy_asm::{lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch};
-use crate::host::{PerProcess, peek, process};
+use crate::host::{Owner, PerProcess, peek, process};
 use crate::syscall::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
@@ -91,7 +91,7 @@ pub(crate) struct Stride {
     /// Where files are, or were in the case of a failure, and not the reservation's own memory.
     files: Mutex<Ranges>,
     /// Who has taken it.
-    process: u64,
+    owner: Owner,
 }
 
 /// What backs a mapping.
@@ -135,7 +135,7 @@ impl Stride {
             reserve(&mut free)?;
         }
         let base = free.pop().ok_or(Errno::NOMEM)?;
-        Ok(Stride { base, retired: AtomicBool::new(false), files: Mutex::default(), process: process() })
+        Ok(Stride { base, retired: AtomicBool::new(false), files: Mutex::default(), owner: Owner::this() })
     }
 
     /// `W`.
@@ -575,7 +575,7 @@ impl Drop for Staged {
 
 impl Drop for Stride {
     fn drop(&mut self) {
-        if self.process != peek() {
+        if !self.owner.may_drop() {
             return; // a parent's, which this process let go of when it began
         }
         // One call gives every page back and leaves the reservation. If the kernel refuses (or parts are
