@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems torture stubs-hammer stubs-differ stubs-libraries fuzz evidence man clean
+.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -81,6 +81,10 @@ torture: build ## a thousand million calls among signals, crashes and kills; a m
 	target/release/lockgate bench cycles --json build/bench/cycles.json
 	target/release/lockgate bench postgres-soak --json build/bench/postgres-soak.json
 	-scripts/thread-sanitizer.sh build/thread-sanitizer
+
+COUNT ?= 1000000
+forks: setup ## forks in the middle of other threads' calls, COUNT=1000000 (hours; goes on where it ended); build/forks.json
+	scripts/forks.sh $(COUNT)
 
 SECONDS ?= 600
 stubs-hammer: ## random answers to every function of share/stubs under sanitizers, SECONDS=600 for each header

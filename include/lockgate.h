@@ -39,6 +39,9 @@
  * Cost. "Cheap" is some tens of nanoseconds: a lock, a look into a table. Everything else says so. Calls through function pointers
  * take no lock and look into no table.
  *
+ * Memory of the program's that a function is given has a pointer and a size; NULL is fine for none. A pointer that is not aligned for what it leads to, or a
+ * size that no memory has (more than PTRDIFF_MAX bytes), is LG_E_ARGUMENT; whether the memory is there, nothing finds out.
+ *
  * Stability. Handles are opaque; options are set by functions. Structures that the library fills are passed with their size, or made by
  * the library alone, so that they may grow at their ends; enumerations and bits may get more values. Symbols have versions.
  *
@@ -64,7 +67,9 @@
  * own, of modules that the parent has opened, without verifying them again; pools begin empty there, registries too, and threads of the library
  * start again at first use. What is done with a domain of the parent's, with its functions, grants, asynchronous calls and libraries opened by
  * lg_dlopen(), is LG_E_FORKED there, and does nothing to the parent's. A function that a domain has called may fork: in the child the call ends with
- * LG_E_FORKED when it returns. The parent is not affected.
+ * LG_E_FORKED when it returns. The parent is not affected. A child that was forked on a worker's thread hears signals as the thread that made the
+ * workers did, and ends, as by exit(0), when the worker's function returns or the call that the worker makes ends. (A program that a worker's function
+ * starts without fork(), by posix_spawn() or system(), begins with the worker's mask, in which all signals are blocked: see posix_spawnattr_setsigmask().)
  *
  * Stacks. A function that a domain has called may not switch to another stack (makecontext, coroutines) and call domains there.
  *
@@ -467,7 +472,8 @@ size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t
 lg_function *lg_bind(lg_domain *domain, const char *prototype, lg_policy policy);
 
 /* Frees the handle; the function pointer may not be called any more, not even by a thread that is at it: a call in progress must have ended.
- * A later call traps. Look at the error of its last call before (LG_E_GONE else). */
+ * What a later call through the pointer does is not defined: it fails with LG_E_GONE, ends the process, or calls what has been bound since, whose pointer
+ * may be the same. Look at the error of the function's last call before you free it: later it is LG_E_GONE. */
 lg_status lg_function_free(lg_function *function);
 
 /* The function as a C function pointer of the prototype's type, for any thread, as long as the handle is there. After each call,

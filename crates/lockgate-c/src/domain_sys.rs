@@ -19,7 +19,7 @@ pub struct DomainObject {
     /// It ends with the handle.
     closing: AtomicBool,
     /// Whose it is. What a forked child's parent was doing with it, its lock included, stays as it was.
-    process: u64,
+    owner: lockgate::Owner,
 }
 
 /// Whose domain it is.
@@ -68,14 +68,14 @@ impl DomainObject {
             domain: RwLock::new(Some(home)),
             name,
             closing: AtomicBool::new(false),
-            process: lockgate::process(),
+            owner: lockgate::Owner::this(),
         }
     }
 
     /// # Errors
     /// [`Status::Forked`].
     fn here(&self) -> Result<(), Failure> {
-        match self.process == lockgate::process() {
+        match self.owner.is_here() {
             true => Ok(()),
             false => Err(CallError::Forked.into()),
         }

@@ -19,19 +19,45 @@ pub(crate) unsafe fn text<'a>(at: *const c_char, what: &str) -> Result<&'a str, 
     text.to_str().map_err(|_| Failure::argument(format!("{what} is not UTF-8: {}", text.to_string_lossy())))
 }
 
+/// Whether there is anything at `at`, where the program says that `count` values are, which messages call `what`. The one look at a pointer
+/// and a size: what it lets pass, a slice may be made of.
+///
+/// # Errors
+/// [`Status::Argument`](crate::error::Status::Argument): `NULL`, but for none; a place where no value of this type can be; more than any
+/// memory holds.
+fn is_any<T>(at: *const T, count: usize, what: &str) -> Result<bool, Failure> {
+    if count == 0 {
+        return Ok(false);
+    }
+    if at.is_null() {
+        return Err(Failure::argument(format!("{what} is NULL")));
+    }
+    if !at.is_aligned() {
+        let wanted = align_of::<T>();
+        return Err(Failure::argument(format!("{what} is {at:p}, no multiple of {wanted}")));
+    }
+    let bytes = count.checked_mul(size_of::<T>()).filter(|&bytes| isize::try_from(bytes).is_ok());
+    if bytes.is_none_or(|bytes| at.addr().checked_add(bytes).is_none()) {
+        return Err(Failure::argument(format!(
+            "{what}: no memory holds {count} of {} bytes",
+            size_of::<T>()
+        )));
+    }
+    Ok(true)
+}
+
 /// `count` values at `at`, which messages call `what`. `NULL` is fine for none.
 ///
 /// # Errors
-/// [`Status::Argument`](crate::error::Status::Argument): `NULL`.
+/// As [`is_any`].
 ///
 /// # Safety
 /// If not null, `at` leads to `count` values that stay as they are for `'a`.
 pub(crate) unsafe fn slice<'a, T>(at: *const T, count: usize, what: &str) -> Result<&'a [T], Failure> {
-    match (at.is_null(), count) {
-        (_, 0) => Ok(&[]),
-        (true, _) => Err(Failure::argument(format!("{what} is NULL"))),
+    match is_any(at, count, what)? {
+        false => Ok(&[]),
         // SAFETY: the caller's promise.
-        (false, _) => Ok(unsafe { std::slice::from_raw_parts(at, count) }),
+        true => Ok(unsafe { std::slice::from_raw_parts(at, count) }),
     }
 }
 
@@ -40,11 +66,10 @@ pub(crate) unsafe fn slice<'a, T>(at: *const T, count: usize, what: &str) -> Res
 /// # Safety
 /// As there; nobody else uses the values meanwhile.
 pub(crate) unsafe fn slice_mut<'a, T>(at: *mut T, count: usize, what: &str) -> Result<&'a mut [T], Failure> {
-    match (at.is_null(), count) {
-        (_, 0) => Ok(&mut []),
-        (true, _) => Err(Failure::argument(format!("{what} is NULL"))),
+    match is_any(at, count, what)? {
+        false => Ok(&mut []),
         // SAFETY: the caller's promise.
-        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(at, count) }),
+        true => Ok(unsafe { std::slice::from_raw_parts_mut(at, count) }),
     }
 }
 

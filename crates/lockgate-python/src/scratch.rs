@@ -21,7 +21,7 @@ struct Block {
     /// Of the domain's instance: it may have got another one since.
     base: u64,
     /// A forked child shares the memory with its parent, whose calls may be using it.
-    process: u64,
+    owner: lockgate::Owner,
     memory: SharedSlice<u8>,
     grant: Grant,
 }
@@ -37,7 +37,7 @@ impl Scratch {
 
     fn take(&self, domain: &Domain, size: u64) -> Result<Block, GrantError> {
         let mut free = self.free();
-        let ours = |block: &Block| block.base == domain.base() && block.process == lockgate::process();
+        let ours = |block: &Block| block.base == domain.base() && block.owner.is_here();
         let fits = |block: &Block| ours(block) && block.memory.len() >= size;
         if let Some(at) = free.iter().position(fits) {
             return Ok(free.swap_remove(at));
@@ -47,7 +47,7 @@ impl Scratch {
         let grant = domain.grant(&region, Rights::ReadWrite)?;
         Ok(Block {
             base: domain.base(),
-            process: lockgate::process(),
+            owner: lockgate::Owner::this(),
             memory: region.slice(0, region.length())?,
             grant,
         })

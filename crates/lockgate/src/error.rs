@@ -189,8 +189,8 @@ pub enum CallError {
     /// The domain faulted, ran out of time, was killed, or ended itself. The host's thread goes on.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
-    /// A host function that the domain called panicked.
-    #[error("a host function called by the domain panicked: {0}")]
+    /// A host function that the domain called panicked, or asked for the end of the call ([`end_call`](crate::end_call)).
+    #[error("a host function that the domain called ended the call: {0}")]
     Panic(Panic),
     /// The call came from a signal handler (rule R13).
     #[error("domains cannot be entered from a signal handler; set a flag there and call later")]

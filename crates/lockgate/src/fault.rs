@@ -326,7 +326,7 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         }
         Cause::Callee => plain(FaultKind::Gate, "a call of another domain failed"),
         Cause::Revoked => plain(FaultKind::Killed, "the binding was revoked during the call"),
-        Cause::Panic => plain(FaultKind::Gate, "a host function panicked"),
+        Cause::Panic => plain(FaultKind::Gate, "a host function ended the call"),
     }
 }
 

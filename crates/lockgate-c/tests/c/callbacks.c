@@ -123,7 +123,7 @@ int main(void) {
     lg_callback *end = lg_callback_new(domain, "int stop(int)", (lg_code)stop, NULL);
     apply(lg_callback_pointer(end), 1);
     FAILED(LG_E_CALLBACK);
-    SAYS("enough");
+    SAYS("that the domain called ended the call: enough");
     lg_callback *one = lg_callback_new(domain, "int careless(int)", (lg_code)careless, &own);
     CHECK(apply(lg_callback_pointer(one), 5) == 6);
     RETURNED(); /* the outer call is not the inner one */

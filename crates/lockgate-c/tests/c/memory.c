@@ -1,5 +1,6 @@
 /* Memory of domains, and modules that lie about it. */
 #include "check.h"
+#include <stdint.h>
 
 static void honest(lg_module *module) {
     lg_domain *domain = new_domain(module, NULL);
@@ -30,6 +31,27 @@ static void honest(lg_module *module) {
     STATUS(LG_OK, lg_memory_read(domain, NULL, text, 0));
     NOTHING(LG_E_ARGUMENT, lg_memory_alloc_copy(domain, NULL, 1));
     NOTHING(LG_E_NO_MEMORY, lg_memory_alloc(domain, (size_t)1 << 40));
+    /* Sizes that no memory has, and places where no value of the type can be. */
+    const size_t sizes[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX - 1, SIZE_MAX};
+    for (int i = 0; i < 3; i++) {
+        STATUS(LG_E_ARGUMENT, lg_memory_read(domain, copy, text, sizes[i]));
+        STATUS(LG_E_ARGUMENT, lg_memory_write(domain, text, copy, sizes[i]));
+        STATUS(LG_E_ARGUMENT, lg_memory_read_string(domain, copy, sizes[i], text, NULL));
+        NOTHING(LG_E_ARGUMENT, lg_memory_alloc_copy(domain, copy, sizes[i]));
+        NOTHING(LG_E_ARGUMENT, lg_module_from_bytes(copy, sizes[i]));
+        SAYS("no memory holds");
+        lg_value none = {LG_SIGNED, {0}, {NULL, 0}};
+        lg_function *function = bind(domain, "read_int");
+        STATUS(LG_E_ARGUMENT, lg_call(function, &none, sizes[i], &none));
+        STATUS(LG_E_ARGUMENT, lg_call(function, (lg_value *)((char *)&none + 1), 1, &none));
+        SAYS("no multiple of");
+        none.bytes.at = copy;
+        none.bytes.size = sizes[i];
+        none.type = LG_STRUCT;
+        STATUS(LG_E_ARGUMENT, lg_call(function, &none, 1, &none));
+        SAYS("no memory holds");
+        STATUS(LG_OK, lg_function_free(function));
+    }
     NOTHING(LG_E_HANDLE, lg_memory_alloc(NULL, 1));
     NOTHING(LG_E_ARGUMENT, lg_memory_alloc(LG_CALLER, 1));
     SAYS("LG_CALLER");

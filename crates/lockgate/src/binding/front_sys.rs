@@ -11,7 +11,7 @@ use crate::call::{self, Thunk, thread_sys};
 use crate::dl::Reporter;
 use crate::domain::Core;
 use crate::error::CallError;
-use crate::host::{PerProcess, peek, process};
+use crate::host::{Owner, PerProcess};
 use crate::policy::Policy;
 use crate::signature::{Plan, Signature, Type};
 use rustix::io::Errno;
@@ -50,7 +50,7 @@ impl Deref for Header {
 pub(super) struct Way {
     thunk: Thunk,
     header: &'static Header,
-    process: u64,
+    owner: Owner,
 }
 
 /// Those that no binding has.
@@ -78,7 +78,7 @@ impl Way {
                 (Thunk::new(&raw const **place)?, place)
             }
         };
-        Ok(Arc::new(Way { thunk, header: place, process: process() }))
+        Ok(Arc::new(Way { thunk, header: place, owner: Owner::this() }))
     }
 
     pub(super) fn header(&self) -> &'static Header {
@@ -97,7 +97,7 @@ impl Deref for Way {
 impl Drop for Way {
     fn drop(&mut self) {
         // A stale call traps. (A forked child's copy stays as it is: a call asks, and is refused.)
-        if self.process == peek() {
+        if self.owner.may_drop() {
             self.header.proxy.store(self.thunk.trap(), Ordering::Release);
             free_ways().push((self.thunk, self.header));
         }

@@ -3,7 +3,7 @@
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
 use super::layout::{BindingHeader, ThreadBlock};
 use super::thread_sys;
-use crate::host::{PerProcess, environment, peek, process};
+use crate::host::{Owner, PerProcess, environment};
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
@@ -35,7 +35,7 @@ pub(crate) struct Code {
     place: Place,
     length: usize,
     /// Whose it is: a forked child runs its parent's code and leaves it as it is.
-    process: u64,
+    owner: Owner,
 }
 
 impl Code {
@@ -45,7 +45,7 @@ impl Code {
     /// The kernel's, if there is no memory for code.
     pub fn new(bytes: &[u8]) -> Result<Code, Errno> {
         let length = bytes.len().next_multiple_of(ALIGN);
-        let code = Code { place: take(length)?, length, process: process() };
+        let code = Code { place: take(length)?, length, owner: Owner::this() };
         let mut padded = bytes.to_vec();
         padded.resize(length, TRAP);
         code.write(&padded);
@@ -72,7 +72,7 @@ impl Code {
 
 impl Drop for Code {
     fn drop(&mut self) {
-        if self.process != peek() {
+        if !self.owner.may_drop() {
             return;
         }
         // A stale call traps.

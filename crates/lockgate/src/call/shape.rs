@@ -2,6 +2,7 @@
 use super::code_sys::Code;
 use super::emit;
 use crate::debug::perf_map;
+pub(crate) use crate::host::Processor;
 use crate::host::Short;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
@@ -26,23 +27,6 @@ pub(crate) struct Facts {
     pub evex: bool,
     /// k0–k7.
     pub mask: bool,
-}
-
-/// What proxies need to know of the processor that they are made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Processor {
-    pub avx: bool,
-    pub avx512: bool,
-}
-
-impl Processor {
-    /// The one at hand.
-    pub fn here() -> Processor {
-        Processor {
-            avx: std::arch::is_x86_feature_detected!("avx"),
-            avx512: std::arch::is_x86_feature_detected!("avx512f"),
-        }
-    }
 }
 
 impl Facts {

@@ -8,7 +8,7 @@ use crate::debug::Entered;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault, Registers};
-use crate::host::{Once, PerProcess, peek, process};
+use crate::host::{Once, Owner, PerProcess};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
@@ -58,7 +58,7 @@ pub(crate) struct ThreadState {
     /// Kernel id.
     pub tid: i32,
     /// Whose thread it is.
-    process: u64,
+    owner: Owner,
     /// The thread's block; valid while the thread is in [`THREADS`].
     pub block: *mut ThreadBlock,
     /// Why the innermost call did not return, if its status says so.
@@ -132,7 +132,7 @@ struct Attachment(Arc<ThreadState>);
 impl Drop for Attachment {
     fn drop(&mut self) {
         let state = &self.0;
-        if state.process != peek() {
+        if !state.owner.may_drop() {
             // A forked child's first thread, which has called nothing since: the rest is the parent's.
             state.restore_alternate_stack();
             return;
@@ -300,7 +300,7 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
     };
     super::signals_sys::check_handlers().map_err(CallError::Handler)?;
     let state = match known {
-        Some(state) if state.process == process() => state,
+        Some(state) if state.owner.is_here() => state,
         stale => {
             let state = Arc::new(new_state(stale.as_deref()).map_err(CallError::memory)?);
             THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
@@ -331,7 +331,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
     let alternate = (frame.max(libc::MINSIGSTKSZ) + HANDLER_NEED).next_multiple_of(PAGE as usize);
     let state = ThreadState {
         tid: rustix::thread::gettid().as_raw_nonzero().get(),
-        process: process(),
+        owner: Owner::this(),
         block: block(),
         fault: UnsafeCell::new(None),
         ending: UnsafeCell::new(None),

@@ -7,7 +7,7 @@
 //! time. gdb finds the script in the program itself.
 
 use crate::call::thread_sys;
-use crate::host::{PerProcess, peek, process};
+use crate::host::{Owner, PerProcess};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
@@ -100,7 +100,7 @@ pub(crate) fn abandon() {
 
 /// A place in the list, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Registration(*mut Entry, u64);
+pub(crate) struct Registration(*mut Entry, Owner);
 
 // SAFETY: the entry is reached under `CHANGE` only.
 unsafe impl Send for Registration {}
@@ -134,13 +134,13 @@ impl Registration {
             lockgate_debug_modules.block = thread_sys::block_offset().into();
         }
         lockgate_debug_changed();
-        Registration(entry, process())
+        Registration(entry, Owner::this())
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if self.1 != peek() {
+        if !self.1.may_drop() {
             return; // the parent's list
         }
         let _guard = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);

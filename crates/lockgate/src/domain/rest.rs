@@ -10,7 +10,7 @@
 use super::core::{Core, Slots};
 use super::place_sys::next_call;
 use crate::call::thread_sys;
-use crate::host::{Once, PerProcess, peek, process};
+use crate::host::{Once, Owner, PerProcess};
 use crate::space::Stride;
 use crate::syscall::Protection;
 use rustix::io::Errno;
@@ -41,7 +41,7 @@ fn domains() -> MutexGuard<'static, BTreeMap<u32, Listed>> {
 }
 
 /// The first thread's storage of a domain at rest.
-pub(super) struct Kept(Vec<u8>, u64);
+pub(super) struct Kept(Vec<u8>, Owner);
 
 impl Kept {
     /// `None` without memory for it: allocation, too, may need a mapping.
@@ -50,13 +50,13 @@ impl Kept {
         bytes.try_reserve_exact(length).ok()?;
         bytes.resize(length, 0);
         RESTING.fetch_add(1, Ordering::Relaxed);
-        Some(Kept(bytes, process()))
+        Some(Kept(bytes, Owner::this()))
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        if self.1 == peek() {
+        if self.1.may_drop() {
             RESTING.fetch_sub(1, Ordering::Relaxed);
         }
     }

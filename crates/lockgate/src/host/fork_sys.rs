@@ -20,8 +20,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 const TAKING: u64 = u64::MAX;
 
 /// The number of this process; another one than that of any of its ancestors. A child notices here that it is one.
-#[doc(hidden)]
-pub fn process() -> u64 {
+pub(crate) fn process() -> u64 {
     match peek() {
         0 | TAKING => take_number(),
         number => number,
@@ -32,6 +31,28 @@ pub fn process() -> u64 {
 pub(crate) fn peek() -> u64 {
     // SAFETY: a page that stays mapped.
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }.map_or(0, |word| word.load(Ordering::Acquire))
+}
+
+/// The process that made something: not its children's.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner(u64);
+
+impl Owner {
+    /// The calling process.
+    pub fn this() -> Owner {
+        Owner(process())
+    }
+
+    /// True in that process.
+    pub fn is_here(self) -> bool {
+        self.0 == process()
+    }
+
+    /// The same for signal handlers and destructors: a child that has not noticed yet that it is one owns nothing.
+    pub(crate) fn may_drop(self) -> bool {
+        self.0 == peek()
+    }
 }
 
 #[cold]
@@ -104,7 +125,7 @@ thread_local! {
 /// While it lives no thread of the process is in the middle of a fork. It lives for a moment only: nothing is waited for, and no
 /// code of the host's or of a module's runs.
 pub struct Still {
-    _guard: Option<RwLockReadGuard<'static, ()>>,
+    guard: Option<RwLockReadGuard<'static, ()>>,
 }
 
 /// Keeps every thread from forking until the value is dropped.
@@ -112,11 +133,13 @@ pub struct Still {
 pub fn still() -> Still {
     let outermost = DEPTH.try_with(|depth| depth.replace(depth.get() + 1) == 0).unwrap_or(false);
     let guard = outermost.then(|| STILL.get().read().unwrap_or_else(PoisonError::into_inner));
-    Still { _guard: guard }
+    Still { guard }
 }
 
 impl Drop for Still {
     fn drop(&mut self) {
+        // While the thread has the lock a fork by a handler of its own must find that it has: it would wait for itself.
+        self.guard = None;
         let _ = DEPTH.try_with(|depth| depth.set(depth.get().saturating_sub(1)));
     }
 }
@@ -176,7 +199,7 @@ pub(crate) struct PerProcess<T> {
 }
 
 struct Made<T> {
-    process: u64,
+    owner: Owner,
     value: T,
 }
 
@@ -191,16 +214,16 @@ impl<T> PerProcess<T> {
 
     /// This process's.
     pub fn get(&self) -> &T {
-        let process = process();
+        let owner = Owner::this();
         loop {
             let known = self.now.load(Ordering::Acquire);
             // SAFETY: what was made lives as long as `self`, or for good.
             if let Some(made) = unsafe { known.as_ref() }
-                && made.process == process
+                && made.owner == owner
             {
                 return &made.value;
             }
-            let new = Box::into_raw(Box::new(Made { process, value: (self.make)() }));
+            let new = Box::into_raw(Box::new(Made { owner, value: (self.make)() }));
             if self.now.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire).is_err() {
                 // SAFETY: just made; nobody has seen it.
                 drop(unsafe { Box::from_raw(new) });
@@ -212,7 +235,7 @@ impl<T> PerProcess<T> {
     pub fn known(&mut self) -> Option<&mut T> {
         // SAFETY: as above, and nobody else has `self`.
         let made = unsafe { self.now.get_mut().as_mut() };
-        made.filter(|made| made.process == peek()).map(|made| &mut made.value)
+        made.filter(|made| made.owner.may_drop()).map(|made| &mut made.value)
     }
 }
 

@@ -6,7 +6,8 @@ mod processor;
 
 pub(crate) use environment_sys as environment;
 
+pub(crate) use fork_sys::process;
 pub(crate) use fork_sys::{Once, PerProcess, Short, peek};
-pub use fork_sys::{Still, process, still};
+pub use fork_sys::{Owner, Still, still};
 pub(crate) use process_sys::{components, is_privileged, prepare, settle_in_child};
-pub(crate) use processor::lacks;
+pub(crate) use processor::{Processor, lacks};

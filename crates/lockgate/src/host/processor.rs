@@ -2,21 +2,27 @@
 use lockgate_verify::Report;
 
 /// What processors may lack.
-#[derive(Clone, Copy)]
-struct Processor {
-    avx: bool,
-    avx512: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Processor {
+    pub avx: bool,
+    pub avx512: bool,
 }
 
 /// What the module's code is compiled for and this processor lacks. A module that asks the processor (cpuid) may have code for several, and
 /// is taken to use only what there is; what it uses all the same ends its call as an illegal instruction.
 pub(crate) fn lacks(report: &Report) -> Option<&'static str> {
-    let avx = std::arch::is_x86_feature_detected!("avx");
-    let avx512 = std::arch::is_x86_feature_detected!("avx512f");
-    Processor { avx, avx512 }.lacks(report)
+    Processor::here().lacks(report)
 }
 
 impl Processor {
+    /// The one at hand.
+    pub fn here() -> Processor {
+        Processor {
+            avx: std::arch::is_x86_feature_detected!("avx"),
+            avx512: std::arch::is_x86_feature_detected!("avx512f"),
+        }
+    }
+
     fn lacks(self, report: &Report) -> Option<&'static str> {
         match report {
             Report { cpuid: true, .. } => None,

@@ -9,7 +9,7 @@
 use super::error::RegistryError;
 use super::generation;
 use crate::call::layout::Traffic;
-use crate::host::{PerProcess, peek, process};
+use crate::host::{Owner, PerProcess};
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
@@ -140,7 +140,7 @@ pub(crate) struct Row {
     number: usize,
     cells: *const Cells,
     /// Whose table it is in: a forked child has the memory of its parent's, too.
-    process: u64,
+    owner: Owner,
 }
 
 // SAFETY: after `new` only the atomics of the row are used.
@@ -191,12 +191,12 @@ impl Row {
             });
             cells
         };
-        Ok(Arc::new(Row { number, cells, process: process() }))
+        Ok(Arc::new(Row { number, cells, owner: Owner::this() }))
     }
 
     /// A row of the parent's, which a forked child leaves alone.
     fn is_inherited(&self) -> bool {
-        self.process != peek()
+        !self.owner.may_drop()
     }
 
     /// Where calls are counted: stays in place for good.

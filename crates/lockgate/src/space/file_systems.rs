@@ -15,7 +15,7 @@ const GOOD: [u64; 13] = [
     0xca45_1a4e, // bcachefs
     0x0102_1994, // tmpfs, memory files
     0x8584_58f6, // ramfs
-    0x794c_7630, // overlayfs: what containers have over one of these
+    0x794c_7630, // overlayfs: what containers have over one of these; the kernel does not tell over which, so whoever mounts it answers for it
     0xe0f5_e1e2, // EROFS
     0x7371_7368, // SquashFS
     0x9660,      // ISO 9660

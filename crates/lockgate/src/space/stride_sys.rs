@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::file_systems::may_be_shared;
 use super::ranges::Ranges;
 use crate::copy_asm::{lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch};
-use crate::host::{PerProcess, peek, process};
+use crate::host::{Owner, PerProcess, peek, process};
 use crate::syscall::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
@@ -56,6 +56,8 @@ pub(crate) fn is_inherited(address: u64) -> bool {
 pub(crate) fn abandon() {
     for run in runs() {
         let (start, end) = (run.start.load(Ordering::Relaxed), run.end.load(Ordering::Relaxed));
+        // SAFETY: strides of the parent's, in which nothing runs.
+        let blot_out = |at: u64, length| unsafe { blot_out(at as *mut c_void, length) }.is_ok();
         if !blot_out(start, end - start) {
             // Something in it is sealed for good; that cannot be entered, either: what leads there was made in the parent.
             for at in (start..end).step_by(window::STRIDE as usize) {
@@ -65,13 +67,19 @@ pub(crate) fn abandon() {
     }
 }
 
-fn blot_out(start: u64, length: u64) -> bool {
+/// Puts the reservation's own memory, inaccessible and without contents, over whatever is there.
+///
+/// # Errors
+/// The kernel's; older ones may have emptied the place all the same ([`Stride::refused`]).
+///
+/// # Safety
+/// The range lies in strides, and nobody uses what is there any more.
+unsafe fn blot_out(at: *mut c_void, length: u64) -> Result<(), Errno> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-    let (at, none) = (start as *mut c_void, ProtFlags::empty());
-    // SAFETY: strides of the parent's, in which nothing runs and no Rust object lives.
-    let done = unsafe { mm::mmap_anonymous(at, length as usize, none, flags) };
+    // SAFETY: the caller's promise; no Rust object lives in strides.
+    unsafe { mm::mmap_anonymous(at, length as usize, ProtFlags::empty(), flags)? };
     hide_from_cores(at, length);
-    done.is_ok()
+    Ok(())
 }
 
 /// False if the kernel would not make a reservation one mapping for good ([`unite`]): pieces of it that were apart may then
@@ -91,7 +99,7 @@ pub(crate) struct Stride {
     /// Where files are, or were in the case of a failure, and not the reservation's own memory.
     files: Mutex<Ranges>,
     /// Who has taken it.
-    process: u64,
+    owner: Owner,
 }
 
 /// What backs a mapping.
@@ -135,7 +143,7 @@ impl Stride {
             reserve(&mut free)?;
         }
         let base = free.pop().ok_or(Errno::NOMEM)?;
-        Ok(Stride { base, retired: AtomicBool::new(false), files: Mutex::default(), process: process() })
+        Ok(Stride { base, retired: AtomicBool::new(false), files: Mutex::default(), owner: Owner::this() })
     }
 
     /// `W`.
@@ -222,18 +230,14 @@ impl Stride {
 
     /// Puts memory of the reservation's own, inaccessible, where a file is, which is inaccessible already.
     fn replace(&self, offset: u64, length: u64) -> Result<(), Errno> {
-        let at = self.address(offset, length);
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
         // SAFETY: as in `map`.
-        let replaced = unsafe { mm::mmap_anonymous(at, length as usize, ProtFlags::empty(), flags) };
-        if let Err(error) = replaced {
+        if let Err(error) = unsafe { blot_out(self.address(offset, length), length) } {
             match self.refused(offset, length) {
                 Refused::Emptied => {}
                 Refused::Untouched => return Err(error),
                 Refused::Lost => give_up("a part of a domain's window is lost", error),
             }
         }
-        self.hide(offset, length);
         self.own(offset, length);
         Ok(())
     }
@@ -575,7 +579,7 @@ impl Drop for Staged {
 
 impl Drop for Stride {
     fn drop(&mut self) {
-        if self.process != peek() {
+        if !self.owner.may_drop() {
             return; // a parent's, which this process let go of when it began
         }
         // One call gives every page back and leaves the reservation. If the kernel refuses (or parts are
@@ -589,17 +593,11 @@ impl Drop for Stride {
 impl Stride {
     /// Makes all of it the reservation's own memory, untouched.
     fn empty(&mut self) -> Result<(), Errno> {
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-        let (at, length) = (self.base as *mut c_void, window::STRIDE);
         // SAFETY: nobody is in the window, and nobody will be before this has succeeded.
-        let emptied = unsafe { mm::mmap_anonymous(at, length as usize, ProtFlags::empty(), flags) };
-        if let Err(error) = emptied
-            && !matches!(self.refused(0, length), Refused::Emptied)
-        {
-            return Err(error);
+        match unsafe { blot_out(self.base as *mut c_void, window::STRIDE) } {
+            Err(error) if !matches!(self.refused(0, window::STRIDE), Refused::Emptied) => Err(error),
+            _ => Ok(()),
         }
-        hide_from_cores(at, length);
-        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use task::{Job, Stop, Task};
 use crate::call::{mask_sys, signals_sys};
 use crate::domain::{Core, Domain};
 use crate::error::{CallError, CreateError};
-use crate::host::{PerProcess, process};
+use crate::host::{Owner, PerProcess};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -64,7 +64,7 @@ struct Shared {
     clock: Condvar,
     capacity: usize,
     /// Whose threads they are.
-    process: u64,
+    owner: Owner,
 }
 
 #[derive(Default)]
@@ -109,7 +109,7 @@ impl Shared {
                 }
             };
             job.run();
-            if process() != self.process {
+            if !self.owner.is_here() {
                 // The host's function has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
                 std::process::exit(0);
             }
@@ -179,8 +179,8 @@ impl Books {
 impl Crew {
     fn start(threads: usize, capacity: usize) -> io::Result<Crew> {
         let (work, clock) = (Condvar::new(), Condvar::new());
-        let process = process();
-        let shared = Arc::new(Shared { books: Mutex::default(), work, clock, capacity, process });
+        let owner = Owner::this();
+        let shared = Arc::new(Shared { books: Mutex::default(), work, clock, capacity, owner });
         let mask = mask_sys::seen();
         // From here on, the drop ends what was begun.
         let mut crew = Crew { shared, threads: Vec::new() };

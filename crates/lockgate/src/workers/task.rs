@@ -4,7 +4,7 @@ use crate::call::watch::Stopping;
 use crate::domain::Core;
 use crate::error::{CallError, Panic};
 use crate::fault::FaultKind;
-use crate::host::process;
+use crate::host::Owner;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -44,7 +44,7 @@ pub(super) struct Task<R> {
     domain: Arc<Core>,
     state: Mutex<State<R>>,
     ended: Condvar,
-    process: u64,
+    owner: Owner,
 }
 
 pub(super) struct State<R> {
@@ -101,7 +101,7 @@ impl<R> State<R> {
 impl<R> Task<R> {
     pub fn new(domain: Arc<Core>, call: Call<R>) -> Task<R> {
         let state = State { stage: Stage::Waiting(call), polling: None, waiting: Vec::new() };
-        Task { domain, state: Mutex::new(state), ended: Condvar::new(), process: process() }
+        Task { domain, state: Mutex::new(state), ended: Condvar::new(), owner: Owner::this() }
     }
 
     pub fn state(&self) -> MutexGuard<'_, State<R>> {
@@ -110,7 +110,7 @@ impl<R> Task<R> {
 
     /// True in a forked child: nobody works at it here.
     pub fn is_inherited(&self) -> bool {
-        self.process != process()
+        !self.owner.is_here()
     }
 
     /// Woken when the call ends.
