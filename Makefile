@@ -37,10 +37,12 @@ lint: setup ## formatting, lints, documentation warnings
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
-# Test programs that hang are ended, with a backtrace; what was left out on this machine is said last.
+# Test programs that hang are ended, with a backtrace; what was left out on this machine is said last. (Under a runner, examples in
+# documentation would share a process: they are run by themselves.)
 test: lint ## lints, then every test
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo test --workspace --locked --config 'target."cfg(unix)".runner = "scripts/watchdog.sh"'
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo test --workspace --locked --tests --config 'target."cfg(unix)".runner = "scripts/watchdog.sh"'
+	cargo test --workspace --locked --doc
 	scripts/python.sh build/python-test dev
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }

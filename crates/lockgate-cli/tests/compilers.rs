@@ -53,8 +53,11 @@ fn programs() -> Vec<String> {
     names
 }
 
-/// Runs a command for as long as a program may take.
-fn run(mut command: Command) -> Option<Output> {
+/// Whatever runs longer has no end, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs a command for as long as a program may take; `None` if it has no end.
+fn run(command: &mut Command) -> Option<Output> {
     use std::process::Stdio;
     let mut child = command
         .stdout(Stdio::piped())
@@ -73,8 +76,7 @@ fn run(mut command: Command) -> Option<Output> {
     let (tell, told) = std::sync::mpsc::channel::<()>();
     let id = child.id().to_string();
     let watch = std::thread::spawn(move || {
-        let late =
-            told.recv_timeout(Duration::from_secs(120)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+        let late = told.recv_timeout(LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
         if late {
             Command::new("kill").args(["-KILL", &id]).status().ok();
         }
@@ -88,27 +90,40 @@ fn run(mut command: Command) -> Option<Output> {
     (!late).then_some(output)
 }
 
+/// What is complained of where nothing is said.
+const NO_END: &str = "it does not end";
+
+/// Runs a compiler; what it complains of.
+fn build(mut command: Command) -> Result<(), String> {
+    let output = run(&mut command).ok_or(NO_END)?;
+    if output.status.success() { Ok(()) } else { Err(text(&output.stderr).trim().to_owned()) }
+}
+
+/// What a program has printed, its status as shells say it, and what it complained of; `None` if it does not end.
+fn ended(mut command: Command) -> Option<((String, Option<i32>), String)> {
+    let Output { status, stdout, stderr } = run(&mut command)?;
+    let status = status.code().or_else(|| Some(128 + status.signal()?));
+    Some(((text(&stdout), status), text(&stderr)))
+}
+
 /// Compiles `program` with `options` by `compiler` (gcc or clang), natively and for a domain, and compares.
 ///
 /// # Panics
 /// If the program does something else in a domain.
 fn try_one(compiler: &str, program: &str, options: &[&str]) -> Outcome {
     let shop = Shop::new();
+    let what = format!("{compiler} {program} {options:?}");
     let source = folder().join(program).with_extension("c");
     let fixed = ["-w", "-std=gnu11"];
-    let mut native = shop.command(compiler);
     // The host's C library does not save what these say that all functions do.
     let believed = |option: &&&str| !option.starts_with("-fcall-saved");
-    native
-        .args(fixed)
-        .args(options.iter().filter(believed))
-        .arg(&source)
-        .args(["-o", "native", "-lm", "-pthread"]);
-    let output = run(native);
-    if !output.is_some_and(|output| output.status.success()) {
+    let mut native = shop.command(compiler);
+    native.args(fixed).args(options.iter().filter(believed)).arg(&source);
+    native.args(["-o", "native", "-lm", "-pthread"]);
+    if build(native).is_err() {
         return Outcome::NotNative;
     }
-    let Some(expected) = run(shop.command(shop.path("native"))) else { return Outcome::NotNative };
+    let Some((expected, _)) = ended(shop.command(shop.path("native"))) else { return Outcome::NotNative };
 
     let mut link = shop.command(env!("CARGO_BIN_EXE_lockgate"));
     link.arg("cc");
@@ -116,39 +131,22 @@ fn try_one(compiler: &str, program: &str, options: &[&str]) -> Outcome {
         link.args(fixed).args(options).arg(&source);
     } else {
         let mut compile = shop.command(compiler);
-        compile
-            .args(fixed)
-            .args(["-c", "-fPIE", "-nostdlibinc", "-isystem"])
-            .arg(musl())
-            .args(options)
-            .arg(&source);
-        compile.args(["-o", "program.o"]);
-        let output = run(compile).expect("a compiler that ends");
-        if !output.status.success() {
+        compile.args(fixed).args(["-c", "-fPIE", "-nostdlibinc", "-isystem"]).arg(musl());
+        compile.args(options).arg(&source).args(["-o", "program.o"]);
+        if build(compile).is_err() {
             return Outcome::NotNative;
         }
         link.arg("program.o");
     }
     link.args(["-o", "program.lg", "-lm"]);
-    let output = run(link).expect("a link that ends");
-    if !output.status.success() {
-        let message = text(&output.stderr);
-        assert!(!message.contains("rejected"), "{compiler} {program} {options:?}: {message}");
-        return Outcome::Refused(message.trim().to_owned());
+    if let Err(message) = build(link) {
+        assert!(!message.contains("rejected") && message != NO_END, "{what}: {message}");
+        return Outcome::Refused(message);
     }
     let mut confined = shop.command(env!("CARGO_BIN_EXE_lockgate"));
     confined.args(["run", "program.lg"]);
-    let confined =
-        run(confined).unwrap_or_else(|| panic!("{compiler} {program} {options:?}: no end in a domain"));
-    let complaints = text(&confined.stderr);
-    assert_eq!(
-        text(&confined.stdout),
-        text(&expected.stdout),
-        "{compiler} {program} {options:?}: {complaints}"
-    );
-    // As shells say it.
-    let status = expected.status.code().or_else(|| Some(128 + expected.status.signal()?));
-    assert_eq!(confined.status.code(), status, "{compiler} {program} {options:?}: {complaints}");
+    let (confined, complaints) = ended(confined).unwrap_or_else(|| panic!("{what}: no end in a domain"));
+    assert_eq!(confined, expected, "{what}: {complaints}");
     Outcome::Same
 }
 

@@ -58,7 +58,7 @@ static void limits(void) {
         STATUS(LG_E_ARGUMENT, lg_domain_usage(domain, NULL, sizeof usage));
     }
     {
-        WITH(domain, lg_options_time_limit(options, 20));
+        WITH(domain, lg_options_time_limit(options, 250));
         POINTER(void (*)(void), bind(domain, "spin"))();
         FAILED(LG_E_FAULT);
         CHECK(lg_last_fault()->kind == LG_FAULT_TIME_OUT);

@@ -233,7 +233,7 @@ static volatile int over;
 static void *busy(void *unused) {
     while (!over) {
         lg_options *more = lg_options_new();
-        STATUS(LG_OK, lg_options_time_limit(options, 300));
+        STATUS(LG_OK, lg_options_time_limit(options, 1000));
         lg_domain *domain = new_domain(module, options);
         lg_function *same = bind(domain, "same");
         CHECK(POINTER(int (*)(int), same)(7) == 7);
@@ -248,7 +248,7 @@ int main(void) {
     pthread_atfork(NULL, NULL, make_early);
     module = open_module("guest.lg");
     options = lg_options_new();
-    STATUS(LG_OK, lg_options_time_limit(options, 300));
+    STATUS(LG_OK, lg_options_time_limit(options, 1000));
     pool = lg_pool_new(module, options, 1);
     workers = lg_workers_new(1, 4);
     parents = new_domain(module, options);

@@ -130,7 +130,7 @@ fn faults_are_reports_and_statuses() {
     ] {
         run(&[], &[what]).fails(status, &[part, "program.lg"]);
     }
-    run(&["--time-limit", "50ms"], &["for-ever"]).fails(124, &["time limit of 50ms", "main", "program.c"]);
+    run(&["--time-limit", "400ms"], &["for-ever"]).fails(124, &["time limit of 400ms", "main", "program.c"]);
 }
 
 #[test]

@@ -242,8 +242,8 @@ pub struct Patience {
 /// For attacks that never come back where the protection is missing, not even to a panic: the test program is
 /// aborted then, after far longer than any test takes.
 pub fn patience(attack: &'static str) -> Patience {
-    // A sanitizer looks after each of a stride's pages.
-    const LIMIT: Duration = Duration::from_secs(if cfg!(lockgate_sanitized) { 600 } else { 120 });
+    // Less than the mutants' limit, at which a test counts as hung. A sanitizer looks after each of a stride's pages.
+    const LIMIT: Duration = Duration::from_secs(if cfg!(lockgate_sanitized) { 600 } else { 60 });
     let (_end, ended) = channel();
     std::thread::spawn(move || {
         if ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
