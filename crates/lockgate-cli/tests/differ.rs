@@ -235,8 +235,8 @@ fn declared(place: usize, function: &Function, annotated: bool) -> String {
         Returned::Number(of) => (format!("{} ", of.c), String::new()),
         Returned::Text => ("const char *".to_owned(), "LG_STRING".to_owned()),
         Returned::Array(of, count) => {
-            let count =
-                count.map_or_else(|| format!("p{}", function.parameters.len() - 1), |count| count.to_string());
+            let count = count
+                .map_or_else(|| format!("p{}", function.parameters.len() - 1), |count| count.to_string());
             (format!("const {} *", of.c), format!("LG_SIZE({count})"))
         }
         Returned::Record => ("df_record ".to_owned(), String::new()),
@@ -780,10 +780,13 @@ fn clients_in_three_languages_say_the_same() {
             if !(agree(c, rust) && agree(c, python)) && found < 5 {
                 found += 1;
                 let (c, rust, python) = (short(c), short(rust), short(python));
-                let _ = writeln!(wrong, "seed {seed}:
+                let _ = writeln!(
+                    wrong,
+                    "seed {seed}:
   C:      {c}
   Rust:   {rust}
-  Python: {python}");
+  Python: {python}"
+                );
             }
         }
         if headers > 10 {

@@ -25,11 +25,12 @@ impl Planner<'_> {
             let of_parameter = |no| (Some(format!("parameter {}", parameter.name)), no);
             let notes = self.notes(parameter);
             match (passing, parameter.kind.pointee()) {
-                (Passing::Pointer { after, .. }, Some(to)) => {
-                    if self.is_to_free(to, &notes, after).map_err(of_parameter)? {
-                        freed.insert(parameter.name.clone());
-                    }
+                (Passing::Pointer { after, .. }, Some(to))
+                    if self.is_to_free(to, &notes, after).map_err(of_parameter)? =>
+                {
+                    freed.insert(parameter.name.clone());
                 }
+                (Passing::Pointer { .. }, _) => {}
                 (Passing::Record { key, buffer, .. }, _) if buffer.writes => {
                     self.fields_are_kept(key, false).map_err(of_parameter)?;
                 }
