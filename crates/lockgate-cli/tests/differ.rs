@@ -105,7 +105,8 @@ enum Parameter {
         of: Number,
         reads: bool,
     },
-    TextOut,
+    /// (True: the program frees it.)
+    TextOut(bool),
     Record {
         reads: bool,
         writes: bool,
@@ -115,9 +116,10 @@ enum Parameter {
 enum Returned {
     Nothing,
     Number(Number),
-    Text,
+    /// (True: the program frees it; so below.)
+    Text(bool),
     /// Elements: so many, or as many as a parameter says.
-    Array(Number, Option<u64>),
+    Array(Number, Option<u64>, bool),
     Record,
     Records(u64),
 }
@@ -153,15 +155,15 @@ fn function(random: &mut Random) -> Function {
                 Parameter::Scalar { of: if random.any(4) == 0 { ENUM } else { scalar(random) }, reads: false }
             }
             7 => Parameter::Scalar { of: scalar(random), reads: true },
-            8 => Parameter::TextOut,
+            8 => Parameter::TextOut(random.any(3) == 0),
             _ => Parameter::Record { reads: random.any(2) == 0, writes: true },
         });
     }
     let result = match random.any(8) {
         0 => Returned::Nothing,
-        1 => Returned::Text,
-        2 => Returned::Array(number(random), Some(random.any(9))),
-        3 => Returned::Array(number(random), None),
+        1 => Returned::Text(random.any(3) == 0),
+        2 => Returned::Array(number(random), Some(random.any(9)), random.any(3) == 0),
+        3 => Returned::Array(number(random), None, false),
         4 => Returned::Record,
         5 => Returned::Records(1 + random.any(4)),
         6 => Returned::Number(ENUM),
@@ -175,7 +177,7 @@ fn function(random: &mut Random) -> Function {
             _ => Vec::new(),
         })
         .collect();
-    if matches!(result, Returned::Array(_, None)) {
+    if matches!(result, Returned::Array(_, None, _)) {
         parameters.push(Parameter::Number(NUMBERS[5]));
         values.push(["0", "1", "7", "300", "4294967295"].map(str::to_owned).into());
     }
@@ -184,7 +186,7 @@ fn function(random: &mut Random) -> Function {
 
 fn header(record: &Record, functions: &[Function]) -> String {
     let mut text = String::from(
-        "#pragma once\n#include <lockgate/annotations.h>\n#include <stdbool.h>\n#include <stdint.h>\nLG_DOMAIN(\"df\", memory=32M, time=5000);\n\
+        "#pragma once\n#include <lockgate/annotations.h>\n#include <stdbool.h>\n#include <stdint.h>\nLG_DOMAIN(\"df\", memory=32M, time=5000, restart);\n\
          enum df_choice { DF_NONE, DF_FIVE = 5, DF_LESS = -3 };\nvoid df_seed(uint64_t seed);\ntypedef struct {\n",
     );
     for (place, (of, count)) in record.0.iter().enumerate() {
@@ -223,7 +225,10 @@ fn declared(place: usize, function: &Function, annotated: bool) -> String {
                 format!("{} *p{n}{said}, uint32_t *w{n}{}", of.c, note("LG_OUT".into()))
             }
             Parameter::Scalar { of, reads } => format!("{} *p{n}{}", of.c, note(way(reads, &true).into())),
-            Parameter::TextOut => format!("const char **p{n}{}", note("LG_OUT LG_STRING".into())),
+            Parameter::TextOut(false) => format!("const char **p{n}{}", note("LG_OUT LG_STRING".into())),
+            Parameter::TextOut(true) => {
+                format!("char **p{n}{}", note("LG_OUT LG_STRING LG_FREED(free)".into()))
+            }
             Parameter::Record { reads, writes } => {
                 format!("df_record *p{n}{}", note(way(reads, writes).into()))
             }
@@ -233,11 +238,15 @@ fn declared(place: usize, function: &Function, annotated: bool) -> String {
     let (result, said) = match &function.result {
         Returned::Nothing => ("void ".to_owned(), String::new()),
         Returned::Number(of) => (format!("{} ", of.c), String::new()),
-        Returned::Text => ("const char *".to_owned(), "LG_STRING".to_owned()),
-        Returned::Array(of, count) => {
-            let count =
-                count.map_or_else(|| format!("p{}", function.parameters.len() - 1), |count| count.to_string());
-            (format!("const {} *", of.c), format!("LG_SIZE({count})"))
+        Returned::Text(false) => ("const char *".to_owned(), "LG_STRING".to_owned()),
+        Returned::Text(true) => ("char *".to_owned(), "LG_STRING LG_FREED(free)".to_owned()),
+        Returned::Array(of, count, kept) => {
+            let count = count
+                .map_or_else(|| format!("p{}", function.parameters.len() - 1), |count| count.to_string());
+            match kept {
+                true => (format!("{} *", of.c), format!("LG_SIZE({count}) LG_FREED(free)")),
+                false => (format!("const {} *", of.c), format!("LG_SIZE({count})")),
+            }
         }
         Returned::Record => ("df_record ".to_owned(), String::new()),
         Returned::Records(count) => ("const df_record *".to_owned(), format!("LG_IN LG_SIZE({count})")),
@@ -263,7 +272,10 @@ fn library(functions: &[Function]) -> String {
                 Parameter::Scalar { .. } | Parameter::Record { .. } => {
                     writeln!(text, "    scribble(p{n}, sizeof *p{n});")
                 }
-                Parameter::TextOut => writeln!(text, "    if (p{n}) *p{n} = (const char *)a_place(1);"),
+                Parameter::TextOut(kept) => {
+                    let place = if *kept { "a_piece(1)" } else { "a_place(1)" };
+                    writeln!(text, "    if (p{n}) *p{n} = (void *){place};")
+                }
                 Parameter::Array { count, .. } => writeln!(text, "    see(p{n}, {count} * sizeof *p{n});"),
                 Parameter::Text => writeln!(text, "    see(p{n}, p{n} ? strlen(p{n}) : 0);"),
                 Parameter::Number(_) => writeln!(text, "    see(&p{n}, sizeof p{n});"),
@@ -276,8 +288,10 @@ fn library(functions: &[Function]) -> String {
                 "    union {{ unsigned char bytes[16]; {} value; }} answer;\n    scribble(&answer, sizeof answer.value);\n    return answer.value;",
                 of.c
             ),
-            Returned::Text => writeln!(text, "    return (const char *)a_place(1);"),
-            Returned::Array(of, _) => {
+            Returned::Text(true) => writeln!(text, "    return (void *)a_piece(1);"),
+            Returned::Text(false) => writeln!(text, "    return (const char *)a_place(1);"),
+            Returned::Array(of, _, true) => writeln!(text, "    return (void *)a_piece(sizeof({}));", of.c),
+            Returned::Array(of, _, false) => {
                 writeln!(text, "    return (const {} *)a_place(sizeof({}));", of.c, of.c)
             }
             Returned::Record => writeln!(
@@ -378,11 +392,21 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
                     arguments.push(format!("s{n}"));
                     let _ = writeln!(given, "    {}", show(*of, &format!("(*s{n})")));
                 }
-                Parameter::TextOut => {
-                    let _ = writeln!(text, "    const char *t{n} = untouched;");
+                Parameter::TextOut(kept) => {
+                    let _ = writeln!(
+                        text,
+                        "    {}char *t{n} = (void *)untouched;",
+                        if *kept { "" } else { "const " }
+                    );
                     arguments.push(format!("&t{n}"));
-                    let _ = writeln!(given, "    show_text(t{n});");
-                    let _ = writeln!(text, "    const char **const at{n} = &t{n};");
+                    let _ = writeln!(
+                        given,
+                        "    show_text(t{n});{}",
+                        if *kept { " free(t{n});" } else { "" }.replace("{n}", &n.to_string())
+                    );
+                    // (Nothing that a call which failed has written reaches the program.)
+                    let _ =
+                        writeln!(buffers, "    if (was_refused && (const void *)t{n} != untouched) abort();");
                 }
                 Parameter::Record { reads, .. } => {
                     let _ = writeln!(
@@ -404,11 +428,15 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
                 let _ = writeln!(result, "    {}", show(*of, "lg_got"));
                 writeln!(text, "    {} lg_got = {call};", of.c)
             }
-            Returned::Text => {
-                let _ = writeln!(result, "    show_text(lg_got);");
+            Returned::Text(kept) => {
+                let _ = writeln!(
+                    result,
+                    "    show_text(lg_got);{}",
+                    if *kept { " free((void *)lg_got);" } else { "" }
+                );
                 writeln!(text, "    const char *lg_got = {call};")
             }
-            Returned::Array(of, count) => {
+            Returned::Array(of, count, kept) => {
                 let last = function.parameters.len().wrapping_sub(1);
                 let count = count
                     .map_or_else(|| turn(&function.values[last], "uint32_t", "n"), |count| count.to_string());
@@ -417,6 +445,9 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
                     "    if (!lg_got) show(\"null\"); else {{ show(\"[\"); for (uint64_t i = 0; i < (uint64_t)({count}); i++) {{ {} }} show(\"]\"); }}",
                     show(*of, "lg_got[i]")
                 );
+                if *kept {
+                    result += "    free((void *)lg_got);\n";
+                }
                 writeln!(text, "    const {} *lg_got = {call};", of.c)
             }
             Returned::Record => {
@@ -431,7 +462,10 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
                 writeln!(text, "    const df_record *lg_got = {call};")
             }
         };
-        let _ = writeln!(text, "    if (!failed()) {{\n{result}{given}    }}\n{buffers}    give_back();\n}}");
+        let _ = writeln!(
+            text,
+            "    int was_refused = failed();\n    (void)was_refused;\n    if (!was_refused) {{\n{result}{given}    }}\n{buffers}    give_back();\n}}"
+        );
     }
     text += "static void (*const calls[])(int) = {";
     text += &(0..functions.len()).map(|place| format!("call_{place}, ")).collect::<String>();
@@ -509,7 +543,7 @@ fn host_rust(record: &Record, functions: &[Function]) -> String {
                     names.push(format!("s{n}"));
                     let _ = writeln!(given, "        {}", show(*of, &format!("s{n}")));
                 }
-                Parameter::TextOut => {
+                Parameter::TextOut(_) => {
                     names.push(format!("t{n}"));
                     let _ = writeln!(given, "        show_text(t{n});");
                 }
@@ -528,8 +562,8 @@ fn host_rust(record: &Record, functions: &[Function]) -> String {
         let _ = match &function.result {
             Returned::Nothing => Ok(()),
             Returned::Number(of) => writeln!(result, "        {}", show(*of, "got")),
-            Returned::Text => writeln!(result, "        show_text(got);"),
-            Returned::Array(of, _) => writeln!(
+            Returned::Text(_) => writeln!(result, "        show_text(got);"),
+            Returned::Array(of, _, _) => writeln!(
                 result,
                 "        match got {{ None => show(\"null\"), Some(all) => {{ show(\"[\"); for value in all.iter().copied() {{ {} }} show(\"]\") }} }}",
                 show(*of, "value")
@@ -614,7 +648,7 @@ fn host_python(record: &Record, functions: &[Function]) -> String {
                     names.push(format!("s{n}"));
                     let _ = writeln!(given, "        {}", show(*of, &format!("s{n}")));
                 }
-                Parameter::TextOut => {
+                Parameter::TextOut(_) => {
                     names.push(format!("t{n}"));
                     let _ = writeln!(given, "        show_text(t{n})");
                 }
@@ -633,8 +667,8 @@ fn host_python(record: &Record, functions: &[Function]) -> String {
         let _ = match &function.result {
             Returned::Nothing => Ok(()),
             Returned::Number(of) => writeln!(result, "        {}", show(*of, "got")),
-            Returned::Text => writeln!(result, "        show_text(got)"),
-            Returned::Array(of, _) => writeln!(
+            Returned::Text(_) => writeln!(result, "        show_text(got)"),
+            Returned::Array(of, _, _) => writeln!(
                 result,
                 "        if got is None:\n            show(\"null\")\n        else:\n            show(\"[\")\n            for value in got:\n                {}\n            show(\"]\")",
                 show(*of, "value")
@@ -780,10 +814,13 @@ fn clients_in_three_languages_say_the_same() {
             if !(agree(c, rust) && agree(c, python)) && found < 5 {
                 found += 1;
                 let (c, rust, python) = (short(c), short(rust), short(python));
-                let _ = writeln!(wrong, "seed {seed}:
+                let _ = writeln!(
+                    wrong,
+                    "seed {seed}:
   C:      {c}
   Rust:   {rust}
-  Python: {python}");
+  Python: {python}"
+                );
             }
         }
         if headers > 10 {

@@ -122,6 +122,12 @@ fn what_the_program_frees_is_its_own() {
     built("keeper", &["-O2"], &[]);
 }
 
+/// A buffer that is filled in several calls comes back as far as its structure says, and no structure says more than there is.
+#[test]
+fn what_a_field_says_was_written() {
+    built("keeper", &["-O1", "-fsanitize=address,undefined"], &["fill"]);
+}
+
 #[test]
 fn jumps_rows_and_streams() {
     synthetic("jumpy");

@@ -331,6 +331,10 @@ fn what_is_to_be_freed_is_said() {
             "LG_FREED(free): the copy is not one piece of memory, or the program writes it",
         ),
         (
+            "const char **give(void) LG_STRINGS LG_FREED(give_back);\nvoid give_back(const char **all LG_INSIDE);",
+            "LG_FREED(give_back): what has pointers in it is copied to memory of its own",
+        ),
+        (
             "struct thing;\nstruct thing *give(void) LG_FREED(free);",
             "LG_FREED: it is no copy of the library's memory",
         ),
@@ -347,5 +351,35 @@ fn what_is_to_be_freed_is_said() {
         } else {
             assert!(output.status.code() != Some(0) && said.contains(message), "{declaration}\n{said}");
         }
+    }
+}
+
+/// A header that programs include by a folder's name has its client there; arrays whose size is another parameter are pointers.
+#[test]
+fn headers_lie_where_programs_include_them() {
+    let headers = Headers::new(&[(
+        "include/lib/api.h",
+        "#include <lockgate/annotations.h>\n#include <stddef.h>\nint sum(size_t n, const int numbers[n] LG_IN LG_SIZE(n));\n",
+    )]);
+    let write = |includes: &[&str], out: &str| {
+        let mut command = Command::new(LOCKGATE);
+        command
+            .arg("stubs")
+            .arg(headers.path("include/lib/api.h"))
+            .args(["-m", "api.lg", "-o"])
+            .arg(headers.path(out));
+        for folder in includes {
+            command.arg("-I").arg(headers.path(folder));
+        }
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        std::fs::read_to_string(headers.path(out).join("api_client.c")).expect("the client")
+    };
+    let client = write(&["include"], "one");
+    assert!(headers.path("one/lib/api.h").is_file() && client.contains("#include \"lib/api.h\""), "{client}");
+    assert!(client.contains("(sum)(size_t n, const int *numbers)"), "{client}");
+    for includes in [&["include", "include/lib"] as &[&str], &[]] {
+        let client = write(includes, "two");
+        assert!(headers.path("two/api.h").is_file() && client.contains("#include \"api.h\""), "{client}");
     }
 }

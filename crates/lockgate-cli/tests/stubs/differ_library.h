@@ -1,5 +1,6 @@
 /* The library of tests/differ.rs: what it answers follows from the seed, and from nothing else. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Results begin in the first half, and end in the second: what lies behind is another's, and never twice the same. */
@@ -59,4 +60,15 @@ static uint64_t a_place(size_t element)
     case 4: return at + sizeof memory / 2;
     default: return at + any(2048 / element) * element;
     }
+}
+
+/* For the program to free: a piece of the heap, most times; its contents end within it. */
+static uint64_t a_piece(size_t element)
+{
+    if (any(8) == 0)
+        return a_place(element);
+    unsigned char *piece = malloc(128);
+    for (int i = 0; piece && i < 128; i++)
+        piece[i] = i < 100 && any(8) ? any(256) : 0;
+    return (uint64_t)piece;
 }

@@ -73,6 +73,15 @@ char *keeper_name(void)
     return name;
 }
 
+/* Uses three bytes more, and writes over all that come behind. 4: says that it has used more than there is. */
+int keeper_fill(keeper_buffer *buffer)
+{
+    memset(buffer->at + buffer->used, '#', buffer->size - buffer->used);
+    memcpy(buffer->at + buffer->used, "abc", 3);
+    buffer->used = how == 4 ? buffer->size + 1 : buffer->used + 3;
+    return 0;
+}
+
 int keeper_alive(void) { return alive; }
 
 void keeper_answer(int next) { how = next; }

@@ -17,6 +17,10 @@ char *keeper_own(const char *text) LG_STRING LG_FREED(keeper_free);
 void keeper_free(void *memory LG_INSIDE);
 /* Never. */
 char *keeper_name(void) LG_STRING LG_BORROWED;
+/* What lies before `used` is the program's, from earlier calls. */
+typedef struct { char *at; size_t size, used; } keeper_buffer;
+LG_FIELD(keeper_buffer, at, LG_INOUT LG_SIZE(size) LG_WRITTEN(used));
+int keeper_fill(keeper_buffer *buffer LG_INOUT) LG_ERROR(-1);
 /* Pieces of the library's heap that are in use. */
 int keeper_alive(void);
 /* How it answers from now on. */

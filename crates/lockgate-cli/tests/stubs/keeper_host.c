@@ -67,11 +67,23 @@ static void hostile(void)
     free(keeper_join("a", "b"));
 }
 
+static void filled(void)
+{
+    char text[16] = "..............";
+    keeper_buffer buffer = {text, 12, 2};
+    CHECK(keeper_fill(&buffer) == 0 && buffer.used == 5 && buffer.at == text && buffer.size == 12);
+    CHECK(keeper_fill(&buffer) == 0 && buffer.used == 8);
+    CHECK(strcmp(text, "..abcabc......") == 0);
+    keeper_answer(4);
+    CHECK(keeper_fill(&buffer) == -1 && lg_keeper_error()->kind == LG_STUB_LENGTH && buffer.used == 8);
+    CHECK(strcmp(text, "..abcabc......") == 0);
+}
+
 int main(int count, char **arguments)
 {
-    (void)arguments;
+    if (count > 1 && strcmp(arguments[1], "fill") == 0)
+        return filled(), failures != 0;
     honest();
-    if (count < 2)
-        hostile();
+    hostile();
     return failures != 0;
 }

@@ -25,11 +25,12 @@ impl Planner<'_> {
             let of_parameter = |no| (Some(format!("parameter {}", parameter.name)), no);
             let notes = self.notes(parameter);
             match (passing, parameter.kind.pointee()) {
-                (Passing::Pointer { after, .. }, Some(to)) => {
-                    if self.is_to_free(to, &notes, after).map_err(of_parameter)? {
-                        freed.insert(parameter.name.clone());
-                    }
+                (Passing::Pointer { after, .. }, Some(to))
+                    if self.is_to_free(to, &notes, after).map_err(of_parameter)? =>
+                {
+                    freed.insert(parameter.name.clone());
                 }
+                (Passing::Pointer { .. }, _) => {}
                 (Passing::Record { key, buffer, .. }, _) if buffer.writes => {
                     self.fields_are_kept(key, false).map_err(of_parameter)?;
                 }
@@ -60,7 +61,15 @@ impl Planner<'_> {
                 "LG_FREED(free): the copy is not one piece of memory, or the program writes it for the library",
                 "leave the function out with LG_OMIT, or name a function of the header's that frees it",
             ),
-            Some(function) => self.frees(function).map(|()| false),
+            Some(function) if matches!(outcome, Outcome::Memory { .. }) || self.is_one_piece(outcome) => {
+                self.frees(function).map(|()| false)
+            }
+            Some(function) => no(
+                format!(
+                    "LG_FREED({function}): what has pointers in it is copied to memory of its own, which nothing of the library's can free"
+                ),
+                "leave the function out with LG_OMIT, or say LG_BORROWED: then it stays in the library for good",
+            ),
             None if given && !constant && !notes.borrowed => no(
                 "whether the program frees it, and how, is not said",
                 "add LG_BORROWED if it stays the library's, LG_FREED(free) if the program gives it to free(), LG_FREED(f) if to a function f of this header",

@@ -31,7 +31,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_WRITTEN", notes.written.is_some(), inner || pointer && writes && notes.size.is_some()),
         ("LG_ROWS", notes.rows.is_some(), pointer && parameter),
         ("LG_WITHIN", notes.within.is_some(), pointer && (whole || inner || variable)),
-        ("LG_UNTIL", notes.until.is_some(), pointer && !(parameter && !variable)),
+        ("LG_UNTIL", notes.until.is_some(), pointer && (!parameter || variable)),
         ("LG_SHOWN", notes.shown.is_some(), pointer && (whole || parameter)),
         ("LG_JUMP_BUFFER", notes.jump_buffer.is_some(), pointer && whole),
         ("LG_DISPOSE", notes.dispose.is_some(), function && parameter),
