@@ -128,6 +128,7 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         let beyond = match prototype.result.shape {
             // (Not a number is not at most anything.)
             Shape::Float => format!("!(lg_result >= 0 && lg_result <= (double)({most}))"),
+            Shape::Integer { signed: false, .. } => format!("(lgs_wide)lg_result > {most}"),
             _ => format!("(lgs_wide)lg_result < 0 || (lgs_wide)lg_result > {most}"),
         };
         // What the function returns when it fails is no number of anything.
