@@ -80,13 +80,14 @@
 /* The function ends the life of this handle or structure. */
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program's that the library remembers by its address from call to call; or a FILE that it uses after the call, too, for the handle
- * that comes with it. */
+ * that comes with it or is made; or data (LG_DATA) that it has for good, where there is no handle. */
 #define LG_KEPT LG_NOTE_("kept")
 /* A place in memory of the library's that it has given out before. With LG_SIZE, what the program has written there goes in. */
 #define LG_INSIDE LG_NOTE_("inside")
-/* Memory of the library's that the program fills; its contents go in with the next call. Results only, with LG_SIZE. */
+/* Memory of the library's that the program fills; its contents go in with the next call of the same handle. Results only, with LG_SIZE. */
 #define LG_LENT LG_NOTE_("lent")
-/* A place inside the object that parameter `p` points to: the beginning of an element, with that element, or with LG_SIZE elements, behind it. */
+/* A place inside the object that parameter `p` points to: the beginning of an element, with that element, or with LG_SIZE elements, behind it. Where the
+ * library sets a pointer (LG_OUT), it is null only with LG_NULLABLE. */
 #define LG_WITHIN(p) LG_NOTE_("within:" #p)
 
 /* ---- functions of the program ------------------------------------------------------------------------------------ */
@@ -94,7 +95,7 @@
 /* A function that the library calls. Pointers to functions are, without saying so. */
 #define LG_CALLBACK LG_NOTE_("callback")
 /* The program's own pointer, which the library hands back and never follows. `void *` parameters of callbacks are, without
- * saying so. It comes back for the callback or handle that it was given with. On a handle: callbacks get the handle itself in place of data. */
+ * saying so. It comes back for the callback and handle that it was given with, or, without a handle, during the call only (LG_KEPT: for good). On a handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
 /* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). On a function with a
  * handle as its result: the same word is found behind that. */
@@ -120,7 +121,7 @@
 #define LG_ERROR(value) LG_NOTE_("error:" LG_TEXT_(value))
 /* What is wrong is told by errno. */
 #define LG_ERRNO LG_NOTE_("errno")
-/* The result is at most this. */
+/* The result is at most this, and not negative, unless it is what the function returns when it fails. */
 #define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n))
 /* Like printf: the text is made before the library is called. */
 #define LG_PRINTF LG_NOTE_("printf")

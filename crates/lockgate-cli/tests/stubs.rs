@@ -128,6 +128,18 @@ fn what_a_field_says_was_written() {
     built("keeper", &["-O1", "-fsanitize=address,undefined"], &["fill"]);
 }
 
+/// What the program gives ends with the call or the handle that it was given for, on every thread and in a child.
+#[test]
+fn consent_ends_with_its_giver() {
+    built("lives", &["-O1", "-fsanitize=address,undefined"], &[]);
+}
+
+/// A domain that restarts takes nothing along, and waits for no callback.
+#[test]
+fn nothing_outlives_a_restart() {
+    built("anew", &["-O1", "-fsanitize=address,undefined"], &[]);
+}
+
 #[test]
 fn jumps_rows_and_streams() {
     synthetic("jumpy");
@@ -428,6 +440,11 @@ fn what_is_not_sound_is_refused() {
         ),
         ("struct s { int n; };\nconst struct s *f(void) LG_UNTIL(m);", &["struct s has no field m"]),
         ("int f(void *p LG_DATA LG_SHOWN(h), int h);", &["LG_SHOWN names no handle h"]),
+        // A stream of the library's belongs to one domain.
+        (
+            "#include <stdio.h>\nLG_DOMAIN(\"f\", restart);\nint f(FILE *file);",
+            &["f: parameter file", "LG_DOMAIN says restart"],
+        ),
         (
             "int f(void (*cb)(const char *a LG_SIZE(strlen(b)), const char *b LG_SIZE(strlen(a))));",
             &["depends on itself"],

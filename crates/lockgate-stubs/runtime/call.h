@@ -4,23 +4,21 @@
 static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 {
     pthread_once(&lgs_once, lgs_start);
-    if (lgs.restarts) {
+    lgs_notice_child();
+    if (LGS_RESTARTS) {
         lgs_pop_left(c);
-        if (lgs_thread.inside && !lgs_thread.depth)
-            lgs_go_out();
-        if (!lgs_thread.inside)
-            lgs_come_in(c);
+        lgs_come_in(c);
     }
     if (lgs_start_failed)
         lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
     else
-        __atomic_store_n(&lgs.settled, !lgs.restarts, __ATOMIC_RELEASE);
+        __atomic_store_n(&lgs_process->settled, !LGS_RESTARTS, __ATOMIC_RELEASE);
 }
 
 static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, unsigned number)
 {
     *c = (struct lgs_call){.function = lgs_functions[number].name, .frame = LGS_FRAME};
-    if (__builtin_expect(!__atomic_load_n(&lgs.settled, __ATOMIC_ACQUIRE), 0)) {
+    if (__builtin_expect(!__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 0)) {
         lgs_come(c);
         if (c->failed)
             return;
@@ -28,15 +26,14 @@ static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, 
     } else if (LGS_JUMPS) {
         lgs_mark(c); /* jumps ask for the call that they come from */
     }
-    if (__builtin_expect(lgs.lent != 0, 0))
-        lgs_give_back(c);
 }
 
 /* The call did not return. */
 static void lgs_fault(struct lgs_call *c)
 {
     lgs_fail(c, LG_STUB_FAULT, "call", lg_last_message());
-    __atomic_store_n(&lgs.broken, true, __ATOMIC_RELEASE);
+    if (LGS_RESTARTS && c->generation == lgs.generation)
+        __atomic_store_n(&lgs.broken, true, __ATOMIC_RELEASE);
 }
 
 /* Whether the call returned, and no callback on the way was refused. */
@@ -58,7 +55,7 @@ static inline bool lgs_returned(struct lgs_call *c)
 /* Whether a call that needs nothing but the domain can be made at once: nothing to begin, nothing to finish. */
 static inline bool lgs_is_ready(void)
 {
-    return !LGS_JUMPS && __builtin_expect(__atomic_load_n(&lgs.settled, __ATOMIC_ACQUIRE), 1) && __builtin_expect(!lgs.lent, 1);
+    return !LGS_JUMPS && __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent();
 }
 
 /* Such a call did not return. */
@@ -71,8 +68,8 @@ static __attribute__((noinline, cold)) void lgs_lost(unsigned number)
 static inline __attribute__((always_inline)) void lgs_finish(struct lgs_call *c)
 {
     lgs_unmark(c);
-    if (__builtin_expect(c->outermost, 0))
-        lgs_go_out();
+    if (LGS_RESTARTS && c->inside)
+        lgs_go_out(c);
 }
 
 /* The library's errno, for functions that say by it what is wrong. */
@@ -106,13 +103,24 @@ static inline lgs_wide lgs_strlen(const char *text)
     return text ? (lgs_wide)strlen(text) : 0;
 }
 
+/* No pointer of anybody's. */
+#define LGS_UNSET ((uint64_t)1)
+
 /* Room for a pointer that the library sets. */
-static struct lgs_block lgs_variable(struct lgs_call *c, const void *host)
+static struct lgs_block lgs_variable(struct lgs_call *c, const void *host, uint64_t value)
 {
     struct lgs_block block = lgs_block(c, host, 8, 0);
     if (block.here)
-        lgs_clear(block.here, 8);
+        lgs_put(block.here, &value, 8);
     return block;
+}
+
+/* The library has set a pointer to what the program expects there. */
+static inline bool lgs_is_set(struct lgs_call *c, const void *host, uint64_t address, int flags, const char *what)
+{
+    if (!c->failed && !address && host)
+        lgs_null(c, flags, what);
+    return !c->failed && address;
 }
 
 /* Room for a structure, zeros. */
@@ -142,35 +150,6 @@ static size_t lgs_moved(struct lgs_call *c, uint64_t now, const struct lgs_block
         return 0;
     }
     return moved;
-}
-
-/* A place in the library's memory, for the program to pass on: nothing is found there. */
-static void *lgs_place(struct lgs_call *c, uint64_t address, const char *what)
-{
-    uint32_t offset;
-    if (c->failed || !address || !lgs_offset(c, address, 1, &offset, what))
-        return 0;
-    return lgs.handles + offset;
-}
-
-static inline void lgs_handle_dead(const void *host)
-{
-    uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
-    if (!host || offset >= LGS_WINDOW)
-        return;
-    __atomic_store_n(&lgs.tags[offset >> 3], 0, __ATOMIC_RELAXED);
-    if (__builtin_expect(lgs.remembers, 0))
-        lgs_forget(lgs.window + offset);
-}
-
-/* A call has had a handle that it was to end. Has it failed, or does the library say that the handle lives on, what was given for the handle ends
- * nevertheless: the program may have freed it. */
-static void lgs_handle_ends(const struct lgs_call *c, uint64_t handle)
-{
-    if (handle && c->failed)
-        lgs_handle_dead(lgs.handles + (uint32_t)handle);
-    else if (handle && __builtin_expect(lgs.remembers, 0))
-        lgs_forget(handle);
 }
 
 /* A function without a stub was called. */

@@ -55,6 +55,7 @@ static inline void lgs_mark_callback(struct lgs_call *c)
     struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
     mark->calls_back = true;
     mark->handle = c->handle;
+    c->generation = lgs.generation;
 }
 
 /* A callback begins. */
@@ -71,6 +72,22 @@ static inline __attribute__((always_inline)) void lgs_enter_gate(struct lgs_call
 {
     *c = (struct lgs_call){.function = name, .frame = LGS_FRAME, .handle = lgs_thread.handle};
     lgs_mark_callback(c);
+}
+
+/* The program's function is called: while it runs a domain that restarts may do so. What the callback had of the old one is gone then. */
+static inline __attribute__((always_inline)) void lgs_calls(struct lgs_call *c)
+{
+    (void)c;
+    if (LGS_RESTARTS)
+        lgs_calls_out();
+}
+
+/* It has returned. */
+static inline __attribute__((always_inline)) void lgs_called(struct lgs_call *c)
+{
+    (void)c;
+    if (LGS_RESTARTS)
+        lgs_called_back(c);
 }
 
 /* It ends. If what the library passed was refused, so is the call that it came from. */

@@ -1,7 +1,7 @@
 /* ---- the program's own pointers: numbers to the library ----------------------------------------------------------------------
  *
- * A pointer is for the callback that it came with, or else for the handle that it was given for, and is forgotten with that handle. It comes back
- * to no other: the program knows what is behind it only because it knows what it has given to whom. */
+ * A pointer is given for a handle, or for a call where there is none, and, if it came with one, for a callback only. It ends with that handle or call,
+ * and comes back to no other: the program knows what is behind it only because it knows what it has given to whom. */
 
 static inline struct lgs_token *lgs_token(size_t place)
 {
@@ -59,101 +59,140 @@ static void lgs_data_link(size_t place)
     *bucket = place;
 }
 
-static struct lgs_life **lgs_life_at(uint64_t handle)
+/* A free place; 0 if there is no memory. */
+static size_t lgs_data_place(void)
 {
-    struct lgs_life **at = &lgs.lives[(handle >> 4 ^ handle >> 12) % LGS_BUCKETS];
-    while (*at && (*at)->handle != handle)
-        at = &(*at)->next;
-    return at;
-}
-
-static struct lgs_life *lgs_life(uint64_t handle, uint64_t maker)
-{
-    struct lgs_life **at = lgs_life_at(handle), *life = *at;
-    if (!life && handle && (life = calloc(1, sizeof *life))) {
-        const struct lgs_life *of = maker && maker != handle ? *lgs_life_at(maker) : 0;
-        *life = (struct lgs_life){.handle = handle, .family = of ? of->family : ++lgs.births, .itself = of && of->itself};
-        *at = life;
-        lgs.remembers = true;
+    size_t place = lgs.data_free;
+    if (place) {
+        lgs.data_free = lgs_token(place)->next;
+        return place;
     }
-    return life;
+    size_t chunk = lgs.data_count / LGS_TOKENS;
+    if (chunk == LGS_CHUNKS || !(lgs.data[chunk] || (lgs.data[chunk] = calloc(LGS_TOKENS, sizeof **lgs.data))))
+        return 0;
+    __atomic_store_n(&lgs_token(lgs.data_count + 1)->number, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&lgs.data_count, lgs.data_count + 1, __ATOMIC_RELEASE);
+    return lgs.data_count;
 }
 
-/* The place of a pointer that is given for `function`, or for `handle`; 0 if there is no memory. */
+/* The program gives it. No address is as high as its number, and none of the earlier numbers of this place is the same. */
+static uint64_t lgs_data_give(size_t place, const void *data, void (*function)(void), uint64_t handle, size_t sibling)
+{
+    struct lgs_token *token = lgs_token(place);
+    uint32_t round = token->round + 1;
+    *token = (struct lgs_token){
+        .data = (void *)(uintptr_t)data, .function = function, .handle = handle, .of_call = token->of_call, .round = round, .sibling = sibling};
+    uint64_t number = (uint64_t)(0x1000000u + (round & 0xffffff)) << 32 | place;
+    __atomic_store_n(&token->number, number, __ATOMIC_RELEASE);
+    return number;
+}
+
+/* The place of a pointer that is given for `function`, or for any, with `handle`. Without one it is given for good. */
 static size_t lgs_data_new(const void *data, void (*function)(void), uint64_t handle)
 {
-    struct lgs_life *life = handle ? lgs_life(handle, 0) : 0;
-    if (handle && !life)
+    struct lgs_scope *scope = handle ? lgs_life(handle) : 0;
+    if ((handle && !scope) || !lgs_data_room())
         return 0;
-    if (life && life->itself && !function)
+    if (scope && scope->itself && !function)
         function = lgs_nobody;
-    if (!lgs_data_room())
-        return 0;
     size_t place = *lgs_data_bucket(data, function, handle);
     for (; place; place = lgs_token(place)->next) {
         const struct lgs_token *token = lgs_token(place);
         if (token->data == data && token->function == function && token->handle == handle)
             return place;
     }
-    if ((place = lgs.data_free)) {
-        lgs.data_free = lgs_token(place)->next;
-    } else {
-        size_t chunk = lgs.data_count / LGS_TOKENS;
-        if (chunk == LGS_CHUNKS || !(lgs.data[chunk] || (lgs.data[chunk] = calloc(LGS_TOKENS, sizeof **lgs.data))))
-            return 0;
-        place = lgs.data_count + 1;
-        __atomic_store_n(&lgs.data_count, place, __ATOMIC_RELEASE);
-    }
-    struct lgs_token *token = lgs_token(place);
-    token->data = (void *)(uintptr_t)data;
-    token->function = function;
-    token->handle = handle;
-    if (life) {
-        token->sibling = life->data;
-        life->data = place;
-    }
+    if (!(place = lgs_data_place()))
+        return 0;
+    lgs_data_give(place, data, function, handle, scope ? scope->data : 0);
+    if (scope)
+        scope->data = place;
     lgs_data_link(place);
     lgs.data_used++;
-    /* No address is as high, and none of the earlier numbers of this place is the same. */
-    uint64_t round = 0x1000000u + (lgs.data_round++ & 0xffffff);
-    __atomic_store_n(&token->number, round << 32 | place, __ATOMIC_RELEASE);
     return place;
 }
 
-/* The number of a pointer that comes together with `function`, or, if that is null, alone. */
-static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(void), const char *what)
+/* The number of a pointer that comes together with `function`, or, if that is null, alone. For good only if the annotations say so (LG_KEPT) and there is
+ * no handle. */
+static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(void), bool kept, const char *what)
 {
+    uint64_t number = 0;
     if (c->failed || !data)
         return 0;
-    pthread_mutex_lock(&lgs.lock);
-    size_t place = lgs_data_new(data, function, c->handle);
-    uint64_t number = place ? lgs_token(place)->number : 0;
-    pthread_mutex_unlock(&lgs.lock);
+    if (c->makes || !(c->handle || kept)) {
+        lgs_need_mark(c);
+        lgs_watch();
+        size_t place = lgs_thread.spare;
+        lgs_thread.spare = 0;
+        if (!place) {
+            pthread_mutex_lock(&lgs.lock);
+            place = lgs_data_place();
+            pthread_mutex_unlock(&lgs.lock);
+        }
+        if (c->failed || !place) {
+            lgs_thread.spare = place;
+        } else {
+            struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
+            lgs_token(place)->of_call = true;
+            number = lgs_data_give(place, data, function, 0, mark->data);
+            mark->data = place;
+        }
+    } else {
+        pthread_mutex_lock(&lgs.lock);
+        size_t place = lgs_data_new(data, function, lgs_giver(c->handle));
+        number = place ? lgs_token(place)->number : 0;
+        pthread_mutex_unlock(&lgs.lock);
+    }
     if (!number)
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
     return number;
 }
 
-/* The handle that the program knows as `host`, as the library has it. */
-static inline uint64_t lgs_inner(const void *host)
+static void lgs_data_free(size_t place)
 {
-    return host ? lgs.window + ((uintptr_t)host - (uintptr_t)lgs.handles) : 0;
+    struct lgs_token *token = lgs_token(place);
+    __atomic_store_n(&token->number, 0, __ATOMIC_RELEASE);
+    if (!token->of_call) {
+        lgs_data_unlink(place);
+        lgs.data_used--;
+    }
+    token->of_call = false;
+    token->next = lgs.data_free;
+    lgs.data_free = place;
 }
 
-/* The pointer of this number came for a handle that was only now made. */
-static void lgs_data_for(uint64_t number, const void *host)
+/* What was given for a handle ends. */
+static void lgs_data_end(size_t *first)
 {
-    uint64_t handle = lgs_inner(host);
-    pthread_mutex_lock(&lgs.lock);
-    struct lgs_life *life = number && handle ? lgs_life(handle, 0) : 0;
-    struct lgs_token *token = life ? lgs_token((uint32_t)number) : 0;
-    if (token && token->number == number && !token->handle) {
-        lgs_data_unlink((uint32_t)number);
-        token->sibling = life->data;
-        life->data = (uint32_t)number;
-        __atomic_store_n(&token->handle, handle, __ATOMIC_RELEASE);
-        lgs_data_link((uint32_t)number);
+    for (size_t place = *first, next; place; place = next) {
+        next = lgs_token(place)->sibling;
+        lgs_data_free(place);
     }
+    *first = 0;
+}
+
+/* What was given for a call ends. */
+static void lgs_data_end_of_call(size_t *first)
+{
+    size_t place = *first;
+    if (!lgs_thread.spare) {
+        *first = lgs_token(place)->sibling;
+        __atomic_store_n(&lgs_token(place)->number, 0, __ATOMIC_RELEASE);
+        lgs_thread.spare = place;
+        if (!*first)
+            return;
+    }
+    pthread_mutex_lock(&lgs.lock);
+    lgs_data_end(first);
+    pthread_mutex_unlock(&lgs.lock);
+}
+
+/* The thread ends. */
+static void lgs_data_spare_free(void)
+{
+    pthread_mutex_lock(&lgs.lock);
+    if (lgs_thread.spare)
+        lgs_data_free(lgs_thread.spare);
+    lgs_thread.spare = 0;
     pthread_mutex_unlock(&lgs.lock);
 }
 
@@ -161,58 +200,62 @@ static void lgs_data_for(uint64_t number, const void *host)
 static void lgs_itself(uint64_t handle)
 {
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_life *life = handle ? lgs_life(handle, 0) : 0;
-    for (size_t place = life ? life->data : 0; place; place = lgs_token(place)->sibling)
+    struct lgs_scope *scope = lgs_life(handle);
+    for (size_t place = scope ? scope->data : 0; place; place = lgs_token(place)->sibling)
         if (!lgs_token(place)->function) {
             lgs_data_unlink(place);
             __atomic_store_n(&lgs_token(place)->function, lgs_nobody, __ATOMIC_RELEASE);
             lgs_data_link(place);
         }
-    if (life)
-        life->itself = true;
+    if (scope)
+        scope->itself = true;
     pthread_mutex_unlock(&lgs.lock);
 }
 
-/* A handle that is the program's was made, by a call with `maker`. */
-static void lgs_born(const void *host, uint64_t maker)
+/* The call has made a handle that is the program's: of the family of the one that it was made with. `first`: what was given for the call is for this. */
+static void lgs_born(struct lgs_call *c, const void *host, bool first)
 {
+    size_t at = lgs_scope_place(host);
     pthread_mutex_lock(&lgs.lock);
-    lgs_life(lgs_inner(host), maker);
+    struct lgs_scope *scope = at ? &lgs.scopes[at] : 0, *maker = lgs_scope_of(c->handle);
+    if (scope && scope->type) {
+        if (!scope->family) {
+            bool of = maker && maker != scope && maker->family;
+            scope->family = of ? maker->family : ++lgs.births;
+            scope->itself = of && maker->itself;
+        }
+        struct lgs_mark *mark = first && c->marked ? &lgs_thread.marks[lgs_thread.depth - 1] : 0;
+        for (size_t place = mark && lgs_data_room() ? mark->data : 0, next; place; place = next) {
+            struct lgs_token *token = lgs_token(place);
+            next = token->sibling;
+            if (!token->function && scope->itself)
+                __atomic_store_n(&token->function, lgs_nobody, __ATOMIC_RELEASE);
+            token->sibling = scope->data;
+            scope->data = place;
+            __atomic_store_n(&token->handle, scope->inside, __ATOMIC_RELEASE);
+            __atomic_store_n(&token->of_call, false, __ATOMIC_RELEASE);
+            lgs_data_link(place);
+            lgs.data_used++;
+            mark->data = next;
+        }
+        for (const union lgs_head *owned = mark ? mark->owned : 0; owned; owned = owned->next)
+            if (owned->keeps) {
+                owned->stream->kept = true;
+                owned->stream->handle = scope->inside;
+            }
+    }
     pthread_mutex_unlock(&lgs.lock);
 }
 
 /* The library may not give the program the same handle twice: what it has given for one would be the other's. */
 static void lgs_unborn(struct lgs_call *c, const void *host, const char *what)
 {
+    size_t place = c->failed ? 0 : lgs_scope_place(host);
     pthread_mutex_lock(&lgs.lock);
-    bool lives = host && *lgs_life_at(lgs_inner(host));
+    bool lives = place && lgs.scopes[place].type && lgs.scopes[place].family;
     pthread_mutex_unlock(&lgs.lock);
     if (lives)
         lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle that the program has already (LG_BORROWED says that it may)");
-}
-
-static void lgs_data_free(size_t place)
-{
-    struct lgs_token *token = lgs_token(place);
-    lgs_data_unlink(place);
-    __atomic_store_n(&token->number, 0, __ATOMIC_RELEASE);
-    token->next = lgs.data_free;
-    lgs.data_free = place;
-    lgs.data_used--;
-}
-
-/* The handle is no more, nor what was given for it. */
-static void lgs_life_ends(uint64_t handle)
-{
-    struct lgs_life **at = lgs_life_at(handle), *life = *at;
-    if (!life)
-        return;
-    for (size_t place = life->data, next; place; place = next) {
-        next = lgs_token(place)->sibling;
-        lgs_data_free(place);
-    }
-    *at = life->next;
-    free(life);
 }
 
 /* What is known of the pointer of a number, if it is one. */
@@ -226,26 +269,43 @@ static bool lgs_given(uint64_t number, struct lgs_token *given)
         return false;
     given->data = __atomic_load_n(&token->data, __ATOMIC_ACQUIRE);
     given->function = __atomic_load_n(&token->function, __ATOMIC_ACQUIRE);
+    /* (What was a call's becomes a handle's in the opposite order.) */
+    given->of_call = __atomic_load_n(&token->of_call, __ATOMIC_ACQUIRE);
     given->handle = __atomic_load_n(&token->handle, __ATOMIC_ACQUIRE);
     /* Freed meanwhile, it may be another's by now. */
     return __atomic_load_n(&token->number, __ATOMIC_ACQUIRE) == number;
 }
 
-/* `handle` is of the family of one whose call is in progress on this thread. */
-static __attribute__((noinline)) bool lgs_is_near(const struct lgs_call *c, uint64_t handle, bool itself)
+/* The call is in progress on this thread that was given what is at this place. */
+static bool lgs_is_within(size_t place)
+{
+    for (unsigned i = lgs_thread.depth; i--;)
+        for (size_t at = lgs_thread.marks[i].data; at; at = lgs_token(at)->sibling)
+            if (at == place)
+                return true;
+    return false;
+}
+
+/* `handle` is of the family of one whose call is in progress on this thread; the callback that is in progress has something of it, from now on. `given`: the
+ * program has said whether handlers get `itself`, or (LGS_EITHER) that does not matter. */
+enum { LGS_ITS_DATA, LGS_ITSELF, LGS_EITHER };
+static __attribute__((noinline)) bool lgs_is_near(const struct lgs_call *c, uint64_t handle, int what)
 {
     pthread_mutex_lock(&lgs.lock);
-    const struct lgs_life *given = *lgs_life_at(handle);
-    const struct lgs_life *here = given ? *lgs_life_at(c->handle) : 0;
-    bool near = here && here->family == given->family;
-    if (here && here->itself != itself)
+    struct lgs_scope *given = lgs_scope_of(handle);
+    const struct lgs_scope *here = lgs_scope_of(c->handle);
+    if (!given || !given->family)
+        given = 0;
+    bool near = given && here && here->family == given->family;
+    if (given && what != LGS_EITHER && here && here->family && here->itself != (what == LGS_ITSELF))
         given = 0;
     for (unsigned i = lgs_thread.depth; given && !near && i--;) {
         const struct lgs_mark *mark = &lgs_thread.marks[i];
-        const struct lgs_life *outer = mark->calls_back ? *lgs_life_at(mark->handle) : 0;
+        const struct lgs_scope *outer = mark->calls_back ? lgs_scope_of(mark->handle) : 0;
         near = outer && outer->family == given->family;
     }
-    near &= given && given->itself >= itself;
+    near &= given && (what == LGS_EITHER || given->itself >= (what == LGS_ITSELF));
+    near = near && (given == here || lgs_scope_use(given));
     pthread_mutex_unlock(&lgs.lock);
     return near;
 }
@@ -258,12 +318,16 @@ static void *lgs_data_out(struct lgs_call *c, const struct lgs_callback *callbac
     void *data = 0;
     struct lgs_token given;
     if (lgs_given(number, &given)) {
-        bool mine = callback ? given.function == (callback->bound ? callback->function : 0) : true;
         bool bound = callback && callback->bound;
-        if (mine && (bound || given.handle == c->handle || !given.handle || lgs_is_near(c, given.handle, false)))
+        bool mine = callback ? given.function == (bound ? callback->function : 0) : true;
+        bool here = given.handle == c->handle && given.handle;
+        if (mine && !here && !given.handle)
+            here = !given.of_call || lgs_is_within((uint32_t)number);
+        if (mine && (here || (given.handle && lgs_is_near(c, given.handle, bound ? LGS_EITHER : LGS_ITS_DATA) && lgs_given(number, &given))))
             data = given.data;
-    } else if (number - (uint32_t)number == lgs.window && callback && !callback->bound && lgs_is_near(c, number, true)) {
-        data = lgs.handles + (uint32_t)number;
+    } else if (number - (uint32_t)number == lgs.window && callback && !callback->bound && lgs_is_near(c, number, LGS_ITSELF)) {
+        const struct lgs_scope *scope = lgs_scope_of(number);
+        data = scope ? lgs_scope_host(scope) : 0;
     }
     if (!data)
         lgs_fail(c, LG_STUB_DATA, what, "the library passed user data that it was not given for this");

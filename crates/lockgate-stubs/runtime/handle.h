@@ -1,38 +1,4 @@
-/* ---- handles: an address among zeros, and a table of those that were given out -------------------------------------------- */
-
-/* A handle that the library gives out. */
-static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char type, int flags, const char *what)
-{
-    uint32_t offset;
-    if (c->failed || (!address && lgs_null(c, flags, what)))
-        return 0;
-    if ((uint32_t)address != address - lgs.window || address & 7) {
-        lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle outside its domain");
-        return 0;
-    }
-    offset = (uint32_t)address;
-    __atomic_store_n(&lgs.tags[offset >> 3], type, __ATOMIC_RELAXED);
-    return lgs.handles + offset;
-}
-
-/* Whether the library gave out `host` as a handle of this type, and where it has that. */
-static inline bool lgs_known(uint64_t *inside, const void *host, unsigned char type)
-{
-    uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
-    if (__builtin_expect(offset >= LGS_WINDOW || offset & 7 || lgs.tags[offset >> 3] != type, 0))
-        return false;
-    *inside = lgs.window + offset;
-    return true;
-}
-
-/* A handle that the program passes. */
-static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, unsigned char type, const char *what)
-{
-    uint64_t inside = 0;
-    if (host && !c->failed && !lgs_known(&inside, host, type))
-        lgs_fail(c, LG_STUB_HANDLE, what, "it is no handle of this type that this library has given out");
-    return inside;
-}
+/* ---- handles by number, places ------------------------------------------------------------------------------------------- */
 
 /* An array of handles of the library's. */
 static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, unsigned char type, const char *what)
@@ -48,4 +14,13 @@ static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, u
     for (size_t i = 0; i < size / 8; i++)
         handles[i] = (uint64_t)(uintptr_t)lgs_handle_out(c, handles[i], type, LGS_NULLABLE, what);
     return handles;
+}
+
+/* A place in the library's memory, for the program to pass on: nothing is found there. */
+static void *lgs_place(struct lgs_call *c, uint64_t address, const char *what)
+{
+    uint32_t offset;
+    if (c->failed || !address || !lgs_offset(c, address, 1, &offset, what))
+        return 0;
+    return lgs.places + offset;
 }

@@ -39,7 +39,7 @@ static bool lgs_option(lg_options *options, const char *option)
     number <<= end && *end == 'K' ? 10 : end && *end == 'M' ? 20 : end && *end == 'G' ? 30 : 0;
 #define LGS_IS(name) (length == sizeof name - 1 && memcmp(option, name, length) == 0)
     if (LGS_IS("restart"))
-        return lgs.restarts = !LGS_STREAMS; /* streams of the library's belong to one domain */
+        return LGS_RESTARTS;
     if (LGS_IS("streams"))
         return lg_options_standard_streams(options) == LG_OK;
     if (LGS_IS("memory"))
@@ -68,6 +68,7 @@ extern char *secure_getenv(const char *);
 
 static void lgs_leave_thread(void *unused);
 static void lgs_mirror_free(void);
+static void lgs_scopes_end(bool child);
 
 /* Streams that lead nowhere: libraries take it for granted that files are not numbered 0 to 2. */
 static bool lgs_no_streams(lg_options *options)
@@ -106,34 +107,79 @@ static bool lgs_domain_begin(void)
     return lgs.errno_location != 0;
 }
 
-/* In a forked child the domain is the parent's, and so is the stage: it is one memory for both. A library that restarts begins another domain
+/* In a child the domain is the parent's, and so is the stage: it is one memory for both. A library that restarts begins another domain
  * at the child's first call, with nothing of what the parent's other threads may have been changing; the calls of one that does not
  * fail before anything is put anywhere. */
 static void lgs_in_child(void)
 {
-    if (!lgs.restarts) {
-        lgs_start_failed = "it was called before the process forked, and is not annotated with restart";
-        __atomic_store_n(&lgs.settled, false, __ATOMIC_RELEASE);
-        return;
-    }
     pthread_mutex_init(&lgs.lock, 0);
-    pthread_rwlock_init(&lgs_running, 0);
-    if (lgs_thread.inside)
-        pthread_rwlock_rdlock(&lgs_running);
+    pthread_cond_init(&lgs.left, 0);
+    lgs_scopes_end(true);
     memset(lgs.callbacks, 0, sizeof lgs.callbacks);
     memset(lgs.kept, 0, sizeof lgs.kept);
-    memset(lgs.told, 0, sizeof lgs.told);
-    lgs.jumps = 0;
+    memset(lgs.objects, 0, sizeof lgs.objects);
+    lgs.object_bytes = 0;
     lgs.spare = 0;
-    lgs.lent = 0;
     lgs.kept_regions = 0;
-    lgs.broken = true;
+    lgs.streams = 0;
+    lgs.lent = 0;
+    lgs_thread.lent = 0;
+    lgs_thread.spare = 0;
+    lgs.data_count = lgs.data_free = lgs.data_used = lgs.data_bucket_count = 0;
+    lgs.data_buckets = 0;
+    lgs.mirrors = 0;
+    lgs.shared_count = 0;
+    lgs.retired = 0;
+    lgs.out = 0;
+    for (unsigned i = 0; i < lgs_thread.depth; i++) {
+        lgs_thread.marks[i].owned = 0;
+        lgs_thread.marks[i].data = 0;
+        lgs_thread.marks[i].out = false;
+    }
+    lgs_thread.count = 0;
+    lgs_thread.mirror = 0;
+    lgs.generation++;
+    if (LGS_RESTARTS) {
+        pthread_rwlock_init(&lgs_running, 0);
+        memset(lgs.functions, 0, sizeof lgs.functions);
+        lgs.broken = true;
+    } else if (!lgs_start_failed) {
+        lgs_start_failed = "it was called before the process forked, and is not annotated with restart";
+    }
+}
+
+/* Whoever comes first in a child has it noticed. */
+static void lgs_notice_child(void)
+{
+    if (lgs_process == &lgs_unmade)
+        return;
+    unsigned none = 0, *state = &lgs_process->state;
+    while (__atomic_load_n(state, __ATOMIC_ACQUIRE) != LGS_NOTICED) {
+        if (__atomic_compare_exchange_n(state, &none, LGS_NOTICING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            lgs_in_child();
+            __atomic_store_n(state, LGS_NOTICED, __ATOMIC_RELEASE);
+        } else {
+            none = 0;
+            sched_yield();
+        }
+    }
+}
+
+/* The page by which a child is noticed. */
+static bool lgs_process_new(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED || madvise(page, size, MADV_WIPEONFORK) != 0)
+        return false;
+    ((struct lgs_process *)page)->state = LGS_NOTICED;
+    __atomic_store_n(&lgs_process, page, __ATOMIC_RELEASE);
+    return true;
 }
 
 /* Once, at the first call: the module from the environment or where it was made, the domain. */
 static void lgs_start(void)
 {
-    pthread_atfork(0, 0, lgs_in_child);
 #ifdef LGS_MODULE_BYTES
     const char *path = secure_getenv(LGS_MODULE_VARIABLE);
     lgs.module = path ? lg_module_open(path) : lg_module_from_bytes(LGS_MODULE_BYTES, (size_t)(LGS_MODULE_END - LGS_MODULE_BYTES));
@@ -158,9 +204,12 @@ static void lgs_start(void)
     }
     for (const struct lgs_trampoline *gate = lgs_gates; set && gate->name; gate++)
         set = lg_options_gate(lgs.options, gate->prototype, gate->code, 0) == LG_OK;
-    lgs.handles = lgs_reserve(LGS_WINDOW);
-    lgs.tags = lgs_reserve(LGS_WINDOW / 8);
-    if (set && lgs.handles && lgs.tags && pthread_key_create(&lgs_key, lgs_leave_thread) == 0 && lgs_domain_begin())
+    lgs.handles = lgs_reserve(LGS_HANDLES * LGS_HANDLE);
+    lgs.places = lgs_reserve(LGS_WINDOW);
+    lgs.scopes = lgs_reserve(LGS_HANDLES * sizeof *lgs.scopes);
+    lgs.scope_at = lgs_reserve(LGS_WINDOW / 8 * sizeof *lgs.scope_at);
+    set = set && lgs.handles && lgs.places && lgs.scopes && lgs.scope_at && lgs_process_new();
+    if (set && pthread_key_create(&lgs_key, lgs_leave_thread) == 0 && lgs_domain_begin())
         return;
     /* Nobody who calls an unchanged program would find out otherwise. */
     lgs_start_failed = failed ? failed : path;

@@ -15,13 +15,13 @@ static void *lgs_jump_buffer(struct lgs_call *c, uint64_t address, uint64_t hand
     if (c->failed || (!address && lgs_null(c, 0, what)) || !lgs_offset(c, address, 1, &offset, what))
         return 0;
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_jump *jump = lgs.jumps;
-    while (jump && (jump->handle != handle || jump->inside != address))
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    struct lgs_jump *jump = scope ? scope->jumps : 0;
+    while (jump && jump->inside != address)
         jump = jump->next;
-    if (!jump && (jump = calloc(1, sizeof *jump))) {
-        *jump = (struct lgs_jump){.handle = handle, .inside = address, .next = lgs.jumps};
-        lgs.jumps = jump;
-        lgs.remembers = true;
+    if (scope && !jump && (jump = calloc(1, sizeof *jump))) {
+        *jump = (struct lgs_jump){.inside = address, .next = scope->jumps};
+        scope->jumps = jump;
     }
     if (jump)
         jump->function = function;
@@ -37,8 +37,9 @@ static void lgs_jump_later(struct lgs_call *c, const struct lgs_callback *here, 
     const struct lgs_call *from = lgs_thread.depth < 2 ? 0 : lgs_thread.marks[lgs_thread.depth - 2].call;
     struct lgs_jump *found = 0;
     pthread_mutex_lock(&lgs.lock);
-    for (struct lgs_jump *jump = lgs.jumps; from && from->jumps && jump; jump = jump->next)
-        if (jump->handle == from->jumps && jump->inside == address && (lg_code)jump->function == here->function)
+    const struct lgs_scope *scope = from ? lgs_scope_of(from->jumps) : 0;
+    for (struct lgs_jump *jump = scope ? scope->jumps : 0; jump; jump = jump->next)
+        if (jump->inside == address && (lg_code)jump->function == here->function)
             found = jump;
     pthread_mutex_unlock(&lgs.lock);
     if (!found) {
@@ -59,9 +60,8 @@ static void lgs_jump(const struct lgs_call *c)
     if (!jump) {
         value = 1;
         pthread_mutex_lock(&lgs.lock);
-        jump = lgs.jumps;
-        while (jump && jump->handle != c->jumps)
-            jump = jump->next;
+        const struct lgs_scope *scope = lgs_scope_of(c->jumps);
+        jump = scope ? scope->jumps : 0;
         pthread_mutex_unlock(&lgs.lock);
     }
     if (c->jumps && jump && jump->function)

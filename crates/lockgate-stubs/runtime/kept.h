@@ -33,6 +33,7 @@ static struct lgs_kept *lgs_kept_new(size_t size)
 static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, const char *what)
 {
     struct lgs_block block = {host, 0, 0, size};
+    lgs_need_mark(c);
     if (c->failed || !host)
         return block;
     struct lgs_kept **bucket = &lgs.kept[((uintptr_t)host >> 4) % LGS_BUCKETS];

@@ -9,7 +9,8 @@ static __attribute__((noinline, cold)) char *lgs_mirror_new(void)
     while (mirror && mirror->used)
         mirror = mirror->next;
     if (!mirror && (mirror = calloc(1, sizeof *mirror))) {
-        if ((mirror->at = lgs_reserve(LGS_WINDOW))) {
+        /* (The program may hear later that something is larger than what was copied: it finds zeros then, whatever is behind the mirror.) */
+        if ((mirror->at = lgs_reserve(LGS_WINDOW * 2))) {
             mirror->next = lgs.mirrors;
             lgs.mirrors = mirror;
         } else {
@@ -21,7 +22,7 @@ static __attribute__((noinline, cold)) char *lgs_mirror_new(void)
         mirror->used = true;
     pthread_mutex_unlock(&lgs.lock);
     if (mirror)
-        pthread_setspecific(lgs_key, &lgs_thread);
+        lgs_watch();
     return lgs_thread.mirror = mirror ? mirror->at : 0;
 }
 
@@ -128,18 +129,19 @@ static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const cha
     return 0;
 }
 
-/* Memory of the library's that the program will fill; it goes back before the next call. */
+/* Memory of the library's that the program will fill; it goes back before the next call with the same handle, or of the same thread where there is none. */
 static void *lgs_lend(struct lgs_call *c, uint64_t address, size_t size, const char *what)
 {
     void *copy = lgs_memory(c, address, size, LGS_NULLABLE, what);
     struct lgs_lent *lent = copy ? malloc(sizeof *lent) : 0;
     if (lent) {
-        lent->address = address;
-        lent->host = copy;
-        lent->size = size;
+        lgs_watch();
         pthread_mutex_lock(&lgs.lock);
-        lent->next = lgs.lent;
-        lgs.lent = lent;
+        struct lgs_scope *scope = lgs_scope_of(c->handle);
+        struct lgs_lent **list = scope ? &scope->lent : &lgs_thread.lent;
+        *lent = (struct lgs_lent){address, copy, size, *list};
+        *list = lent;
+        __atomic_fetch_add(&lgs.lent, 1, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&lgs.lock);
     } else if (copy) {
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
@@ -147,31 +149,48 @@ static void *lgs_lend(struct lgs_call *c, uint64_t address, size_t size, const c
     return lent ? copy : 0;
 }
 
-static void lgs_give_back(struct lgs_call *c)
+/* A call begins, with this handle or none: what was lent for it goes back. */
+static __attribute__((noinline, cold)) void lgs_give_back(struct lgs_call *c)
 {
+    struct lgs_lent *all[2] = {lgs_thread.lent, 0};
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_lent *lent = lgs.lent;
-    lgs.lent = 0;
-    pthread_mutex_unlock(&lgs.lock);
-    while (lent) {
-        struct lgs_lent *next = lent->next;
-        lgs_memory_back(c, lent->address, lent->host, lent->size, "buffer");
-        free(lent);
-        lent = next;
+    struct lgs_scope *scope = lgs_scope_of(c->handle);
+    if (scope) {
+        all[1] = scope->lent;
+        scope->lent = 0;
     }
+    lgs_thread.lent = 0;
+    for (unsigned i = 0; i < 2; i++)
+        for (const struct lgs_lent *lent = all[i]; lent; lent = lent->next)
+            __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lgs.lock);
+    for (unsigned i = 0; i < 2; i++)
+        for (struct lgs_lent *lent = all[i], *next; lent; lent = next) {
+            next = lent->next;
+            lgs_memory_back(c, lent->address, lent->host, lent->size, "buffer");
+            free(lent);
+        }
+}
+
+static inline bool lgs_has_lent(void)
+{
+    return LGS_LENDS && __builtin_expect(__atomic_load_n(&lgs.lent, __ATOMIC_RELAXED) != 0, 0);
 }
 
 /* A place in the library's memory that the program names: a string or buffer that it was given, or a handle. */
 static uint64_t lgs_inside(struct lgs_call *c, const void *host, const char *what)
 {
     uintptr_t in_mirror = (uintptr_t)host - (uintptr_t)lgs_thread.mirror;
-    uintptr_t in_handles = (uintptr_t)host - (uintptr_t)lgs.handles;
+    uintptr_t in_places = (uintptr_t)host - (uintptr_t)lgs.places;
+    const struct lgs_scope *scope = &lgs.scopes[c->failed ? 0 : lgs_scope_place(host)];
     if (c->failed || !host)
         return 0;
     if (lgs_thread.mirror && in_mirror < LGS_WINDOW)
         return lgs.window + in_mirror;
-    if (in_handles < LGS_WINDOW)
-        return lgs.window + in_handles;
+    if (in_places < LGS_WINDOW)
+        return lgs.window + in_places;
+    if (scope->type)
+        return scope->inside;
     /* It may have been given to another thread. */
     uint64_t inside = 0;
     pthread_mutex_lock(&lgs.lock);
@@ -188,7 +207,7 @@ static uint64_t lgs_inside(struct lgs_call *c, const void *host, const char *wha
 /* Host memory for what the library gave out to this thread at `address`: the same for the same, and nothing else is ever put there. */
 static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, size_t size, const char *what)
 {
-    if (c->failed)
+    if (c->failed || !lgs_mirror(c, what))
         return 0;
     struct lgs_object **bucket = &lgs.objects[(address >> 3 ^ type) % LGS_BUCKETS];
     pthread_mutex_lock(&lgs.lock);
@@ -275,6 +294,19 @@ static char **lgs_texts(struct lgs_call *c, uint64_t address, lgs_wide count, in
         return c->failed ? 0 : texts;
     char **copy = lgs_object(c, address, 0, size, what);
     return copy ? memcpy(copy, texts, size) : 0;
+}
+
+/* `size` bytes of the library's with bools among them: nothing else is ever put over what these were made. */
+static void *lgs_apart(struct lgs_call *c, uint64_t address, unsigned type, size_t size, int flags, const char *what)
+{
+    if (c->failed || (!address && lgs_null(c, flags, what)))
+        return 0;
+    void *read = lgs_own(c, size, what);
+    if (read && !lgs_read(read, address, size))
+        lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
+    void *copy = read ? lgs_object(c, address, type, size, what) : 0;
+    lgs_thread.given = size;
+    return copy ? memcpy(copy, read, size) : 0;
 }
 
 /* What crosses as a bool is 0 or 1, whatever the library has put there. */

@@ -9,38 +9,58 @@
         (list) = next;                      \
     }
 
-/* Ends the domain with all that it had, and begins another. Nobody is inside. Handles of the old one are none any more; what it had given out
- * by copies stays readable. */
+/* What earlier restarts had to leave: no call of theirs is in a callback any more. */
+static void lgs_retired_free(void)
+{
+    for (struct lgs_retired *next; lgs.retired; lgs.retired = next) {
+        next = lgs.retired->next;
+        for (unsigned i = 0; i < LGS_BUCKETS; i++)
+            LGS_FREE_LIST(lgs.retired->callbacks[i], lg_callback_free(lgs.retired->callbacks[i]->made));
+        for (unsigned i = 0; i < sizeof lgs.functions / sizeof *lgs.functions; i++)
+            lg_function_free(lgs.retired->functions[i]);
+        free(lgs.retired);
+    }
+}
+
+/* Ends the domain with all that it had, and begins another. Nobody is inside, but calls may be in callbacks: they end when these return. Handles of the old
+ * domain are none any more; what it had given out by copies stays readable. */
 static void lgs_restart(void)
 {
-    for (unsigned i = 0; i < LGS_BUCKETS; i++) {
-        LGS_FREE_LIST(lgs.callbacks[i], lg_callback_free(lgs.callbacks[i]->made));
-        LGS_FREE_LIST(lgs.kept[i], );
+    struct lgs_retired *retired = calloc(1, sizeof *retired);
+    if (!retired) {
+        lgs_start_failed = "it could not be restarted";
+        return;
     }
+    memcpy(retired->functions, lgs.functions, sizeof lgs.functions);
+    memcpy(retired->callbacks, lgs.callbacks, sizeof lgs.callbacks);
+    memset(lgs.callbacks, 0, sizeof lgs.callbacks);
+    retired->next = lgs.retired;
+    lgs.retired = retired;
     for (unsigned i = 0; i < LGS_BUCKETS; i++)
-        LGS_FREE_LIST(lgs.told[i], );
-    for (unsigned i = 0; i < LGS_BUCKETS; i++)
-        while (lgs.lives[i])
-            lgs_life_ends(lgs.lives[i]->handle);
-    LGS_FREE_LIST(lgs.jumps, );
+        LGS_FREE_LIST(lgs.kept[i], );
     LGS_FREE_LIST(lgs.spare, );
-    LGS_FREE_LIST(lgs.lent, );
-    for (unsigned i = 0; i < LGS_FUNCTION_COUNT + 2; i++)
-        lg_function_free(lgs.functions[i]);
+    lgs_scopes_end(false);
+    /* What is left was given for good, or for calls that are in callbacks. */
+    for (size_t place = 1; place <= lgs.data_count; place++)
+        if (lgs_token(place)->number && !lgs_token(place)->of_call)
+            lgs_data_free(place);
     lg_domain_close(lgs.domain);
+    if (!__atomic_load_n(&lgs.out, __ATOMIC_ACQUIRE))
+        lgs_retired_free();
     LGS_FREE_LIST(lgs.kept_regions, lgs_region_free(&lgs.kept_regions->stage));
-    madvise(lgs.tags, LGS_WINDOW / 8, MADV_DONTNEED);
     lgs.generation++;
     lgs.broken = false;
     if (!lgs_domain_begin())
         lgs_start_failed = "it could not be restarted";
 }
 
-/* The first call on this thread begins: in a domain that has not failed, with memory that is shared with this one. */
+/* A call begins: in a domain that has not failed, with memory that is shared with this one. */
 static void lgs_come_in(struct lgs_call *c)
 {
     pthread_rwlock_rdlock(&lgs_running);
-    while (__atomic_load_n(&lgs.broken, __ATOMIC_ACQUIRE) && !lgs_start_failed) {
+    while (__atomic_load_n(&lgs.broken, __ATOMIC_ACQUIRE) && !lgs_start_failed && !lgs_thread.depth) {
+        /* Other calls that are in it would be waited for. */
+        lg_domain_kill(lgs.domain);
         pthread_rwlock_unlock(&lgs_running);
         pthread_rwlock_wrlock(&lgs_running);
         if (lgs.broken)
@@ -48,18 +68,50 @@ static void lgs_come_in(struct lgs_call *c)
         pthread_rwlock_unlock(&lgs_running);
         pthread_rwlock_rdlock(&lgs_running);
     }
-    if (lgs_thread.generation != lgs.generation) {
-        lgs_leave_thread(0);
-        lgs_thread.block = 0;
-        lgs_thread.used = 0;
-        lgs_thread.generation = lgs.generation;
+    c->inside = true;
+    c->generation = lgs.generation;
+    if (lgs_thread.generation == lgs.generation)
+        return;
+    if (lgs_thread.depth) {
+        lgs_fail(c, LG_STUB_FAULT, "call", "the domain has ended that called the function which this call is made from");
+        return;
     }
-    lgs_thread.inside = true;
-    c->outermost = true;
+    lgs_stage_free();
+    while (lgs_thread.lent) {
+        struct lgs_lent *lent = lgs_thread.lent;
+        lgs_thread.lent = lent->next;
+        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
+        free(lent);
+    }
+    lgs_thread.generation = lgs.generation;
 }
 
-static void lgs_go_out(void)
+static void lgs_go_out(struct lgs_call *c)
 {
-    lgs_thread.inside = false;
+    c->inside = false;
     pthread_rwlock_unlock(&lgs_running);
+}
+
+/* The program's function is called. It may end its thread, jump out, or wait for who restarts. */
+static void lgs_calls_out(void)
+{
+    lgs_thread.marks[lgs_thread.depth - 1].out = true;
+    __atomic_fetch_add(&lgs.out, 1, __ATOMIC_ACQ_REL);
+    pthread_rwlock_unlock(&lgs_running);
+}
+
+/* It has returned, perhaps in a child. */
+static void lgs_called_back(struct lgs_call *c)
+{
+    lgs_notice_child();
+    while (lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].call != c)
+        lgs_pop();
+    pthread_rwlock_rdlock(&lgs_running);
+    struct lgs_mark *mark = lgs_thread.depth ? &lgs_thread.marks[lgs_thread.depth - 1] : 0;
+    if (mark && mark->out) {
+        mark->out = false;
+        __atomic_fetch_sub(&lgs.out, 1, __ATOMIC_ACQ_REL);
+    }
+    if (c->generation != lgs.generation)
+        lgs_fail(c, LG_STUB_FAULT, "call", "the domain has ended that called this function");
 }

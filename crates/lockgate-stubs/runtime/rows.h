@@ -12,6 +12,7 @@ struct lgs_rows {
 static struct lgs_rows lgs_rows(struct lgs_call *c, const void *const *host, lgs_wide count, lgs_wide size, int flags, const char *what)
 {
     struct lgs_rows rows = {host, 0, 0, lgs_size(c, count, 8, what) / 8, size < 0 ? 0 : (size_t)size};
+    lgs_private(c, host, rows.count * sizeof *host, what);
     if (c->failed || !host)
         return (struct lgs_rows){0, 0, 0, 0, 0};
     struct lgs_block pointers = lgs_room(c, 0, rows.count * 8);

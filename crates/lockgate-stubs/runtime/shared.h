@@ -1,14 +1,15 @@
 /* ---- memory that program and library share: buffers in it are passed as they are ----------------------------------------------
  *
- * Only buffers, and only those that nothing else is concluded from: numbers, strings, structures with pointers are copied all the same, so
- * that the library cannot change them between a check and a use. What the program reads there after a call may change under its eyes. */
+ * Only buffers, and only those that nothing else is concluded from. Strings, structures with pointers and what sizes speak of may not lie there
+ * (lgs_private): the library could change them before anybody looks. What the program reads there after a call may change under its eyes. */
 
 /* Grants `region` to the library. */
 static bool lgs_share(lg_region *region, bool writable)
 {
     pthread_once(&lgs_once, lgs_start);
+    lgs_notice_child();
     /* A domain that is begun again would have none of it. */
-    if (lgs_start_failed || lgs.restarts)
+    if (lgs_start_failed || LGS_RESTARTS)
         return false;
     lg_grant *grant = lg_grant_new(lgs.domain, region, writable ? LG_READ_WRITE : LG_READ);
     struct lgs_shared shared = {.here = lg_region_address(region), .size = lg_region_length(region), .writable = writable, .grant = grant};
@@ -33,6 +34,7 @@ static bool lgs_share(lg_region *region, bool writable)
 static bool lgs_unshare(const void *here)
 {
     lg_grant *grant = 0;
+    lgs_notice_child();
     pthread_mutex_lock(&lgs.lock);
     for (size_t i = 0; here && i < lgs.shared_count; i++)
         if (lgs.shared[i].here == here) {

@@ -17,14 +17,21 @@ static void lgs_stream_end(struct lgs_open *open)
     pthread_mutex_unlock(&lgs.lock);
 }
 
-/* Before memory that ends with a frame. */
-union lgs_head {
-    struct {
-        union lgs_head *next;
-        struct lgs_open *stream; /* given until then */
-    };
-    max_align_t aligned;
-};
+/* The handle ends for which streams were kept. The lock is held. */
+static void lgs_streams_end(uint64_t handle)
+{
+    for (struct lgs_open *open = lgs.streams; open; open = open->next)
+        if (open->handle == handle)
+            open->kept = false;
+}
+
+/* The thread's end is to be noticed. */
+static inline void lgs_watch(void)
+{
+    if (__builtin_expect(!lgs_thread.watched, 0))
+        lgs_thread.watched = pthread_setspecific(lgs_key, &lgs_thread) == 0;
+}
+
 #define LGS_HEAD(owned) ((union lgs_head *)(owned)-1)
 
 static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owned)
@@ -33,6 +40,8 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
         union lgs_head *next = (*owned)->next;
         if ((*owned)->stream)
             lgs_stream_end((*owned)->stream);
+        if ((*owned)->scope)
+            lgs_scope_left((*owned)->scope);
         free(*owned);
         *owned = next;
     }
@@ -46,8 +55,14 @@ static inline void lgs_pop(void)
         lgs_thread.handle = mark->handle;
     lgs_thread.block = mark->block;
     lgs_thread.used = mark->used;
-    if (__builtin_expect(mark->owned != 0, 0))
+    if (__builtin_expect(((uintptr_t)mark->owned | mark->data | mark->out) != 0, 0)) {
+        lgs_notice_child();
+        if (mark->out)
+            __atomic_fetch_sub(&lgs.out, 1, __ATOMIC_ACQ_REL);
+        if (mark->data)
+            lgs_data_end_of_call(&mark->data);
         lgs_free_owned(&mark->owned);
+    }
 }
 
 /* Frames are compared, not variables: a sanitizer may have those elsewhere. */
@@ -73,7 +88,7 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
         return;
     }
     c->marked = true;
-    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){c, c->frame, 0, lgs_thread.used, lgs_thread.block, false, 0};
+    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){.call = c, .frame = c->frame, .used = lgs_thread.used, .block = lgs_thread.block};
 }
 
 /* The same before something is put there. */
@@ -89,13 +104,31 @@ static inline void lgs_unmark(struct lgs_call *c)
         lgs_pop();
 }
 
-static void lgs_leave_thread(void *unused)
+static void lgs_stage_free(void)
 {
-    if (unused)
-        lgs_mirror_free();
     for (unsigned i = 0; i < lgs_thread.count; i++)
         lgs_region_free(&lgs_thread.blocks[i]);
     lgs_thread.count = 0;
+    lgs_thread.block = 0;
+    lgs_thread.used = 0;
+}
+
+/* The thread ends, perhaps within a callback: so do its calls, and what was given for them. */
+static void lgs_leave_thread(void *unused)
+{
+    (void)unused;
+    lgs_notice_child();
+    while (lgs_thread.depth)
+        lgs_pop();
+    lgs_data_spare_free();
+    lgs_mirror_free();
+    for (struct lgs_lent *next; lgs_thread.lent; lgs_thread.lent = next) {
+        next = lgs_thread.lent->next;
+        free(lgs_thread.lent);
+        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
+    }
+    lgs_stage_free();
+    lgs_thread.watched = false;
 }
 
 /* Another block, with room for `size` at least. */
@@ -109,8 +142,7 @@ static bool lgs_more(struct lgs_call *c, size_t size)
         lgs_fail(c, LG_STUB_MEMORY, "arguments", "no memory that can be shared with the domain");
         return false;
     }
-    if (lgs_thread.count == 0)
-        pthread_setspecific(lgs_key, &lgs_thread);
+    lgs_watch();
     lgs_thread.block = lgs_thread.count++;
     lgs_thread.used = 0;
     return true;
@@ -150,6 +182,24 @@ static struct lgs_block lgs_shared_block(const void *host, size_t size, int flag
     return (struct lgs_block){0, 0, 0, 0};
 }
 
+/* The library can change what is there, also before it is looked at for the first time. */
+static __attribute__((noinline, cold)) void lgs_refuse_shared(struct lgs_call *c, const void *host, size_t size, const char *what)
+{
+    for (size_t i = 0; host && i < __atomic_load_n(&lgs.shared_count, __ATOMIC_ACQUIRE); i++) {
+        const struct lgs_shared *shared = &lgs.shared[i];
+        uintptr_t from = (uintptr_t)shared->here, at = (uintptr_t)host;
+        if (shared->writable && at < from + shared->size && from < at + (size ? size : 1))
+            lgs_fail(c, LG_STUB_POINTER, what, "it lies in memory that the library can change: only buffers may");
+    }
+}
+
+/* Sizes, pointers and strings of the program's are its own. */
+static inline void lgs_private(struct lgs_call *c, const void *host, size_t size, const char *what)
+{
+    if (__builtin_expect(lgs.shared_count != 0, 0))
+        lgs_refuse_shared(c, host, size, what);
+}
+
 /* An object of the program's, copied in if the library reads it. */
 static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t size, int flags)
 {
@@ -183,6 +233,7 @@ static inline void lgs_back(const struct lgs_block *block, size_t size)
 static void *lgs_own(struct lgs_call *c, size_t size, const char *what)
 {
     lgs_need_mark(c);
+    lgs_watch();
     union lgs_head *owned = c->failed ? 0 : calloc(1, sizeof *owned + size);
     if (!owned) {
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");

@@ -6,7 +6,7 @@
  *                  copied from there, once (lgs_fetch)
  *   the mirrors    host memory, as large as the window, one for each thread: what the library gives out is copied to the same
  *                  offset. They hold bytes only, and no expression speaks of them: later calls of the thread copy over them
- *   the handles    host memory of the same size, zeros: a handle is the address there, so that nothing is found behind it
+ *   the handles    host memory, zeros: a handle is an address there, so that nothing is found behind it, and its place says which life it is (scope.h)
  * Copies that contain pointers of the host (arrays of strings, structures) are in none of these, but in memory of their
  * own, by address and type: the library can put nothing else over them.
  */
@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <lockgate.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -48,6 +49,11 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 /* Copies of one call are looked at once for so many bytes, of which each copy counts some more than it has. */
 #define LGS_PAUSE ((size_t)1 << 20)
 #define LGS_COPY ((size_t)64)
+/* Most handles at a time, and the distance between two. */
+#define LGS_HANDLES ((size_t)1 << 24)
+#define LGS_HANDLE ((size_t)64)
+/* A place that has become free is not taken again before so many others. */
+#define LGS_RESTS 256
 /* Most bytes of structures and arrays that are copied out and stay. */
 #define LGS_OBJECTS ((size_t)64 << 20)
 
@@ -111,18 +117,26 @@ struct lgs_token {
     uint64_t number; /* as the library knows it; 0: free */
     void *data;
     void (*function)(void); /* the callback that it came with, or null */
-    uint64_t handle;        /* the handle that it was given for, or 0 */
+    uint64_t handle;        /* the handle that it was given for */
+    bool of_call;           /* or a call; neither of them: for good (LG_KEPT) */
+    uint32_t round;         /* how often it was given */
     size_t next;            /* in its bucket, or in the list of free ones, from 1 */
-    size_t sibling;         /* given for the same handle */
+    size_t sibling;         /* given for the same handle or call */
 };
 
-/* The life of a handle for which the program gives data. */
-struct lgs_life {
-    uint64_t handle;
-    uint64_t family; /* of the handle by which it was made, and of all that were */
-    size_t data;     /* given for it: the first place, from 1 */
-    bool itself;     /* what handlers get is the handle, no data */
-    struct lgs_life *next;
+/* The life of a handle: what the program gives or hears with it ends with it. (The life of a call is its struct lgs_mark.) */
+struct lgs_scope {
+    uint64_t inside;         /* the handle, as the library knows it */
+    uint64_t family;         /* of the handle by which it was made, and of all that were; 0: the program has given nothing for it */
+    size_t data;             /* given for it: the first place, from 1 */
+    struct lgs_told *told;
+    struct lgs_jump *jumps;
+    struct lgs_lent *lent;
+    unsigned users;          /* callbacks in progress that have something of it while the call is another handle's */
+    uint32_t next;           /* in the list of free ones */
+    unsigned char type;      /* of the handle; 0: it is none any more */
+    bool itself;             /* what handlers get is the handle, no data */
+    bool held;               /* ended with its domain; the program has not let go of it */
 };
 
 /* Host memory as large as the window, for copies of what the library gives to one thread. */
@@ -142,7 +156,6 @@ struct lgs_lent {
 
 /* What the program has heard of a handle. */
 struct lgs_told {
-    uint64_t handle;
     unsigned place;
     lgs_wide value;
     struct lgs_told *next;
@@ -153,7 +166,6 @@ typedef void (*lgs_jumper)(jmp_buf, int);
 
 /* A jmp_buf of the program's: of a handle, and what the library has in its place. */
 struct lgs_jump {
-    uint64_t handle;
     uint64_t inside;
     lgs_jumper function;
     jmp_buf env;
@@ -163,9 +175,10 @@ struct lgs_jump {
 /* A stream of the library's, and the program's that it leads to. */
 struct lgs_open {
     FILE *file;          /* null: to none */
-    uint64_t handle;     /* kept as long as this lives, or (0) for ever */
+    uint64_t handle;     /* kept as long as this lives, or (0) for good */
     bool kept;           /* after the call, too */
     unsigned calls;      /* in progress that were given it */
+    bool stuck;          /* a call ended within it: the library's lock on it may be held for good */
     uint64_t cookie;
     uint64_t inside;
     struct lgs_open *next;
@@ -183,19 +196,43 @@ struct lgs_shared {
 #define LGS_SHARES 256
 #define LGS_BUCKETS 256
 
+/* What a restart could not free, because a callback of the program's was in progress. */
+struct lgs_retired {
+    lg_function *functions[LGS_FUNCTION_COUNT + 2]; /* as below */
+    struct lgs_callback *callbacks[LGS_BUCKETS];
+    struct lgs_retired *next;
+};
+
+/* On a page that the kernel empties in every child, whatever system call makes it. */
+struct lgs_process {
+    bool settled;   /* the domain is made, is this process's, and never restarts */
+    unsigned state; /* 0: nobody has noticed yet that this is a child */
+};
+enum { LGS_NOTICING = 1, LGS_NOTICED };
+
+static struct lgs_process lgs_unmade;
+static struct lgs_process *lgs_process = &lgs_unmade;
+
 static struct {
     lg_module *module;
     lg_options *options;
     lg_domain *domain;
-    bool settled;        /* the domain is made, and never restarts */
-    bool restarts;       /* after a fault the next call begins a new domain */
-    bool broken;         /* there was one */
+    bool broken;         /* there was a fault, and the domain restarts */
     unsigned generation; /* of the domain: which one it is */
     uint64_t window;
     uint64_t time_limit; /* milliseconds, or 0 */
     struct lgs_mirror *mirrors;
     char *handles;
-    unsigned char *tags; /* one for each 8 bytes of the window: the type of the handle there, or 0 */
+    char *places;              /* as large as the window, for LG_INSIDE without contents */
+    struct lgs_scope *scopes;  /* the first is none */
+    size_t scope_count;        /* in use, or free again */
+    uint32_t first_free, last_free;
+    size_t free_count;
+    uint32_t *scope_at;        /* one for each 8 bytes of the window: of the handle there, or 0 */
+    uint64_t births;
+    pthread_cond_t left;       /* of scopes, by their users */
+    unsigned out;              /* calls of a domain that restarts that are in callbacks */
+    struct lgs_retired *retired;
     lg_code targets[LGS_FUNCTION_COUNT];
     lg_function *functions[LGS_FUNCTION_COUNT + 2]; /* the last are for errno_location and free_inside */
     uint64_t (*errno_location)(void);
@@ -207,26 +244,20 @@ static struct {
     size_t object_bytes;
     struct lgs_callback *callbacks[LGS_BUCKETS];
     struct lgs_kept_region *kept_regions;
-    struct lgs_lent *lent;
+    unsigned lent; /* how many */
     struct lgs_shared shared[LGS_SHARES];
     size_t shared_count; /* in use, or free again */
-    struct lgs_told *told[LGS_BUCKETS];
-    struct lgs_jump *jumps;
     struct lgs_open *streams;
-    bool remembers; /* there has been something that ends with a handle */
     struct lgs_token *data[LGS_CHUNKS]; /* in chunks that stay where they are */
     size_t data_count;                  /* in use, or free again */
     size_t data_free;                   /* the first of those that are, from 1 */
-    uint32_t data_round;
     size_t *data_buckets;               /* a power of two of them: places from 1 */
     size_t data_bucket_count, data_used;
-    struct lgs_life *lives[LGS_BUCKETS];
-    uint64_t births;
-} lgs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} lgs = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;
 
-/* Held by calls into a domain that restarts, and alone by who restarts it. */
+/* Held by calls into a domain that restarts, but not while a callback of the program's runs; and alone by who restarts it. */
 static pthread_rwlock_t lgs_running = PTHREAD_RWLOCK_INITIALIZER;
 
 /* A piece of the stage: the same memory here and inside. */
@@ -238,14 +269,16 @@ struct lgs_stage {
     size_t size;
 };
 
-/* A frame that is in progress, and where its part of the stage begins. Calls that put nothing there have none. */
+/* A frame that is in progress, and where its part of the stage begins: what is given for a call ends with it. Calls that put nothing there have none. */
 struct lgs_mark {
     const struct lgs_call *call;
     uintptr_t frame; /* where its function's begins */
-    union lgs_head *owned; /* host memory that ends with it */
+    union lgs_head *owned; /* host memory and what else ends with it */
+    size_t data; /* given for it: the first place, from 1 */
     size_t used;
     unsigned block;
     bool calls_back;     /* it is a callback's */
+    bool out;            /* the program's function runs */
     uint64_t handle;     /* of the call that it came from */
 };
 
@@ -257,7 +290,9 @@ static __thread struct {
     struct lgs_mark marks[LGS_DEPTH];
     unsigned depth;
     unsigned generation; /* of the blocks */
-    bool inside;         /* holds lgs_running */
+    bool watched;        /* lgs_leave_thread() is called when it ends */
+    struct lgs_lent *lent; /* without a handle */
+    size_t spare;          /* a place for data of a call: most have one */
     bool failed; /* a callback failed: so does the call it came from */
     char *mirror;
     uint64_t handle; /* the first of the library's call in progress, or 0 */
@@ -271,6 +306,17 @@ static __thread struct {
     struct lg_stub_error error;
 } lgs_thread;
 
+/* Before memory that ends with a frame, or alone. */
+union lgs_head {
+    struct {
+        union lgs_head *next;
+        struct lgs_open *stream; /* given until then */
+        bool keeps;              /* and kept for the handle that the call makes, if it makes one */
+        struct lgs_scope *scope; /* of which the callback has something */
+    };
+    max_align_t aligned;
+};
+
 static pthread_key_t lgs_key;
 
 /* ---- failures ------------------------------------------------------------------------------------------------------ */
@@ -283,10 +329,12 @@ struct lgs_call {
     uintptr_t frame; /* of the function that makes it */
     bool failed;
     bool overflow;
-    bool outermost; /* holds lgs_running */
+    bool inside;    /* holds lgs_running */
+    bool makes;     /* it makes a handle: what is given is for that */
     bool marked;    /* has a mark of its own */
     uint64_t handle; /* the first handle among its parameters; of the call that a callback came from */
     uint64_t jumps; /* the handle to whose jmp_buf it may jump */
+    unsigned generation; /* of the domain that it is in */
 };
 
 static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)

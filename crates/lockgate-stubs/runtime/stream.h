@@ -1,7 +1,25 @@
 /* ---- FILE: the library's stream, without a buffer, reads and writes the program's ------------------------------------------------- */
 #if LGS_STREAMS
 
-/* The program's stream behind the library's: one that was given to a call which is in progress, or which it keeps for a handle of such a call. */
+/* A call of this thread's is in progress that was given it. */
+static bool lgs_stream_is_here(const struct lgs_open *open)
+{
+    for (unsigned i = lgs_thread.depth; i--;)
+        for (const union lgs_head *owned = lgs_thread.marks[i].owned; owned; owned = owned->next)
+            if (owned->stream == open)
+                return true;
+    return false;
+}
+
+static bool lgs_stream_is_kept(const struct lgs_open *open, const FILE *file, uint64_t handle)
+{
+    pthread_mutex_lock(&lgs.lock);
+    bool kept = open->kept && open->file == file && open->handle == handle;
+    pthread_mutex_unlock(&lgs.lock);
+    return kept;
+}
+
+/* The program's stream behind the library's: one that was given to a call which is in progress on this thread, or which it keeps for a handle of such a call. */
 static inline __attribute__((always_inline)) FILE *lgs_stream_enter(struct lgs_call *c, uint64_t cookie)
 {
     *c = (struct lgs_call){.function = "FILE", .frame = LGS_FRAME, .handle = lgs_thread.handle};
@@ -9,17 +27,33 @@ static inline __attribute__((always_inline)) FILE *lgs_stream_enter(struct lgs_c
     FILE *file = 0;
     uint64_t handle = 0;
     pthread_mutex_lock(&lgs.lock);
-    for (struct lgs_open *open = lgs.streams; open; open = open->next)
-        if (open->cookie == cookie && (open->calls || open->kept)) {
-            file = open->file;
-            handle = open->calls ? 0 : open->handle;
-        }
+    struct lgs_open *open = lgs.streams;
+    while (open && open->cookie != cookie)
+        open = open->next;
+    if (open && open->calls && lgs_stream_is_here(open)) {
+        file = open->file;
+    } else if (open && open->kept) {
+        file = open->file;
+        handle = open->handle;
+    }
     pthread_mutex_unlock(&lgs.lock);
-    if (!file || (handle && handle != c->handle && !lgs_is_near(c, handle, false))) {
+    /* (Asked again: it may have ended before this thread said that it uses it.) */
+    if (!file || (handle && handle != c->handle && !(lgs_is_near(c, handle, LGS_ITS_DATA) && lgs_stream_is_kept(open, file, handle)))) {
         lgs_fail(c, LG_STUB_DATA, "stream", "the library used a stream that it was not given for this call (LG_KEPT says that it remembers one)");
         return 0;
     }
     return c->failed ? 0 : file;
+}
+
+static void lgs_stream_leave(struct lgs_call *c, uint64_t cookie)
+{
+    if (__builtin_expect(c->failed, 0)) {
+        pthread_mutex_lock(&lgs.lock);
+        for (struct lgs_open *open = lgs.streams; open; open = open->next)
+            open->stuck |= open->cookie == cookie;
+        pthread_mutex_unlock(&lgs.lock);
+    }
+    lgs_leave(c);
 }
 
 /* So much of a file is read at once. */
@@ -41,7 +75,7 @@ static int64_t lgs_stream_read(uint64_t cookie, uint64_t buffer, uint64_t size)
         piece = c.failed ? 0 : fread(copy + got, 1, wanted, file);
         lgs_memory_back(&c, buffer + got, copy + got, piece, "buffer");
     }
-    lgs_leave(&c);
+    lgs_stream_leave(&c, cookie);
     return got || !size || !file || !ferror(file) ? (int64_t)got : -1;
 }
 
@@ -51,7 +85,7 @@ static int64_t lgs_stream_write(uint64_t cookie, uint64_t buffer, uint64_t size)
     FILE *file = lgs_stream_enter(&c, cookie);
     const char *copy = lgs_memory(&c, buffer, size, LGS_READS, "buffer");
     size_t put = copy ? fwrite(copy, 1, size, file) : 0;
-    lgs_leave(&c);
+    lgs_stream_leave(&c, cookie);
     return (int64_t)put;
 }
 
@@ -67,7 +101,7 @@ static int lgs_stream_seek(uint64_t cookie, uint64_t offset, int whence)
         if (!lgs_write(offset, &to, sizeof to))
             lgs_fail(&c, LG_STUB_POINTER, "offset", "the library gave a number that it does not have");
     }
-    lgs_leave(&c);
+    lgs_stream_leave(&c, cookie);
     return result;
 }
 
@@ -112,7 +146,7 @@ static struct lgs_open *lgs_stream_for(FILE *file, uint64_t handle, bool kept)
     struct lgs_open *free = 0, *same = 0;
     for (struct lgs_open *open = lgs.streams; open && !same; open = open->next) {
         bool used = open->calls || open->kept;
-        if (!used && !(free && free->file == file))
+        if (!used && !open->stuck && !(free && free->file == file))
             free = open;
         if (used && open->file == file && open->handle == handle)
             same = open;
@@ -129,7 +163,6 @@ static struct lgs_open *lgs_stream_for(FILE *file, uint64_t handle, bool kept)
     open->handle = handle;
     open->kept |= kept;
     open->calls++;
-    lgs.remembers = true;
     return open;
 }
 
@@ -141,13 +174,15 @@ static uint64_t lgs_stream(struct lgs_call *c, FILE *file, bool kept, const char
     uint64_t mode = lgs_string(c, "r+");
     pthread_mutex_lock(&lgs.lock);
     bool ready = lgs_stream_start();
-    struct lgs_open *open = ready ? lgs_stream_for(file, c->handle, kept) : 0;
+    struct lgs_open *open = ready ? lgs_stream_for(file, c->makes ? 0 : kept ? lgs_giver(c->handle) : c->handle, kept && !c->makes) : 0;
     pthread_mutex_unlock(&lgs.lock);
     void **ending = open ? lgs_own(c, 0, what) : 0;
-    if (ending)
+    if (ending) {
         LGS_HEAD(ending)->stream = open;
-    else
+        LGS_HEAD(ending)->keeps = kept && c->makes;
+    } else {
         lgs_stream_end(open);
+    }
     if (open && !open->inside && !c->failed) {
         uint64_t inside = lgs_stdio.open(open->cookie, mode, 0, 0, 0, 0, lgs_stdio.read, lgs_stdio.write, lgs_stdio.seek, 0);
         if (lgs_returned(c) && inside) {

@@ -1,11 +1,11 @@
 /* ---- what the program has heard, or said, of a handle: sizes of other calls build on it --------------------------------------- */
 
-static struct lgs_told **lgs_told_at(uint64_t handle, unsigned place)
+static struct lgs_told *lgs_told_at(const struct lgs_scope *scope, unsigned place)
 {
-    struct lgs_told **at = &lgs.told[(handle >> 4 ^ place) % LGS_BUCKETS];
-    while (*at && ((*at)->handle != handle || (*at)->place != place))
-        at = &(*at)->next;
-    return at;
+    struct lgs_told *told = scope ? scope->told : 0;
+    while (told && told->place != place)
+        told = told->next;
+    return told;
 }
 
 /* The program has heard it. */
@@ -14,12 +14,11 @@ static void lgs_tell(struct lgs_call *c, uint64_t handle, unsigned place, lgs_wi
     if (!handle)
         return;
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_told **at = lgs_told_at(handle, place), *told = *at;
-    if (!told && (told = calloc(1, sizeof *told))) {
-        told->handle = handle;
-        told->place = place;
-        *at = told;
-        lgs.remembers = true;
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    struct lgs_told *told = lgs_told_at(scope, place);
+    if (scope && !told && (told = calloc(1, sizeof *told))) {
+        *told = (struct lgs_told){.place = place, .next = scope->told};
+        scope->told = told;
     }
     if (told)
         told->value = value;
@@ -32,44 +31,10 @@ static void lgs_tell(struct lgs_call *c, uint64_t handle, unsigned place, lgs_wi
 static lgs_wide lgs_told(struct lgs_call *c, uint64_t handle, unsigned place, bool called, const char *function)
 {
     pthread_mutex_lock(&lgs.lock);
-    const struct lgs_told *told = *lgs_told_at(handle, place);
+    const struct lgs_told *told = lgs_told_at(lgs_scope_of(handle), place);
     lgs_wide value = told ? told->value : 0;
     pthread_mutex_unlock(&lgs.lock);
     if (!told && !called)
         lgs_fail(c, LG_STUB_SIZE, function, "a size depends on what this function says, and the program has not called it");
     return value;
-}
-
-/* The handle is no more. */
-static void lgs_forget(uint64_t handle)
-{
-    pthread_mutex_lock(&lgs.lock);
-    lgs_life_ends(handle);
-    for (struct lgs_open *open = lgs.streams; open; open = open->next)
-        if (open->handle == handle)
-            open->kept = false;
-    for (unsigned i = 0; i < LGS_BUCKETS; i++)
-        for (struct lgs_told **at = &lgs.told[i]; *at;) {
-            struct lgs_told *told = *at;
-            if (told->handle == handle) {
-                *at = told->next;
-                free(told);
-            } else {
-                at = &told->next;
-            }
-        }
-    for (struct lgs_jump **at = &lgs.jumps; *at;) {
-        struct lgs_jump *jump = *at;
-        if (jump->handle == handle) {
-            *at = jump->next;
-            if (lgs_thread.jump == jump) {
-                lgs_thread.last = *jump;
-                lgs_thread.jump = &lgs_thread.last;
-            }
-            free(jump);
-        } else {
-            at = &jump->next;
-        }
-    }
-    pthread_mutex_unlock(&lgs.lock);
 }

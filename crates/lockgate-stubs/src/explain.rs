@@ -172,7 +172,10 @@ fn passing(plan: &Plan, passing: &Passing) -> String {
             format!("a pointer of the program's that the library sets: {before}{}", outcome(plan, after))
         }
         Passing::Callback { name } => format!("a function of type {name}, by a pointer of the client's"),
-        Passing::Data { .. } => "the program's own data: a number to the library".to_owned(),
+        Passing::Data { kept, .. } => {
+            let kept = if *kept { ", for good where there is no handle" } else { "" };
+            format!("the program's own data: a number to the library{kept}")
+        }
         Passing::Dispose { object, .. } => format!("called by the client, with {object}, after the call"),
     }
 }

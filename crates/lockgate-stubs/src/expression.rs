@@ -114,6 +114,19 @@ impl Expression {
             Expression::Conditional(x, y, z) => [x.names(), y.names(), z.names()].concat(),
         }
     }
+
+    /// It asks `function`.
+    pub fn calls(&self, function: &str) -> bool {
+        match self {
+            Expression::Call(name, arguments) => {
+                name == function || arguments.iter().any(|x| x.calls(function))
+            }
+            Expression::Minus(x) | Expression::Not(x) => x.calls(function),
+            Expression::Binary(_, x, y) => x.calls(function) || y.calls(function),
+            Expression::Conditional(x, y, z) => [x, y, z].iter().any(|x| x.calls(function)),
+            _ => false,
+        }
+    }
 }
 
 impl std::fmt::Display for Expression {

@@ -23,6 +23,17 @@ int sly_string(char *out LG_OUT LG_STRING LG_SIZE(size), size_t size);
 const char **sly_list(void) LG_STRINGS LG_BORROWED;
 const char **sly_some(int n) LG_STRINGS LG_SIZE(n) LG_BORROWED;
 
+/* Numbers that are none, places that are nowhere, raw bytes over a structure. */
+int sly_index(int n) LG_AT_MOST(n - 1) LG_ERROR(-1);
+float sly_share(int n) LG_AT_MOST(n) LG_ERROR(-2.0f);
+int sly_end(const char *text LG_STRING, const char **end LG_OUT LG_WITHIN(text)) LG_ERROR(-7);
+int sly_perhaps(const char *text LG_STRING, const char **end LG_OUT LG_WITHIN(text) LG_NULLABLE) LG_ERROR(-7);
+const char *sly_text(void);
+const void *sly_blob(int n) LG_SIZE(sly_blob_size(n));
+int sly_blob_size(int n) LG_ERROR(0);
+const void *sly_wide_blob(int n) LG_SIZE(sly_wide_size(n));
+long sly_wide_size(int n) LG_ERROR(0);
+
 /* Places within. */
 const char *sly_find(const char *text LG_STRING, int c) LG_WITHIN(text);
 struct entry { long key, value[7]; };

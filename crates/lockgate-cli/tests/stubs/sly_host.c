@@ -154,6 +154,62 @@ static void booleans(void)
     CHECK(sly_tell(on_told, 0) == 7);
 }
 
+/* A number that says where is not below 0, and a pointer into something is one. */
+static void bounds(void)
+{
+    CHECK(sly_index(10) == 9 && sly_share(3) == 3.0f);
+    FAILS(1, sly_index(10) == -1, LG_STUB_LENGTH, "result");
+    FAILS(1, sly_share(3) == -2.0f, LG_STUB_LENGTH, "result");
+    FAILS(2, sly_share(3) == -2.0f, LG_STUB_LENGTH, "result");
+    sly_mode(2);
+    CHECK(sly_index(10) == -1);
+    sly_mode(3);
+    CHECK(sly_share(3) == -2.0f);
+    sly_mode(0);
+    const char *text = "text", *end = "mine";
+    const char *mine = end;
+    CHECK(sly_end(text, &end) == 1 && end == text + 1);
+    end = mine;
+    FAILS(1, sly_end(text, &end) == -7 && end == mine, LG_STUB_NULL, "end");
+    sly_mode(2);
+    CHECK(sly_end(text, &end) == 1 && end == mine);
+    sly_mode(1);
+    CHECK(sly_perhaps(text, &end) == 1 && end == 0);
+    sly_mode(0);
+    /* What was made a bool stays one. */
+    const struct state *states = sly_states();
+    clean(states);
+    CHECK(sly_text() != NULL);
+    clean(states);
+    /* A size that is asked for again leads to nothing that is not a copy of the library's, or zeros. */
+    const unsigned char *blob = sly_blob(1);
+    int size = sly_blob_size(1);
+    CHECK(blob && size == 1 << 30);
+    for (int i = 64; blob && i < size; i += 4096)
+        CHECK(blob[i] == 0);
+    CHECK(sly_wide_blob(1) != NULL);
+    FAILS(0, sly_wide_size(1) == 0, LG_STUB_LENGTH, "result");
+}
+
+/* Of memory that the library can change, nothing is concluded. */
+static void shared(void)
+{
+    char *mine = lg_sly_alloc(4096);
+    CHECK(mine != NULL);
+    strcpy(mine, "find me");
+    FAILS(0, sly_find(mine, 'm') == NULL, LG_STUB_POINTER, "text");
+    struct box *box = sly_box();
+    int *size = (int *)(mine + 64);
+    *size = 16;
+    FAILS(0, sly_buffer(box, size) == NULL, LG_STUB_POINTER, "size");
+    struct point *points = (struct point *)(mine + 128);
+    *points = (struct point){2, 3};
+    sly_double(points, 1);
+    CHECK(points->x == 4 && points->y == 6);
+    sly_free(box);
+    lg_sly_free(mine);
+}
+
 static int on_named(const char *bytes, const char *name, void *user)
 {
     (void)user;
@@ -325,6 +381,8 @@ int main(int count, char **arguments)
     ends();
     places();
     booleans();
+    bounds();
+    shared();
     sizes();
     numbers();
     identities();

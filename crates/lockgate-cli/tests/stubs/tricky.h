@@ -27,7 +27,7 @@ int tricky_value(struct thing *thing);
 int tricky_replace(struct thing **thing LG_INOUT);
 void tricky_close(struct thing *thing LG_RELEASE);
 notify tricky_set(notify function);
-int tricky_call(notify function, void *data);
+int tricky_call(notify function, void *data LG_DATA LG_KEPT);
 enum colour tricky_colour(void);
 void *tricky_data(void) LG_DATA;
 struct point tricky_mirror(struct point p, enum colour c);

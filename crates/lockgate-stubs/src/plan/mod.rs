@@ -277,6 +277,8 @@ pub enum Passing {
     Data {
         /// A handle through which the program reads it back.
         shown: Option<String>,
+        /// Where there is no handle, it is given for good, not for the call.
+        kept: bool,
     },
     /// Called here, after the call, with the object of another parameter.
     Dispose {
@@ -396,8 +398,42 @@ impl Plan {
             )
         };
         !self.told.is_empty()
+            || self.lends()
             || self.functions.iter().any(|f| f.result == Outcome::Data || f.parameters.iter().any(passed))
             || self.records.values().flat_map(|record| &record.fields).any(|field| passed(&field.passing))
+    }
+
+    /// The library lends memory to the program.
+    pub fn lends(&self) -> bool {
+        self.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }))
+    }
+
+    /// `function` says how large something is that the library gives, of elements of so many bytes: the program will ask it, too.
+    pub fn asked(&self, function: &str) -> Option<u64> {
+        let calls = |outcome: &Outcome| match outcome {
+            Outcome::Memory { buffer } => {
+                buffer.size.as_ref().filter(|size| size.calls(function)).map(|_| buffer.element)
+            }
+            Outcome::Record { key, count: Count::Of(count), .. } => {
+                count.calls(function).then(|| self.records.get(key).map_or(1, |record| record.size.max(1)))
+            }
+            _ => None,
+        };
+        let results = self.functions.iter().map(|function| &function.result);
+        let set =
+            self.functions.iter().flat_map(|function| &function.parameters).filter_map(
+                |passing| match passing {
+                    Passing::Pointer { after, .. } => Some(&**after),
+                    _ => None,
+                },
+            );
+        let passed = self.callbacks.values().chain(&self.gates).flat_map(|callback| &callback.parameters);
+        results.chain(set).chain(passed).filter_map(calls).max()
+    }
+
+    /// After a fault the next call begins a new domain.
+    pub fn restarts(&self) -> bool {
+        self.library.iter().any(|(_, options)| options.iter().any(|option| option == "restart"))
     }
 
     /// The library gives arrays of this structure that end with a zero in it.
@@ -416,14 +452,20 @@ impl Plan {
                 Passing::Handle { number, .. } => Some(*number),
                 _ => None,
             });
-            let data = |passing: &Passing| {
-                matches!(passing, Passing::Data { .. } | Passing::Handle { data: true, .. })
+            let given = |passing: &Passing| {
+                matches!(
+                    passing,
+                    Passing::Data { .. }
+                        | Passing::Handle { data: true, .. }
+                        | Passing::Stream { kept: true }
+                )
             };
-            let callback = |passing: &Passing| matches!(passing, Passing::Callback { .. });
-            let kept = |passing: &Passing| matches!(passing, Passing::Stream { kept: true });
-            let data = function.parameters.iter().any(data) && !function.parameters.iter().any(callback);
+            let of =
+                |outcome: &Outcome| matches!(outcome, Outcome::Handle { number: own, .. } if *own == number);
+            let made = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if of(after));
+            let makes = !function.borrowed && of(&function.result) || function.parameters.iter().any(made);
             let told = self.told.iter().any(|(teller, _)| *teller == function.name);
-            first == Some(number) && (data || told || function.parameters.iter().any(kept))
+            (first == Some(number) || makes) && (told || function.parameters.iter().any(given))
         })
     }
 
@@ -551,7 +593,14 @@ impl<'a> Planner<'a> {
                     .and_then(|()| self.parameter(parameter, prototype))
             };
             let what = |no| (Some(format!("parameter {}", parameter.name)), no);
-            parameters.push(planned.map_err(what)?);
+            let planned = planned.map_err(what)?;
+            if matches!(planned, Passing::Stream { .. }) && self.plan.restarts() {
+                return Err(what(No {
+                    reason: "a FILE, whose stream in the library belongs to one domain, and LG_DOMAIN says restart".into(),
+                    remedy: "remove one of them, or leave the function out with LG_OMIT".into(),
+                }));
+            }
+            parameters.push(planned);
         }
         let of_result = |no| (Some("result".to_owned()), no);
         let result =

@@ -84,7 +84,7 @@ impl Planner<'_> {
                 let number = self.handle(&handle_name(kind));
                 return Ok(Passing::Handle { number, release: false, data: true });
             }
-            return Ok(Passing::Data { shown: self.shown(notes, siblings)? });
+            return Ok(Passing::Data { shown: self.shown(notes, siblings)?, kept: notes.kept });
         }
         if notes.inside {
             return Ok(Passing::Inside);

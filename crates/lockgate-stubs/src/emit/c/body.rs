@@ -103,6 +103,12 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         if first != "0" {
             let _ = writeln!(text, "    lgs_c.handle = {first};");
         }
+        if stub.makes() {
+            text += "    lgs_c.makes = true;\n";
+        }
+    }
+    if plan.lends() {
+        text += "    if (lgs_has_lent())\n        lgs_give_back(&lgs_c);\n";
     }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
@@ -121,10 +127,26 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     text += "    if (!lgs_returned(&lgs_c))\n        goto lgs_end;\n";
     text += &body.check;
     if let Some(most) = &function.at_most {
+        let most = stub.after(most);
+        let beyond = match prototype.result.shape {
+            // (Not a number is not at most anything.)
+            Shape::Float => format!("!(lg_result >= 0 && lg_result <= (double)({most}))"),
+            Shape::Integer { signed: false, .. } => format!("(lgs_wide)lg_result > {most}"),
+            _ => format!("(lgs_wide)lg_result < 0 || (lgs_wide)lg_result > {most}"),
+        };
+        // What the function returns when it fails is no number of anything.
+        let failure = stub.failure().unwrap_or_else(|| "0".to_owned());
         let _ = writeln!(
             text,
-            "    if ((lgs_wide)lg_result > {})\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"the library returned more than there can be\");",
-            stub.after(most)
+            "    if (lg_result != {failure} && ({beyond}))\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"the library returned more than there can be, or less than nothing\");"
+        );
+    }
+    if let Some(element) = plan.asked(name)
+        && prototype.result.size > 4
+    {
+        let _ = writeln!(
+            text,
+            "    if ((lgs_wide)lg_result > (lgs_wide)(LGS_WINDOW / {element}))\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"nothing that the library has is as large\");"
         );
     }
     if matches!(result, Outcome::JumpBuffer { .. }) {
@@ -160,14 +182,8 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     }
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     text += &body.out;
-    for made in &body.made {
-        let _ = writeln!(text, "    lgs_born({made}, lgs_c.handle);");
-    }
-    if let (Some(made), true) = (body.made.first(), handles.is_empty()) {
-        let parameters = prototype.parameters.iter().zip(&function.parameters);
-        for (data, _) in parameters.filter(|(_, passing)| matches!(passing, Passing::Data { .. })) {
-            let _ = writeln!(text, "    lgs_data_for(lgs_v_{}, {made});", data.name);
-        }
+    for (number, made) in body.made.iter().enumerate() {
+        let _ = writeln!(text, "    lgs_born(&lgs_c, {made}, {});", number == 0);
     }
     if function.freed.contains("result") {
         text += "    lgs_result = lgs_take(&lgs_h_result);\n";
@@ -242,6 +258,10 @@ pub fn mutable(spelling: &str) -> String {
     spelling.strip_suffix("*const").map_or_else(|| spelling.to_owned(), |pointer| format!("{pointer}*"))
 }
 
+fn flags_of(nullable: bool) -> &'static str {
+    if nullable { "LGS_NULLABLE" } else { "0" }
+}
+
 /// C for the value that `raw` (a number, if a pointer) is to the program.
 pub fn outcome(
     raw: &str,
@@ -251,7 +271,7 @@ pub fn outcome(
     plan: &Plan,
     size: &dyn Fn(&Expression) -> String,
 ) -> String {
-    let flags = |nullable: bool| if nullable { "LGS_NULLABLE" } else { "0" };
+    let flags = flags_of;
     let cast = |value: String| format!("({spelling})(uintptr_t){value}");
     // Elements of their type lie where those of that type may.
     let aligned = || format!("lgs_aligned(&lgs_c, {raw}, __alignof__(*({spelling})0), \"{what}\")");
@@ -275,7 +295,17 @@ pub fn outcome(
             }
             let memory = format!("lgs_memory(&lgs_c, {}, {bytes}, {flags}, \"{what}\")", aligned());
             cast(match &buffer.bools {
-                Some(normal) if buffer.reads => format!("LGS_NORMAL({normal}, {memory}, {})", buffer.element),
+                Some(normal) if buffer.reads => {
+                    let own = plan
+                        .records
+                        .iter()
+                        .find(|(_, record)| *normal == format!("lgs_bools_{}", record.word));
+                    let number = own.map_or("~1u".to_owned(), |(key, _)| index(plan, key).to_string());
+                    let flags = flags_of(buffer.nullable);
+                    let apart =
+                        format!("lgs_apart(&lgs_c, {}, {number}, {bytes}, {flags}, \"{what}\")", aligned());
+                    format!("LGS_NORMAL({normal}, {apart}, {})", buffer.element)
+                }
                 _ => memory,
             })
         }
@@ -301,11 +331,15 @@ pub fn outcome(
             };
             if record.is_plain() && !until {
                 let bytes = format!("lgs_size(&lgs_c, {count}, {}, \"{what}\")", record.size);
-                let memory =
-                    format!("lgs_memory(&lgs_c, {}, {bytes}, {flags} | LGS_READS, \"{what}\")", aligned());
+                let at = aligned();
                 cast(match record.bools.is_empty() {
-                    true => memory,
-                    false => format!("LGS_NORMAL(lgs_bools_{word}, {memory}, {})", record.size.max(1)),
+                    true => format!("lgs_memory(&lgs_c, {at}, {bytes}, {flags} | LGS_READS, \"{what}\")"),
+                    false => {
+                        let number = index(plan, key);
+                        let apart =
+                            format!("lgs_apart(&lgs_c, {at}, {number}, {bytes}, {flags}, \"{what}\")");
+                        format!("LGS_NORMAL(lgs_bools_{word}, {apart}, {})", record.size.max(1))
+                    }
                 })
             } else {
                 cast(format!("lgs_show_{word}(&lgs_c, {raw}, {count}, {end}, {flags}, \"{what}\")"))
@@ -435,7 +469,8 @@ impl Stub<'_> {
         };
         let FunctionPlan { errno, at_most, format, formatted, shown, jumps, .. } = self.function;
         let more = *errno || at_most.is_some() || format.is_some() || formatted.is_some() || shown.is_some();
-        let told = self.plan.told.iter().any(|(teller, _)| teller == name);
+        let told = self.plan.told.iter().any(|(teller, _)| teller == name)
+            || self.plan.asked(name).is_some() && prototype.result.size > 4;
         let bools = match &prototype.result.shape {
             Shape::Record(key) => self.plan.records.get(key).is_some_and(|record| !record.bools.is_empty()),
             _ => false,
@@ -520,6 +555,13 @@ impl Stub<'_> {
         parameters.find(|(_, passing)| jumps(passing)).map(|(parameter, _)| parameter.name.as_str())
     }
 
+    /// It makes a handle that is the program's: what is given with the call is for that.
+    fn makes(&self) -> bool {
+        let FunctionPlan { result, borrowed, parameters, .. } = self.function;
+        let made = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if matches!(**after, Outcome::Handle { .. }));
+        matches!(result, Outcome::Handle { .. }) && !borrowed || parameters.iter().any(made)
+    }
+
     /// Names of the parameters that are handles.
     fn handles(&self) -> Vec<&str> {
         let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
@@ -548,6 +590,7 @@ impl Stub<'_> {
                 argument = "0".to_owned();
             }
             Passing::String => {
+                let _ = writeln!(body.first, "    lgs_private(&lgs_c, {name}, 1, \"{name}\");");
                 // As a block, for pointers into it.
                 let _ = writeln!(
                     body.before,
@@ -578,7 +621,7 @@ impl Stub<'_> {
                     let lives = if condition.is_empty() { "" } else { " || lgs_result != 0" };
                     let _ = writeln!(
                         body.finally,
-                        "    if (lgs_c.failed{lives})\n        lgs_handle_ends(&lgs_c, lgs_v_{name});"
+                        "    if (lgs_c.failed{lives})\n        lgs_handle_ends(&lgs_c, {name}, lgs_v_{name});"
                     );
                 }
                 argument = format!("lgs_v_{name}");
@@ -627,11 +670,11 @@ impl Stub<'_> {
                 );
                 argument = format!("lgs_v_{name}");
             }
-            Passing::Data { shown } => {
+            Passing::Data { shown, kept } => {
                 let function = self.first_callback();
                 let _ = writeln!(
                     body.before,
-                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, \"{name}\");"
+                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, {kept}, \"{name}\");"
                 );
                 if let Some(handle) = shown {
                     let _ =
@@ -681,6 +724,12 @@ impl Stub<'_> {
             (false, Some(_)) => "",
         };
         let flags = format!("{}{more}", flags(buffer));
+        // Sizes speak of what is in it.
+        let siblings = &self.function.prototype.parameters;
+        let sizes = siblings.iter().flat_map(|p| [&p.notes.size, &p.notes.written, &p.notes.rows]).flatten();
+        if sizes.into_iter().any(|size| size.names().contains(&name.as_str())) {
+            let _ = writeln!(body.first, "    lgs_private(&lgs_c, {name}, 1, \"{name}\");");
+        }
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, {bytes}, {flags});"
@@ -729,6 +778,9 @@ impl Stub<'_> {
         let name = &parameter.name;
         let kind =
             parameter.kind.pointee().map_or("char", |to| to.spelling.as_str()).trim_start_matches("const ");
+        if buffer.reads {
+            let _ = writeln!(body.first, "    lgs_private(&lgs_c, {name}, sizeof({kind}), \"{name}\");");
+        }
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, sizeof({kind}), {});",
@@ -750,7 +802,13 @@ impl Stub<'_> {
     fn pointer(&self, body: &mut Body, parameter: &Parameter, before: Option<&Passing>, after: &Outcome) {
         let name = &parameter.name;
         let kind = parameter.kind.pointee().map_or("void *", |to| to.spelling.as_str());
-        let _ = writeln!(body.before, "    struct lgs_block lgs_b_{name} = lgs_variable(&lgs_c, {name});");
+        let within = matches!(after, Outcome::Within { .. });
+        // A place within something: what the library does not set is left as it is.
+        let unset = if within { "LGS_UNSET" } else { "0" };
+        let _ = writeln!(
+            body.before,
+            "    struct lgs_block lgs_b_{name} = lgs_variable(&lgs_c, {name}, {unset});"
+        );
         if let Some(Passing::Handle { number, release, .. }) = before {
             let _ = writeln!(
                 body.first,
@@ -763,13 +821,19 @@ impl Stub<'_> {
             if *release {
                 let _ = writeln!(
                     body.finally,
-                    "    if (lgs_c.failed)\n        lgs_handle_ends(&lgs_c, lgs_v_{name});"
+                    "    if (lgs_c.failed)\n        lgs_handle_ends(&lgs_c, {name} ? *{name} : 0, lgs_v_{name});"
                 );
                 let _ = writeln!(body.out, "    if ({name} && *{name})\n        lgs_handle_dead(*{name});");
             }
         }
         let _ = writeln!(body.check, "    uint64_t lgs_u_{name} = lgs_pointer(&lgs_b_{name});");
-        let value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
+        let mut value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
+        if within {
+            let nullable = if parameter.notes.nullable { "LGS_NULLABLE" } else { "0" };
+            value = format!(
+                "lgs_u_{name} == LGS_UNSET ? ({name} ? *{name} : 0) : lgs_is_set(&lgs_c, {name}, lgs_u_{name}, {nullable}, \"{name}\") ? {value} : 0"
+            );
+        }
         let _ = writeln!(body.check, "    {} = {value};", declare(&mutable(kind), &format!("lgs_p_{name}")));
         let freed = self.function.freed.contains(name);
         if freed {
@@ -800,6 +864,7 @@ impl Stub<'_> {
         let record = &self.plan.records[key];
         let number = index(self.plan, key);
         let (word, spelling) = (&record.word, &record.spelling);
+        let _ = writeln!(body.first, "    lgs_private(&lgs_c, {name}, sizeof({spelling}), \"{name}\");");
         if kept {
             let _ = writeln!(
                 body.before,

@@ -18,6 +18,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("host", include_str!("../../../runtime/host.h")),
     ("size", include_str!("../../../runtime/size.h")),
     ("shared", include_str!("../../../runtime/shared.h")),
+    ("scope", include_str!("../../../runtime/scope.h")),
     ("stage", include_str!("../../../runtime/stage.h")),
     ("mirror", include_str!("../../../runtime/mirror.h")),
     ("handle", include_str!("../../../runtime/handle.h")),
@@ -152,6 +153,8 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     let jumps = plan.functions.iter().any(|function| function.jumps.is_some());
     let _ = write!(text, "\n#define LGS_JUMPS {}", i32::from(jumps));
     let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
+    let _ = write!(text, "\n#define LGS_LENDS {}", i32::from(plan.lends()));
+    let _ = write!(text, "\n#define LGS_RESTARTS {}", i32::from(plan.restarts()));
     text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
     let _ = writeln!(
         text,

@@ -79,7 +79,7 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
     let _ = writeln!(
         text,
         "static struct lgs_block lgs_into_all_{word}(struct lgs_call *c, const {spelling} *from, lgs_wide count, const char *what)\n\
-         {{\n    size_t size = lgs_size(c, count, sizeof *from, what);\n    struct lgs_block block = lgs_fresh(c, (void *)from, size);\n    \
+         {{\n    size_t size = lgs_size(c, count, sizeof *from, what);\n    lgs_private(c, from, size, what);\n    struct lgs_block block = lgs_fresh(c, (void *)from, size);\n    \
          struct lgs_with_{word} with = {{0}};\n    for (size_t i = 0; block.here && i < size / sizeof *from; i++)\n        \
          lgs_into_{word}(c, from + i, lgs_far(block.here, i * sizeof *from), &with);\n    return block;\n}}\n"
     );
@@ -183,7 +183,7 @@ fn into(text: &mut String, field: &FieldPlan, spelling: &str, plan: &Plan) {
             cast(format!("lgs_handle(&lgs_c, from->{name}, {number}, \"{name}\")"))
         }
         Passing::Inside => cast(format!("lgs_inside(&lgs_c, from->{name}, \"{name}\")")),
-        Passing::Data { .. } => cast(format!("lgs_data(&lgs_c, from->{name}, 0, \"{name}\")")),
+        Passing::Data { kept, .. } => cast(format!("lgs_data(&lgs_c, from->{name}, 0, {kept}, \"{name}\")")),
         Passing::Callback { name: type_name } => {
             let number = 1 + plan.callbacks.keys().position(|known| known == type_name).unwrap_or(0);
             cast(format!("lgs_callback(&lgs_c, (lg_code)from->{name}, {number}, false, \"{name}\")"))

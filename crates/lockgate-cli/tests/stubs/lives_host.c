@@ -1,0 +1,320 @@
+/* A program that frees what it gave when the call, or the handle, has ended for which it gave that. */
+#define _GNU_SOURCE
+#include <lives.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int failures;
+
+#define CHECK(condition)                                                                                        \
+    do {                                                                                                        \
+        if (!(condition)) {                                                                                     \
+            printf("line %d: %s; last error: %s\n", __LINE__, #condition, lg_lives_error()->message);           \
+            failures++;                                                                                         \
+        }                                                                                                       \
+    } while (0)
+
+/* The call is refused, and for this reason. */
+#define FAILS(call, kind_, what_)                                                                               \
+    do {                                                                                                        \
+        CHECK((call) == -7);                                                                                    \
+        CHECK(lg_lives_error()->kind == kind_ && strcmp(lg_lives_error()->what, what_) == 0);                   \
+    } while (0)
+
+/* What is freed is given to nobody. */
+struct count { int calls; };
+
+static int on_event(void *user, int n)
+{
+    struct count *count = user;
+    return ++count->calls + n;
+}
+
+static struct count *counter(void) { return calloc(1, sizeof(struct count)); }
+
+static void calls_without_a_handle(void)
+{
+    lives_mode(1);
+    struct count *count = counter();
+    CHECK(lives_each(3, on_event, count) == 9 && count->calls == 3);
+    free(count);
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+    struct life *life = lives_new();
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    lives_free(life);
+    /* Only what is said to be kept is. */
+    static struct count kept;
+    lives_always(on_event, &kept);
+    CHECK(lives_later() == 1 && lives_later() == 2 && kept.calls == 2);
+}
+
+/* What comes with a handle's making is the handle's. */
+static void handles_that_are_made(void)
+{
+    for (int how = 0; how < 3; how++) {
+        struct life *other = lives_new(), *life = 0;
+        lives_mode(1);
+        struct count *count = counter();
+        if (how == 0)
+            life = lives_with(on_event, count);
+        else if (how == 1)
+            lives_into(&life, on_event, count);
+        else
+            life = lives_ops(&(struct lives_ops){on_event, count});
+        /* (Data in a structure comes with no function.) */
+        if (how < 2)
+            CHECK(lives_run(life, 1) == 2 && count->calls == 1);
+        FAILS(lives_run(other, 1), LG_STUB_DATA, "user");
+        lives_free(life);
+        free(count);
+        FAILS(lives_run(other, 1), LG_STUB_DATA, "user");
+        /* At the same address. */
+        struct life *again = lives_new();
+        FAILS(lives_run(again, 1), LG_STUB_DATA, "user");
+        lives_free(again);
+        lives_free(other);
+    }
+    lives_mode(1);
+    struct life *other = lives_new();
+    FILE *file = tmpfile();
+    struct life *log = lives_log(file);
+    CHECK(lives_write(log, "one") == 0);
+    FAILS(lives_write(other, "two"), LG_STUB_DATA, "stream");
+    lives_free(log);
+    CHECK(ftell(file) == 3);
+    fclose(file);
+    FAILS(lives_write(other, "two"), LG_STUB_DATA, "stream");
+    /* Nor does it keep what it was given by a call that failed. */
+    lives_mode(2);
+    file = tmpfile();
+    CHECK(lives_log(file) == NULL && lg_lives_error()->kind == LG_STUB_HANDLE);
+    fclose(file);
+    FAILS(lives_write(other, "two"), LG_STUB_DATA, "stream");
+    lives_free(other);
+}
+
+/* An address that the library uses again is another handle. */
+static void handles_that_were(void)
+{
+    struct life *first = lives_new();
+    lives_user(first, &failures);
+    CHECK(*(void **)first == &failures);
+    lives_free(first);
+    CHECK(*(void **)first == NULL);
+    for (int i = 0; i < 100; i++) {
+        struct life *next = lives_new();
+        CHECK(next != first && *(void **)next == NULL);
+        FAILS(lives_value(first), LG_STUB_HANDLE, "life");
+        lives_user(next, &failures);
+        lives_free(next);
+    }
+}
+
+static pthread_barrier_t meet;
+
+/* A stream of this thread's call is no other's. */
+static void *thief(void *life)
+{
+    FAILS(lives_steal(life), LG_STUB_DATA, "stream");
+    lives_tried();
+    return 0;
+}
+
+static void streams_of_other_threads(void)
+{
+    struct life *mine = lives_new(), *other = lives_new();
+    pthread_t thread;
+    CHECK(pthread_create(&thread, 0, thief, other) == 0);
+    FILE *file = tmpfile();
+    CHECK(file && fputs("x", file) >= 0 && fseek(file, 0, SEEK_SET) == 0);
+    CHECK(lives_load(mine, file) == 1);
+    fclose(file);
+    pthread_join(thread, 0);
+    lives_free(mine);
+    lives_free(other);
+}
+
+/* Data of this thread's call is no other's, however long that takes. */
+static int waiting;
+static int on_wait(void *user, int n)
+{
+    (void)user;
+    if (waiting++)
+        return n;
+    pthread_barrier_wait(&meet);
+    pthread_barrier_wait(&meet);
+    return n + 1;
+}
+
+static void *later(void *unused)
+{
+    (void)unused;
+    pthread_barrier_wait(&meet);
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+    pthread_barrier_wait(&meet);
+    return 0;
+}
+
+static void data_of_other_threads(void)
+{
+    struct count count = {0};
+    pthread_t thread;
+    lives_mode(1);
+    pthread_barrier_init(&meet, 0, 2);
+    CHECK(pthread_create(&thread, 0, later, 0) == 0);
+    CHECK(lives_each(1, on_wait, &count) == 1);
+    pthread_join(thread, 0);
+}
+
+/* A release waits for a callback that has what was given for the handle. */
+static int released;
+static int on_slow(void *user, int n)
+{
+    struct count *count = user;
+    pthread_barrier_wait(&meet);
+    for (int i = 0; i < 20; i++) {
+        nanosleep(&(struct timespec){0, 10000000}, 0);
+        CHECK(!__atomic_load_n(&released, __ATOMIC_ACQUIRE));
+        count->calls += n;
+    }
+    return 0;
+}
+
+static void *slow(void *part)
+{
+    CHECK(lives_run(part, 1) == 0);
+    FAILS(lives_run(part, 1), LG_STUB_DATA, "user");
+    return 0;
+}
+
+static void releases_wait(void)
+{
+    lives_mode(0);
+    struct count *count = counter();
+    struct life *whole = lives_new();
+    lives_on(whole, on_slow, count);
+    struct life *part = lives_part(whole);
+    lives_mode(0);
+    pthread_t thread;
+    pthread_barrier_init(&meet, 0, 2);
+    CHECK(pthread_create(&thread, 0, slow, part) == 0);
+    pthread_barrier_wait(&meet);
+    lives_free(whole);
+    __atomic_store_n(&released, 1, __ATOMIC_RELEASE);
+    CHECK(count->calls == 20);
+    free(count);
+    pthread_join(thread, 0);
+    lives_free(part);
+}
+
+/* A callback may release what it has itself. */
+static struct life *own;
+static int on_end(void *user, int n)
+{
+    (void)user;
+    lives_free(own);
+    return n;
+}
+
+static void releases_by_callbacks(void)
+{
+    int user;
+    own = lives_new();
+    lives_on(own, on_end, &user);
+    struct life *part = lives_part(own);
+    CHECK(lives_run(part, 5) == 5);
+    FAILS(lives_run(part, 5), LG_STUB_DATA, "user");
+    lives_free(part);
+}
+
+/* What is lent goes back with a call of its handle, whoever makes it, and not with others. */
+static void *others(void *life)
+{
+    CHECK(lives_value(life) == 1);
+    pthread_barrier_wait(&meet);
+    pthread_barrier_wait(&meet);
+    CHECK(lives_sum(own, 100) == 200);
+    return 0;
+}
+
+static void buffers(void)
+{
+    own = lives_new();
+    struct life *other = lives_new();
+    char *buffer = lives_buffer(own, 100), *second = lives_buffer(other, 100);
+    pthread_t thread;
+    memset(buffer, 1, 50);
+    memset(second, 1, 100);
+    CHECK(pthread_create(&thread, 0, others, other) == 0);
+    pthread_barrier_wait(&meet);
+    memset(buffer + 50, 1, 50);
+    CHECK(lives_sum(other, 100) == 100);
+    CHECK(lives_sum(own, 100) == 100);
+    memset(lives_buffer(own, 100), 2, 100);
+    pthread_barrier_wait(&meet);
+    pthread_join(thread, 0);
+    lives_free(own);
+    lives_free(other);
+}
+
+/* A thread that ends within a callback ends its calls: what it gave is nobody's. */
+static int on_exit_(void *user, int n)
+{
+    (void)user, (void)n;
+    pthread_exit(0);
+}
+
+static void *leaving(void *unused)
+{
+    struct count count = {0};
+    (void)unused;
+    lives_mode(1);
+    lives_each(1, on_exit_, &count);
+    return 0;
+}
+
+static void threads_that_end(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, 0, leaving, 0) == 0);
+    pthread_join(thread, 0);
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+}
+
+/* A child is noticed whatever made it, before anything is put where the parent has it, too. */
+static void children(void)
+{
+    int numbers[] = {1, 2, 3}, status = 0;
+    CHECK(lives_numbers(numbers, 3) == 6);
+    pid_t child = _Fork();
+    if (child == 0) {
+        int refused = lives_numbers(numbers, 3) == -7 && lg_lives_error()->kind == LG_STUB_START;
+        struct life *none = lives_new();
+        _exit(refused && !none && lg_lives_alloc(64) == NULL ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK(lives_numbers(numbers, 3) == 6);
+}
+
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "detect_leaks=0"; }
+
+int main(void)
+{
+    calls_without_a_handle();
+    handles_that_are_made();
+    handles_that_were();
+    streams_of_other_threads();
+    data_of_other_threads();
+    releases_wait();
+    releases_by_callbacks();
+    buffers();
+    threads_that_end();
+    children();
+    printf("%d failures\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,272 @@
+/* ---- the lives of handles -----------------------------------------------------------------------------------------------------
+ *
+ * A handle is, to the program, the address of a place among zeros; the place is that of its struct lgs_scope. Everything that the program gives, hears
+ * or is lent with a handle hangs on this, and ends when the handle does: by the call that releases it, whatever that returns, or by the end of its
+ * domain. Then the place means nothing until others have been used up: an old handle is never a new one, not in the next domain either. */
+
+static bool lgs_null(struct lgs_call *c, int flags, const char *what);
+static void lgs_data_end(size_t *first);
+static void lgs_data_end_of_call(size_t *first);
+static void lgs_data_spare_free(void);
+static void lgs_streams_end(uint64_t handle);
+
+/* That of a handle which the library has; null if it has none there. */
+static inline struct lgs_scope *lgs_scope_of(uint64_t handle)
+{
+    uint32_t place = handle ? __atomic_load_n(&lgs.scope_at[(uint32_t)handle >> 3], __ATOMIC_ACQUIRE) : 0;
+    return place ? &lgs.scopes[place] : 0;
+}
+
+static inline void *lgs_scope_host(const struct lgs_scope *scope)
+{
+    return lgs.handles + (size_t)(scope - lgs.scopes) * LGS_HANDLE;
+}
+
+/* The place of what may be a handle of the program's, or 0. */
+static inline size_t lgs_scope_place(const void *host)
+{
+    uintptr_t offset = (uintptr_t)host - (uintptr_t)lgs.handles;
+    return __builtin_expect(offset >= LGS_HANDLES * LGS_HANDLE || offset % LGS_HANDLE, 0) ? 0 : offset / LGS_HANDLE;
+}
+
+/* Callbacks of this thread that use it: what they have, they have lost. */
+static unsigned lgs_scope_own_users(const struct lgs_scope *scope)
+{
+    unsigned own = 0;
+    for (unsigned i = 0; i < lgs_thread.depth; i++)
+        for (const union lgs_head *owned = lgs_thread.marks[i].owned; owned; owned = owned->next)
+            own += owned->scope == scope;
+    return own;
+}
+
+/* All that was given for it ends. The lock is held, here and in what follows. */
+static void lgs_scope_clear(struct lgs_scope *scope)
+{
+    lgs_data_end(&scope->data);
+    lgs_streams_end(scope->inside);
+    for (struct lgs_told *told = scope->told, *next; told; told = next) {
+        next = told->next;
+        free(told);
+    }
+    scope->told = 0;
+    for (struct lgs_jump *jump = scope->jumps, *next; jump; jump = next) {
+        next = jump->next;
+        if (lgs_thread.jump == jump) {
+            lgs_thread.last = *jump;
+            lgs_thread.jump = &lgs_thread.last;
+        }
+        free(jump);
+    }
+    scope->jumps = 0;
+    for (struct lgs_lent *lent = scope->lent, *next; lent; lent = next) {
+        next = lent->next;
+        free(lent);
+        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
+    }
+    scope->lent = 0;
+    scope->itself = false;
+}
+
+/* The same when the program ends it. A callback on another thread that has some of it is waited for: the program may free that as soon as this
+ * returns. */
+static void lgs_scope_forget(struct lgs_scope *scope)
+{
+    lgs_scope_clear(scope);
+    /* What was shown behind it (LG_SHOWN). */
+    memset(lgs_scope_host(scope), 0, sizeof(void *));
+    while (scope->users > lgs_scope_own_users(scope))
+        pthread_cond_wait(&lgs.left, &lgs.lock);
+}
+
+/* The place is free. */
+static void lgs_scope_free(struct lgs_scope *scope)
+{
+    scope->held = false;
+    scope->next = 0;
+    if (lgs.last_free)
+        lgs.scopes[lgs.last_free].next = (uint32_t)(scope - lgs.scopes);
+    else
+        lgs.first_free = (uint32_t)(scope - lgs.scopes);
+    lgs.last_free = (uint32_t)(scope - lgs.scopes);
+    lgs.free_count++;
+}
+
+/* The handle is none any more. */
+static void lgs_scope_die(struct lgs_scope *scope)
+{
+    __atomic_store_n(&scope->type, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&lgs.scope_at[(uint32_t)scope->inside >> 3], 0, __ATOMIC_RELEASE);
+}
+
+/* The program lets go of it. */
+static __attribute__((noinline)) void lgs_handle_dead(const void *host)
+{
+    size_t place = lgs_scope_place(host);
+    if (!place || place > __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE))
+        return;
+    struct lgs_scope *scope = &lgs.scopes[place];
+    pthread_mutex_lock(&lgs.lock);
+    bool lives = scope->type || scope->held;
+    if (scope->type)
+        lgs_scope_die(scope);
+    scope->held = false;
+    if (lives) {
+        lgs_scope_forget(scope);
+        lgs_scope_free(scope);
+    }
+    pthread_mutex_unlock(&lgs.lock);
+}
+
+/* A call has had a handle that it was to end, and has failed, or the library says that the handle lives on. What was given for the handle ends nevertheless: the
+ * program may have freed it. */
+static void lgs_handle_ends(const struct lgs_call *c, const void *host, uint64_t handle)
+{
+    size_t place = lgs_scope_place(host);
+    if (place && (c->failed ? handle || lgs.scopes[place].held : false)) {
+        lgs_handle_dead(host);
+    } else if (handle && place) {
+        pthread_mutex_lock(&lgs.lock);
+        if (lgs.scopes[place].type)
+            lgs_scope_forget(&lgs.scopes[place]);
+        pthread_mutex_unlock(&lgs.lock);
+    }
+}
+
+/* A handle that the library has not given out, or of another type. */
+static __attribute__((noinline, cold)) uint32_t lgs_scope_new(struct lgs_call *c, uint64_t handle, unsigned char type, const char *what)
+{
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    if (scope && scope->type != type) {
+        /* Something else is there by now. The program may still have the other one. */
+        lgs_scope_die(scope);
+        lgs_scope_forget(scope);
+        scope->held = true;
+        scope = lgs_scope_of(handle);
+    }
+    uint32_t place = scope ? (uint32_t)(scope - lgs.scopes) : 0;
+    if (!place) {
+        if (lgs.free_count && (lgs.free_count > LGS_RESTS || lgs.scope_count + 1 == LGS_HANDLES)) {
+            place = lgs.first_free;
+            lgs.first_free = lgs.scopes[place].next;
+            lgs.last_free = lgs.first_free ? lgs.last_free : 0;
+            lgs.free_count--;
+        } else if (lgs.scope_count + 1 < LGS_HANDLES) {
+            place = (uint32_t)lgs.scope_count + 1;
+            __atomic_store_n(&lgs.scope_count, place, __ATOMIC_RELEASE);
+        }
+        if (place) {
+            lgs.scopes[place] = (struct lgs_scope){.inside = handle, .users = lgs.scopes[place].users};
+            __atomic_store_n(&lgs.scopes[place].type, type, __ATOMIC_RELEASE);
+            __atomic_store_n(&lgs.scope_at[(uint32_t)handle >> 3], place, __ATOMIC_RELEASE);
+        }
+    }
+    pthread_mutex_unlock(&lgs.lock);
+    if (!place)
+        lgs_fail(c, LG_STUB_MEMORY, what, "the program has more handles than there can be");
+    return place;
+}
+
+/* A handle that the library gives out. */
+static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char type, int flags, const char *what)
+{
+    if (c->failed || (!address && lgs_null(c, flags, what)))
+        return 0;
+    if ((uint32_t)address != address - lgs.window || address & 7) {
+        lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle outside its domain");
+        return 0;
+    }
+    uint32_t place = __atomic_load_n(&lgs.scope_at[(uint32_t)address >> 3], __ATOMIC_ACQUIRE);
+    if (__builtin_expect(!place || lgs.scopes[place].type != type, 0) && !(place = lgs_scope_new(c, address, type, what)))
+        return 0;
+    return lgs.handles + place * LGS_HANDLE;
+}
+
+/* Whether the library gave out `host` as a handle of this type, and where it has that. */
+static inline bool lgs_known(uint64_t *inside, const void *host, unsigned char type)
+{
+    const struct lgs_scope *scope = &lgs.scopes[lgs_scope_place(host)];
+    if (__builtin_expect(scope->type != type, 0))
+        return false;
+    *inside = scope->inside;
+    return true;
+}
+
+/* A handle that the program passes. */
+static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, unsigned char type, const char *what)
+{
+    uint64_t inside = 0;
+    if (host && !c->failed && !lgs_known(&inside, host, type))
+        lgs_fail(c, LG_STUB_HANDLE, what, "it is no handle of this type that this library has given out");
+    return inside;
+}
+
+/* The life of a handle for which the program gives something. The lock is held, here and in what follows. */
+static struct lgs_scope *lgs_life(uint64_t handle)
+{
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    if (scope && !scope->family)
+        scope->family = ++lgs.births;
+    return scope;
+}
+
+/* The handle for which the program gives something with this one: itself, or, if the library has only shown it to a callback, that of the call which
+ * called back. Nobody releases the others. */
+static uint64_t lgs_giver(uint64_t handle)
+{
+    const struct lgs_scope *scope = lgs_scope_of(handle);
+    for (unsigned i = scope && !scope->family ? lgs_thread.depth : 0; i--;) {
+        const struct lgs_mark *mark = &lgs_thread.marks[i];
+        const struct lgs_scope *outer = mark->calls_back ? lgs_scope_of(mark->handle) : 0;
+        if (outer && outer->family)
+            return outer->inside;
+    }
+    return handle;
+}
+
+/* The callback that is in progress on this thread uses something of another handle's: that does not end before it. */
+static bool lgs_scope_use(struct lgs_scope *scope)
+{
+    unsigned at = lgs_thread.depth;
+    while (at && !lgs_thread.marks[at - 1].calls_back)
+        at--;
+    if (!at)
+        return true;
+    union lgs_head **of_frame = &lgs_thread.marks[at - 1].owned;
+    for (const union lgs_head *owned = *of_frame; owned; owned = owned->next)
+        if (owned->scope == scope)
+            return true;
+    union lgs_head *owned = calloc(1, sizeof *owned);
+    if (!owned)
+        return false;
+    *owned = (union lgs_head){{.next = *of_frame, .scope = scope}};
+    *of_frame = owned;
+    scope->users++;
+    return true;
+}
+
+static void lgs_scope_left(struct lgs_scope *scope)
+{
+    pthread_mutex_lock(&lgs.lock);
+    scope->users--;
+    pthread_cond_broadcast(&lgs.left);
+    pthread_mutex_unlock(&lgs.lock);
+}
+
+/* The domain has ended, and all handles with it. In a child the lists may have been changing when it was made: they are left alone. */
+static void lgs_scopes_end(bool child)
+{
+    for (size_t place = 1; place <= lgs.scope_count; place++) {
+        struct lgs_scope *scope = &lgs.scopes[place];
+        if (scope->type) {
+            scope->held = true;
+            lgs_scope_die(scope);
+        }
+        if (child)
+            *scope = (struct lgs_scope){.inside = scope->inside, .held = scope->held, .next = scope->next};
+        else
+            lgs_scope_clear(scope);
+    }
+    if (child)
+        lgs.first_free = lgs.last_free = 0, lgs.free_count = 0;
+}
