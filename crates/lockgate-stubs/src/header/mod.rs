@@ -59,10 +59,14 @@ impl Source {
     }
 }
 
-/// Where the file is, if it is one: the compiler would wait for whoever writes to a FIFO.
 fn absolute(path: &Path) -> Result<PathBuf, ReadError> {
-    let there = lockgate_outside::examine(path).and_then(|()| path.canonicalize());
-    there.map_err(|error| ReadError::Io { path: path.to_owned(), error })
+    path.canonicalize().map_err(|error| ReadError::Io { path: path.to_owned(), error })
+}
+
+/// Where a file is, if it is one: the compiler would wait for whoever writes to a FIFO.
+fn file(path: &Path) -> Result<PathBuf, ReadError> {
+    lockgate_outside::examine(path).map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
+    absolute(path)
 }
 
 /// Why a header could not be read.
@@ -121,8 +125,8 @@ pub enum ReadError {
 /// # Errors
 /// [`ReadError`].
 pub fn read(source: &Source) -> Result<model::Header, ReadError> {
-    let header = absolute(&source.header)?;
-    let annotations = source.annotations.iter().map(|file| absolute(file)).collect::<Result<Vec<_>, _>>()?;
+    let header = file(&source.header)?;
+    let annotations = source.annotations.iter().map(|path| file(path)).collect::<Result<Vec<_>, _>>()?;
     let mut text = format!("#include <lockgate/annotations.h>\n#include \"{}\"\n", header.display());
     for file in &annotations {
         text += &format!("#include \"{}\"\n", file.display());
