@@ -391,3 +391,25 @@ fn limits_hold_where_a_handler_is_always_next() {
         });
     }
 }
+
+/// Limits rest on no signal that the host may have taken, be it before the library came or after.
+#[test]
+fn limits_hold_where_all_signals_are_the_hosts() {
+    let output = common::in_child("child_with_all_signals");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by limits_hold_where_all_signals_are_the_hosts"]
+fn child_with_all_signals() {
+    let take_all = || (libc::SIGRTMIN()..=libc::SIGRTMAX()).for_each(common::host_sys::install_handler);
+    let _patience = patience("a limit without a signal of its own");
+    let first = domain(DomainOptions::new().time_limit(Duration::from_millis(50)));
+    let ends = |domain: &Domain| {
+        let error = domain.bind::<Unary>("stay").unwrap().call(4).unwrap_err();
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+    };
+    ends(&first);
+    take_all();
+    ends(&first);
+}

@@ -49,8 +49,11 @@ static RUNNING: [(AtomicI32, AtomicUsize); FAULTS.len()] =
     [const { (AtomicI32::new(0), AtomicUsize::new(0)) }; FAULTS.len()];
 /// The distinct pointees.
 static KNOWN: PerProcess<Mutex<Vec<&'static Action>>> = PerProcess::new(Mutex::default);
-/// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`].
+/// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`], and if the host has handlers
+/// for all that there are.
 static NUDGE: AtomicI32 = AtomicI32::new(0);
+/// [`install`] is done.
+static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {
     fn lockgate_exit();
@@ -78,8 +81,7 @@ lockgate_sigreturn:
 /// Installs the handlers, once.
 pub(crate) fn install() {
     // Handlers are inherited; the callers of this wait for each other.
-    static DONE: AtomicBool = AtomicBool::new(false);
-    if !DONE.load(Ordering::Acquire) {
+    if !INSTALLED.load(Ordering::Acquire) {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);
         settle_libc();
         for (index, &signal) in FAULTS.iter().enumerate() {
@@ -96,7 +98,7 @@ pub(crate) fn install() {
             kernel_action(signal, Some(&ours(on_nudge as *const () as usize, 0)));
             NUDGE.store(signal, Ordering::Release);
         }
-        DONE.store(true, Ordering::Release);
+        INSTALLED.store(true, Ordering::Release);
     }
 }
 
@@ -148,7 +150,7 @@ unsafe extern "C" {
 fn claim() {
     for (index, &signal) in FAULTS.iter().enumerate() {
         let own = on_fault as *const () as usize;
-        if NUDGE.load(Ordering::Acquire) == 0 || kernel_action(signal, None).handler == own {
+        if !INSTALLED.load(Ordering::Acquire) || kernel_action(signal, None).handler == own {
             continue;
         }
         let theirs = kernel_action(signal, Some(&ours(own, 0)));
@@ -203,13 +205,15 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
 /// Asks a thread to look at its state.
 pub(crate) fn nudge(thread: &ThreadState) {
     let signal = NUDGE.load(Ordering::Acquire);
+    // The host may have taken the signal for itself since.
+    let is_ours = signal != 0 && kernel_action(signal, None).handler == on_nudge as *const () as usize;
     // SAFETY: sends a signal that has our handler.
     let send = || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
-    if !thread.covered.swap(false, Ordering::AcqRel) && send() {
+    if !thread.covered.swap(false, Ordering::AcqRel) && is_ours && send() {
         return;
     }
-    // A handler of the host's was in the way, or the queue of the user's signals is full, of another process's making. The signals
-    // of faults need no place in it, and of all that wait they are the first to interrupt a thread.
+    // A handler of the host's was in the way, or the queue of the user's signals is full, of another process's making, or all signals
+    // are the host's. Those of faults are ours in any case, need no place in the queue, and interrupt a thread before all others do.
     thread.kicked.store(true, Ordering::Release);
     // SAFETY: the kernel copies the information.
     unsafe {
@@ -576,7 +580,7 @@ pub(super) unsafe fn kernel_sigaltstack(new: *const libc::stack_t, old: *mut lib
 /// What the host wants done about a fault signal from now on, instead of installing it; gives what it wanted before.
 /// `None` if the signal is no fault's, or before [`install`].
 pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Action> {
-    if NUDGE.load(Ordering::Acquire) == 0 {
+    if !INSTALLED.load(Ordering::Acquire) {
         return None;
     }
     let index = FAULTS.iter().position(|&s| s == signal)?;
