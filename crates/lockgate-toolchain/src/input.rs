@@ -25,6 +25,41 @@ pub(crate) enum Kind {
     Archive,
 }
 
+/// The section's name, if it would bring notes into the module, whose readers go by owners and not by sections' names. Those that compilers
+/// write are known, in whole, and in an alignment that no other section of the name changes.
+fn note_of_its_own(section: &ElfSection64<'_, '_, LittleEndian>) -> Option<String> {
+    const KNOWN: [(&[u8], u64); 2] = [(b".note.gnu.property", 8), (b".note.ABI-tag", 4)];
+    let header = section.elf_section_header();
+    let name = section.name_bytes().unwrap_or_default();
+    let is_note = header.sh_type.get(LittleEndian) == elf::SHT_NOTE || name.starts_with(b".note");
+    let is_loaded = header.sh_flags.get(LittleEndian).0 & elf::SHF_ALLOC.0 != 0;
+    let is_ours = name == lockgate_abi::note::SECTION.as_bytes();
+    let shown = || Some(printable(&String::from_utf8_lossy(name)));
+    if !is_ours && (!is_note || !is_loaded || section.size() == 0) {
+        return None;
+    }
+    let known = KNOWN.iter().any(|(title, align)| *title == name && section.align() == *align);
+    let strangers = || match section.data() {
+        Ok(data) => !are_whole(data, section.align() as usize),
+        Err(_) => true,
+    };
+    if !known || strangers() { shown() } else { None }
+}
+
+/// True if the bytes are whole notes of the owner GNU.
+fn are_whole(mut notes: &[u8], align: usize) -> bool {
+    while let Some((header, rest)) = notes.split_first_chunk::<16>() {
+        let size =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let description = (size(4) as usize).next_multiple_of(align);
+        if size(0) != 4 || &header[12..] != b"GNU\0" || description > rest.len() {
+            return false;
+        }
+        notes = &rest[description..];
+    }
+    notes.is_empty()
+}
+
 impl Input {
     /// Reads an object or an archive.
     pub(crate) fn read(path: &Path) -> Result<Input, Error> {
@@ -45,12 +80,11 @@ impl Input {
     /// itself go into the linker's options, into lists of exports and into notes.
     fn check_names(&self) -> Result<(), Error> {
         for object in self.objects() {
-            if object.section_by_name_bytes(lockgate_abi::note::SECTION.as_bytes()).is_some() {
+            if let Some(name) = object.sections().find_map(|section| note_of_its_own(&section)) {
                 return Err(Error::input(
                     &self.name,
                     format!(
-                        "it has a section {}: what a module says of itself is for the linker to write; build it again from its source",
-                        lockgate_abi::note::SECTION
+                        "it has a section {name}: what a module says of itself is for the linker to write; build it again from its source"
                     ),
                 ));
             }

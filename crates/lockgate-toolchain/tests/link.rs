@@ -574,4 +574,20 @@ fn notes_of_inputs_are_refused() {
         assert!(error.contains("input.o: it has a section .note.lockgate"), "{error}");
         assert!(!shop.output().exists());
     }
+    // Readers go by the owner: the section's name may be any, and its type. Half a note may be the beginning of another object's.
+    let input_line = ".long 9, 3, 4; .asciz \\\"Lockgate\\\"; .balign 4; .ascii \\\"abc\\\"; .balign 4";
+    for (section, note) in [
+        (".note.foo,\\\"a\\\",@note", input_line),
+        (".notes,\\\"a\\\",@note", input_line),
+        (".note.foo,\\\"a\\\",@progbits", input_line),
+        (".note.gnu.property,\\\"a\\\",@note\\n .balign 8", input_line),
+        (".note.ABI-tag,\\\"a\\\",@note\\n .balign 4", ".long 4, 16, 1; .asciz \\\"GNU\\\"; .long 0"),
+    ] {
+        let shop = Workshop::new();
+        let source = format!(
+            "__asm__(\".pushsection {section}\\n {note}\\n .popsection\");\nint f(void) {{ return 1; }}"
+        );
+        let error = shop.link_source(&source, &["f"]).unwrap_err().to_string();
+        assert!(error.contains("input.o: it has a section .note"), "{section}: {error}");
+    }
 }

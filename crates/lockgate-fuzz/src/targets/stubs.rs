@@ -348,7 +348,7 @@ mod tests {
     fn a_structure_that_is_ignored_has_a_type() {
         let integer = kind(Shape::Integer { signed: true, character: false, plain: false }, 4, "int");
         let pair = kind(Shape::Record(PAIR.into()), 8, PAIR);
-        let plan = plan(&header_of(noted("x", integer, "nullable"), noted("p", pair, "ignore")));
+        let plan = plan(&header_of(noted("x", integer, "ignore"), noted("p", pair, "ignore")));
         assert!(plan.refusals.is_empty() && plan.records.contains_key(PAIR), "{:?}", plan.refusals);
     }
 
