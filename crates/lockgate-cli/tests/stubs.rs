@@ -372,6 +372,14 @@ fn what_is_not_sound_is_refused() {
             &["struct s has bit-fields beside pointers"],
         ),
         ("struct s { int n; };\nint f(struct s *s);", &["reads or writes `struct s`", "LG_OPAQUE"]),
+        (
+            "struct s { const char *name LG_STRING; };\nint f(struct s *s LG_OUT LG_SIZE(n), int n);",
+            &["an array of structures with pointers is not copied back"],
+        ),
+        (
+            "typedef struct h h LG_OPAQUE;\nint f(h **all LG_OUT LG_SIZE(n), int n);",
+            &["an array of them is not copied back", "remove LG_SIZE"],
+        ),
         ("int f(char *(*give)(int));", &["callback", "which the library would use"]),
         ("int f(long double x);", &["long double cannot be passed"]),
         ("int f(char **p LG_IN);", &["arrays of pointers cannot be passed in"]),

@@ -152,6 +152,8 @@ static void *lgs_lend(struct lgs_call *c, uint64_t address, size_t size, const c
 /* A call begins, with this handle or none: what was lent for it goes back. */
 static __attribute__((noinline, cold)) void lgs_give_back(struct lgs_call *c)
 {
+    if (c->failed)
+        return; /* it does not take place */
     struct lgs_lent *all[2] = {lgs_thread.lent, 0};
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *scope = lgs_scope_of(c->handle);

@@ -42,14 +42,18 @@ static inline lgs_wide lgs_count(struct lgs_call *c, lgs_wide count, const char 
     return count;
 }
 
-/* Bytes of `count` elements that the library says are there, of `room`. Negative counts stand for errors. */
+/* What a function's result says is there: a negative one says that it has failed. */
+static inline lgs_wide lgs_resulting(lgs_wide count)
+{
+    return count < 0 ? 0 : count;
+}
+
+/* Bytes of `count` elements that the library says are there, of `room`. */
 static inline size_t lgs_length(struct lgs_call *c, lgs_wide count, size_t element, size_t room, const char *what)
 {
-    if (count < 0)
-        return 0;
     lgs_wide bytes = lgs_multiply(c, count, (lgs_wide)element);
-    if (__builtin_expect(c->overflow || bytes > (lgs_wide)room, 0)) {
-        lgs_fail(c, LG_STUB_LENGTH, what, "the library says that more is there than fits");
+    if (__builtin_expect(c->overflow || bytes < 0 || bytes > (lgs_wide)room, 0)) {
+        lgs_fail(c, LG_STUB_LENGTH, what, bytes < 0 ? "the library says that less than nothing is there" : "the library says that more is there than fits");
         return 0;
     }
     return (size_t)bytes;

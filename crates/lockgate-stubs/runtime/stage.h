@@ -217,8 +217,8 @@ static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t s
         return none;
     if (flags & LGS_READS)
         lgs_put(block.here, host, size);
-    if (flags & LGS_TEXT)
-        lgs_clear(block.here, 1);
+    if (flags & LGS_TEXT) /* a string even if the library writes nothing */
+        lgs_clear(lgs_far(block.here, flags & LGS_READS ? size : 0), 1);
     return block;
 }
 
@@ -267,7 +267,8 @@ static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, si
 /* A string of the program's, copied in. */
 static inline uint64_t lgs_string(struct lgs_call *c, const char *text)
 {
-    return lgs_block(c, text, text ? strlen(text) + 1 : 1, LGS_READS).inside;
+    lgs_private(c, text, 1, "string");
+    return lgs_block(c, text, text && !c->failed ? strlen(text) + 1 : 1, LGS_READS).inside;
 }
 
 /* A place within an object that went in, as the program knows it: the beginning of an element, with `size` bytes behind it. */

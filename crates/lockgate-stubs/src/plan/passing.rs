@@ -131,6 +131,12 @@ impl Planner<'_> {
                         "remove one of them",
                     );
                 }
+                if buffer.writes && buffer.size.is_some() && self.plain_record(key).is_err() {
+                    return no(
+                        "an array of structures with pointers is not copied back",
+                        "LG_IN, if the library only reads it; else leave the function out with LG_OMIT",
+                    );
+                }
                 Ok(Passing::Record { key: key.clone(), buffer, kept: notes.kept, release: notes.release })
             }
             Shape::Record(_) => no(
@@ -295,6 +301,12 @@ impl Planner<'_> {
             return no(
                 "what the pointer leads to afterwards is not said",
                 "add LG_STRING, LG_SIZE(…), LG_OPAQUE, LG_WITHIN(…) or LG_INSIDE",
+            );
+        }
+        if matches!(*after, Outcome::Handle { .. }) && notes.size.is_some() {
+            return no(
+                "LG_SIZE on a pointer to one handle: an array of them is not copied back",
+                "remove LG_SIZE if it is one; else leave the function out with LG_OMIT",
             );
         }
         Ok(Passing::Pointer { before, after })

@@ -741,7 +741,7 @@ impl Stub<'_> {
                 let _ = writeln!(
                     body.check,
                     "    if ({name})\n        (void)lgs_length(&lgs_c, {}, {}, lgs_b_{name}.size, \"{name}\");",
-                    self.after(count),
+                    resulting(count, self.after(count)),
                     buffer.element
                 );
             }
@@ -761,7 +761,7 @@ impl Stub<'_> {
         let length = match buffer.written.as_ref().or(grown) {
             Some(count) => format!(
                 "lgs_length(&lgs_c, {}, {}, lgs_b_{name}.size, \"{name}\")",
-                self.after(count),
+                resulting(count, self.after(count)),
                 buffer.element
             ),
             None => format!("lgs_b_{name}.size"),
@@ -913,4 +913,12 @@ impl Stub<'_> {
 
 fn is_kept(passing: &Passing) -> bool {
     matches!(passing, Passing::Record { kept: true, .. })
+}
+
+/// The number that an expression comes to after the call, where a negative result of the function's says that it has failed.
+fn resulting(count: &Expression, number: String) -> String {
+    match count.names().contains(&"lg_result") {
+        true => format!("lgs_resulting({number})"),
+        false => number,
+    }
 }
