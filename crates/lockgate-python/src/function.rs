@@ -327,6 +327,9 @@ impl Call {
     pub fn finish<'py>(&mut self, py: Python<'py>, binding: &Binding) -> PyResult<Bound<'py, PyAny>> {
         if let Some(passed) = &mut self.passed {
             passed.take_back().map_err(|error| errors::grant(py, error))?;
+            if let Some(number) = passed.lost().map_err(|error| errors::grant(py, error))? {
+                return Err(lost(py, binding, number));
+            }
         }
         let plan = binding.dynamic.plan();
         binding.answer.python(py, self.frame.first_word(plan), || self.frame.result(plan))
@@ -343,6 +346,16 @@ fn structure(class: &Py<PyAny>, size: usize, value: &Bound<'_, PyAny>) -> PyResu
     let mut words = vec![0; size.div_ceil(8)];
     View::of(value)?.words(&mut words);
     Ok(words)
+}
+
+#[cold]
+fn lost(py: Python<'_>, binding: &Binding, number: usize) -> PyErr {
+    let text = format!(
+        "{}: it wrote to argument {}, which cannot be changed: pass a bytearray, an array that is writable or create_string_buffer()",
+        binding.dynamic.signature(),
+        number + 1
+    );
+    errors::plain(py, "ArgumentError", &text)
 }
 
 #[cold]

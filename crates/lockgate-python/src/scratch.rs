@@ -66,6 +66,9 @@ impl Scratch {
     }
 }
 
+/// Bytes that are compared at once.
+const PIECE: usize = 1024;
+
 /// What one call passes by reference, callbacks among it.
 #[derive(Default)]
 pub struct Passed {
@@ -141,6 +144,27 @@ impl Passed {
             block.memory.copy_into(part.at, part.view.bytes_mut())?;
         }
         Ok(())
+    }
+
+    /// The first parameter, from 0, whose memory cannot be changed, and whose copy the domain has changed: what it wrote there is lost.
+    ///
+    /// # Errors
+    /// The memory is gone.
+    pub fn lost(&self) -> Result<Option<usize>, GrantError> {
+        let Some((block, _)) = &self.block else { return Ok(None) };
+        let mut piece = [0; PIECE];
+        for part in self.parts.iter().filter(|part| !part.copied_back) {
+            let mut at = part.at;
+            for given in part.view.bytes().chunks(PIECE) {
+                let now = &mut piece[..given.len()];
+                block.memory.copy_into(at, now)?;
+                if now != given {
+                    return Ok(Some(part.parameter));
+                }
+                at += given.len() as u64;
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -29,6 +29,23 @@ def test_what_the_domain_writes_comes_back(values):
     assert (pair.x, pair.n) == (2.5, 4)
 
 
+def test_what_is_written_to_what_cannot_be_changed_is_an_error(values):
+    """Red if it is lost without a word."""
+    numpy = pytest.importorskip("numpy")
+    doubles = numpy.array([1.0, 2.0, 3.0])
+    values.twice(doubles, 3)
+    assert doubles.tolist() == [2, 4, 6]
+    doubles.flags.writeable = False
+    for fixed in (doubles, doubles.tobytes(), memoryview(doubles.tobytes())):
+        with pytest.raises(lockgate.ArgumentError, match="it wrote to argument 1, which cannot be changed"):
+            values.twice(fixed, 3)
+    assert doubles.tolist() == [2, 4, 6]
+    many = numpy.zeros(5000)
+    many.flags.writeable = False
+    assert values.sum(numpy.zeros(4000, dtype="int64").tobytes(), 4000) == 0
+    values.twice(many, 5000)  # twice nothing is nothing
+
+
 @pytest.mark.parametrize("typed", [False, True])
 def test_arrays_and_buffers(values, typed):
     if typed:
@@ -61,7 +78,8 @@ def test_strings(values):
 
 def test_bytes_are_never_changed(values):
     text = b"immutable"
-    values.fill(text, 9)
+    with pytest.raises(lockgate.ArgumentError, match="it wrote to argument 1"):
+        values.fill(text, 9)
     assert text == b"immutable"
 
 
@@ -80,9 +98,6 @@ def test_large_arguments(values):
 def test_numpy_arrays_are_copied_in_and_back(values):
     numpy = pytest.importorskip("numpy")
     numbers = numpy.arange(4.0)
-    values.twice(numbers, 4)
-    assert numbers.tolist() == [0, 2, 4, 6]
-    numbers.flags.writeable = False
     values.twice(numbers, 4)
     assert numbers.tolist() == [0, 2, 4, 6]
     values.twice.argtypes = [numpy.ctypeslib.ndpointer(c_double, flags="C"), ctypes.c_size_t]
