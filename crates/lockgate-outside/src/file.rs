@@ -1,7 +1,7 @@
 //! Files of others: opened once, examined by that descriptor, read with a limit.
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Largest file that is read, bytes: modules have at most as many, and what is larger than a module is no part of one.
@@ -69,6 +69,12 @@ pub fn read_open(file: &File, metadata: &Metadata) -> io::Result<Vec<u8>> {
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let (file, metadata) = open(path.as_ref())?;
     read_open(&file, &metadata)
+}
+
+/// Whether both names are those of one ordinary file: what is written to one takes the other's place.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()));
+    file(one).is_some_and(|identity| file(other) == Some(identity))
 }
 
 #[cfg(test)]

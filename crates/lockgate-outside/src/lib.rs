@@ -5,5 +5,5 @@
 mod file;
 mod name;
 
-pub use file::{LARGEST, examine, is_ordinary, open, read, read_open};
+pub use file::{LARGEST, examine, is_ordinary, is_same, open, read, read_open};
 pub use name::{LONGEST, printable, printable_bytes, printable_lines, printable_text};

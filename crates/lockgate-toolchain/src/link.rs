@@ -86,11 +86,23 @@ impl Link {
         }
     }
 
+    /// The module does not take the place of what it is made of.
+    fn spares(&self, input: &Path) -> Result<(), Error> {
+        match lockgate_outside::is_same(input, &self.output) {
+            true => Err(Error::input(
+                &lockgate_outside::printable(&input.to_string_lossy()),
+                "the module would be written over it: give the output (-o) another name",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Adds an object or archive.
     ///
     /// # Errors
     /// [`Error::Io`], or [`Error::Input`] if it is neither, or made for another machine.
     pub fn file(&mut self, path: &Path) -> Result<&mut Self, Error> {
+        self.spares(path)?;
         self.push(Input::read(path)?);
         Ok(self)
     }
@@ -100,6 +112,7 @@ impl Link {
     /// # Errors
     /// As [`Link::file`].
     pub fn compiled(&mut self, object: &Path, source: &Path) -> Result<&mut Self, Error> {
+        self.spares(source)?;
         let mut input = Input::read_as(object, source.to_string_lossy().into_owned())?;
         match lockgate_outside::read(source) {
             Ok(text) => input.hash = blake3::hash(&text),
@@ -116,6 +129,7 @@ impl Link {
     /// # Errors
     /// As [`Link::file`].
     pub fn verbatim(&mut self, path: &Path) -> Result<&mut Self, Error> {
+        self.spares(path)?;
         self.push(Input { verbatim: true, ..Input::read(path)? });
         Ok(self)
     }
@@ -184,6 +198,7 @@ impl Link {
     /// # Errors
     /// [`Error::Io`], or [`Error::Input`] if it is no module.
     pub fn join(&mut self, path: &Path) -> Result<&mut Self, Error> {
+        self.spares(path)?;
         self.providers.push(Provider::read(path)?);
         Ok(self)
     }

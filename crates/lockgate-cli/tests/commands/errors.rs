@@ -131,3 +131,30 @@ fn what_others_named_is_cleaned() {
         assert!(!said.lines().any(|line| line.starts_with("lockgate: all is well")), "{arguments:?}: {said}");
     }
 }
+
+/// A module does not take the place of what it is made of, under whatever name.
+#[test]
+fn nothing_is_written_over_its_own_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let source = "int f(void) { return 1; }\n";
+    std::fs::write(at("f.c"), source).unwrap();
+    std::fs::hard_link(at("f.c"), at("f.lg")).unwrap();
+    assert_eq!(lockgate(&["cc", "-c", &at("f.c"), "-o", &at("f.o")]).status, 0);
+    let object = std::fs::read(at("f.o")).unwrap();
+    for arguments in [
+        &["cc", &at("f.c"), "-o", &at("f.c"), "--export", "f"][..],
+        &["cc", &at("f.c"), "-o", &at("f.lg"), "--export", "f"],
+        &["link", &at("f.o"), "-o", &at("f.o"), "--export", "f"],
+        &["rewrite", &at("f.o"), "-o", &at("f.o")],
+    ] {
+        let ran = lockgate(arguments);
+        assert!(
+            ran.status != 0 && ran.err.contains("give the output (-o) another name"),
+            "{arguments:?}: {}",
+            ran.err
+        );
+    }
+    assert_eq!(std::fs::read_to_string(at("f.c")).unwrap(), source);
+    assert_eq!(std::fs::read(at("f.o")).unwrap(), object);
+}
