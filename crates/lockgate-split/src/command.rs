@@ -40,7 +40,7 @@ fn objects(compiler: &Compiler, arguments: &[String]) -> Result<ExitStatus, Erro
         // gcc says best what is wrong with that.
         return gcc(compiler, arguments);
     }
-    let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+    let folder = lockgate_toolchain::work_folder()?;
     let options = linking.compile_options();
     for source in linking.sources() {
         let beside =
@@ -74,7 +74,7 @@ fn program(
     listing: bool,
     progress: Progress<'_>,
 ) -> Result<ExitStatus, Error> {
-    let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+    let folder = lockgate_toolchain::work_folder()?;
     let mut files: Vec<PathBuf> = linking.files().collect();
     let mut made = Vec::new();
     for (number, source) in linking.sources().enumerate() {

@@ -45,7 +45,7 @@ impl Compiler {
     pub fn split(&self, source: Source<'_>, options: &[String], object: &Path) -> Result<ExitStatus, Error> {
         let options = without_dependencies(options);
         let origin = Path::new(source.path);
-        let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        let folder = lockgate_toolchain::work_folder()?;
         let mut files = BTreeSet::new();
         let (status, host) = self.preprocess(self.host(), &options, source, folder.path(), &mut files)?;
         if !status.success() || !host.contains(NOTE) {

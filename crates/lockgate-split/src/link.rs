@@ -42,7 +42,7 @@ pub fn link(
     }
     let mut host = compiler.tools.gcc();
     host.args(arguments);
-    let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+    let folder = lockgate_toolchain::work_folder()?;
     if !domains.is_empty() {
         let library = library::find()?;
         for domain in &domains {

@@ -214,10 +214,7 @@ impl Link {
     /// # Errors
     /// [`Error`]; nothing is written to the output's path then.
     pub fn run(&self, sysroot: &Sysroot, progress: Progress<'_>) -> Result<LinkOutcome, Error> {
-        let folder = tempfile::Builder::new()
-            .prefix("lockgate-")
-            .tempdir()
-            .map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        let folder = work_folder()?;
         let folder = folder.path();
         join::check(&self.providers)?;
         let joins = !self.providers.is_empty();
@@ -408,6 +405,17 @@ fn add(list: &mut Vec<Prototype>, prototype: Prototype) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// A folder for what is made on the way, which nobody else may look into, whatever the umask says. It goes with the value.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn work_folder() -> Result<tempfile::TempDir, Error> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("lockgate-").permissions(std::fs::Permissions::from_mode(0o700));
+    folder.tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))
 }
 
 /// Writes a file that appears complete or not at all. What is there and no file, such as /dev/null, gets the bytes and stays.

@@ -591,3 +591,11 @@ fn notes_of_inputs_are_refused() {
         assert!(error.contains("input.o: it has a section .note"), "{section}: {error}");
     }
 }
+
+/// Others on the machine neither read what is made on the way nor write what ld reads there.
+#[test]
+fn work_folders_are_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = lockgate_toolchain::work_folder().unwrap();
+    assert_eq!(folder.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}

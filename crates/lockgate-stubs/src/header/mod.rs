@@ -227,7 +227,8 @@ pub const UNIT: &str = "lockgate-stubs.c";
 /// The annotations as this program knows them, whatever else is on the include path.
 fn tempdir_with_annotations() -> Result<tempfile::TempDir, ReadError> {
     let io = |error| ReadError::Io { path: std::env::temp_dir(), error };
-    let folder = tempfile::tempdir().map_err(io)?;
+    let owner = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let folder = tempfile::Builder::new().permissions(owner).tempdir().map_err(io)?;
     std::fs::create_dir(folder.path().join("lockgate")).map_err(io)?;
     std::fs::write(folder.path().join("lockgate/annotations.h"), crate::ANNOTATIONS_H).map_err(io)?;
     Ok(folder)

@@ -40,10 +40,7 @@ fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
         true => Sysroot::ensure_pinpoint(progress)?,
         false => Sysroot::ensure(progress)?,
     };
-    let folder = tempfile::Builder::new()
-        .prefix("lockgate-cc-")
-        .tempdir()
-        .map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+    let folder = crate::work_folder()?;
     let mut link = linking.start()?;
     for (i, item) in linking.items.iter().enumerate() {
         match item {
