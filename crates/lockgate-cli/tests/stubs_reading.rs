@@ -383,3 +383,36 @@ fn headers_lie_where_programs_include_them() {
         assert!(headers.path("two/api.h").is_file() && client.contains("#include \"api.h\""), "{client}");
     }
 }
+
+/// What a header says in words is text on a line, in generated sources and on a terminal. Red if it is written as it came.
+#[test]
+fn reasons_stay_on_their_line() {
+    let header = "#pragma once\nint good(int);\nint bad(void *) LG_OMIT(\"two\\nlines \\x1b[31m\");\n";
+    let headers = Headers::new(&[("api.h", header)]);
+    for language in ["c", "rust", "python"] {
+        let out = headers.path(language);
+        let mut command = Command::new(LOCKGATE);
+        command
+            .arg("stubs")
+            .arg(headers.path("api.h"))
+            .args(["-l", language, "-m", "api.lg", "-o"])
+            .arg(&out);
+        let ran = command.output().expect("it runs");
+        assert!(ran.status.success(), "{}", text(&ran.stderr));
+        let mut folders = vec![out];
+        let mut said = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let written = text(&std::fs::read(&path).expect("a file"));
+                said += written.matches("two?lines ?[31m").count();
+                assert!(!written.contains("two\n") && !written.contains('\x1b'), "{path:?}");
+            }
+        }
+        assert!(said > 0, "{language}: the reason is nowhere");
+    }
+}

@@ -123,7 +123,7 @@ impl Notes {
             "at_most" => self.at_most = Some(expression()?),
             "error" => self.error = Some(owned()),
             "policy" => self.policy = Some(owned()),
-            "omit" => self.omit = Some(owned()),
+            "omit" => self.omit = Some(lockgate_outside::printable(&owned())),
             "within" => self.within = Some(owned()),
             "until" => self.until = Some(owned()),
             "shown" => self.shown = Some(owned()),
