@@ -90,7 +90,7 @@ impl Link {
     fn spares(&self, input: &Path) -> Result<(), Error> {
         match lockgate_outside::is_same(input, &self.output) {
             true => Err(Error::input(
-                &lockgate_outside::printable(&input.to_string_lossy()),
+                lockgate_outside::printable(&input.to_string_lossy()),
                 "the module would be written over it: give the output (-o) another name",
             )),
             false => Ok(()),
