@@ -348,7 +348,8 @@ mod tests {
     fn a_structure_that_is_ignored_has_a_type() {
         let integer = kind(Shape::Integer { signed: true, character: false, plain: false }, 4, "int");
         let pair = kind(Shape::Record(PAIR.into()), 8, PAIR);
-        let plan = plan(&header_of(noted("x", integer, "ignore"), noted("p", pair, "ignore")));
+        let field = Parameter { name: "x".into(), kind: integer, notes: Notes::default() };
+        let plan = plan(&header_of(field, noted("p", pair, "ignore")));
         assert!(plan.refusals.is_empty() && plan.records.contains_key(PAIR), "{:?}", plan.refusals);
     }
 
