@@ -3,9 +3,9 @@
 use attacks::build::foreign_file;
 use attacks::expect::{By, Ending, Expect};
 use attacks::list::{self, Aim, Argument, Attack};
+use attacks::scenarios::granted::leave_links;
 use installed::{Workshop, run};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -70,17 +70,7 @@ impl Folders {
             fs::create_dir(folders.path().join(name))?;
             fs::write(folders.path().join(name).join("secret.txt"), Folders::holds(name))?;
         }
-        let outside = folders.path().join("outside/secret.txt");
-        for (name, to) in [
-            ("out", "../outside/secret.txt".as_ref()),
-            ("folder", "../outside".as_ref()),
-            ("loop", "loop".as_ref()),
-            ("proc", "/proc".as_ref()),
-            ("root", "/".as_ref()),
-            ("absolute", outside.as_path()),
-        ] {
-            symlink(to, folders.path().join("granted").join(name))?;
-        }
+        leave_links(&folders.path().join("granted"), &folders.path().join("outside"))?;
         Ok(Folders(folders))
     }
 

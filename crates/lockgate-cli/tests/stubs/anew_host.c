@@ -9,21 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int failures;
-
-#define CHECK(condition)                                                                                        \
-    do {                                                                                                        \
-        if (!(condition)) {                                                                                     \
-            printf("line %d: %s; last error: %s\n", __LINE__, #condition, lg_anew_error()->message);            \
-            failures++;                                                                                         \
-        }                                                                                                       \
-    } while (0)
-
-#define FAILS(call, kind_, what_)                                                                               \
-    do {                                                                                                        \
-        CHECK((call) == -7);                                                                                    \
-        CHECK(lg_anew_error()->kind == kind_ && strcmp(lg_anew_error()->what, what_) == 0);                     \
-    } while (0)
+#define LAST_ERROR lg_anew_error
+#include "check.h"
 
 static int crash(void)
 {

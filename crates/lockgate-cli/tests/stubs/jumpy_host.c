@@ -4,24 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures;
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("line %d: %s; last error: %s\n", __LINE__, #condition, lg_jumpy_error()->message);                 \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
-
-/* The call of this mode fails with this kind of error, and says where. */
-#define FAILS(mode, call, kind_, what_)                                                                                \
-    do {                                                                                                               \
-        jumpy_mode(mode);                                                                                              \
-        CHECK(call);                                                                                                   \
-        CHECK(lg_jumpy_error()->kind == kind_ && strcmp(lg_jumpy_error()->what, what_) == 0);                         \
-        jumpy_mode(0);                                                                                                 \
-    } while (0)
+#define LAST_ERROR lg_jumpy_error
+#define SET_MODE jumpy_mode
+#include "check.h"
 
 /* What setjmp of this engine returns when `call` is made: 0 if it does not jump. */
 #define JUMPS(e, call)                                                                                                 \

@@ -4,14 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures;
-#define CHECK(condition)                                                                    \
-    do {                                                                                    \
-        if (!(condition)) {                                                                 \
-            printf("line %d: %s (%s)\n", __LINE__, #condition, lg_keeper_error()->message); \
-            failures++;                                                                     \
-        }                                                                                   \
-    } while (0)
+#define LAST_ERROR lg_keeper_error
+#include "check.h"
 
 static void honest(void)
 {

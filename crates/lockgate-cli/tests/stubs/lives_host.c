@@ -8,22 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static int failures;
-
-#define CHECK(condition)                                                                                        \
-    do {                                                                                                        \
-        if (!(condition)) {                                                                                     \
-            printf("line %d: %s; last error: %s\n", __LINE__, #condition, lg_lives_error()->message);           \
-            failures++;                                                                                         \
-        }                                                                                                       \
-    } while (0)
-
-/* The call is refused, and for this reason. */
-#define FAILS(call, kind_, what_)                                                                               \
-    do {                                                                                                        \
-        CHECK((call) == -7);                                                                                    \
-        CHECK(lg_lives_error()->kind == kind_ && strcmp(lg_lives_error()->what, what_) == 0);                   \
-    } while (0)
+#define LAST_ERROR lg_lives_error
+#include "check.h"
 
 /* What is freed is given to nobody. */
 struct count { int calls; };

@@ -6,24 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-static int failures;
-
-#define CHECK(condition)                                                                                        \
-    do {                                                                                                        \
-        if (!(condition)) {                                                                                     \
-            printf("line %d: %s; last error: %s\n", __LINE__, #condition, lg_sly_error()->message);             \
-            failures++;                                                                                         \
-        }                                                                                                       \
-    } while (0)
-
-/* The call of this mode fails with this kind of error, and says where. */
-#define FAILS(mode, call, kind_, what_)                                                                         \
-    do {                                                                                                        \
-        sly_mode(mode);                                                                                         \
-        CHECK(call);                                                                                            \
-        CHECK(lg_sly_error()->kind == kind_ && strcmp(lg_sly_error()->what, what_) == 0);                       \
-        sly_mode(0);                                                                                            \
-    } while (0)
+#define LAST_ERROR lg_sly_error
+#define SET_MODE sly_mode
+#include "check.h"
 
 static void *spin(void *stop)
 {

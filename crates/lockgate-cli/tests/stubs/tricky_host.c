@@ -7,24 +7,9 @@
 #include <string.h>
 #include <tricky.h>
 
-static int failures;
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("line %d: %s; last error: %s\n", __LINE__, #condition, lg_tricky_error()->message);                \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
-
-/* The call of this mode fails with this kind of error, and says where. */
-#define FAILS(mode, call, kind_, what_)                                                                                \
-    do {                                                                                                               \
-        tricky_mode(mode);                                                                                             \
-        CHECK(call);                                                                                                   \
-        CHECK(lg_tricky_error()->kind == kind_ && strcmp(lg_tricky_error()->what, what_) == 0);                       \
-        tricky_mode(0);                                                                                                \
-    } while (0)
+#define LAST_ERROR lg_tricky_error
+#define SET_MODE tricky_mode
+#include "check.h"
 
 static int calls;
 static char mine[] = "mine";

@@ -9,7 +9,7 @@ use anyhow::Result;
 mod bind_as_noted;
 mod exit_word_of_another_binding;
 mod few_mappings;
-mod granted;
+pub mod granted;
 mod hostile_allocator;
 mod names;
 mod own_threads;
