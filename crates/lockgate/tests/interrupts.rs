@@ -97,7 +97,7 @@ fn a_nudge_between_calls_holds_for_the_next() {
     let fine = domain.bind::<Unary>("fine").unwrap();
     assert_eq!(fine.call(1).unwrap(), 2);
     WISH.store(true, Ordering::SeqCst);
-    host_sys::interrupt_and_wait();
+    host_sys::interrupt_and_wait(1);
     let error = fine.call(1).expect_err("a call that the host does not want any more");
     assert!(matches!(error, CallError::Interrupted(_)), "{error}");
     WISH.store(false, Ordering::SeqCst);
@@ -111,9 +111,8 @@ fn a_call_that_has_called_the_host_ends_when_that_returns() {
     let seen = returned.clone();
     let domain = domain(&WISH, move |which| {
         WISH.store(true, Ordering::SeqCst);
-        lockgate::interrupt();
         // Until the thread has been nudged: the call is not to end by itself.
-        host_sys::wait_for_nudges(3);
+        host_sys::interrupt_and_wait(3);
         seen.store(true, Ordering::SeqCst);
         which
     });

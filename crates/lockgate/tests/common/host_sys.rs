@@ -596,9 +596,8 @@ pub fn interrupt_once<T>(
 ) -> T {
     extern "C" fn interrupt(_: libc::c_int) {
         if WISH.get().is_some_and(|wish| !wish.swap(true, Ordering::SeqCst)) {
-            lockgate::interrupt();
             // The first nudge finds the thread here, where it cannot be stopped.
-            wait_for_nudges(1);
+            interrupt_and_wait(1);
         }
     }
     WISH.set(Some(wish));
@@ -608,30 +607,38 @@ pub fn interrupt_once<T>(
     result.expect("the work was done")
 }
 
-/// Waits until this thread's sleep was interrupted so often.
-pub fn wait_for_nudges(times: u32) {
-    let minute = libc::timespec { tv_sec: 60, tv_nsec: 0 };
-    for _ in 0..times {
-        // SAFETY: sleeps.
-        let slept = unsafe { libc::nanosleep(&minute, std::ptr::null_mut()) };
-        assert_eq!(slept, -1, "nobody nudged this thread");
-    }
+/// Runs `body` with every signal blocked, in the kernel: the library's own `pthread_sigmask` would leave those it lives by.
+/// The closure that `body` gets waits for a signal, as long as a minute, and is the only place where one comes.
+fn between_signals(body: impl FnOnce(&dyn Fn())) {
+    let change = |mask: u64| {
+        let mut before = 0_u64;
+        // SAFETY: both are masks as the kernel has them, of 8 bytes.
+        let done = unsafe {
+            libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, &raw mut before, 8)
+        };
+        assert_eq!(done, 0);
+        before
+    };
+    let before = change(!0);
+    body(&|| {
+        let minute = libc::timespec { tv_sec: 60, tv_nsec: 0 };
+        let nobody = std::ptr::null_mut::<libc::pollfd>();
+        // SAFETY: as above; it waits for nothing but a signal.
+        let waited =
+            unsafe { libc::syscall(libc::SYS_ppoll, nobody, 0, &raw const minute, &raw const before, 8) };
+        assert_eq!(waited, -1, "nobody nudged this thread");
+    });
+    change(before);
 }
 
-/// Interrupts this thread, and returns when it has been nudged, once, here.
-pub fn interrupt_and_wait() {
-    let minute = libc::timespec { tv_sec: 60, tv_nsec: 0 };
-    // SAFETY: sets are initialised before they are used; the mask is put back.
-    unsafe {
-        let (mut all, mut before) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();
-        libc::sigfillset(&mut all);
-        assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before), 0);
+/// Interrupts this thread, and returns when it has been nudged so often, here.
+pub fn interrupt_and_wait(times: u32) {
+    between_signals(|wait| {
         lockgate::interrupt();
-        // The nudge comes while this waits, and not before.
-        let waited = libc::ppoll(std::ptr::null_mut(), 0, &minute, &before);
-        assert_eq!(waited, -1, "nobody nudged this thread");
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-    }
+        for _ in 0..times {
+            wait();
+        }
+    });
 }
 
 /// A word that this process and its children share.
