@@ -41,7 +41,7 @@ lint: setup ## formatting, lints, documentation warnings
 # documentation would share a process: they are run by themselves.)
 test: lint ## lints, then every test
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo test --workspace --locked --tests --config 'target."cfg(unix)".runner = "scripts/watchdog.sh"'
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo test --workspace --locked --no-fail-fast --tests --config 'target."cfg(unix)".runner = "scripts/watchdog.sh"'
 	cargo test --workspace --locked --doc
 	scripts/python.sh build/python-test dev
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
