@@ -2,6 +2,7 @@
 //!
 //! Two points of view. What goes *in*, from the program to the library, is a [`Passing`]; what comes *out* is an
 //! [`Outcome`], which may be anything and is checked. The parameters of callbacks are outcomes, their results go in.
+mod contract;
 mod keep;
 mod outcome;
 mod passing;
@@ -12,6 +13,7 @@ mod sizes;
 use crate::annotation::Format;
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
+pub use contract::agree;
 pub use passing::handle_name;
 use places::Place as Stands;
 use std::collections::{BTreeMap, BTreeSet};
