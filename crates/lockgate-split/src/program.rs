@@ -61,6 +61,18 @@ pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refu
             names.insert(name);
         }
     }
+    // Symbols, files and variables of the environment know no difference between these.
+    let mut variables: BTreeMap<String, &str> = BTreeMap::new();
+    for name in &names {
+        if let Some(other) = variables.insert(lockgate_stubs::name::variable(name), name) {
+            let said = units.iter().flat_map(|unit| &unit.domains).find(|domain| domain.name == **name);
+            program.refusals.push(Refusal {
+                place: said.map(|domain| place(&domain.place)).unwrap_or_default(),
+                what: format!("domains {other} and {name} have names that differ in case, - and _ only"),
+                remedy: "give one of them another name".into(),
+            });
+        }
+    }
     let domains: Vec<Domain<'u>> = names.into_iter().map(|name| program.domain(name)).collect();
     for used in units.iter().flat_map(|unit| &unit.uses).filter(|used| used.by == Home::Host) {
         program.crosses(&Home::Host, None, used);

@@ -153,6 +153,19 @@ pub const CASES: &[(Program, &[&str])] = &[
     ),
     (
         one!(
+            "LG_DOMAIN(\"P\") LG_ENTRY int other(int x) { return x; }\nint enter(int x) { return x; }\nint main(void) { return enter(other(1)); }\n"
+        ),
+        &["domains P and p have names that differ in case, - and _ only; give one of them another name"],
+    ),
+    (
+        &[(
+            "a.c",
+            "#include <lockgate/annotations.h>\nLG_DOMAIN(\"perf_map\") LG_ENTRY int f(void) { return 1; }\nint main(void) { return f(); }\n",
+        )],
+        &["a.c:2: \"perf_map\" cannot be the name of a domain: the variable LOCKGATE_PERF_MAP"],
+    ),
+    (
+        one!(
             "LG_DOMAIN(\"p\") LG_ENTRY int fill(int *to) { return *to; }\nint enter(int x) { return x; }\nint main(void) { int x = 1; return enter(fill(&x)); }\n"
         ),
         &["a function of domain p cannot be called soundly", "a.c:3: fill: parameter to"],

@@ -1,5 +1,5 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{arithmetic, ctype, documentation, element, enumeration, word};
+use super::{arithmetic, attribute, ctype, documentation, element, enumeration, symbol, word};
 use crate::emit::function::{Body, Failed, prototype, says_errno};
 use crate::emit::surface::{Role, Surface, cursors, is_single};
 use crate::header::model::{CType, Parameter, Shape};
@@ -30,12 +30,13 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
         _ => format!("tuple[{kinds}]"),
     };
     let name = &function.name;
+    let symbol = symbol(name);
     let kinds: Vec<String> = function.prototype.parameters.iter().map(|p| ctype(&p.kind, surface)).collect();
     // (What stands behind those is passed as it is.)
-    let mut text = format!("\n\n_lib.{name}.argtypes = [{}]\n", kinds.join(", "));
+    let mut text = format!("\n\n{symbol}.argtypes = [{}]\n", kinds.join(", "));
     let _ = write!(
         text,
-        "_lib.{name}.restype = {}\n\n\ndef {}({}) -> {kind}:\n    \"\"\"`{}`\n{}    \"\"\"\n{}",
+        "{symbol}.restype = {}\n\n\ndef {}({}) -> {kind}:\n    \"\"\"`{}`\n{}    \"\"\"\n{}",
         ctype(&function.prototype.result, surface),
         word(name),
         body.parameters.join(", "),
@@ -45,9 +46,9 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
     );
     let arguments = body.arguments.iter().map(|argument| format!(", {argument}")).collect::<String>();
     let call = match says_errno(function) {
-        Some(Failed::Null) => format!("_call_errno(None, _lib.{name}{arguments})"),
-        Some(Failed::Number(failed)) => format!("_call_errno({failed}, _lib.{name}{arguments})"),
-        None => format!("_call(_lib.{name}{arguments})"),
+        Some(Failed::Null) => format!("_call_errno(None, {symbol}{arguments})"),
+        Some(Failed::Number(failed)) => format!("_call_errno({failed}, {symbol}{arguments})"),
+        None => format!("_call({symbol}{arguments})"),
     };
     if body.always.is_empty() {
         let _ = writeln!(text, "    lg_result = {call}");
@@ -279,12 +280,13 @@ impl Writer<'_> {
                     "    lg_{name}, lg_{name}_count = {function}({name}, {kind}, \"{name}\")\n    \
                      {own}._raw.{length} = _number(lg_{name}_count, {1}, \"{name}\")\n    \
                      {own}._raw.{0} = ctypes.cast(lg_{name}, ctypes.c_void_p).value",
-                    field.name,
+                    attribute(&field.name),
                     record
                         .fields
                         .iter()
                         .find(|f| f.name == *length)
-                        .map_or(String::new(), |f| ctype(&f.kind, self.surface))
+                        .map_or(String::new(), |f| ctype(&f.kind, self.surface)),
+                    length = attribute(length)
                 );
             }
             let _ = writeln!(body.always, "        {own}._without_buffers()");
@@ -292,7 +294,7 @@ impl Writer<'_> {
         if release {
             let _ = writeln!(body.always, "        {own}._ended()");
         } else if let Some(end) = self.surface.end_of(key, &self.function.name) {
-            let _ = writeln!(body.after, "    {own}._end = {own}._end or _lib.{end}");
+            let _ = writeln!(body.after, "    {own}._end = {own}._end or {}", symbol(end));
         }
         format!("{own}._address()")
     }

@@ -1,5 +1,5 @@
 //! Enumerations, handles, structures.
-use super::{ctype, enumeration, word};
+use super::{attribute, ctype, enumeration, symbol, word};
 use crate::emit::surface::{Surface, cursors};
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, Outcome, Passing, RecordPlan};
@@ -12,7 +12,7 @@ pub fn all(surface: &Surface<'_>) -> String {
     for key in surface.enumerations() {
         let _ = write!(text, "\n\nclass {}(enum.IntEnum):\n    \"\"\"`{key}`\"\"\"\n\n", enumeration(key));
         for (name, value) in &surface.plan.enumerations[key] {
-            let _ = writeln!(text, "    {} = {value}", word(name));
+            let _ = writeln!(text, "    {} = {value}", attribute(name));
         }
     }
     for number in 1..=surface.plan.handles.len() {
@@ -66,7 +66,7 @@ pub fn ends(surface: &Surface<'_>) -> String {
     let mut text = String::from("\n");
     for number in 1..=surface.plan.handles.len() {
         if let Some(release) = surface.release_of(number) {
-            let _ = writeln!(text, "{}._end = _lib.{release}", word(&surface.handle(number)));
+            let _ = writeln!(text, "{}._end = {}", word(&surface.handle(number)), symbol(release));
         }
     }
     text
@@ -87,7 +87,7 @@ fn structure(text: &mut String, name: &str, key: &str, record: &RecordPlan, surf
     let _ =
         write!(text, "\n\nclass {name}(ctypes.Structure):\n    \"\"\"`{key}`\"\"\"\n\n    _fields_ = [\n");
     for field in &record.fields {
-        let _ = writeln!(text, "        (\"{}\", {}),", field.name, ctype(&field.kind, surface));
+        let _ = writeln!(text, "        (\"{}\", {}),", attribute(&field.name), ctype(&field.kind, surface));
     }
     if record.fields.is_empty() {
         let _ = writeln!(text, "        (\"bytes\", ctypes.c_ubyte * {}),", record.size);
@@ -102,11 +102,11 @@ fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
     let _ = write!(text, "\n\n@dataclasses.dataclass\nclass {}:\n    \"\"\"`{key}`\"\"\"\n\n", word(name));
     for field in fields() {
         let kind = if is_text(field) { "String | None" } else { "Any" };
-        let _ = writeln!(text, "    {}: {kind} = None", word(&field.name));
+        let _ = writeln!(text, "    {}: {kind} = None", attribute(&field.name));
     }
     let _ = write!(text, "\n    def _to_raw(self) -> _{name}:\n        raw = _{name}()\n");
     for field in fields() {
-        let own = word(&field.name);
+        let own = attribute(&field.name);
         let is_array = matches!(field.kind.shape, Shape::Array(..));
         let value = match &field.passing {
             Passing::String => {
@@ -129,7 +129,7 @@ fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
         word(name)
     );
     for field in fields() {
-        let own = word(&field.name);
+        let own = attribute(&field.name);
         let value = match (&field.kind.shape, is_text(field)) {
             (_, true) => format!("_string(raw.{own})"),
             (Shape::Array(..), _) => format!("list(raw.{own})"),
@@ -144,7 +144,7 @@ fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
 /// A structure that the library remembers.
 fn kept_class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
     let buffers: Vec<String> =
-        cursors(record).iter().map(|(field, ..)| format!("\"{}\",", field.name)).collect();
+        cursors(record).iter().map(|(field, ..)| format!("\"{}\",", attribute(&field.name))).collect();
     let _ = write!(
         text,
         "\n\nclass {}(_Kept):\n    \"\"\"`{key}`: the library remembers it. The buffers in it are parameters of the functions that use them.\"\"\"\n\n    \
@@ -154,7 +154,7 @@ fn kept_class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
         buffers.join(" ")
     );
     for field in &record.fields {
-        let own = word(&field.name);
+        let own = attribute(&field.name);
         let (kind, value) = match (&field.outcome, &field.passing) {
             (Outcome::String { .. }, _) => ("Text | None", format!("_string(self._raw.{own})")),
             (_, Passing::Value) => ("Any", format!("self._raw.{own}")),
