@@ -1,9 +1,11 @@
 //! What comes to Lockgate's programs and libraries from outside: names, which are made printable, and files, which are read within
-//! limits. There is one way to do either.
+//! limits; and folders for what is made of them. There is one way to do each.
 #![forbid(unsafe_code)]
 
 mod file;
+mod folder;
 mod name;
 
 pub use file::{LARGEST, examine, is_ordinary, is_same, open, read, read_open};
+pub use folder::Folder;
 pub use name::{LONGEST, printable, printable_bytes, printable_lines, printable_text};

@@ -40,6 +40,7 @@ fn objects(compiler: &Compiler, arguments: &[String]) -> Result<ExitStatus, Erro
         // gcc says best what is wrong with that.
         return gcc(compiler, arguments);
     }
+    linking.spares_inputs()?;
     let folder = lockgate_toolchain::work_folder()?;
     let options = linking.compile_options();
     for source in linking.sources() {
@@ -74,6 +75,7 @@ fn program(
     listing: bool,
     progress: Progress<'_>,
 ) -> Result<ExitStatus, Error> {
+    linking.spares_inputs()?;
     let folder = lockgate_toolchain::work_folder()?;
     let mut files: Vec<PathBuf> = linking.files().collect();
     let mut made = Vec::new();
@@ -83,7 +85,8 @@ fn program(
             continue;
         }
         let object = folder.path().join(format!("{number}.o"));
-        let status = compile(compiler, source, linking.compile_options(), &object, &[])?;
+        let more = linking.dependencies(source);
+        let status = compile(compiler, source, linking.compile_options(), &object, &more)?;
         if !status.success() {
             return Ok(status);
         }

@@ -63,9 +63,7 @@ impl Cache {
             return Ok(entry);
         }
         std::fs::create_dir_all(&self.root).map_err(Error::io("create", &self.root))?;
-        let folder = tempfile::Builder::new()
-            .prefix(".new-")
-            .tempdir_in(&self.root)
+        let folder = lockgate_outside::Folder::within(&self.root, ".new-")
             .map_err(Error::io("create a folder in", &self.root))?;
         make(folder.path())?;
         match std::fs::rename(folder.path(), &entry) {
@@ -73,7 +71,7 @@ impl Cache {
             Err(_) if entry.is_dir() => Ok(entry),
             Err(error) => Err(Error::Io { action: "create", path: entry, error }),
             Ok(()) => {
-                let _moved = folder.keep();
+                folder.keep();
                 Ok(entry)
             }
         }

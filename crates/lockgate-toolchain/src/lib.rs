@@ -37,7 +37,7 @@ mod writer;
 pub use cache::Cache;
 pub use error::Error;
 pub use host::Host;
-pub use link::{Link, LinkOutcome, put, work_folder};
+pub use link::{Link, LinkOutcome, put, spares, work_folder};
 pub use prototype::Prototype;
 pub use sysroot::Sysroot;
 pub use tools::Tools;

@@ -86,23 +86,12 @@ impl Link {
         }
     }
 
-    /// The module does not take the place of what it is made of.
-    fn spares(&self, input: &Path) -> Result<(), Error> {
-        match lockgate_outside::is_same(input, &self.output) {
-            true => Err(Error::input(
-                lockgate_outside::printable(&input.to_string_lossy()),
-                "the module would be written over it: give the output (-o) another name",
-            )),
-            false => Ok(()),
-        }
-    }
-
     /// Adds an object or archive.
     ///
     /// # Errors
     /// [`Error::Io`], or [`Error::Input`] if it is neither, or made for another machine.
     pub fn file(&mut self, path: &Path) -> Result<&mut Self, Error> {
-        self.spares(path)?;
+        spares(path, &self.output)?;
         self.push(Input::read(path)?);
         Ok(self)
     }
@@ -112,7 +101,7 @@ impl Link {
     /// # Errors
     /// As [`Link::file`].
     pub fn compiled(&mut self, object: &Path, source: &Path) -> Result<&mut Self, Error> {
-        self.spares(source)?;
+        spares(source, &self.output)?;
         let mut input = Input::read_as(object, source.to_string_lossy().into_owned())?;
         match lockgate_outside::read(source) {
             Ok(text) => input.hash = blake3::hash(&text),
@@ -129,7 +118,7 @@ impl Link {
     /// # Errors
     /// As [`Link::file`].
     pub fn verbatim(&mut self, path: &Path) -> Result<&mut Self, Error> {
-        self.spares(path)?;
+        spares(path, &self.output)?;
         self.push(Input { verbatim: true, ..Input::read(path)? });
         Ok(self)
     }
@@ -198,7 +187,7 @@ impl Link {
     /// # Errors
     /// [`Error::Io`], or [`Error::Input`] if it is no module.
     pub fn join(&mut self, path: &Path) -> Result<&mut Self, Error> {
-        self.spares(path)?;
+        spares(path, &self.output)?;
         self.providers.push(Provider::read(path)?);
         Ok(self)
     }
@@ -407,15 +396,26 @@ fn add(list: &mut Vec<Prototype>, prototype: Prototype) -> Result<(), Error> {
     Ok(())
 }
 
-/// A folder for what is made on the way, which nobody else may look into, whatever the umask says. It goes with the value.
+/// What is made does not take the place of what it is made of.
+///
+/// # Errors
+/// [`Error::Input`].
+pub fn spares(input: &Path, output: &Path) -> Result<(), Error> {
+    match lockgate_outside::is_same(input, output) {
+        true => Err(Error::input(
+            lockgate_outside::printable(&input.to_string_lossy()),
+            "what is made would be written over it: give the output (-o) another name",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A folder for what is made on the way.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn work_folder() -> Result<tempfile::TempDir, Error> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mut folder = tempfile::Builder::new();
-    folder.prefix("lockgate-").permissions(std::fs::Permissions::from_mode(0o700));
-    folder.tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))
+pub fn work_folder() -> Result<lockgate_outside::Folder, Error> {
+    lockgate_outside::Folder::new().map_err(Error::io("create a folder in", &std::env::temp_dir()))
 }
 
 /// Writes a file that appears complete or not at all. What is there and no file, such as /dev/null, gets the bytes and stays.

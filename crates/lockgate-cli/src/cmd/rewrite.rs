@@ -24,12 +24,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
-    if lockgate_outside::is_same(&args.input, &args.output) {
-        anyhow::bail!(
-            "{} would be overwritten: give the output (-o) another name",
-            output::shown(&args.input)
-        );
-    }
+    lockgate_toolchain::spares(&args.input, &args.output)?;
     let bytes = output::read(&args.input)?;
     let name = output::shown(&args.input);
     let options = Options { pinpoint: args.pinpoint, ..Options::default() };

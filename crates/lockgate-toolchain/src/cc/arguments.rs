@@ -32,6 +32,8 @@ pub struct Linking {
     keep_rejected: bool,
     base: bool,
     joins: Vec<PathBuf>,
+    /// Files with prototypes.
+    lists: Vec<PathBuf>,
 }
 
 /// One input, or an option whose place among the inputs matters.
@@ -264,6 +266,42 @@ impl Linking {
         self.output.as_deref()
     }
 
+    /// Whether what is made takes the place of nothing that it is made of.
+    ///
+    /// # Errors
+    /// [`Error::Input`].
+    pub fn spares_inputs(&self) -> Result<(), Error> {
+        let Some(output) = self.output.as_deref().map(Path::new) else { return Ok(()) };
+        let items = self.items.iter().filter_map(|item| match item {
+            Item::Source { path, .. } | Item::File(path) | Item::Verbatim(path) => Some(Path::new(path)),
+            Item::Library(_) | Item::LdOption(_) => None,
+        });
+        let ours = self.joins.iter().chain(&self.lists).map(PathBuf::as_path);
+        items.chain(ours).try_for_each(|input| crate::link::spares(input, output))
+    }
+
+    /// Options for compiling `source` that have files of dependencies (`-MD`) written where gcc writes them when it links, too.
+    pub fn dependencies(&self, source: Source<'_>) -> Vec<String> {
+        let has = |names: &[&str]| self.compile.iter().any(|option| names.contains(&option.as_str()));
+        let mut more = Vec::new();
+        if !has(&["-MD", "-MMD"]) {
+            return more;
+        }
+        let output = Path::new(self.output.as_deref().unwrap_or("a.out"));
+        if !has(&["-MF"]) {
+            let stem = Path::new(source.path).file_stem().unwrap_or("stdin".as_ref()).to_string_lossy();
+            let file = match self.output {
+                Some(_) => output.with_extension("d").to_string_lossy().into_owned(),
+                None => format!("a-{stem}.d"),
+            };
+            more.extend(["-MF".to_owned(), file]);
+        }
+        if !has(&["-MT", "-MQ"]) {
+            more.extend(["-MQ".to_owned(), output.to_string_lossy().into_owned()]);
+        }
+        more
+    }
+
     /// Takes an option of ours, with its value. False if it is none.
     fn own_option(&mut self, argument: &str, rest: &mut impl Iterator<Item = String>) -> Result<bool, Error> {
         let (name, attached) = match argument.split_once('=') {
@@ -273,9 +311,17 @@ impl Linking {
         let mut value = || attached.clone().or_else(|| rest.next()).ok_or_else(|| missing_value(name));
         match name {
             "--export" => self.exports.push(value()?),
-            "--exports" => self.exports.extend(prototypes(Path::new(&value()?))?),
+            "--exports" => {
+                let list = PathBuf::from(value()?);
+                self.exports.extend(prototypes(&list)?);
+                self.lists.push(list);
+            }
             "--gate" => self.gates.push(value()?),
-            "--gates" => self.gates.extend(prototypes(Path::new(&value()?))?),
+            "--gates" => {
+                let list = PathBuf::from(value()?);
+                self.gates.extend(prototypes(&list)?);
+                self.lists.push(list);
+            }
             "--for" => {
                 self.gates.extend(Host::named(&value()?)?.gates().map(str::to_owned));
                 self.export_all = true;

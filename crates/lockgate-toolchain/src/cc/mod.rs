@@ -36,6 +36,7 @@ pub fn run(arguments: Vec<String>, progress: Progress<'_>) -> Result<Outcome, Er
 }
 
 fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
+    linking.spares_inputs()?;
     let sysroot = match linking.pinpoint {
         true => Sysroot::ensure_pinpoint(progress)?,
         false => Sysroot::ensure(progress)?,
@@ -47,6 +48,7 @@ fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
             Item::Source { path, language } => {
                 let object = object_path(folder.path(), i, path);
                 let mut arguments = linking.compile.clone();
+                arguments.extend(linking.dependencies(Source { path, language: language.as_deref() }));
                 arguments.extend(linking.compile_for_join().iter().map(|&option| option.to_owned()));
                 arguments.extend(["-c".to_owned(), "-o".to_owned(), object.to_string_lossy().into_owned()]);
                 arguments.extend(language.iter().flat_map(|language| ["-x".to_owned(), language.clone()]));
