@@ -292,3 +292,129 @@ fn rewrite_one_object() {
     assert!(shop.lockgate("rewrite").args(["broken.o", "-o", "x.o"]).fail().contains("broken.o"));
     assert!(!shop.path("x.o").exists());
 }
+
+/// What is made takes the place of nothing that it is made of, whatever name that has, and nothing of it is touched.
+#[test]
+fn inputs_stay() {
+    let shop = Shop::new();
+    shop.write("s.c", HELLO);
+    shop.write("list", "main\n");
+    std::fs::hard_link(shop.path("s.c"), shop.path("t.c")).unwrap();
+    std::os::unix::fs::symlink("s.c", shop.path("u.c")).unwrap();
+    let cases: &[&[&str]] = &[
+        &["s.c", "-o", "s.c"],
+        &["s.c", "-o", "t.c"],
+        &["t.c", "-o", "u.c"],
+        &["s.c", "--exports", "list", "-o", "list"],
+        &["s.c", "--gates", "list", "-o", "./list"],
+        &["--split", "s.c", "-o", "s.c"],
+        &["--split", "s.c", "-o", "t.c"],
+        &["--split", "-c", "s.c", "-o", "t.c"],
+        &["--split", "-c", "s.c", "-o", "u.c"],
+    ];
+    for arguments in cases {
+        let message = shop.lockgate("cc").args(*arguments).fail();
+        assert!(
+            message.contains("would be written over it: give the output (-o) another name"),
+            "{arguments:?}: {message}"
+        );
+        for (name, contents) in [("s.c", HELLO), ("t.c", HELLO), ("list", "main\n")] {
+            assert_eq!(std::fs::read_to_string(shop.path(name)).unwrap(), contents, "{arguments:?}: {name}");
+        }
+    }
+}
+
+/// Files of dependencies of what is linked at once lie where gcc puts them.
+#[test]
+fn dependencies_of_a_link() {
+    let shop = Shop::new();
+    shop.write("own.h", "");
+    shop.write("s.c", &format!("#include \"own.h\"\n{HELLO}"));
+    for (arguments, file, target) in [
+        (&["-MMD", "s.c", "-o", "prog.lg"][..], "prog.d", "prog.lg:"),
+        (&["-MD", "s.c"], "a-s.d", "a.out:"),
+        (&["-MMD", "-MF", "x.d", "-MT", "that", "s.c", "-o", "prog.lg"], "x.d", "that:"),
+    ] {
+        for split in [false, true] {
+            let cc = shop.lockgate("cc");
+            let cc = if split { cc.arg("--split") } else { cc };
+            cc.args(arguments).run_quietly();
+            let rule = std::fs::read_to_string(shop.path(file))
+                .unwrap_or_else(|_| panic!("{arguments:?} {split}: no {file}"));
+            assert!(rule.starts_with(target) && rule.contains("own.h"), "{arguments:?} {split}: {rule}");
+            std::fs::remove_file(shop.path(file)).unwrap();
+        }
+    }
+}
+
+/// Whatever ends the program, its folders go.
+#[test]
+fn signals_leave_nothing_behind() {
+    let shop = Shop::new();
+    std::fs::create_dir(shop.path("scratch")).unwrap();
+    let fifo = shop.command("mkfifo").arg("pipe").status().unwrap();
+    assert!(fifo.success());
+    shop.write("s.c", "#include \"pipe\"\nint main(void) { return 0; }\n");
+    shop.write("h.h", "#include \"pipe\"\nint f(int);\n");
+    let ours = || {
+        let entries = std::fs::read_dir(shop.path("scratch")).unwrap().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("lockgate-")).count()
+    };
+    let wait_for = |what: &str, done: &dyn Fn() -> bool| {
+        let begun = std::time::Instant::now();
+        while !done() {
+            assert!(begun.elapsed().as_secs() < 60, "{what}: {} folders are there", ours());
+            std::thread::yield_now();
+        }
+    };
+    for command in [
+        &["cc", "s.c", "-o", "s.lg"][..],
+        &["cc", "--split", "s.c", "-o", "s"],
+        &["stubs", "h.h", "--explain"],
+    ] {
+        for signal in ["-INT", "-TERM", "-HUP", "-KILL"] {
+            let what = format!("{command:?} {signal}");
+            let mut lockgate = shop.command(env!("CARGO_BIN_EXE_lockgate"));
+            lockgate.args(command).env("TMPDIR", shop.path("scratch"));
+            let mut lockgate = lockgate.stderr(std::process::Stdio::null()).spawn().unwrap();
+            wait_for(&what, &|| ours() > 0);
+            let id = lockgate.id().to_string();
+            assert!(shop.command("kill").args([signal, &id]).status().unwrap().success());
+            assert_eq!(lockgate.wait().unwrap().code(), None, "{what}");
+            wait_for(&what, &|| ours() == 0);
+            // Who still waits for the file reads nothing from it.
+            let options = std::os::unix::fs::OpenOptionsExt::custom_flags(
+                std::fs::OpenOptions::new().write(true),
+                0o4000,
+            )
+            .open(shop.path("pipe"));
+            drop(options);
+        }
+    }
+}
+
+/// What `lockgate run` is told has one reading.
+#[test]
+fn options_of_run() {
+    let shop = Shop::new();
+    shop.write("s.c", HELLO);
+    std::fs::create_dir_all(shop.path("data/in")).unwrap();
+    shop.lockgate("cc").args(["s.c", "-o", "s.lg"]).run_quietly();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--threads", "62"], ""),
+        (&["--threads", "63"], "63 is not in 0..=62"),
+        (&["--env", "A=1", "--env", "A=2"], "A is given twice"),
+        (&["--env", "=1"], "the variable has no name"),
+        (&["--env", "A=1", "--env", "AA=2"], ""),
+        (&["--cwd", "/nonexistent"], "--cwd /nonexistent: no directory of the domain is called so"),
+        (&["--dir", "/d=data", "--cwd", "/d/out"], "--cwd /d/out: no directory"),
+        (&["--dir", "/d=data", "--cwd", "/d/in"], ""),
+        (&["--dir", "/d=data", "--cwd", "/d"], ""),
+    ];
+    for (options, message) in cases {
+        let output = shop.lockgate("run").args(*options).arg("s.lg").output();
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.success(), message.is_empty(), "{options:?}: {errors}");
+        assert!(errors.contains(message), "{options:?}: {errors}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::error::Refusal;
 use crate::survey::Home;
 use crate::unit::{Contents, Defined, Unit, Used, place};
-use lockgate_stubs::annotation::{OPTIONS, check_option};
+use lockgate_stubs::annotation::{OPTIONS, check_option, check_options};
 use lockgate_stubs::header::model::Place;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -214,12 +214,14 @@ impl<'p, 'u> Program<'p, 'u> {
             }
         }
         if let Some(domain) = first {
-            for option in domain.options.iter().filter(|option| check_option(option).is_err()) {
-                self.refusals.push(Refusal {
-                    place: place(&domain.place),
-                    what: format!("domain {name} has an option that there is not: {option}"),
-                    remedy: format!("the options are {OPTIONS}"),
-                });
+            let told = domain.options.iter().filter(|option| check_option(option).is_err());
+            let told: Vec<_> = told
+                .map(|option| format!("domain {name} has an option that there is not: {option}"))
+                .collect();
+            let twice = check_options(&domain.options).err().filter(|_| told.is_empty());
+            for what in told.into_iter().chain(twice.map(|what| format!("domain {name}: {what}"))) {
+                let remedy = format!("the options are {OPTIONS}");
+                self.refusals.push(Refusal { place: place(&domain.place), what, remedy });
             }
         }
         // Whoever writes a domain's sources does not give it rights: a source of the program's says so.

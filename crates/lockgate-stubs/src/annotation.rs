@@ -94,6 +94,11 @@ pub enum NoteError {
         /// What is wrong with it.
         error: ExpressionError,
     },
+    /// What a failed call returns is copied into the client, and so is nothing but a value.
+    #[error(
+        "LG_ERROR({0}) is no constant: numbers, names of constants, casts and operators make one, not calls, assignments or statements"
+    )]
+    Constant(String),
     /// Two annotations that cannot both hold.
     #[error("LG_{0} contradicts LG_{1}")]
     Contradiction(&'static str, &'static str),
@@ -109,7 +114,7 @@ impl Notes {
         let expression = || {
             Expression::parse(argument).map_err(|error| NoteError::Expression {
                 macro_name: name.to_uppercase(),
-                text: argument.to_owned(),
+                text: lockgate_outside::printable(argument),
                 error,
             })
         };
@@ -121,7 +126,7 @@ impl Notes {
             "size" => self.size = Some(expression()?),
             "written" => self.written = Some(expression()?),
             "at_most" => self.at_most = Some(expression()?),
-            "error" => self.error = Some(owned()),
+            "error" => self.error = Some(constant(argument)?),
             "policy" => self.policy = Some(owned()),
             "omit" => self.omit = Some(lockgate_outside::printable(&owned())),
             "within" => self.within = Some(owned()),
@@ -329,8 +334,100 @@ impl Notes {
     }
 }
 
+/// An expression that does nothing: without calls, assignments, statements and directives.
+fn constant(text: &str) -> Result<String, NoteError> {
+    let text = text.trim();
+    let error = || NoteError::Constant(lockgate_outside::printable(text));
+    let mut rest = text;
+    // The word right before, if one is.
+    let mut word = "";
+    let mut depth: Vec<(char, usize)> = Vec::new();
+    // What was in the parentheses that end right before, if any do.
+    let mut group = None;
+    while let Some(first) = rest.chars().next() {
+        let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let length = match first {
+            // (With its dot and exponent, a number is a word as well.)
+            c if is_of_word(c) => rest.find(|c| !is_of_word(c) && c != '.').unwrap_or(rest.len()),
+            // A literal ends with its quote; nothing is escaped in those that we take.
+            '"' | '\'' => 2 + rest[1..].find(first).ok_or_else(error)?,
+            _ => first.len_utf8(),
+        };
+        let (token, behind) = rest.split_at(length);
+        let called = |word: &str| {
+            !word.is_empty() && !["sizeof", "_Alignof", "struct", "union", "enum"].contains(&word)
+        };
+        let mut closed = None;
+        match first {
+            c if is_of_word(c) || c.is_ascii_whitespace() && c != '\n' => {}
+            '"' | '\'' if !token.contains(['\\', '\n']) => {}
+            '(' if called(word) || behind.trim_start().starts_with('{') => return Err(error()),
+            '(' if group.is_some_and(|group| !names_type(group)) => return Err(error()),
+            '(' | '{' => depth.push((first, text.len() - behind.len())),
+            ')' | '}' => match depth.pop() {
+                Some(('(', start)) if first == ')' => closed = text.get(start..text.len() - rest.len()),
+                Some(('{', _)) if first == '}' => {}
+                _ => return Err(error()),
+            },
+            '=' if behind.starts_with('=') => {
+                rest = &behind[1..];
+                (word, group) = ("", None);
+                continue;
+            }
+            '<' | '>' | '!' if behind.starts_with('=') => {
+                rest = &behind[1..];
+                (word, group) = ("", None);
+                continue;
+            }
+            '+' | '-' if behind.starts_with(first) => return Err(error()),
+            '.' | ',' | '+' | '-' | '*' | '/' | '%' | '&' | '|' | '^' | '~' | '!' | '<' | '>' | '?' | ':' => {
+            }
+            _ => return Err(error()),
+        }
+        if !first.is_ascii_whitespace() {
+            word = if is_of_word(first) { token } else { "" };
+            group = closed;
+        }
+        rest = behind;
+    }
+    let more = ["/*", "//", "*/", "<<=", ">>="].iter().any(|mark| text.contains(mark));
+    if text.is_empty() || more || !depth.is_empty() { Err(error()) } else { Ok(text.to_owned()) }
+}
+
+/// Whether words in parentheses name a type, so that what follows is cast: alone, any other word may be a function's.
+fn names_type(group: &str) -> bool {
+    let mut words =
+        group.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let (first, more) = (words.next(), words.next().is_some());
+    let known = ["char", "short", "int", "long", "signed", "unsigned", "float", "double", "_Bool", "bool"];
+    more || group.contains('*') || first.is_some_and(|word| known.contains(&word) || word.ends_with("_t"))
+}
+
+/// Smallest stack and memory of a domain, bytes: what is less has no room for anything.
+const LEAST: (u64, u64) = (16 << 10, 1 << 20);
+
+/// Checks all options of an LG_DOMAIN: each, and that none is given twice, as only one of them would hold.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn check_options(options: &[String]) -> Result<(), String> {
+    let mut known = std::collections::BTreeSet::new();
+    for option in options {
+        check_option(option)?;
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let key = match name {
+            "directory" => format!("directory={}", value.strip_suffix(":ro").unwrap_or(value)),
+            name => name.to_owned(),
+        };
+        if !known.insert(key) {
+            return Err(format!("the option {name} is given twice; {option:?} is one of them"));
+        }
+    }
+    Ok(())
+}
+
 /// What LG_DOMAIN may say of a domain beside its name, as messages list it.
-pub const OPTIONS: &str = "memory=BYTES and stack=BYTES (a number, perhaps with K, M or G), time=MILLISECONDS (a number), \
+pub const OPTIONS: &str = "memory=BYTES (at least 1M) and stack=BYTES (at least 16K, a multiple of 4K), each a number, perhaps with K, M or G, time=MILLISECONDS (a number), \
                            directory=PATH, streams, restart";
 
 /// Checks an option of LG_DOMAIN. What the client would read in another way than its author is none.
@@ -338,18 +435,29 @@ pub const OPTIONS: &str = "memory=BYTES and stack=BYTES (a number, perhaps with 
 /// # Errors
 /// What is wrong with it.
 pub fn check_option(option: &str) -> Result<(), String> {
-    let positive = |digits: &str, unit: u64| {
+    let positive = |digits: &str| {
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        plain && digits.parse().is_ok_and(|number: u64| number > 0 && number.checked_mul(unit).is_some())
+        plain && digits.parse().is_ok_and(|number: u64| number > 0)
+    };
+    let bytes = |value: &str| {
+        let (digits, shift) = match value.as_bytes().last() {
+            Some(b'K') => (&value[..value.len() - 1], 10),
+            Some(b'M') => (&value[..value.len() - 1], 20),
+            Some(b'G') => (&value[..value.len() - 1], 30),
+            _ => (value, 0),
+        };
+        let number =
+            digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        number.checked_mul(1 << shift)
     };
     let good = match option.split_once('=') {
         None => matches!(option, "streams" | "restart"),
-        Some(("memory" | "stack", value)) => match value.strip_suffix(['K', 'M', 'G']) {
-            Some(digits) => positive(digits, 1 << 30),
-            None => positive(value, 1),
-        },
-        Some(("time", value)) => positive(value, 1),
-        Some(("directory", value)) => !value.is_empty(),
+        Some(("memory", value)) => bytes(value).is_some_and(|bytes| bytes >= LEAST.1),
+        Some(("stack", value)) => {
+            bytes(value).is_some_and(|bytes| bytes >= LEAST.0 && bytes.is_multiple_of(4096))
+        }
+        Some(("time", value)) => positive(value),
+        Some(("directory", value)) => !value.is_empty() && !value.contains(char::is_control),
         Some(_) => false,
     };
     if good { Ok(()) } else { Err(format!("{option:?} is no option of a domain; there are {OPTIONS}")) }
@@ -358,6 +466,76 @@ pub fn check_option(option: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_constants() {
+        for good in [
+            "-1",
+            "0",
+            "BZ_MEM_ERROR",
+            "(size_t)-1",
+            "-2.0f",
+            "1e3",
+            "((void *)0)",
+            "sizeof (struct s)",
+            "(a == 3) ? 1 : -1",
+            "'x'",
+            "\"text\"",
+            "(struct point){0, -1}",
+            "(0ULL - 2)",
+            "((size_t)(-1))",
+            "(int)(3)",
+            "A | B",
+            "x <= 3",
+        ] {
+            assert_eq!(constant(good).as_deref(), Ok(good));
+        }
+        for bad in [
+            "",
+            "system(\"id\")",
+            "f()",
+            "f ()",
+            "(f)(1)",
+            "((f))(1)",
+            "(f)(1), g(1)",
+            "0; } void x(void) {",
+            "0}",
+            "({ 1; })",
+            "( { 1; })",
+            "x = 1",
+            "x += 1",
+            "x++",
+            "--x",
+            "1)",
+            "(1",
+            "#x",
+            "a\nb",
+            "1 /* x */",
+            "\"a",
+            "\"a\\\"; b",
+            "__extension__ ({0;})",
+            "typeof(1)",
+            "`",
+            "[0]",
+        ] {
+            assert!(constant(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn options_are_given_once() {
+        let list =
+            |options: &[&str]| check_options(&options.iter().map(|o| (*o).to_owned()).collect::<Vec<_>>());
+        assert_eq!(list(&["time=1", "directory=a", "directory=b:ro", "streams"]), Ok(()));
+        for bad in [
+            &["time=1", "time=2"],
+            &["streams", "streams"],
+            &["directory=a", "directory=a:ro"],
+            &["memory=1M", "memory=1M"],
+        ] {
+            assert!(list(bad).is_err(), "{bad:?}");
+        }
+    }
 
     #[test]
     fn options_have_one_reading() {
@@ -375,6 +553,12 @@ mod tests {
             "time=99999999999999999999",
             "time=0x500",
             "memory=-1",
+            "memory=1",
+            "memory=1023K",
+            "stack=0",
+            "stack=4K",
+            "stack=20001",
+            "directory=a\nb",
             "memory=32m",
             "memory=banana",
             "memory=32M time=300",

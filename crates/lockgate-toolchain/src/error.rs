@@ -81,7 +81,8 @@ pub enum Error {
     )]
     ThreadLocal(Vec<String>),
     /// Exports that nothing defines as a function.
-    #[error("nothing to export: {}; --export names functions and objects that a file or library defines", .0.join(", "))]
+    #[error("nothing to export: {}; --export names functions and objects that a file or library defines; assembly says which a symbol is: \
+             `.type NAME, @function`", .0.join(", "))]
     MissingExports(Vec<String>),
     /// The linker's output cannot be laid out as a module.
     #[error("{0}; see docs/code-model.md, \"Files\"")]

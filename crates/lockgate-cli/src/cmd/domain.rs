@@ -3,6 +3,8 @@
 use anyhow::{Context as _, bail};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{DomainOptions, Fault, FaultKind};
+use lockgate_outside::printable;
+use std::collections::BTreeSet;
 use std::path::{Component, Path};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -29,8 +31,8 @@ pub struct Limits {
     /// Stack of each thread
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "8M")]
     stack_size: u64,
-    /// Threads that the program may start (pthread_create), at most 63
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Threads that the program may start (pthread_create), at most 62
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=62))]
     threads: u32,
     /// How a fault is reported on standard error: one line, the functions in progress too, or everything as JSON
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
@@ -69,6 +71,11 @@ impl Limits {
             }
             grants = grants.directory(guest, host, *access)?;
         }
+        if let Some(current) = &self.current
+            && !self.leads_somewhere(Path::new(current))
+        {
+            bail!("--cwd {}: no directory of the domain is called so; --dir grants them", printable(current));
+        }
         let here = || {
             let here = std::env::current_dir().ok()?;
             self.directories
@@ -82,6 +89,14 @@ impl Limits {
         })
     }
 
+    /// Whether a granted directory has this name in the domain, or one beneath it has.
+    fn leads_somewhere(&self, current: &Path) -> bool {
+        self.directories.iter().any(|granted| {
+            let inner = current.strip_prefix(&granted.guest);
+            inner.is_ok_and(|inner| Path::new(&granted.host).join(inner).is_dir())
+        })
+    }
+
     /// Options with these limits and environment, and with `grants`.
     pub fn options(&self, grants: Grants) -> anyhow::Result<DomainOptions> {
         let mut options =
@@ -90,7 +105,15 @@ impl Limits {
         if let Some(limit) = self.time_limit {
             options = options.time_limit(limit);
         }
+        let mut names = BTreeSet::new();
         for variable in &self.environment {
+            let name = variable.split('=').next().unwrap_or_default();
+            if name.is_empty() {
+                bail!("--env {}: the variable has no name", printable(variable));
+            }
+            if !names.insert(name) {
+                bail!("--env: {} is given twice", printable(name));
+            }
             options = match variable.split_once('=') {
                 Some((name, value)) => options.environment(name, value),
                 None => {
