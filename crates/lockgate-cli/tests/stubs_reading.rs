@@ -461,3 +461,118 @@ fn names_that_are_taken() {
         assert_eq!(headers.path("out").exists(), message.is_empty(), "{header}: written");
     }
 }
+
+/// A header that would take the compiler's library for ever, or all memory, or its life, is an error that says so.
+#[test]
+fn headers_without_end() {
+    // (Each of these took more than a minute, or 4 GiB.)
+    let levels = |first: &str, level: &dyn Fn(u32) -> String| {
+        first.to_owned() + &(1..=30).map(level).collect::<String>()
+    };
+    let begin = "#include <stdbool.h>\n#include <lockgate/annotations.h>\n";
+    let nested = |i: u32| format!("struct s{i} {{ struct s{0} a, b; }};\n", i - 1);
+    let bools = levels(&format!("{begin}struct s0 {{ bool b; }};\n"), &nested)
+        + "void run(struct s30 *s LG_INOUT);\n";
+    let plain =
+        levels(&format!("{begin}struct s0 {{ int b; }};\n"), &nested) + "void run(struct s30 *s LG_INOUT);\n";
+    let macros =
+        levels("#define A0 1+1\n", &|i| format!("#define A{i} A{0}+A{0}\n", i - 1)) + "int f(int);\n";
+    let cases: &[(&str, &str)] = &[
+        (&bools, "there are more than 4096 fields of type bool"),
+        (&plain, ""),
+        (&macros, "a.h is not read to its end: "),
+        (
+            "#include \"pipe\"\nint f(int);\n",
+            "a.h is not read to its end: it includes a file that cannot be read to its end",
+        ),
+        ("#include \"/dev/zero\"\nint f(int);\n", "a.h"),
+    ];
+    for (header, message) in cases {
+        let headers = Headers::new(&[("a.h", header)]);
+        assert!(Command::new("mkfifo").arg(headers.path("pipe")).status().expect("it runs").success());
+        let output = headers.explain("a.h", &[]);
+        let errors = text(&output.stderr) + &text(&output.stdout);
+        let name = &header[..header.len().min(40)];
+        assert_eq!(output.status.success(), message.is_empty(), "{name:?}: {errors}");
+        assert!(errors.contains(message), "{name:?}: {errors}");
+    }
+}
+
+/// Work grows with a header's length, not with its square: a second for a thousand functions would be that, on any machine.
+#[test]
+fn many_functions() {
+    let used = |count: u32| {
+        let function = |i| format!("/* does {i} */\nint f{i}(int a, int n{i});\n#define C{i} {i}\n");
+        let headers = Headers::new(&[("a.h", &(0..count).map(function).collect::<String>())]);
+        let mut command = Command::new("sh");
+        command.args(["-c", "\"$@\" > /dev/null && times", "sh", LOCKGATE, "stubs"]).arg(headers.path("a.h"));
+        command.args(["-l", "c", "-l", "python", "-l", "rust", "-m", "m.lg", "-o"]).arg(headers.path("out"));
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        // The second line is of the children: `0m1.250000s 0m0.500000s`, user's and system's.
+        let times = text(&output.stdout);
+        let seconds = |word: &str| -> f64 {
+            let (minutes, seconds) = word.trim_end_matches('s').split_once('m').expect("minutes");
+            60.0 * minutes.parse::<f64>().expect("a number") + seconds.parse::<f64>().expect("a number")
+        };
+        times.lines().nth(1).expect("two lines").split(' ').map(seconds).sum::<f64>()
+    };
+    let (few, many) = (used(2_000), used(16_000));
+    assert!(many < 16.0 * few.max(0.5), "eight times as many functions took {few} and {many} seconds");
+}
+
+/// A client's files take no other's place, and none of each other's.
+#[test]
+fn files_of_others_stay() {
+    let headers = Headers::new(&[("a.h", "int f(int);\n"), ("lockgate_stubs.h", "int g(int);\n")]);
+    let stubs = |header: &str, folder: &str, languages: &[&str]| {
+        let mut command = Command::new(LOCKGATE);
+        command.arg("stubs").arg(headers.path(header)).args(["-m", "m.lg", "-o"]).arg(headers.path(folder));
+        let output = command.args(languages).output().expect("it runs");
+        (output.status.success(), text(&output.stderr))
+    };
+    let all = ["-l", "c", "-l", "python", "-l", "rust"];
+    for _ in 0..2 {
+        assert_eq!(stubs("a.h", "out", &all), (true, String::new()), "its own files are written again");
+    }
+    let (works, errors) = stubs("a.h", ".", &[]);
+    assert!(!works && errors.contains("it is there, and lockgate stubs did not write it"), "{errors}");
+    assert!(!headers.path("a_client.c").exists(), "nothing is written");
+    let (works, errors) = stubs("lockgate_stubs.h", "other", &[]);
+    assert!(!works && errors.contains("two files of the client would have this name"), "{errors}");
+    for name in ["a_client.c", "a.exports", "Cargo.toml", "src/lib.rs", "a_protected.py"] {
+        let folder = headers.path("third");
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&path, "mine\n").expect("a file");
+        let (works, errors) = stubs("a.h", "third", &all);
+        assert!(!works && errors.contains(name), "{name}: {errors}");
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"mine\n");
+        std::fs::remove_dir_all(folder).expect("it goes");
+    }
+}
+
+/// What is copied into a client is a value, and options have one reading.
+#[test]
+fn values_and_options() {
+    let cases: &[(&str, &str)] = &[
+        ("int f(int) LG_ERROR(-1);\nLG_DOMAIN(\"a\", time=5, directory=., directory=/etc:ro);\n", ""),
+        ("int f(int) LG_ERROR(system(\"id\"));\n", "LG_ERROR(system(\"id\")) is no constant"),
+        ("int f(int) LG_ERROR(0; } int g(void) { return 1);\n", "is no constant"),
+        ("int f(int);\nLG_ERRORS(int, ({ 1; }));\n", "is no constant"),
+        ("int f(int);\nLG_DOMAIN(\"a\", time=5, time=6);\n", "the option time is given twice"),
+        (
+            "int f(int);\nLG_DOMAIN(\"a\", directory=x, directory=x:ro);\n",
+            "the option directory is given twice",
+        ),
+        ("int f(int);\nLG_DOMAIN(\"a\", stack=1);\n", "\"stack=1\" is no option of a domain"),
+        ("int f(int);\nLG_DOMAIN(\"a\", memory=64K);\n", "\"memory=64K\" is no option of a domain"),
+    ];
+    for (header, message) in cases {
+        let headers = Headers::new(&[("a.h", &format!("#include <lockgate/annotations.h>\n{header}"))]);
+        let output = headers.explain("a.h", &[]);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.success(), message.is_empty(), "{header}: {errors}");
+        assert!(errors.contains(message), "{header}: {errors}");
+    }
+}

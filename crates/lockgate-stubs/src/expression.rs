@@ -115,16 +115,16 @@ impl Expression {
         }
     }
 
-    /// It asks `function`.
-    pub fn calls(&self, function: &str) -> bool {
+    /// Functions that it asks.
+    pub fn called(&self) -> Vec<&str> {
         match self {
             Expression::Call(name, arguments) => {
-                name == function || arguments.iter().any(|x| x.calls(function))
+                std::iter::once(&**name).chain(arguments.iter().flat_map(Expression::called)).collect()
             }
-            Expression::Minus(x) | Expression::Not(x) => x.calls(function),
-            Expression::Binary(_, x, y) => x.calls(function) || y.calls(function),
-            Expression::Conditional(x, y, z) => [x, y, z].iter().any(|x| x.calls(function)),
-            _ => false,
+            Expression::Minus(x) | Expression::Not(x) => x.called(),
+            Expression::Binary(_, x, y) => [x, y].into_iter().flat_map(|x| x.called()).collect(),
+            Expression::Conditional(x, y, z) => [x, y, z].into_iter().flat_map(|x| x.called()).collect(),
+            _ => Vec::new(),
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod expression;
 pub mod header;
 pub mod name;
 pub mod plan;
+pub mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -57,9 +58,7 @@ impl Client {
 
     /// Leaves out what the library's objects do not define: headers declare what some builds do not have.
     pub fn keep_defined(&mut self, names: &std::collections::BTreeSet<String>) {
-        self.plan.functions.retain(|function| names.contains(&function.name));
-        self.plan.refusals.retain(|refusal| names.contains(&refusal.function));
-        self.plan.left_out.retain(|left_out| names.contains(&left_out.name));
+        self.plan.keep(names);
     }
 
     /// Functions without stubs get stand-ins, which fail: programs that mention them can be linked.
@@ -91,11 +90,45 @@ impl Client {
     }
 }
 
-/// Writes `files` into `folder`; folders are made if they are not there.
+/// Words one of which every file of a client has in its first lines.
+const MARKS: [&str; 4] = [
+    "made by `lockgate stubs`",
+    "made by Lockgate",
+    "Written by `lockgate stubs`",
+    "lockgate cc --exports FILE",
+];
+
+/// Whether the text is that of a client's file, or nothing.
+fn is_ours(text: &[u8]) -> bool {
+    let beginning = String::from_utf8_lossy(&text[..text.len().min(512)]);
+    text.is_empty() || MARKS.iter().any(|mark| beginning.contains(mark))
+}
+
+/// Writes `files` into `folder`; folders are made if they are not there. What is there and was not written so stays, and then nothing is
+/// written.
 ///
 /// # Errors
 /// The path that cannot be written, and why.
 pub fn write(folder: &Path, files: &[emit::File]) -> Result<(), (PathBuf, std::io::Error)> {
+    let mut texts = std::collections::BTreeMap::new();
+    for emit::File { name, text } in files {
+        let path = folder.join(name);
+        let taken = |why: &str| (path.clone(), std::io::Error::new(std::io::ErrorKind::AlreadyExists, why));
+        if texts.insert(name, text).is_some_and(|other| other != text) {
+            return Err(taken(
+                "two files of the client would have this name; LG_DOMAIN(\"name\"); gives the library another one",
+            ));
+        }
+        match lockgate_outside::read(&path) {
+            Ok(there) if !is_ours(&there) => {
+                return Err(taken(
+                    "it is there, and lockgate stubs did not write it; name another folder with -o",
+                ));
+            }
+            Err(error) if path.symlink_metadata().is_ok() => return Err((path, error)),
+            _ => {}
+        }
+    }
     std::fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
     for file in files {
         let path = folder.join(&file.name);

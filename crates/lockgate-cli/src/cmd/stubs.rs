@@ -5,8 +5,8 @@ use anyhow::Context as _;
 use lockgate_stubs::header::Source;
 use lockgate_stubs::{Client, emit};
 use serde::Serialize;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
 /// Arguments of `lockgate stubs`.
 #[derive(clap::Args)]
@@ -54,6 +54,9 @@ pub struct Args {
     /// Print for each function, parameter, callback and field what crosses and how that was decided; nothing is written
     #[arg(long, conflicts_with = "json")]
     explain: bool,
+    /// Read the header in this very process, whatever it takes
+    #[arg(long, hide = true)]
+    unwatched: bool,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
@@ -79,8 +82,38 @@ struct Summary<'a> {
     files: Vec<&'a str>,
 }
 
+/// Runs the command in a process of its own, which can be ended: what reads the header is not ours.
+fn watched(header: &Path) -> anyhow::Result<ExitCode> {
+    let mut arguments = std::env::args_os();
+    let program = std::env::current_exe().context("this program cannot be found")?;
+    let mut reader = Command::new(program);
+    reader.args(arguments.nth(1)).arg("--unwatched").args(arguments);
+    let mut reader = reader.spawn().context("this program cannot be started")?;
+    let header = lockgate_outside::printable(&header.to_string_lossy());
+    match lockgate_stubs::watch::wait(&mut reader) {
+        Ok(code) => Ok(ExitCode::from(code)),
+        Err(why) => anyhow::bail!("{header} is not read to its end: {why}"),
+    }
+}
+
+/// Whoever watches us is there as long as we are.
+fn end_with_parent() {
+    let parent = std::os::unix::process::parent_id();
+    let look = move || {
+        while std::os::unix::process::parent_id() == parent {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        std::process::exit(2);
+    };
+    let _ = std::thread::Builder::new().spawn(look);
+}
+
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+    if !args.unwatched {
+        return watched(&args.header);
+    }
+    end_with_parent();
     let source = Source {
         header: args.header,
         annotations: args.annotations,

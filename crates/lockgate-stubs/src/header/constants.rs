@@ -1,7 +1,7 @@
 //! Constants that a header defines as macros.
 use super::libclang_sys::{Bodies, Cursor};
 use super::model::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 /// What stands before the name of a variable that has a macro's value.
@@ -18,7 +18,8 @@ pub fn of_macros(
     let Ok(source) = lockgate_outside::read(header) else { return Default::default() };
     let source = String::from_utf8_lossy(&source);
     let own = names(&source);
-    let further = asked.iter().map(String::as_str).filter(|name| !own.contains(name));
+    let is_own: HashSet<&str> = own.iter().copied().collect();
+    let further = asked.iter().map(String::as_str).filter(|name| !is_own.contains(name));
     let variable = |name: &str| format!("__auto_type {PREFIX}{name} = {name};\n");
     let text: String =
         text.to_owned() + &own.iter().copied().chain(further).map(variable).collect::<String>();
@@ -31,12 +32,13 @@ pub fn of_macros(
         (asked.contains(name) && matches!(value, Value::Integer(_))).then(|| name.clone())
     };
     let known = values.iter().filter_map(integer).collect();
-    (values.into_iter().filter(|(name, _)| own.contains(&name.as_str())).collect(), known)
+    (values.into_iter().filter(|(name, _)| is_own.contains(name.as_str())).collect(), known)
 }
 
 /// Names of macros without parameters that stand for something, once each.
 fn names(source: &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
+    let mut known = HashSet::new();
     for line in source.lines() {
         let Some(rest) = line.trim_start().strip_prefix('#') else { continue };
         let Some(rest) = rest.trim_start().strip_prefix("define") else { continue };
@@ -44,7 +46,7 @@ fn names(source: &str) -> Vec<&str> {
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let (name, value) = rest.split_at(end);
         let reserved = name.is_empty() || name.starts_with('_');
-        if !reserved && value.starts_with([' ', '\t']) && !value.trim().is_empty() && !names.contains(&name) {
+        if !reserved && value.starts_with([' ', '\t']) && !value.trim().is_empty() && known.insert(name) {
             names.push(name);
         }
     }

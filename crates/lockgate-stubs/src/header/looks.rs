@@ -1,23 +1,13 @@
 //! What a header reads of structures by itself: its inline functions and macros are compiled into programs, and no stub stands between.
-use super::ReadError;
-use super::libclang_sys::{Bodies, Cursor};
+use super::libclang_sys::{Cursor, Unit};
 use super::model::{Look, Place};
 use clang_sys::{CXCursor_CompoundStmt, CXCursor_FunctionDecl, CXCursor_MemberRefExpr};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The reads of the functions that `text`, which includes the header, has bodies of, and of the macros of the files in `folders` that it
+/// The reads of the functions that `unit`, which includes the header, has bodies of, and of the macros of the files in `folders` that it
 /// includes.
-///
-/// # Errors
-/// [`ReadError`].
-pub fn of_header(
-    text: &str,
-    header: &Path,
-    arguments: Vec<String>,
-    folders: &[PathBuf],
-) -> Result<Vec<Look>, ReadError> {
-    let unit = super::unit(text, header, arguments, Bodies::Read)?;
+pub fn of_header(unit: &Unit, header: &Path, folders: &[PathBuf]) -> Vec<Look> {
     let mut looks = Vec::new();
     let mut files = BTreeSet::from([header.to_owned()]);
     for cursor in unit.root().children() {
@@ -35,7 +25,7 @@ pub fn of_header(
         let source = String::from_utf8_lossy(&std::fs::read(&file).unwrap_or_default()).into_owned();
         looks.extend(of_macros(&source, &file.to_string_lossy()));
     }
-    Ok(looks)
+    looks
 }
 
 fn of_body(function: Cursor<'_>, body: Cursor<'_>, looks: &mut Vec<Look>) {

@@ -110,6 +110,11 @@ pub enum ReadError {
         /// What is wrong.
         error: Box<crate::annotation::NoteError>,
     },
+    /// Nobody writes such a header.
+    #[error(
+        "it has more than a million types: those of functions that take functions, which take functions, are too many"
+    )]
+    TooMuch,
     /// Its library has no name that can be one.
     #[error("{header}: {why}", header = header.display())]
     Name {
@@ -139,7 +144,7 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     for file in &annotations {
         text += &format!("#include \"{}\"\n", file.display());
     }
-    let own = tempdir_with_annotations()?;
+    let own = folder_with_annotations()?;
     let mut arguments = vec!["-DLOCKGATE_STUBS=1".to_owned()];
     let folders = [own.path().to_owned()].into_iter();
     for folder in folders.chain(source.includes.iter().cloned()) {
@@ -148,20 +153,25 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     let beside = header.parent().map(Path::to_owned);
     arguments.extend(beside.iter().map(|folder| format!("-idirafter{}", folder.display())));
     arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
-    let unit = parse(&text, &header, arguments.clone(), Bodies::Skipped)?;
+    // Bodies are wanted for what they read of structures only: with errors in them it is a header all the same.
+    let whole = unit(&text, &header, arguments.clone(), Bodies::Read)?;
+    let declarations = match errors(&whole).is_empty() {
+        true => None,
+        false => Some(parse(&text, &header, arguments.clone(), Bodies::Skipped)?),
+    };
     let folders: Vec<PathBuf> = beside.into_iter().chain(source.includes.iter().cloned()).collect();
     let path = header.clone();
     let mut files = vec![header];
     files.extend(annotations);
-    let mut header = Reader::new(Selection::Files(files)).read(&unit)?;
+    let mut header = Reader::new(Selection::Files(files)).read(declarations.as_ref().unwrap_or(&whole))?;
     if header.functions.is_empty() {
         return Err(ReadError::Empty { header: path });
     }
     let asked = header.names_asked();
-    let (constants, known) = constants::of_macros(&path, &text, arguments.clone(), &asked);
+    let (constants, known) = constants::of_macros(&path, &text, arguments, &asked);
     header.constants.extend(constants);
     header.known.extend(known);
-    header.looks = looks::of_header(&text, &path, arguments, &folders)?;
+    header.looks = looks::of_header(&whole, &path, &folders);
     Ok(header)
 }
 
@@ -185,13 +195,17 @@ pub fn parse(
     bodies: Bodies,
 ) -> Result<libclang::Unit, ReadError> {
     let unit = unit(text, origin, arguments, bodies)?;
-    let errors: Vec<String> =
-        unit.diagnostics().into_iter().filter(|d| d.error).map(|d| format!("  {}", d.text)).collect();
+    let errors = errors(&unit);
     if errors.is_empty() {
         Ok(unit)
     } else {
         Err(ReadError::Parse { header: origin.to_owned(), messages: errors.join("\n") })
     }
+}
+
+/// What a parser could not go on with as if nothing were wrong, a line each.
+fn errors(unit: &libclang::Unit) -> Vec<String> {
+    unit.diagnostics().into_iter().filter(|d| d.error).map(|d| format!("  {}", d.text)).collect()
 }
 
 /// The same, whatever the compiler complains of.
@@ -233,10 +247,9 @@ fn unit_of(
 pub const UNIT: &str = "lockgate-stubs.c";
 
 /// The annotations as this program knows them, whatever else is on the include path.
-fn tempdir_with_annotations() -> Result<tempfile::TempDir, ReadError> {
+fn folder_with_annotations() -> Result<lockgate_outside::Folder, ReadError> {
     let io = |error| ReadError::Io { path: std::env::temp_dir(), error };
-    let owner = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    let folder = tempfile::Builder::new().permissions(owner).tempdir().map_err(io)?;
+    let folder = lockgate_outside::Folder::new().map_err(io)?;
     std::fs::create_dir(folder.path().join("lockgate")).map_err(io)?;
     std::fs::write(folder.path().join("lockgate/annotations.h"), crate::ANNOTATIONS_H).map_err(io)?;
     Ok(folder)

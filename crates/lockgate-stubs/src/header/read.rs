@@ -3,13 +3,17 @@
 use super::libclang_sys::{Cursor, Type, Unit};
 use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value};
 use super::{ReadError, comment};
-use crate::annotation::{Notes, check_option};
+use crate::annotation::{Notes, check_options};
 use clang_sys::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// What attributes of ours begin with.
 const PREFIX: &str = "lockgate:";
+
+/// Types that a header may have, each in each place that it stands in: those of functions that take functions grow with every level. The
+/// largest headers that there are have some hundred thousand.
+const MOST_TYPES: usize = 1_000_000;
 
 /// Which functions are wanted.
 pub enum Selection {
@@ -23,6 +27,8 @@ pub enum Selection {
 pub struct Reader {
     selection: Selection,
     header: Header,
+    /// Places of functions in the header's list.
+    numbers: HashMap<String, usize>,
     /// Keys of records by the names of their typedefs.
     typedefs: BTreeMap<String, String>,
     /// Files as they are written, for comments.
@@ -31,6 +37,8 @@ pub struct Reader {
     names: BTreeSet<String>,
     /// Functions and types that are declared elsewhere than in files of annotations.
     outside: BTreeSet<String>,
+    /// Types that were read, each in each place that it stands in.
+    types: usize,
     /// Annotations that were read: where their text lies.
     taken: BTreeSet<(String, usize)>,
     /// What was wrong with a structure, which is read in passing.
@@ -51,10 +59,12 @@ impl Reader {
         Reader {
             selection,
             header: Header::default(),
+            numbers: HashMap::new(),
             typedefs: BTreeMap::new(),
             texts: BTreeMap::new(),
             names: BTreeSet::new(),
             outside: BTreeSet::new(),
+            types: 0,
             taken: BTreeSet::new(),
             wrong: None,
         }
@@ -200,7 +210,8 @@ impl Reader {
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
         let notes = self.notes(cursor, &name)?;
-        if let Some(known) = self.header.functions.iter_mut().find(|f| f.name == name) {
+        if let Some(&known) = self.numbers.get(&name) {
+            let known = &mut self.header.functions[known];
             known.notes = notes.or(&known.notes);
             in_the_same_places(&known.prototype.parameters, &parameters)
                 .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
@@ -216,6 +227,7 @@ impl Reader {
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
         let comment = comment::beside(text, cursor.extent());
+        self.numbers.insert(name.clone(), self.header.functions.len());
         self.header.functions.push(Function { name, prototype, notes, place, comment });
         Ok(())
     }
@@ -307,6 +319,13 @@ impl Reader {
 
     /// A type, with its records, in the model.
     fn kind(&mut self, kind: Type<'_>) -> CType {
+        self.types += 1;
+        if self.types > MOST_TYPES {
+            self.later(ReadError::TooMuch);
+            let shape = Shape::Unsupported("one type too many".into());
+            let spelling = String::new();
+            return CType { spelling, names: Vec::new(), constant: false, size: 0, shape, enumeration: None };
+        }
         let mut names = Vec::new();
         let mut bare = kind;
         loop {
@@ -507,9 +526,7 @@ impl Reader {
                 self.header.errors.insert(kind, said.error.unwrap_or_default());
             }
             Some(About::Library(name)) => {
-                for option in &options {
-                    check_option(option).map_err(|what| stray(format!("LG_DOMAIN({name}): {what}")))?;
-                }
+                check_options(&options).map_err(|what| stray(format!("LG_DOMAIN({name}): {what}")))?;
                 self.header.library = Some((name, options));
             }
             None => {}

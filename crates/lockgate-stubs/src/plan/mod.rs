@@ -16,7 +16,7 @@ use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype,
 pub use contract::agree;
 pub use passing::handle_name;
 use places::Place as Stands;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What stubs are made from.
 #[derive(Debug, Default)]
@@ -45,6 +45,7 @@ pub struct Plan {
     pub library: Option<(String, Vec<String>)>,
     /// What is remembered of handles, as expressions ask for it: function and what of it.
     pub told: Vec<(String, String)>,
+    facts: std::sync::OnceLock<Facts>,
 }
 
 /// Something that cannot be done soundly.
@@ -390,47 +391,132 @@ pub enum Count {
     Until(String),
 }
 
-impl Plan {
-    /// Data, streams and what was told are for the handle that they were given for: the client keeps in mind whose call it is.
-    pub fn follows_handles(&self) -> bool {
+/// What follows from the whole plan and is asked for each function again.
+#[derive(Debug, Default)]
+struct Facts {
+    follows_handles: bool,
+    lends: bool,
+    /// Functions that say how large something is, with the bytes of an element.
+    asked: BTreeMap<String, u64>,
+    /// Keys of structures of which there are arrays that end with a zero.
+    ends: BTreeSet<String>,
+    /// Handles that things are remembered for.
+    carries: BTreeSet<usize>,
+}
+
+impl Facts {
+    fn of(plan: &Plan) -> Facts {
+        let mut facts = Facts::default();
         let passed = |passing: &Passing| {
             matches!(
                 passing,
                 Passing::Data { .. } | Passing::Stream { .. } | Passing::Handle { data: true, .. }
             )
         };
-        !self.told.is_empty()
-            || self.lends()
-            || self.functions.iter().any(|f| f.result == Outcome::Data || f.parameters.iter().any(passed))
-            || self.records.values().flat_map(|record| &record.fields).any(|field| passed(&field.passing))
+        let fields = || plan.records.values().flat_map(|record| &record.fields);
+        facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
+        facts.follows_handles = !plan.told.is_empty()
+            || facts.lends
+            || plan.functions.iter().any(|f| f.result == Outcome::Data || f.parameters.iter().any(passed))
+            || fields().any(|field| passed(&field.passing));
+        let tellers: BTreeSet<&str> = plan.told.iter().map(|(teller, _)| teller.as_str()).collect();
+        for function in &plan.functions {
+            let results = std::iter::once(&function.result);
+            results.chain(function.parameters.iter().filter_map(after)).for_each(|o| facts.outcome(plan, o));
+            facts.function(function, tellers.contains(function.name.as_str()));
+        }
+        let called = plan.callbacks.values().chain(&plan.gates);
+        called.flat_map(|callback| &callback.parameters).for_each(|outcome| facts.outcome(plan, outcome));
+        // (Sizes in structures ask nobody.)
+        let ending = fields().filter_map(|field| ends(&field.outcome));
+        facts.ends.extend(ending.map(str::to_owned));
+        facts
+    }
+
+    fn outcome(&mut self, plan: &Plan, outcome: &Outcome) {
+        self.ends.extend(ends(outcome).map(str::to_owned));
+        let (size, element) = match outcome {
+            Outcome::Memory { buffer } => (buffer.size.as_ref(), buffer.element),
+            Outcome::Record { key, count: Count::Of(count), .. } => {
+                (Some(count), plan.records.get(key).map_or(1, |record| record.size.max(1)))
+            }
+            _ => return,
+        };
+        for name in size.into_iter().flat_map(Expression::called) {
+            let known = self.asked.entry(name.to_owned()).or_default();
+            *known = element.max(*known);
+        }
+    }
+
+    fn function(&mut self, function: &FunctionPlan, told: bool) {
+        let given = |passing: &Passing| {
+            matches!(
+                passing,
+                Passing::Data { .. } | Passing::Handle { data: true, .. } | Passing::Stream { kept: true }
+            )
+        };
+        if !told && !function.parameters.iter().any(given) {
+            return;
+        }
+        let number = |outcome: &Outcome| match outcome {
+            Outcome::Handle { number, .. } => Some(*number),
+            _ => None,
+        };
+        let first = function.parameters.iter().find_map(|passing| match passing {
+            Passing::Handle { number, .. } => Some(*number),
+            _ => None,
+        });
+        self.carries.extend(first);
+        self.carries.extend(number(&function.result).filter(|_| !function.borrowed));
+        self.carries.extend(function.parameters.iter().filter_map(|passing| match passing {
+            Passing::Pointer { after, .. } => number(after),
+            _ => None,
+        }));
+    }
+}
+
+/// What is in a pointer variable after the call.
+fn after(passing: &Passing) -> Option<&Outcome> {
+    match passing {
+        Passing::Pointer { after, .. } => Some(after),
+        _ => None,
+    }
+}
+
+/// The structure whose arrays end with a zero in it.
+fn ends(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Record { key, count: Count::Until(_), .. } => Some(key),
+        _ => None,
+    }
+}
+
+impl Plan {
+    fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| Facts::of(self))
+    }
+
+    /// Leaves out all functions but these.
+    pub fn keep(&mut self, names: &BTreeSet<String>) {
+        self.functions.retain(|function| names.contains(&function.name));
+        self.refusals.retain(|refusal| names.contains(&refusal.function));
+        self.left_out.retain(|left_out| names.contains(&left_out.name));
+        self.facts.take();
+    }
+
+    /// Data, streams and what was told are for the handle that they were given for: the client keeps in mind whose call it is.
+    pub fn follows_handles(&self) -> bool {
+        self.facts().follows_handles
     }
 
     /// The library lends memory to the program.
     pub fn lends(&self) -> bool {
-        self.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }))
+        self.facts().lends
     }
 
     /// `function` says how large something is that the library gives, of elements of so many bytes: the program will ask it, too.
     pub fn asked(&self, function: &str) -> Option<u64> {
-        let calls = |outcome: &Outcome| match outcome {
-            Outcome::Memory { buffer } => {
-                buffer.size.as_ref().filter(|size| size.calls(function)).map(|_| buffer.element)
-            }
-            Outcome::Record { key, count: Count::Of(count), .. } => {
-                count.calls(function).then(|| self.records.get(key).map_or(1, |record| record.size.max(1)))
-            }
-            _ => None,
-        };
-        let results = self.functions.iter().map(|function| &function.result);
-        let set =
-            self.functions.iter().flat_map(|function| &function.parameters).filter_map(
-                |passing| match passing {
-                    Passing::Pointer { after, .. } => Some(&**after),
-                    _ => None,
-                },
-            );
-        let passed = self.callbacks.values().chain(&self.gates).flat_map(|callback| &callback.parameters);
-        results.chain(set).chain(passed).filter_map(calls).max()
+        self.facts().asked.get(function).copied()
     }
 
     /// After a fault the next call begins a new domain.
@@ -440,35 +526,12 @@ impl Plan {
 
     /// The library gives arrays of this structure that end with a zero in it.
     pub fn ends_by_itself(&self, wanted: &str) -> bool {
-        let ends = |outcome: &Outcome| matches!(outcome, Outcome::Record { key, count: Count::Until(_), .. } if key == wanted);
-        let passed = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if ends(after));
-        self.functions.iter().any(|f| ends(&f.result) || f.parameters.iter().any(passed))
-            || self.callbacks.values().chain(&self.gates).any(|callback| callback.parameters.iter().any(ends))
-            || self.records.values().flat_map(|record| &record.fields).any(|field| ends(&field.outcome))
+        self.facts().ends.contains(wanted)
     }
 
     /// Data, streams or numbers are remembered for handles of this type: no two may be the same.
     pub fn carries(&self, number: usize) -> bool {
-        self.functions.iter().any(|function| {
-            let first = function.parameters.iter().find_map(|passing| match passing {
-                Passing::Handle { number, .. } => Some(*number),
-                _ => None,
-            });
-            let given = |passing: &Passing| {
-                matches!(
-                    passing,
-                    Passing::Data { .. }
-                        | Passing::Handle { data: true, .. }
-                        | Passing::Stream { kept: true }
-                )
-            };
-            let of =
-                |outcome: &Outcome| matches!(outcome, Outcome::Handle { number: own, .. } if *own == number);
-            let made = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if of(after));
-            let makes = !function.borrowed && of(&function.result) || function.parameters.iter().any(made);
-            let told = self.told.iter().any(|(teller, _)| *teller == function.name);
-            (first == Some(number) || makes) && (told || function.parameters.iter().any(given))
-        })
+        self.facts().carries.contains(&number)
     }
 
     /// The place of what `told` speaks of.
@@ -508,6 +571,13 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
     planner.plan
 }
 
+/// Keys that have come to a plan.
+#[derive(Default)]
+struct Added {
+    callbacks: Vec<String>,
+    records: Vec<String>,
+}
+
 /// Makes the plan.
 struct Planner<'a> {
     header: &'a Header,
@@ -516,11 +586,22 @@ struct Planner<'a> {
     callbacks: Vec<String>,
     /// Structures that are being planned, outermost first.
     records: Vec<String>,
+    /// Types of callbacks and structures that were planned for this function.
+    added: Added,
+    /// Numbers of handles' types.
+    handles: HashMap<String, usize>,
 }
 
 impl<'a> Planner<'a> {
     fn new(header: &'a Header, plan: Plan) -> Self {
-        Planner { header, plan, callbacks: Vec::new(), records: Vec::new() }
+        Planner {
+            header,
+            plan,
+            callbacks: Vec::new(),
+            records: Vec::new(),
+            added: Added::default(),
+            handles: HashMap::new(),
+        }
     }
 
     fn function(&mut self, function: &Function) {
@@ -537,11 +618,11 @@ impl<'a> Planner<'a> {
             self.plan.omitted.push((function.name.clone(), why.clone()));
             return;
         }
-        let before = self.types();
+        self.added = Added::default();
         match self.try_function(function) {
             Ok(plan) => self.plan.functions.push(plan),
             Err((what, No { reason, remedy })) => {
-                (self.plan.callbacks, self.plan.records) = before;
+                self.take_back();
                 left_out(self, &reason);
                 self.plan.refusals.push(Refusal {
                     place: function.place.clone(),
@@ -558,13 +639,13 @@ impl<'a> Planner<'a> {
     /// A function that the domain calls by name is planned like a callback of a type of its own.
     fn gate(&mut self, function: &Function) {
         let Function { name, prototype, place, .. } = function;
-        let before = self.types();
+        self.added = Added::default();
         let names = prototype.parameters.iter().map(|parameter| &parameter.name);
         let ours = std::iter::once(name).chain(names).find(|name| crate::name::is_ours(name));
         match ours.map_or_else(|| self.called_back(name, prototype.clone()), |ours| Err(is_ours(ours))) {
             Ok(plan) => self.plan.gates.push(plan),
             Err(No { reason, remedy }) => {
-                (self.plan.callbacks, self.plan.records) = before;
+                self.take_back();
                 self.plan.refusals.push(Refusal {
                     place: place.clone(),
                     function: name.clone(),
@@ -576,9 +657,11 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The types planned so far. Those planned for a function that is then refused may rest on the one it is refused for.
-    fn types(&self) -> (BTreeMap<String, CallbackPlan>, BTreeMap<String, RecordPlan>) {
-        (self.plan.callbacks.clone(), self.plan.records.clone())
+    /// Forgets the types planned for a function that is refused: they may rest on what it is refused for.
+    fn take_back(&mut self) {
+        let Added { callbacks, records } = std::mem::take(&mut self.added);
+        callbacks.iter().for_each(|name| drop(self.plan.callbacks.remove(name)));
+        records.iter().for_each(|key| drop(self.plan.records.remove(key)));
     }
 
     fn try_function(&mut self, function: &Function) -> Result<FunctionPlan, (Option<String>, No)> {
@@ -745,11 +828,12 @@ impl<'a> Planner<'a> {
 
     /// The number of a type of handles.
     fn handle(&mut self, spelling: &str) -> usize {
-        let known = self.plan.handles.iter().position(|known| known == spelling);
-        1 + known.unwrap_or_else(|| {
-            self.plan.handles.push(spelling.to_owned());
-            self.plan.handles.len() - 1
-        })
+        if let Some(known) = self.handles.get(spelling) {
+            return *known;
+        }
+        self.plan.handles.push(spelling.to_owned());
+        self.handles.insert(spelling.to_owned(), self.plan.handles.len());
+        self.plan.handles.len()
     }
 }
 

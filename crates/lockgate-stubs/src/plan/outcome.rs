@@ -215,6 +215,7 @@ impl Planner<'_> {
         // What it is given may have been planned meanwhile, under the same name.
         plan.name = self.name_of_callback(name, &plan.prototype);
         let name = plan.name.clone();
+        self.added.callbacks.push(name.clone());
         self.plan.callbacks.insert(name.clone(), plan);
         Ok(name)
     }

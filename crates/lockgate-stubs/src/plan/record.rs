@@ -15,6 +15,7 @@ impl Planner<'_> {
         let plan = self.try_record(key);
         self.records.pop();
         self.plan.records.insert(key.to_owned(), plan?);
+        self.added.records.push(key.to_owned());
         Ok(())
     }
 
@@ -159,6 +160,9 @@ impl Planner<'_> {
     }
 }
 
+/// Fields that a structure may have each of which is looked at: with every level of structures in structures there may be twice as many.
+const MOST_BOOLS: usize = 4096;
+
 /// Adds the paths of all `bool`s in `key`. In a union nobody knows which bytes are one.
 fn bools(
     header: &Header,
@@ -181,7 +185,18 @@ fn bools(
             kind = element;
         }
         match &kind.shape {
-            Shape::Record(inner) => bools(header, inner, &format!("{path}{dot}"), outer, all)?,
+            // (Who has none is not gone through once for each place that it stands in.)
+            Shape::Record(inner) if has_bool(header, &kind.shape, &mut BTreeSet::new()) => {
+                bools(header, inner, &format!("{path}{dot}"), outer, all)?;
+            }
+            _ if kind.is_bool() && all.len() >= MOST_BOOLS => {
+                return no(
+                    format!(
+                        "there are more than {MOST_BOOLS} fields of type bool in {key}, structures in it included"
+                    ),
+                    "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
+                );
+            }
             _ if kind.is_bool() => all.push(path.trim_end_matches("[]").to_owned()),
             _ => {}
         }
@@ -194,6 +209,19 @@ fn bools(
         );
     }
     Ok(())
+}
+
+/// True if there is a `bool` in it, however deep.
+fn has_bool<'a>(header: &'a Header, shape: &'a Shape, seen: &mut BTreeSet<&'a str>) -> bool {
+    match shape {
+        Shape::Array(element, _) => element.is_bool() || has_bool(header, &element.shape, seen),
+        Shape::Record(key) if seen.insert(key) => {
+            let fields = header.records.get(key).and_then(|record| record.fields.as_ref());
+            let mut kinds = fields.into_iter().flatten().map(|field| &field.kind);
+            kinds.any(|kind| kind.is_bool() || has_bool(header, &kind.shape, seen))
+        }
+        _ => false,
+    }
 }
 
 /// True if there are pointers in it, however deep.

@@ -8,7 +8,9 @@ use super::{File, Target, c};
 use crate::expression::{Expression, Operator};
 use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
+use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 /// The module, and the client that it loads when that has been compiled.
 ///
@@ -69,12 +71,14 @@ const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseExcept
 
 /// A name that Python, or the module's own beginning, has already gets `_` behind it.
 fn word(name: &str) -> String {
-    let is_in = |list: &str| list.split_ascii_whitespace().any(|word| word == name);
-    let taken = is_in(KEYWORDS)
-        || is_in(BUILTINS)
-        || name.starts_with('_')
-        || of_module(SUPPORT).any(|own| own == name);
-    if taken { format!("{name}_") } else { name.to_owned() }
+    static TAKEN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        KEYWORDS
+            .split_ascii_whitespace()
+            .chain(BUILTINS.split_ascii_whitespace())
+            .chain(of_module(SUPPORT))
+            .collect()
+    });
+    if name.starts_with('_') || TAKEN.contains(name) { format!("{name}_") } else { name.to_owned() }
 }
 
 /// A field or an enumerator, which stands behind what it belongs to: Python's words only are in its way, and names that classes have.
@@ -115,7 +119,7 @@ fn of_module(text: &str) -> impl Iterator<Item = &str> {
 
 /// Python lets the last of two things with one name win, without a word.
 fn is_unambiguous(text: &str) -> Result<(), String> {
-    let mut known = std::collections::BTreeSet::new();
+    let mut known = HashSet::new();
     match of_module(text).find(|name| !known.insert(*name)) {
         None => Ok(()),
         Some(name) => Err(format!(
