@@ -215,8 +215,8 @@ fn bools(
 fn has_bool<'a>(header: &'a Header, shape: &'a Shape, seen: &mut BTreeSet<&'a str>) -> bool {
     match shape {
         Shape::Array(element, _) => element.is_bool() || has_bool(header, &element.shape, seen),
-        Shape::Record(key) if seen.insert(key) => {
-            let fields = header.records.get(key).and_then(|record| record.fields.as_ref());
+        Shape::Record(inner) if seen.insert(inner) => {
+            let fields = header.records.get(inner).and_then(|record| record.fields.as_ref());
             let mut kinds = fields.into_iter().flatten().map(|field| &field.kind);
             kinds.any(|kind| kind.is_bool() || has_bool(header, &kind.shape, seen))
         }
