@@ -557,9 +557,18 @@ fn files_of_others_stay() {
 fn values_and_options() {
     let cases: &[(&str, &str)] = &[
         ("int f(int) LG_ERROR(-1);\nLG_DOMAIN(\"a\", time=5, directory=., directory=/etc:ro);\n", ""),
-        ("int f(int) LG_ERROR(system(\"id\"));\n", "LG_ERROR(system(\"id\")) is no constant"),
+        ("int f(int) LG_ERROR(system(\"id\"));\n", "system(\"id\") is no constant"),
         ("int f(int) LG_ERROR(0; } int g(void) { return 1);\n", "is no constant"),
         ("int f(int);\nLG_ERRORS(int, ({ 1; }));\n", "is no constant"),
+        (
+            "#include <stdarg.h>\nvoid v(const char *f, va_list l);\nvoid f(const char *f, ...) LG_FORMAT(v, \"s\\\"); system(\\\"id\", \"\");\n",
+            "LG_FORMAT(v,s\"); system(\"id,)",
+        ),
+        (
+            "void f(void *p LG_IN LG_SIZE(1), void (*d)(void *) LG_DISPOSE(p, system(\"id\")));\n",
+            "system(\"id\") is no constant",
+        ),
+        ("char *f(int) LG_FREED(g(1));\n", "LG_FREED(g(1)): names of C"),
         ("int f(int);\nLG_DOMAIN(\"a\", time=5, time=6);\n", "the option time is given twice"),
         (
             "int f(int);\nLG_DOMAIN(\"a\", directory=x, directory=x:ro);\n",

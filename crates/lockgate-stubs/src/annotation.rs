@@ -96,9 +96,17 @@ pub enum NoteError {
     },
     /// What a failed call returns is copied into the client, and so is nothing but a value.
     #[error(
-        "LG_ERROR({0}) is no constant: numbers, names of constants, casts and operators make one, not calls, assignments or statements"
+        "{0} is no constant: numbers, names of constants, casts and operators make one, not calls, assignments or statements"
     )]
     Constant(String),
+    /// What it says is copied into the client.
+    #[error("LG_{macro_name}({text}): names of C and letters of conversions are wanted")]
+    Word {
+        /// Macro, without `LG_`.
+        macro_name: String,
+        /// Its argument.
+        text: String,
+    },
     /// Two annotations that cannot both hold.
     #[error("LG_{0} contradicts LG_{1}")]
     Contradiction(&'static str, &'static str),
@@ -119,6 +127,11 @@ impl Notes {
             })
         };
         let owned = || argument.trim().to_owned();
+        let no_word = || NoteError::Word {
+            macro_name: name.to_uppercase(),
+            text: lockgate_outside::printable(argument),
+        };
+        let word = || Some(owned()).filter(|text| is_word(text)).ok_or_else(no_word);
         match name {
             "in" => self.direct(Direction::In)?,
             "out" => self.direct(Direction::Out)?,
@@ -129,21 +142,29 @@ impl Notes {
             "error" => self.error = Some(constant(argument)?),
             "policy" => self.policy = Some(owned()),
             "omit" => self.omit = Some(lockgate_outside::printable(&owned())),
-            "within" => self.within = Some(owned()),
-            "until" => self.until = Some(owned()),
-            "shown" => self.shown = Some(owned()),
-            "freed" => self.freed = Some(owned()),
+            "within" => self.within = Some(word()?),
+            "until" => self.until = Some(word()?),
+            "shown" => self.shown = Some(word()?),
+            "freed" => self.freed = Some(word()?),
             "rows" => self.rows = Some(expression()?),
             "format" => {
                 let mut parts = argument.split(',').map(|part| part.trim().to_owned());
                 let mut part = || parts.next().unwrap_or_default();
-                self.format = Some(Format { list: part(), strings: part(), given: part() });
+                let (list, strings, given) = (part(), part(), part());
+                let letters = strings.chars().chain(given.chars()).all(|c| c.is_ascii_alphabetic());
+                if !is_word(&list) || !letters || parts.next().is_some() {
+                    return Err(no_word());
+                }
+                self.format = Some(Format { list, strings, given });
             }
-            "jump_buffer" => self.jump_buffer = Some(owned()),
+            "jump_buffer" => self.jump_buffer = Some(word()?),
             "lent" => self.lent = true,
             "dispose" => {
                 let (object, copy) = argument.split_once(',').unwrap_or((argument, "0"));
-                self.dispose = Some((object.trim().to_owned(), copy.trim().to_owned()));
+                if !is_word(object.trim()) {
+                    return Err(no_word());
+                }
+                self.dispose = Some((object.trim().to_owned(), constant(copy)?));
             }
             "cursor" => self.cursor = true,
             "string" => self.string = true,
@@ -332,6 +353,12 @@ impl Notes {
         self.jumps |= other.jumps;
         self
     }
+}
+
+/// A name of C.
+fn is_word(text: &str) -> bool {
+    let of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.chars().all(of_word) && text.starts_with(|c: char| of_word(c) && !c.is_ascii_digit())
 }
 
 /// An expression that does nothing: without calls, assignments, statements and directives.
