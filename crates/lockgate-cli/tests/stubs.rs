@@ -122,6 +122,13 @@ fn what_the_program_frees_is_its_own() {
     built("keeper", &["-O2"], &[]);
 }
 
+/// What the program owns, fills or is lent is nowhere near any answer, whatever address the library gives.
+#[test]
+fn no_answer_lies_over_what_is_the_programs() {
+    built("keeper", &["-O1", "-fsanitize=address,undefined"], &["owned"]);
+    built("keeper", &["-O2"], &["owned"]);
+}
+
 /// A buffer that is filled in several calls comes back as far as its structure says, and no structure says more than there is.
 #[test]
 fn what_a_field_says_was_written() {

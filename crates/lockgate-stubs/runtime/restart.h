@@ -77,12 +77,7 @@ static void lgs_come_in(struct lgs_call *c)
         return;
     }
     lgs_stage_free();
-    while (lgs_thread.lent) {
-        struct lgs_lent *lent = lgs_thread.lent;
-        lgs_thread.lent = lent->next;
-        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-        free(lent);
-    }
+    lgs_lent_end(lgs_thread.lent);
     lgs_thread.generation = lgs.generation;
 }
 

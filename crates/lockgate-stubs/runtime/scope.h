@@ -39,7 +39,29 @@ static unsigned lgs_scope_own_users(const struct lgs_scope *scope)
     return own;
 }
 
-/* All that was given for it ends. The lock is held, here and in what follows. */
+/* Nothing of it goes back any more. The lock is held, here and in what follows. */
+static void lgs_lent_end(struct lgs_lent *lent)
+{
+    for (; lent; lent = lent->next) {
+        __atomic_fetch_sub(&lgs.lent, lent->out, __ATOMIC_RELAXED);
+        lent->out = false;
+    }
+}
+
+/* Nor does the program fill it any more. */
+static void lgs_lent_free(struct lgs_lent **list)
+{
+    lgs_lent_end(*list);
+    while (*list) {
+        struct lgs_lent *lent = *list;
+        *list = lent->next;
+        free((void *)(uintptr_t)lent->piece->host);
+        lgs_piece_forget(lent->piece);
+        free(lent);
+    }
+}
+
+/* All that was given for it ends. */
 static void lgs_scope_clear(struct lgs_scope *scope)
 {
     lgs_data_end(&scope->data);
@@ -58,12 +80,7 @@ static void lgs_scope_clear(struct lgs_scope *scope)
         free(jump);
     }
     scope->jumps = 0;
-    for (struct lgs_lent *lent = scope->lent, *next; lent; lent = next) {
-        next = lent->next;
-        free(lent);
-        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-    }
-    scope->lent = 0;
+    lgs_lent_end(scope->lent);
     scope->itself = false;
 }
 
@@ -112,6 +129,7 @@ static __attribute__((noinline)) void lgs_handle_dead(const void *host)
     scope->held = false;
     if (lives) {
         lgs_scope_forget(scope);
+        lgs_lent_free(&scope->lent);
         lgs_scope_free(scope);
     }
     pthread_mutex_unlock(&lgs.lock);
@@ -239,7 +257,7 @@ static bool lgs_scope_use(struct lgs_scope *scope)
     union lgs_head *owned = calloc(1, sizeof *owned);
     if (!owned)
         return false;
-    *owned = (union lgs_head){{.next = *of_frame, .scope = scope}};
+    *owned = (union lgs_head){{.next = *of_frame, .base = owned, .scope = scope}};
     *of_frame = owned;
     scope->users++;
     return true;
@@ -262,7 +280,7 @@ static void lgs_scopes_end(bool child)
             scope->held = true;
             lgs_scope_die(scope);
         }
-        if (child)
+        if (child) /* (What was lent stays the program's.) */
             *scope = (struct lgs_scope){.inside = scope->inside, .held = scope->held, .next = scope->next};
         else
             lgs_scope_clear(scope);

@@ -42,7 +42,9 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
             lgs_stream_end((*owned)->stream);
         if ((*owned)->scope)
             lgs_scope_left((*owned)->scope);
-        free(*owned);
+        if ((*owned)->piece)
+            lgs_piece_end((*owned)->piece);
+        free((*owned)->base);
         *owned = next;
     }
 }
@@ -122,11 +124,9 @@ static void lgs_leave_thread(void *unused)
         lgs_pop();
     lgs_data_spare_free();
     lgs_mirror_free();
-    for (struct lgs_lent *next; lgs_thread.lent; lgs_thread.lent = next) {
-        next = lgs_thread.lent->next;
-        free(lgs_thread.lent);
-        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-    }
+    pthread_mutex_lock(&lgs.lock);
+    lgs_lent_free(&lgs_thread.lent);
+    pthread_mutex_unlock(&lgs.lock);
     lgs_stage_free();
     lgs_thread.watched = false;
 }
@@ -229,20 +229,37 @@ static inline void lgs_back(const struct lgs_block *block, size_t size)
         lgs_fetch(block->host, block->here, size < block->size ? size : block->size);
 }
 
-/* Host memory until the call ends, which the library cannot reach. */
-static void *lgs_own(struct lgs_call *c, size_t size, const char *what)
+/* Host memory, zeros, until the call ends, which the library cannot reach. */
+static void *lgs_own_aligned(struct lgs_call *c, size_t size, size_t alignment, const char *what)
 {
     lgs_need_mark(c);
     lgs_watch();
-    union lgs_head *owned = c->failed ? 0 : calloc(1, sizeof *owned + size);
-    if (!owned) {
+    size_t slack = alignment - _Alignof(max_align_t);
+    char *base = c->failed ? 0 : calloc(1, sizeof(union lgs_head) + slack + size);
+    if (!base) {
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
         return 0;
     }
+    char *at = base + sizeof(union lgs_head);
+    at += -(uintptr_t)at % alignment;
     union lgs_head **of_frame = &lgs_thread.marks[lgs_thread.depth - 1].owned;
-    owned->next = *of_frame;
-    *of_frame = owned;
-    return owned + 1;
+    LGS_HEAD(at)->base = base;
+    LGS_HEAD(at)->next = *of_frame;
+    *of_frame = LGS_HEAD(at);
+    return at;
+}
+
+static inline void *lgs_own(struct lgs_call *c, size_t size, const char *what)
+{
+    return lgs_own_aligned(c, size, _Alignof(max_align_t), what);
+}
+
+/* The library ends what the program got as the piece at `host`, if it is one: when the call has ended, whatever it says. */
+static void lgs_ends(struct lgs_call *c, const void *host, const char *what)
+{
+    void *ending = c->failed || !host ? 0 : lgs_own(c, 0, what);
+    if (ending)
+        LGS_HEAD(ending)->piece = host;
 }
 
 /* The string that the library wrote, and how many bytes it has, its end included. */

@@ -1,11 +1,12 @@
 /* The part of client libraries that `lockgate stubs` does not generate: every client contains a copy of its own.
  *
- * Four kinds of memory:
+ * Five kinds of memory:
  *   the window     the domain's; the host reads and writes it by copies that survive faults (lgs_read, lgs_write)
  *   the stage      regions of the host that the domain has, too: what goes in is copied there (lgs_put), what comes back is
  *                  copied from there, once (lgs_fetch)
  *   the mirrors    host memory, as large as the window, one for each thread: what the library gives out is copied to the same
  *                  offset. They hold bytes only, and no expression speaks of them: later calls of the thread copy over them
+ *   the pieces     of the program's heap: what it owns until it gives it back, or fills (piece.h)
  *   the handles    host memory, zeros: a handle is an address there, so that nothing is found behind it, and its place says which life it is (scope.h)
  * Copies that contain pointers of the host (arrays of strings, structures) are in none of these, but in memory of their
  * own, by address and type: the library can put nothing else over them.
@@ -99,7 +100,7 @@ struct lgs_object {
     unsigned type;
     size_t size;
     struct lgs_object *next;
-    max_align_t bytes[];
+    void *bytes;
 };
 
 /* A function of the program's that the library may call. */
@@ -146,11 +147,11 @@ struct lgs_mirror {
     struct lgs_mirror *next;
 };
 
-/* Memory of the library's that the program fills. */
+/* Memory of the library's that the program fills, and the next that is lent for the same handle. */
 struct lgs_lent {
-    uint64_t address;
-    const void *host;
+    struct lgs_piece *piece;
     size_t size;
+    bool out; /* it has not gone back */
     struct lgs_lent *next;
 };
 
@@ -222,8 +223,9 @@ static struct {
     uint64_t window;
     uint64_t time_limit; /* milliseconds, or 0 */
     struct lgs_mirror *mirrors;
+    void *pieces; /* a tree */
     char *handles;
-    char *places;              /* as large as the window, for LG_INSIDE without contents */
+    char *places;              /* as large as the window, for LG_INSIDE without contents: nobody writes there */
     struct lgs_scope *scopes;  /* the first is none */
     size_t scope_count;        /* in use, or free again */
     uint32_t first_free, last_free;
@@ -313,6 +315,10 @@ union lgs_head {
         struct lgs_open *stream; /* given until then */
         bool keeps;              /* and kept for the handle that the call makes, if it makes one */
         struct lgs_scope *scope; /* of which the callback has something */
+        void *base;              /* of the allocation */
+        const void *piece;       /* that the library ends */
+        uint64_t inside;         /* what this is to the library */
+        size_t size;
     };
     max_align_t aligned;
 };

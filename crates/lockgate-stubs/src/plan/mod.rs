@@ -41,6 +41,8 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
     pub library: Option<(String, Vec<String>)>,
+    /// Functions to which the program gives back what is its own.
+    pub freers: BTreeSet<String>,
     /// What is remembered of handles, as expressions ask for it: function and what of it.
     pub told: Vec<(String, String)>,
 }
@@ -118,6 +120,15 @@ pub struct FunctionPlan {
     pub jumps: Option<String>,
     /// Parameters, and `result`, whose contents the program gives to `free`.
     pub freed: BTreeSet<String>,
+    /// The same where it gives them back to a function of the header's.
+    pub owned: BTreeSet<String>,
+}
+
+impl FunctionPlan {
+    /// What `name` leads to is the program's until it ends that.
+    pub fn is_to_end(&self, name: &str) -> bool {
+        self.freed.contains(name) || self.owned.contains(name)
+    }
 }
 
 /// Variable arguments, or a `va_list`, that a format describes.
@@ -260,7 +271,10 @@ pub enum Passing {
         data: bool,
     },
     /// A place in the library's memory that it has given out.
-    Inside,
+    Inside {
+        /// If the function succeeds, the program has it no more.
+        release: bool,
+    },
     /// A pointer variable that the library sets (and may read first, if a handle is in it).
     Pointer {
         /// What is in it before the call, if the library reads it.
@@ -429,6 +443,16 @@ impl Plan {
             );
         let passed = self.callbacks.values().chain(&self.gates).flat_map(|callback| &callback.parameters);
         results.chain(set).chain(passed).filter_map(calls).max()
+    }
+
+    /// `function` says how much of what is the program's goes back: the program, which asks it, too, hears of no more than it has.
+    pub fn asked_of_own(&self, function: &str) -> bool {
+        self.functions.iter().any(|asking| {
+            let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
+            parameters
+                .filter(|(_, passing)| matches!(passing, Passing::Inside { .. }))
+                .any(|(parameter, _)| parameter.notes.size.as_ref().is_some_and(|size| size.calls(function)))
+        })
     }
 
     /// After a fault the next call begins a new domain.
@@ -614,7 +638,7 @@ impl<'a> Planner<'a> {
                         .into(),
             }));
         }
-        let freed = self.to_free(prototype, notes, &parameters, &result)?;
+        let keep::Left { freed, owned } = self.to_free(prototype, notes, &parameters, &result)?;
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
@@ -639,6 +663,7 @@ impl<'a> Planner<'a> {
             comment: function.comment.clone(),
             jumps,
             freed,
+            owned,
         })
     }
 

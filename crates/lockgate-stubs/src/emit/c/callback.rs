@@ -2,8 +2,8 @@
 use super::body::{bytes, mutable, outcome, steady};
 use super::declare::{crossing, declare, prototype};
 use super::expression::{Scope, emit};
-use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::{CallbackPlan, Outcome, Passing, Plan};
+use crate::header::model::{CType, Parameter, Prototype, Shape};
+use crate::plan::{Buffer, CallbackPlan, Outcome, Passing, Plan};
 use std::fmt::Write as _;
 
 /// Expressions speak of parameters by name: of numbers, which may be sizes of what comes before them, as the library passes them; of structures
@@ -106,6 +106,27 @@ pub fn gate(function: &CallbackPlan, plan: &Plan) -> String {
     )
 }
 
+/// Memory of the library's that the program's function fills.
+fn filled(
+    raw: &str,
+    parameter: &Parameter,
+    buffer: &Buffer,
+    size: &dyn Fn(&crate::expression::Expression) -> String,
+) -> String {
+    let (spelling, what) = (&parameter.kind.spelling, &parameter.name);
+    let bytes = bytes(buffer, what, size);
+    let flags = [(buffer.reads, "LGS_READS"), (buffer.nullable, "LGS_NULLABLE")];
+    let flags =
+        flags.iter().filter(|(is, _)| *is).fold("0".to_owned(), |all, (_, flag)| format!("{all} | {flag}"));
+    let at = format!("lgs_aligned(&lgs_c, {raw}, __alignof__(*({spelling})0), \"{what}\")");
+    let memory = format!("lgs_filled(&lgs_c, {at}, {bytes}, {flags}, \"{what}\")");
+    let memory = match &buffer.bools {
+        Some(normal) if buffer.reads => format!("LGS_NORMAL({normal}, {memory}, {})", buffer.element),
+        _ => memory,
+    };
+    format!("({spelling})(uintptr_t){memory}")
+}
+
 /// A function `own` that the domain calls: it begins with the statement `enter`, and calls `target` with what it has checked.
 fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target: &str) -> String {
     let CallbackPlan { prototype, parameters, result, .. } = callback;
@@ -139,7 +160,10 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
             }
             continue;
         }
-        let mut value = outcome(&raw(n), &parameter.kind.spelling, planned, &parameter.name, plan, &size);
+        let mut value = match planned {
+            Outcome::Memory { buffer } if buffer.writes => filled(&raw(n), parameter, buffer, &size),
+            _ => outcome(&raw(n), &parameter.kind.spelling, planned, &parameter.name, plan, &size),
+        };
         if callback.followed.contains(&parameter.name) {
             value = steady(&value, &raw(n), planned, &parameter.name, "false", &size);
         }

@@ -18,6 +18,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("host", include_str!("../../../runtime/host.h")),
     ("size", include_str!("../../../runtime/size.h")),
     ("shared", include_str!("../../../runtime/shared.h")),
+    ("piece", include_str!("../../../runtime/piece.h")),
     ("scope", include_str!("../../../runtime/scope.h")),
     ("stage", include_str!("../../../runtime/stage.h")),
     ("mirror", include_str!("../../../runtime/mirror.h")),
