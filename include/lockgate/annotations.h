@@ -97,7 +97,7 @@
 /* A function that the library calls. Pointers to functions are, without saying so. */
 #define LG_CALLBACK LG_NOTE_("callback")
 /* The program's own pointer, which the library hands back and never follows. `void *` parameters of callbacks are, without
- * saying so. It comes back for the callback and handle that it was given with, or, without a handle, during the call only (LG_KEPT: for good). On a handle: callbacks get the handle itself in place of data. */
+ * saying so. It comes back for the callback and handle that it was given with, or, without a handle, to callbacks of this very call only (LG_KEPT: for good). On a handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
 /* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). On a function with a
  * handle as its result: the same word is found behind that. */

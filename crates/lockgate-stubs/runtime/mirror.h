@@ -124,6 +124,22 @@ static void *lgs_filled(struct lgs_call *c, uint64_t address, size_t size, int f
     return copy;
 }
 
+/* (What was stored just now in words is read back in words: in vectors the processor would have to wait for it.) */
+static inline bool lgs_has_zero(const char *at, size_t size)
+{
+    if (size > 64)
+        return memchr(at, 0, size) != 0;
+    uint64_t word;
+    for (; size >= sizeof word; at += sizeof word, size -= sizeof word) {
+        memcpy(&word, at, sizeof word);
+        if ((word - 0x0101010101010101) & ~word & 0x8080808080808080)
+            return true;
+    }
+    while (size && *at)
+        at++, size--;
+    return size != 0;
+}
+
 /* A string of the library's. */
 static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const char *what)
 {
@@ -140,7 +156,7 @@ static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const cha
         size_t piece = step - ((offset + length) & (step - 1));
         if (length + piece > LGS_WINDOW - offset || !lgs_read(copy + length, address + length, piece))
             break;
-        if (memchr(copy + length, 0, piece))
+        if (lgs_has_zero(copy + length, piece))
             return copy;
         length += piece;
     }

@@ -42,7 +42,7 @@ static void lgs_restart(void)
     lgs_scopes_end(false);
     /* What is left was given for good, or for calls that are in callbacks. */
     for (size_t place = 1; place <= lgs.data_count; place++)
-        if (lgs_token(place)->number && !lgs_token(place)->of_call)
+        if (lgs_token(place)->number && !lgs_token(place)->call)
             lgs_data_free(place);
     lg_domain_close(lgs.domain);
     if (!__atomic_load_n(&lgs.out, __ATOMIC_ACQUIRE))

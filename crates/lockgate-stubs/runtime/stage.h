@@ -53,8 +53,6 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
 static inline void lgs_pop(void)
 {
     struct lgs_mark *mark = &lgs_thread.marks[--lgs_thread.depth];
-    if (mark->calls_back)
-        lgs_thread.handle = mark->handle;
     lgs_thread.block = mark->block;
     lgs_thread.used = mark->used;
     if (__builtin_expect(((uintptr_t)mark->owned | mark->data | mark->out) != 0, 0)) {
@@ -90,7 +88,8 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
         return;
     }
     c->marked = true;
-    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){.call = c, .frame = c->frame, .used = lgs_thread.used, .block = lgs_thread.block};
+    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){
+        .call = c, .frame = c->frame, .used = lgs_thread.used, .block = lgs_thread.block, .calls_back = c->calls_back};
 }
 
 /* The same before something is put there. */
@@ -100,10 +99,13 @@ static inline void lgs_need_mark(struct lgs_call *c)
         lgs_mark(c);
 }
 
+/* The frame ends, and with it those in it that the program has left. */
 static inline void lgs_unmark(struct lgs_call *c)
 {
-    if (c->marked && lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].call == c)
+    if (__builtin_expect(c->marked && lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].call == c, 1))
         lgs_pop();
+    else if (__builtin_expect(lgs_was_left(c), 0))
+        lgs_pop_left(c);
 }
 
 static void lgs_stage_free(void)

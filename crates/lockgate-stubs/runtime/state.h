@@ -119,7 +119,7 @@ struct lgs_token {
     void *data;
     void (*function)(void); /* the callback that it came with, or null */
     uint64_t handle;        /* the handle that it was given for */
-    bool of_call;           /* or a call; neither of them: for good (LG_KEPT) */
+    uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */
     uint32_t round;         /* how often it was given */
     size_t next;            /* in its bucket, or in the list of free ones, from 1 */
     size_t sibling;         /* given for the same handle or call */
@@ -133,6 +133,7 @@ struct lgs_scope {
     struct lgs_told *told;
     struct lgs_jump *jumps;
     struct lgs_lent *lent;
+    uint64_t shown;          /* the handle in whose call the library showed it, if the program has given nothing for it */
     unsigned users;          /* callbacks in progress that have something of it while the call is another handle's */
     uint32_t next;           /* in the list of free ones */
     unsigned char type;      /* of the handle; 0: it is none any more */
@@ -271,17 +272,18 @@ struct lgs_stage {
     size_t size;
 };
 
-/* A frame that is in progress, and where its part of the stage begins: what is given for a call ends with it. Calls that put nothing there have none. */
+/* A frame that is in progress, and where its part of the stage begins: what is given for a call ends with it. Calls that put nothing there have none.
+ * One that the program has left by longjmp stays until it makes a call that is not deeper: so nothing is concluded from a frame's being here, but by its own. */
 struct lgs_mark {
     const struct lgs_call *call;
     uintptr_t frame; /* where its function's begins */
     union lgs_head *owned; /* host memory and what else ends with it */
     size_t data; /* given for it: the first place, from 1 */
+    uint64_t serial; /* of the call */
     size_t used;
     unsigned block;
-    bool calls_back;     /* it is a callback's */
-    bool out;            /* the program's function runs */
-    uint64_t handle;     /* of the call that it came from */
+    bool calls_back; /* it is a callback's */
+    bool out;        /* the program's function runs */
 };
 
 static __thread struct {
@@ -297,7 +299,11 @@ static __thread struct {
     size_t spare;          /* a place for data of a call: most have one */
     bool failed; /* a callback failed: so does the call it came from */
     char *mirror;
-    uint64_t handle; /* the first of the library's call in progress, or 0 */
+    /* Of the call in progress, the innermost: each says so before it begins, and a callback when it ends. */
+    uint64_t handle; /* the first among its parameters, or 0 */
+    uint64_t jumps;  /* that to whose jmp_buf it may jump, or 0 */
+    uint64_t call;   /* its number, if something was given for it */
+    uint64_t serial; /* the last of these numbers: no two calls of the process have the same */
     size_t copied, next_pause;
     uint64_t copying_since; /* milliseconds */
     bool exhausted;
@@ -338,10 +344,32 @@ struct lgs_call {
     bool inside;    /* holds lgs_running */
     bool makes;     /* it makes a handle: what is given is for that */
     bool marked;    /* has a mark of its own */
-    uint64_t handle; /* the first handle among its parameters; of the call that a callback came from */
-    uint64_t jumps; /* the handle to whose jmp_buf it may jump */
+    bool calls_back; /* it is a callback, and what follows is of the call that it came from */
+    uint64_t handle; /* the first handle among its parameters */
+    uint64_t jumps;  /* the handle to whose jmp_buf it may jump */
+    uint64_t serial; /* its number, if something was given for it */
     unsigned generation; /* of the domain that it is in */
 };
+
+/* Its number. */
+static inline uint64_t lgs_serial(struct lgs_call *c)
+{
+    static uint32_t threads;
+    if (__builtin_expect(!lgs_thread.serial, 0))
+        lgs_thread.serial = (uint64_t)__atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED) << 40;
+    if (!c->serial)
+        c->serial = ++lgs_thread.serial;
+    return c->serial;
+}
+
+/* The library's function is called, for this call. */
+static inline void lgs_calls_in(const struct lgs_call *c)
+{
+    lgs_thread.handle = c->handle;
+    lgs_thread.call = c->serial;
+    if (LGS_JUMPS)
+        lgs_thread.jumps = c->jumps;
+}
 
 static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
 {

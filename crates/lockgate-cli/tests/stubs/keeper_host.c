@@ -133,6 +133,7 @@ static void owned(void)
     other = keeper_lend(64);
     memset(other, 1, 64);
     CHECK(keeper_sum(64) == 64);
+    apart(other, 64);
     CHECK(keeper_ask(fill, &calls) == 64 && calls == 1);
 }
 

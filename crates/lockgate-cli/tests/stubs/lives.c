@@ -92,6 +92,14 @@ int lives_each(int n, lives_event event, void *user)
 }
 
 int lives_later(void) { return taken.event(taken.user, 0); }
+int lives_later_said(const char *text) { return text ? lives_later() : -1; }
+int lives_with_file(FILE *file, lives_event event, void *user)
+{
+    made((struct life){event, user, file, 0});
+    return event(user, 0) + fputs("in its call", file);
+}
+
+int lives_write_later(const char *text) { return fputs(text, taken.file) < 0; }
 void lives_always(lives_event event, void *user) { taken = (struct life){event, user, 0, 0}; }
 
 static FILE *volatile stolen;

@@ -31,6 +31,9 @@ int lives_value(struct life *life) LG_ERROR(-7);
 /* Without a handle. */
 int lives_each(int n, lives_event event, void *user LG_DATA) LG_ERROR(-7);
 int lives_later(void) LG_ERROR(-7);
+int lives_later_said(const char *text) LG_ERROR(-7);
+int lives_with_file(FILE *file, lives_event event, void *user LG_DATA) LG_ERROR(-7);
+int lives_write_later(const char *text) LG_ERROR(-7);
 void lives_always(lives_event event, void *user LG_DATA LG_KEPT);
 
 /* Has the stream until another thread has tried to steal it. */

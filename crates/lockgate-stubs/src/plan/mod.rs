@@ -417,6 +417,11 @@ impl Plan {
             || self.records.values().flat_map(|record| &record.fields).any(|field| passed(&field.passing))
     }
 
+    /// What callbacks are given depends on the call that they come from.
+    pub fn follows_calls(&self) -> bool {
+        self.follows_handles() || self.functions.iter().any(|function| function.jumps.is_some())
+    }
+
     /// The library lends memory to the program.
     pub fn lends(&self) -> bool {
         self.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }))

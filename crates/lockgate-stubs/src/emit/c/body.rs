@@ -112,8 +112,8 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
-    if plan.follows_handles() {
-        text += "    lgs_thread.handle = lgs_c.handle;\n";
+    if plan.follows_calls() {
+        text += "    lgs_calls_in(&lgs_c);\n";
     }
     if plan.told.iter().any(|(teller, _)| teller == name) {
         body.out += &tell(function, plan);
@@ -540,10 +540,12 @@ impl Stub<'_> {
                 _ => name.clone(),
             });
         }
-        let follow = match (self.plan.follows_handles(), self.handles().first()) {
+        let follow = match (self.plan.follows_calls(), self.handles().first()) {
             (false, _) => String::new(),
-            (true, Some(handle)) => format!("    lgs_thread.handle = lgs_v_{handle};\n"),
-            (true, None) => "    lgs_thread.handle = 0;\n".to_owned(),
+            (true, Some(handle)) => {
+                format!("    lgs_calls_in(&(struct lgs_call){{.handle = lgs_v_{handle}}});\n")
+            }
+            (true, None) => "    lgs_calls_in(&(struct lgs_call){.handle = 0});\n".to_owned(),
         };
         let mut call = format!("{target}({})", arguments.join(", "));
         let all: Vec<&str> = prototype.parameters.iter().map(|parameter| &*parameter.name).collect();

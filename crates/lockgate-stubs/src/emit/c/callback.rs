@@ -90,20 +90,16 @@ pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> String {
     let result_type = &prototype.result.spelling;
     let target = format!("(({result_type} (*)({types}))lgs_program)");
     // (While it runs the domain may restart, and with it goes what is known of the callback.)
-    let enter = "const struct lgs_callback *lgs_here = lgs_enter(&lgs_c);\n    const lg_code lgs_program = lgs_here->function;\n    (void)lgs_program;";
-    checked(callback, plan, &format!("lgs_call_{name}"), enter, &target)
+    let enter = format!(
+        "lgs_called_by(&lgs_c, \"{name}\");\n    const struct lgs_callback *lgs_here = lg_user_data();\n    const lg_code lgs_program = lgs_here->function;\n    (void)lgs_program;"
+    );
+    checked(callback, plan, &format!("lgs_call_{name}"), &enter, &target)
 }
 
 /// The same of a function that the domain calls by name.
 pub fn gate(function: &CallbackPlan, plan: &Plan) -> String {
     let name = &function.name;
-    checked(
-        function,
-        plan,
-        &format!("lgs_gate_{name}"),
-        &format!("lgs_enter_gate(&lgs_c, \"{name}\");"),
-        name,
-    )
+    checked(function, plan, &format!("lgs_gate_{name}"), &format!("lgs_called_by(&lgs_c, \"{name}\");"), name)
 }
 
 /// Memory of the library's that the program's function fills.
@@ -200,12 +196,10 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
     if returns {
         let _ = writeln!(text, "    {} = 0;", declare(result_type, "lgs_result"));
     }
-    // Calls that it made have had handles of their own.
-    let again = if back.is_empty() { "" } else { "        lgs_thread.handle = lgs_c.handle;\n" };
     let assign = if returns { "lgs_result = " } else { "" };
     let _ = writeln!(
         text,
-        "    if (!lgs_c.failed) {{\n        lgs_calls(&lgs_c);\n        {assign}{call};\n        lgs_called(&lgs_c);\n{again}{back}    }}\n    lgs_leave(&lgs_c);"
+        "    if (!lgs_c.failed) {{\n        lgs_calls(&lgs_c);\n        {assign}{call};\n        lgs_called(&lgs_c);\n{back}    }}\n    lgs_leave(&lgs_c);"
     );
     if returns {
         text += "    return lgs_result;\n";
