@@ -756,21 +756,33 @@ fn annotations_fit_what_distributions_install() {
     // A name of the installed header, text in it that is younger, and what was there before.
     let before: &[(&str, &[(&str, &str)])] = &[
         ("png", &[("#define PNG_cICP_", "//"), ("#define PNG_cLLI_", "//"), ("#define PNG_mDCV_", "//")]),
-        ("zlib", &[("#define ZLIB_VERNUM ", "#define ZLIB_VERNUM 0x12d0 //"), ("deflateUsed", "younger_"), ("compress_z", "younger_z"), ("compress2_z", "younger2_z")]),
+        (
+            "zlib",
+            &[
+                ("#define ZLIB_VERNUM ", "#define ZLIB_VERNUM 0x12d0 //"),
+                ("deflateUsed", "younger_"),
+                ("compress_z", "younger_z"),
+                ("compress2_z", "younger2_z"),
+            ],
+        ),
     ];
     for (name, changes) in before {
         let main = corpus().library(name).expect("in the corpus");
         let folder = tempfile::tempdir().expect("a scratch folder");
         std::fs::create_dir_all(folder.path().join("version")).expect("a folder");
         let mut changed = 0;
-        for entry in main.includes.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder")).flatten() {
+        for entry in
+            main.includes.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder")).flatten()
+        {
             let file = entry.file_name().to_string_lossy().into_owned();
             if file.ends_with(".h") {
-                let text = String::from_utf8_lossy(&std::fs::read(entry.path()).expect("a file")).into_owned();
+                let text =
+                    String::from_utf8_lossy(&std::fs::read(entry.path()).expect("a file")).into_owned();
                 let older = changes.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
                 changed += usize::from(older != text);
                 std::fs::write(folder.path().join("version").join(&file), older).expect("a file");
-                let _ = std::os::unix::fs::symlink(Path::new("version").join(&file), folder.path().join(&file));
+                let _ =
+                    std::os::unix::fs::symlink(Path::new("version").join(&file), folder.path().join(&file));
             }
         }
         assert!(changed > 0, "{name}: nothing in it is younger");

@@ -1,13 +1,38 @@
 /* ---- the mirrors: what the library gives out, copied once ------------------------------------------------------------------ */
 
+/* Of a mirror that another thread gets: what its own was given is gone. */
+static void lgs_objects_free(const char *mirror)
+{
+    for (unsigned i = 0; i < LGS_BUCKETS; i++)
+        for (struct lgs_object **at = &lgs.objects[i]; *at;) {
+            struct lgs_object *object = *at;
+            if (object->mirror != mirror) {
+                at = &object->next;
+                continue;
+            }
+            *at = object->next;
+            lgs.object_bytes -= sizeof *object + object->size;
+            free(object->bytes);
+            free(object);
+        }
+}
+
 /* This thread's mirror. What other threads are given lies elsewhere, so that the library cannot change under the program's eyes what it
- * looks at. Those of threads that have ended are used again, and stay readable. */
+ * looks at. Those of threads that have ended stay as they are until many others have; then the oldest is used again. */
 static __attribute__((noinline, cold)) char *lgs_mirror_new(void)
 {
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_mirror *mirror = lgs.mirrors;
-    while (mirror && mirror->used)
-        mirror = mirror->next;
+    struct lgs_mirror *mirror = 0;
+    unsigned resting = 0;
+    for (struct lgs_mirror *other = lgs.mirrors; other; other = other->next) {
+        resting += other->ended != 0;
+        if (other->ended && (!mirror || other->ended < mirror->ended))
+            mirror = other;
+    }
+    if (resting <= LGS_MIRRORS)
+        mirror = 0;
+    if (mirror)
+        lgs_objects_free(mirror->at);
     if (!mirror && (mirror = calloc(1, sizeof *mirror))) {
         /* (The program may hear later that something is larger than what was copied: it finds zeros then, whatever is behind the mirror.) */
         if ((mirror->at = lgs_reserve(LGS_WINDOW * 2, PROT_READ | PROT_WRITE))) {
@@ -19,7 +44,7 @@ static __attribute__((noinline, cold)) char *lgs_mirror_new(void)
         }
     }
     if (mirror)
-        mirror->used = true;
+        mirror->ended = 0;
     pthread_mutex_unlock(&lgs.lock);
     if (mirror)
         lgs_watch();
@@ -40,7 +65,7 @@ static void lgs_mirror_free(void)
     pthread_mutex_lock(&lgs.lock);
     for (struct lgs_mirror *mirror = lgs.mirrors; mirror; mirror = mirror->next)
         if (mirror->at == lgs_thread.mirror)
-            mirror->used = false;
+            mirror->ended = ++lgs.ends;
     pthread_mutex_unlock(&lgs.lock);
     lgs_thread.mirror = 0;
 }

@@ -55,6 +55,8 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 #define LGS_HANDLE ((size_t)64)
 /* A place that has become free is not taken again before so many others. */
 #define LGS_RESTS 256
+/* Nor a mirror whose thread has ended. */
+#define LGS_MIRRORS 64
 /* Most bytes of structures and arrays that are copied out and stay. */
 #define LGS_OBJECTS ((size_t)64 << 20)
 
@@ -144,7 +146,7 @@ struct lgs_scope {
 /* Host memory as large as the window, for copies of what the library gives to one thread. */
 struct lgs_mirror {
     char *at;
-    bool used;
+    uint64_t ended; /* which of them its thread was that ended; 0: it lives */
     struct lgs_mirror *next;
 };
 
@@ -224,6 +226,7 @@ static struct {
     uint64_t window;
     uint64_t time_limit; /* milliseconds, or 0 */
     struct lgs_mirror *mirrors;
+    uint64_t ends; /* of threads that had one */
     void *pieces; /* a tree */
     char *handles;
     char *places;              /* as large as the window, for LG_INSIDE without contents: nobody writes there */

@@ -99,6 +99,21 @@ static void *alloc(void *unused)
     return keeper_alloc(32);
 }
 
+static void *say(void *distance) { return (void *)(uintptr_t)keeper_say(*(int *)distance); }
+
+/* What a thread was given stays as it was when it has ended. */
+static void threads_that_ended(void)
+{
+    pthread_t thread;
+    void *first = 0, *other;
+    char *own = keeper_alloc(32);
+    for (int distance = 0; distance > -20; distance--) {
+        CHECK(pthread_create(&thread, 0, say, &distance) == 0 && pthread_join(thread, distance ? &other : &first) == 0);
+        CHECK(first && strcmp(first, "a word of the library's") == 0);
+    }
+    keeper_take(own);
+}
+
 static void owned(void)
 {
     int calls = 0;
@@ -170,7 +185,7 @@ int main(int count, char **arguments)
     if (count > 1 && strcmp(arguments[1], "fill") == 0)
         return filled(), failures != 0;
     if (count > 1 && strcmp(arguments[1], "owned") == 0)
-        return owned(), placed(), failures != 0;
+        return owned(), threads_that_ended(), placed(), failures != 0;
     honest();
     hostile();
     return failures != 0;

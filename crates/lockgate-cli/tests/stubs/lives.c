@@ -21,13 +21,14 @@ void lives_mode(int to)
 }
 
 /* The next is where the last one was. */
-static struct life *spare;
+static struct life *spare, *last;
 
 static struct life *made(struct life new)
 {
     struct life *life = spare ? spare : malloc(sizeof *life);
     spare = 0;
     *life = new;
+    last = life;
     if (!taken.event)
         taken.event = new.event;
     if (!taken.user)
@@ -43,6 +44,12 @@ struct life *lives_with(lives_event event, void *user) { return made((struct lif
 int lives_into(struct life **life, lives_event event, void *user)
 {
     *life = lives_with(event, user);
+    return 0;
+}
+
+int lives_last(struct life **life)
+{
+    *life = last;
     return 0;
 }
 
@@ -131,6 +138,8 @@ int lives_sum(struct life *life, int n)
         sum += life->buffer[i];
     return sum;
 }
+
+int lives_both(struct life *one, struct life *other) { return one != other; }
 
 int lives_numbers(const int *numbers, int n)
 {

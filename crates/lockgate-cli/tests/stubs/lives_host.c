@@ -226,6 +226,18 @@ static void releases_by_callbacks(void)
     lives_free(part);
 }
 
+/* A handle that stays the library's may be one that the program has. */
+static void handles_that_are_borrowed(void)
+{
+    struct count count = {0};
+    struct life *life = lives_new(), *again = 0;
+    lives_mode(0);
+    lives_on(life, on_event, &count);
+    CHECK(lives_last(&again) == 0 && again == life);
+    CHECK(lives_run(again, 1) == 2);
+    lives_free(life);
+}
+
 /* What is lent goes back with a call of its handle, whoever makes it, and not with others. */
 static void *others(void *life)
 {
@@ -250,6 +262,10 @@ static void buffers(void)
     CHECK(lives_sum(other, 100) == 100);
     CHECK(lives_sum(own, 100) == 100);
     memset(lives_buffer(own, 100), 2, 100);
+    /* Not with a call that does not take place. */
+    struct life *gone = lives_new();
+    lives_free(gone);
+    FAILS(lives_both(own, gone), LG_STUB_HANDLE, "other");
     pthread_barrier_wait(&meet);
     pthread_join(thread, 0);
     lives_free(own);
@@ -373,6 +389,7 @@ int main(void)
     data_of_other_threads();
     releases_wait();
     releases_by_callbacks();
+    handles_that_are_borrowed();
     buffers();
     calls_that_were_left();
     calls_within_callbacks();

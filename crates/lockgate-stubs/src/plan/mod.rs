@@ -125,6 +125,26 @@ pub struct FunctionPlan {
 }
 
 impl FunctionPlan {
+    /// What `name` is given, a parameter or `result`, stays the library's.
+    pub fn is_borrowed(&self, name: &str) -> bool {
+        match self.prototype.parameters.iter().find(|parameter| parameter.name == *name) {
+            Some(parameter) => parameter.notes.borrowed,
+            None => self.borrowed,
+        }
+    }
+
+    /// It makes a handle that is the program's, of this type or any.
+    pub fn makes(&self, number: Option<usize>) -> bool {
+        let of = |outcome: &Outcome| match outcome {
+            Outcome::Handle { number: own, .. } => number.is_none_or(|number| *own == number),
+            _ => false,
+        };
+        let set = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if of(after));
+        let mut parameters = self.prototype.parameters.iter().zip(&self.parameters);
+        of(&self.result) && !self.borrowed
+            || parameters.any(|(parameter, passing)| set(passing) && !parameter.notes.borrowed)
+    }
+
     /// What `name` leads to is the program's until it ends that.
     pub fn is_to_end(&self, name: &str) -> bool {
         self.freed.contains(name) || self.owned.contains(name)
@@ -489,10 +509,7 @@ impl Plan {
                         | Passing::Stream { kept: true }
                 )
             };
-            let of =
-                |outcome: &Outcome| matches!(outcome, Outcome::Handle { number: own, .. } if *own == number);
-            let made = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if of(after));
-            let makes = !function.borrowed && of(&function.result) || function.parameters.iter().any(made);
+            let makes = function.makes(Some(number));
             let told = self.told.iter().any(|(teller, _)| *teller == function.name);
             (first == Some(number) || makes) && (told || function.parameters.iter().any(given))
         })
@@ -607,6 +624,7 @@ impl<'a> Planner<'a> {
     }
 
     fn try_function(&mut self, function: &Function) -> Result<FunctionPlan, (Option<String>, No)> {
+        let function = &borrowed_throughout(function);
         let Function { name, prototype, notes, .. } = function;
         let of_function = |no| (None, no);
         places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
@@ -772,6 +790,25 @@ impl<'a> Planner<'a> {
             self.plan.handles.len() - 1
         })
     }
+}
+
+/// `LG_BORROWED` behind a function speaks of all that it gives: its result, and what it sets through pointers.
+fn borrowed_throughout(function: &Function) -> Function {
+    let mut function = function.clone();
+    if function.notes.borrowed {
+        let set = |parameter: &&mut Parameter| {
+            parameter.notes.direction.is_some_and(crate::annotation::Direction::writes)
+                && parameter.notes.freed.is_none()
+                && parameter.kind.pointee().is_some_and(|to| to.pointee().is_some())
+        };
+        let mut any = false;
+        for parameter in function.prototype.parameters.iter_mut().filter(set) {
+            parameter.notes.borrowed = true;
+            any = true;
+        }
+        function.notes.borrowed = !any || function.prototype.result.pointee().is_some();
+    }
+    function
 }
 
 /// What `LG_POLICY` may say, any of them joined with `|`.

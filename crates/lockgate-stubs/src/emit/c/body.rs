@@ -103,7 +103,7 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         if first != "0" {
             let _ = writeln!(text, "    lgs_c.handle = {first};");
         }
-        if stub.makes() {
+        if function.makes(None) {
             text += "    lgs_c.makes = true;\n";
         }
     }
@@ -577,13 +577,6 @@ impl Stub<'_> {
         parameters.find(|(_, passing)| jumps(passing)).map(|(parameter, _)| parameter.name.as_str())
     }
 
-    /// It makes a handle that is the program's: what is given with the call is for that.
-    fn makes(&self) -> bool {
-        let FunctionPlan { result, borrowed, parameters, .. } = self.function;
-        let made = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if matches!(**after, Outcome::Handle { .. }));
-        matches!(result, Outcome::Handle { .. }) && !borrowed || parameters.iter().any(made)
-    }
-
     /// Names of the parameters that are handles.
     fn handles(&self) -> Vec<&str> {
         let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
@@ -874,6 +867,7 @@ impl Stub<'_> {
         let _ = writeln!(body.out, "    if ({name})\n        *{name} = {value};");
         if let Outcome::Handle { number, .. } = after
             && self.plan.follows_handles()
+            && !self.function.is_borrowed(name)
         {
             if before.is_none() && self.plan.carries(*number) {
                 let _ = writeln!(body.check, "    lgs_unborn(&lgs_c, lgs_p_{name}, \"{name}\");");
