@@ -29,7 +29,7 @@ pub(super) struct Left {
 impl Planner<'_> {
     /// The parameters (and `result`) whose contents are the program's until it ends them: they are copied to its own heap. Refused is what is not said:
     /// a copy of the library's memory that the program takes for a piece of its heap would have the library say what lies around it.
-    pub(super) fn to_free(
+    pub(super) fn leaves(
         &mut self,
         prototype: &Prototype,
         notes: &Notes,

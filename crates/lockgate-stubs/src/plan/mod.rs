@@ -661,7 +661,7 @@ impl<'a> Planner<'a> {
                         .into(),
             }));
         }
-        let keep::Left { freed, owned } = self.to_free(prototype, notes, &parameters, &result)?;
+        let keep::Left { freed, owned } = self.leaves(prototype, notes, &parameters, &result)?;
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
