@@ -47,8 +47,10 @@ static size_t lgs_alignment(uint64_t inside)
 /* Host memory, zeros, as aligned as what it stands for. */
 static void *lgs_piece_room(size_t size, uint64_t inside)
 {
-    void *host = 0;
     size_t alignment = lgs_alignment(inside);
+    void *host = 0;
+    if (alignment == _Alignof(max_align_t))
+        return calloc(1, size ? size : 1); /* untouched, if it is large */
     return posix_memalign(&host, alignment, size ? size : 1) == 0 ? memset(host, 0, size) : 0;
 }
 
