@@ -161,6 +161,30 @@ int jumpy_labels(const struct label *labels, int n) { return n ? jumpy_label(lab
 
 static char room[256];
 
+int jumpy_print(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(room, sizeof room, format, list);
+    va_end(list);
+    return length;
+}
+
+char *jumpy_vformat(const char *format, va_list list)
+{
+    vsnprintf(room, sizeof room, format, list);
+    return room;
+}
+
+char *jumpy_format(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    char *text = jumpy_vformat(format, list);
+    va_end(list);
+    return text;
+}
+
 char *jumpy_room(int n) { return (size_t)n <= sizeof room ? room : 0; }
 
 int jumpy_draw(char **rows, int n, void (*progress)(const char *, int))

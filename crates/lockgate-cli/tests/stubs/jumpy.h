@@ -3,6 +3,7 @@
 #define JUMPY_H
 #include <lockgate/annotations.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -40,6 +41,9 @@ struct label { const char *name; int n; };
 LG_FIELD(struct label, name, LG_STRING);
 int jumpy_label(const struct label *label LG_IN) LG_ERROR(-1);
 int jumpy_labels(const struct label *labels LG_IN LG_SIZE(n), int n) LG_ERROR(-1);
+int jumpy_print(const char *format, ...) LG_PRINTF LG_ERROR(-1);
+char *jumpy_format(const char *format, ...) LG_STRING LG_BORROWED LG_FORMAT(jumpy_vformat, "", "");
+char *jumpy_vformat(const char *format, va_list list) LG_STRING LG_BORROWED LG_FORMAT(jumpy_vformat, "", "");
 /* Memory that stays the library's, and what it says in the middle of a call that writes rows. */
 char *jumpy_room(int n) LG_SIZE(n) LG_BORROWED;
 int jumpy_draw(char **rows LG_OUT LG_ROWS(n) LG_SIZE(8), int n, void (*progress)(const char *what LG_SIZE(size), int size)) LG_ERROR(-1);

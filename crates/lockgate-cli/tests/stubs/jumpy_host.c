@@ -181,7 +181,16 @@ static void strings_in_shared_memory(void)
     FAILS(0, jumpy_names(names, 2) == -1, LG_STUB_POINTER, "names");
     FAILS(0, jumpy_label(&label) == -1, LG_STUB_POINTER, "string");
     FAILS(0, jumpy_labels(&label, 1) == -1, LG_STUB_POINTER, "string");
+    const char *format = shared;
+    CHECK(jumpy_print("%s %*d %.2Lf %5.1f %%", mine, 3, 7, 1.5L, 2.5) == 21);
+    FAILS(0, jumpy_print("%d %s", 1, shared) == -1, LG_STUB_POINTER, "format");
+    FAILS(0, jumpy_print("%s %.1Lf %*d %s", mine, 1.5L, 3, 7, shared) == -1, LG_STUB_POINTER, "format");
+    FAILS(0, jumpy_print(format) == -1, LG_STUB_POINTER, "format");
+    CHECK(strcmp(jumpy_format("%s %d", mine, 7), "mine 7") == 0);
+    FAILS(0, jumpy_format("%d %s", 1, shared) == NULL, LG_STUB_POINTER, "format");
+    FAILS(0, jumpy_format(format) == NULL, LG_STUB_POINTER, "format");
     lg_jumpy_free(shared);
+    CHECK(jumpy_print("%s", "own") == 3);
 }
 
 /* Where rows are, the program has said before the call. */
