@@ -753,9 +753,15 @@ fn annotations_fit_what_distributions_install() {
         stubs.args(options).args(["--partial", "-m", "/m.lg", "-o"]).arg(out.path());
         done(&mut stubs).unwrap_or_else(|error| panic!("{}: {error}", header.display()));
     };
-    // A name of the installed header, text in it that is younger, and what was there before.
+    // Text that is younger, and what was there before.
     let before: &[(&str, &[(&str, &str)])] = &[
-        ("png", &[("#define PNG_cICP_", "//"), ("#define PNG_cLLI_", "//"), ("#define PNG_mDCV_", "//")]),
+        (
+            "png",
+            &[(
+                "include \"pngconf.h\"",
+                "include \"pngconf.h\"\n#undef PNG_cICP_SUPPORTED\n#undef PNG_cLLI_SUPPORTED\n#undef PNG_mDCV_SUPPORTED",
+            )],
+        ),
         (
             "zlib",
             &[
@@ -768,13 +774,17 @@ fn annotations_fit_what_distributions_install() {
     ];
     for (name, changes) in before {
         let main = corpus().library(name).expect("in the corpus");
+        let flags = main.flags();
+        let folders: Vec<&str> = flags.iter().filter_map(|flag| flag.strip_prefix("-I")).collect();
         let folder = tempfile::tempdir().expect("a scratch folder");
         std::fs::create_dir_all(folder.path().join("version")).expect("a folder");
         let mut changed = 0;
-        for entry in
-            main.includes.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder")).flatten()
+        for entry in folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder")).flatten()
         {
             let file = entry.file_name().to_string_lossy().into_owned();
+            if file == "scripts" {
+                let _ = std::os::unix::fs::symlink(entry.path(), folder.path().join("version/scripts"));
+            }
             if file.ends_with(".h") {
                 let text =
                     String::from_utf8_lossy(&std::fs::read(entry.path()).expect("a file")).into_owned();
