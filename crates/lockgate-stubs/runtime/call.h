@@ -23,8 +23,6 @@ static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, 
         if (c->failed)
             return;
         lgs_mark(c);
-    } else if (LGS_JUMPS) {
-        lgs_mark(c); /* jumps ask for the call that they come from */
     }
 }
 
@@ -55,7 +53,7 @@ static inline bool lgs_returned(struct lgs_call *c)
 /* Whether a call that needs nothing but the domain can be made at once: nothing to begin, nothing to finish. */
 static inline bool lgs_is_ready(void)
 {
-    return !LGS_JUMPS && __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent();
+    return __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent();
 }
 
 /* Such a call did not return. */
@@ -81,9 +79,44 @@ static void lgs_errno(struct lgs_call *c)
         errno = number;
 }
 
+/* The strings that printf would read are the program's own, where it shares memory with the library: each would be looked at more than once. */
+static __attribute__((noinline, cold)) void lgs_private_strings(struct lgs_call *c, const char *format, va_list list)
+{
+    va_list arguments;
+    lgs_private(c, format, 1, "format");
+    va_copy(arguments, list);
+    for (const char *at = format; at && *at && !c->failed; at++) {
+        if (*at != '%')
+            continue;
+        bool wide = false;
+        for (at++; *at && strchr("-+ #0'I.*123456789hlqjztL", *at); at++) {
+            wide |= *at == 'L';
+            if (*at == '*')
+                (void)va_arg(arguments, int);
+        }
+        if (*at == 's')
+            lgs_private(c, va_arg(arguments, const char *), 1, "format");
+        else if (*at && strchr("diouxXcpn", *at))
+            (void)va_arg(arguments, uint64_t);
+        else if (*at && strchr("eEfFgGaA", *at) && wide)
+            (void)va_arg(arguments, long double);
+        else if (*at && strchr("eEfFgGaA", *at))
+            (void)va_arg(arguments, double);
+        else if (!*at || !strchr("%m", *at))
+            lgs_fail(c, LG_STUB_SIZE, "format", "it has a conversion that cannot be checked while memory is shared");
+        if (!*at)
+            break;
+    }
+    va_end(arguments);
+}
+
 /* The text that printf would print, inside. */
 static uint64_t lgs_print(struct lgs_call *c, const char *format, va_list list)
 {
+    if (__builtin_expect(lgs.shared_count != 0, 0))
+        lgs_private_strings(c, format, list);
+    if (c->failed)
+        return 0;
     va_list again;
     va_copy(again, list);
     int length = vsnprintf(0, 0, format, again);

@@ -18,7 +18,8 @@ static inline struct lgs_far *lgs_argument(struct lgs_far *at, uint64_t value)
 static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list list, const char *strings, const char *given)
 {
     size_t most = 1;
-    for (const char *at = format; at && *at; at++)
+    lgs_private(c, format, 1, "format");
+    for (const char *at = c->failed ? 0 : format; at && *at; at++)
         most += *at == '%' ? 3 : 0; /* a width, a precision and the argument */
     struct lgs_block head = lgs_room(c, 0, sizeof(struct lgs_va_list));
     struct lgs_block body = lgs_room(c, 0, most * 8);
@@ -50,7 +51,8 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
         if (*at == 's' || (*at && strchr(strings, *at))) {
             const char *text = va_arg(arguments, const char *);
             size_t length = 0;
-            if (text) /* with `!`, characters of up to four bytes are counted */
+            lgs_private(c, text, 1, "format");
+            if (text && !c->failed) /* with `!`, characters of up to four bytes are counted */
                 length = precision < 0 ? strlen(text) : strnlen(text, (size_t)precision * (wide ? 4 : 1));
             struct lgs_block copy = lgs_room(c, 0, length + 1);
             if (copy.here && text) {
@@ -59,7 +61,9 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
             }
             next = lgs_argument(next, text ? copy.inside : 0);
         } else if (*at && strchr(given, *at)) {
-            next = lgs_argument(next, lgs_inside(c, va_arg(arguments, void *), "format"));
+            const void *host = va_arg(arguments, void *);
+            next = lgs_argument(next, lgs_inside(c, host, "format"));
+            lgs_ends(c, host, "format");
         } else if (*at && strchr("diuxXocr", *at)) {
             next = lgs_argument(next, longs ? va_arg(arguments, uint64_t) : (uint64_t)(int64_t)va_arg(arguments, int));
         } else if (*at && strchr("eEfFgGaA", *at)) {
