@@ -293,8 +293,7 @@ fn is_stopped() -> bool {
 pub(crate) fn enter_early(domain: &Arc<Core>) -> Result<(), CallError> {
     let state = thread_sys::attach()?;
     thread_sys::publish(&state);
-    // SAFETY: the top record is always valid.
-    if unsafe { (*(*state.block).top).is_entry() } {
+    if thread_sys::is_inside(&state) {
         return Err(CallError::SignalHandler);
     }
     // Before this, an interruption found no thread to mark.

@@ -263,13 +263,13 @@ lockgate_cross_failed:
     jmp *%r11
 1: # the caller's call ends, too: its place on its stacks is what it was before its gate (R9)
     mov lockgate_thread@gottpoff(%rip),%rax
-    mov {BINDING}-2*{RECORD}(%r10),%rcx
-    mov {SLOT}(%rcx),%ecx
-    add %fs:{SLOTS}(%rax),%rcx
     mov {GATE_SLOT}-{RECORD}(%r10),%rdx
-    mov %rdx,(%rcx)
     sub $2*{RECORD},%r10
     mov %r10,%fs:{TOP}(%rax)
+    mov {BINDING}(%r10),%rcx
+    mov {SLOT}(%rcx),%ecx
+    add %fs:{SLOTS}(%rax),%rcx
+    mov %rdx,(%rcx)
     jmp lockgate_unwind
     .cfi_endproc
     .size lockgate_cross_failed,.-lockgate_cross_failed

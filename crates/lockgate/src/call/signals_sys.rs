@@ -327,7 +327,8 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         if (*block).state.is_null() {
             return;
         }
-        // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one.
+        // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one, or a handler
+        // of the host's runs there.
         let sentence = super::watch::last_sentence();
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
         // Nor is a handler of the host's the place: what it has interrupted goes on. A signal that waits together with this one
@@ -339,7 +340,7 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         if covered {
             state.covered.store(true, Ordering::Release);
         }
-        let settled = !thread_sys::in_proxy(rip) && !covered;
+        let settled = (*block).transit == 0 && !covered;
         if settled {
             state.looked.store(sentence, Ordering::Release);
         }

@@ -33,11 +33,6 @@ unsafe extern "C" {
     fn lockgate_thread_block() -> *mut c_void;
 }
 
-/// True if a thread at `rip` may be past a proxy's admission, and not in the domain yet.
-pub(super) fn in_proxy(rip: u64) -> bool {
-    super::code_sys::contains(rip as usize)
-}
-
 /// The calling thread's block.
 pub(crate) fn block() -> *mut ThreadBlock {
     // SAFETY: computes an address from fs.
@@ -476,11 +471,13 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             // Read again: a signal handler may have repaired as well.
             let top = (*block).top;
             if top == first {
+                repair_transit(state, rsp);
                 return top;
             }
             let entry =
                 if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
             if rsp < (*entry).host {
+                repair_transit(state, rsp);
                 return top;
             }
             let binding = (*entry).binding;
@@ -495,6 +492,32 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             set_top(block, top.byte_sub(RECORD as usize));
         }
     }
+}
+
+/// The same of a proxy in transit: it shows no record, and may have taken an exclusive domain.
+fn repair_transit(state: &ThreadState, rsp: u64) {
+    // SAFETY: our own block.
+    let transit = unsafe { &mut (*state.block).transit };
+    if *transit == 0 || rsp < *transit {
+        return;
+    }
+    *transit = 0;
+    for domain in state.attached.borrow().iter().filter_map(Weak::upgrade) {
+        let word = domain.owner();
+        // SAFETY: records in use were written by proxies and gates of this thread; their bindings are alive.
+        let in_use = state.records().any(|record| unsafe {
+            (*record).is_entry() && ptr::eq((*(*record.cast::<EntryRecord>()).binding).owner, word)
+        });
+        if !in_use {
+            super::exclusive_sys::release(word, state.tid as u32);
+        }
+    }
+}
+
+/// True if the thread runs a domain's code, or a proxy that is about to: whoever calls a domain there is a signal handler.
+pub(super) fn is_inside(state: &ThreadState) -> bool {
+    // SAFETY: our own block; the top record is always valid.
+    unsafe { (*state.block).transit != 0 || (*(*state.block).top).is_entry() }
 }
 
 /// Makes `record` the top one, which other threads may read meanwhile ([`ThreadState::records`]).

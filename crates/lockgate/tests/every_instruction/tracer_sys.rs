@@ -131,15 +131,47 @@ pub fn install_handler(handler: Handler) {
     }
 }
 
+/// Has the handler of SIGUSR1 run where the thread is, by a system call that nobody hears of.
+pub fn off_alternate_stack() {
+    const ON_STACK: usize = 1;
+    let mut action = [0_u64; 4];
+    let number = libc::SYS_rt_sigaction;
+    unsafe {
+        libc::syscall(number, libc::SIGUSR1, std::ptr::null::<u64>(), action.as_mut_ptr(), 8);
+        action[ON_STACK] &= !(libc::SA_ONSTACK as u64);
+        let none = std::ptr::null_mut::<u64>();
+        assert_eq!(libc::syscall(number, libc::SIGUSR1, action.as_ptr(), none, 8), 0);
+    }
+}
+
 /// True if the handler with this `context` interrupts the gate of an import that is bound at its first call, and not what it calls.
 pub fn in_lazy_gate(context: *mut libc::c_void) -> bool {
     unsafe extern "C" {
         fn lockgate_gate_resolve();
         fn lockgate_gate_syscall();
     }
-    let at =
-        unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize;
+    let at = interrupted(context);
     (lockgate_gate_resolve as *const () as usize..lockgate_gate_syscall as *const () as usize).contains(&at)
+}
+
+/// True if it interrupts a proxy, the assembly around proxies and gates, or a domain: what may be jumped out of, as Rust may not.
+pub fn outside_of_rust(context: *mut libc::c_void) -> bool {
+    unsafe extern "C" {
+        fn lockgate_gate_import();
+        fn lockgate_gate_end();
+        fn lockgate_exit();
+        fn lockgate_thread_block();
+    }
+    let at = interrupted(context);
+    let mut found = unsafe { std::mem::zeroed() };
+    let in_no_file = unsafe { libc::dladdr(at as *const libc::c_void, &mut found) } == 0;
+    in_no_file
+        || (lockgate_gate_import as *const () as usize..lockgate_gate_end as *const () as usize).contains(&at)
+        || (lockgate_exit as *const () as usize..lockgate_thread_block as *const () as usize).contains(&at)
+}
+
+fn interrupted(context: *mut libc::c_void) -> usize {
+    unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] as usize }
 }
 
 /// Lets SIGUSR1 through again, behind a handler that was jumped out of.
