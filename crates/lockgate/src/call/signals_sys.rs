@@ -58,6 +58,8 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 unsafe extern "C" {
     fn lockgate_exit();
     fn lockgate_sigreturn();
+    fn lockgate_gate_import();
+    fn lockgate_gate_end();
     fn lockgate_gate_check();
     fn lockgate_gate_other_window();
 }
@@ -297,7 +299,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
         }
         let by_instruction = (*info).si_code > 0;
         match inside(frame) {
-            Some((state, record)) if by_instruction => {
+            Some((state, record)) if by_instruction && is_domains(&*info, frame, record) => {
                 let cause = match space::is_inherited((*record).control) {
                     true => Cause::Forked,
                     false => Cause::Signal { number: signal, code: (*info).si_code },
@@ -316,6 +318,23 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
             _ => chain(signal, info, context),
         }
     }
+}
+
+/// True if a fault with the entry `record` on top is the domain's, and not that of a handler of the host's that runs above it, on
+/// whatever stack: it is in the window, in a proxy or a gate, which work on the domain's stacks, or the domain has returned to where
+/// nothing is.
+unsafe fn is_domains(info: &siginfo_t, frame: &ucontext_t, record: *const EntryRecord) -> bool {
+    let register = |number: c_int| frame.uc_mcontext.gregs[number as usize] as u64;
+    let (rip, rsp) = (register(libc::REG_RIP), register(libc::REG_RSP));
+    // SAFETY: a live entry; SIGSEGV and the like have an address.
+    let (base, address) =
+        unsafe { ((*record).control / window::STRIDE * window::STRIDE, info.si_addr() as u64) };
+    let stride = base..base + window::STRIDE;
+    let gates = lockgate_gate_import as *const () as u64..lockgate_gate_end as *const () as u64;
+    stride.contains(&rip)
+        || code_sys::contains(rip as usize)
+        || gates.contains(&rip)
+        || stride.contains(&rsp) && rip == address && info.si_signo == libc::SIGSEGV
 }
 
 /// A nudge: is the call in progress overdue, or its domain killed?

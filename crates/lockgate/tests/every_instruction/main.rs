@@ -292,6 +292,17 @@ fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
     }
 }
 
+/// It faults, wherever the signal comes, and the host has a handler for that: the call goes on. Red if faults on the host's stack, or in
+/// the host's code, are the domain's whose record is innermost.
+#[test]
+fn faults_of_handlers_are_the_hosts_on_any_stack() {
+    for (scenario, result) in [("increment", 2), ("deep", 11), ("deep_across", 2)] {
+        let outcomes = with_handler(scenario, Some("faults"), Event::Signal, 2 * MOST);
+        let expected = [format!("returned {result}, then {result}; handled, skipped")];
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
 /// A nudge that finds a handler of the host's on the host's own stack may have found it above a proxy in transit. Red if it counts as a
 /// look of the thread's own.
 #[test]
