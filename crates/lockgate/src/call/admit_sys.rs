@@ -62,7 +62,8 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
         return Err(CallError::SignalHandler);
     }
     // SAFETY: the top record is always valid.
-    if unsafe { (*top).kind } != IDLE && thread_sys::too_deep(&state, rsp) {
+    let nested = unsafe { (*top).kind } != IDLE;
+    if nested && (thread_sys::too_deep(&state, rsp) || thread_sys::is_elsewhere(&state, rsp)) {
         return Err(CallError::TooDeep);
     }
     take_place(&state, binding)

@@ -112,6 +112,8 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     call *{FUNCTION}(%r11)
 
     mov lockgate_thread@gottpoff(%rip),%r10
+    cmp %rbx,%fs:{TOP}(%r10) # the host may have jumped out of calls, or switched stacks
+    jne .Lgate_pending
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lgate_pending
 .Lgate_back:

@@ -102,8 +102,8 @@ pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, 
     }
 }
 
-/// Called by gates when something is pending, with the gate's record still on top. Returns 1 if the call
-/// ends: the thread's status says why then.
+/// Called by gates when something is pending, or the gate's record is not on top: the host's function has jumped out of calls, or it has
+/// switched stacks. Returns 1 if the call ends: the thread's status says why then.
 ///
 /// # Safety
 /// Only gates call it.
@@ -112,6 +112,12 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord) -> u32 {
     unsafe {
         let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
         let block = state.block;
+        if !thread_sys::is_innermost(state, gate) {
+            // Whatever goes on may overwrite what is alive: all calls end that are still to come back, and none begins.
+            state.out_of_turn.set(true);
+            (*block).alternate_size = u64::MAX;
+            record_fault(state, gate, Cause::OutOfTurn);
+        }
         if let Some(cause) = why_stop(state, entry(gate))
             && (*state.ending.get()).is_none()
         {
