@@ -187,6 +187,11 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
 /// The number of a signal whose handler does not and cannot be changed.
 pub(crate) fn check_handlers() -> Result<(), i32> {
     claim();
+    mend_handlers()
+}
+
+/// The same without the first: handlers stay in the order in which the host has them.
+pub(super) fn mend_handlers() -> Result<(), i32> {
     for signal in 1..=LAST_SIGNAL {
         let action = kernel_action(signal, None);
         let mut wanted = Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action };
