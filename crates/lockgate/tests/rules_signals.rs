@@ -270,6 +270,23 @@ fn r14_signals_that_were_sent_go_to_the_host() {
     assert!(handled > 3);
 }
 
+/// R14, R23: nor does it end a copy of the library's that it finds. Red if whatever signal interrupts a guarded instruction counts as its
+/// fault: reads of memory that is there fail, and the nudges of a busy host make calls fail.
+#[test]
+fn r14_signals_that_were_sent_end_no_copy() {
+    const WORDS: usize = 1 << 16;
+    let source = format!("long large[{WORDS}]; long *where(void) {{ return large; }}");
+    let domain = Guest::c(&source).domain();
+    let at = domain.bind::<extern "C" fn() -> lockgate::Pointer<i64>>("where").unwrap().call().unwrap();
+    let end = Instant::now() + Duration::from_millis(300);
+    let handled = host_sys::signal_storm_every(libc::SIGTRAP, 50_000, || {
+        while Instant::now() < end {
+            drop(domain.read_slice(at, WORDS).expect("the memory is there"));
+        }
+    });
+    assert!(handled > 100, "{handled} signals");
+}
+
 /// The host's own SIGSEGV handler is chained: it sees the host's faults and not the domains'.
 #[test]
 fn host_handlers_are_chained() {

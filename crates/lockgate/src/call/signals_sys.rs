@@ -299,10 +299,11 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
-        if resume_guarded(frame) {
+        let by_instruction = (*info).si_code > 0;
+        // What somebody sends in the middle of a copy is no reason to end it: a nudge by SIGTRAP, or anybody's kill(2).
+        if by_instruction && resume_guarded(frame) {
             return;
         }
-        let by_instruction = (*info).si_code > 0;
         match inside(frame) {
             Some((state, record)) if by_instruction && is_domains(&*info, frame, record) => {
                 let cause = match space::is_inherited((*record).control) {
