@@ -24,8 +24,9 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
         let block = state.block;
         let gate = record.byte_sub(RECORD as usize).cast::<GateRecord>();
         let entered = (*block).top == record.cast::<Record>();
+        // As in transit, until nothing is left of the error that a handler's own call might take for its own.
+        (*block).transit = (*gate.byte_sub(RECORD as usize).cast::<EntryRecord>()).host;
         thread_sys::set_top(block, gate.cast());
-        (*block).transit = 0;
         if !entered && (*block).status & STATUS_FAULT != 0 {
             return 1; // the caller was told to end before it called
         }
@@ -51,7 +52,11 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
             }
             record_fault(state, gate, Cause::Arguments);
         }
-        lockgate_pending(gate)
+        let ends = lockgate_pending(gate);
+        if ends == 0 {
+            (*block).transit = 0;
+        }
+        ends
     }
 }
 

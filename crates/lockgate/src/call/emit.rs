@@ -858,7 +858,10 @@ impl Emitter<'_> {
         );
         self.part("caller's gate");
         code!(self
+            // Off the records first, as a gate.
             ; ->resume:
+            ; lea rcx, [r10 - 2 * i32::from(STEP)]
+            ; fs mov [top], rcx
             ; mov rcx, [BYTE r10 + BINDING - STEP - STEP]
             ; mov esi, [BYTE rcx + SLOT]
             ; fs add rsi, [slots]
@@ -872,8 +875,6 @@ impl Emitter<'_> {
         self.part("caller's gate");
         code!(self
             ; mov rsp, [BYTE r10 + GATE_CONTROL - STEP]
-            ; sub r10, 2 * i32::from(STEP)
-            ; fs mov [top], r10
         );
         self.hide_general();
         self.part("return");

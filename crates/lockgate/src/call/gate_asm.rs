@@ -237,6 +237,7 @@ lockgate_gate_check:
 .Lgate_unwind: # to the entry's caller, as the exit stub does
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
+    movq $0,%fs:{TRANSIT}(%r10)
     mov {SLOT}(%rbx),%r11
     mov %r11,(%r12)
     mov %rcx,%r10
@@ -502,6 +503,7 @@ lockgate_gate_end:
     TOP = const offset_of!(ThreadBlock, top),
     SLOTS = const offset_of!(ThreadBlock, slots),
     PENDING = const offset_of!(ThreadBlock, pending),
+    TRANSIT = const offset_of!(ThreadBlock, transit),
     STATUS = const offset_of!(ThreadBlock, status),
     GATE = const GATE,
     RECORD = const RECORD,

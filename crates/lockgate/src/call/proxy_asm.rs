@@ -266,6 +266,7 @@ lockgate_cross_failed:
     mov {GATE_SLOT}-{RECORD}(%r10),%rdx
     sub $2*{RECORD},%r10
     mov %r10,%fs:{TOP}(%rax)
+    movq $0,%fs:{TRANSIT}(%rax)
     mov {BINDING}(%r10),%rcx
     mov {SLOT}(%rcx),%ecx
     add %fs:{SLOTS}(%rax),%rcx
@@ -379,6 +380,7 @@ lockgate_invoke:
     CODE = const offset_of!(ThreadBlock, gate_syscall),
     TOP = const offset_of!(ThreadBlock, top),
     STATUS = const offset_of!(ThreadBlock, status),
+    TRANSIT = const offset_of!(ThreadBlock, transit),
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),

@@ -11,7 +11,7 @@ use common::patience;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use tracer_sys::{Stop, Tracee};
+use tracer_sys::{STAYS, Stop, Tracee};
 
 /// What happens to the thread after so many instructions.
 #[derive(Clone, Copy, PartialEq)]
@@ -105,8 +105,11 @@ impl Victim {
                 // Not by the tracer's own means: at the first instruction of a handler they do nothing.
                 Event::Signal => thread.send(self.child.id(), libc::SIGUSR1),
                 Event::SignalThenKill => {
+                    // The watcher, which is awake, may have looked at handlers since the call began.
+                    self.order("raw");
+                    self.answer("raw");
                     thread.send(self.child.id(), libc::SIGUSR1);
-                    while stop != Stop::Mark {
+                    while stop != STAYS {
                         stop = thread.go_on(stop);
                     }
                     self.order("kill");
@@ -277,8 +280,15 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
     }
 }
 
-/// It jumps out of assembly, wherever the signal comes: the next call works, where all did. Red if a jump out of a proxy in transit leaves the thread there, or an
-/// exclusive domain taken.
+/// The same of a domain whose callee has failed, and which goes on. (What the handler's call comes to may be the callee's error there.)
+#[test]
+fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {
+    let outcomes = with_handler("deep_failing", Some("calls"), Event::Signal, 2 * MOST);
+    assert!(outcomes.keys().all(|outcome| outcome.starts_with("returned -1, then -1;")), "{outcomes:?}");
+}
+
+/// It jumps out of assembly, wherever the signal comes: the next call works, where all did. Red if a jump out of a proxy in transit leaves
+/// the thread there, or an exclusive domain taken.
 #[test]
 fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
     for (scenario, result) in

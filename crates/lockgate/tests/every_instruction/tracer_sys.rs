@@ -13,6 +13,8 @@ pub enum Stop {
     Step,
     /// Before it gets this signal.
     Signal(i32),
+    /// Before it gets a nudge by SIGTRAP, which it does not get: no handler of that signal can be stepped through.
+    Kick,
 }
 
 /// A thread that this process traces.
@@ -40,7 +42,11 @@ impl Tracee {
             libc::SIGTRAP => {
                 let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
                 self.request(libc::PTRACE_GETSIGINFO, &raw mut info as usize);
-                if info.si_code == OF_INT3 { Stop::Mark } else { Stop::Step }
+                match info.si_code {
+                    OF_INT3 => Stop::Mark,
+                    ..=0 => Stop::Kick,
+                    _ => Stop::Step,
+                }
             }
             signal => Stop::Signal(signal),
         }
@@ -55,6 +61,12 @@ impl Tracee {
     /// Lets the handler of a signal that it has stopped for, or that is pending, run, until it returns, and no further.
     pub fn take_signal(self, from: Stop) -> Stop {
         let mut stop = if matches!(from, Stop::Signal(_)) { from } else { self.step(from) };
+        while stop == Stop::Kick {
+            while !self.has_pending() {
+                std::thread::yield_now(); // the next nudge is another signal
+            }
+            stop = self.step(stop);
+        }
         assert!(matches!(stop, Stop::Signal(_)), "no signal was pending: {stop:?}");
         loop {
             stop = self.step(stop);
@@ -62,6 +74,12 @@ impl Tracee {
                 return self.step(stop);
             }
         }
+    }
+
+    fn has_pending(self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0)).expect("a thread");
+        let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:")).expect("signals");
+        !pending.trim().trim_matches('0').is_empty()
     }
 
     /// Whether the next instruction is the system call `rt_sigreturn`.
@@ -102,7 +120,7 @@ impl Stop {
     fn signal(self) -> usize {
         match self {
             Stop::Signal(signal) => signal as usize,
-            Stop::Mark | Stop::Step => 0,
+            Stop::Mark | Stop::Step | Stop::Kick => 0,
         }
     }
 }
@@ -112,6 +130,14 @@ impl Stop {
 pub fn mark() {
     unsafe { std::arch::asm!("int3") }
 }
+
+/// Where a handler stays. (A trap would end the process if the handler interrupts that of a trap.)
+pub fn stay() {
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), libc::SIGURG) };
+}
+
+/// What the tracer sees there. By default nothing comes of that signal.
+pub const STAYS: Stop = Stop::Signal(libc::SIGURG);
 
 /// This thread's number.
 pub fn thread_number() -> libc::pid_t {

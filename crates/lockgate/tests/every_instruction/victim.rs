@@ -1,7 +1,7 @@
 //! The process that is traced: one thread makes call after call, another one does what the tracer asks for.
 use super::common::{Guest, host_sys};
 use super::tracer_sys::{
-    Handler, in_lazy_gate, install_handler, mark, off_alternate_stack, outside_of_rust, thread_number,
+    Handler, in_lazy_gate, install_handler, mark, off_alternate_stack, outside_of_rust, stay, thread_number,
     unblock,
 };
 use lockgate::{
@@ -77,8 +77,17 @@ static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
             long sum = increment(x);
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum;
+        }
+        long crash(long);
+        long deep_failing(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            long sum = crash(x);
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
         }";
     let guest = Guest::c(source).gate("long for_ever(long)").gate("long increment(long)");
+    let guest = guest.gate("long crash(long)").export("long deep_failing(long)");
     let guest = guest.gate("long wait_8(long, long, long, long, long, long, long, long)");
     let guest = guest.export("long wait_on_stack(long)").export("long smash(long)").export("long deep(long)");
     guest.export("long wait(long)").export("long twice(long)").export("long where(void)").module()
@@ -146,6 +155,7 @@ impl World {
             "lazy" => return World::lazy(server, "twice"),
             "lazy_deep" => return World::lazy(server, "deep"),
             "deep_across" => ("deep", 0),
+            "deep_failing" => ("deep_failing", 0),
             "kill_waiting_callee" => ("wait", 1),
             "kill_waiting_callee_on_stack" => ("wait_on_stack", 1),
             "kill_callee" => ("twice", 1),
@@ -153,7 +163,7 @@ impl World {
             other => panic!("no scenario {other}"),
         };
         let client = Domain::new(&CLIENT, DomainOptions::new().name("client")).expect("a domain");
-        for name in ["for_ever", "increment", "wait_8"] {
+        for name in ["for_ever", "increment", "wait_8", "crash"] {
             client
                 .link(
                     name,
@@ -265,7 +275,7 @@ extern "C" fn jump_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: 
 
 /// Stays until the tracer lets it go on.
 extern "C" fn stay_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    mark();
+    stay();
 }
 
 /// Faults, which is the host's own affair.
@@ -309,6 +319,10 @@ fn victim() {
                     "watch" => {
                         watched(&mut clock);
                         println!("@watched");
+                    }
+                    "raw" => {
+                        off_alternate_stack();
+                        println!("@raw");
                     }
                     "rival" => {
                         let call = world
