@@ -71,7 +71,8 @@
  * workers did, and ends, as by exit(0), when the worker's function returns or the call that the worker makes ends. (A program that a worker's function
  * starts without fork(), by posix_spawn() or system(), begins with the worker's mask, in which all signals are blocked: see posix_spawnattr_setsigmask().)
  *
- * Stacks. A function that a domain has called may not switch to another stack (makecontext, coroutines) and call domains there.
+ * Stacks. A function that a domain has called may not switch to another stack (makecontext, coroutines) and call domains there:
+ * the call is refused (LG_E_TOO_DEEP), or ends when it comes back out of turn (LG_E_FAULT).
  *
  * Sanitizers and valgrind: docs/debugging.md.
  */
@@ -138,7 +139,7 @@ typedef enum lg_status {
     LG_E_FAULT = 40,    /* the domain faulted, ran out of time, was killed or ended itself: see lg_last_fault() */
     LG_E_CALLBACK = 41, /* a function of the host that the domain called ended the call: lg_end_call() */
     LG_E_SIGNAL_HANDLER = 42, /* domains cannot be entered from a signal handler */
-    LG_E_TOO_DEEP = 43, /* nested calls would overflow the host's stack */
+    LG_E_TOO_DEEP = 43, /* nested calls would overflow the host's stack, or come from another one */
     LG_E_FORKED = 44,   /* the domain belongs to the parent of this process */
     LG_E_THREAD_ENDING = 45, /* the thread has left all domains already */
     LG_E_HANDLER = 46,  /* a signal handler of the program does not run on the alternate stack, and cannot be changed */

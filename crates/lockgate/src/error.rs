@@ -195,8 +195,11 @@ pub enum CallError {
     /// The call came from a signal handler (rule R13).
     #[error("domains cannot be entered from a signal handler; set a flag there and call later")]
     SignalHandler,
-    /// Nested calls between host and domains have used up the host's stack.
-    #[error("too many nested calls between host and domains: the host's stack would overflow")]
+    /// Nested calls between host and domains have used up the host's stack; or a nested call comes from another stack than the call that it
+    /// is nested in, or from a thread on which such calls have come back out of turn.
+    #[error(
+        "too many nested calls between host and domains: the host's stack would overflow (or a nested call from another stack, a coroutine's)"
+    )]
     TooDeep,
     /// The domain belongs to a parent of this process, where it lives on.
     #[error(

@@ -47,6 +47,8 @@ pub(crate) enum Cause {
     Revoked,
     /// The domain is in the parent of this process.
     Forked,
+    /// A host function came back to a call that was not the innermost one.
+    OutOfTurn,
 }
 
 /// Registers at the fault. General registers are zero where a gate, not an instruction, ended the call.
@@ -327,6 +329,10 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Callee => plain(FaultKind::Gate, "a call of another domain failed"),
         Cause::Revoked => plain(FaultKind::Killed, "the binding was revoked during the call"),
         Cause::Panic => plain(FaultKind::Gate, "a host function ended the call"),
+        Cause::OutOfTurn => plain(
+            FaultKind::Gate,
+            "a host function returned to the domain while a later call of this thread was in progress on another stack",
+        ),
     }
 }
 

@@ -521,6 +521,42 @@ function use
     assert_eq!(call(&client, "use"), 5);
 }
 
+/// R23: a caller whose stack arguments cannot be read has taken an exclusive callee by then: it is free again. Red if the failed crossing
+/// keeps it: the next caller waits for ever.
+#[test]
+fn r23_unreadable_arguments_leave_no_exclusive_domain_taken() {
+    let prototype = "long add(long, long, long, long, long, long, long, long)";
+    let source = "long add(long a, long b, long c, long d, long e, long f, long g, long h) { return g + h; }
+        long free(void) { return 1; }";
+    let server = Guest::c(source)
+        .export(prototype)
+        .export("long free(void)")
+        .domain_with(DomainOptions::new().exclusive(None));
+    let client = Guest::assembly(
+        "# Moves rsp up to the last page of its slot, so that the arguments lie in the guard.
+         function ask
+            mov $0xfbfff8,%r11d
+            xor %rsp,%r11
+            and $0xfffff8,%r11d
+            xor %r11,%rsp
+            mov -OFF(%rsp),%r11
+            call *%gs:0x11080
+            ret",
+    )
+    .gate(prototype)
+    .domain();
+    let said = crate::common::said(&client, "add", "add");
+    client.link("add", &server, &said, Policy::default(), OnFailure::Propagate).expect("an import");
+    let _patience = common::patience("a domain that nobody sets free");
+    let error = client.bind::<extern "C" fn() -> i64>("ask").unwrap().call().unwrap_err();
+    let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
+    assert!(fault.reason().contains("arguments"), "{fault}");
+    let free = server.bind::<extern "C" fn() -> i64>("free").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(free.call().unwrap(), 1));
+    });
+}
+
 /// R24: a crossing's own registers do not show where the host's records, tables and code are. One function for
 /// each register that a callee may change.
 #[test]

@@ -41,6 +41,27 @@ fn r11_raw_handlers_are_mended_before_a_thread_enters() {
     assert!(host_sys::runs_on_alternate_stack(signal));
 }
 
+/// R11: the same of one that comes while a thread is in a call, if somebody has a time limit: whoever watches that looks at handlers, too.
+/// Red if only threads do.
+#[test]
+fn r11_raw_handlers_are_mended_while_a_call_goes_on() {
+    let _patience = patience("a handler that nobody mends");
+    let (tell, told) = channel();
+    let signal = libc::SIGRTMIN() + 4;
+    let tell = Mutex::new(tell);
+    let host = HostFunction::new(move |_: &Domain| {
+        host_sys::install_raw_handler(signal, false);
+        while !host_sys::runs_on_alternate_stack(signal) {
+            std::thread::yield_now();
+        }
+        tell.lock().unwrap().send(()).unwrap();
+    });
+    let options = DomainOptions::new().gate("host", host).time_limit(Duration::from_secs(30));
+    let domain = guest().domain_with(options);
+    domain.bind::<extern "C" fn()>("call_host").unwrap().call().unwrap();
+    told.recv().unwrap();
+}
+
 /// R11: handlers installed through libc get SA_ONSTACK at once. Red without the interposed `sigaction`.
 #[test]
 fn r11_handlers_installed_through_libc_run_on_the_alternate_stack() {
@@ -247,6 +268,23 @@ fn r14_signals_that_were_sent_go_to_the_host() {
         spin.call(50_000_000).expect("nothing is wrong with the domain");
     });
     assert!(handled > 3);
+}
+
+/// R14, R23: nor does it end a copy of the library's that it finds. Red if whatever signal interrupts a guarded instruction counts as its
+/// fault: reads of memory that is there fail, and the nudges of a busy host make calls fail.
+#[test]
+fn r14_signals_that_were_sent_end_no_copy() {
+    const WORDS: usize = 1 << 16;
+    let source = format!("long large[{WORDS}]; long *where(void) {{ return large; }}");
+    let domain = Guest::c(&source).domain();
+    let at = domain.bind::<extern "C" fn() -> lockgate::Pointer<i64>>("where").unwrap().call().unwrap();
+    let end = Instant::now() + Duration::from_millis(300);
+    let handled = host_sys::signal_storm_every(libc::SIGTRAP, 50_000, || {
+        while Instant::now() < end {
+            drop(domain.read_slice(at, WORDS).expect("the memory is there"));
+        }
+    });
+    assert!(handled > 100, "{handled} signals");
 }
 
 /// The host's own SIGSEGV handler is chained: it sees the host's faults and not the domains'.

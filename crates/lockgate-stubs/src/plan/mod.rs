@@ -563,9 +563,11 @@ impl Plan {
     pub fn asked_of_own(&self, function: &str) -> bool {
         self.functions.iter().any(|asking| {
             let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
-            parameters
-                .filter(|(_, passing)| matches!(passing, Passing::Inside { .. }))
-                .any(|(parameter, _)| parameter.notes.size.as_ref().is_some_and(|size| size.called().contains(&function)))
+            parameters.filter(|(_, passing)| matches!(passing, Passing::Inside { .. })).any(
+                |(parameter, _)| {
+                    parameter.notes.size.as_ref().is_some_and(|size| size.called().contains(&function))
+                },
+            )
         })
     }
 

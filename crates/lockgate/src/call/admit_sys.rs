@@ -58,12 +58,12 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     let state = thread_sys::attach()?;
     thread_sys::publish(&state);
     let top = thread_sys::repair(&state, rsp);
-    // SAFETY: the top record is always valid.
-    let top = unsafe { &*top };
-    if top.is_entry() {
+    if thread_sys::is_inside(&state) {
         return Err(CallError::SignalHandler);
     }
-    if top.kind != IDLE && thread_sys::too_deep(&state, rsp) {
+    // SAFETY: the top record is always valid.
+    let nested = unsafe { (*top).kind } != IDLE;
+    if nested && (thread_sys::too_deep(&state, rsp) || thread_sys::is_elsewhere(&state, rsp)) {
         return Err(CallError::TooDeep);
     }
     take_place(&state, binding)

@@ -24,6 +24,8 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
         let block = state.block;
         let gate = record.byte_sub(RECORD as usize).cast::<GateRecord>();
         let entered = (*block).top == record.cast::<Record>();
+        // As in transit, until nothing is left of the error that a handler's own call might take for its own.
+        (*block).transit = (*gate.byte_sub(RECORD as usize).cast::<EntryRecord>()).host;
         thread_sys::set_top(block, gate.cast());
         if !entered && (*block).status & STATUS_FAULT != 0 {
             return 1; // the caller was told to end before it called
@@ -43,10 +45,18 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
                 }
             }
         } else if !entered {
-            // Stack arguments or a result in memory, which lie where the caller says.
+            // Stack arguments or a result in memory, which lie where the caller says. The callee was taken before the arguments were read.
+            let binding = (*(*gate).entry).context as *const super::layout::BindingHeader;
+            if let Some(word) = (*binding).owner.as_ref() {
+                super::exclusive_sys::release(word, state.tid as u32);
+            }
             record_fault(state, gate, Cause::Arguments);
         }
-        lockgate_pending(gate)
+        let ends = lockgate_pending(gate);
+        if ends == 0 {
+            (*block).transit = 0;
+        }
+        ends
     }
 }
 

@@ -268,12 +268,16 @@ impl Emitter<'_> {
         let first = self.field(offset_of!(ThreadBlock, first));
         let low = self.field(offset_of!(ThreadBlock, alternate_low));
         let size = self.field(offset_of!(ThreadBlock, alternate_size));
+        let transit = self.field(offset_of!(ThreadBlock, transit));
         self.part("admission");
         code!(self
+            ; fs cmp QWORD [transit], 0
+            ; jne ->slow
+            ; fs mov [transit], rsp
             ; mov rax, rsp
             ; fs sub rax, [low]
             ; fs cmp rax, [size]
-            ; jb ->slow
+            ; jb ->back
             // Most calls are not nested: with a record that does not come from the top, which the last call has just
             // stored, one call need not wait for the other.
             ; fs mov r10, [first]
@@ -301,6 +305,7 @@ impl Emitter<'_> {
         let pending = self.field(offset_of!(ThreadBlock, pending));
         let floor = self.field(offset_of!(ThreadBlock, stack_floor));
         let end = self.field(offset_of!(ThreadBlock, records_end));
+        let transit = self.field(offset_of!(ThreadBlock, transit));
         self.part("caller's gate");
         code!(self
             ; mov [BYTE r10 + GATE_CONTROL + STEP], rsp
@@ -330,13 +335,14 @@ impl Emitter<'_> {
         self.part("admission");
         code!(self
             ; ->again:
+            ; fs mov [transit], rsp
             ; fs cmp QWORD [pending], 0
-            ; jne ->slow
+            ; jne ->back
             ; fs cmp rsp, [floor]
-            ; jb ->slow
+            ; jb ->back
             ; lea rax, [r10 + 5 * i32::from(STEP)]
             ; fs cmp rax, [end]
-            ; ja ->slow
+            ; ja ->back
         );
         self.nest();
         self.place();
@@ -356,7 +362,7 @@ impl Emitter<'_> {
             ; fs sub r10, [first]
             ; cmp r10d, [BYTE r11 + DEPTH]
             ; fs mov r10, [top]
-            ; ja ->slow
+            ; ja ->back
         );
         self.part("admission");
     }
@@ -369,7 +375,7 @@ impl Emitter<'_> {
             ; fs add rax, [slots]
             ; mov rax, [rax]
             ; test rax, rax
-            ; jz ->slow
+            ; jz ->back
         );
     }
 
@@ -390,7 +396,7 @@ impl Emitter<'_> {
             ; pop rax
             ; pop rbx
             ; fs mov r10, [top]
-            ; jne ->slow
+            ; jne ->back
         );
     }
 
@@ -620,9 +626,11 @@ impl Emitter<'_> {
     /// word read through it, in the header that no module can write, is the window's base only if gs points to it.
     fn enter(&mut self) {
         let top = self.field(offset_of!(ThreadBlock, top));
+        let transit = self.field(offset_of!(ThreadBlock, transit));
         self.part("entry");
         code!(self
             ; fs mov [top], r10
+            ; fs mov QWORD [transit], 0
         );
         match self.shape.caller {
             Caller::Host => code!(self
@@ -850,7 +858,10 @@ impl Emitter<'_> {
         );
         self.part("caller's gate");
         code!(self
+            // Off the records first, as a gate.
             ; ->resume:
+            ; lea rcx, [r10 - 2 * i32::from(STEP)]
+            ; fs mov [top], rcx
             ; mov rcx, [BYTE r10 + BINDING - STEP - STEP]
             ; mov esi, [BYTE rcx + SLOT]
             ; fs add rsi, [slots]
@@ -864,8 +875,6 @@ impl Emitter<'_> {
         self.part("caller's gate");
         code!(self
             ; mov rsp, [BYTE r10 + GATE_CONTROL - STEP]
-            ; sub r10, 2 * i32::from(STEP)
-            ; fs mov [top], r10
         );
         self.hide_general();
         self.part("return");
@@ -998,9 +1007,11 @@ impl Emitter<'_> {
             Caller::Domain(_) => {
                 let slow = self.field(offset_of!(ThreadBlock, cross_slow));
                 let failed = self.field(offset_of!(ThreadBlock, cross_failed));
+                let transit = self.field(offset_of!(ThreadBlock, transit));
                 self.part("admission, the slow way");
                 code!(self
-                    ; ->slow:
+                    ; ->back:
+                    ; fs mov QWORD [transit], 0
                     ; lea rbx, [->again]
                     ; lea rbp, [->resume]
                     ; fs jmp QWORD [slow]
@@ -1030,6 +1041,7 @@ impl Emitter<'_> {
         let top = self.field(offset_of!(ThreadBlock, top));
         let floor = self.field(offset_of!(ThreadBlock, stack_floor));
         let end = self.field(offset_of!(ThreadBlock, records_end));
+        let transit = self.field(offset_of!(ThreadBlock, transit));
         if self.shape.reports {
             let report = self.field(offset_of!(ThreadBlock, report));
             self.part("failure");
@@ -1050,17 +1062,19 @@ impl Emitter<'_> {
             ; ->nested:
             ; fs mov r10, [top]
             ; cmp DWORD [BYTE r10 + KIND], GATE as i32
-            ; jne ->slow
+            ; jne ->back
             ; cmp rsp, [BYTE r10 + HOST - STEP]
-            ; jae ->slow
+            ; jae ->back
             ; fs cmp rsp, [floor]
-            ; jb ->slow
+            ; jb ->back
             ; lea rax, [r10 + 4 * i32::from(STEP)] // the entry, its gate, and one more entry from there
             ; fs cmp rax, [end]
             ; jbe ->place
         );
         self.part("admission, the slow way");
         code!(self
+            ; ->back:
+            ; fs mov QWORD [transit], 0
             ; ->slow:
             ; fs jmp QWORD [slow]
         );

@@ -112,6 +112,8 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     call *{FUNCTION}(%r11)
 
     mov lockgate_thread@gottpoff(%rip),%r10
+    cmp %rbx,%fs:{TOP}(%r10) # the host may have jumped out of calls, or switched stacks
+    jne .Lgate_pending
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lgate_pending
 .Lgate_back:
@@ -126,11 +128,11 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
 lockgate_gate_check:
     cmp %rcx,%gs:{HEADER_W}
     jne lockgate_gate_other_window
-.Lgate_leave:
-    mov {SLOT}(%rbx),%rcx
-    mov %rcx,(%r12)
+.Lgate_leave: # off the records first: a call by a handler of the host's is refused then, and finds no place above live frames
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
+    mov {SLOT}(%rbx),%rcx
+    mov %rcx,(%r12)
     xor %ecx,%ecx # the host's addresses stay its own (R24)
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
@@ -233,10 +235,11 @@ lockgate_gate_check:
     jmp .Lgate_back
 
 .Lgate_unwind: # to the entry's caller, as the exit stub does
-    mov {SLOT}(%rbx),%rcx
-    mov %rcx,(%r12)
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
+    movq $0,%fs:{TRANSIT}(%r10)
+    mov {SLOT}(%rbx),%r11
+    mov %r11,(%r12)
     mov %rcx,%r10
     jmp lockgate_unwind
 
@@ -353,10 +356,10 @@ lockgate_gate_resolve:
     pop %rsi
     pop %rdi
     mov lockgate_thread@gottpoff(%rip),%rax
-    mov {SLOT}(%rbx),%r10
-    mov %r10,(%r12)
     lea -{RECORD}(%rbx),%r10
     mov %r10,%fs:{TOP}(%rax)
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r12)
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
     mov {RBX}(%rbx),%rbx
@@ -449,11 +452,11 @@ lockgate_gate_syscall:
     cmp {WINDOW}(%r11),%rax
     jne .Lsyscall_gs
 .Lsyscall_leave:
-    mov {SLOT}(%rbx),%rax
-    mov %rax,(%r12)
     lea -{RECORD}(%rbx),%rax
     mov {HOST}(%rax),%r11
     mov %rax,%fs:{TOP}(%r10)
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r12)
     mov -{FRAME_SIZE}+{ARGUMENTS}(%r11),%rdi
     mov -{FRAME_SIZE}+{ARGUMENTS}+8(%r11),%rsi
     mov -{FRAME_SIZE}+{ARGUMENTS}+16(%r11),%rdx
@@ -493,10 +496,14 @@ lockgate_gate_syscall:
     jmp .Lsyscall_restore
     .cfi_endproc
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
+    .globl lockgate_gate_end
+    .hidden lockgate_gate_end
+lockgate_gate_end:
     "#,
     TOP = const offset_of!(ThreadBlock, top),
     SLOTS = const offset_of!(ThreadBlock, slots),
     PENDING = const offset_of!(ThreadBlock, pending),
+    TRANSIT = const offset_of!(ThreadBlock, transit),
     STATUS = const offset_of!(ThreadBlock, status),
     GATE = const GATE,
     RECORD = const RECORD,

@@ -102,8 +102,8 @@ pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, 
     }
 }
 
-/// Called by gates when something is pending, with the gate's record still on top. Returns 1 if the call
-/// ends: the thread's status says why then.
+/// Called by gates when something is pending, or the gate's record is not on top: the host's function has jumped out of calls, or it has
+/// switched stacks. Returns 1 if the call ends: the thread's status says why then.
 ///
 /// # Safety
 /// Only gates call it.
@@ -112,6 +112,12 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord) -> u32 {
     unsafe {
         let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
         let block = state.block;
+        if !thread_sys::is_innermost(state, gate) {
+            // Whatever goes on may overwrite what is alive: all calls end that are still to come back, and none begins.
+            state.out_of_turn.set(true);
+            (*block).alternate_size = u64::MAX;
+            record_fault(state, gate, Cause::OutOfTurn);
+        }
         if let Some(cause) = why_stop(state, entry(gate))
             && (*state.ending.get()).is_none()
         {
@@ -128,6 +134,8 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
     unsafe {
         let ending = (*state.ending.get()).take();
         if ending.is_some() {
+            // As in transit, until the gate is off the records: a handler's own call would find this error.
+            (*state.block).transit = (*entry(gate)).host;
             *state.fault.get() = ending;
             state.failed.set((*entry(gate)).binding);
             (*state.block).status = STATUS_FAULT;
@@ -293,8 +301,7 @@ fn is_stopped() -> bool {
 pub(crate) fn enter_early(domain: &Arc<Core>) -> Result<(), CallError> {
     let state = thread_sys::attach()?;
     thread_sys::publish(&state);
-    // SAFETY: the top record is always valid.
-    if unsafe { (*(*state.block).top).is_entry() } {
+    if thread_sys::is_inside(&state) {
         return Err(CallError::SignalHandler);
     }
     // Before this, an interruption found no thread to mark.

@@ -33,6 +33,10 @@ pub(crate) struct ThreadBlock {
     pub tid: u32,
     /// Not 0 after a call that did not return: see [`super::thread_sys::take_error`].
     pub status: u64,
+    /// rsp of a proxy that looks at its checks and the thread's place, or has, and shows no record yet: *in transit*. What runs on the
+    /// thread meanwhile is a handler of the host's, and enters no domain. The same of a gate whose call
+    /// ends. Else 0.
+    pub transit: u64,
     /// Entry of system-call gates. (This and the other code pointers are the same in every thread, from its start.)
     pub gate_syscall: usize,
     /// Entry of import gates.

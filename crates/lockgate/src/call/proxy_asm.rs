@@ -263,13 +263,14 @@ lockgate_cross_failed:
     jmp *%r11
 1: # the caller's call ends, too: its place on its stacks is what it was before its gate (R9)
     mov lockgate_thread@gottpoff(%rip),%rax
-    mov {BINDING}-2*{RECORD}(%r10),%rcx
-    mov {SLOT}(%rcx),%ecx
-    add %fs:{SLOTS}(%rax),%rcx
     mov {GATE_SLOT}-{RECORD}(%r10),%rdx
-    mov %rdx,(%rcx)
     sub $2*{RECORD},%r10
     mov %r10,%fs:{TOP}(%rax)
+    movq $0,%fs:{TRANSIT}(%rax)
+    mov {BINDING}(%r10),%rcx
+    mov {SLOT}(%rcx),%ecx
+    add %fs:{SLOTS}(%rax),%rcx
+    mov %rdx,(%rcx)
     jmp lockgate_unwind
     .cfi_endproc
     .size lockgate_cross_failed,.-lockgate_cross_failed
@@ -366,6 +367,7 @@ lockgate_invoke:
     CODE = const offset_of!(ThreadBlock, gate_syscall),
     TOP = const offset_of!(ThreadBlock, top),
     STATUS = const offset_of!(ThreadBlock, status),
+    TRANSIT = const offset_of!(ThreadBlock, transit),
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),

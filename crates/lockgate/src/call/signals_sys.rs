@@ -58,6 +58,8 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 unsafe extern "C" {
     fn lockgate_exit();
     fn lockgate_sigreturn();
+    fn lockgate_gate_import();
+    fn lockgate_gate_end();
     fn lockgate_gate_check();
     fn lockgate_gate_other_window();
 }
@@ -185,6 +187,11 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
 /// The number of a signal whose handler does not and cannot be changed.
 pub(crate) fn check_handlers() -> Result<(), i32> {
     claim();
+    mend_handlers()
+}
+
+/// The same without the first: handlers stay in the order in which the host has them.
+pub(super) fn mend_handlers() -> Result<(), i32> {
     for signal in 1..=LAST_SIGNAL {
         let action = kernel_action(signal, None);
         let mut wanted = Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action };
@@ -292,12 +299,13 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
-        if resume_guarded(frame) {
+        let by_instruction = (*info).si_code > 0;
+        // What somebody sends in the middle of a copy is no reason to end it: a nudge by SIGTRAP, or anybody's kill(2).
+        if by_instruction && resume_guarded(frame) {
             return;
         }
-        let by_instruction = (*info).si_code > 0;
         match inside(frame) {
-            Some((state, record)) if by_instruction => {
+            Some((state, record)) if by_instruction && is_domains(&*info, frame, record) => {
                 let cause = match space::is_inherited((*record).control) {
                     true => Cause::Forked,
                     false => Cause::Signal { number: signal, code: (*info).si_code },
@@ -318,6 +326,23 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
     }
 }
 
+/// True if a fault with the entry `record` on top is the domain's, and not that of a handler of the host's that runs above it, on
+/// whatever stack: it is in the window, in a proxy or a gate, which work on the domain's stacks, or the domain has returned to where
+/// nothing is.
+unsafe fn is_domains(info: &siginfo_t, frame: &ucontext_t, record: *const EntryRecord) -> bool {
+    let register = |number: c_int| frame.uc_mcontext.gregs[number as usize] as u64;
+    let (rip, rsp) = (register(libc::REG_RIP), register(libc::REG_RSP));
+    // SAFETY: a live entry; SIGSEGV and the like have an address.
+    let (base, address) =
+        unsafe { ((*record).control / window::STRIDE * window::STRIDE, info.si_addr() as u64) };
+    let stride = base..base + window::STRIDE;
+    let gates = lockgate_gate_import as *const () as u64..lockgate_gate_end as *const () as u64;
+    stride.contains(&rip)
+        || code_sys::contains(rip as usize)
+        || gates.contains(&rip)
+        || stride.contains(&rsp) && rip == address && info.si_signo == libc::SIGSEGV
+}
+
 /// A nudge: is the call in progress overdue, or its domain killed?
 unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler; records up to the top are valid.
@@ -327,7 +352,8 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         if (*block).state.is_null() {
             return;
         }
-        // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one.
+        // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one, or a handler
+        // of the host's runs there.
         let sentence = super::watch::last_sentence();
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
         // Nor is a handler of the host's the place: what it has interrupted goes on. A signal that waits together with this one
@@ -339,7 +365,7 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         if covered {
             state.covered.store(true, Ordering::Release);
         }
-        let settled = !thread_sys::in_proxy(rip) && !covered;
+        let settled = (*block).transit == 0 && !covered;
         if settled {
             state.looked.store(sentence, Ordering::Release);
         }

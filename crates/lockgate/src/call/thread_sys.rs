@@ -8,7 +8,7 @@ use crate::debug::Entered;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault, Registers};
-use crate::host::{Once, Owner, PerProcess};
+use crate::host::{Once, Owner, PerProcess, maps};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
@@ -17,6 +17,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashSet;
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -28,11 +29,6 @@ const RECORDS: usize = 64 << 10;
 const HANDLER_NEED: usize = 64 << 10;
 /// Host stack that a nested call must leave, bytes.
 const STACK_RESERVE: u64 = 128 << 10;
-
-/// True if a thread at `rip` may be past a proxy's admission, and not in the domain yet.
-pub(super) fn in_proxy(rip: u64) -> bool {
-    super::code_sys::contains(rip as usize)
-}
 
 /// The calling thread's block.
 #[inline(always)]
@@ -89,6 +85,10 @@ pub(crate) struct ThreadState {
     pub failure: Cell<Option<CallError>>,
     /// The last sentence of the watcher that the thread has heard outside proxies.
     pub looked: AtomicU64,
+    /// A function of the host's has come back to a domain's call that was not the innermost one: which records are alive is not known.
+    pub out_of_turn: Cell<bool>,
+    /// The thread's own stack.
+    stack: Range<u64>,
     /// The word of the exclusive domain that the thread waits for.
     pub waits_for: AtomicPtr<AtomicU32>,
     /// Shared with what the thread was in the parent, if that forked in a call.
@@ -317,6 +317,9 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
             state
         }
     };
+    if state.out_of_turn.get() {
+        return Err(CallError::TooDeep);
+    }
     state.use_alternate_stack().map_err(CallError::memory)?;
     super::mask_sys::unblock();
     leave_window(0);
@@ -350,6 +353,8 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         kicked: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),
+        out_of_turn: Cell::new(false),
+        stack: own_stack(),
         waits_for: AtomicPtr::default(),
         records: match parent {
             Some(parent) => parent.records.clone(),
@@ -375,7 +380,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         (*block).first = records.cast();
         (*block).records_end = records as u64 + state.records.size() as u64;
         (*block).slots = state.slots.start().cast();
-        (*block).stack_floor = stack_low() + STACK_RESERVE;
+        (*block).stack_floor = state.stack.start + STACK_RESERVE;
         (*block).tid = state.tid as u32;
     }
     Ok(state)
@@ -445,7 +450,8 @@ pub(crate) fn in_living_gate(rsp: u64) -> bool {
             && rsp < (*top.byte_sub(RECORD as usize).cast::<EntryRecord>()).host
     };
     // SAFETY: as above.
-    plainly || !on_alternate_stack() && unsafe { (*repair(state, rsp)).kind == GATE }
+    plainly
+        || !on_alternate_stack() && unsafe { (*repair(state, rsp)).kind == GATE } && !is_elsewhere(state, rsp)
 }
 
 /// True on an alternate signal stack, ours or anybody's (rule R13).
@@ -456,18 +462,33 @@ fn on_alternate_stack() -> bool {
     now.ss_flags & libc::SS_ONSTACK != 0
 }
 
-/// Lowest address of the calling thread's stack, as libc knows it; for the first thread, within its limit.
-fn stack_low() -> u64 {
+/// The calling thread's own stack, as libc knows it; the first thread's within its limit.
+fn own_stack() -> Range<u64> {
     // SAFETY: the attribute object is initialised by pthread_getattr_np and destroyed once.
     unsafe {
         let mut attributes = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
-            return 0;
+            return 0..0;
         }
         let (mut low, mut size) = (ptr::null_mut(), 0);
         libc::pthread_attr_getstack(&attributes, &mut low, &mut size);
         libc::pthread_attr_destroy(&mut attributes);
-        low as u64
+        low as u64..low as u64 + size as u64
+    }
+}
+
+/// True if the host's frame at `host` is gone for a caller at `rsp`: they are on one stack, and the caller's frame is further out. (What
+/// is on another stack, the thread's own or a coroutine's, may well go on.)
+fn is_gone(state: &ThreadState, host: u64, rsp: u64) -> bool {
+    if rsp < host || rsp == u64::MAX {
+        return rsp == u64::MAX;
+    }
+    match (state.stack.contains(&host), state.stack.contains(&rsp)) {
+        (true, true) => true,
+        (false, false) => {
+            maps::mapping_at(host).is_ok_and(|mapping| mapping.is_some_and(|m| m.range.contains(&rsp)))
+        }
+        _ => false,
     }
 }
 
@@ -482,11 +503,13 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             // Read again: a signal handler may have repaired as well.
             let top = (*block).top;
             if top == first {
+                repair_transit(state, rsp);
                 return top;
             }
             let entry =
                 if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
-            if rsp < (*entry).host {
+            if !is_gone(state, (*entry).host, rsp) {
+                repair_transit(state, rsp);
                 return top;
             }
             let binding = (*entry).binding;
@@ -501,6 +524,57 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             set_top(block, top.byte_sub(RECORD as usize));
         }
     }
+}
+
+/// The same of a proxy in transit: it shows no record, and may have taken an exclusive domain.
+fn repair_transit(state: &ThreadState, rsp: u64) {
+    // SAFETY: our own block.
+    let transit = unsafe { &mut (*state.block).transit };
+    if *transit == 0 || !is_gone(state, *transit, rsp) {
+        return;
+    }
+    *transit = 0;
+    for domain in state.attached.borrow().iter().filter_map(Weak::upgrade) {
+        let word = domain.owner();
+        // SAFETY: records in use were written by proxies and gates of this thread; their bindings are alive.
+        let in_use = state.records().any(|record| unsafe {
+            (*record).is_entry() && ptr::eq((*(*record.cast::<EntryRecord>()).binding).owner, word)
+        });
+        if !in_use {
+            super::exclusive_sys::release(word, state.tid as u32);
+        }
+    }
+}
+
+/// True if the innermost call, which is alive, lies on another stack than `rsp`, and above it.
+pub(super) fn is_elsewhere(state: &ThreadState, rsp: u64) -> bool {
+    // SAFETY: our own block; below a gate's record is its entry's.
+    unsafe {
+        let top = (*state.block).top;
+        (*top).kind == GATE && rsp >= (*top.byte_sub(RECORD as usize).cast::<EntryRecord>()).host
+    }
+}
+
+/// True if the call whose gate a function of the host's has returned to is the innermost one, when what that function has jumped out of
+/// is off the records.
+///
+/// # Safety
+/// A gate's record of the calling thread.
+pub(super) unsafe fn is_innermost(state: &ThreadState, gate: *const GateRecord) -> bool {
+    // SAFETY: our own block; below a gate's record is its entry's.
+    unsafe {
+        let gate = gate.cast::<Record>();
+        if (*state.block).top.cast_const() > gate {
+            repair(state, (*gate.byte_sub(RECORD as usize).cast::<EntryRecord>()).host - 1);
+        }
+        ptr::eq((*state.block).top, gate)
+    }
+}
+
+/// True if the thread runs a domain's code, or a proxy that is about to: whoever calls a domain there is a signal handler.
+pub(super) fn is_inside(state: &ThreadState) -> bool {
+    // SAFETY: our own block; the top record is always valid.
+    unsafe { (*state.block).transit != 0 || (*(*state.block).top).is_entry() }
 }
 
 /// Makes `record` the top one, which other threads may read meanwhile ([`ThreadState::records`]).

@@ -1,7 +1,7 @@
 //! The memory behind a region, as the host sees it, and how it gets into a window.
-use super::maps::mapping_at;
 use super::{GrantError, Rights};
 use crate::copy_asm::{lockgate_copy, lockgate_load, lockgate_store};
+use crate::host::maps::mapping_at;
 use crate::space::{Staged, Stride, in_a_stride, may_be_shared};
 use crate::syscall::{Protection, pseudo_file_system};
 use rustix::fs::{self, FileType, MemfdFlags, OFlags, SealFlags};
@@ -109,7 +109,7 @@ impl Memory {
             .map_err(|source| GrantError::System { what: "read /proc/self/maps", source })?
             .filter(|mapping| end <= mapping.range.end)
             .ok_or(GrantError::NotMapped { at: start, length })?;
-        if !mapping.shared {
+        if !mapping.is_shared() {
             return Err(GrantError::Private { at: start });
         }
         // SAFETY: the caller's promise; the original mapping stays as it is.

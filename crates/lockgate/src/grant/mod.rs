@@ -24,7 +24,6 @@
 
 mod book;
 mod error;
-mod maps;
 mod memory_sys;
 mod region_sys;
 mod ring;

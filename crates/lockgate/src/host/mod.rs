@@ -1,6 +1,7 @@
 //! The machine and the process: what domains need of them, checked once.
 pub(crate) mod environment_sys;
 pub(crate) mod fork_sys;
+pub(crate) mod maps;
 mod process_sys;
 mod processor;
 

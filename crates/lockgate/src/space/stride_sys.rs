@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::file_systems::may_be_shared;
 use super::ranges::Ranges;
 use crate::copy_asm::{lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch};
+use crate::host::maps::{Mapping, mappings};
 use crate::host::{Owner, PerProcess, peek, process};
 use crate::syscall::Protection;
 
@@ -373,11 +374,10 @@ impl Stride {
     /// Without `/proc`.
     pub fn borders(&self) -> io::Result<Vec<u64>> {
         let mut borders = Vec::new();
-        for line in BufReader::new(std::fs::File::open("/proc/self/maps")?).lines() {
-            if let Some((mapping, _)) = mapping_of(&line?)
-                && (self.base..self.base + window::STRIDE).contains(&mapping.start)
-            {
-                borders.push(mapping.start - self.base);
+        for mapping in mappings()? {
+            let start = mapping?.range.start;
+            if (self.base..self.base + window::STRIDE).contains(&start) {
+                borders.push(start - self.base);
             }
         }
         Ok(borders)
@@ -633,39 +633,29 @@ fn is_closed(range: &Range<u64>) -> bool {
 /// The same, from what the kernel says (proc_pid_smaps(5)).
 fn closed_in(smaps: impl BufRead, range: &Range<u64>) -> bool {
     let mut at = range.start;
-    let mut current = None;
+    let mut current: Option<Mapping> = None;
     for line in smaps.lines() {
         let Ok(line) = line else { return false };
         if let Some(flags) = line.strip_prefix("VmFlags:") {
-            let Some((mapping, rights)) = current.take() else { continue };
-            let mapping: Range<u64> = mapping;
-            if mapping.end <= at {
+            let Some(mapping) = current.take() else { continue };
+            if mapping.range.end <= at {
                 continue;
             }
-            let rights: String = rights;
-            if mapping.start > at
-                || !rights.starts_with("---")
+            if mapping.range.start > at
+                || !mapping.is_closed()
                 || !flags.split_whitespace().any(|flag| flag == "dd")
             {
                 return false;
             }
-            at = mapping.end;
+            at = mapping.range.end;
             if at >= range.end {
                 return true;
             }
-        } else if let Some(mapping) = mapping_of(&line) {
+        } else if let Some(mapping) = Mapping::parse(&line) {
             current = Some(mapping);
         }
     }
     false
-}
-
-/// The addresses and rights of a mapping's first line.
-fn mapping_of(line: &str) -> Option<(Range<u64>, String)> {
-    let mut words = line.split(' ');
-    let (start, end) = words.next()?.split_once('-')?;
-    let address = |text| u64::from_str_radix(text, 16).ok();
-    Some((address(start)?..address(end)?, words.next()?.to_owned()))
 }
 
 /// The promise that a window holds nothing but the domain's own cannot be kept.

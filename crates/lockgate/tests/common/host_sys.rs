@@ -689,3 +689,79 @@ pub fn start_child(work: impl FnOnce() -> bool) -> Child {
         child => Child(child),
     }
 }
+
+/// A stack of its own, on which work can stop in the middle: a host's coroutine (`makecontext`).
+pub struct Coroutine {
+    here: libc::ucontext_t,
+    caller: libc::ucontext_t,
+    work: Option<Box<dyn FnOnce()>>,
+}
+
+thread_local! {
+    /// The coroutine that runs on this thread; resumed by none of them.
+    static RUNNING: Cell<*mut Coroutine> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// Bytes of a coroutine's stack.
+pub const COROUTINE_STACK: usize = 256 << 10;
+
+/// Room for two stacks of coroutines, the lower one first, with a gap between; at the address `near`, if that is free.
+pub fn coroutine_stacks(near: u64) -> [u64; 2] {
+    let length = 3 * COROUTINE_STACK;
+    // SAFETY: a new mapping, which is never taken back, and the middle of it.
+    unsafe {
+        let at = libc::mmap(
+            near as *mut libc::c_void,
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        assert_ne!(at, libc::MAP_FAILED);
+        assert_eq!(libc::mprotect(at.byte_add(COROUTINE_STACK), COROUTINE_STACK, libc::PROT_NONE), 0);
+        [at as u64, at as u64 + 2 * COROUTINE_STACK as u64]
+    }
+}
+
+impl Coroutine {
+    /// It has not begun.
+    pub fn new(stack: u64, work: impl FnOnce() + 'static) -> Box<Coroutine> {
+        extern "C" fn run() {
+            // SAFETY: `resume` has set it, and does not look at it meanwhile.
+            unsafe {
+                let own = RUNNING.get();
+                if let Some(work) = (*own).work.take() {
+                    work();
+                }
+                libc::setcontext(&raw const (*own).caller);
+            }
+        }
+        // SAFETY: zeroed contexts are filled by getcontext, makecontext and swapcontext.
+        unsafe {
+            let [here, caller] = [std::mem::zeroed(), std::mem::zeroed()];
+            let mut made = Box::new(Coroutine { here, caller, work: Some(Box::new(work)) });
+            libc::getcontext(&raw mut made.here);
+            made.here.uc_stack.ss_sp = stack as *mut libc::c_void;
+            made.here.uc_stack.ss_size = COROUTINE_STACK;
+            libc::makecontext(&raw mut made.here, run, 0);
+            made
+        }
+    }
+
+    /// Goes on until it gives way, or is over.
+    pub fn resume(self: &mut Box<Coroutine>) {
+        let own: *mut Coroutine = &raw mut **self;
+        let before = RUNNING.replace(own);
+        // SAFETY: both contexts are valid.
+        unsafe { libc::swapcontext(&raw mut (*own).caller, &raw const (*own).here) };
+        RUNNING.set(before);
+    }
+}
+
+/// In a coroutine: back to who resumed it.
+pub fn give_way() {
+    let own = RUNNING.get();
+    // SAFETY: it is running, and both contexts are valid.
+    unsafe { libc::swapcontext(&raw mut (*own).here, &raw const (*own).caller) };
+}

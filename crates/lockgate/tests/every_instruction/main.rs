@@ -11,7 +11,7 @@ use common::patience;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use tracer_sys::{Stop, Tracee};
+use tracer_sys::{STAYS, Stop, Tracee};
 
 /// What happens to the thread after so many instructions.
 #[derive(Clone, Copy, PartialEq)]
@@ -22,6 +22,8 @@ enum Event {
     KillAndNudge,
     /// SIGUSR1.
     Signal,
+    /// SIGUSR1, and a kill while the handler runs: the first nudge finds it, and it goes on only when the watcher has looked since.
+    SignalThenKill,
     /// Another thread makes the same call, and waits, or is done.
     Rival,
 }
@@ -34,11 +36,13 @@ struct Victim {
 }
 
 impl Victim {
-    fn start(scenario: &str) -> Victim {
+    fn start(scenario: &str, handler: Option<&str>) -> Victim {
         let program = std::env::current_exe().expect("the test program's path");
         let mut command = Command::new(program);
         command.args(["--exact", "victim::victim", "--ignored", "--nocapture", "--test-threads", "1"]);
-        command.env(victim::SCENARIO, scenario).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env(victim::SCENARIO, scenario);
+        handler.map(|handler| command.env(victim::HANDLER, handler));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the test program runs");
         let orders = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
@@ -75,7 +79,9 @@ impl Victim {
         for _ in 0..steps {
             stop = thread.step(stop);
             // A nudge for the domain of the call before: in its handler, none would be pending.
-            while event == Event::KillAndNudge && matches!(stop, Stop::Signal(_)) {
+            while matches!(event, Event::KillAndNudge | Event::SignalThenKill)
+                && matches!(stop, Stop::Signal(_))
+            {
                 stop = thread.take_signal(stop);
             }
             if stop == Stop::Mark {
@@ -98,6 +104,20 @@ impl Victim {
                 }
                 // Not by the tracer's own means: at the first instruction of a handler they do nothing.
                 Event::Signal => thread.send(self.child.id(), libc::SIGUSR1),
+                Event::SignalThenKill => {
+                    // The watcher, which is awake, may have looked at handlers since the call began.
+                    self.order("raw");
+                    self.answer("raw");
+                    thread.send(self.child.id(), libc::SIGUSR1);
+                    while stop != STAYS {
+                        stop = thread.go_on(stop);
+                    }
+                    self.order("kill");
+                    self.answer("killed");
+                    stop = thread.take_signal(Stop::Step);
+                    self.order("watch");
+                    self.answer("watched");
+                }
                 Event::Rival => {
                     self.order("rival");
                     self.answer("rival");
@@ -126,7 +146,12 @@ impl Drop for Victim {
 /// Calls again and again, `event` coming one instruction later each time, until the call is over before, or `most` instructions
 /// later. How often each outcome was seen.
 fn at_every_instruction(scenario: &str, event: Event, most: usize) -> BTreeMap<String, usize> {
-    let mut victim = Victim::start(scenario);
+    with_handler(scenario, None, event, most)
+}
+
+/// The same; `handler` says what SIGUSR1's does, which runs on the stack that the thread is on.
+fn with_handler(scenario: &str, handler: Option<&str>, event: Event, most: usize) -> BTreeMap<String, usize> {
+    let mut victim = Victim::start(scenario, handler);
     let mut outcomes = BTreeMap::new();
     for steps in 1..=most {
         let _patience = patience("a call that does not come back");
@@ -137,7 +162,7 @@ fn at_every_instruction(scenario: &str, event: Event, most: usize) -> BTreeMap<S
         }
         *outcomes.entry(outcome).or_default() += 1;
     }
-    println!("{scenario}: {outcomes:?}");
+    println!("{scenario}, {}: {outcomes:?}", handler.unwrap_or("-"));
     outcomes
 }
 
@@ -238,4 +263,73 @@ fn a_jump_out_of_a_lazy_import_moves_no_stack() {
     let outcomes = at_every_instruction("lazy", Event::Signal, 300);
     assert!(outcomes.get("jumped, then 4").is_some_and(|times| *times > 20), "{outcomes:?}");
     assert!(outcomes.keys().all(|outcome| !outcome.contains("moved")), "{outcomes:?}");
+}
+
+/// A handler on the host's own stack calls a domain wherever the signal comes: it is refused, or works, and no live frame changes. Red if
+/// a proxy in transit lets it in, whose record it overwrites, or if a gate raises its domain's place before it is off the records.
+#[test]
+fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
+    for (scenario, result) in
+        [("increment", 2), ("exclusive", 2), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2)]
+    {
+        let most = if scenario == "lazy_deep" { 300 } else { 2 * MOST };
+        let outcomes = with_handler(scenario, Some("calls"), Event::Signal, most);
+        let expected = ["entered", "refused"]
+            .map(|came_of_it| format!("returned {result}, then {result}; handled, {came_of_it}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// The same of a domain whose callee has failed, and which goes on. (What the handler's call comes to may be the callee's error there.)
+#[test]
+fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {
+    let outcomes = with_handler("deep_failing", Some("calls"), Event::Signal, 2 * MOST);
+    assert!(outcomes.keys().all(|outcome| outcome.starts_with("returned -1, then -1;")), "{outcomes:?}");
+}
+
+/// It jumps out of assembly, wherever the signal comes: the next call works, where all did. Red if a jump out of a proxy in transit leaves
+/// the thread there, or an exclusive domain taken.
+#[test]
+fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
+    for (scenario, result) in
+        [("increment", 2), ("exclusive", 2), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2)]
+    {
+        let most = if scenario == "lazy_deep" { 300 } else { 2 * MOST };
+        let outcomes = with_handler(scenario, Some("jumps"), Event::Signal, most);
+        let expected =
+            ["jumped", &format!("returned {result}")].map(|first| format!("{first}, then {result}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// It faults, wherever the signal comes, and the host has a handler for that: the call goes on. Red if faults on the host's stack, or in
+/// the host's code, are the domain's whose record is innermost.
+#[test]
+fn faults_of_handlers_are_the_hosts_on_any_stack() {
+    for (scenario, result) in [("increment", 2), ("deep", 11), ("deep_across", 2)] {
+        let outcomes = with_handler(scenario, Some("faults"), Event::Signal, 2 * MOST);
+        let expected = [format!("returned {result}, then {result}; handled, skipped")];
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// A nudge that finds a handler of the host's on the host's own stack may have found it above a proxy in transit. Red if it counts as a
+/// look of the thread's own.
+#[test]
+fn no_domain_is_buried_under_a_handler_above_a_proxy() {
+    for (scenario, outcome) in [
+        ("for_ever", "killed, then killed"),
+        ("kill_waiting_callee", "returned -2, then -2"),
+        ("kill_waiting_callee_on_stack", "returned -2, then -2"),
+    ] {
+        let outcomes = with_handler(scenario, Some("stays"), Event::SignalThenKill, 200);
+        assert!(outcomes.keys().eq([outcome]), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// The same without a handler, of what a crossing calls before it shows its record.
+#[test]
+fn no_domain_is_buried_while_stack_arguments_are_copied() {
+    let expected = ["returned -2, then -2"];
+    expect_of_kills("kill_waiting_callee_on_stack", Event::KillAndNudge, 200, &expected);
 }

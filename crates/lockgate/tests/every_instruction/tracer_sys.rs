@@ -13,6 +13,8 @@ pub enum Stop {
     Step,
     /// Before it gets this signal.
     Signal(i32),
+    /// Before it gets a nudge by SIGTRAP, which it does not get: no handler of that signal can be stepped through.
+    Kick,
 }
 
 /// A thread that this process traces.
@@ -40,7 +42,11 @@ impl Tracee {
             libc::SIGTRAP => {
                 let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
                 self.request(libc::PTRACE_GETSIGINFO, &raw mut info as usize);
-                if info.si_code == OF_INT3 { Stop::Mark } else { Stop::Step }
+                match info.si_code {
+                    OF_INT3 => Stop::Mark,
+                    ..=0 => Stop::Kick,
+                    _ => Stop::Step,
+                }
             }
             signal => Stop::Signal(signal),
         }
@@ -55,6 +61,12 @@ impl Tracee {
     /// Lets the handler of a signal that it has stopped for, or that is pending, run, until it returns, and no further.
     pub fn take_signal(self, from: Stop) -> Stop {
         let mut stop = if matches!(from, Stop::Signal(_)) { from } else { self.step(from) };
+        while stop == Stop::Kick {
+            while !self.has_pending() {
+                std::thread::yield_now(); // the next nudge is another signal
+            }
+            stop = self.step(stop);
+        }
         assert!(matches!(stop, Stop::Signal(_)), "no signal was pending: {stop:?}");
         loop {
             stop = self.step(stop);
@@ -62,6 +74,12 @@ impl Tracee {
                 return self.step(stop);
             }
         }
+    }
+
+    fn has_pending(self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0)).expect("a thread");
+        let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:")).expect("signals");
+        !pending.trim().trim_matches('0').is_empty()
     }
 
     /// Whether the next instruction is the system call `rt_sigreturn`.
@@ -102,7 +120,7 @@ impl Stop {
     fn signal(self) -> usize {
         match self {
             Stop::Signal(signal) => signal as usize,
-            Stop::Mark | Stop::Step => 0,
+            Stop::Mark | Stop::Step | Stop::Kick => 0,
         }
     }
 }
@@ -112,6 +130,14 @@ impl Stop {
 pub fn mark() {
     unsafe { std::arch::asm!("int3") }
 }
+
+/// Where a handler stays. (A trap would end the process if the handler interrupts that of a trap.)
+pub fn stay() {
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), libc::SIGURG) };
+}
+
+/// What the tracer sees there. By default nothing comes of that signal.
+pub const STAYS: Stop = Stop::Signal(libc::SIGURG);
 
 /// This thread's number.
 pub fn thread_number() -> libc::pid_t {
@@ -131,15 +157,47 @@ pub fn install_handler(handler: Handler) {
     }
 }
 
+/// Has the handler of SIGUSR1 run where the thread is, by a system call that nobody hears of.
+pub fn off_alternate_stack() {
+    const ON_STACK: usize = 1;
+    let mut action = [0_u64; 4];
+    let number = libc::SYS_rt_sigaction;
+    unsafe {
+        libc::syscall(number, libc::SIGUSR1, std::ptr::null::<u64>(), action.as_mut_ptr(), 8);
+        action[ON_STACK] &= !(libc::SA_ONSTACK as u64);
+        let none = std::ptr::null_mut::<u64>();
+        assert_eq!(libc::syscall(number, libc::SIGUSR1, action.as_ptr(), none, 8), 0);
+    }
+}
+
 /// True if the handler with this `context` interrupts the gate of an import that is bound at its first call, and not what it calls.
 pub fn in_lazy_gate(context: *mut libc::c_void) -> bool {
     unsafe extern "C" {
         fn lockgate_gate_resolve();
         fn lockgate_gate_syscall();
     }
-    let at =
-        unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize;
+    let at = interrupted(context);
     (lockgate_gate_resolve as *const () as usize..lockgate_gate_syscall as *const () as usize).contains(&at)
+}
+
+/// True if it interrupts a proxy, the assembly around proxies and gates, or a domain: what may be jumped out of, as Rust may not.
+pub fn outside_of_rust(context: *mut libc::c_void) -> bool {
+    unsafe extern "C" {
+        fn lockgate_gate_import();
+        fn lockgate_gate_end();
+        fn lockgate_exit();
+        fn lockgate_invoke();
+    }
+    let at = interrupted(context);
+    let mut found = unsafe { std::mem::zeroed() };
+    let in_no_file = unsafe { libc::dladdr(at as *const libc::c_void, &mut found) } == 0;
+    in_no_file
+        || (lockgate_gate_import as *const () as usize..lockgate_gate_end as *const () as usize).contains(&at)
+        || (lockgate_exit as *const () as usize..lockgate_invoke as *const () as usize).contains(&at)
+}
+
+fn interrupted(context: *mut libc::c_void) -> usize {
+    unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] as usize }
 }
 
 /// Lets SIGUSR1 through again, behind a handler that was jumped out of.

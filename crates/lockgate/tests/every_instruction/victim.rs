@@ -1,6 +1,9 @@
 //! The process that is traced: one thread makes call after call, another one does what the tracer asks for.
 use super::common::{Guest, host_sys};
-use super::tracer_sys::{in_lazy_gate, install_handler, mark, thread_number, unblock};
+use super::tracer_sys::{
+    Handler, in_lazy_gate, install_handler, mark, off_alternate_stack, outside_of_rust, stay, thread_number,
+    unblock,
+};
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Export, FaultKind, Function, HostFunction, Module, OnFailure,
     Policy, Principal, Registry, Version,
@@ -15,6 +18,10 @@ use std::time::Duration;
 /// The environment variable that names the scenario.
 pub const SCENARIO: &str = "LOCKGATE_SCENARIO";
 
+/// The one that names what SIGUSR1's handler does, if it is of the kind that nobody asks to run on the alternate stack: it came by a
+/// system call of the host's own between two looks of the library's. It runs on the host's stack, or a domain's control stack.
+pub const HANDLER: &str = "LOCKGATE_HANDLER";
+
 type Long = extern "C" fn(i64) -> i64;
 
 static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
@@ -22,8 +29,32 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         long increment(long x) { return x + 1; }
         long for_ever(long x) { for (;;) __asm__ volatile(\"\"); return x; }
         long call_back(long x) { return host(x) + 1; }
-        long crash(long x) { __builtin_trap(); return x; }";
-    let exports = ["long increment(long)", "long for_ever(long)", "long call_back(long)", "long crash(long)"];
+        long crash(long x) { __builtin_trap(); return x; }
+        long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }
+        #include <unistd.h>
+        __attribute__((noinline)) long smash(long x) {
+            volatile long hole[100];
+            for (int i = 0; i < 100; i++) hole[i] = 0x5a5a5a5a;
+            return x < 20 ? smash(x + 1) : hole[x];
+        }
+        long deep(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            long sum = host(x) + 0 * getppid();
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }
+        long where(void) { return (long)__builtin_frame_address(0); }";
+    let exports = [
+        "long increment(long)",
+        "long for_ever(long)",
+        "long call_back(long)",
+        "long crash(long)",
+        "long wait_8(long, long, long, long, long, long, long, long)",
+        "long smash(long)",
+        "long deep(long)",
+        "long where(void)",
+    ];
     exports
         .iter()
         .fold(Guest::c(source).gate("long host(long)"), |guest, export| guest.export(export))
@@ -31,9 +62,34 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
 });
 static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let source = "long for_ever(long), increment(long);
+        long wait_8(long, long, long, long, long, long, long, long);
         long wait(long x) { return for_ever(x) - 1; } long twice(long x) { return increment(increment(x)) + 1; }
-        long where(void) { return (long)__builtin_frame_address(0); }";
+        long wait_on_stack(long x) { return wait_8(1, 2, 3, 4, 5, 6, 7, x) - 1; }
+        long where(void) { return (long)__builtin_frame_address(0); }
+        __attribute__((noinline)) long smash(long x) {
+            volatile long hole[100];
+            for (int i = 0; i < 100; i++) hole[i] = 0x5a5a5a5a;
+            return x < 20 ? smash(x + 1) : hole[x];
+        }
+        long deep(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            long sum = increment(x);
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }
+        long crash(long);
+        long deep_failing(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            long sum = crash(x);
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }";
     let guest = Guest::c(source).gate("long for_ever(long)").gate("long increment(long)");
+    let guest = guest.gate("long crash(long)").export("long deep_failing(long)");
+    let guest = guest.gate("long wait_8(long, long, long, long, long, long, long, long)");
+    let guest = guest.export("long wait_on_stack(long)").export("long smash(long)").export("long deep(long)");
     guest.export("long wait(long)").export("long twice(long)").export("long where(void)").module()
 });
 
@@ -92,18 +148,22 @@ impl World {
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
         let (entry, doomed) = match scenario {
-            "increment" | "for_ever" | "call_back" | "crash" => {
-                return World::of(direct(scenario), vec![server], 0);
+            "increment" | "for_ever" | "call_back" | "crash" | "deep" => {
+                return World::of(direct(scenario), vec![server], 0).placed();
             }
             "exclusive" => return World::of(direct("increment"), vec![server], 0),
-            "lazy" => return World::lazy(server),
+            "lazy" => return World::lazy(server, "twice"),
+            "lazy_deep" => return World::lazy(server, "deep"),
+            "deep_across" => ("deep", 0),
+            "deep_failing" => ("deep_failing", 0),
             "kill_waiting_callee" => ("wait", 1),
+            "kill_waiting_callee_on_stack" => ("wait_on_stack", 1),
             "kill_callee" => ("twice", 1),
             "across" | "kill_caller" => ("twice", 0),
             other => panic!("no scenario {other}"),
         };
         let client = Domain::new(&CLIENT, DomainOptions::new().name("client")).expect("a domain");
-        for name in ["for_ever", "increment"] {
+        for name in ["for_ever", "increment", "wait_8", "crash"] {
             client
                 .link(
                     name,
@@ -114,7 +174,14 @@ impl World {
                 )
                 .expect("an import");
         }
-        World::of(client.bind(entry).expect("an export"), vec![client, server], doomed)
+        World::of(client.bind(entry).expect("an export"), vec![client, server], doomed).placed()
+    }
+
+    /// Remembers where the called domain's frames begin.
+    fn placed(self) -> World {
+        let place = self.domains[0].bind::<extern "C" fn() -> i64>("where").expect("an export");
+        let first = place.call().expect("a place");
+        World { place: Some((place, first)), ..self }
     }
 
     fn of(call: Function<Long>, domains: Vec<Domain>, doomed: usize) -> World {
@@ -122,7 +189,7 @@ impl World {
     }
 
     /// A client whose import is bound when it first calls it.
-    fn lazy(server: Domain) -> World {
+    fn lazy(server: Domain, entry: &str) -> World {
         let registry = Registry::new();
         let export = Export::new("increment", Version::new(1, 0)).allow(Allow::Everyone);
         registry.export(&server, export).expect("an export");
@@ -132,7 +199,7 @@ impl World {
         let first = place.call().expect("a place");
         // The record of a gate remembers another domain's place now.
         server.bind::<Long>("call_back").expect("an export").call(1).expect("a call");
-        let call = client.bind("twice").expect("an export");
+        let call = client.bind(entry).expect("an export");
         World {
             _registry: Some(registry),
             place: Some((place, first)),
@@ -175,7 +242,7 @@ fn waits(number: i32) -> bool {
 static FROM_HANDLERS: Mutex<Option<Function<Long>>> = Mutex::new(None);
 
 thread_local! {
-    static HANDLED: Cell<Option<bool>> = const { Cell::new(None) };
+    static HANDLED: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
 /// Uses the thread's own storage and vector registers, and tries to enter a domain, which must be refused (rule R13); or jumps out of
@@ -186,7 +253,35 @@ extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
     }
     let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
     let refused = matches!(function.as_ref().expect("a function").call(1), Err(CallError::SignalHandler));
-    HANDLED.set(Some(refused));
+    HANDLED.set(Some(if refused { "refused" } else { "NOT refused" }));
+}
+
+/// Calls a domain, which is refused or works.
+extern "C" fn call_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
+    HANDLED.set(Some(match function.as_ref().expect("a function").call(1) {
+        Ok(0x5a5a_5a5a) => "entered",
+        Err(CallError::SignalHandler) => "refused",
+        _ => "WRONG",
+    }));
+}
+
+/// Jumps out.
+extern "C" fn jump_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    if outside_of_rust(context) {
+        host_sys::jump_out();
+    }
+}
+
+/// Stays until the tracer lets it go on.
+extern "C" fn stay_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    stay();
+}
+
+/// Faults, which is the host's own affair.
+extern "C" fn fault_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    host_sys::read_address_16();
+    HANDLED.set(Some("skipped"));
 }
 
 #[test]
@@ -196,7 +291,17 @@ fn victim() {
     let (go, going) = channel();
     let world: Mutex<Option<World>> = Mutex::new(None);
     let rivals: Mutex<Option<JoinHandle<String>>> = Mutex::new(None);
-    install_handler(handler);
+    let own = std::env::var(HANDLER).ok();
+    let handle = match own.as_deref() {
+        None => handler as Handler,
+        Some("calls") => call_in_handler,
+        Some("jumps") => jump_in_handler,
+        Some("stays") => stay_in_handler,
+        Some("faults") => fault_in_handler,
+        Some(other) => panic!("no handler {other}"),
+    };
+    install_handler(handle);
+    host_sys::skip_faulting_loads();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut clock = None;
@@ -214,6 +319,10 @@ fn victim() {
                     "watch" => {
                         watched(&mut clock);
                         println!("@watched");
+                    }
+                    "raw" => {
+                        off_alternate_stack();
+                        println!("@raw");
                     }
                     "rival" => {
                         let call = world
@@ -243,7 +352,14 @@ fn victim() {
         loop {
             let new = World::new(&scenario);
             let call = new.call.clone();
-            *FROM_HANDLERS.lock().expect("no panic") = Some(call.clone());
+            let smash = || new.domains[0].bind("smash").expect("an export");
+            *FROM_HANDLERS.lock().expect("no panic") = Some(match own {
+                Some(_) if scenario != "lock" => smash(),
+                _ => call.clone(),
+            });
+            if own.is_some() && scenario != "lock" {
+                smash().call(1).expect("a call");
+            }
             *world.lock().expect("no panic") = Some(new);
             if !scenario.starts_with("kill") && scenario != "for_ever" && scenario != "lazy" {
                 call.call(1).err().iter().for_each(|error| assert!(error.fault().is_some(), "{error}"));
@@ -253,21 +369,23 @@ fn victim() {
             CALLING.store(true, Ordering::SeqCst);
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
+            if own.is_some() {
+                off_alternate_stack();
+            }
             mark();
             let mut result = None;
             let jumped = host_sys::jumped_out(|| result = Some(call.call(1)));
             mark();
             unblock();
             CALLING.store(false, Ordering::SeqCst);
-            let handled = HANDLED
-                .take()
-                .map(|refused| if refused { "; handled, refused" } else { "; handled, NOT refused" });
+            let handled = HANDLED.take().map(|came_of_it| format!("; handled, {came_of_it}"));
             let next = call.call(1);
             let next = say(next);
             let next = next.strip_prefix("returned ").unwrap_or(&next);
             let rival = rivals.lock().expect("no panic").take();
             let rival = rival.map(|rival| format!("; the rival: {}", rival.join().expect("no panic")));
-            let more = [handled.unwrap_or_default(), rival.as_deref().unwrap_or_default()].concat();
+            let more =
+                [handled.as_deref().unwrap_or_default(), rival.as_deref().unwrap_or_default()].concat();
             let result = if jumped { "jumped".to_owned() } else { say(result.expect("the call came back")) };
             let world = world.lock().expect("no panic");
             // A jump between the two stores that begin a gate leaves its frames' room behind, no more.
@@ -275,7 +393,7 @@ fn victim() {
             let moved = world
                 .as_ref()
                 .and_then(|world| world.place.as_ref())
-                .is_some_and(|(place, first)| !place.call().is_ok_and(|now| near(*first).contains(&now)));
+                .is_some_and(|(place, first)| place.call().is_ok_and(|now| !near(*first).contains(&now)));
             println!(
                 "@outcome {result}, then {next}{more}{}",
                 if moved { "; its stack has moved" } else { "" }
