@@ -331,5 +331,5 @@ fn no_domain_is_buried_under_a_handler_above_a_proxy() {
 #[test]
 fn no_domain_is_buried_while_stack_arguments_are_copied() {
     let expected = ["returned -2, then -2"];
-    expect_of_kills("kill_waiting_callee_on_stack", Event::KillAndNudge, 200, &expected);
+    expect_of_kills("kill_waiting_callee_on_stack", Event::KillAndNudge, 400, &expected);
 }
