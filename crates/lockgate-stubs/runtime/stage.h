@@ -122,6 +122,7 @@ static void lgs_leave_thread(void *unused)
         lgs_pop();
     lgs_data_spare_free();
     lgs_mirror_free();
+    lgs_asides_free();
     for (struct lgs_lent *next; lgs_thread.lent; lgs_thread.lent = next) {
         next = lgs_thread.lent->next;
         free(lgs_thread.lent);
