@@ -166,6 +166,34 @@ def kept_functions():
     assert steps_heard._made < 500, steps_heard._made
 
 
+def handles_of_two_threads():
+    """What one thread's call has freed in the library, another's may make again before that call is over."""
+    for make, free, twice in (
+        (steps.steps_only, steps.steps_only_free, steps.steps_twice),
+        (steps.plain_only, steps.plain_only_free, steps.plain_twice),
+    ):
+        one = make()
+        assert twice(one, 1) == 2
+        if make is steps.steps_only:
+            steps.steps_set(one, steps_heard(lambda *_: 1))
+        thread = threading.Thread(target=free, args=[one])
+        thread.start()
+        while not steps.steps_waiting():
+            pass
+        other = make()
+        assert twice(other, 2) == 4
+        heard = steps_heard(lambda text, n: n)
+        if make is steps.steps_only:
+            steps.steps_set(other, heard)
+        steps.steps_go()
+        thread.join()
+        assert twice(other, 3) == 6
+        if make is steps.steps_only:
+            assert steps.steps_say(other, "again", 9) == 9
+        assert raises(Error, twice, one, 1).kind == Kind.HANDLE
+        other._owned = False
+
+
 def between(waits, arguments, handler):
     """What `waits(*arguments)` returns or raises, with `handler` called as soon as Python comes to it again."""
     other = []
@@ -238,5 +266,6 @@ structures()
 remembered()
 handles()
 kept_functions()
+handles_of_two_threads()
 steps_of_a_call()
 interrupts()

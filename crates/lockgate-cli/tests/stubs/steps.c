@@ -55,6 +55,14 @@ int steps_wait_and_say(steps_heard function, void *data)
     return function(data, "said", 1);
 }
 
+static struct steps only;
+
+struct steps *steps_only(void) { return &only; }
+void steps_only_free(struct steps *steps) { (void)steps, wait_for_it(); }
+struct plain *plain_only(void) { return (struct plain *)&only; }
+void plain_only_free(struct plain *plain) { (void)plain, wait_for_it(); }
+int plain_twice(struct plain *plain, int n) { return plain ? 2 * n : -1; }
+
 static uint8_t memory[1 << 16];
 
 const uint8_t *steps_give(int n, int fill)

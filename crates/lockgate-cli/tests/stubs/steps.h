@@ -20,6 +20,14 @@ int steps_set(struct steps *steps, steps_heard function, void *data) LG_ERROR(-1
 int steps_say(struct steps *steps, const char *text LG_STRING, int n) LG_ERROR(-1);
 int steps_say_once(steps_heard function, void *data LG_DATA, int n) LG_ERROR(-1);
 
+/* Handles at one place, which is free before the call that frees it returns. */
+struct plain;
+struct steps *steps_only(void);
+void steps_only_free(struct steps *steps LG_RELEASE);
+struct plain *plain_only(void);
+void plain_only_free(struct plain *plain LG_RELEASE);
+int plain_twice(struct plain *plain, int n) LG_ERROR(-1);
+
 /* What waits in the library for steps_go(). */
 int steps_waiting(void);
 void steps_go(void);
