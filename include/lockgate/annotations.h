@@ -71,18 +71,20 @@
 /* Beside LG_OPAQUE (or LG_INSIDE): macros and inline functions of the header's that read fields of the structure do the right thing when they find zeros,
  * or read another structure. Without it such handles are refused. */
 #define LG_ZEROS LG_NOTE_("zeros")
-/* What the function gives (its result, or through LG_OUT) is the library's and stays so: the program does not free it. On a handle: bindings for languages
+/* What the function gives (its result, or through LG_OUT) is the library's and stays so: the program neither frees it nor writes there. On a handle: bindings for languages
  * with destructors do not release it. Other handles that a function gives are the program's. */
 #define LG_BORROWED LG_NOTE_("borrowed")
 /* The program frees what the function gives: with free() (LG_FREED(free): it is copied to the program's own heap, and the library's is freed at once), or
- * with a function of the header's that takes it with LG_INSIDE. Strings, memory and structures that are not const must have this or LG_BORROWED. */
+ * with a function of the header's that takes it with LG_INSIDE (the program has a piece of its own until it calls that). Strings, memory and structures that
+ * are not const must have this or LG_BORROWED; memory that the program writes (LG_OUT, LG_INOUT on a function) must have this or LG_LENT. */
 #define LG_FREED(f) LG_NOTE_("freed:" #f)
-/* The function ends the life of this handle or structure. */
+/* The function ends the life of this handle or structure; beside LG_INSIDE: what the program had there is none any more if the function succeeds (realloc). */
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program's that the library remembers by its address from call to call; or a FILE that it uses after the call, too, for the handle
  * that comes with it or is made; or data (LG_DATA) that it has for good, where there is no handle. */
 #define LG_KEPT LG_NOTE_("kept")
-/* A place in memory of the library's that it has given out before. With LG_SIZE, what the program has written there goes in. */
+/* A place in memory of the library's that it has given out before. With LG_SIZE, what the program has written there goes in, as far as the program has
+ * memory there. A place that the library gives (on a function, a field) has no contents: zeros, which cannot be written. */
 #define LG_INSIDE LG_NOTE_("inside")
 /* Memory of the library's that the program fills; its contents go in with the next call of the same handle. Results only, with LG_SIZE. */
 #define LG_LENT LG_NOTE_("lent")
@@ -95,7 +97,7 @@
 /* A function that the library calls. Pointers to functions are, without saying so. */
 #define LG_CALLBACK LG_NOTE_("callback")
 /* The program's own pointer, which the library hands back and never follows. `void *` parameters of callbacks are, without
- * saying so. It comes back for the callback and handle that it was given with, or, without a handle, during the call only (LG_KEPT: for good). On a handle: callbacks get the handle itself in place of data. */
+ * saying so. It comes back for the callback and handle that it was given with, or, without a handle, to callbacks of this very call only (LG_KEPT: for good). On a handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
 /* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). On a function with a
  * handle as its result: the same word is found behind that. */

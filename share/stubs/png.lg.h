@@ -106,17 +106,22 @@ png_uint_32 png_get_cHRM(const png_struct *png_ptr, const png_info *info_ptr, do
 png_uint_32 png_get_cHRM_fixed(const png_struct *png_ptr, const png_info *info_ptr, png_fixed_point *int_white_x PNG_NUMBER, png_fixed_point *int_white_y PNG_NUMBER,
                                png_fixed_point *int_red_x PNG_NUMBER, png_fixed_point *int_red_y PNG_NUMBER, png_fixed_point *int_green_x PNG_NUMBER,
                                png_fixed_point *int_green_y PNG_NUMBER, png_fixed_point *int_blue_x PNG_NUMBER, png_fixed_point *int_blue_y PNG_NUMBER);
+#ifdef PNG_cICP_SUPPORTED
 png_uint_32 png_get_cICP(const png_struct *png_ptr, const png_info *info_ptr, png_bytep colour_primaries LG_INOUT LG_SIZE(1), png_bytep transfer_function LG_INOUT LG_SIZE(1),
                          png_bytep matrix_coefficients LG_INOUT LG_SIZE(1), png_bytep video_full_range_flag LG_INOUT LG_SIZE(1));
+#endif
+#ifdef PNG_cLLI_SUPPORTED
 png_uint_32 png_get_cLLI(const png_struct *png_ptr, const png_info *info_ptr, double *maximum_content_light_level PNG_NUMBER, double *maximum_frame_average_light_level PNG_NUMBER);
 png_uint_32 png_get_cLLI_fixed(const png_struct *png_ptr, const png_info *info_ptr, png_uint_32p maximum_content_light_level_scaled_by_10000 PNG_NUMBER,
                                png_uint_32p maximum_frame_average_light_level_scaled_by_10000 PNG_NUMBER);
+#endif
 png_uint_32 png_get_eXIf_1(const png_struct *png_ptr, const png_info *info_ptr, png_uint_32 *num_exif PNG_NUMBER, png_bytep *exif LG_OUT LG_SIZE(*num_exif) LG_BORROWED);
 void png_set_eXIf_1(const png_struct *png_ptr, png_info *info_ptr, png_uint_32 num_exif, png_bytep exif LG_IN LG_SIZE(num_exif));
 png_uint_32 png_get_gAMA(const png_struct *png_ptr, const png_info *info_ptr, double *file_gamma PNG_NUMBER);
 png_uint_32 png_get_gAMA_fixed(const png_struct *png_ptr, const png_info *info_ptr, png_fixed_point *int_file_gamma PNG_NUMBER);
 png_uint_32 png_get_hIST(const png_struct *png_ptr, png_info *info_ptr, png_uint_16p *hist LG_OUT LG_SIZE(256) LG_BORROWED);
 void png_set_hIST(const png_struct *png_ptr, png_info *info_ptr, png_const_uint_16p hist LG_IN LG_SIZE(lg_told(png_set_PLTE, png_ptr, num_palette)));
+#ifdef PNG_mDCV_SUPPORTED
 png_uint_32 png_get_mDCV(const png_struct *png_ptr, const png_info *info_ptr, double *white_x PNG_NUMBER, double *white_y PNG_NUMBER, double *red_x PNG_NUMBER,
                          double *red_y PNG_NUMBER, double *green_x PNG_NUMBER, double *green_y PNG_NUMBER, double *blue_x PNG_NUMBER, double *blue_y PNG_NUMBER,
                          double *mastering_display_maximum_luminance PNG_NUMBER, double *mastering_display_minimum_luminance PNG_NUMBER);
@@ -125,6 +130,7 @@ png_uint_32 png_get_mDCV_fixed(const png_struct *png_ptr, const png_info *info_p
                                png_fixed_point *int_green_y PNG_NUMBER, png_fixed_point *int_blue_x PNG_NUMBER, png_fixed_point *int_blue_y PNG_NUMBER,
                                png_uint_32p mastering_display_maximum_luminance_scaled_by_10000 PNG_NUMBER,
                                png_uint_32p mastering_display_minimum_luminance_scaled_by_10000 PNG_NUMBER);
+#endif
 png_uint_32 png_get_oFFs(const png_struct *png_ptr, const png_info *info_ptr, png_int_32 *offset_x PNG_NUMBER, png_int_32 *offset_y PNG_NUMBER, int *unit_type PNG_NUMBER);
 png_uint_32 png_get_pCAL(const png_struct *png_ptr, png_info *info_ptr, png_charp *purpose LG_OUT LG_STRING LG_BORROWED, png_int_32 *X0 PNG_NUMBER, png_int_32 *X1 PNG_NUMBER,
                          int *type PNG_NUMBER, int *nparams PNG_NUMBER, png_charp *units LG_OUT LG_STRING LG_BORROWED, png_charpp *params LG_OUT LG_SIZE(*nparams) LG_BORROWED);

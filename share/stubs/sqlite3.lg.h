@@ -42,8 +42,8 @@ char *sqlite3_expanded_sql(sqlite3_stmt *pStmt) LG_STRING LG_FREED(sqlite3_free)
 /* Memory of the library's that is the program's, and text. */
 void *sqlite3_malloc(int n) LG_OUT LG_SIZE(n < 0 ? 0 : n) LG_FREED(sqlite3_free);
 void *sqlite3_malloc64(sqlite3_uint64 n) LG_OUT LG_SIZE(n) LG_FREED(sqlite3_free);
-void *sqlite3_realloc(void *memory LG_INSIDE LG_SIZE(sqlite3_msize(memory)), int n) LG_SIZE(n < 0 ? 0 : n) LG_FREED(sqlite3_free);
-void *sqlite3_realloc64(void *memory LG_INSIDE LG_SIZE(sqlite3_msize(memory)), sqlite3_uint64 n) LG_SIZE(n) LG_FREED(sqlite3_free);
+void *sqlite3_realloc(void *memory LG_INSIDE LG_RELEASE LG_SIZE(sqlite3_msize(memory)), int n) LG_SIZE(n < 0 ? 0 : n) LG_FREED(sqlite3_free);
+void *sqlite3_realloc64(void *memory LG_INSIDE LG_RELEASE LG_SIZE(sqlite3_msize(memory)), sqlite3_uint64 n) LG_SIZE(n) LG_FREED(sqlite3_free);
 sqlite3_uint64 sqlite3_msize(void *memory LG_INSIDE);
 #define SQLITE_FORMAT(vf) LG_FORMAT(vf, "qQw", "z")
 char *sqlite3_mprintf(const char *format, ...) LG_STRING LG_FREED(sqlite3_free) SQLITE_FORMAT(sqlite3_vmprintf);

@@ -26,7 +26,9 @@ int deflateSetDictionary(z_streamp strm, const Bytef *dictionary LG_IN LG_SIZE(d
 int deflateGetDictionary(z_streamp strm, Bytef *dictionary LG_OUT LG_SIZE(32768) LG_WRITTEN(*dictLength) LG_NULLABLE,
                          uInt *dictLength LG_OUT LG_NULLABLE);
 int deflatePending(z_streamp strm, unsigned *pending LG_OUT LG_NULLABLE, int *bits LG_OUT LG_NULLABLE);
+#if ZLIB_VERNUM > 0x1310
 int deflateUsed(z_streamp strm, int *bits LG_OUT LG_NULLABLE);
+#endif
 int deflateSetHeader(z_streamp strm, gz_headerp head) LG_OMIT("the library keeps the header and what it points to");
 int inflateInit_(z_streamp strm, const char *version LG_STRING, int stream_size);
 int inflateInit2_(z_streamp strm, int windowBits, const char *version LG_STRING, int stream_size);
@@ -51,6 +53,7 @@ int uncompress(Bytef *dest LG_OUT LG_SIZE(*destLen), uLongf *destLen LG_INOUT, c
                uLong sourceLen);
 int uncompress2(Bytef *dest LG_OUT LG_SIZE(*destLen), uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(*sourceLen),
                 uLong *sourceLen LG_INOUT);
+#if ZLIB_VERNUM > 0x1310
 int compress_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
                z_size_t sourceLen);
 int compress2_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
@@ -59,6 +62,7 @@ int uncompress_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INOU
                  z_size_t sourceLen);
 int uncompress2_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(*sourceLen),
                   z_size_t *sourceLen LG_INOUT);
+#endif
 
 /* gzgetc, a macro, looks inside: it sees zeros, and calls the function. */
 LG_TYPE(gzFile, LG_OPAQUE LG_ZEROS);

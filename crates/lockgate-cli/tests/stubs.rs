@@ -122,6 +122,13 @@ fn what_the_program_frees_is_its_own() {
     built("keeper", &["-O2"], &[]);
 }
 
+/// What the program owns, fills or is lent is nowhere near any answer, whatever address the library gives.
+#[test]
+fn no_answer_lies_over_what_is_the_programs() {
+    built("keeper", &["-O1", "-fsanitize=address,undefined"], &["owned"]);
+    built("keeper", &["-O2"], &["owned"]);
+}
+
 /// A buffer that is filled in several calls comes back as far as its structure says, and no structure says more than there is.
 #[test]
 fn what_a_field_says_was_written() {
@@ -733,5 +740,72 @@ fn programs_with_other_rights_choose_their_module_themselves() {
         Command::new("sh").args(["-c", open]).arg(folder.path()).stderr(Stdio::null()).status().expect("sh");
     if given.success() {
         assert_ne!(answer(&mut Command::new(path("program"))), "evil secure");
+    }
+}
+
+/// Annotations fit versions of a library before some of its functions, and headers that have several names, as distributions install them.
+#[test]
+fn annotations_fit_what_distributions_install() {
+    let read = |header: &Path, annotations: &str, options: &[&str]| {
+        let out = tempfile::tempdir().expect("a scratch folder");
+        let mut stubs = Command::new(LOCKGATE);
+        stubs.arg("stubs").arg(header).arg("-a").arg(corpus().root().join("share/stubs").join(annotations));
+        stubs.args(options).args(["--partial", "-m", "/m.lg", "-o"]).arg(out.path());
+        done(&mut stubs).unwrap_or_else(|error| panic!("{}: {error}", header.display()));
+    };
+    // A name of the installed header, text in it that is younger, and what was there before.
+    let before: &[(&str, &[(&str, &str)])] = &[
+        ("png", &[("#define PNG_cICP_", "//"), ("#define PNG_cLLI_", "//"), ("#define PNG_mDCV_", "//")]),
+        (
+            "zlib",
+            &[
+                ("#define ZLIB_VERNUM ", "#define ZLIB_VERNUM 0x12d0 //"),
+                ("deflateUsed", "younger_"),
+                ("compress_z", "younger_z"),
+                ("compress2_z", "younger2_z"),
+            ],
+        ),
+    ];
+    for (name, changes) in before {
+        let main = corpus().library(name).expect("in the corpus");
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        std::fs::create_dir_all(folder.path().join("version")).expect("a folder");
+        let mut changed = 0;
+        for entry in
+            main.includes.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder")).flatten()
+        {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            if file.ends_with(".h") {
+                let text =
+                    String::from_utf8_lossy(&std::fs::read(entry.path()).expect("a file")).into_owned();
+                let older = changes.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
+                changed += usize::from(older != text);
+                std::fs::write(folder.path().join("version").join(&file), older).expect("a file");
+                let _ =
+                    std::os::unix::fs::symlink(Path::new("version").join(&file), folder.path().join(&file));
+            }
+        }
+        assert!(changed > 0, "{name}: nothing in it is younger");
+        let library = library(name);
+        let defines: Vec<String> = library.defines.iter().map(|define| format!("-D{define}")).collect();
+        let options: Vec<&str> = defines.iter().map(String::as_str).collect();
+        read(&folder.path().join(library.header), library.annotations, &options);
+    }
+    let installed = [
+        ("png.h", "png.lg.h"),
+        ("zlib.h", "zlib.lg.h"),
+        ("expat.h", "expat.lg.h"),
+        ("sqlite3.h", "sqlite3.lg.h"),
+        ("lz4.h", "lz4.lg.h"),
+        ("lz4frame.h", "lz4frame.lg.h"),
+        ("zstd.h", "zstd.lg.h"),
+        ("brotli/encode.h", "brotli_encode.lg.h"),
+        ("brotli/decode.h", "brotli_decode.lg.h"),
+    ];
+    for (header, annotations) in installed {
+        let header = Path::new("/usr/include").join(header);
+        if header.is_file() {
+            read(&header, annotations, &[]);
+        }
     }
 }

@@ -315,6 +315,19 @@ fn what_is_to_be_freed_is_said() {
             "LG_FREED(free): a field cannot be moved",
         ),
         (
+            "struct box { char *text; };\nLG_FIELD(struct box, text, LG_OUT LG_STRING LG_FREED(give_back));\nvoid give(struct box *box LG_OUT);\nvoid give_back(char *text LG_INSIDE);",
+            "LG_FREED(give_back): a field cannot be moved",
+        ),
+        ("void *give(int n) LG_OUT LG_SIZE(n) LG_LENT;", ""),
+        (
+            "void *give(int n) LG_OUT LG_SIZE(n) LG_FREED(give_back);\nvoid give_back(void *memory LG_INSIDE);",
+            "",
+        ),
+        (
+            "void *give(int n) LG_OUT LG_SIZE(n) LG_BORROWED;",
+            "give: result: the program writes what stays the library's",
+        ),
+        (
             "char *give(void) LG_STRING LG_FREED(fre);",
             "LG_FREED: fre() is no function of this header, nor free",
         ),

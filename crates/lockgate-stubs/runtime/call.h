@@ -23,8 +23,6 @@ static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, 
         if (c->failed)
             return;
         lgs_mark(c);
-    } else if (LGS_JUMPS) {
-        lgs_mark(c); /* jumps ask for the call that they come from */
     }
 }
 
@@ -55,7 +53,7 @@ static inline bool lgs_returned(struct lgs_call *c)
 /* Whether a call that needs nothing but the domain can be made at once: nothing to begin, nothing to finish. */
 static inline bool lgs_is_ready(void)
 {
-    return !LGS_JUMPS && __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent();
+    return __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent();
 }
 
 /* Such a call did not return. */

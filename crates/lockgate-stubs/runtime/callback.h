@@ -1,22 +1,31 @@
 /* ---- functions of the program that the library calls ---------------------------------------------------------------------- */
 
+static struct lgs_callback *lgs_callback_find(struct lgs_callback *callback, void (*function)(void), unsigned type, bool bound)
+{
+    while (callback && (callback->function != function || callback->type != type || callback->bound != bound))
+        callback = callback->next;
+    return callback;
+}
+
 /* The pointer by which the library calls `function`, made when it is first passed. */
 static uint64_t lgs_callback(struct lgs_call *c, void (*function)(void), unsigned type, bool bound, const char *what)
 {
     if (c->failed || !function)
         return 0;
     struct lgs_callback **bucket = &lgs.callbacks[((uintptr_t)function >> 4) % LGS_BUCKETS];
+    /* (They stay as long as the domain.) */
+    struct lgs_callback *callback = lgs_callback_find(__atomic_load_n(bucket, __ATOMIC_ACQUIRE), function, type, bound);
+    if (callback)
+        return callback->inside;
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_callback *callback = *bucket;
-    while (callback && (callback->function != function || callback->type != type || callback->bound != bound))
-        callback = callback->next;
+    callback = lgs_callback_find(*bucket, function, type, bound);
     if (!callback && (callback = malloc(sizeof *callback))) {
         const struct lgs_trampoline *trampoline = &lgs_trampolines[type];
         *callback = (struct lgs_callback){0, function, type, bound, 0, *bucket};
         callback->made = lg_callback_new(lgs.domain, trampoline->prototype, trampoline->code, callback);
         callback->inside = (uint64_t)(uintptr_t)lg_callback_pointer(callback->made);
         if (callback->inside) {
-            *bucket = callback;
+            __atomic_store_n(bucket, callback, __ATOMIC_RELEASE);
         } else {
             free(callback);
             callback = 0;
@@ -45,33 +54,18 @@ static void (*lgs_callback_out(struct lgs_call *c, uint64_t address, unsigned ty
     return function;
 }
 
-/* Calls that the program makes from now on have handles of their own. */
-static inline void lgs_mark_callback(struct lgs_call *c)
+/* A callback begins: it is given what its call, the innermost, was given. Most need no mark; but where the domain may restart, or a function gives data back, its
+ * calls ask for it. */
+static inline __attribute__((always_inline)) void lgs_called_by(struct lgs_call *c, const char *name)
 {
-    lgs_mark(c);
+    *c = (struct lgs_call){.function = name, .frame = LGS_FRAME, .calls_back = true, .handle = lgs_thread.handle, .serial = lgs_thread.call};
+    if (LGS_JUMPS)
+        c->jumps = lgs_thread.jumps;
+    if (LGS_RESTARTS)
+        c->generation = lgs.generation;
     lgs_copies_begin();
-    if (__builtin_expect(c->failed, 0))
-        return;
-    struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
-    mark->calls_back = true;
-    mark->handle = c->handle;
-    c->generation = lgs.generation;
-}
-
-/* A callback begins. */
-static inline __attribute__((always_inline)) const struct lgs_callback *lgs_enter(struct lgs_call *c)
-{
-    const struct lgs_callback *callback = lg_user_data();
-    *c = (struct lgs_call){.function = lgs_trampolines[callback->type].name, .frame = LGS_FRAME, .handle = lgs_thread.handle};
-    lgs_mark_callback(c);
-    return callback;
-}
-
-/* The same of a function that the library calls by name. */
-static inline __attribute__((always_inline)) void lgs_enter_gate(struct lgs_call *c, const char *name)
-{
-    *c = (struct lgs_call){.function = name, .frame = LGS_FRAME, .handle = lgs_thread.handle};
-    lgs_mark_callback(c);
+    if (LGS_RESTARTS || LGS_GIVES_DATA)
+        lgs_mark(c);
 }
 
 /* The program's function is called: while it runs a domain that restarts may do so. What the callback had of the old one is gone then. */
@@ -90,9 +84,10 @@ static inline __attribute__((always_inline)) void lgs_called(struct lgs_call *c)
         lgs_called_back(c);
 }
 
-/* It ends. If what the library passed was refused, so is the call that it came from. */
-static void lgs_leave(struct lgs_call *c)
+/* It ends, and its call goes on. If what the library passed was refused, that is refused, too. */
+static inline void lgs_leave(struct lgs_call *c)
 {
+    lgs_calls_in(c);
     if (__builtin_expect(c->failed, 0)) {
         lgs_thread.failed = true;
         lg_end_call(lgs_thread.jump ? "the library jumped" : lgs_thread.error.message);

@@ -81,7 +81,7 @@ static uint64_t lgs_data_give(size_t place, const void *data, void (*function)(v
     struct lgs_token *token = lgs_token(place);
     uint32_t round = token->round + 1;
     *token = (struct lgs_token){
-        .data = (void *)(uintptr_t)data, .function = function, .handle = handle, .of_call = token->of_call, .round = round, .sibling = sibling};
+        .data = (void *)(uintptr_t)data, .function = function, .handle = handle, .call = token->call, .round = round, .sibling = sibling};
     uint64_t number = (uint64_t)(0x1000000u + (round & 0xffffff)) << 32 | place;
     __atomic_store_n(&token->number, number, __ATOMIC_RELEASE);
     return number;
@@ -132,7 +132,7 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(
             lgs_thread.spare = place;
         } else {
             struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
-            lgs_token(place)->of_call = true;
+            lgs_token(place)->call = lgs_serial(c);
             number = lgs_data_give(place, data, function, 0, mark->data);
             mark->data = place;
         }
@@ -151,11 +151,11 @@ static void lgs_data_free(size_t place)
 {
     struct lgs_token *token = lgs_token(place);
     __atomic_store_n(&token->number, 0, __ATOMIC_RELEASE);
-    if (!token->of_call) {
+    if (!token->call) {
         lgs_data_unlink(place);
         lgs.data_used--;
     }
-    token->of_call = false;
+    token->call = 0;
     token->next = lgs.data_free;
     lgs.data_free = place;
 }
@@ -233,7 +233,7 @@ static void lgs_born(struct lgs_call *c, const void *host, bool first)
             token->sibling = scope->data;
             scope->data = place;
             __atomic_store_n(&token->handle, scope->inside, __ATOMIC_RELEASE);
-            __atomic_store_n(&token->of_call, false, __ATOMIC_RELEASE);
+            __atomic_store_n(&token->call, 0, __ATOMIC_RELEASE);
             lgs_data_link(place);
             lgs.data_used++;
             mark->data = next;
@@ -251,9 +251,7 @@ static void lgs_born(struct lgs_call *c, const void *host, bool first)
 static void lgs_unborn(struct lgs_call *c, const void *host, const char *what)
 {
     size_t place = c->failed ? 0 : lgs_scope_place(host);
-    pthread_mutex_lock(&lgs.lock);
-    bool lives = place && lgs.scopes[place].type && lgs.scopes[place].family;
-    pthread_mutex_unlock(&lgs.lock);
+    bool lives = place && lgs.scopes[place].type && __atomic_load_n(&lgs.scopes[place].family, __ATOMIC_ACQUIRE);
     if (lives)
         lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle that the program has already (LG_BORROWED says that it may)");
 }
@@ -270,42 +268,28 @@ static bool lgs_given(uint64_t number, struct lgs_token *given)
     given->data = __atomic_load_n(&token->data, __ATOMIC_ACQUIRE);
     given->function = __atomic_load_n(&token->function, __ATOMIC_ACQUIRE);
     /* (What was a call's becomes a handle's in the opposite order.) */
-    given->of_call = __atomic_load_n(&token->of_call, __ATOMIC_ACQUIRE);
+    given->call = __atomic_load_n(&token->call, __ATOMIC_ACQUIRE);
     given->handle = __atomic_load_n(&token->handle, __ATOMIC_ACQUIRE);
     /* Freed meanwhile, it may be another's by now. */
     return __atomic_load_n(&token->number, __ATOMIC_ACQUIRE) == number;
 }
 
-/* The call is in progress on this thread that was given what is at this place. */
-static bool lgs_is_within(size_t place)
-{
-    for (unsigned i = lgs_thread.depth; i--;)
-        for (size_t at = lgs_thread.marks[i].data; at; at = lgs_token(at)->sibling)
-            if (at == place)
-                return true;
-    return false;
-}
-
-/* `handle` is of the family of one whose call is in progress on this thread; the callback that is in progress has something of it, from now on. `given`: the
+/* `handle` is of the family of the call's, and the callback that is in progress has something of it, from now on. `given`: the
  * program has said whether handlers get `itself`, or (LGS_EITHER) that does not matter. */
 enum { LGS_ITS_DATA, LGS_ITSELF, LGS_EITHER };
-static __attribute__((noinline)) bool lgs_is_near(const struct lgs_call *c, uint64_t handle, int what)
+static __attribute__((noinline)) bool lgs_is_near(struct lgs_call *c, uint64_t handle, int what)
 {
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *given = lgs_scope_of(handle);
     const struct lgs_scope *here = lgs_scope_of(c->handle);
     if (!given || !given->family)
         given = 0;
-    bool near = given && here && here->family == given->family;
+    const struct lgs_scope *behind = lgs_scope_behind(c->handle);
+    bool near = given && behind && behind->family == given->family;
     if (given && what != LGS_EITHER && here && here->family && here->itself != (what == LGS_ITSELF))
         given = 0;
-    for (unsigned i = lgs_thread.depth; given && !near && i--;) {
-        const struct lgs_mark *mark = &lgs_thread.marks[i];
-        const struct lgs_scope *outer = mark->calls_back ? lgs_scope_of(mark->handle) : 0;
-        near = outer && outer->family == given->family;
-    }
     near &= given && (what == LGS_EITHER || given->itself >= (what == LGS_ITSELF));
-    near = near && (given == here || lgs_scope_use(given));
+    near = near && (given == here || lgs_scope_use(c, given));
     pthread_mutex_unlock(&lgs.lock);
     return near;
 }
@@ -322,7 +306,7 @@ static void *lgs_data_out(struct lgs_call *c, const struct lgs_callback *callbac
         bool mine = callback ? given.function == (bound ? callback->function : 0) : true;
         bool here = given.handle == c->handle && given.handle;
         if (mine && !here && !given.handle)
-            here = !given.of_call || lgs_is_within((uint32_t)number);
+            here = !given.call || given.call == c->serial;
         if (mine && (here || (given.handle && lgs_is_near(c, given.handle, bound ? LGS_EITHER : LGS_ITS_DATA) && lgs_given(number, &given))))
             data = given.data;
     } else if (number - (uint32_t)number == lgs.window && callback && !callback->bound && lgs_is_near(c, number, LGS_ITSELF)) {

@@ -59,7 +59,9 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
             }
             next = lgs_argument(next, text ? copy.inside : 0);
         } else if (*at && strchr(given, *at)) {
-            next = lgs_argument(next, lgs_inside(c, va_arg(arguments, void *), "format"));
+            const void *host = va_arg(arguments, void *);
+            next = lgs_argument(next, lgs_inside(c, host, "format"));
+            lgs_ends(c, host, "format");
         } else if (*at && strchr("diuxXocr", *at)) {
             next = lgs_argument(next, longs ? va_arg(arguments, uint64_t) : (uint64_t)(int64_t)va_arg(arguments, int));
         } else if (*at && strchr("eEfFgGaA", *at)) {

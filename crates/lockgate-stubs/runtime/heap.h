@@ -1,22 +1,25 @@
 /* ---- what the program frees itself ------------------------------------------------------------------------------------------ */
 
-/* A piece of the program's heap, in place of one of the library's: its own free() looks at what lies around it, which no library may write. */
+/* A piece of the program's heap, in place of one of the library's. The program's own free() looks at what lies around it, which no library may write; and where a
+ * function of the library's frees it, the program has it until then. */
 struct lgs_heap {
     void *copy;
+    size_t size;
     uint64_t inside;
+    bool piece; /* the library has it, too */
 };
 
 static bool lgs_returned(struct lgs_call *c);
 
-static void lgs_to_heap(struct lgs_call *c, struct lgs_heap *heap, const void *copy, size_t size, uint64_t inside, const char *what)
+/* `copy`, or, if it is the program that writes there (LGS_WRITES), zeros. */
+static void lgs_to_heap(struct lgs_call *c, struct lgs_heap *heap, const void *copy, size_t size, uint64_t inside, int flags, const char *what)
 {
     if (c->failed || !copy)
         return;
-    heap->inside = inside;
-    heap->copy = malloc(size ? size : 1);
-    if (heap->copy)
+    *heap = (struct lgs_heap){lgs_piece_room(size, inside), size, inside, false};
+    if (heap->copy && !(flags & LGS_WRITES))
         memcpy(heap->copy, copy, size);
-    else
+    if (!heap->copy)
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory for what the program is to free");
 }
 
@@ -30,10 +33,31 @@ static void lgs_free_inside(struct lgs_call *c, const struct lgs_heap *heap)
         c->failed = true;
 }
 
+/* Or it is known until the program gives it back. */
+static void lgs_own_piece(struct lgs_call *c, struct lgs_heap *heap, const char *what)
+{
+    if (c->failed || !heap->copy)
+        return;
+    pthread_mutex_lock(&lgs.lock);
+    heap->piece = lgs_piece_new(heap->copy, heap->size, heap->inside);
+    pthread_mutex_unlock(&lgs.lock);
+    if (!heap->piece)
+        lgs_fail(c, LG_STUB_MEMORY, what, "no memory for what the program is to free");
+}
+
 /* The program has it now. */
 static void *lgs_take(struct lgs_heap *heap)
 {
     void *copy = heap->copy;
     heap->copy = 0;
     return copy;
+}
+
+/* It has not. */
+static void lgs_heap_end(const struct lgs_heap *heap)
+{
+    if (heap->piece)
+        lgs_piece_end(heap->copy);
+    else
+        free(heap->copy);
 }

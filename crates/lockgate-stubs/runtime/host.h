@@ -22,10 +22,10 @@ static void lgs_region_free(const struct lgs_stage *block)
 }
 
 /* Host memory without contents, which costs nothing until it is used. A page of zeros is behind it. */
-static void *lgs_reserve(size_t size)
+static void *lgs_reserve(size_t size, int rights)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *at = mmap(0, size + 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void *at = mmap(0, size + 4096, rights, flags, -1, 0);
     return at == MAP_FAILED ? 0 : at;
 }
 
@@ -130,6 +130,7 @@ static void lgs_in_child(void)
     lgs.data_count = lgs.data_free = lgs.data_used = lgs.data_bucket_count = 0;
     lgs.data_buckets = 0;
     lgs.mirrors = 0;
+    lgs.pieces = 0;
     lgs.shared_count = 0;
     lgs.retired = 0;
     lgs.out = 0;
@@ -207,10 +208,10 @@ static void lgs_start(void)
     }
     for (const struct lgs_trampoline *gate = lgs_gates; set && gate->name; gate++)
         set = lg_options_gate(lgs.options, gate->prototype, gate->code, 0) == LG_OK;
-    lgs.handles = lgs_reserve(LGS_HANDLES * LGS_HANDLE);
-    lgs.places = lgs_reserve(LGS_WINDOW);
-    lgs.scopes = lgs_reserve(LGS_HANDLES * sizeof *lgs.scopes);
-    lgs.scope_at = lgs_reserve(LGS_WINDOW / 8 * sizeof *lgs.scope_at);
+    lgs.handles = lgs_reserve(LGS_HANDLES * LGS_HANDLE, PROT_READ | PROT_WRITE);
+    lgs.places = lgs_reserve(LGS_WINDOW, PROT_READ);
+    lgs.scopes = lgs_reserve(LGS_HANDLES * sizeof *lgs.scopes, PROT_READ | PROT_WRITE);
+    lgs.scope_at = lgs_reserve(LGS_WINDOW / 8 * sizeof *lgs.scope_at, PROT_READ | PROT_WRITE);
     set = set && lgs.handles && lgs.places && lgs.scopes && lgs.scope_at && lgs_process_new();
     if (set && pthread_key_create(&lgs_key, lgs_leave_thread) == 0 && lgs_domain_begin())
         return;

@@ -34,10 +34,9 @@ static void *lgs_jump_buffer(struct lgs_call *c, uint64_t address, uint64_t hand
 /* The library jumps: out of its call, for a start. */
 static void lgs_jump_later(struct lgs_call *c, const struct lgs_callback *here, uint64_t address, int value)
 {
-    const struct lgs_call *from = lgs_thread.depth < 2 ? 0 : lgs_thread.marks[lgs_thread.depth - 2].call;
     struct lgs_jump *found = 0;
     pthread_mutex_lock(&lgs.lock);
-    const struct lgs_scope *scope = from ? lgs_scope_of(from->jumps) : 0;
+    const struct lgs_scope *scope = lgs_scope_of(c->jumps);
     for (struct lgs_jump *jump = scope ? scope->jumps : 0; jump; jump = jump->next)
         if (jump->inside == address && (lg_code)jump->function == here->function)
             found = jump;

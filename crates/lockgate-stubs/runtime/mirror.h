@@ -1,16 +1,41 @@
 /* ---- the mirrors: what the library gives out, copied once ------------------------------------------------------------------ */
 
+/* Of a mirror that another thread gets: what its own was given is gone. */
+static void lgs_objects_free(const char *mirror)
+{
+    for (unsigned i = 0; i < LGS_BUCKETS; i++)
+        for (struct lgs_object **at = &lgs.objects[i]; *at;) {
+            struct lgs_object *object = *at;
+            if (object->mirror != mirror) {
+                at = &object->next;
+                continue;
+            }
+            *at = object->next;
+            lgs.object_bytes -= sizeof *object + object->size;
+            free(object->bytes);
+            free(object);
+        }
+}
+
 /* This thread's mirror. What other threads are given lies elsewhere, so that the library cannot change under the program's eyes what it
- * looks at. Those of threads that have ended are used again, and stay readable. */
+ * looks at. Those of threads that have ended stay as they are until many others have; then the oldest is used again. */
 static __attribute__((noinline, cold)) char *lgs_mirror_new(void)
 {
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_mirror *mirror = lgs.mirrors;
-    while (mirror && mirror->used)
-        mirror = mirror->next;
+    struct lgs_mirror *mirror = 0;
+    unsigned resting = 0;
+    for (struct lgs_mirror *other = lgs.mirrors; other; other = other->next) {
+        resting += other->ended != 0;
+        if (other->ended && (!mirror || other->ended < mirror->ended))
+            mirror = other;
+    }
+    if (resting <= LGS_MIRRORS)
+        mirror = 0;
+    if (mirror)
+        lgs_objects_free(mirror->at);
     if (!mirror && (mirror = calloc(1, sizeof *mirror))) {
         /* (The program may hear later that something is larger than what was copied: it finds zeros then, whatever is behind the mirror.) */
-        if ((mirror->at = lgs_reserve(LGS_WINDOW * 2))) {
+        if ((mirror->at = lgs_reserve(LGS_WINDOW * 2, PROT_READ | PROT_WRITE))) {
             mirror->next = lgs.mirrors;
             lgs.mirrors = mirror;
         } else {
@@ -19,7 +44,7 @@ static __attribute__((noinline, cold)) char *lgs_mirror_new(void)
         }
     }
     if (mirror)
-        mirror->used = true;
+        mirror->ended = 0;
     pthread_mutex_unlock(&lgs.lock);
     if (mirror)
         lgs_watch();
@@ -40,7 +65,7 @@ static void lgs_mirror_free(void)
     pthread_mutex_lock(&lgs.lock);
     for (struct lgs_mirror *mirror = lgs.mirrors; mirror; mirror = mirror->next)
         if (mirror->at == lgs_thread.mirror)
-            mirror->used = false;
+            mirror->ended = ++lgs.ends;
     pthread_mutex_unlock(&lgs.lock);
     lgs_thread.mirror = 0;
 }
@@ -105,6 +130,41 @@ static void lgs_memory_back(struct lgs_call *c, uint64_t address, const void *ho
         lgs_fail(c, LG_STUB_POINTER, what, "the library gave a buffer that it does not have");
 }
 
+/* `size` bytes of the library's that a callback fills: they go back when it returns, and nothing that it is given meanwhile comes over them. */
+static void *lgs_filled(struct lgs_call *c, uint64_t address, size_t size, int flags, const char *what)
+{
+    uint32_t offset;
+    if (c->failed || (!address && lgs_null(c, flags, what)) || !lgs_offset(c, address, size, &offset, what))
+        return 0;
+    void *copy = lgs_own_aligned(c, size, lgs_alignment(size), what);
+    if (copy && flags & LGS_READS && !lgs_read(copy, address, size)) {
+        lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
+        return 0;
+    }
+    if (copy) {
+        LGS_HEAD(copy)->inside = address;
+        LGS_HEAD(copy)->size = size;
+    }
+    lgs_thread.given = size;
+    return copy;
+}
+
+/* (What was stored just now in words is read back in words: in vectors the processor would have to wait for it.) */
+static inline bool lgs_has_zero(const char *at, size_t size)
+{
+    if (size > 64)
+        return memchr(at, 0, size) != 0;
+    uint64_t word;
+    for (; size >= sizeof word; at += sizeof word, size -= sizeof word) {
+        memcpy(&word, at, sizeof word);
+        if ((word - 0x0101010101010101) & ~word & 0x8080808080808080)
+            return true;
+    }
+    while (size && *at)
+        at++, size--;
+    return size != 0;
+}
+
 /* A string of the library's. */
 static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const char *what)
 {
@@ -121,7 +181,7 @@ static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const cha
         size_t piece = step - ((offset + length) & (step - 1));
         if (length + piece > LGS_WINDOW - offset || !lgs_read(copy + length, address + length, piece))
             break;
-        if (memchr(copy + length, 0, piece))
+        if (lgs_has_zero(copy + length, piece))
             return copy;
         length += piece;
     }
@@ -129,24 +189,76 @@ static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const cha
     return 0;
 }
 
-/* Memory of the library's that the program will fill; it goes back before the next call with the same handle, or of the same thread where there is none. */
+/* A piece that is too small for the next is none any more. Returns null. */
+static struct lgs_lent *lgs_lent_drop(struct lgs_lent **list, struct lgs_lent *lent)
+{
+    while (*list != lent)
+        list = &(*list)->next;
+    *list = lent->next;
+    lent->next = 0;
+    lgs_lent_free(&lent);
+    return 0;
+}
+
+/* Memory of the library's that the program will fill; it goes back before the next call with the same handle, or of the same thread where there is none. The
+ * piece is kept for the next time. */
 static void *lgs_lend(struct lgs_call *c, uint64_t address, size_t size, const char *what)
 {
-    void *copy = lgs_memory(c, address, size, LGS_NULLABLE, what);
-    struct lgs_lent *lent = copy ? malloc(sizeof *lent) : 0;
-    if (lent) {
-        lgs_watch();
-        pthread_mutex_lock(&lgs.lock);
-        struct lgs_scope *scope = lgs_scope_of(c->handle);
-        struct lgs_lent **list = scope ? &scope->lent : &lgs_thread.lent;
-        *lent = (struct lgs_lent){address, copy, size, *list};
-        *list = lent;
-        __atomic_fetch_add(&lgs.lent, 1, __ATOMIC_RELAXED);
-        pthread_mutex_unlock(&lgs.lock);
-    } else if (copy) {
-        lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
+    uint32_t offset;
+    if (c->failed || !address || !lgs_offset(c, address, size, &offset, what))
+        return 0;
+    lgs_watch();
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_scope *scope = lgs_scope_of(c->handle);
+    struct lgs_lent **list = scope ? &scope->lent : &lgs_thread.lent, *lent = *list;
+    while (lent && lent->out)
+        lent = lent->next;
+    if (lent && (lent->piece->size < size || (uintptr_t)lent->piece->host % lgs_alignment(address)))
+        lent = lgs_lent_drop(list, lent);
+    if (!lent && (lent = calloc(1, sizeof *lent))) {
+        void *host = lgs_piece_room(size, address);
+        lent->piece = host ? lgs_piece_new(host, size, address) : 0;
+        if (lent->piece) {
+            lent->next = *list;
+            *list = lent;
+        } else {
+            free(host);
+            free(lent);
+            lent = 0;
+        }
     }
-    return lent ? copy : 0;
+    if (lent) {
+        lent->piece->inside = address;
+        lent->piece->generation = lgs.generation;
+        lent->size = lgs_thread.given = size;
+        lent->out = true;
+        __atomic_fetch_add(&lgs.lent, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&lgs.lock);
+    if (!lent)
+        lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
+    return lent ? (void *)(uintptr_t)lent->piece->host : 0;
+}
+
+/* What was lent for this handle, or for none on this thread, goes back. (The piece stays until the handle is released, or the thread ends.) */
+static void lgs_lent_back(struct lgs_call *c, uint64_t handle)
+{
+    for (bool more = true; more;) {
+        pthread_mutex_lock(&lgs.lock);
+        struct lgs_scope *scope = lgs_scope_of(handle);
+        struct lgs_lent *lent = handle ? scope ? scope->lent : 0 : lgs_thread.lent;
+        while (lent && !lent->out)
+            lent = lent->next;
+        struct lgs_piece piece = lent ? *lent->piece : (struct lgs_piece){0};
+        size_t size = lent ? lent->size : 0;
+        if (lent) {
+            lent->out = false;
+            __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
+        }
+        more = lent;
+        pthread_mutex_unlock(&lgs.lock);
+        lgs_memory_back(c, piece.inside, piece.host, size, "buffer");
+    }
 }
 
 /* A call begins, with this handle or none: what was lent for it goes back. */
@@ -154,24 +266,9 @@ static __attribute__((noinline, cold)) void lgs_give_back(struct lgs_call *c)
 {
     if (c->failed)
         return; /* it does not take place */
-    struct lgs_lent *all[2] = {lgs_thread.lent, 0};
-    pthread_mutex_lock(&lgs.lock);
-    struct lgs_scope *scope = lgs_scope_of(c->handle);
-    if (scope) {
-        all[1] = scope->lent;
-        scope->lent = 0;
-    }
-    lgs_thread.lent = 0;
-    for (unsigned i = 0; i < 2; i++)
-        for (const struct lgs_lent *lent = all[i]; lent; lent = lent->next)
-            __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&lgs.lock);
-    for (unsigned i = 0; i < 2; i++)
-        for (struct lgs_lent *lent = all[i], *next; lent; lent = next) {
-            next = lent->next;
-            lgs_memory_back(c, lent->address, lent->host, lent->size, "buffer");
-            free(lent);
-        }
+    if (c->handle)
+        lgs_lent_back(c, c->handle);
+    lgs_lent_back(c, 0);
 }
 
 static inline bool lgs_has_lent(void)
@@ -179,7 +276,17 @@ static inline bool lgs_has_lent(void)
     return LGS_LENDS && __builtin_expect(__atomic_load_n(&lgs.lent, __ATOMIC_RELAXED) != 0, 0);
 }
 
-/* A place in the library's memory that the program names: a string or buffer that it was given, or a handle. */
+/* What `host` is to the library that a callback was given to fill, or 0. */
+static uint64_t lgs_filled_inside(const void *host)
+{
+    for (unsigned i = lgs_thread.depth; i--;)
+        for (const union lgs_head *owned = lgs_thread.marks[i].owned; owned; owned = owned->next)
+            if ((uintptr_t)host - (uintptr_t)(owned + 1) < owned->size)
+                return owned->inside + ((uintptr_t)host - (uintptr_t)(owned + 1));
+    return 0;
+}
+
+/* A place in the library's memory that the program names: memory or a string that it was given, or a handle. */
 static uint64_t lgs_inside(struct lgs_call *c, const void *host, const char *what)
 {
     uintptr_t in_mirror = (uintptr_t)host - (uintptr_t)lgs_thread.mirror;
@@ -194,16 +301,25 @@ static uint64_t lgs_inside(struct lgs_call *c, const void *host, const char *wha
     if (scope->type)
         return scope->inside;
     /* It may have been given to another thread. */
-    uint64_t inside = 0;
+    uint64_t inside = lgs_filled_inside(host);
     pthread_mutex_lock(&lgs.lock);
+    const struct lgs_piece *piece = lgs_piece_at(host, 1);
+    if (piece && piece->generation == lgs.generation)
+        inside = piece->inside + ((uintptr_t)host - (uintptr_t)piece->host);
     for (const struct lgs_mirror *mirror = lgs.mirrors; mirror && !inside; mirror = mirror->next)
         if ((uintptr_t)host - (uintptr_t)mirror->at < LGS_WINDOW)
             inside = lgs.window + ((uintptr_t)host - (uintptr_t)mirror->at);
     pthread_mutex_unlock(&lgs.lock);
-    if (inside)
-        return inside;
-    lgs_fail(c, LG_STUB_POINTER, what, "it is no memory of this library's");
-    return 0;
+    if (!inside)
+        lgs_fail(c, LG_STUB_POINTER, what, "it is no memory of this library's");
+    return inside;
+}
+
+/* What the program wrote at `host`, which the library has at `inside`, goes back: as far as the client has anything there. */
+static void lgs_inside_back(struct lgs_call *c, uint64_t inside, const void *host, size_t size, const char *what)
+{
+    size_t behind = c->failed || !host ? 0 : lgs_behind(host);
+    lgs_memory_back(c, inside, host, size < behind ? size : behind, what);
 }
 
 /* Host memory for what the library gave out to this thread at `address`: the same for the same, and nothing else is ever put there. */
@@ -216,14 +332,15 @@ static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, siz
     struct lgs_object *object = *bucket;
     while (object && (object->mirror != lgs_thread.mirror || object->address != address || object->type != type || object->size < size))
         object = object->next;
-    if (!object && lgs.object_bytes + size <= LGS_OBJECTS && (object = malloc(sizeof *object + size))) {
-        lgs.object_bytes += sizeof *object + size;
-        object->mirror = lgs_thread.mirror;
-        object->address = address;
-        object->type = type;
-        object->size = size;
-        object->next = *bucket;
-        *bucket = object;
+    if (!object && lgs.object_bytes + size <= LGS_OBJECTS && (object = malloc(sizeof *object))) {
+        *object = (struct lgs_object){lgs_thread.mirror, address, type, size, *bucket, 0};
+        if (posix_memalign(&object->bytes, lgs_alignment(size), size ? size : 1) == 0) {
+            lgs.object_bytes += sizeof *object + size;
+            *bucket = object;
+        } else {
+            free(object);
+            object = 0;
+        }
     }
     pthread_mutex_unlock(&lgs.lock);
     if (!object)
@@ -242,7 +359,7 @@ static void *lgs_until(struct lgs_call *c, uint64_t address, size_t size, size_t
     for (size_t room = 0, there = 0;; there++) {
         if (there == room) {
             room = room ? room * 2 : 16;
-            char *more = room * size > LGS_OBJECTS ? 0 : lgs_own(c, room * size, what);
+            char *more = room * size > LGS_OBJECTS ? 0 : lgs_own_aligned(c, room * size, lgs_alignment(size), what);
             if (!more) {
                 lgs_fail(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
                 return 0;
@@ -270,7 +387,7 @@ static void *lgs_until(struct lgs_call *c, uint64_t address, size_t size, size_t
 static void *lgs_array(struct lgs_call *c, uint64_t address, lgs_wide count, size_t size, const char *what)
 {
     size_t bytes = lgs_size(c, count, size, what);
-    void *copy = c->failed || !address ? 0 : lgs_own(c, bytes, what);
+    void *copy = c->failed || !address ? 0 : lgs_own_aligned(c, bytes, lgs_alignment(size), what);
     if (copy && bytes && !lgs_read(copy, address, bytes)) {
         lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
         return 0;
@@ -303,7 +420,7 @@ static void *lgs_apart(struct lgs_call *c, uint64_t address, unsigned type, size
 {
     if (c->failed || (!address && lgs_null(c, flags, what)))
         return 0;
-    void *read = lgs_own(c, size, what);
+    void *read = lgs_own_aligned(c, size, lgs_alignment(size), what);
     if (read && !lgs_read(read, address, size))
         lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
     void *copy = read ? lgs_object(c, address, type, size, what) : 0;
@@ -333,6 +450,6 @@ static void *lgs_steady(struct lgs_call *c, const void *copy, uint64_t address, 
     if (!copy || c->failed)
         return 0;
     size = flags & LGS_TEXT ? strlen(copy) + 1 : flags & LGS_GIVEN ? lgs_thread.given : size;
-    void *steady = stays ? lgs_object(c, address, ~0u, size, what) : lgs_own(c, size, what);
+    void *steady = stays ? lgs_object(c, address, ~0u, size, what) : lgs_own_aligned(c, size, lgs_alignment(size), what);
     return steady ? memcpy(steady, copy, size) : 0;
 }

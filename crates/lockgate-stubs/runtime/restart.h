@@ -42,7 +42,7 @@ static void lgs_restart(void)
     lgs_scopes_end(false);
     /* What is left was given for good, or for calls that are in callbacks. */
     for (size_t place = 1; place <= lgs.data_count; place++)
-        if (lgs_token(place)->number && !lgs_token(place)->of_call)
+        if (lgs_token(place)->number && !lgs_token(place)->call)
             lgs_data_free(place);
     lg_domain_close(lgs.domain);
     if (!__atomic_load_n(&lgs.out, __ATOMIC_ACQUIRE))
@@ -77,12 +77,7 @@ static void lgs_come_in(struct lgs_call *c)
         return;
     }
     lgs_stage_free();
-    while (lgs_thread.lent) {
-        struct lgs_lent *lent = lgs_thread.lent;
-        lgs_thread.lent = lent->next;
-        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-        free(lent);
-    }
+    lgs_lent_end(lgs_thread.lent);
     lgs_thread.generation = lgs.generation;
 }
 

@@ -9,6 +9,7 @@ static void lgs_data_end(size_t *first);
 static void lgs_data_end_of_call(size_t *first);
 static void lgs_data_spare_free(void);
 static void lgs_streams_end(uint64_t handle);
+static inline void lgs_need_mark(struct lgs_call *c);
 
 /* That of a handle which the library has; null if it has none there. */
 static inline struct lgs_scope *lgs_scope_of(uint64_t handle)
@@ -39,7 +40,29 @@ static unsigned lgs_scope_own_users(const struct lgs_scope *scope)
     return own;
 }
 
-/* All that was given for it ends. The lock is held, here and in what follows. */
+/* Nothing of it goes back any more. The lock is held, here and in what follows. */
+static void lgs_lent_end(struct lgs_lent *lent)
+{
+    for (; lent; lent = lent->next) {
+        __atomic_fetch_sub(&lgs.lent, lent->out, __ATOMIC_RELAXED);
+        lent->out = false;
+    }
+}
+
+/* Nor does the program fill it any more. */
+static void lgs_lent_free(struct lgs_lent **list)
+{
+    lgs_lent_end(*list);
+    while (*list) {
+        struct lgs_lent *lent = *list;
+        *list = lent->next;
+        free((void *)(uintptr_t)lent->piece->host);
+        lgs_piece_forget(lent->piece);
+        free(lent);
+    }
+}
+
+/* All that was given for it ends. */
 static void lgs_scope_clear(struct lgs_scope *scope)
 {
     lgs_data_end(&scope->data);
@@ -58,12 +81,7 @@ static void lgs_scope_clear(struct lgs_scope *scope)
         free(jump);
     }
     scope->jumps = 0;
-    for (struct lgs_lent *lent = scope->lent, *next; lent; lent = next) {
-        next = lent->next;
-        free(lent);
-        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-    }
-    scope->lent = 0;
+    lgs_lent_end(scope->lent);
     scope->itself = false;
 }
 
@@ -112,6 +130,7 @@ static __attribute__((noinline)) void lgs_handle_dead(const void *host)
     scope->held = false;
     if (lives) {
         lgs_scope_forget(scope);
+        lgs_lent_free(&scope->lent);
         lgs_scope_free(scope);
     }
     pthread_mutex_unlock(&lgs.lock);
@@ -168,6 +187,17 @@ static __attribute__((noinline, cold)) uint32_t lgs_scope_new(struct lgs_call *c
     return place;
 }
 
+/* The library gives out a handle for which the program has given nothing: it is that one's whose call shows it. */
+static inline void lgs_shows(const struct lgs_call *c, struct lgs_scope *scope)
+{
+    if (!LGS_FOLLOWS || scope->family)
+        return;
+    const struct lgs_scope *by = lgs_scope_of(c->handle);
+    uint64_t shown = by && !by->family ? by->shown : c->calls_back ? c->handle : 0;
+    if (shown)
+        __atomic_store_n(&scope->shown, shown, __ATOMIC_RELAXED);
+}
+
 /* A handle that the library gives out. */
 static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char type, int flags, const char *what)
 {
@@ -180,6 +210,7 @@ static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char 
     uint32_t place = __atomic_load_n(&lgs.scope_at[(uint32_t)address >> 3], __ATOMIC_ACQUIRE);
     if (__builtin_expect(!place || lgs.scopes[place].type != type, 0) && !(place = lgs_scope_new(c, address, type, what)))
         return 0;
+    lgs_shows(c, &lgs.scopes[place]);
     return lgs.handles + place * LGS_HANDLE;
 }
 
@@ -229,6 +260,14 @@ static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, unsigned
     return inside;
 }
 
+/* That of a handle, or, if the library has only shown it, of the one in whose call it did. */
+static const struct lgs_scope *lgs_scope_behind(uint64_t handle)
+{
+    const struct lgs_scope *scope = lgs_scope_of(handle);
+    const struct lgs_scope *behind = scope && !scope->family ? lgs_scope_of(__atomic_load_n(&scope->shown, __ATOMIC_RELAXED)) : 0;
+    return behind && behind->family ? behind : scope;
+}
+
 /* The life of a handle for which the program gives something. The lock is held, here and in what follows. */
 static struct lgs_scope *lgs_life(uint64_t handle)
 {
@@ -242,24 +281,20 @@ static struct lgs_scope *lgs_life(uint64_t handle)
  * called back. Nobody releases the others. */
 static uint64_t lgs_giver(uint64_t handle)
 {
-    const struct lgs_scope *scope = lgs_scope_of(handle);
-    for (unsigned i = scope && !scope->family ? lgs_thread.depth : 0; i--;) {
-        const struct lgs_mark *mark = &lgs_thread.marks[i];
-        const struct lgs_scope *outer = mark->calls_back ? lgs_scope_of(mark->handle) : 0;
-        if (outer && outer->family)
-            return outer->inside;
-    }
-    return handle;
+    const struct lgs_scope *scope = lgs_scope_behind(handle);
+    return scope ? scope->inside : handle;
 }
 
-/* The callback that is in progress on this thread uses something of another handle's: that does not end before it. */
-static bool lgs_scope_use(struct lgs_scope *scope)
+/* The callback uses something of another handle's, or the one in which the call is made: that does not end before it. */
+static bool lgs_scope_use(struct lgs_call *c, struct lgs_scope *scope)
 {
-    unsigned at = lgs_thread.depth;
+    if (c->calls_back)
+        lgs_need_mark(c);
+    unsigned at = c->failed ? 0 : lgs_thread.depth;
     while (at && !lgs_thread.marks[at - 1].calls_back)
         at--;
     if (!at)
-        return true;
+        return !c->failed;
     union lgs_head **of_frame = &lgs_thread.marks[at - 1].owned;
     for (const union lgs_head *owned = *of_frame; owned; owned = owned->next)
         if (owned->scope == scope)
@@ -267,7 +302,7 @@ static bool lgs_scope_use(struct lgs_scope *scope)
     union lgs_head *owned = calloc(1, sizeof *owned);
     if (!owned)
         return false;
-    *owned = (union lgs_head){{.next = *of_frame, .scope = scope}};
+    *owned = (union lgs_head){{.next = *of_frame, .base = owned, .scope = scope}};
     *of_frame = owned;
     scope->users++;
     return true;
@@ -290,7 +325,7 @@ static void lgs_scopes_end(bool child)
             scope->held = true;
             lgs_scope_die(scope);
         }
-        if (child)
+        if (child) /* (What was lent stays the program's.) */
             *scope = (struct lgs_scope){.inside = scope->inside, .held = scope->held, .next = scope->next};
         else
             lgs_scope_clear(scope);

@@ -42,7 +42,9 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
             lgs_stream_end((*owned)->stream);
         if ((*owned)->scope)
             lgs_scope_left((*owned)->scope);
-        free(*owned);
+        if ((*owned)->piece)
+            lgs_piece_end((*owned)->piece);
+        free((*owned)->base);
         *owned = next;
     }
 }
@@ -51,8 +53,6 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
 static inline void lgs_pop(void)
 {
     struct lgs_mark *mark = &lgs_thread.marks[--lgs_thread.depth];
-    if (mark->calls_back)
-        lgs_thread.handle = mark->handle;
     lgs_thread.block = mark->block;
     lgs_thread.used = mark->used;
     if (__builtin_expect(((uintptr_t)mark->owned | mark->data | mark->out) != 0, 0)) {
@@ -88,7 +88,8 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
         return;
     }
     c->marked = true;
-    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){.call = c, .frame = c->frame, .used = lgs_thread.used, .block = lgs_thread.block};
+    lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){
+        .call = c, .frame = c->frame, .used = lgs_thread.used, .block = lgs_thread.block, .calls_back = c->calls_back};
 }
 
 /* The same before something is put there. */
@@ -98,10 +99,13 @@ static inline void lgs_need_mark(struct lgs_call *c)
         lgs_mark(c);
 }
 
+/* The frame ends, and with it those in it that the program has left. */
 static inline void lgs_unmark(struct lgs_call *c)
 {
-    if (c->marked && lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].call == c)
+    if (__builtin_expect(c->marked && lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].call == c, 1))
         lgs_pop();
+    else if (__builtin_expect(lgs_was_left(c), 0))
+        lgs_pop_left(c);
 }
 
 static void lgs_stage_free(void)
@@ -123,11 +127,9 @@ static void lgs_leave_thread(void *unused)
     lgs_data_spare_free();
     lgs_mirror_free();
     lgs_asides_free();
-    for (struct lgs_lent *next; lgs_thread.lent; lgs_thread.lent = next) {
-        next = lgs_thread.lent->next;
-        free(lgs_thread.lent);
-        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-    }
+    pthread_mutex_lock(&lgs.lock);
+    lgs_lent_free(&lgs_thread.lent);
+    pthread_mutex_unlock(&lgs.lock);
     lgs_stage_free();
     lgs_thread.watched = false;
 }
@@ -230,20 +232,37 @@ static inline void lgs_back(const struct lgs_block *block, size_t size)
         lgs_fetch(block->host, block->here, size < block->size ? size : block->size);
 }
 
-/* Host memory until the call ends, which the library cannot reach. */
-static void *lgs_own(struct lgs_call *c, size_t size, const char *what)
+/* Host memory, zeros, until the call ends, which the library cannot reach. */
+static void *lgs_own_aligned(struct lgs_call *c, size_t size, size_t alignment, const char *what)
 {
     lgs_need_mark(c);
     lgs_watch();
-    union lgs_head *owned = c->failed ? 0 : calloc(1, sizeof *owned + size);
-    if (!owned) {
+    size_t slack = alignment - _Alignof(max_align_t);
+    char *base = c->failed ? 0 : calloc(1, sizeof(union lgs_head) + slack + size);
+    if (!base) {
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
         return 0;
     }
+    char *at = base + sizeof(union lgs_head);
+    at += -(uintptr_t)at % alignment;
     union lgs_head **of_frame = &lgs_thread.marks[lgs_thread.depth - 1].owned;
-    owned->next = *of_frame;
-    *of_frame = owned;
-    return owned + 1;
+    LGS_HEAD(at)->base = base;
+    LGS_HEAD(at)->next = *of_frame;
+    *of_frame = LGS_HEAD(at);
+    return at;
+}
+
+static inline void *lgs_own(struct lgs_call *c, size_t size, const char *what)
+{
+    return lgs_own_aligned(c, size, _Alignof(max_align_t), what);
+}
+
+/* The library ends what the program got as the piece at `host`, if it is one: when the call has ended, whatever it says. */
+static void lgs_ends(struct lgs_call *c, const void *host, const char *what)
+{
+    void *ending = c->failed || !host ? 0 : lgs_own(c, 0, what);
+    if (ending)
+        LGS_HEAD(ending)->piece = host;
 }
 
 /* The string that the library wrote, and how many bytes it has, its end included. */

@@ -1,11 +1,12 @@
 /* The part of client libraries that `lockgate stubs` does not generate: every client contains a copy of its own.
  *
- * Four kinds of memory:
+ * Five kinds of memory:
  *   the window     the domain's; the host reads and writes it by copies that survive faults (lgs_read, lgs_write)
  *   the stage      regions of the host that the domain has, too: what goes in is copied there (lgs_put), what comes back is
  *                  copied from there, once (lgs_fetch)
  *   the mirrors    host memory, as large as the window, one for each thread: what the library gives out is copied to the same
  *                  offset. They hold bytes only, and no expression speaks of them: later calls of the thread copy over them
+ *   the pieces     of the program's heap: what it owns until it gives it back, or fills (piece.h)
  *   the handles    host memory, zeros: a handle is an address there, so that nothing is found behind it, and its place says which life it is (scope.h)
  * Copies that contain pointers of the host (arrays of strings, structures) are in none of these, but in memory of their
  * own, by address and type: the library can put nothing else over them.
@@ -54,6 +55,8 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 #define LGS_HANDLE ((size_t)64)
 /* A place that has become free is not taken again before so many others. */
 #define LGS_RESTS 256
+/* Nor a mirror whose thread has ended. */
+#define LGS_MIRRORS 64
 /* Most bytes of structures and arrays that are copied out and stay. */
 #define LGS_OBJECTS ((size_t)64 << 20)
 
@@ -99,7 +102,7 @@ struct lgs_object {
     unsigned type;
     size_t size;
     struct lgs_object *next;
-    max_align_t bytes[];
+    void *bytes;
 };
 
 /* A function of the program's that the library may call. */
@@ -118,7 +121,7 @@ struct lgs_token {
     void *data;
     void (*function)(void); /* the callback that it came with, or null */
     uint64_t handle;        /* the handle that it was given for */
-    bool of_call;           /* or a call; neither of them: for good (LG_KEPT) */
+    uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */
     uint32_t round;         /* how often it was given */
     size_t next;            /* in its bucket, or in the list of free ones, from 1 */
     size_t sibling;         /* given for the same handle or call */
@@ -132,6 +135,7 @@ struct lgs_scope {
     struct lgs_told *told;
     struct lgs_jump *jumps;
     struct lgs_lent *lent;
+    uint64_t shown;          /* the handle in whose call the library showed it, if the program has given nothing for it */
     unsigned users;          /* callbacks in progress that have something of it while the call is another handle's */
     uint32_t next;           /* in the list of free ones */
     unsigned char type;      /* of the handle; 0: it is none any more */
@@ -143,15 +147,15 @@ struct lgs_scope {
 /* Host memory as large as the window, for copies of what the library gives to one thread. */
 struct lgs_mirror {
     char *at;
-    bool used;
+    uint64_t ended; /* which of them its thread was that ended; 0: it lives */
     struct lgs_mirror *next;
 };
 
-/* Memory of the library's that the program fills. */
+/* Memory of the library's that the program fills, and the next that is lent for the same handle. */
 struct lgs_lent {
-    uint64_t address;
-    const void *host;
+    struct lgs_piece *piece;
     size_t size;
+    bool out; /* it has not gone back */
     struct lgs_lent *next;
 };
 
@@ -223,8 +227,10 @@ static struct {
     uint64_t window;
     uint64_t time_limit; /* milliseconds, or 0 */
     struct lgs_mirror *mirrors;
+    uint64_t ends; /* of threads that had one */
+    void *pieces; /* a tree */
     char *handles;
-    char *places;              /* as large as the window, for LG_INSIDE without contents */
+    char *places;              /* as large as the window, for LG_INSIDE without contents: nobody writes there */
     struct lgs_scope *scopes;  /* the first is none */
     size_t scope_count;        /* in use, or free again */
     uint32_t first_free, last_free;
@@ -270,17 +276,18 @@ struct lgs_stage {
     size_t size;
 };
 
-/* A frame that is in progress, and where its part of the stage begins: what is given for a call ends with it. Calls that put nothing there have none. */
+/* A frame that is in progress, and where its part of the stage begins: what is given for a call ends with it. Calls that put nothing there have none.
+ * One that the program has left by longjmp stays until it makes a call that is not deeper: so nothing is concluded from a frame's being here, but by its own. */
 struct lgs_mark {
     const struct lgs_call *call;
     uintptr_t frame; /* where its function's begins */
     union lgs_head *owned; /* host memory and what else ends with it */
     size_t data; /* given for it: the first place, from 1 */
+    uint64_t serial; /* of the call */
     size_t used;
     unsigned block;
-    bool calls_back;     /* it is a callback's */
-    bool out;            /* the program's function runs */
-    uint64_t handle;     /* of the call that it came from */
+    bool calls_back; /* it is a callback's */
+    bool out;        /* the program's function runs */
 };
 
 static __thread struct {
@@ -296,7 +303,11 @@ static __thread struct {
     size_t spare;          /* a place for data of a call: most have one */
     bool failed; /* a callback failed: so does the call it came from */
     char *mirror;
-    uint64_t handle; /* the first of the library's call in progress, or 0 */
+    /* Of the call in progress, the innermost: each says so before it begins, and a callback when it ends. */
+    uint64_t handle; /* the first among its parameters, or 0 */
+    uint64_t jumps;  /* that to whose jmp_buf it may jump, or 0 */
+    uint64_t call;   /* its number, if something was given for it */
+    uint64_t serial; /* the last of these numbers: no two calls of the process have the same */
     size_t copied, next_pause;
     uint64_t copying_since; /* milliseconds */
     bool exhausted;
@@ -314,6 +325,10 @@ union lgs_head {
         struct lgs_open *stream; /* given until then */
         bool keeps;              /* and kept for the handle that the call makes, if it makes one */
         struct lgs_scope *scope; /* of which the callback has something */
+        void *base;              /* of the allocation */
+        const void *piece;       /* that the library ends */
+        uint64_t inside;         /* what this is to the library */
+        size_t size;
     };
     max_align_t aligned;
 };
@@ -333,10 +348,32 @@ struct lgs_call {
     bool inside;    /* holds lgs_running */
     bool makes;     /* it makes a handle: what is given is for that */
     bool marked;    /* has a mark of its own */
-    uint64_t handle; /* the first handle among its parameters; of the call that a callback came from */
-    uint64_t jumps; /* the handle to whose jmp_buf it may jump */
+    bool calls_back; /* it is a callback, and what follows is of the call that it came from */
+    uint64_t handle; /* the first handle among its parameters */
+    uint64_t jumps;  /* the handle to whose jmp_buf it may jump */
+    uint64_t serial; /* its number, if something was given for it */
     unsigned generation; /* of the domain that it is in */
 };
+
+/* Its number. */
+static inline uint64_t lgs_serial(struct lgs_call *c)
+{
+    static uint32_t threads;
+    if (__builtin_expect(!lgs_thread.serial, 0))
+        lgs_thread.serial = (uint64_t)__atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED) << 40;
+    if (!c->serial)
+        c->serial = ++lgs_thread.serial;
+    return c->serial;
+}
+
+/* The library's function is called, for this call. */
+static inline void lgs_calls_in(const struct lgs_call *c)
+{
+    lgs_thread.handle = c->handle;
+    lgs_thread.call = c->serial;
+    if (LGS_JUMPS)
+        lgs_thread.jumps = c->jumps;
+}
 
 static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)
 {

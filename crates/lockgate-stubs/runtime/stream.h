@@ -1,13 +1,14 @@
 /* ---- FILE: the library's stream, without a buffer, reads and writes the program's ------------------------------------------------- */
 #if LGS_STREAMS
 
-/* A call of this thread's is in progress that was given it. */
-static bool lgs_stream_is_here(const struct lgs_open *open)
+/* The call was given it. */
+static bool lgs_stream_is_here(const struct lgs_call *c, const struct lgs_open *open)
 {
-    for (unsigned i = lgs_thread.depth; i--;)
-        for (const union lgs_head *owned = lgs_thread.marks[i].owned; owned; owned = owned->next)
-            if (owned->stream == open)
-                return true;
+    for (unsigned i = lgs_thread.depth; c->serial && i--;)
+        if (lgs_thread.marks[i].serial == c->serial)
+            for (const union lgs_head *owned = lgs_thread.marks[i].owned; owned; owned = owned->next)
+                if (owned->stream == open)
+                    return true;
     return false;
 }
 
@@ -22,15 +23,14 @@ static bool lgs_stream_is_kept(const struct lgs_open *open, const FILE *file, ui
 /* The program's stream behind the library's: one that was given to a call which is in progress on this thread, or which it keeps for a handle of such a call. */
 static inline __attribute__((always_inline)) FILE *lgs_stream_enter(struct lgs_call *c, uint64_t cookie)
 {
-    *c = (struct lgs_call){.function = "FILE", .frame = LGS_FRAME, .handle = lgs_thread.handle};
-    lgs_mark_callback(c);
+    lgs_called_by(c, "FILE");
     FILE *file = 0;
     uint64_t handle = 0;
     pthread_mutex_lock(&lgs.lock);
     struct lgs_open *open = lgs.streams;
     while (open && open->cookie != cookie)
         open = open->next;
-    if (open && open->calls && lgs_stream_is_here(open)) {
+    if (open && open->calls && lgs_stream_is_here(c, open)) {
         file = open->file;
     } else if (open && open->kept) {
         file = open->file;
@@ -180,6 +180,8 @@ static uint64_t lgs_stream(struct lgs_call *c, FILE *file, bool kept, const char
     if (ending) {
         LGS_HEAD(ending)->stream = open;
         LGS_HEAD(ending)->keeps = kept && c->makes;
+        lgs_thread.marks[lgs_thread.depth - 1].serial = lgs_serial(c);
+        lgs_calls_in(c);
     } else {
         lgs_stream_end(open);
     }

@@ -164,7 +164,7 @@ fn passing(plan: &Plan, passing: &Passing) -> String {
             let data = if *data { ", which handlers get in place of data" } else { "" };
             with(*release, handle(plan, *number) + data)
         }
-        Passing::Inside => "a place in the library's memory".to_owned(),
+        Passing::Inside { .. } => "a place in the library's memory".to_owned(),
         Passing::Pointer { before, after } => {
             let before = before
                 .as_ref()

@@ -125,6 +125,53 @@ int jumpy_visit(struct engine *e, int (*visit)(struct engine *e, const struct it
 __attribute__((naked)) unsigned long jumpy_seen_open(void) { __asm__("movq %xmm15,%rax\n\tret"); }
 __attribute__((naked)) unsigned long jumpy_seen_closed(void) { __asm__("movq %xmm15,%rax\n\tret"); }
 
+int jumpy_upper(char *text, int n)
+{
+    int length = 0;
+    for (; length < n && text[length]; length++)
+        text[length] -= text[length] >= 'a' ? 'a' - 'A' : 0;
+    if (mode == 17)
+        memset(text, 'Z', (size_t)n);
+    return length;
+}
+
+int jumpy_some(char *out, int *n)
+{
+    memset(out, 's', (size_t)*n);
+    *n = mode == 18 ? -1 : *n - 1;
+    return 0;
+}
+
+int jumpy_part(char *out, int room, int *n)
+{
+    memset(out, 'p', (size_t)room);
+    *n = mode == 18 ? -1 : room - 1;
+    return 0;
+}
+
+const int *jumpy_list_of(int *n)
+{
+    static const int list[4] = {1, 2, 3, 4};
+    *n = mode == 18 ? -1 : 4;
+    return list;
+}
+
+int jumpy_label(const struct label *label) { return (int)strlen(label->name) + label->n; }
+int jumpy_labels(const struct label *labels, int n) { return n ? jumpy_label(labels) : 0; }
+
+static char room[256];
+
+char *jumpy_room(int n) { return (size_t)n <= sizeof room ? room : 0; }
+
+int jumpy_draw(char **rows, int n, void (*progress)(const char *, int))
+{
+    for (int i = 0; i < n; i++)
+        memcpy(rows[i], "written", 8);
+    memset(room, 0x41, sizeof room);
+    progress(room, sizeof room);
+    return n;
+}
+
 static char *looked_at;
 
 void jumpy_look(const char *buffer, int n) { looked_at = n ? (char *)buffer : looked_at; }

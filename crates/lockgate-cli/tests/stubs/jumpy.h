@@ -31,6 +31,19 @@ int jumpy_names(char *const *names LG_IN LG_ROWS(n) LG_STRING, int n);
 char **jumpy_list(int *n LG_OUT) LG_SIZE(*n) LG_BORROWED;
 int jumpy_visit(struct engine *e LG_JUMPS, int (*visit)(struct engine *e, const struct item *item LG_IN, char *text LG_INOUT LG_SIZE(item->length)));
 
+/* What goes both ways; lengths that are none; rows and fields that are strings. */
+int jumpy_upper(char *text LG_INOUT LG_STRING LG_SIZE(n), int n) LG_ERROR(-1);
+int jumpy_some(char *out LG_OUT LG_SIZE(*n), int *n LG_INOUT) LG_ERROR(-1);
+int jumpy_part(char *out LG_OUT LG_SIZE(room) LG_WRITTEN(*n), int room, int *n LG_OUT) LG_ERROR(-1);
+const int *jumpy_list_of(int *n LG_OUT) LG_SIZE(*n);
+struct label { const char *name; int n; };
+LG_FIELD(struct label, name, LG_STRING);
+int jumpy_label(const struct label *label LG_IN) LG_ERROR(-1);
+int jumpy_labels(const struct label *labels LG_IN LG_SIZE(n), int n) LG_ERROR(-1);
+/* Memory that stays the library's, and what it says in the middle of a call that writes rows. */
+char *jumpy_room(int n) LG_SIZE(n) LG_BORROWED;
+int jumpy_draw(char **rows LG_OUT LG_ROWS(n) LG_SIZE(8), int n, void (*progress)(const char *what LG_SIZE(size), int size)) LG_ERROR(-1);
+
 /* Keeps the address, and writes there later: that is what sharing means. */
 void jumpy_look(const char *buffer LG_IN LG_SIZE(n), int n);
 void jumpy_fill(char *buffer LG_OUT LG_SIZE(n), int n);

@@ -151,6 +151,56 @@ static void shared(void)
     lg_region_free(region);
 }
 
+/* What goes both ways arrives and comes back; no number of anything is below zero, and none of it reaches the program. */
+static void both_ways(void)
+{
+    char text[8] = "word";
+    CHECK(jumpy_upper(text, sizeof text) == 4 && strcmp(text, "WORD") == 0);
+    strcpy(text, "abcd");
+    FAILS(17, jumpy_upper(text, 8) == -1 && strcmp(text, "abcd") == 0, LG_STUB_STRING, "text");
+    char some[8] = "12345678";
+    int n = 8;
+    CHECK(jumpy_some(some, &n) == 0 && n == 7 && memcmp(some, "sssssss8", 8) == 0);
+    FAILS(18, jumpy_some(some, &n) == -1 && n == 7, LG_STUB_LENGTH, "out");
+    memset(some, '.', 8);
+    CHECK(jumpy_part(some, 8, &n) == 0 && n == 7 && memcmp(some, "ppppppp.", 8) == 0);
+    memset(some, '.', 8);
+    FAILS(18, jumpy_part(some, 8, &n) == -1 && n == 7 && some[0] == '.', LG_STUB_LENGTH, "out");
+    CHECK(jumpy_list_of(&n) && n == 4);
+    FAILS(18, jumpy_list_of(&n) == NULL && n == 4, LG_STUB_SIZE, "result");
+}
+
+/* Strings are the program's own, wherever they stand: the library could take away their end before it is looked for. */
+static void strings_in_shared_memory(void)
+{
+    char *shared = lg_jumpy_alloc(4096);
+    strcpy(shared, "shared");
+    char *names[] = {mine, shared};
+    struct label label = {shared, 1}, own_label = {"own", 1};
+    CHECK(jumpy_names(names, 1) == 4 && jumpy_label(&own_label) == 4 && jumpy_labels(&own_label, 1) == 4);
+    FAILS(0, jumpy_names(names, 2) == -1, LG_STUB_POINTER, "names");
+    FAILS(0, jumpy_label(&label) == -1, LG_STUB_POINTER, "string");
+    FAILS(0, jumpy_labels(&label, 1) == -1, LG_STUB_POINTER, "string");
+    lg_jumpy_free(shared);
+}
+
+/* Where rows are, the program has said before the call. */
+static void on_progress(const char *what, int size)
+{
+    (void)size;
+    CHECK(what[0] == 0x41);
+}
+
+static void rows_in_the_librarys_memory(void)
+{
+    char first[8] = "", second[8] = "";
+    char **rows = (char **)(void *)jumpy_room(2 * sizeof *rows);
+    rows[0] = first;
+    rows[1] = second;
+    CHECK(jumpy_draw(rows, 2, on_progress) == 2);
+    CHECK(strcmp(first, "written") == 0 && strcmp(second, "written") == 0);
+}
+
 /* What a call leaves in a register that carries no argument. */
 static unsigned long seen(unsigned long (*look)(void))
 {
@@ -229,6 +279,9 @@ int main(void)
 {
     good();
     shared();
+    both_ways();
+    strings_in_shared_memory();
+    rows_in_the_librarys_memory();
     policies();
     hostile();
     printf("%d failures\n", failures);

@@ -61,6 +61,56 @@ int keeper_explain(int code, char **text)
 
 char *keeper_own(const char *text) { return strcpy(piece(strlen(text) + 1), text); }
 
+/* The last memory that it gave, and what is around it. */
+static char *last;
+
+void *keeper_alloc(size_t size)
+{
+    last = (char *)piece(size + 128) + 64;
+    return last;
+}
+
+void keeper_take(void *memory) { keeper_free((char *)memory - 64); }
+
+void *keeper_resize(void *memory, size_t size)
+{
+    char *new = keeper_alloc(size);
+    memcpy(new, memory, 4);
+    keeper_take(memory);
+    return how == 3 ? 0 : new;
+}
+
+size_t keeper_room(void *memory) { return memory && how == 5 ? 1 << 30 : 32; }
+
+char *keeper_lend(size_t size)
+{
+    static char room[256];
+    last = room + 64;
+    memset(last, 0, size);
+    return last;
+}
+
+int keeper_sum(size_t size)
+{
+    int sum = 0;
+    for (size_t i = 0; i < size; i++)
+        sum += last[i];
+    return sum;
+}
+
+int keeper_ask(int (*fill)(void *, char *, int), void *user)
+{
+    char *out = keeper_lend(64);
+    return fill(user, out, 64) == 0 ? keeper_sum(64) : -1;
+}
+
+const char *keeper_say(int distance)
+{
+    return strcpy(last + distance, "a word of the library's");
+}
+
+const void *keeper_place(void) { return last; }
+
 void keeper_free(void *memory)
 {
     alive -= memory != 0;

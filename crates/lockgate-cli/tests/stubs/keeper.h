@@ -15,6 +15,17 @@ int keeper_explain(int code, char **text LG_OUT LG_STRING LG_FREED(free)) LG_ERR
 /* Freed by the library's own. */
 char *keeper_own(const char *text) LG_STRING LG_FREED(keeper_free);
 void keeper_free(void *memory LG_INSIDE);
+/* Memory that the program fills; how large the library says that it is. */
+void *keeper_alloc(size_t size) LG_OUT LG_SIZE(size) LG_FREED(keeper_take);
+void *keeper_resize(void *memory LG_INSIDE LG_RELEASE LG_SIZE(keeper_room(memory)), size_t size) LG_SIZE(size) LG_FREED(keeper_take);
+void keeper_take(void *memory LG_INSIDE);
+size_t keeper_room(void *memory LG_INSIDE);
+char *keeper_lend(size_t size) LG_LENT LG_SIZE(size);
+int keeper_sum(size_t size);
+int keeper_ask(int (*fill)(void *user, char *out LG_OUT LG_SIZE(size), int size), void *user LG_DATA) LG_ERROR(-1);
+/* A string; hostile: so many bytes before or behind the last memory that the library gave, or lent. */
+const char *keeper_say(int distance);
+const void *keeper_place(void) LG_INSIDE;
 /* Never. */
 char *keeper_name(void) LG_STRING LG_BORROWED;
 /* What lies before `used` is the program's, from earlier calls. */

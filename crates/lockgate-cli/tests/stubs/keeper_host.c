@@ -1,8 +1,13 @@
 /* A program that frees what a library gave it to keep, as it does with the library itself; under AddressSanitizer, which knows each piece. */
 #include <keeper.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define LAST_ERROR lg_keeper_error
 #include "check.h"
@@ -61,6 +66,108 @@ static void hostile(void)
     free(keeper_join("a", "b"));
 }
 
+/* Whatever address it answers with, nothing is copied over what is the program's. */
+static void apart(char *own, size_t size)
+{
+    memset(own, 0x55, size);
+    for (int distance = -40; distance < (int)size + 8; distance++) {
+        const char *word = keeper_say(distance);
+        CHECK(word && strcmp(word, "a word of the library's") == 0);
+        for (size_t i = 0; i < size; i++)
+            if (own[i] != 0x55) {
+                CHECK(!"an answer lies over memory of the program's");
+                return;
+            }
+        CHECK(word + 24 <= own || word >= own + size);
+        /* (Overlapping, this would not end.) */
+        strcpy(own, word);
+        memset(own, 0x55, size);
+    }
+}
+
+static int fill(void *user, char *out, int size)
+{
+    ++*(int *)user;
+    apart(out, (size_t)size);
+    memset(out, 1, (size_t)size);
+    return 0;
+}
+
+static void *alloc(void *unused)
+{
+    (void)unused;
+    return keeper_alloc(32);
+}
+
+static void *say(void *distance) { return (void *)(uintptr_t)keeper_say(*(int *)distance); }
+
+/* What a thread was given stays as it was when it has ended. */
+static void threads_that_ended(void)
+{
+    pthread_t thread;
+    void *first = 0, *other;
+    char *own = keeper_alloc(32);
+    for (int distance = 0; distance > -20; distance--) {
+        CHECK(pthread_create(&thread, 0, say, &distance) == 0 && pthread_join(thread, distance ? &other : &first) == 0);
+        CHECK(first && strcmp(first, "a word of the library's") == 0);
+    }
+    keeper_take(own);
+}
+
+static void owned(void)
+{
+    int calls = 0;
+    char *own = keeper_alloc(32), *other;
+    CHECK(own);
+    apart(own, 32);
+    strcpy(own, "own");
+    own = keeper_resize(own, 64);
+    CHECK(own && strncmp(own, "own", 4) == 0);
+    apart(own, 64);
+    /* It says that there is more than there is: nothing else of the program's goes in, or is written to. */
+    keeper_answer(5);
+    CHECK(keeper_room(own) == 64);
+    strcpy(own, "own");
+    other = keeper_resize(own, 64);
+    CHECK(other && strncmp(other, "own", 4) == 0);
+    /* Where it says that it has not, the program still has its own. */
+    keeper_answer(3);
+    strcpy(other, "own");
+    CHECK(keeper_resize(other, 64) == NULL && strcmp(other, "own") == 0);
+    keeper_answer(0);
+    keeper_take(other);
+    keeper_take(other);
+    CHECK_ERROR(LG_STUB_POINTER, "memory");
+    pthread_t thread;
+    void *of_other;
+    CHECK(pthread_create(&thread, 0, alloc, 0) == 0 && pthread_join(thread, &of_other) == 0);
+    apart(of_other, 32);
+    keeper_take(of_other);
+    other = keeper_lend(64);
+    CHECK(other && keeper_sum(64) == 0);
+    other = keeper_lend(64);
+    memset(other, 1, 64);
+    CHECK(keeper_sum(64) == 64);
+    apart(other, 64);
+    CHECK(keeper_ask(fill, &calls) == 64 && calls == 1);
+}
+
+/* Nobody writes to a place of the library's: the program's pages there are not for that. */
+static void placed(void)
+{
+    void *own = keeper_alloc(32);
+    char *place = (char *)(uintptr_t)keeper_place();
+    CHECK(own && place && *place == 0);
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        *(volatile char *)place = 1;
+        _exit(0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && !(WIFEXITED(status) && WEXITSTATUS(status) == 0));
+}
+
 static void filled(void)
 {
     char text[16] = "..............";
@@ -77,6 +184,8 @@ int main(int count, char **arguments)
 {
     if (count > 1 && strcmp(arguments[1], "fill") == 0)
         return filled(), failures != 0;
+    if (count > 1 && strcmp(arguments[1], "owned") == 0)
+        return owned(), threads_that_ended(), placed(), failures != 0;
     honest();
     hostile();
     return failures != 0;

@@ -21,13 +21,14 @@ void lives_mode(int to)
 }
 
 /* The next is where the last one was. */
-static struct life *spare;
+static struct life *spare, *last;
 
 static struct life *made(struct life new)
 {
     struct life *life = spare ? spare : malloc(sizeof *life);
     spare = 0;
     *life = new;
+    last = life;
     if (!taken.event)
         taken.event = new.event;
     if (!taken.user)
@@ -43,6 +44,12 @@ struct life *lives_with(lives_event event, void *user) { return made((struct lif
 int lives_into(struct life **life, lives_event event, void *user)
 {
     *life = lives_with(event, user);
+    return 0;
+}
+
+int lives_last(struct life **life)
+{
+    *life = last;
     return 0;
 }
 
@@ -92,6 +99,14 @@ int lives_each(int n, lives_event event, void *user)
 }
 
 int lives_later(void) { return taken.event(taken.user, 0); }
+int lives_later_said(const char *text) { return text ? lives_later() : -1; }
+int lives_with_file(FILE *file, lives_event event, void *user)
+{
+    made((struct life){event, user, file, 0});
+    return event(user, 0) + fputs("in its call", file);
+}
+
+int lives_write_later(const char *text) { return fputs(text, taken.file) < 0; }
 void lives_always(lives_event event, void *user) { taken = (struct life){event, user, 0, 0}; }
 
 static FILE *volatile stolen;
@@ -123,6 +138,8 @@ int lives_sum(struct life *life, int n)
         sum += life->buffer[i];
     return sum;
 }
+
+int lives_both(struct life *one, struct life *other) { return one != other; }
 
 int lives_numbers(const int *numbers, int n)
 {

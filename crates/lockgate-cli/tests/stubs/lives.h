@@ -18,6 +18,8 @@ LG_FIELD(struct lives_ops, user, LG_DATA);
 struct life *lives_new(void);
 struct life *lives_with(lives_event event, void *user);
 int lives_into(struct life **life LG_OUT, lives_event event, void *user);
+/* The last, which is the program's already. */
+int lives_last(struct life **life LG_OUT) LG_ERROR(-7) LG_BORROWED;
 struct life *lives_ops(const struct lives_ops *ops LG_IN);
 struct life *lives_log(FILE *file LG_KEPT);
 struct life *lives_part(struct life *life);
@@ -31,6 +33,9 @@ int lives_value(struct life *life) LG_ERROR(-7);
 /* Without a handle. */
 int lives_each(int n, lives_event event, void *user LG_DATA) LG_ERROR(-7);
 int lives_later(void) LG_ERROR(-7);
+int lives_later_said(const char *text) LG_ERROR(-7);
+int lives_with_file(FILE *file, lives_event event, void *user LG_DATA) LG_ERROR(-7);
+int lives_write_later(const char *text) LG_ERROR(-7);
 void lives_always(lives_event event, void *user LG_DATA LG_KEPT);
 
 /* Has the stream until another thread has tried to steal it. */
@@ -40,6 +45,7 @@ int lives_tried(void) LG_ERROR(-7);
 
 char *lives_buffer(struct life *life, int n) LG_LENT LG_SIZE(n);
 int lives_sum(struct life *life, int n) LG_ERROR(-7);
+int lives_both(struct life *one, struct life *other) LG_ERROR(-7);
 int lives_numbers(const int *numbers LG_IN LG_SIZE(n), int n) LG_ERROR(-7);
 
 #endif

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <lives.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -32,6 +33,14 @@ static void calls_without_a_handle(void)
     struct life *life = lives_new();
     FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
     lives_free(life);
+    /* Nor does it get what is a handle's. */
+    struct life *other = lives_new();
+    struct count theirs = {0};
+    lives_mode(1);
+    lives_on(other, on_event, &theirs);
+    CHECK(lives_run(other, 1) == 2);
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+    lives_free(other);
     /* Only what is said to be kept is. */
     static struct count kept;
     lives_always(on_event, &kept);
@@ -217,6 +226,18 @@ static void releases_by_callbacks(void)
     lives_free(part);
 }
 
+/* A handle that stays the library's may be one that the program has. */
+static void handles_that_are_borrowed(void)
+{
+    struct count count = {0};
+    struct life *life = lives_new(), *again = 0;
+    lives_mode(0);
+    lives_on(life, on_event, &count);
+    CHECK(lives_last(&again) == 0 && again == life);
+    CHECK(lives_run(again, 1) == 2);
+    lives_free(life);
+}
+
 /* What is lent goes back with a call of its handle, whoever makes it, and not with others. */
 static void *others(void *life)
 {
@@ -241,10 +262,80 @@ static void buffers(void)
     CHECK(lives_sum(other, 100) == 100);
     CHECK(lives_sum(own, 100) == 100);
     memset(lives_buffer(own, 100), 2, 100);
+    /* Not with a call that does not take place. */
+    struct life *gone = lives_new();
+    lives_free(gone);
+    FAILS(lives_both(own, gone), LG_STUB_HANDLE, "other");
     pthread_barrier_wait(&meet);
     pthread_join(thread, 0);
     lives_free(own);
     lives_free(other);
+}
+
+/* A call that the program has left by longjmp is none any more, however deep the next is made; what it was given is nobody's. */
+static jmp_buf out;
+static int on_jump(void *user, int n)
+{
+    struct count *count = user;
+    count->calls++;
+    (void)n;
+    longjmp(out, 1);
+}
+
+static __attribute__((noinline)) void further_down(int levels)
+{
+    volatile char room[4096];
+    memset((void *)room, 1, sizeof room);
+    if (levels) {
+        further_down(levels - 1);
+    } else {
+        FAILS(lives_later(), LG_STUB_DATA, "user");
+        FAILS(lives_later_said("text"), LG_STUB_DATA, "user");
+        FAILS(lives_write_later("text"), LG_STUB_DATA, "stream");
+        struct count mine = {0};
+        CHECK(lives_each(3, on_event, &mine) == 9 && mine.calls == 3);
+    }
+    CHECK(room[7] == 1);
+}
+
+static void calls_that_were_left(void)
+{
+    for (volatile int i = 0; i < 100; i++) {
+        lives_mode(1);
+        struct count *volatile count = counter();
+        FILE *volatile file = tmpfile();
+        if (setjmp(out) == 0)
+            lives_with_file(file, on_jump, count);
+        CHECK(count->calls == 1);
+        free(count);
+        fclose(file);
+        further_down(5);
+    }
+}
+
+/* Nor is what a call was given for those that its callbacks make meanwhile; when they have ended it is given again, whether they returned or were left. */
+static int on_outer(void *user, int n)
+{
+    struct count *count = user, mine = {0};
+    volatile int event = n;
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+    FAILS(lives_later_said("text"), LG_STUB_DATA, "user");
+    struct count *volatile inner = &mine;
+    if (setjmp(out) == 0)
+        lives_each(1, on_jump, inner);
+    CHECK(inner->calls == 1);
+    return ++count->calls + event;
+}
+
+static void calls_within_callbacks(void)
+{
+    lives_mode(1);
+    struct count count = {0};
+    CHECK(lives_each(3, on_outer, &count) == 9 && count.calls == 3);
+    FILE *file = tmpfile();
+    lives_mode(1);
+    CHECK(lives_with_file(file, on_outer, &count) >= 4 && ftell(file) == 11);
+    fclose(file);
 }
 
 /* A thread that ends within a callback ends its calls: what it gave is nobody's. */
@@ -298,7 +389,10 @@ int main(void)
     data_of_other_threads();
     releases_wait();
     releases_by_callbacks();
+    handles_that_are_borrowed();
     buffers();
+    calls_that_were_left();
+    calls_within_callbacks();
     threads_that_end();
     children();
     printf("%d failures\n", failures);

@@ -189,7 +189,7 @@ impl<'a> Surface<'a> {
             }
             Passing::Record { key, buffer, .. } => Role::Record(key, buffer),
             Passing::Handle { number, release, .. } => Role::Handle { number: *number, release: *release },
-            Passing::Inside => Role::Place,
+            Passing::Inside { .. } => Role::Place,
             Passing::Pointer { before: None, after } => Role::Given(after),
             Passing::Pointer { before: Some(before), .. } => match **before {
                 Passing::Handle { number, .. } => Role::Replaced { number },

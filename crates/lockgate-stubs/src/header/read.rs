@@ -5,6 +5,7 @@ use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record,
 use super::{ReadError, comment};
 use crate::annotation::{Notes, check_option};
 use clang_sys::*;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,8 @@ pub struct Reader {
     typedefs: BTreeMap<String, String>,
     /// Files as they are written, for comments.
     texts: BTreeMap<String, String>,
+    /// Which file a name means: libclang calls one that several links lead to by any of them.
+    files: RefCell<BTreeMap<String, PathBuf>>,
     /// Names of types in the whole unit.
     names: BTreeSet<String>,
     /// Functions and types that are declared elsewhere than in files of annotations.
@@ -53,6 +56,7 @@ impl Reader {
             header: Header::default(),
             typedefs: BTreeMap::new(),
             texts: BTreeMap::new(),
+            files: RefCell::default(),
             names: BTreeSet::new(),
             outside: BTreeSet::new(),
             taken: BTreeSet::new(),
@@ -119,19 +123,29 @@ impl Reader {
     fn is_api(&self, cursor: Cursor<'_>) -> bool {
         match &self.selection {
             Selection::Files(files) => {
-                let (file, _) = cursor.location();
-                files.iter().any(|known| known.as_path() == Path::new(&file))
+                let file = self.file(cursor);
+                files.contains(&file)
             }
             Selection::Names(names) => names.contains(&cursor.name()),
         }
+    }
+
+    /// Where it stands.
+    fn file(&self, cursor: Cursor<'_>) -> PathBuf {
+        let (name, _) = cursor.location();
+        let mut files = self.files.borrow_mut();
+        files
+            .entry(name)
+            .or_insert_with_key(|name| Path::new(name).canonicalize().unwrap_or_else(|_| name.into()))
+            .clone()
     }
 
     /// True in files of annotations, which speak of what a header declares.
     fn is_annotations(&self, cursor: Cursor<'_>) -> bool {
         match &self.selection {
             Selection::Files(files) => {
-                let (file, _) = cursor.location();
-                files.iter().skip(1).any(|known| known.as_path() == Path::new(&file))
+                let file = self.file(cursor);
+                files.iter().skip(1).any(|known| *known == file)
             }
             Selection::Names(_) => false,
         }

@@ -7,30 +7,46 @@ use std::collections::BTreeSet;
 /// The C library's own, which takes memory of the program's heap only.
 const FREE: &str = "free";
 
+/// Whose something is that a function gives.
+enum Kept {
+    /// The library's.
+    Inside,
+    /// The program's, which gives it to `free`.
+    Heap,
+    /// The program's, until it gives it back to this function.
+    Until(String),
+}
+
+/// What a function leaves to the program: names of parameters, or `result`.
+#[derive(Default)]
+pub(super) struct Left {
+    /// What the program gives to `free`.
+    pub(super) freed: BTreeSet<String>,
+    /// What it gives back.
+    pub(super) owned: BTreeSet<String>,
+}
+
 impl Planner<'_> {
-    /// The parameters (and `result`) whose contents the program gives to `free`: they are copied to its own heap. Refused is what is not said:
+    /// The parameters (and `result`) whose contents are the program's until it ends them: they are copied to its own heap. Refused is what is not said:
     /// a copy of the library's memory that the program takes for a piece of its heap would have the library say what lies around it.
-    pub(super) fn to_free(
-        &self,
+    pub(super) fn leaves(
+        &mut self,
         prototype: &Prototype,
         notes: &Notes,
         parameters: &[Passing],
         result: &Outcome,
-    ) -> Result<BTreeSet<String>, (Option<String>, No)> {
-        let mut freed = BTreeSet::new();
-        if self.is_to_free(&prototype.result, notes, result).map_err(|no| (Some("result".to_owned()), no))? {
-            freed.insert("result".to_owned());
-        }
+    ) -> Result<Left, (Option<String>, No)> {
+        let mut left = Left::default();
+        let kept = self.is_to_free(&prototype.result, notes, result);
+        self.note(&mut left, "result", kept.map_err(|no| (Some("result".to_owned()), no))?);
         for (parameter, passing) in prototype.parameters.iter().zip(parameters) {
             let of_parameter = |no| (Some(format!("parameter {}", parameter.name)), no);
             let notes = self.notes(parameter);
             match (passing, parameter.kind.pointee()) {
-                (Passing::Pointer { after, .. }, Some(to))
-                    if self.is_to_free(to, &notes, after).map_err(of_parameter)? =>
-                {
-                    freed.insert(parameter.name.clone());
+                (Passing::Pointer { after, .. }, Some(to)) => {
+                    let kept = self.is_to_free(to, &notes, after).map_err(of_parameter)?;
+                    self.note(&mut left, &parameter.name, kept);
                 }
-                (Passing::Pointer { .. }, _) => {}
                 (Passing::Record { key, buffer, .. }, _) if buffer.writes => {
                     self.fields_are_kept(key, false).map_err(of_parameter)?;
                 }
@@ -40,11 +56,22 @@ impl Planner<'_> {
                 _ => {}
             }
         }
-        Ok(freed)
+        Ok(left)
     }
 
-    /// Whether the program gives it to `free`.
-    fn is_to_free(&self, kind: &CType, notes: &Notes, outcome: &Outcome) -> Result<bool, No> {
+    fn note(&mut self, left: &mut Left, name: &str, kept: Kept) {
+        match kept {
+            Kept::Inside => {}
+            Kept::Heap => _ = left.freed.insert(name.to_owned()),
+            Kept::Until(function) => {
+                left.owned.insert(name.to_owned());
+                self.plan.freers.insert(function);
+            }
+        }
+    }
+
+    /// Whose it is.
+    fn is_to_free(&self, kind: &CType, notes: &Notes, outcome: &Outcome) -> Result<Kept, No> {
         let given = matches!(
             outcome,
             Outcome::String { .. }
@@ -56,13 +83,13 @@ impl Planner<'_> {
         let constant = kind.pointee().is_none_or(|to| to.constant);
         match notes.freed.as_deref() {
             Some(_) if !given => no_sense("it is no copy of the library's memory"),
-            Some(FREE) if self.is_one_piece(outcome) => Ok(true),
+            Some(FREE) if self.is_one_piece(outcome) => Ok(Kept::Heap),
             Some(FREE) => no(
                 "LG_FREED(free): the copy is not one piece of memory, or the program writes it for the library",
                 "leave the function out with LG_OMIT, or name a function of the header's that frees it",
             ),
             Some(function) if matches!(outcome, Outcome::Memory { .. }) || self.is_one_piece(outcome) => {
-                self.frees(function).map(|()| false)
+                self.frees(function).map(|()| Kept::Until(function.to_owned()))
             }
             Some(function) => no(
                 format!(
@@ -75,8 +102,12 @@ impl Planner<'_> {
                 "add LG_BORROWED if it stays the library's, LG_FREED(free) if the program gives it to free(), LG_FREED(f) if to a function f of this header",
             ),
             None => match outcome {
-                Outcome::Record { key, .. } => self.fields_are_kept(key, true).map(|()| false),
-                _ => Ok(false),
+                Outcome::Memory { buffer } if buffer.writes => no(
+                    "the program writes what stays the library's, and for how long is not said",
+                    "add LG_FREED(f) if the program gives it to a function f of this header, or LG_LENT if the library takes it with the handle's next call; else say LG_IN",
+                ),
+                Outcome::Record { key, .. } => self.fields_are_kept(key, true).map(|()| Kept::Inside),
+                _ => Ok(Kept::Inside),
             },
         }
     }
@@ -92,20 +123,24 @@ impl Planner<'_> {
             let own = !given
                 && matches!(field.passing, Passing::Buffer(_) | Passing::String)
                 && notes.freed.is_none();
-            let heap = if own { Ok(false) } else { self.is_to_free(&field.kind, &notes, &field.outcome) };
+            let kept =
+                if own { Ok(Kept::Inside) } else { self.is_to_free(&field.kind, &notes, &field.outcome) };
             let in_field = |cause: No| No {
                 reason: format!("{key}, field {}: {}", field.name, cause.reason),
                 remedy: cause.remedy,
             };
-            if heap.map_err(in_field)? {
-                return no(
-                    format!(
-                        "{key}, field {}: LG_FREED(free): a field cannot be moved to the program's heap",
-                        field.name
-                    ),
-                    "leave the function out with LG_OMIT",
-                );
-            }
+            let by = match kept.map_err(in_field)? {
+                Kept::Inside => continue,
+                Kept::Heap => FREE.to_owned(),
+                Kept::Until(function) => function,
+            };
+            return no(
+                format!(
+                    "{key}, field {}: LG_FREED({by}): a field cannot be moved to the program's heap",
+                    field.name
+                ),
+                "leave the function out with LG_OMIT",
+            );
         }
         Ok(())
     }

@@ -41,6 +41,8 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
     pub library: Option<(String, Vec<String>)>,
+    /// Functions to which the program gives back what is its own.
+    pub freers: BTreeSet<String>,
     /// What is remembered of handles, as expressions ask for it: function and what of it.
     pub told: Vec<(String, String)>,
 }
@@ -118,6 +120,35 @@ pub struct FunctionPlan {
     pub jumps: Option<String>,
     /// Parameters, and `result`, whose contents the program gives to `free`.
     pub freed: BTreeSet<String>,
+    /// The same where it gives them back to a function of the header's.
+    pub owned: BTreeSet<String>,
+}
+
+impl FunctionPlan {
+    /// What `name` is given, a parameter or `result`, stays the library's.
+    pub fn is_borrowed(&self, name: &str) -> bool {
+        match self.prototype.parameters.iter().find(|parameter| parameter.name == *name) {
+            Some(parameter) => parameter.notes.borrowed,
+            None => self.borrowed,
+        }
+    }
+
+    /// It makes a handle that is the program's, of this type or any.
+    pub fn makes(&self, number: Option<usize>) -> bool {
+        let of = |outcome: &Outcome| match outcome {
+            Outcome::Handle { number: own, .. } => number.is_none_or(|number| *own == number),
+            _ => false,
+        };
+        let set = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if of(after));
+        let mut parameters = self.prototype.parameters.iter().zip(&self.parameters);
+        of(&self.result) && !self.borrowed
+            || parameters.any(|(parameter, passing)| set(passing) && !parameter.notes.borrowed)
+    }
+
+    /// What `name` leads to is the program's until it ends that.
+    pub fn is_to_end(&self, name: &str) -> bool {
+        self.freed.contains(name) || self.owned.contains(name)
+    }
 }
 
 /// Variable arguments, or a `va_list`, that a format describes.
@@ -260,7 +291,10 @@ pub enum Passing {
         data: bool,
     },
     /// A place in the library's memory that it has given out.
-    Inside,
+    Inside {
+        /// If the function succeeds, the program has it no more.
+        release: bool,
+    },
     /// A pointer variable that the library sets (and may read first, if a handle is in it).
     Pointer {
         /// What is in it before the call, if the library reads it.
@@ -403,6 +437,11 @@ impl Plan {
             || self.records.values().flat_map(|record| &record.fields).any(|field| passed(&field.passing))
     }
 
+    /// What callbacks are given depends on the call that they come from.
+    pub fn follows_calls(&self) -> bool {
+        self.follows_handles() || self.functions.iter().any(|function| function.jumps.is_some())
+    }
+
     /// The library lends memory to the program.
     pub fn lends(&self) -> bool {
         self.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }))
@@ -429,6 +468,16 @@ impl Plan {
             );
         let passed = self.callbacks.values().chain(&self.gates).flat_map(|callback| &callback.parameters);
         results.chain(set).chain(passed).filter_map(calls).max()
+    }
+
+    /// `function` says how much of what is the program's goes back: the program, which asks it, too, hears of no more than it has.
+    pub fn asked_of_own(&self, function: &str) -> bool {
+        self.functions.iter().any(|asking| {
+            let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
+            parameters
+                .filter(|(_, passing)| matches!(passing, Passing::Inside { .. }))
+                .any(|(parameter, _)| parameter.notes.size.as_ref().is_some_and(|size| size.calls(function)))
+        })
     }
 
     /// After a fault the next call begins a new domain.
@@ -460,10 +509,7 @@ impl Plan {
                         | Passing::Stream { kept: true }
                 )
             };
-            let of =
-                |outcome: &Outcome| matches!(outcome, Outcome::Handle { number: own, .. } if *own == number);
-            let made = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if of(after));
-            let makes = !function.borrowed && of(&function.result) || function.parameters.iter().any(made);
+            let makes = function.makes(Some(number));
             let told = self.told.iter().any(|(teller, _)| *teller == function.name);
             (first == Some(number) || makes) && (told || function.parameters.iter().any(given))
         })
@@ -578,6 +624,7 @@ impl<'a> Planner<'a> {
     }
 
     fn try_function(&mut self, function: &Function) -> Result<FunctionPlan, (Option<String>, No)> {
+        let function = &borrowed_throughout(function);
         let Function { name, prototype, notes, .. } = function;
         let of_function = |no| (None, no);
         places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
@@ -614,7 +661,7 @@ impl<'a> Planner<'a> {
                         .into(),
             }));
         }
-        let freed = self.to_free(prototype, notes, &parameters, &result)?;
+        let keep::Left { freed, owned } = self.leaves(prototype, notes, &parameters, &result)?;
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
@@ -639,6 +686,7 @@ impl<'a> Planner<'a> {
             comment: function.comment.clone(),
             jumps,
             freed,
+            owned,
         })
     }
 
@@ -742,6 +790,25 @@ impl<'a> Planner<'a> {
             self.plan.handles.len() - 1
         })
     }
+}
+
+/// `LG_BORROWED` behind a function speaks of all that it gives: its result, and what it sets through pointers.
+fn borrowed_throughout(function: &Function) -> Function {
+    let mut function = function.clone();
+    if function.notes.borrowed {
+        let set = |parameter: &&mut Parameter| {
+            parameter.notes.direction.is_some_and(crate::annotation::Direction::writes)
+                && parameter.notes.freed.is_none()
+                && parameter.kind.pointee().is_some_and(|to| to.pointee().is_some())
+        };
+        let mut any = false;
+        for parameter in function.prototype.parameters.iter_mut().filter(set) {
+            parameter.notes.borrowed = true;
+            any = true;
+        }
+        function.notes.borrowed = !any || function.prototype.result.pointee().is_some();
+    }
+    function
 }
 
 /// What `LG_POLICY` may say, any of them joined with `|`.

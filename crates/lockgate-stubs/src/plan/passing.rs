@@ -87,7 +87,7 @@ impl Planner<'_> {
             return Ok(Passing::Data { shown: self.shown(notes, siblings)?, kept: notes.kept });
         }
         if notes.inside {
-            return Ok(Passing::Inside);
+            return Ok(Passing::Inside { release: notes.release });
         }
         if is_file(to) {
             return Ok(Passing::Stream { kept: notes.kept });

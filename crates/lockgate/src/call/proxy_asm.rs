@@ -304,19 +304,6 @@ lockgate_wake:
     .cfi_endproc
     .size lockgate_wake,.-lockgate_wake
 
-    # The thread's block, for Rust.
-    .p2align 4
-    .globl lockgate_thread_block
-    .hidden lockgate_thread_block
-    .type lockgate_thread_block,@function
-lockgate_thread_block:
-    .cfi_startproc
-    mov %fs:0,%rax
-    add lockgate_thread@gottpoff(%rip),%rax
-    ret
-    .cfi_endproc
-    .size lockgate_thread_block,.-lockgate_thread_block
-
     # lockgate_invoke(thunk: rdi, registers: rsi, stack: rdx, words: rcx): calls a thunk with arguments
     # from memory. `registers` is 6 integer and 8 vector (low halves) arguments; rax, rdx, xmm0 and xmm1
     # (low halves) replace its first four words.

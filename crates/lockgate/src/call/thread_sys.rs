@@ -29,19 +29,25 @@ const HANDLER_NEED: usize = 64 << 10;
 /// Host stack that a nested call must leave, bytes.
 const STACK_RESERVE: u64 = 128 << 10;
 
-unsafe extern "C" {
-    fn lockgate_thread_block() -> *mut c_void;
-}
-
 /// True if a thread at `rip` may be past a proxy's admission, and not in the domain yet.
 pub(super) fn in_proxy(rip: u64) -> bool {
     super::code_sys::contains(rip as usize)
 }
 
 /// The calling thread's block.
+#[inline(always)]
 pub(crate) fn block() -> *mut ThreadBlock {
+    let block: *mut ThreadBlock;
     // SAFETY: computes an address from fs.
-    unsafe { lockgate_thread_block().cast() }
+    unsafe {
+        core::arch::asm!(
+            "mov {block}, qword ptr fs:[0]",
+            "add {block}, qword ptr [rip + lockgate_thread@GOTTPOFF]",
+            block = out(reg) block,
+            options(nostack, readonly)
+        );
+    }
+    block
 }
 
 /// Offset of every thread's block from `fs`: static thread-local storage, the same in all threads.

@@ -90,7 +90,7 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     if let Some(handle) = &function.jumps {
         let _ = writeln!(body.before, "    lgs_c.jumps = lgs_v_{handle};");
     }
-    for name in &function.freed {
+    for name in function.freed.iter().chain(&function.owned) {
         let _ = writeln!(text, "    struct lgs_heap lgs_h_{name} = {{0}};");
     }
     text += &body.first;
@@ -103,7 +103,7 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         if first != "0" {
             let _ = writeln!(text, "    lgs_c.handle = {first};");
         }
-        if stub.makes() {
+        if function.makes(None) {
             text += "    lgs_c.makes = true;\n";
         }
     }
@@ -112,8 +112,8 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
-    if plan.follows_handles() {
-        text += "    lgs_thread.handle = lgs_c.handle;\n";
+    if plan.follows_calls() {
+        text += "    lgs_calls_in(&lgs_c);\n";
     }
     if plan.told.iter().any(|(teller, _)| teller == name) {
         body.out += &tell(function, plan);
@@ -149,6 +149,17 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
             "    if ((lgs_wide)lg_result > (lgs_wide)(LGS_WINDOW / {element}))\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"nothing that the library has is as large\");"
         );
     }
+    let own = prototype.parameters.iter().zip(&function.parameters);
+    let mut own =
+        own.filter(|(_, passing)| matches!(passing, Passing::Inside { .. })).map(|(own, _)| &own.name);
+    if let Some(own) = own.find(|_| plan.asked_of_own(name))
+        && matches!(prototype.result.shape, Shape::Integer { .. })
+    {
+        let _ = writeln!(
+            text,
+            "    if ({own} && (lgs_wide)lg_result > (lgs_wide)lgs_behind({own}))\n        lg_result = ({crossing})lgs_behind({own});"
+        );
+    }
     if matches!(result, Outcome::JumpBuffer { .. }) {
         let given = stub.jump_function().unwrap_or("longjmp");
         let _ = writeln!(text, "    lgs_jumper lgs_jumps_by = (lgs_jumper)(lg_code){given};");
@@ -161,18 +172,23 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     if !void {
         let mut value =
             outcome("lg_result", &prototype.result.spelling, result, "result", plan, &|e| stub.after(e));
-        if matches!(result, Outcome::Handle { .. }) && !function.borrowed {
+        if matches!(result, Outcome::Handle { .. }) && !function.is_borrowed("result") {
             value = made(&value);
         }
         let _ =
             writeln!(text, "    {} = {value};", declare(&mutable(&prototype.result.spelling), "lgs_value"));
     }
-    if function.freed.contains("result") {
+    if function.is_to_end("result") {
         text += &to_heap("result", "lgs_value", "lg_result", result);
     }
     for name in &function.freed {
         let _ = writeln!(text, "    lgs_free_inside(&lgs_c, &lgs_h_{name});");
-        let _ = writeln!(body.finally, "    free(lgs_h_{name}.copy);");
+    }
+    for name in &function.owned {
+        let _ = writeln!(text, "    lgs_own_piece(&lgs_c, &lgs_h_{name}, \"{name}\");");
+    }
+    for name in function.freed.iter().chain(&function.owned) {
+        let _ = writeln!(body.finally, "    lgs_heap_end(&lgs_h_{name});");
     }
     if let Outcome::Handle { number, .. } = result
         && plan.follows_handles()
@@ -188,7 +204,7 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     for (number, made) in body.made.iter().enumerate() {
         let _ = writeln!(text, "    lgs_born(&lgs_c, {made}, {});", number == 0);
     }
-    if function.freed.contains("result") {
+    if function.is_to_end("result") {
         text += "    lgs_result = lgs_take(&lgs_h_result);\n";
     } else if !void {
         text += "    lgs_result = lgs_value;\n";
@@ -223,13 +239,17 @@ fn made(value: &str) -> String {
     value.replacen("lgs_handle_out(", "lgs_handle_made(", 1)
 }
 
-/// What the program will give to `free` goes to its own heap.
+/// What the program will give to `free`, or back, goes to its own heap.
 fn to_heap(name: &str, copy: &str, raw: &str, outcome: &Outcome) -> String {
+    let flags = match outcome {
+        Outcome::Memory { buffer } if !buffer.reads => "LGS_WRITES",
+        _ => "0",
+    };
     let size = match outcome {
         Outcome::String { .. } => format!("{copy} ? strlen({copy}) + 1 : 0"),
         _ => "lgs_thread.given".to_owned(),
     };
-    format!("    lgs_to_heap(&lgs_c, &lgs_h_{name}, {copy}, {size}, (uint64_t){raw}, \"{name}\");\n")
+    format!("    lgs_to_heap(&lgs_c, &lgs_h_{name}, {copy}, {size}, (uint64_t){raw}, {flags}, \"{name}\");\n")
 }
 
 /// Remembers what expressions of other functions ask for.
@@ -528,10 +548,12 @@ impl Stub<'_> {
                 _ => name.clone(),
             });
         }
-        let follow = match (self.plan.follows_handles(), self.handles().first()) {
+        let follow = match (self.plan.follows_calls(), self.handles().first()) {
             (false, _) => String::new(),
-            (true, Some(handle)) => format!("    lgs_thread.handle = lgs_v_{handle};\n"),
-            (true, None) => "    lgs_thread.handle = 0;\n".to_owned(),
+            (true, Some(handle)) => {
+                format!("    lgs_calls_in(&(struct lgs_call){{.handle = lgs_v_{handle}}});\n")
+            }
+            (true, None) => "    lgs_calls_in(&(struct lgs_call){.handle = 0});\n".to_owned(),
         };
         let mut call = format!("{target}({})", arguments.join(", "));
         let all: Vec<&str> = prototype.parameters.iter().map(|parameter| &*parameter.name).collect();
@@ -561,13 +583,6 @@ impl Stub<'_> {
             _ => false,
         };
         parameters.find(|(_, passing)| jumps(passing)).map(|(parameter, _)| parameter.name.as_str())
-    }
-
-    /// It makes a handle that is the program's: what is given with the call is for that.
-    fn makes(&self) -> bool {
-        let FunctionPlan { result, borrowed, parameters, .. } = self.function;
-        let made = |passing: &Passing| matches!(passing, Passing::Pointer { after, .. } if matches!(**after, Outcome::Handle { .. }));
-        matches!(result, Outcome::Handle { .. }) && !borrowed || parameters.iter().any(made)
     }
 
     /// Names of the parameters that are handles.
@@ -655,7 +670,7 @@ impl Stub<'_> {
                 );
                 argument = format!("lgs_v_{name}");
             }
-            Passing::Inside => {
+            Passing::Inside { release } => {
                 argument = format!("lgs_inside(&lgs_c, {name}, \"{name}\")");
                 let _ = writeln!(body.before, "    uint64_t lgs_v_{name} = {argument};");
                 argument = format!("lgs_v_{name}");
@@ -663,8 +678,17 @@ impl Stub<'_> {
                     let size = self.before(size);
                     let _ = writeln!(
                         body.before,
-                        "    lgs_memory_back(&lgs_c, lgs_v_{name}, {name}, lgs_size(&lgs_c, {size}, 1, \"{name}\"), \"{name}\");"
+                        "    lgs_inside_back(&lgs_c, lgs_v_{name}, {name}, lgs_size(&lgs_c, {size}, 1, \"{name}\"), \"{name}\");"
                     );
+                }
+                // The program does not use it again, whatever the library says of it.
+                if self.plan.freers.contains(&self.function.name) {
+                    let _ = writeln!(body.finally, "    lgs_piece_end({name});");
+                } else if *release {
+                    // (A pointer that is null says that it has failed.)
+                    let gives = matches!(self.function.prototype.result.shape, Shape::Pointer(_));
+                    let condition = if gives { "if (lg_result)\n        " } else { self.success() };
+                    let _ = writeln!(body.out, "    {condition}lgs_piece_end({name});");
                 }
             }
             Passing::Pointer { before, after } => {
@@ -838,7 +862,7 @@ impl Stub<'_> {
         }
         let _ = writeln!(body.check, "    uint64_t lgs_u_{name} = lgs_pointer(&lgs_b_{name});");
         let mut value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
-        if matches!(after, Outcome::Handle { .. }) {
+        if matches!(after, Outcome::Handle { .. }) && !self.function.is_borrowed(name) {
             value = made(&value);
         }
         if within {
@@ -848,7 +872,7 @@ impl Stub<'_> {
             );
         }
         let _ = writeln!(body.check, "    {} = {value};", declare(&mutable(kind), &format!("lgs_p_{name}")));
-        let freed = self.function.freed.contains(name);
+        let freed = self.function.is_to_end(name);
         if freed {
             body.check += &to_heap(name, &format!("lgs_p_{name}"), &format!("lgs_u_{name}"), after);
         }
@@ -856,6 +880,7 @@ impl Stub<'_> {
         let _ = writeln!(body.out, "    if ({name})\n        *{name} = {value};");
         if let Outcome::Handle { number, .. } = after
             && self.plan.follows_handles()
+            && !self.function.is_borrowed(name)
         {
             if before.is_none() && self.plan.carries(*number) {
                 let _ = writeln!(body.check, "    lgs_unborn(&lgs_c, lgs_p_{name}, \"{name}\");");

@@ -2,8 +2,8 @@
 use super::body::{bytes, mutable, outcome, steady};
 use super::declare::{crossing, declare, prototype};
 use super::expression::{Scope, emit};
-use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::{CallbackPlan, Outcome, Passing, Plan};
+use crate::header::model::{CType, Parameter, Prototype, Shape};
+use crate::plan::{Buffer, CallbackPlan, Outcome, Passing, Plan};
 use std::fmt::Write as _;
 
 /// Expressions speak of parameters by name: of numbers, which may be sizes of what comes before them, as the library passes them; of structures
@@ -90,20 +90,37 @@ pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> String {
     let result_type = &prototype.result.spelling;
     let target = format!("(({result_type} (*)({types}))lgs_program)");
     // (While it runs the domain may restart, and with it goes what is known of the callback.)
-    let enter = "const struct lgs_callback *lgs_here = lgs_enter(&lgs_c);\n    const lg_code lgs_program = lgs_here->function;\n    (void)lgs_program;";
-    checked(callback, plan, &format!("lgs_call_{name}"), enter, &target)
+    let enter = format!(
+        "lgs_called_by(&lgs_c, \"{name}\");\n    const struct lgs_callback *lgs_here = lg_user_data();\n    const lg_code lgs_program = lgs_here->function;\n    (void)lgs_program;"
+    );
+    checked(callback, plan, &format!("lgs_call_{name}"), &enter, &target)
 }
 
 /// The same of a function that the domain calls by name.
 pub fn gate(function: &CallbackPlan, plan: &Plan) -> String {
     let name = &function.name;
-    checked(
-        function,
-        plan,
-        &format!("lgs_gate_{name}"),
-        &format!("lgs_enter_gate(&lgs_c, \"{name}\");"),
-        name,
-    )
+    checked(function, plan, &format!("lgs_gate_{name}"), &format!("lgs_called_by(&lgs_c, \"{name}\");"), name)
+}
+
+/// Memory of the library's that the program's function fills.
+fn filled(
+    raw: &str,
+    parameter: &Parameter,
+    buffer: &Buffer,
+    size: &dyn Fn(&crate::expression::Expression) -> String,
+) -> String {
+    let (spelling, what) = (&parameter.kind.spelling, &parameter.name);
+    let bytes = bytes(buffer, what, size);
+    let flags = [(buffer.reads, "LGS_READS"), (buffer.nullable, "LGS_NULLABLE")];
+    let flags =
+        flags.iter().filter(|(is, _)| *is).fold("0".to_owned(), |all, (_, flag)| format!("{all} | {flag}"));
+    let at = format!("lgs_aligned(&lgs_c, {raw}, __alignof__(*({spelling})0), \"{what}\")");
+    let memory = format!("lgs_filled(&lgs_c, {at}, {bytes}, {flags}, \"{what}\")");
+    let memory = match &buffer.bools {
+        Some(normal) if buffer.reads => format!("LGS_NORMAL({normal}, {memory}, {})", buffer.element),
+        _ => memory,
+    };
+    format!("({spelling})(uintptr_t){memory}")
 }
 
 /// A function `own` that the domain calls: it begins with the statement `enter`, and calls `target` with what it has checked.
@@ -139,7 +156,10 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
             }
             continue;
         }
-        let mut value = outcome(&raw(n), &parameter.kind.spelling, planned, &parameter.name, plan, &size);
+        let mut value = match planned {
+            Outcome::Memory { buffer } if buffer.writes => filled(&raw(n), parameter, buffer, &size),
+            _ => outcome(&raw(n), &parameter.kind.spelling, planned, &parameter.name, plan, &size),
+        };
         if callback.followed.contains(&parameter.name) {
             value = steady(&value, &raw(n), planned, &parameter.name, "false", &size);
         }
@@ -176,12 +196,10 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
     if returns {
         let _ = writeln!(text, "    {} = 0;", declare(result_type, "lgs_result"));
     }
-    // Calls that it made have had handles of their own.
-    let again = if back.is_empty() { "" } else { "        lgs_thread.handle = lgs_c.handle;\n" };
     let assign = if returns { "lgs_result = " } else { "" };
     let _ = writeln!(
         text,
-        "    if (!lgs_c.failed) {{\n        lgs_calls(&lgs_c);\n        {assign}{call};\n        lgs_called(&lgs_c);\n{again}{back}    }}\n    lgs_leave(&lgs_c);"
+        "    if (!lgs_c.failed) {{\n        lgs_calls(&lgs_c);\n        {assign}{call};\n        lgs_called(&lgs_c);\n{back}    }}\n    lgs_leave(&lgs_c);"
     );
     if returns {
         text += "    return lgs_result;\n";

@@ -7,7 +7,7 @@ mod record;
 
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::{FunctionPlan, LeftOut, Passing, Plan, RecordPlan, word};
+use crate::plan::{FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan, word};
 use declare::prototype;
 use std::fmt::Write as _;
 
@@ -18,6 +18,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("host", include_str!("../../../runtime/host.h")),
     ("size", include_str!("../../../runtime/size.h")),
     ("shared", include_str!("../../../runtime/shared.h")),
+    ("piece", include_str!("../../../runtime/piece.h")),
     ("scope", include_str!("../../../runtime/scope.h")),
     ("stage", include_str!("../../../runtime/stage.h")),
     ("mirror", include_str!("../../../runtime/mirror.h")),
@@ -162,6 +163,9 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
     let _ = write!(text, "\n#define LGS_LENDS {}", i32::from(plan.lends()));
     let _ = write!(text, "\n#define LGS_RESTARTS {}", i32::from(plan.restarts()));
+    let _ = write!(text, "\n#define LGS_FOLLOWS {}", i32::from(plan.follows_handles()));
+    let gives = plan.functions.iter().any(|function| function.result == Outcome::Data);
+    let _ = write!(text, "\n#define LGS_GIVES_DATA {}", i32::from(gives));
     text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
     let _ = writeln!(
         text,

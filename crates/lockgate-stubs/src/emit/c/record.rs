@@ -182,7 +182,7 @@ fn into(text: &mut String, field: &FieldPlan, spelling: &str, plan: &Plan) {
         Passing::Handle { number, .. } => {
             cast(format!("lgs_handle(&lgs_c, from->{name}, {number}, \"{name}\")"))
         }
-        Passing::Inside => cast(format!("lgs_inside(&lgs_c, from->{name}, \"{name}\")")),
+        Passing::Inside { .. } => cast(format!("lgs_inside(&lgs_c, from->{name}, \"{name}\")")),
         Passing::Data { kept, .. } => cast(format!("lgs_data(&lgs_c, from->{name}, 0, {kept}, \"{name}\")")),
         Passing::Callback { name: type_name } => {
             let number = 1 + plan.callbacks.keys().position(|known| known == type_name).unwrap_or(0);

@@ -387,7 +387,7 @@ impl Writer<'_> {
             }
             Outcome::Handle { number, .. } => {
                 let name = word(&surface.handle(*number));
-                let owned = if self.function.borrowed { "False" } else { "True" };
+                let owned = if self.function.is_borrowed(what) { "False" } else { "True" };
                 (format!("{name} | None"), format!("{name}._given({raw}, {owned})"))
             }
             Outcome::Callback { .. } => ("bool".to_owned(), format!("bool({raw})")),

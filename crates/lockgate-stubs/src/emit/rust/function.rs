@@ -411,7 +411,10 @@ impl Writer<'_> {
             }
             Outcome::Handle { number, .. } => {
                 let name = type_name(&surface.handle(*number));
-                (format!("Option<{name}>"), format!("{name}::given({raw}, {})", !self.function.borrowed))
+                (
+                    format!("Option<{name}>"),
+                    format!("{name}::given({raw}, {})", !self.function.is_borrowed(what)),
+                )
             }
             Outcome::Callback { .. } => ("bool".to_owned(), format!("!{raw}.is_null()")),
             Outcome::Within { object, .. } => {

@@ -1,0 +1,102 @@
+/* ---- memory of the library's that is the program's -----------------------------------------------------------------------------
+ *
+ * What the program owns until it gives it back (LG_FREED), or fills (LG_LENT), is a piece of the program's heap: no answer of the library's is ever
+ * copied there, whatever its address, so that the program may keep there what it likes, pointers that it follows among it. */
+/* (<search.h> has names of its own that programs have, too.) */
+extern void *tsearch(const void *, void **, int (*)(const void *, const void *));
+extern void *tfind(const void *, void *const *, int (*)(const void *, const void *));
+extern void *tdelete(const void *, void **, int (*)(const void *, const void *));
+
+struct lgs_piece {
+    const char *host;
+    size_t size;
+    uint64_t inside;
+    unsigned generation; /* of the domain that it came from */
+};
+
+/* Pieces lie apart: those that overlap are one. */
+static int lgs_piece_order(const void *one, const void *other)
+{
+    const struct lgs_piece *a = one, *b = other;
+    if ((uintptr_t)a->host + a->size <= (uintptr_t)b->host)
+        return -1;
+    return (uintptr_t)b->host + b->size <= (uintptr_t)a->host;
+}
+
+/* One of those that overlap `size` bytes at `host`, or null. The lock is held, here and in what follows. */
+static struct lgs_piece *lgs_piece_at(const void *host, size_t size)
+{
+    struct lgs_piece at = {.host = host, .size = size}, **found = lgs.pieces ? tfind(&at, &lgs.pieces, lgs_piece_order) : 0;
+    return found ? *found : 0;
+}
+
+/* It is none any more. */
+static void lgs_piece_forget(struct lgs_piece *piece)
+{
+    tdelete(piece, &lgs.pieces, lgs_piece_order);
+    free(piece);
+}
+
+/* Of what stands for an address: what that has, from that of any type to a page. */
+static size_t lgs_alignment(uint64_t inside)
+{
+    size_t alignment = inside & -inside;
+    return alignment > 4096 ? 4096 : alignment < _Alignof(max_align_t) ? _Alignof(max_align_t) : alignment;
+}
+
+/* Host memory, zeros, as aligned as what it stands for. */
+static void *lgs_piece_room(size_t size, uint64_t inside)
+{
+    size_t alignment = lgs_alignment(inside);
+    void *host = 0;
+    if (alignment == _Alignof(max_align_t))
+        return calloc(1, size ? size : 1); /* untouched, if it is large */
+    return posix_memalign(&host, alignment, size ? size : 1) == 0 ? memset(host, 0, size) : 0;
+}
+
+/* The library's memory at `inside` is the program's, as the piece at `host`. */
+static struct lgs_piece *lgs_piece_new(const void *host, size_t size, uint64_t inside)
+{
+    struct lgs_piece *piece = malloc(sizeof *piece), *old;
+    if (!piece)
+        return 0;
+    *piece = (struct lgs_piece){host, size ? size : 1, inside, lgs.generation};
+    /* (What is there by now was given to free() itself.) */
+    while ((old = lgs_piece_at(host, piece->size)))
+        lgs_piece_forget(old);
+    if (tsearch(piece, &lgs.pieces, lgs_piece_order))
+        return piece;
+    free(piece);
+    return 0;
+}
+
+/* The program has given it back. */
+static void lgs_piece_end(const void *host)
+{
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_piece *piece = host ? lgs_piece_at(host, 1) : 0;
+    bool whole = piece && piece->host == host;
+    if (whole)
+        lgs_piece_forget(piece);
+    pthread_mutex_unlock(&lgs.lock);
+    if (whole)
+        free((void *)(uintptr_t)host);
+}
+
+/* Bytes of the client's that are behind `host`, which the library has given out. */
+static size_t lgs_behind(const void *host)
+{
+    uintptr_t at = (uintptr_t)host;
+    size_t behind = 0;
+    pthread_mutex_lock(&lgs.lock);
+    const struct lgs_piece *piece = lgs_piece_at(host, 1);
+    if (piece)
+        behind = piece->size - (at - (uintptr_t)piece->host);
+    else if (at - (uintptr_t)lgs.places < LGS_WINDOW)
+        behind = LGS_WINDOW - (at - (uintptr_t)lgs.places);
+    for (const struct lgs_mirror *mirror = lgs.mirrors; mirror && !behind; mirror = mirror->next)
+        if (at - (uintptr_t)mirror->at < LGS_WINDOW)
+            behind = 2 * LGS_WINDOW - (at - (uintptr_t)mirror->at);
+    pthread_mutex_unlock(&lgs.lock);
+    return behind;
+}
