@@ -13,6 +13,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("tricky", include_str!("bindings/tricky.rs")),
     ("sly", include_str!("bindings/sly.rs")),
     ("keeper", include_str!("bindings/keeper.rs")),
+    ("words", include_str!("bindings/words.rs")),
     ("zlib", include_str!("bindings/zlib.rs")),
     ("expat", include_str!("bindings/expat.rs")),
     ("sqlite", include_str!("bindings/sqlite.rs")),
@@ -163,6 +164,11 @@ fn everything_that_a_header_may_say() {
 }
 
 /// Memory that is lent shorter than was asked for, errors that a finaliser could swallow, numbers that do not fit.
+#[test]
+fn names_that_languages_have() {
+    synthetic("words").pass();
+}
+
 #[test]
 fn what_is_concluded_from_answers() {
     synthetic("sly").pass();

@@ -429,3 +429,48 @@ fn reasons_stay_on_their_line() {
         assert!(said > 0, "{language}: the reason is nowhere");
     }
 }
+
+/// Names that clients, languages or the environment take for something else are refused, with what to do.
+#[test]
+fn names_that_are_taken() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("a.h", "int f(void);\n", ""),
+        (
+            "a.h",
+            "int lgs_call(int x);\n",
+            "names like lgs_call, with lg_, lgs_ or lockgate_ before them, are Lockgate's",
+        ),
+        ("a.h", "int lg_last_error(void);\n", "names like lg_last_error"),
+        ("a.h", "int f(int lg_result);\n", "names like lg_result"),
+        (
+            "a.h",
+            "int f(void);\nLG_DOMAIN(\"measure\", time=5);\n",
+            "the variable LOCKGATE_MEASURE of the environment",
+        ),
+        (
+            "a.h",
+            "int f(void);\nLG_DOMAIN(\"x_client\");\n",
+            "the variable LOCKGATE_X_CLIENT of the environment",
+        ),
+        ("perf-map.h", "int f(void);\n", "\"perf-map\" cannot be the name of a domain"),
+        ("2d.h", "int f(void);\n", "\"2d\" cannot be the name of a domain"),
+        ("a b.h", "int f(void);\n", "\"a b\" cannot be the name of a domain"),
+        ("cache.h", "int f(void);\nLG_DOMAIN(\"stash\");\n", ""),
+        (
+            "a.h",
+            "struct stat { int x; };\nint stat(struct stat *of LG_OUT);\n",
+            "would be called stat in Python",
+        ),
+        ("a.h", "int def(void);\nint def_(void);\n", "would be called def_ in Python"),
+    ];
+    for (name, header, message) in cases {
+        let headers = Headers::new(&[(name, &format!("#include <lockgate/annotations.h>\n{header}"))]);
+        let mut command = Command::new(LOCKGATE);
+        command.arg("stubs").arg(headers.path(name)).args(["-l", "python", "-m", "m.lg", "-o"]);
+        let output = command.arg(headers.path("out")).output().expect("it runs");
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.success(), message.is_empty(), "{header}: {errors}");
+        assert!(errors.contains(message), "{header}: {errors}");
+        assert_eq!(headers.path("out").exists(), message.is_empty(), "{header}: written");
+    }
+}

@@ -1,13 +1,12 @@
 //! One source: compiled as ever, and, where it is annotated, once more for each of its parts.
 
 use crate::part::{self, Part};
-use crate::survey::{Home, survey};
+use crate::survey::survey;
 use crate::unit::{Defined, SECTION, Unit, Used, stored};
 use crate::{Error, consent, text};
 use lockgate_toolchain::Tools;
 use lockgate_toolchain::cc::Source;
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 /// What stands in the text of every source that is annotated, or includes something that is.
@@ -46,8 +45,7 @@ impl Compiler {
         let options = without_dependencies(options);
         let origin = Path::new(source.path);
         let folder = lockgate_toolchain::work_folder()?;
-        let mut files = BTreeSet::new();
-        let (status, host) = self.preprocess(self.host(), &options, source, folder.path(), &mut files)?;
+        let (status, host) = self.preprocess(self.host(), &options, source)?;
         if !status.success() || !host.contains(NOTE) {
             return Ok(status);
         }
@@ -81,10 +79,8 @@ impl Compiler {
             }));
         }
         unit.parts = parts.iter().skip(1).map(|part| part.home.clone()).collect();
-        if unit.parts.iter().any(|home| *home != Home::Everywhere) {
-            let pieces = part::interface(&host_survey, &folded).into_iter();
-            unit.interface = pieces.map(|(place, text)| (place.file, place.line, text)).collect();
-        }
+        let pieces = part::interface(&host_survey, &folded).into_iter();
+        unit.interface = pieces.map(|(place, text)| (place.file, place.line, text)).collect();
         if !unit.parts.is_empty() {
             let own = parts[0].text(&host, &folded);
             let status = self.compile(self.host(), &options, &own, object, folder.path())?;
@@ -92,8 +88,7 @@ impl Compiler {
                 return Ok(status);
             }
             // The same of the domains' side, where headers are musl's.
-            let (status, inside) =
-                self.preprocess(self.inside(), &options, source, folder.path(), &mut files)?;
+            let (status, inside) = self.preprocess(self.inside(), &options, source)?;
             if !status.success() {
                 return Ok(status);
             }
@@ -118,7 +113,7 @@ impl Compiler {
                 unit.objects.push(lockgate_outside::read(&made).map_err(Error::io("read", &made))?);
             }
         }
-        unit.consent = consent::read(origin, self.as_gcc_reads(&options), &files)?;
+        unit.consent = consent::read(origin, self.as_gcc_reads(&options))?;
         let section = folder.path().join("section");
         std::fs::write(&section, unit.to_bytes()).map_err(Error::io("write", &section))?;
         let mut objcopy = self.tools.binutil("objcopy")?;
@@ -151,23 +146,16 @@ impl Compiler {
         own.into_iter().chain(consent::options(options)).chain(behind).collect()
     }
 
-    /// The text of `source`, annotations included. The files that it is made of are added to `files`.
+    /// The text of `source`, annotations included.
     fn preprocess(
         &self,
         mut compiler: Command,
         options: &[String],
         source: Source<'_>,
-        folder: &Path,
-        files: &mut BTreeSet<PathBuf>,
     ) -> Result<(ExitStatus, String), Error> {
-        let rule = folder.join("files.d");
-        compiler.args(options).args([NOTED, "-w", "-E", "-MD", "-MF"]).arg(&rule).args(source.arguments());
+        compiler.args(options).args([NOTED, "-w", "-E"]).args(source.arguments());
         let output = compiler.stderr(std::process::Stdio::inherit()).output();
         let output = output.map_err(|error| cannot_start(&compiler, &error))?;
-        if output.status.success() {
-            let rule = lockgate_outside::read(&rule).map_err(Error::io("read", &rule))?;
-            files.extend(consent::dependencies(&String::from_utf8_lossy(&rule)));
-        }
         Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 

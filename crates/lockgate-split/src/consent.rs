@@ -1,226 +1,112 @@
-//! Who says what in a program: which file opens a function to domains or gives a domain files, and who included that file.
+//! What a source says literally: which functions it opens to domains, and which rights it gives them.
 //!
-//! Line markers do not tell, for `#line` is text as well, and preprocessed text does not say what a macro has made. So the source is
-//! read once more as it lies on the disk. What counts is what is written literally: the name and `LG_ENTRY` in the file itself, the
-//! file's name in the `#include`.
+//! Headers say nothing here. Whose a header is nothing can tell, for a domain's author may write any that the program includes; a
+//! source's own text is its author's. Line markers do not tell where something is written, for `#line` is text as well, and
+//! preprocessed text does not say what a macro has made. So the source is read once more as it lies on the disk.
 
 #![allow(non_upper_case_globals, reason = "the constants of libclang")]
 
 use crate::survey::About;
-use blake3::Hash;
-use clang_sys::{
-    CXCursor_AnnotateAttr, CXCursor_FunctionDecl, CXCursor_InclusionDirective, CXCursor_VarDecl,
-};
+use clang_sys::{CXCursor_AnnotateAttr, CXCursor_FunctionDecl, CXCursor_VarDecl};
 use lockgate_stubs::header::libclang_sys::Cursor;
 use lockgate_stubs::header::model::Place;
 use lockgate_stubs::header::{self, ReadError};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
-/// What a source and the files that it includes say literally.
+/// What a source says in its own text.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Consent {
-    /// All files that it is made of; the source itself is the first.
-    files: Vec<File>,
-    /// Which file includes which.
-    includes: BTreeSet<(usize, usize)>,
-    /// Functions that are declared `LG_ENTRY`.
-    entries: Vec<(String, Written)>,
+    /// Functions that it declares `LG_ENTRY`, and where.
+    entries: Vec<(String, (String, u32))>,
+    /// The same in headers and by macros, which is no consent but may have been meant.
+    elsewhere: Vec<(String, (String, u32))>,
     /// Domains, each with an option that an `LG_DOMAIN` gives it.
-    options: Vec<(String, String, Written)>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct File {
-    /// As the compiler names it.
-    name: String,
-    /// Without links on the way.
-    path: PathBuf,
-    /// Of its contents: a copy, or another link, is the same file.
-    hash: String,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Written {
-    file: usize,
-    line: u32,
-}
-
-/// The files that the sources of one domain are made of.
-#[derive(Debug, Default)]
-pub struct Files<'c> {
-    paths: BTreeSet<&'c Path>,
-    hashes: BTreeSet<&'c str>,
-}
-
-impl<'c> Files<'c> {
-    /// Adds those of a source.
-    pub fn add(&mut self, consent: &'c Consent) {
-        self.paths.extend(consent.files.iter().map(|file| file.path.as_path()));
-        self.hashes.extend(consent.files.iter().map(|file| file.hash.as_str()));
-    }
-
-    fn has(&self, file: &File) -> bool {
-        self.paths.contains(file.path.as_path()) || self.hashes.contains(file.hash.as_str())
-    }
+    options: Vec<(String, String)>,
 }
 
 impl Consent {
-    /// Where the source, as its author wrote it, declares the function `LG_ENTRY`: in itself, in a header that it includes itself, or
-    /// in one that it includes by way of headers which are none of the domain's.
-    pub fn opens(&self, function: &str, domain: &Files<'_>) -> Option<Place> {
-        let reached = self.reached(domain);
-        self.said(function).find(|written| reached.contains(&written.file)).map(|w| self.place(w))
+    /// Where the source declares the function `LG_ENTRY`.
+    pub fn opens(&self, function: &str) -> Option<Place> {
+        said(&self.entries, function)
     }
 
-    /// The same, in none of the domain's files.
-    pub fn opens_elsewhere(&self, function: &str, domain: &Files<'_>) -> Option<Place> {
-        let reached = self.reached(domain);
-        let own =
-            |written: &Written| reached.contains(&written.file) && !domain.has(&self.files[written.file]);
-        self.said(function).find(own).map(|w| self.place(w))
-    }
-
-    /// Where anything that it includes declares the function `LG_ENTRY`.
+    /// Where something else that it includes does.
     pub fn mentions(&self, function: &str) -> Option<Place> {
-        self.said(function).next().map(|written| self.place(written))
+        said(&self.elsewhere, function)
     }
 
-    /// Whether the source gives the domain the option, as [`Consent::opens`] says.
-    pub fn gives(&self, domain: &str, option: &str, files: &Files<'_>) -> bool {
-        let reached = self.reached(files);
-        let mut given = self.options.iter().filter(|(name, given, _)| name == domain && given == option);
-        given.any(|(_, _, written)| reached.contains(&written.file))
-    }
-
-    fn said(&self, function: &str) -> impl Iterator<Item = Written> {
-        self.entries.iter().filter(move |(name, _)| name == function).map(|(_, written)| *written)
-    }
-
-    fn place(&self, written: Written) -> Place {
-        Place { file: self.files[written.file].name.clone(), line: written.line }
-    }
-
-    /// Files that are included by the source itself, or by one of these that is not the domain's.
-    fn reached(&self, domain: &Files<'_>) -> BTreeSet<usize> {
-        let mut reached = BTreeSet::from([0]);
-        let mut waiting = vec![0];
-        while let Some(from) = waiting.pop() {
-            for &(_, to) in self.includes.range((from, 0)..=(from, usize::MAX)) {
-                if reached.insert(to) && !domain.has(&self.files[to]) {
-                    waiting.push(to);
-                }
-            }
-        }
-        reached
-    }
-
-    /// Whether all numbers in it are of files that it has: it was in an object.
-    pub fn is_whole(&self) -> bool {
-        let is = |file: usize| file < self.files.len();
-        self.includes.iter().all(|&(from, to)| is(from) && is(to))
-            && self.entries.iter().map(|(_, written)| written).all(|written| is(written.file))
-            && self.options.iter().map(|(_, _, written)| written).all(|written| is(written.file))
+    /// Whether the source gives the domain the option.
+    pub fn gives(&self, domain: &str, option: &str) -> bool {
+        self.options.iter().any(|(name, given)| name == domain && given == option)
     }
 }
 
-/// Reads `source` as libclang, with `arguments`, finds it. `others` are files that it is made of as gcc says, who may see others.
+fn said(entries: &[(String, (String, u32))], function: &str) -> Option<Place> {
+    entries.iter().find(|(name, _)| name == function).map(|(_, at)| crate::unit::place(at))
+}
+
+/// Reads `source` as libclang, with `arguments`, finds it.
 ///
 /// # Errors
 /// [`ReadError`].
-pub fn read(source: &Path, arguments: Vec<String>, others: &BTreeSet<PathBuf>) -> Result<Consent, ReadError> {
+pub fn read(source: &Path, arguments: Vec<String>) -> Result<Consent, ReadError> {
     let unit = header::parse_file(source, arguments)?;
-    let mut reader = Reader::default();
-    reader.file(&source.to_string_lossy());
+    let text =
+        lockgate_outside::read(source).map_err(|error| ReadError::Io { path: source.to_owned(), error })?;
+    let name = source.to_string_lossy().into_owned();
+    let mut reader = Reader { consent: Consent::default(), name, text };
     for cursor in unit.root().children() {
-        reader.take(cursor);
-    }
-    for other in others {
-        reader.file(&other.to_string_lossy());
+        match cursor.kind() {
+            CXCursor_FunctionDecl => reader.function(cursor),
+            CXCursor_VarDecl => reader.domain(cursor),
+            _ => {}
+        }
     }
     Ok(reader.consent)
 }
 
-#[derive(Default)]
 struct Reader {
     consent: Consent,
-    numbers: HashMap<String, Option<usize>>,
-    by_path: BTreeMap<PathBuf, usize>,
-    /// What is in each file.
-    texts: Vec<Vec<u8>>,
+    /// The source, as libclang calls it.
+    name: String,
+    text: Vec<u8>,
 }
 
 impl Reader {
-    /// The number of the file that the compiler calls `name`, if there is such a file.
-    fn file(&mut self, name: &str) -> Option<usize> {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let number = Path::new(name).canonicalize().ok().and_then(|path| {
-            if let Some(&number) = self.by_path.get(&path) {
-                return Some(number);
-            }
-            let text = lockgate_outside::read(&path).ok()?;
-            let number = self.texts.len();
-            let hash: Hash = blake3::hash(&text);
-            let name = name.strip_prefix("./").unwrap_or(name).to_owned();
-            self.consent.files.push(File { name, path: path.clone(), hash: hash.to_hex().to_string() });
-            self.texts.push(text);
-            self.by_path.insert(path, number);
-            Some(number)
-        });
-        self.numbers.insert(name.to_owned(), number);
-        number
-    }
-
-    fn take(&mut self, cursor: Cursor<'_>) {
-        match cursor.kind() {
-            CXCursor_InclusionDirective => self.include(cursor),
-            CXCursor_FunctionDecl => self.function(cursor),
-            CXCursor_VarDecl => self.domain(cursor),
-            _ => {}
-        }
-    }
-
-    /// An `#include` that names a file itself, not by a macro, which may be anybody's.
-    fn include(&mut self, cursor: Cursor<'_>) {
-        let Some(to) = cursor.included().and_then(|name| self.file(&name)) else { return };
-        let (name, _) = cursor.written();
-        let from = match name.as_str() {
-            // The command line's `-include`.
-            "" | "<built-in>" | "<command line>" => 0,
-            name => {
-                let Some(from) = self.file(name) else { return };
-                let text = self.texts[from].get(cursor.extent()).unwrap_or_default();
-                if !matches!(text.trim_ascii_end().last(), Some(b'"' | b'>')) {
-                    return;
-                }
-                from
-            }
-        };
-        self.consent.includes.insert((from, to));
-    }
-
-    /// A function that is called so in the very text that calls it `LG_ENTRY`, too.
+    /// A function that is called so, and `LG_ENTRY`, in one declaration of the source's text.
     fn function(&mut self, cursor: Cursor<'_>) {
         let name = cursor.name();
         let attributes = cursor.children().into_iter().filter(|c| c.kind() == CXCursor_AnnotateAttr);
         for entry in attributes.filter(|attribute| attribute.name() == "lockgate:entry") {
-            if let (Some(at), Some(mark)) = (self.word(cursor, &name), self.word(entry, "LG_ENTRY"))
-                && at.file == mark.file
-            {
-                self.consent.entries.push((name.clone(), at));
+            match (self.word(cursor, &name), self.word(entry, "LG_ENTRY")) {
+                (Some(at), Some(mark)) if !self.ends_between(at, mark) => {
+                    let before = &self.text[..at];
+                    let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+                    let place = (self.name.clone(), u32::try_from(line).unwrap_or(u32::MAX));
+                    self.consent.entries.push((name.clone(), place));
+                }
+                _ => {
+                    let (file, line) = cursor.location();
+                    let file = file.strip_prefix("./").unwrap_or(&file).to_owned();
+                    self.consent.elsewhere.push((name.clone(), (file, line)));
+                }
             }
         }
+    }
+
+    /// Whether a declaration ends between two offsets.
+    fn ends_between(&self, one: usize, other: usize) -> bool {
+        let between = self.text.get(one.min(other)..one.max(other)).unwrap_or_default();
+        between.iter().any(|byte| b";{}".contains(byte))
     }
 
     /// A domain whose name and options stand in its `LG_DOMAIN`.
     fn domain(&mut self, cursor: Cursor<'_>) {
         let Some(about) = About::of(cursor) else { return };
         let Some(at) = self.word(cursor, "LG_DOMAIN") else { return };
-        let text = &self.texts[at.file][cursor.written().1..];
-        let arguments = text.split(|&byte| byte == b')').next().unwrap_or_default();
+        let arguments = self.text[at..].split(|&byte| byte == b')').next().unwrap_or_default();
         let squeezed = |text: &[u8]| -> String {
             String::from_utf8_lossy(text).chars().filter(|c| !c.is_whitespace()).collect()
         };
@@ -232,24 +118,21 @@ impl Reader {
         let arguments: BTreeSet<&str> = arguments.collect();
         for option in about.options {
             if arguments.contains(&*squeezed(option.as_bytes())) {
-                self.consent.options.push((about.name.clone(), option, at));
+                self.consent.options.push((about.name.clone(), option));
             }
         }
     }
 
-    /// Where `cursor` is written, if `word` stands there.
-    fn word(&mut self, cursor: Cursor<'_>, word: &str) -> Option<Written> {
+    /// The offset in the source at which `cursor` is written, if `word` stands there: what a macro makes is written where the macro is.
+    fn word(&self, cursor: Cursor<'_>, word: &str) -> Option<usize> {
         let (name, at) = cursor.written();
-        let file = self.file(&name)?;
-        let text = &self.texts[file];
-        let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
-        let before = at.checked_sub(1).and_then(|before| text.get(before));
-        let behind = text.get(at..)?.strip_prefix(word.as_bytes())?.first();
-        if before.is_some_and(is_of_word) || behind.is_some_and(is_of_word) {
+        if name != self.name {
             return None;
         }
-        let line = 1 + text[..at].iter().filter(|&&byte| byte == b'\n').count();
-        Some(Written { file, line: u32::try_from(line).ok()? })
+        let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
+        let before = at.checked_sub(1).and_then(|before| self.text.get(before));
+        let behind = self.text.get(at..)?.strip_prefix(word.as_bytes())?.first();
+        (!before.is_some_and(is_of_word) && !behind.is_some_and(is_of_word)).then_some(at)
     }
 }
 
@@ -274,44 +157,9 @@ pub fn options(options: &[String]) -> Vec<String> {
     taken
 }
 
-/// The files in a rule for make as gcc writes it (`-MD`): what stands behind the colon.
-pub fn dependencies(rule: &str) -> BTreeSet<PathBuf> {
-    let mut files = BTreeSet::new();
-    let mut word = String::new();
-    let mut behind_colon = false;
-    let mut characters = rule.chars().chain(['\n']).peekable();
-    while let Some(c) = characters.next() {
-        match (c, characters.peek()) {
-            ('\\', Some('\n')) => {
-                characters.next();
-            }
-            ('\\', Some(' ' | '#' | '\t' | ':' | '\\')) => word.extend(characters.next()),
-            ('$', Some('$')) => word.extend(characters.next()),
-            (':', Some(' ' | '\n')) if !behind_colon => {
-                behind_colon = true;
-                word.clear();
-            }
-            (c, _) if c.is_whitespace() => {
-                if behind_colon && !word.is_empty() {
-                    files.insert(PathBuf::from(std::mem::take(&mut word)));
-                }
-            }
-            (c, _) => word.push(c),
-        }
-    }
-    files
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rules_of_make_name_files() {
-        let files = dependencies("a.o: a.c /usr/include/x.h \\\n b\\ c.h d$$e.h \\\n  f\\#.h\n");
-        let expected = ["/usr/include/x.h", "a.c", "b c.h", "d$e.h", "f#.h"];
-        assert_eq!(files, expected.map(PathBuf::from).into());
-    }
 
     #[test]
     fn options_of_the_text_are_taken() {

@@ -2,11 +2,12 @@
 
 use crate::compile::{Compiler, DEFINE, cannot_start, run};
 use crate::program::{self, Domain};
-use crate::unit::{self, Contents};
-use crate::{Error, library};
+use crate::unit::{self, Contents, Unit};
+use crate::{Error, Refusal, library};
 use lockgate_outside::printable_text;
 use lockgate_stubs::emit::c;
-use lockgate_stubs::{header, plan};
+use lockgate_stubs::header::{self, model::Header};
+use lockgate_stubs::plan;
 use lockgate_toolchain::{Link, Progress, Sysroot};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -63,11 +64,14 @@ fn make(
 ) -> Result<[PathBuf; 2], Error> {
     let word = plan::word(&domain.name);
     let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(Error::io("write", path));
-    let declarations = declarations(domain);
+    let declarations = declarations(&domain.units);
     let gates: BTreeSet<String> = domain.gates.keys().cloned().collect();
     let names: BTreeSet<String> = domain.entries.union(&gates).cloned().collect();
-    let header =
-        header::read_text(&format!("#define _GNU_SOURCE 1\n{declarations}"), Path::new(&domain.name), names)?;
+    let header = read(&declarations, &domain.name, names)?;
+    let otherwise = contradictions(domain, &header)?;
+    if !otherwise.is_empty() {
+        return Err(Error::Refused(otherwise));
+    }
     let plan = plan::plan_domain(&header, &domain.name, &domain.options, &gates);
     if !plan.refusals.is_empty() {
         return Err(Error::Stubs { domain: domain.name.clone(), refusals: plan.refusals });
@@ -109,6 +113,56 @@ fn make(
     Ok([stubs, embed(&word, &module)?])
 }
 
+/// The declarations of `names` in the text of sources.
+fn read(declarations: &str, origin: &str, names: BTreeSet<String>) -> Result<Header, Error> {
+    let text = format!("#define _GNU_SOURCE 1\n{declarations}");
+    Ok(header::read_text(&text, Path::new(origin), names)?)
+}
+
+/// Where who is on the other side of an entry or a gate declares it otherwise than the domain's sources, which the stubs are made from:
+/// a domain's author does not say what the program passes, nor which of a gate's arguments are checked.
+fn contradictions(domain: &Domain<'_>, ours: &Header) -> Result<Vec<Refusal>, Error> {
+    // By their places: a unit has no other identity.
+    let mut others: Vec<(&Unit, BTreeSet<String>)> = Vec::new();
+    let gates = domain.gates.iter().map(|(gate, opened)| (opened.unit, gate));
+    let used = |unit: &'_ Unit, entry: &String| unit.uses.iter().any(|used| used.name == *entry);
+    let callers = domain
+        .callers
+        .iter()
+        .flat_map(|unit| domain.entries.iter().filter(|entry| used(unit, entry)).map(|entry| (*unit, entry)));
+    for (unit, name) in gates.chain(callers) {
+        match others.iter_mut().find(|(known, _)| std::ptr::eq(*known, unit)) {
+            Some((_, names)) => {
+                names.insert(name.clone());
+            }
+            None => others.push((unit, BTreeSet::from([name.clone()]))),
+        }
+    }
+    let mut refusals = Vec::new();
+    for (unit, names) in others {
+        let theirs = read(&declarations(&[unit]), &unit.source, names.clone())?;
+        for name in &names {
+            if plan::agree(ours, &theirs, name, domain.gates.contains_key(name)) != Some(false) {
+                continue;
+            }
+            let place = |header: &Header| {
+                header.functions.iter().find(|f| f.name == *name).map(|f| f.place.clone()).unwrap_or_default()
+            };
+            refusals.push(Refusal {
+                place: place(&theirs),
+                what: format!(
+                    "{name}() is declared here otherwise than in the sources of domain {}, at {}: what crosses would be another thing \
+                     than one of them means",
+                    domain.name,
+                    place(ours)
+                ),
+                remedy: "give both one header, with all annotations".into(),
+            });
+        }
+    }
+    Ok(refusals)
+}
+
 /// An object with the module between two symbols.
 fn embed(word: &str, module: &Path) -> Result<PathBuf, Error> {
     let bytes = lockgate_outside::read(module).map_err(Error::io("read", module))?;
@@ -118,11 +172,11 @@ fn embed(word: &str, module: &Path) -> Result<PathBuf, Error> {
     Ok(object)
 }
 
-/// The declarations of all the domain's sources, each once: they include the same headers.
-fn declarations(domain: &Domain<'_>) -> String {
+/// The declarations of sources, each once: they include the same headers.
+fn declarations(units: &[&Unit]) -> String {
     let mut known: BTreeSet<(&str, u32, &str)> = BTreeSet::new();
     let mut all = String::new();
-    for (number, unit) in domain.units.iter().enumerate() {
+    for (number, unit) in units.iter().enumerate() {
         let mut own = Vec::new();
         for (file, line, text) in &unit.interface {
             // A source may include a header twice, to have it say something else.

@@ -1,6 +1,5 @@
 //! All sources together: which domains there are, and what calls what across their borders.
 
-use crate::consent::Files;
 use crate::error::Refusal;
 use crate::survey::Home;
 use crate::unit::{Contents, Defined, Unit, Used, place};
@@ -18,12 +17,23 @@ pub struct Domain<'u> {
     pub options: Vec<String>,
     /// Functions that others call.
     pub entries: BTreeSet<String>,
-    /// Functions of others that it calls, and where they were opened to it.
-    pub gates: BTreeMap<String, Place>,
+    /// Functions of others that it calls, and who opened them to it.
+    pub gates: BTreeMap<String, Opened<'u>>,
+    /// Sources outside of it that call its entries.
+    pub callers: Vec<&'u Unit>,
     /// Sources that define something of it.
     pub units: Vec<&'u Unit>,
     /// Its objects.
     pub objects: Vec<&'u [u8]>,
+}
+
+/// A function that others may call.
+#[derive(Debug, Clone)]
+pub struct Opened<'u> {
+    /// Where that is said.
+    pub place: Place,
+    /// In which source.
+    pub unit: &'u Unit,
 }
 
 /// Finds the domains of a program, or why it has none that work.
@@ -49,6 +59,18 @@ pub fn domains<'u>(contents: &'u [Contents]) -> Result<Vec<Domain<'u>>, Vec<Refu
     for home in units.iter().flat_map(|unit| &unit.parts) {
         if let Home::Domain(name) = home {
             names.insert(name);
+        }
+    }
+    // Symbols, files and variables of the environment know no difference between these.
+    let mut variables: BTreeMap<String, &str> = BTreeMap::new();
+    for name in &names {
+        if let Some(other) = variables.insert(lockgate_stubs::name::variable(name), name) {
+            let said = units.iter().flat_map(|unit| &unit.domains).find(|domain| domain.name == **name);
+            program.refusals.push(Refusal {
+                place: said.map(|domain| place(&domain.place)).unwrap_or_default(),
+                what: format!("domains {other} and {name} have names that differ in case, - and _ only"),
+                remedy: "give one of them another name".into(),
+            });
         }
     }
     let domains: Vec<Domain<'u>> = names.into_iter().map(|name| program.domain(name)).collect();
@@ -80,13 +102,11 @@ fn has_part(unit: &Unit, domain: &str) -> bool {
     unit.parts.iter().any(|part| matches!(part, Home::Domain(name) if name == domain))
 }
 
-/// The files that the domain's sources are made of.
-fn files_of<'u>(units: &[&'u Unit], domain: &str) -> Files<'u> {
-    let mut files = Files::default();
-    for unit in units.iter().filter(|unit| has_part(unit, domain)) {
-        files.add(&unit.consent);
-    }
-    files
+/// Whether the source is the program's own: it has no part in any domain, or, besides, code of the program's. A source of one domain
+/// says nothing for another.
+fn is_program(unit: &Unit) -> bool {
+    let confined = unit.parts.iter().any(|part| matches!(part, Home::Domain(_)));
+    !confined || unit.definitions.iter().any(|d| d.function && d.home == Home::Host)
 }
 
 /// What each domain has, a line for each thing: how it is called, what it may call, and which code of its sources is in no domain.
@@ -100,7 +120,7 @@ pub fn listing(contents: &[Contents], domains: &[Domain<'_>]) -> String {
             let _ = writeln!(text, "  entry {entry}");
         }
         for (gate, opened) in &domain.gates {
-            let _ = writeln!(text, "  gate {gate}, opened at {opened}");
+            let _ = writeln!(text, "  gate {gate}, opened at {}", opened.place);
         }
         let own =
             contents.iter().flat_map(|contents| &contents.units).filter(|unit| has_part(unit, &domain.name));
@@ -132,6 +152,7 @@ impl<'p, 'u> Program<'p, 'u> {
             options: self.options(name),
             entries: BTreeSet::new(),
             gates: BTreeMap::new(),
+            callers: Vec::new(),
             units: Vec::new(),
             objects: Vec::new(),
         };
@@ -160,12 +181,13 @@ impl<'p, 'u> Program<'p, 'u> {
                 remedy: "mark the functions that the program calls with LG_ENTRY".into(),
             });
         }
-        let files = files_of(units, name);
         for used in uses {
-            if let Some(opened) = self.crosses(&home, Some((name, &files)), used) {
+            if let Some(opened) = self.crosses(&home, Some(name), used) {
                 domain.gates.insert(used.name.clone(), opened);
             }
         }
+        let calls = |used: &Used| used.by != home && domain.entries.contains(&used.name);
+        domain.callers = units.iter().copied().filter(|unit| unit.uses.iter().any(calls)).collect();
         domain
     }
 
@@ -200,47 +222,47 @@ impl<'p, 'u> Program<'p, 'u> {
                 });
             }
         }
-        // Whoever writes a domain's sources does not give it rights: a source says so that has something of the program's.
-        let of_program =
-            |unit: &&Unit| !has_part(unit, name) || unit.definitions.iter().any(|d| d.home == Home::Host);
-        let files = files_of(units, name);
+        // Whoever writes a domain's sources does not give it rights: a source of the program's says so.
         for (domain, option) in
             first.iter().flat_map(|domain| domain.options.iter().map(move |o| (domain, o)))
         {
-            let mut program = units.iter().copied().filter(of_program);
-            if !is_one_of(&RIGHTS, option) || program.any(|unit| unit.consent.gives(name, option, &files)) {
+            let mut program = units.iter().filter(|unit| is_program(unit));
+            if !is_one_of(&RIGHTS, option) || program.any(|unit| unit.consent.gives(name, option)) {
                 continue;
             }
             self.refusals.push(Refusal {
                 place: place(&domain.place),
                 what: format!("domain {name} gives itself {option}: no source of the program's says so"),
-                remedy:
-                    "put this LG_DOMAIN into a header that a source of the program's includes itself, too"
-                        .into(),
+                remedy: "put this LG_DOMAIN, with its options, before a declaration of an entry in a source of the program's, \
+                         too: headers give no rights"
+                    .into(),
             });
         }
         first.map(|domain| domain.options.clone()).unwrap_or_default()
     }
 
     /// Where the function's owner says that others may call it: the source that defines it; for what no annotated source defines, as
-    /// libc's functions, a source of the program's. What only the sources of the calling `domain` say, or files that they include, is
-    /// no consent. The program itself may call all entries.
-    fn opened(&self, name: &str, domain: Option<(&str, &Files<'_>)>) -> Option<Place> {
+    /// libc's functions, a source of the program's. What headers and the sources of the calling `domain` say is no consent. The
+    /// program itself may call all entries.
+    fn opened(&self, name: &str, domain: Option<&str>) -> Option<Opened<'u>> {
         let defined = self.defined.get(name).copied();
-        let Some((domain, files)) = domain else {
-            return defined.filter(|(d, _)| d.entry).map(|(d, _)| place(&d.place));
+        let Some(domain) = domain else {
+            let (defined, unit) = defined.filter(|(d, _)| d.entry)?;
+            return Some(Opened { place: place(&defined.place), unit });
         };
+        let opens = |unit: &'u Unit| unit.consent.opens(name).map(|place| Opened { place, unit });
         let owner = defined.filter(|(d, _)| d.entry && !self.twice.contains(name));
-        let by_owner = owner.and_then(|(_, unit)| unit.consent.opens(name, files));
+        let by_owner = owner.and_then(|(_, unit)| opens(unit));
         if by_owner.is_some() || defined.is_some_and(|(d, _)| d.home != Home::Host) {
             return by_owner;
         }
-        let of_program = self.units.iter().filter(|unit| !has_part(unit, domain));
-        of_program.map(|unit| &unit.consent).find_map(|consent| consent.opens_elsewhere(name, files))
+        let mut of_program =
+            self.units.iter().copied().filter(|unit| !has_part(unit, domain) && is_program(unit));
+        of_program.find_map(opens)
     }
 
     /// Where the use leads out of `home`, the place that opens the way. Refuses uses without one.
-    fn crosses(&mut self, home: &Home, domain: Option<(&str, &Files<'_>)>, used: &Used) -> Option<Place> {
+    fn crosses(&mut self, home: &Home, domain: Option<&str>, used: &Used) -> Option<Opened<'u>> {
         let defined = self.defined.get(used.name.as_str()).map(|(defined, _)| *defined);
         let its_home = defined.map_or(&Home::Host, |d| &d.home);
         if its_home == home || *its_home == Home::Everywhere {
@@ -256,13 +278,18 @@ impl<'p, 'u> Program<'p, 'u> {
         let (what, remedy) = if used.function {
             let remedy = match its_home {
                 Home::Host if defined.is_none() => format!(
-                    "if {home} may call it, declare it LG_ENTRY in a source of the program's that has no part in {home}, or in a header \
-                     that only such sources include"
+                    "if {home} may call it, declare it LG_ENTRY in a source of the program's that has no part in {home}, in its own text: \
+                     headers open nothing"
                 ),
                 Home::Host => format!(
-                    "declare it LG_ENTRY, without a macro, in the source that defines it or in a header that this source includes \
-                     itself, if {home} may call it, or mark it LG_EVERYWHERE, if each part may have a copy"
+                    "if {home} may call it, write LG_ENTRY, without a macro, in the source that defines it: headers open nothing; or \
+                     mark it LG_EVERYWHERE, if each part may have a copy"
                 ),
+                _ if defined.is_some_and(|d| d.entry) => {
+                    format!(
+                        "if {home} may call it, write LG_ENTRY in the source that defines it, too: headers open nothing"
+                    )
+                }
                 _ => "mark it LG_ENTRY, or move the caller".to_owned(),
             };
             let mentioned = self.units.iter().find_map(|unit| unit.consent.mentions(name));

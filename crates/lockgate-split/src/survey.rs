@@ -229,12 +229,9 @@ impl Survey {
             if home == Home::Everywhere {
                 continue;
             }
-            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
-                self.refusals.push(Refusal {
-                    place: here,
-                    what: format!("{name:?} cannot be the name of a domain"),
-                    remedy: "use letters, digits, - and _".into(),
-                });
+            if let Err(what) = lockgate_stubs::name::check(&name) {
+                let remedy = "give it one that can".to_owned();
+                self.refusals.push(Refusal { place: here, what, remedy });
                 continue;
             }
             self.domains.push(Domain { name, options, place: (file, line) });

@@ -10,6 +10,7 @@ pub mod emit;
 pub mod explain;
 pub mod expression;
 pub mod header;
+pub mod name;
 pub mod plan;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,12 @@ impl Client {
     pub fn of(source: &header::Source, module: &Path) -> Result<Client, header::ReadError> {
         let header = header::read(source)?;
         let name = source.name()?;
+        let library = emit::library_name(header.library.as_ref().map(|(name, _)| name.as_str()), &name);
+        name::check(&library).map_err(|why| {
+            let remedy =
+                format!("say LG_DOMAIN(\"name\"); in {} or a file of annotations", source.header.display());
+            header::ReadError::Name { header: source.header.clone(), why: format!("{why}; {remedy}") }
+        })?;
         let target = emit::Target {
             header: name,
             module: module.to_string_lossy().into_owned(),
@@ -76,7 +83,10 @@ impl Client {
     }
 
     /// Bindings for Python: a module.
-    pub fn python(&self) -> Vec<emit::File> {
+    ///
+    /// # Errors
+    /// Two things that would have one name.
+    pub fn python(&self) -> Result<Vec<emit::File>, String> {
         emit::python::client(&self.plan, &self.target)
     }
 }

@@ -4,7 +4,6 @@
 
 #include <lockgate/annotations.h>
 
-/* Domains may call it, too. */
-void complain(const char *name LG_STRING, int line) LG_ENTRY;
+void complain(const char *name LG_STRING, int line);
 
 #endif

@@ -10,7 +10,8 @@
 #include "settings.h"
 #include <stdio.h>
 
-void complain(const char *name, int line)
+/* Domains may call it: only its own source can say so. */
+LG_ENTRY void complain(const char *name, int line)
 {
     printf("line %d: there is no setting %s\n", line, name);
 }

@@ -111,7 +111,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
             match language {
                 Language::C => files.extend(client.c()),
                 Language::Rust => files.extend(client.rust()),
-                Language::Python => files.extend(client.python()),
+                Language::Python => files.extend(client.python().map_err(anyhow::Error::msg)?),
             }
         }
     }

@@ -153,6 +153,19 @@ pub const CASES: &[(Program, &[&str])] = &[
     ),
     (
         one!(
+            "LG_DOMAIN(\"P\") LG_ENTRY int other(int x) { return x; }\nint enter(int x) { return x; }\nint main(void) { return enter(other(1)); }\n"
+        ),
+        &["domains P and p have names that differ in case, - and _ only; give one of them another name"],
+    ),
+    (
+        &[(
+            "a.c",
+            "#include <lockgate/annotations.h>\nLG_DOMAIN(\"perf_map\") LG_ENTRY int f(void) { return 1; }\nint main(void) { return f(); }\n",
+        )],
+        &["a.c:2: \"perf_map\" cannot be the name of a domain: the variable LOCKGATE_PERF_MAP"],
+    ),
+    (
+        one!(
             "LG_DOMAIN(\"p\") LG_ENTRY int fill(int *to) { return *to; }\nint enter(int x) { return x; }\nint main(void) { int x = 1; return enter(fill(&x)); }\n"
         ),
         &["a function of domain p cannot be called soundly", "a.c:3: fill: parameter to"],
@@ -314,6 +327,101 @@ pub const CASES: &[(Program, &[&str])] = &[
             ("b.c", "int enter(int);\nint secret(void) { return 7; }\nint main(void) { return enter(1); }\n"),
         ],
         &["a.c:4: domain p calls secret() of the host, which is not LG_ENTRY"],
+    ),
+    // A header opens nothing, whose ever it may be: one that only the program includes, either.
+    forged!(
+        ("p.h", "\n"),
+        ("b.c", "#include \"more.h\"\n"),
+        ("more.h", "int enter(int);\nint system(const char *command LG_IN LG_STRING) LG_ENTRY;\n")
+    ),
+    forged!(
+        ("p.h", "\n"),
+        ("b.c", "#include \"more.h\"\n"),
+        ("more.h", "int system(const char *command LG_IN LG_STRING) LG_ENTRY;\n")
+    ),
+    // Nor does a macro that is given the words, nor one that has a mark mean another declaration.
+    forged!(
+        ("p.h", "#define P_DECLARE(...) __VA_ARGS__\n"),
+        ("b.c", "#include \"p.h\"\nP_DECLARE(int system(const char *command LG_IN LG_STRING) LG_ENTRY;)\n")
+    ),
+    forged!(
+        ("p.h", "#define P_BEGIN LG_NOTE_(\"entry\")\n"),
+        (
+            "b.c",
+            "#include \"p.h\"\nP_BEGIN int system(const char *command LG_IN LG_STRING);\nint other(int) LG_ENTRY;\n"
+        )
+    ),
+    // A header that the owner of a function includes does not open it either.
+    (
+        &[
+            ("p.h", source!("int secret(void) LG_ENTRY;\n")),
+            ("a.c", "#include \"p.h\"\nint enter(int x) { return x + secret(); }\n"),
+            (
+                "b.c",
+                "#include \"p.h\"\nint secret(void) { return 7; }\nint main(void) { return enter(1); }\n",
+            ),
+        ],
+        &[
+            "a.c:2: domain p calls secret() of the host, which is not LG_ENTRY, defined at b.c:2 (what p.h:3 says is not",
+            "headers open nothing",
+        ],
+    ),
+    // One domain's source says nothing for another domain.
+    (
+        &[
+            ("a.c", source!("int system(const char *);\nint enter(int x) { return x + system(\"id\"); }\n")),
+            (
+                "q.c",
+                "#include <lockgate/annotations.h>\nint system(const char *command LG_IN LG_STRING) LG_ENTRY;\nLG_DOMAIN(\"p\", streams) LG_ENTRY int enter(int x);\nLG_DOMAIN(\"q\") LG_ENTRY int other(int x) { return x; }\n",
+            ),
+            ("b.c", "int enter(int);\nint other(int);\nint main(void) { return enter(other(1)); }\n"),
+        ],
+        &[
+            "a.c:4: domain p calls system() of the host, which is not LG_ENTRY",
+            "q.c:3: domain p gives itself streams",
+        ],
+    ),
+    // What crosses at a gate says who is called, and what crosses at an entry who calls.
+    (
+        &[
+            (
+                "a.c",
+                source!("int show(long at, unsigned long n);\nint enter(int x) { return show(x, 6); }\n"),
+            ),
+            (
+                "b.c",
+                "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_ENTRY int enter(int);\nLG_ENTRY int show(const char *at LG_IN LG_SIZE(n), size_t n) { return at[n - 1]; }\nint main(void) { return enter(1); }\n",
+            ),
+        ],
+        &["b.c:4: show() is declared here otherwise than in the sources of domain p, at a.c:3"],
+    ),
+    (
+        &[
+            (
+                "a.c",
+                source!(
+                    "int show(const char *at LG_IN LG_SIZE(m), unsigned long n, unsigned long m);\nint enter(int x) { return show(\"\", 1, 1); }\n"
+                ),
+            ),
+            (
+                "b.c",
+                "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_ENTRY int enter(int);\nLG_ENTRY int show(const char *at LG_IN LG_SIZE(n), size_t n, size_t m) { return at[n - m]; }\nint main(void) { return enter(1); }\n",
+            ),
+        ],
+        &["b.c:4: show() is declared here otherwise"],
+    ),
+    (
+        &[
+            (
+                "a.c",
+                "#include <lockgate/annotations.h>\nstruct s { long *at LG_OUT LG_SIZE(9); };\nLG_DOMAIN(\"p\") LG_ENTRY int enter(struct s *s LG_INOUT) { return s->at != 0; }\n",
+            ),
+            (
+                "b.c",
+                "#include <lockgate/annotations.h>\nstruct s { long *at LG_OUT LG_SIZE(1); };\nLG_DOMAIN(\"p\") LG_ENTRY int enter(struct s *s LG_INOUT);\nint main(void) { long x; struct s s = {&x}; return enter(&s); }\n",
+            ),
+        ],
+        &["b.c:3: enter() is declared here otherwise"],
     ),
     // A gate leads to the function that it is called after.
     (

@@ -33,7 +33,11 @@ pub struct Target {
 }
 
 /// The library's name: what the annotations say, else the header's.
-fn library_name(plan: &Plan, target: &Target) -> String {
-    let stem = || target.header.rsplit('/').next().unwrap_or_default().trim_end_matches(".h").to_owned();
-    plan.library.as_ref().map_or_else(stem, |(name, _)| name.clone())
+pub fn library_name(said: Option<&str>, header: &str) -> String {
+    let stem = || header.rsplit('/').next().unwrap_or_default().trim_end_matches(".h");
+    said.unwrap_or_else(stem).to_owned()
+}
+
+fn name_of(plan: &Plan, target: &Target) -> String {
+    library_name(plan.library.as_ref().map(|(name, _)| name.as_str()), &target.header)
 }

@@ -90,7 +90,7 @@ pub enum Role<'a> {
 impl<'a> Surface<'a> {
     /// The form of all that has one.
     pub fn of(plan: &'a Plan, target: &Target) -> Surface<'a> {
-        let name = crate::plan::word(&super::library_name(plan, target));
+        let name = crate::plan::word(&super::name_of(plan, target));
         let mut surface = Surface {
             plan,
             name,
@@ -285,6 +285,9 @@ impl<'a> Surface<'a> {
 
     /// Why a function has no form, if it has none.
     fn unsuited(&self, function: &FunctionPlan) -> Option<String> {
+        if function.name.starts_with('_') {
+            return Some("names with _ before them are the binding's own".to_owned());
+        }
         if function.formatted.is_some() {
             return Some("variable arguments".to_owned());
         }

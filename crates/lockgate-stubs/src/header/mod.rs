@@ -110,6 +110,14 @@ pub enum ReadError {
         /// What is wrong.
         error: Box<crate::annotation::NoteError>,
     },
+    /// Its library has no name that can be one.
+    #[error("{header}: {why}", header = header.display())]
+    Name {
+        /// The header.
+        header: PathBuf,
+        /// Why, and what to do.
+        why: String,
+    },
     /// An annotation is about something that does not exist.
     #[error("{place}: {what}")]
     Stray {

@@ -2,6 +2,7 @@
 //!
 //! Two points of view. What goes *in*, from the program to the library, is a [`Passing`]; what comes *out* is an
 //! [`Outcome`], which may be anything and is checked. The parameters of callbacks are outcomes, their results go in.
+mod contract;
 mod keep;
 mod outcome;
 mod passing;
@@ -12,6 +13,7 @@ mod sizes;
 use crate::annotation::Format;
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
+pub use contract::agree;
 pub use passing::handle_name;
 use places::Place as Stands;
 use std::collections::{BTreeMap, BTreeSet};
@@ -603,7 +605,9 @@ impl<'a> Planner<'a> {
     fn gate(&mut self, function: &Function) {
         let Function { name, prototype, place, .. } = function;
         let before = self.types();
-        match self.called_back(name, prototype.clone()) {
+        let names = prototype.parameters.iter().map(|parameter| &parameter.name);
+        let ours = std::iter::once(name).chain(names).find(|name| crate::name::is_ours(name));
+        match ours.map_or_else(|| self.called_back(name, prototype.clone()), |ours| Err(is_ours(ours))) {
             Ok(plan) => self.plan.gates.push(plan),
             Err(No { reason, remedy }) => {
                 (self.plan.callbacks, self.plan.records) = before;
@@ -627,6 +631,11 @@ impl<'a> Planner<'a> {
         let function = &borrowed_throughout(function);
         let Function { name, prototype, notes, .. } = function;
         let of_function = |no| (None, no);
+        let names = prototype.parameters.iter().map(|parameter| &parameter.name);
+        if let Some(ours) = std::iter::once(name).chain(names).find(|name| crate::name::is_ours(name)) {
+            let No { reason, remedy } = is_ours(ours);
+            return Err((None, No { reason, remedy }));
+        }
         places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
         let formatted = self.formatted(function).map_err(of_function)?;
         let format = if formatted.is_some() { None } else { self.format(function).map_err(of_function)? };
@@ -828,6 +837,16 @@ fn policy(text: &str) -> Result<String, No> {
         names.push(format!("LG_{name}"));
     }
     Ok(names.join(" | "))
+}
+
+/// Why a function has no stub whose name, or a parameter's, is one of those that clients have for themselves.
+fn is_ours(name: &str) -> No {
+    No {
+        reason: format!(
+            "names like {name}, with lg_, lgs_ or lockgate_ before them, are Lockgate's in clients"
+        ),
+        remedy: "give it another name, or leave the function out with LG_OMIT".into(),
+    }
 }
 
 /// A word of C made of `text`.

@@ -4,6 +4,6 @@
 
 #include <lockgate/annotations.h>
 
-int say(const char *what LG_STRING, int number) LG_ENTRY;
+int say(const char *what LG_STRING, int number);
 
 #endif

@@ -11,7 +11,7 @@ static int twice(int number)
     return 2 * number;
 }
 
-int say(const char *what, int number)
+LG_ENTRY int say(const char *what, int number)
 {
     said++;
     printf("%s is number %d of %d\n", what, number, length_of(what));

@@ -1,6 +1,6 @@
 #include "reader.h"
 
-long add(long a, long b)
+LG_ENTRY long add(long a, long b)
 {
     return a + b;
 }

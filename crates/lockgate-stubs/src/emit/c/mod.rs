@@ -42,7 +42,7 @@ const STUBS_H: &str = include_str!("../../../runtime/stubs.h");
 
 /// All files of a client in C.
 pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
-    let name = super::library_name(plan, target);
+    let name = super::name_of(plan, target);
     vec![
         File { name: target.header.clone(), text: header(plan, target, &name) },
         File { name: format!("{}_client.c", word(&name)), text: source(plan, target, &name) },
@@ -143,12 +143,17 @@ pub fn domain(plan: &Plan, name: &str, declarations: &str) -> Vec<File> {
 fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     let mut text = format!(
         "/* {name}, protected: made by Lockgate, do not edit. */\n{prelude}\n\
-         #define LGS_NAME \"{name}\"\n{module}#define LGS_MODULE_VARIABLE \"LOCKGATE_{}\"\n",
-        word(name).to_uppercase(),
+         #define LGS_NAME \"{name}\"\n{module}#define LGS_MODULE_VARIABLE \"{}\"\n",
+        crate::name::variable(name),
     );
     let options = plan.library.iter().flat_map(|(_, options)| options);
-    let _ =
-        writeln!(text, "#define LGS_OPTIONS {}0", options.map(|o| format!("\"{o}\", ")).collect::<String>());
+    let _ = writeln!(
+        text,
+        "#define LGS_OPTIONS {}0",
+        options
+            .map(|o| format!("\"{}\", ", o.replace('\\', "\\\\").replace('"', "\\\"")))
+            .collect::<String>()
+    );
     text += "#define LGS_FUNCTIONS";
     for function in &plan.functions {
         let bound = bound(function, plan);

@@ -1,5 +1,5 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{arithmetic, ctype, documentation, element, element_in, enumeration, word};
+use super::{arithmetic, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
 use crate::emit::function::{Body, Failed, prototype, says_errno};
 use crate::emit::surface::{Role, Surface, cursors, is_single};
 use crate::header::model::{CType, Parameter, Shape};
@@ -30,12 +30,13 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
         _ => format!("tuple[{kinds}]"),
     };
     let name = &function.name;
+    let symbol = symbol(name);
     let kinds: Vec<String> = function.prototype.parameters.iter().map(|p| ctype(&p.kind, surface)).collect();
     // (What stands behind those is passed as it is.)
-    let mut text = format!("\n\n_lib.{name}.argtypes = [{}]\n", kinds.join(", "));
+    let mut text = format!("\n\n{symbol}.argtypes = [{}]\n", kinds.join(", "));
     let _ = write!(
         text,
-        "_lib.{name}.restype = {}\n\n\ndef {}({}) -> {kind}:\n    \"\"\"`{}`\n{}    \"\"\"\n{}",
+        "{symbol}.restype = {}\n\n\ndef {}({}) -> {kind}:\n    \"\"\"`{}`\n{}    \"\"\"\n{}",
         ctype(&function.prototype.result, surface),
         word(name),
         body.parameters.join(", "),
@@ -45,9 +46,9 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
     );
     let arguments = body.arguments.iter().map(|argument| format!(", {argument}")).collect::<String>();
     let call = match says_errno(function) {
-        Some(Failed::Null) => format!("_call_errno(lg_call, None, _lib.{name}{arguments})"),
-        Some(Failed::Number(failed)) => format!("_call_errno(lg_call, {failed}, _lib.{name}{arguments})"),
-        None => format!("_call(lg_call, _lib.{name}{arguments})"),
+        Some(Failed::Null) => format!("_call_errno(lg_call, None, {symbol}{arguments})"),
+        Some(Failed::Number(failed)) => format!("_call_errno(lg_call, {failed}, {symbol}{arguments})"),
+        None => format!("_call(lg_call, {symbol}{arguments})"),
     };
     // (Between two steps Python may run signal handlers, which call and raise: each step of `finally` is a single one.)
     let _ = write!(
@@ -312,9 +313,10 @@ impl Writer<'_> {
                     body.stored,
                     "        {local}._raw.{0} = ctypes.cast(lg_{name}, ctypes.c_void_p).value\n        \
                      {local}._raw.{length} = lg_{name}_count",
-                    field.name,
+                    attribute(&field.name),
+                    length = attribute(length)
                 );
-                let _ = writeln!(clear, "            {local}._raw.{} = None", field.name);
+                let _ = writeln!(clear, "            {local}._raw.{} = None", attribute(&field.name));
             }
             let _ = write!(
                 body.always,
@@ -324,7 +326,8 @@ impl Writer<'_> {
         if release {
             let _ = writeln!(body.always, "        {local}._ended()");
         } else if let Some(end) = self.surface.end_of(key, &self.function.name) {
-            let _ = writeln!(body.after, "        {local}._end = {local}._end or _lib.{end}");
+            let end = symbol(end);
+            let _ = writeln!(body.after, "        {local}._end = {local}._end or {end}");
         }
         format!("{local}._address()")
     }

@@ -11,7 +11,10 @@ use crate::plan::Plan;
 use std::fmt::Write as _;
 
 /// The module, and the client that it loads when that has been compiled.
-pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
+///
+/// # Errors
+/// Two things that would have one name.
+pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let surface = Surface::of(plan, target);
     let name = &surface.name;
     let flags = target.includes.iter().cloned();
@@ -23,9 +26,9 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
             let _ = writeln!(left_out, "- {function}: {}", why.replace(['\\', '"'], "'"));
         }
     }
-    let mut text = include_str!("../../../runtime/python/support.py")
+    let mut text = SUPPORT
         .replace("@NAME@", name)
-        .replace("@UPPER@", &name.to_uppercase())
+        .replace("LOCKGATE_@UPPER@", &crate::name::variable(name))
         .replace("@FLAGS@", &flags.join(" ").replace(['{', '}', '"', '\\'], ""))
         .replace("@LEFT_OUT@", &left_out);
     text += &constants(&surface);
@@ -38,6 +41,7 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
         text += &function::function(function, &surface, &types);
     }
     text += &types::ends(&surface);
+    is_unambiguous(&text)?;
     let catching = include_str!("../../../runtime/python/catching.c").replace("@NAME@", name);
     let mut files = vec![
         File { name: format!("{name}_protected.py"), text },
@@ -45,7 +49,7 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     ];
     let client = c::client(plan, target).into_iter();
     files.extend(client.map(|file| File { name: format!("client/{}", file.name), ..file }));
-    files
+    Ok(files)
 }
 
 fn constants(surface: &Surface<'_>) -> String {
@@ -61,60 +65,68 @@ fn constants(surface: &Surface<'_>) -> String {
     text
 }
 
-/// A name that Python, or the module's own beginning, has already.
+/// Words of Python.
+const KEYWORDS: &str = "and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield";
+
+/// Names that Python has without any import.
+const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning EnvironmentError Exception ExceptionGroup False FileExistsError FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError IndexError InterruptedError IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError None NotADirectoryError NotImplemented NotImplementedError OSError OverflowError PendingDeprecationWarning PermissionError ProcessLookupError PythonFinalizationError RecursionError ReferenceError ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError SystemExit TabError TimeoutError True TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning ZeroDivisionError abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help hex id input int isinstance issubclass iter len license list locals map max memoryview min next object oct open ord pow print property quit range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip";
+
+/// A name that Python, or the module's own beginning, has already gets `_` behind it.
 fn word(name: &str) -> String {
-    const TAKEN: &[&str] = &[
-        "False",
-        "None",
-        "True",
-        "and",
-        "as",
-        "assert",
-        "async",
-        "await",
-        "break",
-        "class",
-        "continue",
-        "def",
-        "del",
-        "elif",
-        "else",
-        "except",
-        "finally",
-        "for",
-        "from",
-        "global",
-        "if",
-        "import",
-        "in",
-        "is",
-        "lambda",
-        "nonlocal",
-        "not",
-        "or",
-        "pass",
-        "raise",
-        "return",
-        "try",
-        "while",
-        "with",
-        "yield",
-        "ctypes",
-        "enum",
-        "os",
-        "threading",
-        "len",
-        "list",
-        "bytes",
-        "bool",
-        "Error",
-        "Fault",
-        "Kind",
-        "Text",
-        "Memory",
-        "Callback",
-    ];
-    if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
+    let is_in = |list: &str| list.split_ascii_whitespace().any(|word| word == name);
+    let taken = is_in(KEYWORDS)
+        || is_in(BUILTINS)
+        || name.starts_with('_')
+        || of_module(SUPPORT).any(|own| own == name);
+    if taken { format!("{name}_") } else { name.to_owned() }
+}
+
+/// A field or an enumerator, which stands behind what it belongs to: Python's words only are in its way, and names that classes have.
+fn attribute(name: &str) -> String {
+    let taken =
+        KEYWORDS.split_ascii_whitespace().chain(["False", "None", "True", "mro"]).any(|word| word == name);
+    if taken || name.starts_with('_') { format!("{name}_") } else { name.to_owned() }
+}
+
+/// A function of the client's.
+fn symbol(name: &str) -> String {
+    let is_word = |word| word == name;
+    match KEYWORDS.split_ascii_whitespace().chain(["False", "None", "True"]).any(is_word) {
+        true => format!("getattr(_lib, \"{name}\")"),
+        false => format!("_lib.{name}"),
+    }
+}
+
+/// What every module begins with.
+const SUPPORT: &str = include_str!("../../../runtime/python/support.py");
+
+/// Names that a module's text gives to something: functions, classes, variables, what it imports.
+fn of_module(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| {
+        let name =
+            |text: &str| text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+        let imported = line.starts_with("import ") || line.starts_with("from ");
+        let list = if imported { line.rsplit("import ").next().unwrap_or_default() } else { "" };
+        let defined = line.strip_prefix("def ").or_else(|| line.strip_prefix("class "));
+        let assigned = || {
+            let (word, rest) = line.split_at(name(line));
+            (rest.starts_with(" =") || rest.starts_with(':')).then_some(word)
+        };
+        let one = defined.map(|text| &text[..name(text)]).or_else(assigned).filter(|word| !word.is_empty());
+        one.into_iter().chain(list.split(", ").filter(|word| !word.is_empty()))
+    })
+}
+
+/// Python lets the last of two things with one name win, without a word.
+fn is_unambiguous(text: &str) -> Result<(), String> {
+    let mut known = std::collections::BTreeSet::new();
+    match of_module(text).find(|name| !known.insert(*name)) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "two things of this header would be called {name} in Python, where functions, types and constants have names of one kind: \
+             leave a function out with LG_OMIT"
+        )),
+    }
 }
 
 /// The text of a comment within a documentation string.

@@ -1,5 +1,5 @@
 //! Enumerations, handles, structures.
-use super::{ctype, enumeration, word};
+use super::{attribute, ctype, enumeration, symbol, word};
 use crate::emit::surface::{Surface, cursors};
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, Outcome, Passing, RecordPlan};
@@ -12,7 +12,7 @@ pub fn all(surface: &Surface<'_>) -> String {
     for key in surface.enumerations() {
         let _ = write!(text, "\n\nclass {}(enum.IntEnum):\n    \"\"\"`{key}`\"\"\"\n\n", enumeration(key));
         for (name, value) in &surface.plan.enumerations[key] {
-            let _ = writeln!(text, "    {} = {value}", word(name));
+            let _ = writeln!(text, "    {} = {value}", attribute(name));
         }
     }
     for number in 1..=surface.plan.handles.len() {
@@ -68,7 +68,7 @@ pub fn ends(surface: &Surface<'_>) -> String {
     let mut text = String::from("\n");
     for number in 1..=surface.plan.handles.len() {
         if let Some(release) = surface.release_of(number) {
-            let _ = writeln!(text, "{}._end = _lib.{release}", word(&surface.handle(number)));
+            let _ = writeln!(text, "{}._end = {}", word(&surface.handle(number)), symbol(release));
         }
     }
     text
@@ -95,7 +95,7 @@ fn structure(
 ) {
     let _ = write!(text, "\n\nclass {name}({base}):\n    \"\"\"`{key}`\"\"\"\n\n    _fields_ = [\n");
     for field in &record.fields {
-        let _ = writeln!(text, "        (\"{}\", {}),", field.name, ctype(&field.kind, surface));
+        let _ = writeln!(text, "        (\"{}\", {}),", attribute(&field.name), ctype(&field.kind, surface));
     }
     if record.fields.is_empty() {
         let _ = writeln!(text, "        (\"bytes\", ctypes.c_ubyte * {}),", record.size);
@@ -110,11 +110,11 @@ fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
     let _ = write!(text, "\n\n@dataclasses.dataclass\nclass {}:\n    \"\"\"`{key}`\"\"\"\n\n", word(name));
     for field in fields() {
         let kind = if is_text(field) { "String | None" } else { "Any" };
-        let _ = writeln!(text, "    {}: {kind} = None", word(&field.name));
+        let _ = writeln!(text, "    {}: {kind} = None", attribute(&field.name));
     }
     let _ = write!(text, "\n    def _to_raw(self) -> _{name}:\n        raw = _{name}()\n");
     for field in fields() {
-        let own = word(&field.name);
+        let own = attribute(&field.name);
         let is_array = matches!(field.kind.shape, Shape::Array(..));
         let value = match &field.passing {
             Passing::String => {
@@ -137,7 +137,7 @@ fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
         word(name)
     );
     for field in fields() {
-        let own = word(&field.name);
+        let own = attribute(&field.name);
         let value = match (&field.kind.shape, is_text(field)) {
             (_, true) => format!("_string(raw.{own})"),
             (Shape::Array(..), _) => format!("list(raw.{own})"),
@@ -153,7 +153,7 @@ fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
 fn kept_class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
     let buffers: Vec<String> = cursors(record)
         .iter()
-        .map(|(field, _, length)| format!("(\"{}\", \"{length}\"),", field.name))
+        .map(|(field, _, length)| format!("(\"{}\", \"{}\"),", attribute(&field.name), attribute(length)))
         .collect();
     let _ = write!(
         text,
@@ -164,7 +164,7 @@ fn kept_class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
         buffers.join(" ")
     );
     for field in &record.fields {
-        let own = word(&field.name);
+        let own = attribute(&field.name);
         let (kind, value) = match (&field.outcome, &field.passing) {
             (Outcome::String { .. }, _) => ("Text | None", format!("_string(self._raw.{own})")),
             (_, Passing::Value) => ("Any", format!("self._raw.{own}")),

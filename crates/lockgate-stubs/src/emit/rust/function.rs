@@ -15,7 +15,13 @@ pub fn declaration(function: &FunctionPlan, surface: &Surface<'_>) -> String {
         parameters.push("...".to_owned());
     }
     let result = result_type(function, surface).replace("sys::", "");
-    format!("        pub fn {}({}){result};\n", function.name, parameters.join(", "))
+    let name = word(&function.name);
+    let linked = if name == function.name {
+        String::new()
+    } else {
+        format!("        #[link_name = {:?}]\n", function.name)
+    };
+    format!("{linked}        pub fn {name}({}){result};\n", parameters.join(", "))
 }
 
 /// A type as `sys` has it.
@@ -62,7 +68,8 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>) -> String {
         body.before
     );
     let call = format!(
-        "// SAFETY: the client checks what the library gives, and every size was checked above.\n        unsafe {{ sys::{name}({}) }}",
+        "// SAFETY: the client checks what the library gives, and every size was checked above.\n        unsafe {{ sys::{}({}) }}",
+        word(name),
         body.arguments.join(", ")
     );
     let made = match says_errno(function) {
@@ -331,7 +338,8 @@ impl Writer<'_> {
         } else if let Some(end) = self.surface.end_of(key, &self.function.name) {
             let _ = writeln!(
                 body.after,
-                "    // SAFETY: the client looks the structure up by its address.\n    {own}.end.get_or_insert(|raw| drop(support::call(|| unsafe {{ sys::{end}(raw) }})));"
+                "    // SAFETY: the client looks the structure up by its address.\n    {own}.end.get_or_insert(|raw| drop(support::call(|| unsafe {{ sys::{end}(raw) }})));",
+                end = word(end)
             );
         }
         format!("(&raw mut *{own}.raw).cast()")

@@ -93,7 +93,7 @@ fn constants(surface: &Surface<'_>) -> String {
     text
 }
 
-/// A name that Rust may take for something else.
+/// A name that Rust, or the crate's own text, may take for something else gets `_` behind it.
 fn word(name: &str) -> String {
     const KEYWORDS: &[&str] = &[
         "Self", "abstract", "as", "async", "await", "become", "box", "const", "crate", "do", "dyn", "else",
@@ -102,7 +102,9 @@ fn word(name: &str) -> String {
         "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
         "where", "while", "yield",
     ];
-    if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+    // Functions that the crate's text calls.
+    const TAKEN: &[&str] = &["Err", "None", "Ok", "Some", "drop", "null", "null_mut", "support", "sys"];
+    if KEYWORDS.contains(&name) || TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
 /// `sqlite3_stmt` as `Sqlite3Stmt`; with `_` if the crate's own text means something else by that.

@@ -99,7 +99,7 @@ fn handle(text: &mut String, number: usize, surface: &Surface<'_>) {
          impl {name} {{\n    fn given(raw: *mut c_void, owned: bool) -> Option<{name}> {{\n        (!raw.is_null()).then_some({name} {{ raw, owned }})\n    }}\n\n    \
          fn into_raw(mut self) -> *mut c_void {{\n        self.owned = false;\n        self.raw\n    }}\n}}\n"
     );
-    if let Some(release) = release {
+    if let Some(release) = release.map(word) {
         let _ = write!(
             text,
             "\nimpl Drop for {name} {{\n    fn drop(&mut self) {{\n        \

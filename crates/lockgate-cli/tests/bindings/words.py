@@ -1,0 +1,40 @@
+"""Names that are words of Python's, or of the module's own, have _ behind them."""
+
+from words_protected import (
+    Error_,
+    Kind_,
+    None_,
+    class_,
+    ctypes_,
+    def_,
+    del_,
+    fn,
+    isinstance_,
+    lambda_,
+    len_,
+    memory,
+    memory_new,
+    print_,
+    self,
+    text,
+    text_of,
+    type_,
+)
+
+assert def_(in_=1) == 2
+assert None_(1) == 3
+assert class_([1, 2, 9]) == 9
+assert ctypes_(1) == 4
+assert print_("four") == 4
+assert len_(1) == 5
+assert isinstance_(1) == 6
+assert type_(1) == 7
+assert self(1) == 8
+assert fn(lambda_.yield_) == 1 and fn(lambda_.mro_) == 0
+assert Error_(1) == 9
+assert Kind_(1) == 10
+given = text_of(5)
+assert (given.from_, given.type, given.None_) == (5, 6, 7)
+with memory_new() as handle:
+    assert handle is not None
+del_(memory_new())

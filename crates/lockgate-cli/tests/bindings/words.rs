@@ -1,0 +1,17 @@
+//! Names that are words of Rust's have `_` behind them.
+use words_protected::*;
+
+fn main() -> Result<(), Error> {
+    assert_eq!(def(1)?, 2);
+    assert_eq!(class(&[1, 2, 9])?, 9);
+    assert_eq!(None_(1)?, 3);
+    assert_eq!(print("four")?, 4);
+    assert_eq!(type_(1)?, 7);
+    assert_eq!(self_(1)?, 8);
+    assert_eq!(fn_(Lambda::yield_)?, 1);
+    let given = text_of(5)?;
+    assert_eq!((given.from, given.type_), (5, 6));
+    del(memory_new()?.expect("memory"))?;
+    drop(memory_new()?);
+    Ok(())
+}

@@ -1,0 +1,34 @@
+/* An API whose names are words of other languages, and of bindings. */
+#ifndef WORDS_H
+#define WORDS_H
+
+#include <lockgate/annotations.h>
+
+struct text {
+    int from;
+    int type;
+    int None;
+};
+
+enum lambda { yield = 3, mro = 4 };
+
+int def(int in);
+int None(int lambda);
+int class(const int *list LG_IN LG_SIZE(len), int len);
+int ctypes(int x);
+int print(const char *str);
+int len(int x);
+int isinstance(int x);
+int type(int fn);
+int self(int crate);
+int fn(enum lambda match);
+int Error(int x);
+int Kind(int x);
+struct text text_of(int from);
+
+/* A handle that ends by a function of such a name. */
+typedef struct memory memory;
+memory *memory_new(void);
+void del(memory *memory LG_RELEASE);
+
+#endif
