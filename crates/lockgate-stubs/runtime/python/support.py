@@ -104,12 +104,14 @@ def _load() -> ctypes.CDLL:
     getenv = ctypes.CDLL(None).secure_getenv
     getenv.restype = ctypes.c_char_p
     path = os.fsdecode(getenv(b"LOCKGATE_@UPPER@_CLIENT") or b"") or str(folder / "lib@NAME@_client.so")
-    if not os.path.exists(path):
+    library = ctypes.CDLL(path) if os.path.exists(path) else None
+    if not hasattr(library, "lg_@NAME@_catching"):
+        wrong = "is not there" if library is None else "was not made with this module"
         raise ImportError(
-            f"{path} is not there; make it: cc -O2 -shared -fPIC -I {folder}/client @FLAGS@ "
+            f"{path} {wrong}; make it: cc -O2 -shared -fPIC -I {folder}/client @FLAGS@ "
             f"{folder}/client/@NAME@_client.c {folder}/client/@NAME@_catching.c -o {path} $(pkg-config --cflags --libs lockgate)"
         )
-    return ctypes.CDLL(path)
+    return library
 
 
 _lib = _load()

@@ -67,6 +67,11 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
     text
 }
 
+/// Python's type of an integer.
+fn integer(kind: &CType) -> String {
+    if kind.is_bool() { "bool" } else { "int" }.to_owned()
+}
+
 struct Writer<'a> {
     function: &'a FunctionPlan,
     surface: &'a Surface<'a>,
@@ -163,7 +168,7 @@ impl Writer<'_> {
             Role::Number => {
                 let (fits, declared) = match (&kind.shape, surface.enumeration(kind)) {
                     (Shape::Float, _) => ("_real", "float".to_owned()),
-                    (_, key) => ("_number", key.map_or("int".to_owned(), enumeration)),
+                    (_, key) => ("_number", key.map_or_else(|| integer(kind), enumeration)),
                 };
                 line(format!("{local} = {fits}({own}, {}, \"{name}\")", ctype(kind, surface)));
                 (Some(declared), local)
@@ -190,17 +195,17 @@ impl Writer<'_> {
                 let number = format!("{fits}({own}, {raw}, \"{name}\")");
                 let first = if buffer.reads { number } else { String::new() };
                 line(format!("{local} = {raw}({first})"));
-                let plain = if pointee.shape == Shape::Float { "float" } else { "int" };
+                let plain = if pointee.shape == Shape::Float { "float".to_owned() } else { integer(pointee) };
                 if buffer.writes {
                     body.given.push(match key {
                         Some(key) => (
                             enumeration(key),
                             format!("_enum({}, {local}.value, \"{name}\")", enumeration(key)),
                         ),
-                        None => (plain.to_owned(), format!("{local}.value")),
+                        None => (plain.clone(), format!("{local}.value")),
                     });
                 }
-                let declared = buffer.reads.then(|| key.map_or(plain.to_owned(), enumeration));
+                let declared = buffer.reads.then(|| key.map_or(plain, enumeration));
                 (declared, format!("ctypes.byref({local})"))
             }
             Role::Record(key, buffer) => {
@@ -368,7 +373,7 @@ impl Writer<'_> {
                 }
                 (None, Shape::Record(_)) => (ctype(kind, surface), raw.to_owned()),
                 (None, Shape::Float) => ("float".to_owned(), raw.to_owned()),
-                _ => ("int".to_owned(), raw.to_owned()),
+                _ => (integer(kind), raw.to_owned()),
             },
             Outcome::String { .. } => ("Text | None".to_owned(), format!("_string({raw})")),
             Outcome::Memory { .. } => {
