@@ -638,7 +638,8 @@ impl Stub<'_> {
                     let _ = writeln!(body.out, "    {condition}lgs_itself(lgs_v_{name});");
                 }
                 if *release {
-                    let _ = writeln!(body.before, "    lgs_handle_ending({name});");
+                    let _ =
+                        writeln!(body.before, "    if (lgs_v_{name})\n        lgs_handle_ending({name});");
                     let condition = self.success();
                     let _ = writeln!(body.out, "    {condition}lgs_handle_dead({name});");
                     // The program is done with it, whatever the library says or does.
@@ -852,7 +853,7 @@ impl Stub<'_> {
                 "    if (lgs_b_{name}.here)\n        lgs_put(lgs_b_{name}.here, &lgs_v_{name}, 8);"
             );
             if *release {
-                let _ = writeln!(body.before, "    if ({name})\n        lgs_handle_ending(*{name});");
+                let _ = writeln!(body.before, "    if (lgs_v_{name})\n        lgs_handle_ending(*{name});");
                 let _ = writeln!(
                     body.finally,
                     "    if (lgs_c.failed)\n        lgs_handle_ends(&lgs_c, {name} ? *{name} : 0, lgs_v_{name});"
