@@ -180,6 +180,15 @@ fn what_is_to_be_freed() {
     synthetic("keeper").pass();
 }
 
+/// Python: arguments are all checked before anything is stored, and signal handlers, finalisers and other callbacks come between
+/// the steps of a call without changing what it says.
+#[test]
+fn steps_of_a_call_in_python() {
+    let bindings = synthetic("steps");
+    bindings.python();
+    bindings.run_python(&[], None);
+}
+
 #[test]
 fn zlib() {
     let zlib = Bindings::of_corpus("zlib");

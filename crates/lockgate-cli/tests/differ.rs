@@ -759,7 +759,8 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 3] {
         done(compile.args(["-lpthread", "-lm"])).unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
     };
     linked(gcc(&["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], "host").arg(path("host.c")));
-    linked(&mut gcc(&["-shared", "-fPIC"], "bindings/libdf_client.so"));
+    let catching = path("bindings/client/df_catching.c");
+    linked(gcc(&["-shared", "-fPIC"], "bindings/libdf_client.so").arg(catching));
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .args(["build", "--offline", "--quiet"])

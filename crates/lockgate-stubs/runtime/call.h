@@ -70,13 +70,16 @@ static inline __attribute__((always_inline)) void lgs_finish(struct lgs_call *c)
         lgs_go_out(c);
 }
 
+/* The same for bindings, until they have taken it. */
+static __thread int lgs_number;
+
 /* The library's errno, for functions that say by it what is wrong. */
 static void lgs_errno(struct lgs_call *c)
 {
     int number = 0;
     uint64_t at = lgs.errno_location();
     if (lgs_returned(c) && lgs_read(&number, at, sizeof number) && number > 0 && number < 4096)
-        errno = number;
+        errno = lgs_number = number;
 }
 
 /* The strings that printf would read are the program's own, where it shares memory with the library: each would be looked at more than once. */

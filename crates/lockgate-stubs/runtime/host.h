@@ -68,6 +68,8 @@ extern char *secure_getenv(const char *);
 
 static void lgs_leave_thread(void *unused);
 static void lgs_mirror_free(void);
+static void lgs_asides_free(void);
+static void lgs_asides_forget(void);
 static void lgs_scopes_end(bool child);
 
 /* Streams that lead nowhere: libraries take it for granted that files are not numbered 0 to 2. */
@@ -139,6 +141,7 @@ static void lgs_in_child(void)
     }
     lgs_thread.count = 0;
     lgs_thread.mirror = 0;
+    lgs_asides_forget();
     lgs.generation++;
     if (LGS_RESTARTS) {
         pthread_rwlock_init(&lgs_running, 0);

@@ -147,6 +147,7 @@ static void lgs_handle_ends(const struct lgs_call *c, const void *host, uint64_t
         pthread_mutex_lock(&lgs.lock);
         if (lgs.scopes[place].type)
             lgs_scope_forget(&lgs.scopes[place]);
+        lgs.scopes[place].ending = false;
         pthread_mutex_unlock(&lgs.lock);
     }
 }
@@ -211,6 +212,33 @@ static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char 
         return 0;
     lgs_shows(c, &lgs.scopes[place]);
     return lgs.handles + place * LGS_HANDLE;
+}
+
+/* The call is to end it. From here on the library may have done so, and give the same address to another thread. */
+static inline void lgs_handle_ending(const void *host)
+{
+    size_t place = lgs_scope_place(host);
+    if (place)
+        __atomic_store_n(&lgs.scopes[place].ending, true, __ATOMIC_RELEASE);
+}
+
+/* A handle that the library has made: another one than that which a call on another thread is ending, if that was there. */
+static void *lgs_handle_made(struct lgs_call *c, uint64_t address, unsigned char type, int flags, const char *what)
+{
+    for (;;) {
+        void *host = lgs_handle_out(c, address, type, flags, what);
+        struct lgs_scope *scope = &lgs.scopes[host ? lgs_scope_place(host) : 0];
+        if (!host || (scope->inside == address && scope->type == type && !__atomic_load_n(&scope->ending, __ATOMIC_ACQUIRE)))
+            return host;
+        pthread_mutex_lock(&lgs.lock);
+        if (scope->inside == address && scope->type && scope->ending) {
+            lgs_scope_die(scope);
+            lgs_scope_clear(scope);
+            scope->inside = 1; /* where no handle is: nothing of the new one ends with it */
+            scope->held = true;
+        }
+        pthread_mutex_unlock(&lgs.lock);
+    }
 }
 
 /* Whether the library gave out `host` as a handle of this type, and where it has that. */

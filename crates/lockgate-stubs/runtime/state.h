@@ -141,6 +141,7 @@ struct lgs_scope {
     unsigned char type;      /* of the handle; 0: it is none any more */
     bool itself;             /* what handlers get is the handle, no data */
     bool held;               /* ended with its domain; the program has not let go of it */
+    bool ending;             /* a call that is to end it is in progress */
 };
 
 /* Host memory as large as the window, for copies of what the library gives to one thread. */

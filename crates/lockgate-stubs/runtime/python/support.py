@@ -10,6 +10,7 @@ import collections
 import ctypes
 import dataclasses
 import enum
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ class Kind(enum.IntEnum):
     POINTER = 3  # it returned a pointer to memory that it does not have
     STRING = 4  # a string without an end
     LENGTH = 5  # a length beyond the buffer
-    HANDLE = 6  # a handle that was never given out, has ended, or is of another type or domain
+    HANDLE = 6  # a handle that was never given out, has ended, or is of another type or domain; a structure in use
     CALLBACK = 7  # a function that was never given, or has been dropped
     DATA = 8  # user data that was never given
     NULL = 9  # a null pointer where there may be none
@@ -68,94 +69,114 @@ class _StubError(ctypes.Structure):
     ]
 
 
+class _Call(ctypes.Structure):
+    """A call, from before it is made until its result has become Python's: what it leaves for its second half is here, where a
+    signal handler's or a finaliser's own calls do not come."""
+
+    _fields_ = [
+        ("error", _StubError),
+        ("report", ctypes.c_void_p),  # of a fault, on the heap
+        ("given", ctypes.c_size_t),  # bytes of memory that its result leads to
+        ("number", ctypes.c_int),  # the library's errno, for functions that say by it what is wrong
+    ]
+    exception: BaseException | None = None
+    """Of a function that the library called."""
+    outer: _Call | None = None
+    """The call in which it is made: by a callback, or by what Python runs wherever it likes."""
+    aside: _Aside | None = None
+
+
+class _Aside(ctypes.Structure):
+    """What the outer call has left with the thread, until the inner one is over."""
+
+    _fields_ = [
+        ("error", _StubError),
+        ("given", ctypes.c_size_t),
+        ("number", ctypes.c_int),
+        ("mirror", ctypes.c_void_p),
+        ("depth", ctypes.c_uint),
+        ("is_set", ctypes.c_bool),
+    ]
+
+
 def _load() -> ctypes.CDLL:
     folder = Path(__file__).resolve().parent
     getenv = ctypes.CDLL(None).secure_getenv
     getenv.restype = ctypes.c_char_p
     path = os.fsdecode(getenv(b"LOCKGATE_@UPPER@_CLIENT") or b"") or str(folder / "lib@NAME@_client.so")
-    if not os.path.exists(path):
+    library = ctypes.CDLL(path) if os.path.exists(path) else None
+    if not hasattr(library, "lg_@NAME@_catching"):
+        wrong = "is not there" if library is None else "was not made with this module"
         raise ImportError(
-            f"{path} is not there; make it: cc -O2 -shared -fPIC -I {folder}/client @FLAGS@ "
-            f"{folder}/client/@NAME@_client.c -o {path} $(pkg-config --cflags --libs lockgate)"
+            f"{path} {wrong}; make it: cc -O2 -shared -fPIC -I {folder}/client @FLAGS@ "
+            f"{folder}/client/@NAME@_client.c {folder}/client/@NAME@_catching.c -o {path} $(pkg-config --cflags --libs lockgate)"
         )
-    return ctypes.CDLL(path, use_errno=True)
+    return library
 
 
 _lib = _load()
 _heap_free = ctypes.CDLL(None).free
 _heap_free.argtypes, _heap_free.restype = [ctypes.c_void_p], None
-_lib.lg_@NAME@_take_error.argtypes = [ctypes.POINTER(_StubError)]
-_lib.lg_@NAME@_given.restype = ctypes.c_size_t
-_lib.lg_last_message.restype = ctypes.c_char_p
-_lib.lg_end_call.argtypes = [ctypes.c_char_p]
+_take = _lib.lg_@NAME@_take
+_take.argtypes, _take.restype = [ctypes.POINTER(_Call)], None
+_aside, _back = _lib.lg_@NAME@_aside, _lib.lg_@NAME@_back
+_aside.argtypes, _aside.restype = [ctypes.POINTER(_Aside)], None
+_back.argtypes, _back.restype = [ctypes.POINTER(_Aside)], None
+_catching = ctypes.PyDLL(_lib._name).lg_@NAME@_catching
+_catching.argtypes, _catching.restype = [ctypes.py_object, ctypes.py_object], ctypes.py_object
 
 
-class _Pending(threading.local):
-    """What belongs to the call that a thread is making."""
-
-    exception: BaseException | None = None
-    """Of a function that the library called."""
-    making = False
-    """A call has begun, and what came of it has not been taken yet: no other may be made."""
-    given = 0
-    """Bytes of memory that the last call's result leads to."""
-
-    def __init__(self) -> None:
-        self.ending: collections.deque = collections.deque()
-        """What is to end when no call is being made."""
+class _Thread(threading.local):
+    call: _Call | None = None
+    """The innermost call in progress. (It is put back in a single step, at which no signal handler runs.)"""
 
 
-_pending = _Pending()
+_thread = _Thread()
 
 
-def _call(function: Any, *arguments: Any) -> Any:
+def _call(call: _Call, function: Any, *arguments: Any) -> Any:
     """Calls the client. An exception of a function that the library called goes on here."""
-    error = _StubError()
-    pending = _pending
-    # Objects that Python disposes of meanwhile, wherever it likes, make no calls of their own before the error is here.
-    pending.making = True
+    if call.outer is not None:
+        call.aside = _Aside()
+        _aside(call.aside)
+    _thread.call = call
     try:
         result = function(*arguments)
-        failed = _lib.lg_@NAME@_take_error(error)
-        pending.given = _lib.lg_@NAME@_given()
-        report = _lib.lg_last_message() if failed else None
     finally:
-        pending.making = False
-    _end_others()
-    if not failed:
+        _take(call)
+    error = call.error
+    if not error.kind:
         return result
-    exception = pending.exception
-    if exception is not None:
-        pending.exception = None
+    report = _freed(ctypes.string_at(call.report), call.report) if call.report else error.message
+    exception, call.exception = call.exception, None
+    if exception is None:
+        kind = Kind(error.kind)
+        of = Fault if kind == Kind.FAULT else Error
+        exception = of(kind, error.what.decode(), report.decode(errors="replace"), error.function.decode())
+    try:
         raise exception
-    kind = Kind(error.kind)
-    function, what = error.function.decode(), error.what.decode()
-    if kind == Kind.FAULT:
-        raise Fault(kind, what, report.decode(errors="replace"), function)
-    raise Error(kind, what, error.message.decode(errors="replace"), function)
+    finally:
+        del exception  # its traceback leads here
 
 
-def _end_others() -> None:
-    """Ends what was disposed of during a call, which stays the last one."""
-    pending = _pending
-    while pending.ending:
-        given, number = pending.given, ctypes.get_errno()
-        try:
-            pending.ending.popleft()()
-        except Error:
-            pass  # it is gone in any case
-        pending.given = given
-        ctypes.set_errno(number)
-
-
-def _call_errno(failed: Any, function: Any, *arguments: Any) -> Any:
+def _call_errno(call: _Call, failed: Any, function: Any, *arguments: Any) -> Any:
     """The same for a function that says by errno why its result is `failed`."""
-    ctypes.set_errno(0)
-    result = _call(function, *arguments)
-    number = ctypes.get_errno()
-    if number and result == failed:
-        raise OSError(number, os.strerror(number))
+    result = _call(call, function, *arguments)
+    if call.number and result == failed:
+        raise OSError(call.number, os.strerror(call.number))
     return result
+
+
+def _end_call(function: Any, *arguments: Any) -> Any:
+    """A whole call, of a function that takes nothing else."""
+    call = _Call()
+    outer = call.outer = _thread.call
+    try:
+        return _call(call, function, *arguments)
+    finally:
+        _thread.call = outer
+        if call.aside is not None:
+            _back(call.aside)
 
 
 # ---- what goes in ------------------------------------------------------------------------------------------------------------
@@ -169,32 +190,100 @@ def _number(value: Any, kind: Any, what: str) -> int:
     return number.value
 
 
+def _real(value: Any, kind: Any, what: str) -> float:
+    """A number that is not too large for C's type, which would be infinity."""
+    number = kind(value).value
+    if math.isinf(number) and not math.isinf(value):
+        raise OverflowError(f"{what}: {value} does not fit")
+    return number
+
+
+def _numbers(values: Any, kind: Any, what: str) -> Any:
+    """An array of ctypes of numbers that all fit."""
+    values, element = list(values), kind._type_
+    if issubclass(element, ctypes.Array):
+        return kind(*(_numbers(value, element, f"{what}[{place}]") for place, value in enumerate(values)))
+    if issubclass(element, ctypes.Structure):
+        return kind(*values)
+    array = kind(*values)
+    for place, (value, number) in enumerate(zip(values, array) if element is not ctypes.c_double else ()):
+        if value != number and (element not in _REALS or math.isinf(number) and not math.isinf(value)):
+            raise OverflowError(f"{what}[{place}]: {value} does not fit")
+    return array
+
+
+_REALS = (ctypes.c_float, ctypes.c_double)
+
+
+class _Structure(ctypes.Structure):
+    """A structure of C's whose fields refuse what ctypes would cut off."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = next((kind for field, kind in self._fields_ if field == name), None)
+        if kind in _REALS:
+            value = _real(value, kind, name)
+        elif kind is not None and kind is not ctypes.c_void_p and not hasattr(kind, "_fields_"):
+            is_array = issubclass(kind, ctypes.Array)
+            value = _number(value, kind, name) if not is_array else value if isinstance(value, kind) else _numbers(value, kind, name)
+        super().__setattr__(name, value)
+
+
+def _structure(value: Any, kind: type, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what}: a {kind.__name__} is wanted, not a {type(value).__name__}")
+    return value
+
+
 def _text(value: String | None, what: str) -> bytes | None:
     if value is None:
         return None
+    if not isinstance(value, (str, bytes, bytearray)):
+        raise TypeError(f"{what}: a str or bytes is wanted, not a {type(value).__name__}")
     text = value.encode() if isinstance(value, str) else bytes(value)
     if 0 in text:
         raise Error(Kind.SIZE, what, f"{what}: there is a zero within the string")
     return text
 
 
+def _formats(element: Any) -> str:
+    """Letters of the buffer protocol for what has the same bits as an element, beside its size."""
+    if element is ctypes.c_bool:
+        return "?"
+    if element in _REALS:
+        return "fd"
+    if element is ctypes.c_ubyte:  # bytes, too, of which C does not say whether they have a sign
+        return "Bbc"
+    if not hasattr(element, "from_param") or issubclass(element, (ctypes.Structure, ctypes.Union, ctypes.c_void_p)):
+        return ""
+    return "bhilqn" if element(-1).value < 0 else "BHILQN"
+
+
 def _view(value: Any, element: Any, what: str) -> memoryview:
+    """The one look at what a buffer has: bytes, or elements of this type in this machine's order."""
     view = memoryview(value)
-    size = ctypes.sizeof(element)
-    if not view.c_contiguous or view.itemsize not in (1, size) or view.nbytes % size:
-        raise TypeError(f"{what}: a contiguous buffer of elements of {size} bytes is wanted")
+    one = element
+    while issubclass(one, ctypes.Array):
+        one = one._type_
+    order, letter = view.format[:-1], view.format[-1:]
+    own = isinstance(value, ctypes.Array) and value._type_ is element
+    if view.itemsize == 1:
+        fits = order in ("", "@", "=", "<", ">", "!") and letter in "Bc" + (_formats(one) if ctypes.sizeof(one) == 1 else "")
+    else:
+        fits = order in ("", "@", "=", "<") and letter in _formats(one) and view.itemsize == ctypes.sizeof(one)
+    if not (own or fits):
+        name = element.__name__.removeprefix("c_")
+        raise TypeError(
+            f"{what}: a buffer of bytes, or of {name} in this machine's order, is wanted, not of {view.format!r} ({view.itemsize} bytes each)"
+        )
+    if not view.c_contiguous or view.nbytes % ctypes.sizeof(element):
+        raise TypeError(f"{what}: a contiguous buffer of elements of {ctypes.sizeof(element)} bytes is wanted")
     return view
 
 
 def _reading(value: Any, element: Any, what: str) -> tuple[Any, int]:
     """A pointer to what the library reads, and how many elements there are."""
     if isinstance(value, (list, tuple)):
-        array = (element * len(value))(*value)
-        if element not in (ctypes.c_float, ctypes.c_double):
-            for place, number in enumerate(value):
-                if array[place] != number:  # ctypes cuts it off
-                    raise OverflowError(f"{what}[{place}]: {number} does not fit")
-        return array, len(value)
+        return _numbers(value, element * len(value), what), len(value)
     view = _view(value, element, what)
     count = view.nbytes // ctypes.sizeof(element)
     if isinstance(value, bytes):
@@ -291,14 +380,14 @@ def _memory(address: int | None, element: Any, count: int) -> Any:
     return list((element * count).from_buffer_copy(ctypes.string_at(address, count * ctypes.sizeof(element))))
 
 
-def _result_memory(address: int | None, element: Any) -> Any:
-    return _memory(address, element, _pending.given // ctypes.sizeof(element)) if address else None
+def _result_memory(call: _Call, address: int | None, element: Any) -> Any:
+    return _memory(address, element, call.given // ctypes.sizeof(element)) if address else None
 
 
-def _fill(address: int | None, contents: bytes) -> None:
+def _fill(call: _Call, address: int | None, contents: bytes) -> None:
     """Fills memory that the library has lent: as much of it as that was in the end, whatever was asked for."""
     if address:
-        contents, room = bytes(contents), _pending.given
+        room = call.given
         if len(contents) > room:
             raise Error(Kind.LENGTH, "contents", f"contents: the library lent {room} bytes for {len(contents)}")
         ctypes.memmove(address, contents, len(contents))
@@ -335,7 +424,8 @@ def _offset(address: int | None, start: Any) -> int | None:
 
 
 def _place(value: Any, what: str) -> int | None:
-    return getattr(value, "place", value)
+    place = getattr(value, "place", value)
+    return None if place is None else _number(place, ctypes.c_uint64, what)
 
 
 # ---- what lives longer than a call ---------------------------------------------------------------------------------------------
@@ -358,11 +448,18 @@ class _Ending:
         raise NotImplementedError
 
     def __del__(self) -> None:
-        end = self._dispose()
-        if end is not None:
-            _pending.ending.append(end)
-            if not _pending.making:
-                _end_others()
+        try:
+            end = self._dispose()
+            if end is not None:
+                end()
+        except Error:
+            pass  # it is gone in any case
+
+
+class _Life:
+    """That of a handle: as long as it lives, the library may hold what it was given with it."""
+
+    ended = False
 
 
 class _Handle(_Ending):
@@ -371,6 +468,7 @@ class _Handle(_Ending):
     _end: Any = None
     _raw: int | None = None
     _owned = False
+    _life: _Life | None = None
 
     def __init__(self) -> None:
         raise TypeError(f"{type(self).__name__}s are given by the library")
@@ -380,7 +478,7 @@ class _Handle(_Ending):
         if not raw:
             return None
         handle = cls.__new__(cls)
-        handle._raw, handle._owned = raw, owned
+        handle._raw, handle._owned, handle._life = raw, owned, _Life()
         return handle
 
     def _released(self) -> int | None:
@@ -391,8 +489,14 @@ class _Handle(_Ending):
 
     def _dispose(self) -> Any:
         raw, self._raw = self._raw, None
-        end = type(self)._end
-        return (lambda: _call(end, raw)) if raw is not None and self._owned and end is not None else None
+        function, life = type(self)._end, self._life
+
+        def end() -> None:
+            # (By its own word: some functions say by a number that the handle lives on.)
+            if not _end_call(function, raw):
+                life.ended = True
+
+        return end if raw is not None and self._owned and function is not None else None
 
     def close(self) -> None:
         """Ends it, if it is the program's to end and has not ended."""
@@ -415,7 +519,10 @@ class _Kept(_Ending):
     """A structure that the library remembers: what was begun with it ends with the object, by close(), or with a `with` block."""
 
     _kind: Any = None
-    _buffers: tuple[str, ...] = ()
+    _buffers: tuple[tuple[str, str], ...] = ()
+    """Fields that are pointers, each with the one of its length."""
+    _user: _Call | None = None
+    """The call whose buffers are in it."""
 
     def __init__(self) -> None:
         self._raw = self._kind()
@@ -426,18 +533,27 @@ class _Kept(_Ending):
         self._used = True
         return ctypes.byref(self._raw)
 
-    def _without_buffers(self) -> None:
-        for name in self._buffers:
-            setattr(self._raw, name, None)
+    def _use(self, call: _Call, what: str) -> None:
+        """The call's buffers are about to be put into it, and no other's before they are out again."""
+        if self.__dict__.setdefault("_user", call) is not call:
+            raise Error(Kind.HANDLE, what, f"{what}: another call is using its buffers")
 
     def _ended(self) -> None:
         self._end, self._used = None, False
 
     def _dispose(self) -> Any:
         end, raw = self._end, self._raw
-        if end is not None:
-            self._ended()
-        return (lambda: _call(end, ctypes.byref(raw))) if end is not None else None
+        if end is None:
+            return None
+        if self._user is not None:
+            name = type(self).__name__
+            raise Error(Kind.HANDLE, name, f"{name}: a call is using its buffers")
+        # It has none now, whatever an interrupted call has left.
+        for pointer, length in self._buffers:
+            setattr(raw, pointer, None)
+            setattr(raw, length, 0)
+        self._ended()
+        return lambda: _end_call(end, ctypes.byref(raw))
 
     def close(self) -> None:
         """Ends what was begun with it."""
@@ -455,30 +571,33 @@ _remembered: list = []  # the library remembers their addresses: they are nobody
 
 
 class _Slot:
-    """A function of C's that calls one of Python's, and is used again for another when that is dropped."""
+    """A function of C's that calls one of Python's: another one, when that is dropped and the library cannot have it any more."""
 
     def __init__(self, kind: type[Callback]) -> None:
         self.function: Any = None
         self.kind = kind
-        self.code = kind._prototype(self.call)
+        self.lives: set[_Life | None] = set()
+        """Of the handles that it was passed with; None if there was none."""
+        self.room = 64
+        # Whatever comes out of it, an interrupt before its first line among them, ends the library's call, and goes on out of the program's.
+        self.code = kind._prototype(_catching(self.call, _thread))
 
     def call(self, *arguments: Any) -> Any:
         function = self.function
-        pending = _pending
-        making, pending.making = pending.making, False
-        try:
-            if function is None:
-                name = self.kind.__name__
-                raise Error(
-                    Kind.CALLBACK, name, f"{name}: the function that the library calls has been dropped: keep {name}(function)", name
-                )
-            return self.kind._run(function, *arguments)
-        except BaseException as exception:
-            pending.exception = exception
-            _lib.lg_end_call(f"{type(exception).__name__} in a function of the program's".encode())
-            return 0
-        finally:
-            pending.making = making
+        if function is None:
+            name = self.kind.__name__
+            raise Error(Kind.CALLBACK, name, f"{name}: the function that the library calls has been dropped: keep {name}(function)", name)
+        return self.kind._run(function, *arguments)
+
+    def passed(self, life: _Life | None) -> None:
+        if len(self.lives) >= self.room:
+            self.lives = {one for one in self.lives if one is None or not one.ended}
+            self.room = 2 * len(self.lives) + 64
+        self.lives.add(life)
+
+    def is_held(self) -> bool:
+        """The library may have it."""
+        return any(life is None or not life.ended for life in self.lives)
 
 
 class Callback:
@@ -487,39 +606,87 @@ class Callback:
     An exception in it ends the library's call, and comes out of the program's.
     """
 
+    AT_A_TIME = 1024
+    """The library cannot have more, of all types together."""
+    _RESTS = 16
     _prototype: Any = None
     _run: Any = None
-    _free: list[_Slot]
+    _slot: _Slot | None = None
+
+    def __init_subclass__(cls) -> None:
+        cls._closed: collections.deque[_Slot] = collections.deque()
+        """Those of dropped functions, the first one first."""
+        cls._of_calls: collections.deque[_Slot] = collections.deque()
+        """The same of functions that were passed as they are."""
+        cls._made = 0
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._slot: _Slot | None = None
+        self._back = self._closed
+        self._begin(function, self._unheld())
+
+    @classmethod
+    def _of_call(cls, function: Callable[..., Any]) -> Any:
+        """One for a function that is passed as it is: the library has nothing of it after the call, or calls what has been dropped."""
+        callback = cls.__new__(cls)
+        callback._back = cls._of_calls
+        try:
+            slot = cls._of_calls.popleft() if len(cls._of_calls) > cls._RESTS else None
+        except IndexError:
+            slot = None
+        callback._begin(function, slot or _Slot(cls))
+        return callback
+
+    def _begin(self, function: Callable[..., Any], slot: _Slot) -> None:
+        self._slot = slot
         if not callable(function):
             raise TypeError(f"{type(self).__name__}: {function!r} cannot be called")
-        try:
-            self._slot = self._free.pop()
-        except IndexError:
-            self._slot = _Slot(type(self))
-        self._slot.function = function
+        slot.function = function
+
+    @classmethod
+    def _unheld(cls) -> _Slot:
+        """One that the library cannot have."""
+        full = cls._made >= cls.AT_A_TIME
+        for _ in range(len(cls._closed) if full else min(len(cls._closed), 4)):
+            try:
+                slot = cls._closed.popleft()
+            except IndexError:
+                break
+            if not slot.is_held():
+                slot.lives = set()
+                return slot
+            cls._closed.append(slot)
+        if full:
+            name = cls.__name__
+            raise Error(
+                Kind.CALLBACK,
+                name,
+                f"{name}: the library has been given {cls.AT_A_TIME} functions of this type, and may have them still: "
+                "pass one that is called within the call only as it is, and end the handles that others were passed with",
+            )
+        cls._made += 1
+        return _Slot(cls)
 
     def close(self) -> None:
         """The library can call it no more: a later call ends the call of the library's that it came from."""
         slot, self._slot = self._slot, None
         if slot is not None:
             slot.function = None
-            self._free.append(slot)
+            self._back.append(slot)
 
     def __del__(self) -> None:
         self.close()
 
 
-def _callback(value: Any, kind: type[Callback], what: str, passing: list) -> Any:
+def _callback(value: Any, kind: type[Callback], what: str, passing: list, handle: _Handle | None) -> Any:
     if value is None:
         return None
     if not isinstance(value, Callback):
-        value = kind(value)
+        value = kind._of_call(value)
         passing.append(value)
-    if not isinstance(value, kind) or value._slot is None:
-        raise TypeError(f"{what}: a {kind.__name__} or a function is wanted")
+    elif isinstance(value, kind) and value._slot is not None:
+        value._slot.passed(handle and handle._life)
+    else:
+        raise TypeError(f"{what}: a {kind.__name__} that has not been closed, or a function, is wanted")
     return ctypes.cast(value._slot.code, ctypes.c_void_p)
 
 

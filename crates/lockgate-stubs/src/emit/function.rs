@@ -9,6 +9,8 @@ pub struct Body {
     pub parameters: Vec<String>,
     /// Before the call.
     pub before: String,
+    /// What changes by the call, when nothing can refuse it any more.
+    pub stored: String,
     /// Of the call.
     pub arguments: Vec<String>,
     /// After the call, whatever came of it.

@@ -170,8 +170,11 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         let _ = writeln!(text, "    lgs_bools_{}(&lg_result, 1);", record.word);
     }
     if !void {
-        let value =
+        let mut value =
             outcome("lg_result", &prototype.result.spelling, result, "result", plan, &|e| stub.after(e));
+        if matches!(result, Outcome::Handle { .. }) && !function.is_borrowed("result") {
+            value = made(&value);
+        }
         let _ =
             writeln!(text, "    {} = {value};", declare(&mutable(&prototype.result.spelling), "lgs_value"));
     }
@@ -229,6 +232,11 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         text += &stub.quick(number, &target);
     }
     text
+}
+
+/// A handle that the library makes is not one that it has given out and ended.
+fn made(value: &str) -> String {
+    value.replacen("lgs_handle_out(", "lgs_handle_made(", 1)
 }
 
 /// What the program will give to `free`, or back, goes to its own heap.
@@ -630,6 +638,8 @@ impl Stub<'_> {
                     let _ = writeln!(body.out, "    {condition}lgs_itself(lgs_v_{name});");
                 }
                 if *release {
+                    let _ =
+                        writeln!(body.before, "    if (lgs_v_{name})\n        lgs_handle_ending({name});");
                     let condition = self.success();
                     let _ = writeln!(body.out, "    {condition}lgs_handle_dead({name});");
                     // The program is done with it, whatever the library says or does.
@@ -843,6 +853,7 @@ impl Stub<'_> {
                 "    if (lgs_b_{name}.here)\n        lgs_put(lgs_b_{name}.here, &lgs_v_{name}, 8);"
             );
             if *release {
+                let _ = writeln!(body.before, "    if (lgs_v_{name})\n        lgs_handle_ending(*{name});");
                 let _ = writeln!(
                     body.finally,
                     "    if (lgs_c.failed)\n        lgs_handle_ends(&lgs_c, {name} ? *{name} : 0, lgs_v_{name});"
@@ -852,6 +863,9 @@ impl Stub<'_> {
         }
         let _ = writeln!(body.check, "    uint64_t lgs_u_{name} = lgs_pointer(&lgs_b_{name});");
         let mut value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
+        if matches!(after, Outcome::Handle { .. }) && !self.function.is_borrowed(name) {
+            value = made(&value);
+        }
         if within {
             let nullable = if parameter.notes.nullable { "LGS_NULLABLE" } else { "0" };
             value = format!(

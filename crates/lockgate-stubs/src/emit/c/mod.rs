@@ -34,6 +34,7 @@ const RUNTIME: &[(&str, &str)] = &[
     ("rows", include_str!("../../../runtime/rows.h")),
     ("format", include_str!("../../../runtime/format.h")),
     ("stream", include_str!("../../../runtime/stream.h")),
+    ("binding", include_str!("../../../runtime/binding.h")),
 ];
 
 /// What programs see of the runtime.
@@ -76,6 +77,12 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
          enum lg_stub_kind lg_{short}_take_error(struct lg_stub_error *error);\n\
          /* Bytes of the memory that the last call's result leads to. */\n\
          size_t lg_{short}_given(void);\n\
+         /* The same at once, and a call within another one, for bindings of languages that run what they like between two steps. */\n\
+         struct lg_stub_call;\n\
+         struct lg_stub_aside;\n\
+         void lg_{short}_take(struct lg_stub_call *call);\n\
+         void lg_{short}_aside(struct lg_stub_aside *aside);\n\
+         void lg_{short}_back(struct lg_stub_aside *aside);\n\
          /* Memory that the library has, too: buffers in it are passed as they are, not copied. Null if there is none. */\n\
          void *lg_{short}_alloc(size_t size);\n\
          void lg_{short}_free(void *memory);\n\
@@ -171,6 +178,9 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
          enum lg_stub_kind lg_{0}_take_error(struct lg_stub_error *error)\n{{\n    *error = lgs_thread.error;\n    \
          lgs_thread.error.kind = LG_STUB_NONE;\n    return error->kind;\n}}\n\n\
          size_t lg_{0}_given(void)\n{{\n    return lgs_thread.given;\n}}\n\n\
+         void lg_{0}_take(struct lg_stub_call *call)\n{{\n    lgs_binding_take(call);\n}}\n\n\
+         void lg_{0}_aside(struct lg_stub_aside *aside)\n{{\n    lgs_binding_aside(aside);\n}}\n\n\
+         void lg_{0}_back(struct lg_stub_aside *aside)\n{{\n    lgs_binding_back(aside);\n}}\n\n\
          void *lg_{0}_alloc(size_t size)\n{{\n    return lgs_shared_alloc(size);\n}}\n\n\
          void lg_{0}_free(void *memory)\n{{\n    lgs_unshare(memory);\n}}\n\n\
          int lg_{0}_share(lg_region *region, int writable)\n{{\n    return lgs_share(region, writable);\n}}\n\n\

@@ -67,7 +67,7 @@ pub fn class(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
         _ => format!("_number(lg_result, {}, \"result\")", kinds[0]),
     };
     format!(
-        "\n\nclass {class}(Callback):\n    \"\"\"`{name}`: called {shown}.\"\"\"\n\n    _prototype = ctypes.CFUNCTYPE({kinds})\n    _free = []\n\n    \
+        "\n\nclass {class}(Callback):\n    \"\"\"`{name}`: called {shown}.\"\"\"\n\n    _prototype = ctypes.CFUNCTYPE({kinds})\n\n    \
          @staticmethod\n    def _run(function: Any, {all}) -> Any:\n        lg_result = function({values})\n{back}        return {result}\n",
         class = word(name),
         kinds = kinds.join(", "),

@@ -1,5 +1,5 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{arithmetic, attribute, ctype, documentation, element, enumeration, symbol, word};
+use super::{arithmetic, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
 use crate::emit::function::{Body, Failed, prototype, says_errno};
 use crate::emit::surface::{Role, Surface, cursors, is_single};
 use crate::header::model::{CType, Parameter, Shape};
@@ -46,20 +46,30 @@ pub fn function(function: &FunctionPlan, surface: &Surface<'_>, types: &BTreeSet
     );
     let arguments = body.arguments.iter().map(|argument| format!(", {argument}")).collect::<String>();
     let call = match says_errno(function) {
-        Some(Failed::Null) => format!("_call_errno(None, {symbol}{arguments})"),
-        Some(Failed::Number(failed)) => format!("_call_errno({failed}, {symbol}{arguments})"),
-        None => format!("_call({symbol}{arguments})"),
+        Some(Failed::Null) => format!("_call_errno(lg_call, None, {symbol}{arguments})"),
+        Some(Failed::Number(failed)) => format!("_call_errno(lg_call, {failed}, {symbol}{arguments})"),
+        None => format!("_call(lg_call, {symbol}{arguments})"),
     };
-    if body.always.is_empty() {
-        let _ = writeln!(text, "    lg_result = {call}");
-    } else {
-        let _ = write!(text, "    try:\n        lg_result = {call}\n    finally:\n{}", body.always);
-    }
-    text += &body.after;
+    // (Between two steps Python may run signal handlers, which call and raise: each step of `finally` is a single one.)
+    let _ = write!(
+        text,
+        "    lg_call = _Call()\n    lg_outer = lg_call.outer = _thread.call\n    try:\n{}        lg_result = {call}\n{}",
+        body.stored, body.after
+    );
     if count != 0 {
-        let _ = writeln!(text, "    return {parts}");
+        let _ = writeln!(text, "        return {parts}");
     }
+    let _ = write!(
+        text,
+        "    finally:\n        _thread.call = lg_outer\n        if lg_call.aside is not None:\n            _back(lg_call.aside)\n{}",
+        body.always
+    );
     text
+}
+
+/// Python's type of an integer.
+fn integer(kind: &CType) -> String {
+    if kind.is_bool() { "bool" } else { "int" }.to_owned()
 }
 
 struct Writer<'a> {
@@ -81,6 +91,9 @@ impl Writer<'_> {
             (Role::Text, true) => format!("len(lg_{name} or b\"\")"),
             (Role::Slice(_), true) => format!("_strlen(lg_{name})"),
             (Role::Length { of } | Role::Room { of }, _) => format!("lg_{}_count", self.roles[*of].0.name),
+            // What was checked, not the program's object, which counts as it likes.
+            (Role::Number, _) => format!("lg_{name}"),
+            (Role::Scalar(_), _) => format!("lg_{name}.value"),
             _ => own,
         }
     }
@@ -94,8 +107,8 @@ impl Writer<'_> {
     fn buffer(&self, body: &mut Body, parameter: &Parameter, role: &Role<'_>) {
         let (name, own) = (&parameter.name, self.own(&parameter.name));
         let (function, kind) = match role {
-            Role::Slice(buffer) if buffer.writes => ("_writing", element(&parameter.kind, self.surface)),
-            Role::Slice(_) => ("_reading", element(&parameter.kind, self.surface)),
+            Role::Slice(buffer) if buffer.writes => ("_writing", element_in(&parameter.kind, self.surface)),
+            Role::Slice(_) => ("_reading", element_in(&parameter.kind, self.surface)),
             Role::Record(key, Buffer { size: Some(_), writes, .. }) => {
                 let function = if *writes { "_structures_written" } else { "_structures" };
                 (function, word(&self.surface.record(key)))
@@ -140,7 +153,8 @@ impl Writer<'_> {
             },
             Role::Length { of } => {
                 let count = format!("lg_{}_count", self.roles[*of].0.name);
-                (None, format!("_number({count}, {}, \"{name}\")", ctype(kind, surface)))
+                line(format!("{local} = _number({count}, {}, \"{name}\")", ctype(kind, surface)));
+                (None, local)
             }
             Role::Room { of } => {
                 let kind = element(kind, surface);
@@ -151,14 +165,19 @@ impl Writer<'_> {
                 body.given.push(("int".to_owned(), format!("{local}.value")));
                 (None, format!("ctypes.byref({local})"))
             }
-            Role::Number => match (&kind.shape, surface.enumeration(kind)) {
-                (Shape::Float, _) => (Some("float".to_owned()), own.clone()),
-                (_, key) => {
-                    let declared = key.map_or("int".to_owned(), enumeration);
-                    (Some(declared), format!("_number({own}, {}, \"{name}\")", ctype(kind, surface)))
-                }
-            },
-            Role::Structure(_) => (Some(ctype(kind, surface)), own.clone()),
+            Role::Number => {
+                let (fits, declared) = match (&kind.shape, surface.enumeration(kind)) {
+                    (Shape::Float, _) => ("_real", "float".to_owned()),
+                    (_, key) => ("_number", key.map_or_else(|| integer(kind), enumeration)),
+                };
+                line(format!("{local} = {fits}({own}, {}, \"{name}\")", ctype(kind, surface)));
+                (Some(declared), local)
+            }
+            Role::Structure(_) => {
+                let kind = ctype(kind, surface);
+                line(format!("{local} = _structure({own}, {kind}, \"{name}\")"));
+                (Some(kind), local)
+            }
             Role::Text | Role::Printed => {
                 line(format!("{local} = _text({own}, \"{name}\")"));
                 let argument =
@@ -172,24 +191,21 @@ impl Writer<'_> {
                 let pointee = kind.pointee().unwrap_or(kind);
                 let raw = ctype(pointee, surface);
                 let key = surface.enumeration(pointee);
-                let number = if pointee.shape == Shape::Float {
-                    own.clone()
-                } else {
-                    format!("_number({own}, {raw}, \"{name}\")")
-                };
+                let fits = if pointee.shape == Shape::Float { "_real" } else { "_number" };
+                let number = format!("{fits}({own}, {raw}, \"{name}\")");
                 let first = if buffer.reads { number } else { String::new() };
                 line(format!("{local} = {raw}({first})"));
-                let plain = if pointee.shape == Shape::Float { "float" } else { "int" };
+                let plain = if pointee.shape == Shape::Float { "float".to_owned() } else { integer(pointee) };
                 if buffer.writes {
                     body.given.push(match key {
                         Some(key) => (
                             enumeration(key),
                             format!("_enum({}, {local}.value, \"{name}\")", enumeration(key)),
                         ),
-                        None => (plain.to_owned(), format!("{local}.value")),
+                        None => (plain.clone(), format!("{local}.value")),
                     });
                 }
-                let declared = buffer.reads.then(|| key.map_or(plain.to_owned(), enumeration));
+                let declared = buffer.reads.then(|| key.map_or(plain, enumeration));
                 (declared, format!("ctypes.byref({local})"))
             }
             Role::Record(key, buffer) => {
@@ -198,9 +214,9 @@ impl Writer<'_> {
                 match (&buffer.size, buffer.reads) {
                     (Some(_), _) if buffer.writes => (Some("ctypes.Array".to_owned()), local),
                     (Some(_), _) => (Some(format!("Sequence[{kind}]")), local),
-                    (None, true) if plain => (Some(kind), format!("ctypes.byref({own})")),
                     (None, true) => {
-                        line(format!("{local} = {own}._to_raw()"));
+                        let raw = if plain { "" } else { "._to_raw()" };
+                        line(format!("{local} = _structure({own}, {kind}, \"{name}\"){raw}"));
                         (Some(kind), format!("ctypes.byref({local})"))
                     }
                     (None, false) => {
@@ -214,29 +230,33 @@ impl Writer<'_> {
             }
             Role::Kept { key, buffers, release } => {
                 body.parameters.push(format!("{own}: {}", word(&surface.record(key))));
-                let argument = self.kept(body, &own, key, *buffers, *release);
+                let argument = self.kept(body, name, key, *buffers, *release);
                 body.arguments.push(argument);
                 return;
             }
             Role::Handle { number, release } => {
                 let kind = word(&surface.handle(*number));
+                line(format!("{local} = _handle({own}, {kind}, \"{name}\")"));
                 if *release {
-                    body.before += &format!("    _handle({own}, {kind}, \"{name}\")\n");
-                    (Some(kind), format!("{own}._released() if {own} is not None else None"))
-                } else {
-                    (Some(format!("{kind} | None")), format!("_handle({own}, {kind}, \"{name}\")"))
+                    body.stored += &format!("        {local} = {own} and {own}._released()\n");
+                    let says = self.function.result == Outcome::Value
+                        && matches!(self.function.prototype.result.shape, Shape::Integer { .. });
+                    let dead = if says { format!("{own} and not lg_result") } else { own.clone() };
+                    let _ = write!(body.after, "        if {dead}:\n            {own}._life.ended = True\n");
                 }
+                (Some(if *release { kind } else { format!("{kind} | None") }), local)
             }
             Role::Replaced { number } => {
                 let kind = word(&surface.handle(*number));
-                line(format!(
-                    "{local} = ctypes.c_void_p(_handle({own}, {kind}, \"{name}\") and {own}._released())"
-                ));
+                line(format!("_handle({own}, {kind}, \"{name}\")"));
+                body.stored += &format!("        {local} = ctypes.c_void_p({own} and {own}._released())\n");
+                let _ = write!(body.after, "        if {own}:\n            {own}._life.ended = True\n");
                 body.given.push((format!("{kind} | None"), format!("{kind}._given({local}.value, True)")));
                 (Some(format!("{kind} | None")), format!("ctypes.byref({local})"))
             }
             Role::Place => {
-                (Some("Text | Memory | int | None".to_owned()), format!("_place({own}, \"{name}\")"))
+                line(format!("{local} = _place({own}, \"{name}\")"));
+                (Some("Text | Memory | int | None".to_owned()), local)
             }
             Role::Given(outcome) => {
                 line(format!("{local} = ctypes.c_void_p()"));
@@ -254,10 +274,13 @@ impl Writer<'_> {
                         "        for lg_callback in lg_passing:\n            lg_callback.close()\n";
                 }
                 let kind = word(&surface.closure(callback));
-                (
-                    Some(format!("{kind} | Callable[..., Any] | None")),
-                    format!("_callback({own}, {kind}, \"{name}\", lg_passing)"),
-                )
+                let handle = self.roles.iter().find(|(_, role)| matches!(role, Role::Handle { .. }));
+                let handle = handle.map_or("None".to_owned(), |(parameter, _)| self.own(&parameter.name));
+                let _ = writeln!(
+                    body.before,
+                    "    {local} = _callback({own}, {kind}, \"{name}\", lg_passing, {handle})"
+                );
+                (Some(format!("{kind} | Callable[..., Any] | None")), local)
             }
         };
         if let Some(declared) = declared {
@@ -266,37 +289,52 @@ impl Writer<'_> {
         body.arguments.push(argument);
     }
 
-    fn kept(&self, body: &mut Body, own: &str, key: &str, buffers: bool, release: bool) -> String {
+    fn kept(&self, body: &mut Body, name: &str, key: &str, buffers: bool, release: bool) -> String {
         let record = &self.surface.plan.records[key];
+        let own = self.own(name);
+        let local = format!("lg_{name}");
+        let _ = writeln!(
+            body.before,
+            "    {local} = _structure({own}, {}, \"{name}\")",
+            word(&self.surface.record(key))
+        );
         if buffers {
+            let mut clear = String::new();
+            let _ = writeln!(body.stored, "        {local}._use(lg_call, \"{name}\")");
             for (field, buffer, length) in cursors(record) {
                 let name = self.own(&field.name);
-                let kind = element(&field.kind, self.surface);
+                let kind = element_in(&field.kind, self.surface);
                 let function = if buffer.writes { "_writing" } else { "_reading" };
                 body.parameters
                     .push(format!("{name}: {}", if buffer.writes { "Writable" } else { "Readable" }));
+                let of_length = record.fields.iter().find(|f| f.name == *length);
                 let _ = writeln!(
                     body.before,
                     "    lg_{name}, lg_{name}_count = {function}({name}, {kind}, \"{name}\")\n    \
-                     {own}._raw.{length} = _number(lg_{name}_count, {1}, \"{name}\")\n    \
-                     {own}._raw.{0} = ctypes.cast(lg_{name}, ctypes.c_void_p).value",
+                     lg_{name}_count = _number(lg_{name}_count, {}, \"{name}\")",
+                    of_length.map_or(String::new(), |f| ctype(&f.kind, self.surface))
+                );
+                let _ = writeln!(
+                    body.stored,
+                    "        {local}._raw.{0} = ctypes.cast(lg_{name}, ctypes.c_void_p).value\n        \
+                     {local}._raw.{length} = lg_{name}_count",
                     attribute(&field.name),
-                    record
-                        .fields
-                        .iter()
-                        .find(|f| f.name == *length)
-                        .map_or(String::new(), |f| ctype(&f.kind, self.surface)),
                     length = attribute(length)
                 );
+                let _ = writeln!(clear, "            {local}._raw.{} = None", attribute(&field.name));
             }
-            let _ = writeln!(body.always, "        {own}._without_buffers()");
+            let _ = write!(
+                body.always,
+                "        if {local}._user is lg_call:\n{clear}            del {local}._user\n"
+            );
         }
         if release {
-            let _ = writeln!(body.always, "        {own}._ended()");
+            let _ = writeln!(body.always, "        {local}._ended()");
         } else if let Some(end) = self.surface.end_of(key, &self.function.name) {
-            let _ = writeln!(body.after, "    {own}._end = {own}._end or {}", symbol(end));
+            let end = symbol(end);
+            let _ = writeln!(body.after, "        {local}._end = {local}._end or {end}");
         }
-        format!("{own}._address()")
+        format!("{local}._address()")
     }
 
     /// Type and value of the result, if there is any.
@@ -304,8 +342,11 @@ impl Writer<'_> {
         if let Outcome::Lent { size } = &self.function.result {
             body.parameters.push("contents: bytes".to_owned());
             let room = arithmetic(size, &|name, length| self.scope(name, length));
-            let _ = writeln!(body.before, "    _enough(len(contents), {room}, \"contents\")");
-            body.after += "    _fill(lg_result, contents)\n";
+            let _ = writeln!(
+                body.before,
+                "    lg_contents = memoryview(contents).tobytes()\n    _enough(len(lg_contents), {room}, \"contents\")"
+            );
+            body.after += "        _fill(lg_call, lg_result, lg_contents)\n";
             return Some(("int | None".to_owned(), "lg_result".to_owned()));
         }
         let given =
@@ -332,19 +373,19 @@ impl Writer<'_> {
                 }
                 (None, Shape::Record(_)) => (ctype(kind, surface), raw.to_owned()),
                 (None, Shape::Float) => ("float".to_owned(), raw.to_owned()),
-                _ => ("int".to_owned(), raw.to_owned()),
+                _ => (integer(kind), raw.to_owned()),
             },
             Outcome::String { .. } => ("Text | None".to_owned(), format!("_string({raw})")),
             Outcome::Memory { .. } => {
                 let kind = element(kind, surface);
                 let shown = if kind == "ctypes.c_ubyte" { "Memory" } else { "list" };
-                (format!("{shown} | None"), format!("_result_memory({raw}, {kind})"))
+                (format!("{shown} | None"), format!("_result_memory(lg_call, {raw}, {kind})"))
             }
             Outcome::Record { key, count, .. } => {
                 let name = word(&surface.record(key));
                 let plain = surface.plan.records[key].is_plain();
                 let kind = if plain { name.clone() } else { format!("_{name}") };
-                let all = format!("(_result_memory({raw}, {kind}) or [])");
+                let all = format!("(_result_memory(lg_call, {raw}, {kind}) or [])");
                 let all =
                     if plain { all } else { format!("[{name}._of_raw(lg_value) for lg_value in {all}]") };
                 match is_single(count) {

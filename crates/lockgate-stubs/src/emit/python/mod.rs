@@ -44,7 +44,11 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     }
     text += &types::ends(&surface);
     is_unambiguous(&text)?;
-    let mut files = vec![File { name: format!("{name}_protected.py"), text }];
+    let catching = include_str!("../../../runtime/python/catching.c").replace("@NAME@", name);
+    let mut files = vec![
+        File { name: format!("{name}_protected.py"), text },
+        File { name: format!("client/{name}_catching.c"), text: catching },
+    ];
     let client = c::client(plan, target).into_iter();
     files.extend(client.map(|file| File { name: format!("client/{}", file.name), ..file }));
     Ok(files)
@@ -141,6 +145,7 @@ fn documentation(comment: Option<&String>, indent: &str) -> String {
 fn ctype(kind: &CType, surface: &Surface<'_>) -> String {
     match &kind.shape {
         Shape::Void => "None".to_owned(),
+        _ if kind.is_bool() => "ctypes.c_bool".to_owned(),
         Shape::Integer { signed, .. } => {
             format!("ctypes.c_{}int{}", if *signed { "" } else { "u" }, kind.size * 8)
         }
@@ -159,6 +164,14 @@ fn element(kind: &CType, surface: &Surface<'_>) -> String {
         Some(element) if element.is_bool() => "ctypes.c_ubyte".to_owned(),
         Some(element) => ctype(element, surface),
         None => "ctypes.c_ubyte".to_owned(),
+    }
+}
+
+/// The same of a buffer that goes in: nothing is written among bools but bools.
+fn element_in(kind: &CType, surface: &Surface<'_>) -> String {
+    match super::surface::element(kind) {
+        Some(element) if element.is_bool() => "ctypes.c_bool".to_owned(),
+        _ => element(kind, surface),
     }
 }
 

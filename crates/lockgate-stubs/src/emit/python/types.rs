@@ -36,10 +36,12 @@ pub fn all(surface: &Surface<'_>) -> String {
         let record = &surface.plan.records[key];
         let name = surface.record(key);
         if record.is_plain() && !kept.contains(key) {
-            structure(&mut text, &word(&name), key, record, surface);
+            structure(&mut text, &word(&name), "_Structure", key, record, surface);
             continue;
         }
-        structure(&mut text, &format!("_{name}"), key, record, surface);
+        // (What a call leaves in one that is kept is cleared in a single step, by nothing of Python's.)
+        let base = if kept.contains(key) { "ctypes.Structure" } else { "_Structure" };
+        structure(&mut text, &format!("_{name}"), base, key, record, surface);
         if kept.contains(key) {
             kept_class(&mut text, &name, key, record);
         } else {
@@ -83,9 +85,15 @@ fn place<'a>(key: &'a str, surface: &Surface<'a>, placed: &mut Vec<&'a str>) {
 }
 
 /// A structure as C has it.
-fn structure(text: &mut String, name: &str, key: &str, record: &RecordPlan, surface: &Surface<'_>) {
-    let _ =
-        write!(text, "\n\nclass {name}(ctypes.Structure):\n    \"\"\"`{key}`\"\"\"\n\n    _fields_ = [\n");
+fn structure(
+    text: &mut String,
+    name: &str,
+    base: &str,
+    key: &str,
+    record: &RecordPlan,
+    surface: &Surface<'_>,
+) {
+    let _ = write!(text, "\n\nclass {name}({base}):\n    \"\"\"`{key}`\"\"\"\n\n    _fields_ = [\n");
     for field in &record.fields {
         let _ = writeln!(text, "        (\"{}\", {}),", attribute(&field.name), ctype(&field.kind, surface));
     }
@@ -117,7 +125,7 @@ fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
                 );
                 continue;
             }
-            Passing::Value if is_array => format!("type(raw.{own})(*self.{own})"),
+            Passing::Value if is_array => format!("_numbers(self.{own}, type(raw.{own}), \"{own}\")"),
             Passing::Value => format!("self.{own}"),
             _ => continue,
         };
@@ -143,8 +151,10 @@ fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
 
 /// A structure that the library remembers.
 fn kept_class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
-    let buffers: Vec<String> =
-        cursors(record).iter().map(|(field, ..)| format!("\"{}\",", attribute(&field.name))).collect();
+    let buffers: Vec<String> = cursors(record)
+        .iter()
+        .map(|(field, _, length)| format!("(\"{}\", \"{}\"),", attribute(&field.name), attribute(length)))
+        .collect();
     let _ = write!(
         text,
         "\n\nclass {}(_Kept):\n    \"\"\"`{key}`: the library remembers it. The buffers in it are parameters of the functions that use them.\"\"\"\n\n    \
