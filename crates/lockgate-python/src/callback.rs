@@ -10,7 +10,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Who answers, and for which domain.
-struct Target {
+pub struct Target {
     function: Py<PyAny>,
     domain: Option<Py<PyWeakrefReference>>,
 }
@@ -52,10 +52,9 @@ impl Offer {
         drop(before); // after the lock: Python objects go
     }
 
-    /// From now on nobody answers.
-    pub fn clear(&self) {
-        let before = lock(&self.target).take();
-        drop(before); // after the lock: Python objects go
+    /// From now on nobody answers; who did, for the caller to drop where Python objects may go.
+    pub fn take(&self) -> Option<Target> {
+        lock(&self.target).take()
     }
 
     /// What the domain gets.
@@ -120,15 +119,29 @@ fn words_of(value: &Value) -> Vec<u64> {
 }
 
 /// A callback in a domain, and the place that it has there.
-pub struct Pinned(Mutex<Option<(lockgate::Callback, Option<Arc<Offer>>)>>);
+pub struct Pinned {
+    inside: Mutex<Option<(lockgate::Callback, Option<Arc<Offer>>)>>,
+    /// Base of the instance that serves it, if that is a domain.
+    server: Option<u64>,
+}
 
 impl Pinned {
+    /// Takes the callback away, for the caller to drop where Python objects may go.
+    pub fn take(&self) -> Option<(lockgate::Callback, Option<Arc<Offer>>)> {
+        lock(&self.inside).take()
+    }
+
+    /// How often it holds the domain that it belongs to, which starts at `base`.
+    pub fn holds(&self, base: u64) -> usize {
+        if lock(&self.inside).is_some() { 1 + usize::from(self.server == Some(base)) } else { 0 }
+    }
+
     /// Takes the callback away. Its place, if it had one, is free.
-    pub fn clear(&self) -> Option<Arc<Offer>> {
-        let (callback, offer) = lock(&self.0).take()?;
+    fn clear(&self) -> Option<Arc<Offer>> {
+        let (callback, offer) = self.take()?;
         drop(callback);
         if let Some(offer) = &offer {
-            offer.clear();
+            drop(offer.take());
         }
         offer
     }
@@ -151,8 +164,9 @@ impl Pin {
         domain: &Bound<'_, Domain>,
         callback: lockgate::Callback,
         offer: Option<Arc<Offer>>,
+        server: Option<u64>,
     ) -> PyResult<Pin> {
-        let pinned = Arc::new(Pinned(Mutex::new(Some((callback, offer)))));
+        let pinned = Arc::new(Pinned { inside: Mutex::new(Some((callback, offer))), server });
         domain.get().pin(&pinned);
         Ok(Pin { domain: PyWeakrefReference::new(domain)?.unbind(), pinned })
     }
@@ -177,7 +191,7 @@ impl Pin {
             return Err(errors::plain(py, "QuotaExceeded", &text));
         };
         offer.set(function, Some(PyWeakrefReference::new(domain)?.unbind()));
-        Pin::new(domain, callback, Some(offer))
+        Pin::new(domain, callback, Some(offer), None)
     }
 }
 
@@ -197,7 +211,7 @@ impl Pin {
     /// The function pointer, or None if the domain was reset or closed.
     #[getter]
     fn address(&self) -> Option<u64> {
-        lock(&self.pinned.0).as_ref().map(|(callback, _)| callback.pointer::<u8>().address())
+        lock(&self.pinned.inside).as_ref().map(|(callback, _)| callback.pointer::<u8>().address())
     }
 }
 

@@ -19,14 +19,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// A function as it is bound now.
 pub struct Binding {
     dynamic: Dynamic,
+    conversions: Conversions,
+    /// Other threads may run Python meanwhile.
+    releases: bool,
+}
+
+/// Python's part of a binding.
+pub struct Conversions {
     kinds: Box<[Kind]>,
     answer: Kind,
     /// Called with the domain and the plain result, for its class.
     wrap: Option<Py<PyAny>>,
     /// Called with result, function and arguments: ctypes' `errcheck`.
     check: Option<Py<PyAny>>,
-    /// Other threads may run Python meanwhile.
-    releases: bool,
 }
 
 /// Where a function keeps its binding; the domain empties it.
@@ -38,10 +43,14 @@ impl Slot {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Lets go of the binding: the next call binds again.
-    pub fn clear(&self) {
-        let binding = self.lock().take();
-        drop(binding); // after the lock: Python objects go
+    /// Takes the binding, for the caller to drop where Python objects may go: the next call binds again.
+    pub fn take(&self) -> Option<Arc<Binding>> {
+        self.lock().take()
+    }
+
+    /// Who has the binding, this among them: a call that is in progress or being prepared has it, too.
+    pub fn users(&self) -> Option<usize> {
+        self.lock().as_ref().map(Arc::strong_count)
     }
 }
 
@@ -111,7 +120,8 @@ impl Function {
 
     /// Lets go of the binding, so that the next call makes another one.
     fn _unbind(&self) {
-        self.slot.clear();
+        let binding = self.slot.take();
+        drop(binding);
     }
 
     /// What is enforced, by name: what the caller and the domain ask for. None before the first call.
@@ -154,7 +164,11 @@ impl Function {
         releases: bool,
     ) -> PyResult<()> {
         let (kinds, answer) = kinds::of_signature(dynamic.signature(), kinds)?;
-        let binding = Binding { dynamic, kinds: kinds.into(), answer, wrap, check, releases };
+        let binding = Binding {
+            dynamic,
+            conversions: Conversions { kinds: kinds.into(), answer, wrap, check },
+            releases,
+        };
         let before = self.slot.lock().replace(Arc::new(binding));
         drop(before); // after the lock: Python objects go
         Ok(())
@@ -191,6 +205,11 @@ impl Binding {
         &self.dynamic
     }
 
+    /// Lets go of the runtime's function.
+    pub fn part(self) -> Conversions {
+        self.conversions
+    }
+
     /// The plain result with its class, and as ctypes' `errcheck` leaves it.
     #[inline]
     pub fn class<'py>(
@@ -200,10 +219,10 @@ impl Binding {
         arguments: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = function.py();
-        if let Some(wrap) = &self.wrap {
+        if let Some(wrap) = &self.conversions.wrap {
             result = wrap.bind(py).call1((function.get().domain.bind(py), result))?;
         }
-        if let Some(check) = &self.check {
+        if let Some(check) = &self.conversions.check {
             result = check.bind(py).call1((result, function, arguments))?;
         }
         Ok(result)
@@ -233,13 +252,13 @@ impl Call {
     /// Their number or kinds are wrong.
     #[inline]
     pub fn new(function: &Function, binding: &Binding, arguments: &Bound<'_, PyTuple>) -> PyResult<Call> {
-        let (given, wanted) = (arguments.len(), binding.kinds.len());
+        let (given, wanted) = (arguments.len(), binding.conversions.kinds.len());
         if given != wanted {
             return Err(wrong_number(arguments.py(), binding, given, wanted));
         }
         let plan = binding.dynamic.plan();
         let mut call = Call { frame: Frame::new(plan), passed: None };
-        for (number, kind) in binding.kinds.iter().enumerate() {
+        for (number, kind) in binding.conversions.kinds.iter().enumerate() {
             let value = arguments.get_borrowed_item(number)?;
             let done = match kind {
                 Kind::Pointer(converter) => call.pointer(function, converter, &value, number),
@@ -332,7 +351,7 @@ impl Call {
             }
         }
         let plan = binding.dynamic.plan();
-        binding.answer.python(py, self.frame.first_word(plan), || self.frame.result(plan))
+        binding.conversions.answer.python(py, self.frame.first_word(plan), || self.frame.result(plan))
     }
 }
 

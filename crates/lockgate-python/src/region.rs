@@ -143,8 +143,10 @@ impl Grant {
     }
 
     /// Takes the region away from the domain, and from all that have it from here, before it returns.
-    fn revoke(&self) {
+    fn revoke(&self, py: Python<'_>) -> PyResult<()> {
+        self.domain.get().here(py)?;
         self.held.revoke();
+        Ok(())
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -152,7 +154,10 @@ impl Grant {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
-        self.held.revoke();
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) {
+        // In a forked child, what ended the block is what its user should hear of.
+        if self.domain.get().here(py).is_ok() {
+            self.held.revoke();
+        }
     }
 }

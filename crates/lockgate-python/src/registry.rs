@@ -221,8 +221,7 @@ impl Registry {
     /// Ends the domain called `name`, with everything that it exports.
     fn remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let gone = self.change(py, || self.inner.remove(name), |_, domain| domain.name() == name)?;
-        gone.iter().for_each(|(_, domain)| domain.get().end(py));
-        Ok(())
+        gone.iter().try_for_each(|(_, domain)| domain.get().end(py))
     }
 
     /// Ends the instance behind the domain called `name`, and starts another one; the domain.

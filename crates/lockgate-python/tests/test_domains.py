@@ -1,6 +1,7 @@
 """Lives of domains: limits, reset, kill, close, links, policies."""
 
 import gc
+import sys
 import threading
 import weakref
 from ctypes import byref, c_int32, c_int64
@@ -77,6 +78,79 @@ def test_no_reset_during_a_call(hostile):
     assert busy == [place, place] and grant.address() == address
     hostile.domain.reset()
     assert hostile.fine() == 42
+
+
+class During:
+    """An argument that is a number, and does something while the call converts it."""
+
+    def __init__(self, number, work):
+        self.number, self.work = number, work
+
+    def __index__(self):
+        self.work()
+        return self.number
+
+
+def test_a_refused_reset_changes_nothing(hostile):
+    """It is refused while a call's arguments are converted, or as another handle keeps the domain: what was given to it stays."""
+    unary = lockgate.CFUNCTYPE(c_int32, c_int32)
+    domain, others = hostile.domain, []
+    kept = unary(lambda x: x + 7)
+    hostile.keep(kept)
+    place = kept.address(domain)
+    region = lockgate.Region(4096)
+    grant = domain.grant(region)
+
+    def refused():
+        with pytest.raises(lockgate.Busy):
+            domain.reset()
+        # Were the place of another callback free, this one would answer for it.
+        others.append(unary(lambda x: 666))
+        others[-1].address(domain)
+
+    assert hostile.call(unary(lambda x: x + 1), During(1, refused)) == 2
+    registry = lockgate.Registry()
+    registry.export(domain, "fine", allow=[lockgate.Allow.everyone()])
+    refused()
+    assert hostile.call_kept(1) == 8 and kept.address(domain) == place and grant.rights == "rw"
+    registry.unexport("fine")
+    hostile.domain.reset()
+    assert hostile.call(kept, 1) == 8
+    with pytest.raises(lockgate.Fault):
+        hostile.call_kept(1)
+
+
+def test_calls_wait_for_a_reset_of_another_thread(values):
+    """They come before it, and it is refused, or behind it: no third thing happens to them."""
+    wrong, over = [], threading.Event()
+
+    def call():
+        numbers = (c_int64 * 3)(1, 2, 3)
+        while not over.is_set():
+            try:
+                if values.sum(numbers, 3) != 6:
+                    wrong.append("another sum")
+            except lockgate.Error as error:
+                wrong.append(error)
+            values.domain.usage()
+
+    pace = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=call)
+    try:
+        thread.start()
+        resets = refused = 0
+        while not wrong and resets + refused < 3000:
+            try:
+                values.domain.reset()
+                resets += 1
+            except lockgate.Busy:
+                refused += 1
+    finally:
+        over.set()
+        sys.setswitchinterval(pace)
+        thread.join()
+    assert wrong == [] and resets > 0
 
 
 def test_a_closed_domain_answers_nothing(values):

@@ -452,6 +452,12 @@ impl Domain {
         }
     }
 
+    /// How many bindings, callbacks, exports, threads of the module's own and calls of workers keep the domain, beside this handle:
+    /// who knows of fewer knows that [`reset`](Domain::reset) would be refused, before dropping them.
+    pub fn holders(&self) -> usize {
+        Arc::strong_count(self.core()) - 1
+    }
+
     /// Returns the domain to its pristine image and starts it again. Every binding and callback must be gone, so
     /// that nobody is inside.
     ///
