@@ -3,8 +3,8 @@ use crate::domain::Domain;
 use crate::function::{self, Binding, Function};
 use crate::scratch::Passed;
 use crate::{errors, options};
-use lockgate::{AsyncCall, CallError, Frame};
-use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
+use lockgate::{AsyncCall, CallError};
+use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -61,26 +61,24 @@ impl Workers {
         let py = function.py();
         let timeout = timeout.map(options::seconds).transpose()?;
         let binding = Function::binding(function)?;
-        let (mut frame, passed) = function::Call::new(function.get(), &binding, arguments)?.into_parts();
-        let passed = passed.map(|passed| Arc::new(Mutex::new(Some(passed))));
+        let mut call = function::Call::new(function.get(), &binding, arguments)?;
+        let passed = call.take_passed().map(|passed| Arc::new(Mutex::new(Some(passed))));
         let live = function.get().owner().get().live(py)?;
         let task = {
             let (binding, kept) = (binding.clone(), Kept(passed.clone()));
             move || {
-                let done = binding.dynamic().call_frame(&mut frame).map(|()| frame);
+                let done = call.make(&binding).map(|()| call);
                 drop(kept);
                 done
             }
         };
         // Conversions are over, which run any Python code: they might have closed the workers.
-        let handle = match &*lock(&self.0) {
-            None => return Err(errors::plain(py, "Closed", &"these workers were closed; make new ones")),
-            Some(workers) => match timeout {
-                Some(timeout) => live.spawn_call(workers.within(timeout), task),
-                None => live.spawn_call(workers, task),
-            },
-        };
-        let handle = handle.map_err(|error| errors::call(py, error))?;
+        let handle = lock(&self.0).as_ref().map(|workers| match timeout {
+            Some(timeout) => live.spawn_call(workers.within(timeout), task),
+            None => live.spawn_call(workers, task),
+        });
+        let closed = || errors::plain(py, "Closed", &"these workers were closed; make new ones");
+        let handle = handle.ok_or_else(closed)?.map_err(|error| errors::call(py, error))?;
         let call = Call {
             function: function.clone().unbind(),
             arguments: arguments.clone().unbind(),
@@ -128,7 +126,8 @@ enum State {
     Running,
     /// A thread has the result, and converts it to Python's.
     Converting(ThreadId),
-    Ended(Result<Py<PyAny>, PyErr>),
+    /// An exception that is made: to hand it out runs no code of Python's.
+    Ended(Result<Py<PyAny>, Py<PyBaseException>>),
 }
 
 /// A call that a worker makes. The Python half wraps it.
@@ -138,7 +137,7 @@ pub struct Call {
     arguments: Py<PyTuple>,
     binding: Arc<Binding>,
     passed: Kept,
-    handle: AsyncCall<Frame>,
+    handle: AsyncCall<function::Call>,
     state: Mutex<State>,
     /// Notified when the state becomes [`State::Ended`].
     converted: Condvar,
@@ -147,16 +146,16 @@ pub struct Call {
 
 impl Call {
     /// Turns what came of the call into its outcome. The runtime gives the result to one thread, which does this.
-    fn settle(&self, py: Python<'_>, ended: Result<Frame, CallError>) {
+    fn settle(&self, py: Python<'_>, ended: Result<function::Call, CallError>) {
         *lock(&self.state) = State::Converting(std::thread::current().id());
-        let convert = |frame: Frame| -> PyResult<Py<PyAny>> {
-            let passed = self.passed.0.as_ref().and_then(|passed| lock(passed).take());
-            let mut call = function::Call::from_parts(frame, passed);
+        let convert = |mut call: function::Call| -> PyResult<Py<PyAny>> {
+            call.put_passed(self.passed.0.as_ref().and_then(|passed| lock(passed).take()));
             let result = call.finish(py, &self.binding)?;
             let result = self.binding.class(self.function.bind(py), result, self.arguments.bind(py))?;
             Ok(result.unbind())
         };
         let result = ended.map_err(|error| errors::call(py, error)).and_then(convert);
+        let result = result.map_err(|error| error.into_value(py));
         *lock(&self.state) = State::Ended(result);
         self.converted.notify_all();
     }
@@ -179,7 +178,7 @@ impl Call {
     fn outcome(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
         match &*lock(&self.state) {
             State::Ended(Ok(result)) => Some(Ok(result.clone_ref(py))),
-            State::Ended(Err(error)) => Some(Err(error.clone_ref(py))),
+            State::Ended(Err(error)) => Some(Err(PyErr::from_value(error.bind(py).clone().into_any()))),
             _ => None,
         }
     }

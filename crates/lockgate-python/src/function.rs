@@ -4,12 +4,13 @@ use crate::callback::Pin;
 use crate::domain::{Domain, Pointer};
 use crate::errors;
 use crate::kinds::{self, Given, Kind, address};
+use crate::live::Live;
 use crate::options;
 use crate::region::Grant;
 use crate::registry::Found;
 use crate::scratch::Passed;
 use lockgate::signature::Signature;
-use lockgate::{Dynamic, Frame};
+use lockgate::{CallError, Dynamic, Frame};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -135,11 +136,7 @@ impl Function {
         let binding = Function::binding(slf)?;
         let mut call = Call::new(slf.get(), &binding, arguments)?;
         let py = slf.py();
-        let done = if binding.releases {
-            py.detach(|| binding.dynamic.call_frame(&mut call.frame))
-        } else {
-            binding.dynamic.call_frame(&mut call.frame)
-        };
+        let done = if binding.releases { py.detach(|| call.make(&binding)) } else { call.make(&binding) };
         match done {
             Ok(()) => {
                 let result = call.finish(py, &binding)?;
@@ -231,19 +228,49 @@ impl Binding {
 
 /// One call: its frame, and what is passed by reference.
 pub struct Call {
-    pub frame: Frame,
+    frame: Frame,
     passed: Option<Passed>,
+    /// Base of the instance that arguments are addresses for.
+    instance: Option<u64>,
 }
 
 impl Call {
-    /// The parts, for a call that another thread makes.
-    pub fn into_parts(self) -> (Frame, Option<Passed>) {
-        (self.frame, self.passed)
+    /// What is passed by reference, which stays with Python when another thread makes the call.
+    pub fn take_passed(&mut self) -> Option<Passed> {
+        self.passed.take()
     }
 
-    /// A call that another thread has made.
-    pub fn from_parts(frame: Frame, passed: Option<Passed>) -> Call {
-        Call { frame, passed }
+    /// Gives it back.
+    pub fn put_passed(&mut self, passed: Option<Passed>) {
+        self.passed = passed;
+    }
+
+    /// Makes the call, of the instance that its arguments are for: a binding may lead to another one after a restart, where the same
+    /// addresses are something else.
+    ///
+    /// # Errors
+    /// As [`Dynamic::call_frame`].
+    #[inline]
+    pub fn make(&mut self, binding: &Binding) -> Result<(), CallError> {
+        let dynamic = &binding.dynamic;
+        let stays = |base: Option<u64>| base.is_none_or(|base| base == dynamic.base());
+        let gone = || CallError::Restarted(dynamic.domain_name().to_owned());
+        if !stays(self.instance) {
+            return Err(gone());
+        }
+        dynamic.call_frame(&mut self.frame)?;
+        if stays(self.instance) { Ok(()) } else { Err(gone()) }
+    }
+
+    /// An argument is an address for this instance, for which the others have to be, too.
+    ///
+    /// # Errors
+    /// They are for another one.
+    fn is_for(&mut self, py: Python<'_>, live: &Live) -> PyResult<()> {
+        if *self.instance.get_or_insert(live.base()) == live.base() {
+            return Ok(());
+        }
+        Err(errors::call(py, CallError::Restarted(live.name().to_owned())))
     }
 
     /// Converts the arguments.
@@ -257,7 +284,7 @@ impl Call {
             return Err(wrong_number(arguments.py(), binding, given, wanted));
         }
         let plan = binding.dynamic.plan();
-        let mut call = Call { frame: Frame::new(plan), passed: None };
+        let mut call = Call { frame: Frame::new(plan), passed: None, instance: None };
         for (number, kind) in binding.conversions.kinds.iter().enumerate() {
             let value = arguments.get_borrowed_item(number)?;
             let done = match kind {
@@ -278,9 +305,11 @@ impl Call {
             let live = function.domain.get().live(arguments.py())?;
             let scratch = function.domain.get().scratch();
             passed.place(&live, scratch).map_err(|error| errors::grant(arguments.py(), error))?;
-            for (number, address) in passed.addresses() {
+            let addresses = passed.addresses().map_err(|error| errors::grant(arguments.py(), error))?;
+            for (number, address) in addresses {
                 call.frame.set(&plan.parameters[number], &[address]);
             }
+            call.is_for(arguments.py(), &live)?;
         }
         Ok(call)
     }
@@ -309,9 +338,11 @@ impl Call {
             return Ok(passed(self, View::text(bytes), false));
         }
         if let Ok(grant) = value.cast::<Grant>() {
+            self.is_for(py, &*domain.get().live(py)?)?;
             return grant.get().address_for(py, domain).map(Some);
         }
         if let Ok(region) = value.cast::<Region>() {
+            self.is_for(py, &*domain.get().live(py)?)?;
             return domain.get().granted(py, region).map(Some);
         }
         let value = match converter {
@@ -324,6 +355,7 @@ impl Call {
             return Ok(Some(address));
         }
         if let Ok(pin) = value.cast::<Pin>() {
+            self.is_for(py, &*domain.get().live(py)?)?;
             let pointer = pin.get().pointer(py)?;
             self.passed.get_or_insert_default().keep(pin);
             return Ok(Some(pointer));
@@ -333,7 +365,10 @@ impl Call {
         }
         let view = View::of(&value)?;
         match domain.get().shared(view.address(), view.length()) {
-            Some(address) => Ok(Some(address)),
+            Some(address) => {
+                self.is_for(py, &*domain.get().live(py)?)?;
+                Ok(Some(address))
+            }
             None => {
                 let writable = view.is_writable();
                 Ok(passed(self, view, writable))

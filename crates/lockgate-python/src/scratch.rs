@@ -128,10 +128,15 @@ impl Passed {
     }
 
     /// Parameters and where their copies are, as the domain sees it.
-    pub fn addresses(&self) -> impl Iterator<Item = (usize, u64)> {
-        let start = self.block.as_ref().and_then(|(block, _)| block.grant.pointer::<u8>(0).ok());
-        let start = start.map_or(0, lockgate::Pointer::address);
-        self.parts.iter().map(move |part| (part.parameter, start + part.at))
+    ///
+    /// # Errors
+    /// The memory is gone.
+    pub fn addresses(&self) -> Result<impl Iterator<Item = (usize, u64)>, GrantError> {
+        let start = match &self.block {
+            Some((block, _)) => block.grant.pointer::<u8>(0)?.address(),
+            None => 0, // nothing was copied
+        };
+        Ok(self.parts.iter().map(move |part| (part.parameter, start + part.at)))
     }
 
     /// Copies back what the domain may have changed.
