@@ -15,6 +15,15 @@ pub struct Target {
     domain: Option<Py<PyWeakrefReference>>,
 }
 
+impl Target {
+    fn clone_ref(&self, py: Python<'_>) -> Target {
+        Target {
+            function: self.function.clone_ref(py),
+            domain: self.domain.as_ref().map(|domain| domain.clone_ref(py)),
+        }
+    }
+}
+
 /// A host function whose target changes: what a domain was given stays in its tables as long as it lives, so that places are
 /// used again.
 pub struct Offer {
@@ -76,17 +85,10 @@ fn run(
     arguments: &[Value],
 ) -> Result<Value, Box<dyn Any + Send>> {
     let call = |py: Python<'_>| -> PyResult<Value> {
-        let (function, domain) = match &*lock(target) {
-            Some(target) => {
-                (target.function.clone_ref(py), target.domain.as_ref().map(|domain| domain.clone_ref(py)))
-            }
-            None => {
-                return Err(errors::plain(
-                    py,
-                    "CallError",
-                    &"the callback was taken back while it was called",
-                ));
-            }
+        // Not under the lock: an exception is made by code of Python's, which may let other threads run.
+        let answering = lock(target).as_ref().map(|target| target.clone_ref(py));
+        let Some(Target { function, domain }) = answering else {
+            return Err(errors::plain(py, "CallError", &"the callback was taken back while it was called"));
         };
         let domain = domain.and_then(|domain| domain.bind(py).upgrade());
         let domain = domain.unwrap_or_else(|| py.None().into_bound(py));

@@ -63,7 +63,12 @@ impl State {
         self.grants.drain(..).for_each(|held| held.revoke());
         Left {
             live: self.live.take(),
-            bindings: self.functions.iter().filter_map(Weak::upgrade).filter_map(|slot| slot.take()).collect(),
+            bindings: self
+                .functions
+                .iter()
+                .filter_map(Weak::upgrade)
+                .filter_map(|slot| slot.take())
+                .collect(),
             callbacks: self.pinned.drain(..).filter_map(|one| one.upgrade()?.take()).collect(),
             offers: std::mem::take(&mut self.offers),
         }
@@ -75,7 +80,8 @@ impl State {
         let Some(live) = &self.live else { return false };
         let slots: Vec<_> = self.functions.iter().filter_map(Weak::upgrade).collect();
         let bound: Vec<_> = slots.iter().filter_map(|slot| slot.users()).collect();
-        let pinned: usize = self.pinned.iter().filter_map(Weak::upgrade).map(|one| one.holds(live.base())).sum();
+        let pinned: usize =
+            self.pinned.iter().filter_map(Weak::upgrade).map(|one| one.holds(live.base())).sum();
         Arc::strong_count(live) > 1
             || live.threads_inside() > 0
             || bound.iter().any(|users| *users > 1)
@@ -86,7 +92,8 @@ impl State {
 impl Left {
     /// Drops what would keep the runtime's domain and is not Python's. The rest is for later.
     fn part(&mut self) -> Vec<Rest> {
-        let bindings = self.bindings.drain(..).filter_map(Arc::into_inner).map(|binding| Rest::Binding(binding.part()));
+        let bindings =
+            self.bindings.drain(..).filter_map(Arc::into_inner).map(|binding| Rest::Binding(binding.part()));
         let mut rest: Vec<_> = bindings.collect();
         let offers = self.callbacks.drain(..).filter_map(|(_, offer)| offer);
         rest.extend(offers.chain(self.offers.drain(..)).filter_map(|offer| offer.take()).map(Rest::Target));

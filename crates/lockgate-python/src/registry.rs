@@ -6,6 +6,7 @@ use crate::principal::{Allow, Principal};
 use crate::{errors, options};
 use lockgate::{Dynamic, Export, Heal, RegistryError, Request, Revoke, Version};
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -78,13 +79,16 @@ impl Registry {
         &self.inner
     }
 
+    /// For threads without the interpreter's lock: whoever has this one may be ending a domain, whose threads need that.
     fn servers(&self) -> MutexGuard<'_, Vec<(String, Py<Domain>)>> {
         self.servers.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// The domain called `name`.
     fn server(&self, py: Python<'_>, name: &str) -> PyResult<Py<Domain>> {
-        let found = self.servers().iter().find(|(_, d)| d.get().name() == name).map(|(_, d)| d.clone_ref(py));
+        let servers = self.servers.lock_py_attached(py).unwrap_or_else(|e| e.into_inner());
+        let found = servers.iter().find(|(_, d)| d.get().name() == name).map(|(_, d)| d.clone_ref(py));
+        drop(servers);
         found.ok_or_else(|| errors::registry(py, RegistryError::UnknownDomain(name.to_owned())))
     }
 
