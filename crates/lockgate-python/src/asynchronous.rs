@@ -4,7 +4,9 @@ use crate::function::{self, Binding, Function};
 use crate::scratch::Passed;
 use crate::{errors, options};
 use lockgate::{AsyncCall, CallError};
+use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyTimeoutError};
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -82,7 +84,7 @@ impl Workers {
         let call = Call {
             function: function.clone().unbind(),
             arguments: arguments.clone().unbind(),
-            binding,
+            binding: Mutex::new(Some(binding)),
             passed: Kept(passed),
             handle,
             state: Mutex::new(State::Running),
@@ -135,7 +137,8 @@ enum State {
 pub struct Call {
     function: Py<Function>,
     arguments: Py<PyTuple>,
-    binding: Arc<Binding>,
+    /// Until the result is converted: the function's own is the collector's business.
+    binding: Mutex<Option<Arc<Binding>>>,
     passed: Kept,
     handle: AsyncCall<function::Call>,
     state: Mutex<State>,
@@ -150,8 +153,10 @@ impl Call {
         *lock(&self.state) = State::Converting(std::thread::current().id());
         let convert = |mut call: function::Call| -> PyResult<Py<PyAny>> {
             call.put_passed(self.passed.0.as_ref().and_then(|passed| lock(passed).take()));
-            let result = call.finish(py, &self.binding)?;
-            let result = self.binding.class(self.function.bind(py), result, self.arguments.bind(py))?;
+            let binding = lock(&self.binding).take();
+            let binding = binding.expect("taken by the one thread that gets the result");
+            let result = call.finish(py, &binding)?;
+            let result = binding.class(self.function.bind(py), result, self.arguments.bind(py))?;
             Ok(result.unbind())
         };
         let result = ended.map_err(|error| errors::call(py, error)).and_then(convert);
@@ -176,16 +181,35 @@ impl Call {
     }
 
     fn outcome(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
-        match &*lock(&self.state) {
-            State::Ended(Ok(result)) => Some(Ok(result.clone_ref(py))),
-            State::Ended(Err(error)) => Some(Err(PyErr::from_value(error.bind(py).clone().into_any()))),
-            _ => None,
-        }
+        let ended = match &*lock(&self.state) {
+            State::Ended(Ok(result)) => Ok(result.clone_ref(py)),
+            State::Ended(Err(error)) => Err(error.clone_ref(py)),
+            _ => return None,
+        };
+        Some(ended.map_err(|error| PyErr::from_value(error.into_bound(py).into_any())))
     }
 }
 
 #[pymethods]
 impl Call {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.function)?;
+        visit.call(&self.arguments)?;
+        visit.call(&self._domain)?;
+        // A worker that makes the call has them, too.
+        if let Some(passed) = self.passed.0.as_ref().filter(|passed| Arc::strong_count(passed) == 1)
+            && let Some(passed) = &*lock(passed)
+        {
+            passed.traverse(&visit)?;
+        }
+        // Nobody allocates under this lock, nor waits for the interpreter's.
+        match &*lock(&self.state) {
+            State::Ended(Ok(result)) => visit.call(result),
+            State::Ended(Err(error)) => visit.call(error),
+            _ => Ok(()),
+        }
+    }
+
     /// True if the call has ended.
     fn done(&self) -> bool {
         self.handle.has_ended()

@@ -4,6 +4,8 @@ use crate::errors;
 use crate::kinds::{self, Given, Kind, word_of};
 use lockgate::signature::{PrototypeError, Signature};
 use lockgate::{HostFunction, Value};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyWeakrefMethods, PyWeakrefReference};
 use std::any::Any;
@@ -24,12 +26,62 @@ impl Target {
     }
 }
 
+/// What the runtime calls: conversions, and who answers.
+struct Answering {
+    kinds: Vec<Kind>,
+    answer: Kind,
+    target: Mutex<Option<Target>>,
+}
+
+impl Answering {
+    /// For the collector. The locks of this file are only taken with the interpreter's, and nothing is allocated under them.
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.kinds.iter().chain([&self.answer]).try_for_each(|kind| kind.traverse(visit))?;
+        match &*lock(&self.target) {
+            Some(Target { function, domain }) => {
+                visit.call(function)?;
+                visit.call(domain)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// A host function whose target changes: what a domain was given stays in its tables as long as it lives, so that places are
 /// used again.
 pub struct Offer {
     prototype: String,
     function: HostFunction,
-    target: Arc<Mutex<Option<Target>>>,
+    answering: Arc<Answering>,
+}
+
+/// A function of Python's that answers an import, or that a registry exports: what the runtime keeps of it, the collector sees here.
+/// Whoever has a part in keeping the runtime's half alive has this.
+#[pyclass(frozen, module = "lockgate._native")]
+pub struct Answer(Arc<Answering>);
+
+impl Answer {
+    /// Of an offer that stays with its function.
+    pub fn new(py: Python<'_>, offer: &Offer) -> PyResult<Py<Answer>> {
+        Py::new(py, Answer(offer.answering.clone()))
+    }
+
+    /// False once the runtime has let go of it.
+    pub fn is_used(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+}
+
+#[pymethods]
+impl Answer {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.0.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        let before = lock(&self.0.target).take();
+        drop(before); // after the lock: Python objects go
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -45,30 +97,35 @@ impl Offer {
         let signature: Signature =
             prototype.parse().map_err(|error: PrototypeError| errors::bind(py, error.into()))?;
         let (kinds, answer) = kinds::of_signature(&signature, kinds)?;
-        let target = Arc::new(Mutex::new(None));
+        let answering = Arc::new(Answering { kinds, answer, target: Mutex::new(None) });
         let body = {
-            let target = target.clone();
-            move |_: &lockgate::Domain, arguments: &[Value]| run(&target, &kinds, &answer, arguments)
+            let answering = answering.clone();
+            move |_: &lockgate::Domain, arguments: &[Value]| run(&answering, arguments)
         };
         let function = HostFunction::dynamic(signature, body).map_err(|error| errors::bind(py, error))?;
-        Ok(Offer { prototype: prototype.to_owned(), function, target })
+        Ok(Offer { prototype: prototype.to_owned(), function, answering })
     }
 
     /// From now on `function` answers; it is called with the domain, or None if that is gone or not there yet, and the
     /// arguments.
     pub fn set(&self, function: Py<PyAny>, domain: Option<Py<PyWeakrefReference>>) {
-        let before = lock(&self.target).replace(Target { function, domain });
+        let before = lock(&self.answering.target).replace(Target { function, domain });
         drop(before); // after the lock: Python objects go
     }
 
     /// From now on nobody answers; who did, for the caller to drop where Python objects may go.
     pub fn take(&self) -> Option<Target> {
-        lock(&self.target).take()
+        lock(&self.answering.target).take()
     }
 
     /// What the domain gets.
     pub fn function(&self) -> &HostFunction {
         &self.function
+    }
+
+    /// For the collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.answering.traverse(visit)
     }
 
     /// True if it was made for this prototype.
@@ -78,12 +135,8 @@ impl Offer {
 }
 
 /// Runs a callback on the domain's thread, with the interpreter's lock.
-fn run(
-    target: &Mutex<Option<Target>>,
-    kinds: &[Kind],
-    answer: &Kind,
-    arguments: &[Value],
-) -> Result<Value, Box<dyn Any + Send>> {
+fn run(answering: &Answering, arguments: &[Value]) -> Result<Value, Box<dyn Any + Send>> {
+    let Answering { kinds, answer, target } = answering;
     let call = |py: Python<'_>| -> PyResult<Value> {
         // Not under the lock: an exception is made by code of Python's, which may let other threads run.
         let answering = lock(target).as_ref().map(|target| target.clone_ref(py));
@@ -154,6 +207,8 @@ impl Pinned {
 #[pyclass(frozen, module = "lockgate._native")]
 pub struct Pin {
     domain: Py<PyWeakrefReference>,
+    /// Who serves it, if that is a domain.
+    server: Option<Py<Domain>>,
     pinned: Arc<Pinned>,
 }
 
@@ -166,11 +221,12 @@ impl Pin {
         domain: &Bound<'_, Domain>,
         callback: lockgate::Callback,
         offer: Option<Arc<Offer>>,
-        server: Option<u64>,
+        server: Option<(Py<Domain>, u64)>,
     ) -> PyResult<Pin> {
-        let pinned = Arc::new(Pinned { inside: Mutex::new(Some((callback, offer))), server });
+        let (server, base) = server.unzip();
+        let pinned = Arc::new(Pinned { inside: Mutex::new(Some((callback, offer))), server: base });
         domain.get().pin(&pinned);
-        Ok(Pin { domain: PyWeakrefReference::new(domain)?.unbind(), pinned })
+        Ok(Pin { domain: PyWeakrefReference::new(domain)?.unbind(), server, pinned })
     }
 
     /// A callback that `function` answers.
@@ -214,6 +270,20 @@ impl Pin {
     #[getter]
     fn address(&self) -> Option<u64> {
         lock(&self.pinned.inside).as_ref().map(|(callback, _)| callback.pointer::<u8>().address())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)?;
+        visit.call(&self.server)?;
+        match &*lock(&self.pinned.inside) {
+            Some((_, Some(offer))) => offer.traverse(&visit),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let offer = lock(&self.pinned.inside).as_ref().and_then(|(_, offer)| offer.clone());
+        drop(offer.and_then(|offer| offer.take())); // after the lock: Python objects go
     }
 }
 

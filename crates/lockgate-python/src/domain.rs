@@ -1,15 +1,18 @@
 //! Domains, and pointers into them.
 use crate::buffer_sys::Region;
-use crate::callback::{Offer, Pin, Pinned, Target};
+use crate::callback::{Answer, Offer, Pin, Pinned, Target};
 use crate::function::{self, Binding, Slot};
 use crate::kinds::Given;
 use crate::live::Live;
 use crate::module::Module;
 use crate::pool::Pool;
 use crate::region::{Grant, Held};
+use crate::registry::Registry;
 use crate::scratch::Scratch;
 use crate::{errors, options};
 use lockgate::ResetError;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
@@ -46,6 +49,10 @@ struct State {
     grants: Vec<Held>,
     pinned: Vec<Weak<Pinned>>,
     offers: Vec<Arc<Offer>>,
+    /// What answers imports.
+    answers: Vec<Py<Answer>>,
+    /// Other objects that have a part in that: linked domains, the pool, the functions of a registry.
+    kept: Vec<Py<PyAny>>,
 }
 
 /// What an instance of the runtime's leaves: taken under the lock, in one go, and dropped without it, as Python objects go.
@@ -201,6 +208,14 @@ impl Domain {
         self.state().grants.iter().find_map(|held| held.translate(address, length))
     }
 
+    /// Keeps an object as long as the domain is not closed: what it answers may be collected with it.
+    pub fn keep(&self, object: Py<PyAny>) {
+        let mut state = self.state();
+        if !state.kept.iter().any(|known| known.is(&object)) {
+            state.kept.push(object);
+        }
+    }
+
     /// Remembers a callback, so that a reset can take it away.
     pub fn pin(&self, pinned: &Arc<Pinned>) {
         let all = &mut self.state().pinned;
@@ -225,12 +240,12 @@ impl Domain {
         self.state().offers.push(offer);
     }
 
-    fn of(live: Live, module: Py<Module>) -> Domain {
+    fn of(live: Live, module: Py<Module>, answers: Vec<Py<Answer>>, kept: Vec<Py<PyAny>>) -> Domain {
         Domain {
             name: live.name().to_owned(),
             module,
             owner: lockgate::Owner::this(),
-            state: Mutex::new(State { live: Some(Arc::new(live)), ..State::default() }),
+            state: Mutex::new(State { live: Some(Arc::new(live)), answers, kept, ..State::default() }),
             settled: Condvar::new(),
             scratch: Arc::default(),
         }
@@ -268,7 +283,10 @@ impl Domain {
         let Some(live) = live else { return Ok(()) };
         // Before the grants: a call in progress should find out that it was ended, not that they are gone.
         py.detach(|| live.kill());
-        let mut left = self.state().strip();
+        let (mut left, _answers, _kept) = {
+            let mut state = self.state();
+            (state.strip(), std::mem::take(&mut state.answers), std::mem::take(&mut state.kept))
+        };
         self.scratch.clear();
         let rest = left.part();
         drop(live);
@@ -305,13 +323,15 @@ pub fn answer(
     py: Python<'_>,
     mut options: lockgate::DomainOptions,
     imports: Vec<Import>,
-) -> PyResult<lockgate::DomainOptions> {
+) -> PyResult<(lockgate::DomainOptions, Vec<Py<Answer>>)> {
+    let mut answers = Vec::new();
     for (name, prototype, kinds, function) in imports {
         let offer = Offer::new(py, &prototype, kinds)?;
         offer.set(function, None);
         options = options.gate(name, offer.function().clone());
+        answers.push(Answer::new(py, &offer)?);
     }
-    Ok(options)
+    Ok((options, answers))
 }
 
 #[pymethods]
@@ -327,15 +347,19 @@ impl Domain {
         let py = source.py();
         if let Ok(pool) = source.cast::<Pool>() {
             let (live, module) = pool.get().take(py)?;
-            return Ok(Domain::of(live, module));
+            return Ok(Domain::of(live, module, Vec::new(), vec![source.clone().unbind()]));
         }
         let module = source.cast::<Module>()?;
         let given = options.map_or_else(|| PyDict::new(py), Clone::clone);
-        let options = answer(py, options::domain(py, &given)?, imports.unwrap_or_default())?;
+        // Imports that the registry answers may be functions of Python's.
+        let registry = given.get_item("registry")?.map(|pair| pair.get_item(0)).transpose()?;
+        let registry = registry.map(|registry| registry.cast_into::<Registry>()).transpose()?;
+        let kept = registry.iter().map(|registry| registry.get().hosts(py)).collect();
+        let (options, answers) = answer(py, options::domain(py, &given)?, imports.unwrap_or_default())?;
         let inner = module.get().inner().clone();
         let made = py.detach(|| lockgate::Domain::new(&inner, options));
         let live = made.map_err(|error| errors::create(py, error))?;
-        Ok(Domain::of(Live::Own(live), module.clone().unbind()))
+        Ok(Domain::of(Live::Own(live), module.clone().unbind(), answers, kept))
     }
 
     /// Name in reports.
@@ -453,7 +477,29 @@ impl Domain {
         let (live, other) = (slf.get().live(py)?, server.get().live(py)?);
         let (policy, on_failure) = (options::policy(py, policy)?, options::on_failure(on_failure));
         let callback = live.function_pointer(&other, prototype, policy, on_failure);
-        Pin::new(slf, callback.map_err(|error| errors::link(py, error))?, None, Some(other.base()))
+        Pin::new(
+            slf,
+            callback.map_err(|error| errors::link(py, error))?,
+            None,
+            Some((server.clone().unbind(), other.base())),
+        )
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.module)?;
+        // Nobody allocates under this lock, nor waits for the interpreter's.
+        let state = self.state();
+        state.answers.iter().try_for_each(|answer| visit.call(answer))?;
+        state.kept.iter().try_for_each(|object| visit.call(object))?;
+        state.offers.iter().try_for_each(|offer| offer.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        let gone = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.answers), std::mem::take(&mut state.kept))
+        };
+        drop(gone); // after the lock: Python objects go
     }
 
     #[pyo3(signature = (import, server, name, policy, on_failure))]
@@ -468,7 +514,9 @@ impl Domain {
         let py = server.py();
         let (live, other) = (self.live(py)?, server.get().live(py)?);
         let (policy, on_failure) = (options::policy(py, policy)?, options::on_failure(on_failure));
-        live.link(import, &other, name, policy, on_failure).map_err(|error| errors::link(py, error))
+        live.link(import, &other, name, policy, on_failure).map_err(|error| errors::link(py, error))?;
+        self.keep(server.clone().into_any().unbind());
+        Ok(())
     }
 
     /// Ends all calls in progress, on any thread, and refuses new ones.
@@ -577,6 +625,10 @@ impl Pointer {
     #[new]
     fn new(domain: Py<Domain>, address: u64) -> Pointer {
         Pointer { domain, address }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)
     }
 
     /// The domain.

@@ -35,6 +35,14 @@ pub struct Conversions {
     check: Option<Py<PyAny>>,
 }
 
+impl Conversions {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.kinds.iter().chain([&self.answer]).try_for_each(|kind| kind.traverse(visit))?;
+        visit.call(&self.wrap)?;
+        visit.call(&self.check)
+    }
+}
+
 /// Where a function keeps its binding; the domain empties it.
 #[derive(Default)]
 pub struct Slot(Mutex<Option<Arc<Binding>>>);
@@ -147,7 +155,16 @@ impl Function {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.domain)
+        visit.call(&self.domain)?;
+        match &*self.slot.lock() {
+            // A call that is in progress has it, too: then the collector must not take it for ours.
+            Some(binding) if Arc::strong_count(binding) == 1 => binding.conversions.traverse(&visit),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        drop(self.slot.take());
     }
 }
 

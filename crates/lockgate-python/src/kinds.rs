@@ -3,7 +3,9 @@ use crate::domain::Pointer;
 use crate::errors;
 use lockgate::Value;
 use lockgate::signature::{Signature, Type};
+use pyo3::PyTraverseError;
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 
@@ -68,6 +70,15 @@ impl Kind {
                 }
             },
         })
+    }
+
+    /// For the collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Kind::Pointer(converter) => visit.call(converter),
+            Kind::Struct { class, .. } => visit.call(class),
+            _ => Ok(()),
+        }
     }
 
     /// The word of a value that is passed in one register and is no pointer or structure.

@@ -1,17 +1,22 @@
 //! Domains kept ready.
+use crate::callback::Answer;
 use crate::domain::{self, Import};
 use crate::live::Live;
 use crate::module::Module;
 use crate::{errors, options};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The runtime's pool. The Python half derives `lockgate.Pool` from it.
 #[pyclass(frozen, subclass, module = "lockgate._native")]
 pub struct Pool {
     module: Py<Module>,
     capacity: usize,
+    /// What answers imports of its domains.
+    answers: Mutex<Vec<Py<Answer>>>,
     /// None once it is closed.
     inner: Mutex<Option<Arc<lockgate::Pool>>>,
 }
@@ -19,6 +24,11 @@ pub struct Pool {
 impl Pool {
     fn inner(&self) -> Option<Arc<lockgate::Pool>> {
         self.inner.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    /// Only taken with the interpreter's lock, and nothing is allocated under it.
+    fn answers(&self) -> MutexGuard<'_, Vec<Py<Answer>>> {
+        self.answers.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// A pristine domain, and its module.
@@ -42,9 +52,21 @@ impl Pool {
         options: &Bound<'_, PyDict>,
         imports: Vec<Import>,
     ) -> PyResult<Pool> {
-        let options = domain::answer(module.py(), options::domain(module.py(), options)?, imports)?;
+        let (options, answers) =
+            domain::answer(module.py(), options::domain(module.py(), options)?, imports)?;
         let inner = Arc::new(lockgate::Pool::new(module.get().inner(), options, capacity));
-        Ok(Pool { module: module.clone().unbind(), capacity, inner: Mutex::new(Some(inner)) })
+        let module = module.clone().unbind();
+        Ok(Pool { module, capacity, answers: Mutex::new(answers), inner: Mutex::new(Some(inner)) })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.module)?;
+        self.answers().iter().try_for_each(|answer| visit.call(answer))
+    }
+
+    fn __clear__(&self) {
+        let answers = std::mem::take(&mut *self.answers());
+        drop(answers); // after the lock: Python objects go
     }
 
     /// The module, verified once.

@@ -3,6 +3,8 @@ use crate::buffer_sys::Region;
 use crate::domain::Domain;
 use crate::{errors, options};
 use lockgate::GrantError;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -99,6 +101,10 @@ impl Grant {
 
 #[pymethods]
 impl Grant {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)
+    }
+
     /// The domain.
     #[getter]
     fn domain(&self, py: Python<'_>) -> Py<Domain> {

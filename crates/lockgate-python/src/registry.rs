@@ -1,12 +1,15 @@
 //! Entry points by name.
-use crate::callback::Offer;
+use crate::callback::{Answer, Offer};
 use crate::domain::Domain;
 use crate::kinds::Given;
 use crate::principal::{Allow, Principal};
 use crate::{errors, options};
 use lockgate::{Dynamic, Export, Heal, RegistryError, Request, Revoke, Version};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
+use pyo3::types::PyList;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -17,8 +20,12 @@ const LOOK: Duration = Duration::from_millis(50);
 #[pyclass(frozen, subclass, module = "lockgate._native")]
 pub struct Registry {
     inner: lockgate::Registry,
-    /// Names, and the domains that serve them. Never held by somebody who waits for the interpreter.
+    /// Names, and the domains that serve them. Only taken with the interpreter's lock, and nothing is allocated under it.
     servers: Mutex<Vec<(String, Py<Domain>)>>,
+    /// Whoever changes the runtime's registry and the servers together; waited for without the interpreter's lock.
+    changing: Mutex<()>,
+    /// The [`Answer`]s of functions of Python's that are exported, a list.
+    hosts: Py<PyList>,
 }
 
 /// What a client asks for: name, version, policy, whether it heals, and what a domain gets when its call fails.
@@ -79,16 +86,24 @@ impl Registry {
         &self.inner
     }
 
-    /// For threads without the interpreter's lock: whoever has this one may be ending a domain, whose threads need that.
     fn servers(&self) -> MutexGuard<'_, Vec<(String, Py<Domain>)>> {
         self.servers.lock().unwrap_or_else(|e| e.into_inner())
     }
 
+    fn changing(&self, py: Python<'_>) -> MutexGuard<'_, ()> {
+        self.changing.lock_py_attached(py).unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// What keeps the functions of Python's that are exported.
+    pub fn hosts(&self, py: Python<'_>) -> Py<PyAny> {
+        self.hosts.clone_ref(py).into_any()
+    }
+
     /// The domain called `name`.
     fn server(&self, py: Python<'_>, name: &str) -> PyResult<Py<Domain>> {
-        let servers = self.servers.lock_py_attached(py).unwrap_or_else(|e| e.into_inner());
-        let found = servers.iter().find(|(_, d)| d.get().name() == name).map(|(_, d)| d.clone_ref(py));
-        drop(servers);
+        let changing = self.changing(py);
+        let found = self.servers().iter().find(|(_, d)| d.get().name() == name).map(|(_, d)| d.clone_ref(py));
+        drop(changing);
         found.ok_or_else(|| errors::registry(py, RegistryError::UnknownDomain(name.to_owned())))
     }
 
@@ -97,14 +112,14 @@ impl Registry {
         &self,
         py: Python<'_>,
         change: impl FnOnce() -> Result<(), RegistryError> + Send,
-        goes: impl Fn(&str, &Domain) -> bool + Sync,
+        goes: impl Fn(&str, &Domain) -> bool,
     ) -> PyResult<Vec<(String, Py<Domain>)>> {
-        let done = py.detach(|| {
-            let mut servers = self.servers();
-            change()?;
-            Ok(servers.extract_if(.., |(name, domain)| goes(name, domain.get())).collect())
-        });
-        done.map_err(|error| errors::registry(py, error))
+        let changing = self.changing(py);
+        let done = py.detach(change);
+        let gone =
+            done.map(|()| self.servers().extract_if(.., |(name, domain)| goes(name, domain.get())).collect());
+        drop(changing);
+        gone.map_err(|error| errors::registry(py, error))
     }
 }
 
@@ -112,9 +127,20 @@ impl Registry {
 impl Registry {
     #[new]
     #[pyo3(signature = (process=false))]
-    fn new(process: bool) -> Registry {
+    fn new(py: Python<'_>, process: bool) -> Registry {
         let inner = if process { lockgate::Registry::process().clone() } else { lockgate::Registry::new() };
-        Registry { inner, servers: Mutex::default() }
+        let hosts = PyList::empty(py).unbind();
+        Registry { inner, servers: Mutex::default(), changing: Mutex::default(), hosts }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hosts)?;
+        self.servers().iter().try_for_each(|(_, domain)| visit.call(domain))
+    }
+
+    fn __clear__(&self) {
+        let servers = std::mem::take(&mut *self.servers());
+        drop(servers); // after the lock: Python objects go
     }
 
     /// Names and versions, in order.
@@ -139,13 +165,12 @@ impl Registry {
         if let Some(of) = of {
             export = export.of(of);
         }
-        let server = (name.to_owned(), domain.clone().unbind());
-        let done = py.detach(|| {
-            let mut servers = self.servers();
-            self.inner.export(&live, export)?;
-            servers.push(server);
-            Ok(())
-        });
+        let changing = self.changing(py);
+        let done = py.detach(|| self.inner.export(&live, export));
+        if done.is_ok() {
+            self.servers().push((name.to_owned(), domain.clone().unbind()));
+        }
+        drop(changing);
         done.map_err(|error| errors::registry(py, error))
     }
 
@@ -165,7 +190,15 @@ impl Registry {
         offer.set(function, None);
         let export = export(py, name, version, "mutual trust", &allow)?;
         let done = py.detach(|| self.inner.export_host(offer.function().clone(), export));
-        done.map_err(|error| errors::registry(py, error))
+        done.map_err(|error| errors::registry(py, error))?;
+        // Those that nobody calls any more make room.
+        let hosts = self.hosts.bind(py);
+        for at in (0..hosts.len()).rev() {
+            if !hosts.get_item(at)?.cast::<Answer>()?.get().is_used() {
+                hosts.del_item(at)?;
+            }
+        }
+        hosts.append(Answer::new(py, &offer)?)
     }
 
     /// Binds a function of a domain, with the exporter's signature or by `prototype`.
@@ -207,7 +240,14 @@ impl Registry {
         let request = request(py, asked)?;
         patiently(py, &name, wait, |slice| {
             self.inner.link(&live, import, principal, &request.clone().wait(slice))
-        })
+        })?;
+        domain.get().keep(self.hosts(py));
+        let changing = self.changing(py);
+        let named = |(known, server): &(String, Py<Domain>)| (*known == name).then(|| server.clone_ref(py));
+        let servers: Vec<_> = self.servers().iter().filter_map(named).collect();
+        drop(changing);
+        servers.into_iter().for_each(|server| domain.get().keep(server.into_any()));
+        Ok(())
     }
 
     /// Takes every version of a name back: nobody binds it any more. What is bound stays.
@@ -270,6 +310,10 @@ impl Found {
 
 #[pymethods]
 impl Found {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)
+    }
+
     /// Its signature, as a prototype.
     #[getter]
     fn prototype(&self) -> String {

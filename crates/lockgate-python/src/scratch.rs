@@ -4,6 +4,8 @@
 use crate::buffer_sys::View;
 use crate::callback::Pin;
 use lockgate::{Domain, Grant, GrantError, Region, Rights, SharedSlice};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -104,6 +106,11 @@ impl Passed {
             }
         };
         self.parts.push(Part { parameter, view, at, copied_back });
+    }
+
+    /// For the collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.pins.iter().try_for_each(|pin| visit.call(pin))
     }
 
     /// Keeps a callback until the call has ended.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import re
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +16,6 @@ from ._callback import Callback
 from ._types import AnyPointer, FunctionPointer, Simple, _code, check_plain, name_of
 
 _Reference = type(ctypes.byref(ctypes.c_int()))
-#: Callbacks of ctypes' function objects, by their `id`, as long as those live.
-_wrapped: dict[int, Callback] = {}
 
 
 def _referent(argument: Any) -> Any:
@@ -130,11 +127,11 @@ def _callback_of(domain: Any, argument: Any, kind: Any) -> Any:
     if isinstance(argument, Simple) and _code(type(argument)) == "P":
         return argument.value
     if isinstance(argument, FunctionPointer):
-        known = _wrapped.get(id(argument))
+        # Kept by the function object itself, where the collector sees it.
+        known = argument.__dict__.get("_lockgate")
         if known is None:
             function = _python_function(argument)
-            known = _wrapped[id(argument)] = Callback.like(type(argument))(function)
-            weakref.finalize(argument, _wrapped.pop, id(argument), None)
+            known = argument.__dict__.setdefault("_lockgate", Callback.like(type(argument))(function))
         argument = known
     elif not isinstance(argument, Callback):
         if not callable(argument):
@@ -145,7 +142,12 @@ def _callback_of(domain: Any, argument: Any, kind: Any) -> Any:
 
 def _python_function(argument: Any) -> Callable[..., Any]:
     """The function of Python's that a ctypes callback calls."""
-    for candidate in gc.get_referents(argument):
-        if callable(candidate) and not isinstance(candidate, type) and not isinstance(candidate, FunctionPointer):
-            return candidate
+    # ctypes keeps the machine code that leads to Python; what it has no such code for leads elsewhere.
+    referents = gc.get_referents(argument)
+    if any(type(one).__name__ == "CThunkObject" for one in referents):
+        own = [type(argument), *argument.__dict__.values()]
+        for candidate in referents:
+            # The function comes before the type of the result, and before errcheck.
+            if callable(candidate) and not any(candidate is one for one in own):
+                return candidate
     raise TypeError("a domain cannot call native code of the host: pass a function of Python's")
