@@ -27,6 +27,25 @@ def test_functions_of_every_make(hostile):
 def test_native_functions_of_the_host_are_refused(hostile):
     with pytest.raises(lockgate.ArgumentError, match="native code"):
         hostile.call(ctypes.CDLL(None).abs, 1)
+    # With an errcheck, too, which is a function of Python's, but another.
+    native = CFUNCTYPE(c_int, c_int)(("abs", ctypes.CDLL(None)))
+    native.errcheck = lambda result, function, arguments: 7
+    with pytest.raises(lockgate.ArgumentError, match="native code"):
+        hostile.call(native, 1)
+
+
+def test_whatever_can_be_called_is_a_function(hostile):
+    class Number(int):
+        pass
+
+    class Doubling:
+        def __call__(self, x):
+            return 2 * x
+
+    for function, result in ((Number, 5), (int, 5), (Doubling(), 10), (Doubling().__call__, 10)):
+        for make in (UNARY, CFUNCTYPE(c_int, c_int)):
+            callback = make(function)
+            assert hostile.call(callback, 5) == hostile.call(callback, 5) == result
 
 
 def test_an_exception_comes_out_of_the_call_as_it_was_raised(hostile):
