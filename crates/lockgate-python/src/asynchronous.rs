@@ -1,6 +1,7 @@
 //! Calls that other threads make: [`Workers`], and handles of their calls.
 use crate::domain::Domain;
 use crate::function::{self, Binding, Function};
+use crate::interpreter_sys::{self, attach, detach};
 use crate::scratch::Passed;
 use crate::{errors, options};
 use lockgate::{AsyncCall, CallError};
@@ -21,14 +22,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// What a call passes by reference, kept by its handle and by the call, and let go with the interpreter's lock by the last.
-struct Kept(Option<Arc<Mutex<Option<Passed>>>>);
+/// What a call passes by reference, kept by its handle and by the call. Whoever lets go of it without the interpreter's lock leaves that
+/// to the next who has it.
+#[pyclass(frozen, module = "lockgate._native")]
+struct Lent(Mutex<Option<Passed>>);
 
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(passed) = self.0.take().and_then(Arc::into_inner) {
-            Python::attach(|_| drop(passed));
-        }
+#[pymethods]
+impl Lent {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        lock(&self.0).as_ref().map_or(Ok(()), |passed| passed.traverse(&visit))
     }
 }
 
@@ -64,13 +66,19 @@ impl Workers {
         let timeout = timeout.map(options::seconds).transpose()?;
         let binding = Function::binding(function)?;
         let mut call = function::Call::new(function.get(), &binding, arguments)?;
-        let passed = call.take_passed().map(|passed| Arc::new(Mutex::new(Some(passed))));
+        let lent =
+            call.take_passed().map(|passed| Py::new(py, Lent(Mutex::new(Some(passed))))).transpose()?;
+        let wanted = Arc::new(());
         let live = function.get().owner().get().live(py)?;
         let task = {
-            let (binding, kept) = (binding.clone(), Kept(passed.clone()));
+            let (binding, wanted) = (binding.clone(), wanted.clone());
+            let lent = lent.as_ref().map(|lent| lent.clone_ref(py));
             move || {
                 let done = call.make(&binding).map(|()| call);
-                drop(kept);
+                if lent.is_some() && Arc::strong_count(&wanted) == 1 {
+                    // Nobody waits for the result: what was lent goes back now.
+                    attach(|_| drop(lent));
+                }
                 done
             }
         };
@@ -85,13 +93,14 @@ impl Workers {
             function: function.clone().unbind(),
             arguments: arguments.clone().unbind(),
             binding: Mutex::new(Some(binding)),
-            passed: Kept(passed),
+            lent,
+            _wanted: wanted,
             handle,
             state: Mutex::new(State::Running),
             converted: Condvar::new(),
             _domain: function.get().owner().clone_ref(py),
         };
-        class.call1((Bound::new(py, call)?,))
+        interpreter_sys::call(class, (Bound::new(py, call)?,), None)
     }
 
     /// Waits for all calls, and ends the threads. Calls that are made later raise `Closed`.
@@ -108,8 +117,12 @@ impl Workers {
 impl Workers {
     fn end(&self, py: Python<'_>, finish: bool) {
         let workers = lock(&self.0).take();
+        if interpreter_sys::has_ended(py) {
+            std::mem::forget(workers); // whoever is in Python stays there
+            return;
+        }
         // Callbacks that are in progress need the interpreter.
-        py.detach(|| match workers {
+        detach(py, || match workers {
             Some(workers) if finish => workers.finish(),
             other => drop(other),
         });
@@ -139,7 +152,9 @@ pub struct Call {
     arguments: Py<PyTuple>,
     /// Until the result is converted: the function's own is the collector's business.
     binding: Mutex<Option<Arc<Binding>>>,
-    passed: Kept,
+    lent: Option<Py<Lent>>,
+    /// The call has the other one: it sees whether anybody has the handle.
+    _wanted: Arc<()>,
     handle: AsyncCall<function::Call>,
     state: Mutex<State>,
     /// Notified when the state becomes [`State::Ended`].
@@ -152,7 +167,7 @@ impl Call {
     fn settle(&self, py: Python<'_>, ended: Result<function::Call, CallError>) {
         *lock(&self.state) = State::Converting(std::thread::current().id());
         let convert = |mut call: function::Call| -> PyResult<Py<PyAny>> {
-            call.put_passed(self.passed.0.as_ref().and_then(|passed| lock(passed).take()));
+            call.put_passed(self.lent.as_ref().and_then(|lent| lock(&lent.get().0).take()));
             let binding = lock(&self.binding).take();
             let binding = binding.expect("taken by the one thread that gets the result");
             let result = call.finish(py, &binding)?;
@@ -173,7 +188,7 @@ impl Call {
                 "this call's result is being converted here: its errcheck, or what that calls, waits for the call itself",
             ));
         }
-        py.detach(|| {
+        detach(py, || {
             let unsettled = |state: &mut State| !matches!(state, State::Ended(_));
             drop(self.converted.wait_timeout_while(lock(&self.state), time, unsettled));
         });
@@ -196,12 +211,7 @@ impl Call {
         visit.call(&self.function)?;
         visit.call(&self.arguments)?;
         visit.call(&self._domain)?;
-        // A worker that makes the call has them, too.
-        if let Some(passed) = self.passed.0.as_ref().filter(|passed| Arc::strong_count(passed) == 1)
-            && let Some(passed) = &*lock(passed)
-        {
-            passed.traverse(&visit)?;
-        }
+        visit.call(&self.lent)?;
         // Nobody allocates under this lock, nor waits for the interpreter's.
         match &*lock(&self.state) {
             State::Ended(Ok(result)) => visit.call(result),
@@ -225,7 +235,7 @@ impl Call {
         };
         loop {
             let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now())).min(LOOK);
-            match py.detach(|| self.handle.wait_timeout(left)) {
+            match detach(py, || self.handle.wait_timeout(left)) {
                 Some(ended) => self.settle(py, ended),
                 None if self.handle.has_ended() && self.outcome(py).is_none() => {
                     self.await_conversion(py, left)?
@@ -249,13 +259,13 @@ impl Call {
 
     /// Takes the call back: it does not begin, or is stopped.
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| self.handle.cancel());
+        detach(py, || self.handle.cancel());
     }
 
     /// Has `notify` called, by some thread, when the call has ended; at once if it has. Any number can ask for that.
     fn when_done(&self, py: Python<'_>, notify: Py<PyAny>) {
         let waker = Arc::new(Notify(notify)).into();
-        py.detach(|| self.handle.wake_at_end(&waker));
+        detach(py, || self.handle.wake_at_end(&waker));
     }
 }
 
@@ -264,9 +274,9 @@ struct Notify(Py<PyAny>);
 
 impl Wake for Notify {
     fn wake(self: Arc<Self>) {
-        Python::attach(|py| {
-            if let Err(error) = self.0.call0(py) {
-                error.write_unraisable(py, None);
+        attach(|py| {
+            if let Err(error) = interpreter_sys::call(self.0.bind(py), (), None) {
+                interpreter_sys::unraisable(py, error, None);
             }
         });
     }

@@ -1,6 +1,7 @@
 //! Python functions that domains call through pointers and imports.
 use crate::domain::Domain;
 use crate::errors;
+use crate::interpreter_sys;
 use crate::kinds::{self, Given, Kind, word_of};
 use lockgate::signature::{PrototypeError, Signature};
 use lockgate::{HostFunction, Value};
@@ -149,18 +150,19 @@ fn run(answering: &Answering, arguments: &[Value]) -> Result<Value, Box<dyn Any 
         for (kind, value) in kinds.iter().zip(arguments) {
             given.push(kind.python(py, word_of(value), || words_of(value))?);
         }
-        answer.value(&function.bind(py).call1(PyTuple::new(py, given)?)?)
+        answer.value(&interpreter_sys::call(function.bind(py), PyTuple::new(py, given)?, None)?)
     };
     let told = |py: Python<'_>| {
         call(py).inspect_err(|error| {
             // Nobody's call is in progress that it could come out of.
             if lockgate::is_modules_thread() {
                 let function = lock(target).as_ref().map(|target| target.function.clone_ref(py));
-                error.clone_ref(py).write_unraisable(py, function.as_ref().map(|function| function.bind(py)));
+                let function = function.as_ref().map(|function| function.bind(py));
+                interpreter_sys::unraisable(py, error.clone_ref(py), function);
             }
         })
     };
-    Python::attach(told).map_err(|error| Box::new(error) as Box<dyn Any + Send>)
+    interpreter_sys::attach(told).map_err(|error| Box::new(error) as Box<dyn Any + Send>)
 }
 
 fn words_of(value: &Value) -> Vec<u64> {

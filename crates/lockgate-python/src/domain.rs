@@ -2,6 +2,7 @@
 use crate::buffer_sys::Region;
 use crate::callback::{Answer, Offer, Pin, Pinned, Target};
 use crate::function::{self, Binding, Slot};
+use crate::interpreter_sys::detach;
 use crate::kinds::Given;
 use crate::live::Live;
 use crate::module::Module;
@@ -158,7 +159,7 @@ impl Domain {
                 Some(thread) if thread == std::thread::current().id() => return Err(self.busy(py)),
                 Some(_) => {}
             }
-            py.detach(|| {
+            detach(py, || {
                 let unsettled = |state: &mut State| state.resetting.is_some();
                 drop(self.settled.wait_timeout_while(self.state(), LOOK, unsettled));
             });
@@ -266,7 +267,7 @@ impl Domain {
         };
         self.scratch.clear();
         let (rest, live) = (left.part(), left.live);
-        py.detach(|| drop(live));
+        detach(py, || drop(live));
         drop(rest);
     }
 
@@ -282,7 +283,7 @@ impl Domain {
         let live = self.state().live.clone();
         let Some(live) = live else { return Ok(()) };
         // Before the grants: a call in progress should find out that it was ended, not that they are gone.
-        py.detach(|| live.kill());
+        detach(py, || live.kill());
         let (mut left, _answers, _kept) = {
             let mut state = self.state();
             (state.strip(), std::mem::take(&mut state.answers), std::mem::take(&mut state.kept))
@@ -291,7 +292,7 @@ impl Domain {
         let rest = left.part();
         drop(live);
         let live = left.live.map(Arc::try_unwrap);
-        py.detach(|| {
+        detach(py, || {
             if let Some(Ok(live)) = live {
                 live.close();
             }
@@ -357,7 +358,7 @@ impl Domain {
         let kept = registry.iter().map(|registry| registry.get().hosts(py)).collect();
         let (options, answers) = answer(py, options::domain(py, &given)?, imports.unwrap_or_default())?;
         let inner = module.get().inner().clone();
-        let made = py.detach(|| lockgate::Domain::new(&inner, options));
+        let made = detach(py, || lockgate::Domain::new(&inner, options));
         let live = made.map_err(|error| errors::create(py, error))?;
         Ok(Domain::of(Live::Own(live), module.clone().unbind(), answers, kept))
     }
@@ -417,14 +418,14 @@ impl Domain {
     /// Allocates memory with the module's own allocator; its address.
     fn _alloc(&self, py: Python<'_>, size: usize) -> PyResult<u64> {
         let live = self.live(py)?;
-        let pointer = py.detach(|| live.alloc::<u8>(size));
+        let pointer = detach(py, || live.alloc::<u8>(size));
         pointer.map(lockgate::Pointer::address).map_err(|error| errors::alloc(py, error))
     }
 
     /// Frees what the module's allocator gave.
     fn _free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
         let live = self.live(py)?;
-        let freed = py.detach(|| live.free(lockgate::Pointer::<u8>::from_address(address)));
+        let freed = detach(py, || live.free(lockgate::Pointer::<u8>::from_address(address)));
         freed.map_err(|error| errors::alloc(py, error))
     }
 
@@ -522,7 +523,7 @@ impl Domain {
     /// Ends all calls in progress, on any thread, and refuses new ones.
     fn kill(&self, py: Python<'_>) -> PyResult<()> {
         let live = self.live(py)?;
-        py.detach(|| live.kill());
+        detach(py, || live.kill());
         Ok(())
     }
 
@@ -538,7 +539,7 @@ impl Domain {
         self.scratch.clear();
         let rest = left.part();
         let Some(live) = left.live else { return Ok(()) };
-        py.detach(|| match Arc::try_unwrap(live) {
+        detach(py, || match Arc::try_unwrap(live) {
             Ok(Live::Pooled(domain, _)) => domain.give_back().unwrap_or_else(lockgate::Domain::close),
             Ok(Live::Own(domain)) => domain.close(),
             Err(shared) => shared.kill(),
@@ -565,7 +566,7 @@ impl Domain {
         self.scratch.clear();
         let rest = left.part();
         let live = left.live.map(Arc::try_unwrap);
-        let (live, done) = py.detach(|| match live {
+        let (live, done) = detach(py, || match live {
             Some(Ok(Live::Own(domain))) => again(domain),
             // To reset its domains is the pool's to do.
             Some(Ok(Live::Pooled(domain, pool))) => match domain.give_back() {

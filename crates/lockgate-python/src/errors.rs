@@ -1,4 +1,5 @@
 //! Errors of the runtime as exceptions of `lockgate._errors`.
+use crate::interpreter_sys;
 use lockgate::{
     AllocError, BindError, CallError, CreateError, Fault, FaultKind, GrantError, LinkError, LoadError,
     MemoryError, RegistryError, ResetError,
@@ -18,7 +19,8 @@ fn make(
         let fields = PyDict::new(py);
         attributes(&fields)?;
         let errors = py.import("lockgate._errors")?;
-        Ok(PyErr::from_value(errors.getattr(class)?.call((message.to_string(),), Some(&fields))?))
+        let class = errors.getattr(class)?;
+        Ok(PyErr::from_value(interpreter_sys::call(&class, (message.to_string(),), Some(&fields))?))
     };
     made().unwrap_or_else(|error| error)
 }

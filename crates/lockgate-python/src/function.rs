@@ -3,6 +3,7 @@ use crate::buffer_sys::{Region, View};
 use crate::callback::Pin;
 use crate::domain::{Domain, Pointer};
 use crate::errors;
+use crate::interpreter_sys::{self, detach, hold};
 use crate::kinds::{self, Given, Kind, address};
 use crate::live::Live;
 use crate::options;
@@ -111,7 +112,7 @@ impl Function {
             .map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
         let policy = options::policy(py, policy)?;
         let domain = self.domain.get().live(py)?;
-        let bound = py.detach(|| domain.bind_signature(signature, policy));
+        let bound = detach(py, || domain.bind_signature(signature, policy));
         self.take(bound.map_err(|error| errors::bind(py, error))?, kinds, wrap, check, releases)
     }
 
@@ -144,7 +145,8 @@ impl Function {
         let binding = Function::binding(slf)?;
         let mut call = Call::new(slf.get(), &binding, arguments)?;
         let py = slf.py();
-        let done = if binding.releases { py.detach(|| call.make(&binding)) } else { call.make(&binding) };
+        let done =
+            if binding.releases { detach(py, || call.make(&binding)) } else { hold(|| call.make(&binding)) };
         match done {
             Ok(()) => {
                 let result = call.finish(py, &binding)?;
@@ -200,7 +202,7 @@ impl Function {
     #[cold]
     fn prepare(slf: &Bound<'_, Self>) -> PyResult<Arc<Binding>> {
         slf.get().domain.get().live(slf.py())?;
-        slf.call_method0("_prepare")?;
+        interpreter_sys::call(&slf.getattr("_prepare")?, (), None)?;
         let binding = slf.get().slot.lock().clone();
         binding.ok_or_else(|| {
             errors::plain(slf.py(), "Closed", &"the domain was reset or closed during the call")
@@ -234,10 +236,10 @@ impl Binding {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = function.py();
         if let Some(wrap) = &self.conversions.wrap {
-            result = wrap.bind(py).call1((function.get().domain.bind(py), result))?;
+            result = interpreter_sys::call(wrap.bind(py), (function.get().domain.bind(py), result), None)?;
         }
         if let Some(check) = &self.conversions.check {
-            result = check.bind(py).call1((result, function, arguments))?;
+            result = interpreter_sys::call(check.bind(py), (result, function, arguments), None)?;
         }
         Ok(result)
     }
@@ -364,7 +366,7 @@ impl Call {
         }
         let value = match converter {
             Some(converter) if !value.is_instance_of::<Pin>() => {
-                converter.bind(py).call1((domain.bind(py), value))?
+                interpreter_sys::call(converter.bind(py), (domain.bind(py), value), None)?
             }
             _ => value.to_owned(),
         };

@@ -1,6 +1,7 @@
 //! Domains kept ready.
 use crate::callback::Answer;
 use crate::domain::{self, Import};
+use crate::interpreter_sys::detach;
 use crate::live::Live;
 use crate::module::Module;
 use crate::{errors, options};
@@ -38,7 +39,7 @@ impl Pool {
     pub fn take(&self, py: Python<'_>) -> PyResult<(Live, Py<Module>)> {
         let pool = self.inner();
         let pool = pool.ok_or_else(|| errors::plain(py, "Closed", &"the pool is closed; make a new one"))?;
-        let taken = py.detach(|| pool.take_shared()).map_err(|error| errors::create(py, error))?;
+        let taken = detach(py, || pool.take_shared()).map_err(|error| errors::create(py, error))?;
         Ok((Live::Pooled(taken, pool), self.module.clone_ref(py)))
     }
 }
@@ -90,7 +91,7 @@ impl Pool {
     /// Ends the domains that are ready; those in use end when their users have done with them.
     fn close(&self, py: Python<'_>) {
         let pool = self.inner.lock().unwrap_or_else(|e| e.into_inner()).take();
-        py.detach(|| {
+        detach(py, || {
             if let Some(pool) = pool {
                 pool.clear();
             }

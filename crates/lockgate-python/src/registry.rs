@@ -1,6 +1,7 @@
 //! Entry points by name.
 use crate::callback::{Answer, Offer};
 use crate::domain::Domain;
+use crate::interpreter_sys::detach;
 use crate::kinds::Given;
 use crate::principal::{Allow, Principal};
 use crate::{errors, options};
@@ -66,7 +67,7 @@ fn patiently<T: Send>(
         let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
         // Without any patience, the answer to an unknown name is another one.
         let slice = if wait.is_zero() { wait } else { left.clamp(Duration::from_nanos(1), LOOK) };
-        match py.detach(|| ask(slice)) {
+        match detach(py, || ask(slice)) {
             Err(RegistryError::Late { .. }) if end.is_none_or(|end| Instant::now() < end) => {
                 py.check_signals()?;
             }
@@ -115,7 +116,7 @@ impl Registry {
         goes: impl Fn(&str, &Domain) -> bool,
     ) -> PyResult<Vec<(String, Py<Domain>)>> {
         let changing = self.changing(py);
-        let done = py.detach(change);
+        let done = detach(py, change);
         let gone =
             done.map(|()| self.servers().extract_if(.., |(name, domain)| goes(name, domain.get())).collect());
         drop(changing);
@@ -145,7 +146,7 @@ impl Registry {
 
     /// Names and versions, in order.
     fn names(&self, py: Python<'_>) -> Vec<(String, (u16, u16))> {
-        let names = py.detach(|| self.inner.names());
+        let names = detach(py, || self.inner.names());
         names.into_iter().map(|(name, version)| (name, (version.major, version.minor))).collect()
     }
 
@@ -166,7 +167,7 @@ impl Registry {
             export = export.of(of);
         }
         let changing = self.changing(py);
-        let done = py.detach(|| self.inner.export(&live, export));
+        let done = detach(py, || self.inner.export(&live, export));
         if done.is_ok() {
             self.servers().push((name.to_owned(), domain.clone().unbind()));
         }
@@ -189,7 +190,7 @@ impl Registry {
         let offer = Offer::new(py, prototype, kinds)?;
         offer.set(function, None);
         let export = export(py, name, version, "mutual trust", &allow)?;
-        let done = py.detach(|| self.inner.export_host(offer.function().clone(), export));
+        let done = detach(py, || self.inner.export_host(offer.function().clone(), export));
         done.map_err(|error| errors::registry(py, error))?;
         // Those that nobody calls any more make room.
         let hosts = self.hosts.bind(py);
@@ -271,7 +272,7 @@ impl Registry {
     /// Ends the instance behind the domain called `name`, and starts another one; the domain.
     fn restart(&self, py: Python<'_>, name: &str) -> PyResult<Py<Domain>> {
         let domain = self.server(py, name)?;
-        let new = py.detach(|| self.inner.restart(name)).map_err(|error| errors::registry(py, error))?;
+        let new = detach(py, || self.inner.restart(name)).map_err(|error| errors::registry(py, error))?;
         domain.get().renew(py, new);
         Ok(domain)
     }
@@ -286,7 +287,7 @@ impl Registry {
         within: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let within = options::seconds(within)?;
-        let done = py.detach(|| self.inner.limit_restarts(name, most, within));
+        let done = detach(py, || self.inner.limit_restarts(name, most, within));
         done.map_err(|error| errors::registry(py, error))
     }
 
