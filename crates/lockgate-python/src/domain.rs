@@ -28,6 +28,8 @@ pub type Import = (String, String, Vec<Given>, Py<PyAny>);
 pub struct Domain {
     name: String,
     module: Py<Module>,
+    /// One caller at a time: others wait.
+    exclusive: bool,
     /// The process that made it: nothing is done to it in a child.
     owner: lockgate::Owner,
     state: Mutex<State>,
@@ -241,15 +243,27 @@ impl Domain {
         self.state().offers.push(offer);
     }
 
-    fn of(live: Live, module: Py<Module>, answers: Vec<Py<Answer>>, kept: Vec<Py<PyAny>>) -> Domain {
+    fn of(
+        live: Live,
+        module: Py<Module>,
+        exclusive: bool,
+        answers: Vec<Py<Answer>>,
+        kept: Vec<Py<PyAny>>,
+    ) -> Domain {
         Domain {
             name: live.name().to_owned(),
             module,
+            exclusive,
             owner: lockgate::Owner::this(),
             state: Mutex::new(State { live: Some(Arc::new(live)), answers, kept, ..State::default() }),
             settled: Condvar::new(),
             scratch: Arc::default(),
         }
+    }
+
+    /// True if a call may have to wait for another thread's.
+    pub fn is_exclusive(&self) -> bool {
+        self.exclusive
     }
 
     /// Name in reports.
@@ -348,7 +362,13 @@ impl Domain {
         let py = source.py();
         if let Ok(pool) = source.cast::<Pool>() {
             let (live, module) = pool.get().take(py)?;
-            return Ok(Domain::of(live, module, Vec::new(), vec![source.clone().unbind()]));
+            return Ok(Domain::of(
+                live,
+                module,
+                pool.get().is_exclusive(),
+                Vec::new(),
+                vec![source.clone().unbind()],
+            ));
         }
         let module = source.cast::<Module>()?;
         let given = options.map_or_else(|| PyDict::new(py), Clone::clone);
@@ -356,11 +376,12 @@ impl Domain {
         let registry = given.get_item("registry")?.map(|pair| pair.get_item(0)).transpose()?;
         let registry = registry.map(|registry| registry.cast_into::<Registry>()).transpose()?;
         let kept = registry.iter().map(|registry| registry.get().hosts(py)).collect();
+        let exclusive = options::is_exclusive(&given)?;
         let (options, answers) = answer(py, options::domain(py, &given)?, imports.unwrap_or_default())?;
         let inner = module.get().inner().clone();
         let made = detach(py, || lockgate::Domain::new(&inner, options));
         let live = made.map_err(|error| errors::create(py, error))?;
-        Ok(Domain::of(Live::Own(live), module.clone().unbind(), answers, kept))
+        Ok(Domain::of(Live::Own(live), module.clone().unbind(), exclusive, answers, kept))
     }
 
     /// Name in reports.

@@ -180,6 +180,8 @@ impl Function {
         releases: bool,
     ) -> PyResult<()> {
         let (kinds, answer) = kinds::of_signature(dynamic.signature(), kinds)?;
+        // Whoever waits for his turn with the interpreter's lock in hand may wait for one who needs it.
+        let releases = releases || self.domain.get().is_exclusive();
         let binding = Binding {
             dynamic,
             conversions: Conversions { kinds: kinds.into(), answer, wrap, check },

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub struct Pool {
     module: Py<Module>,
     capacity: usize,
+    exclusive: bool,
     /// What answers imports of its domains.
     answers: Mutex<Vec<Py<Answer>>>,
     /// None once it is closed.
@@ -30,6 +31,11 @@ impl Pool {
     /// Only taken with the interpreter's lock, and nothing is allocated under it.
     fn answers(&self) -> MutexGuard<'_, Vec<Py<Answer>>> {
         self.answers.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// True if its domains have one caller at a time.
+    pub fn is_exclusive(&self) -> bool {
+        self.exclusive
     }
 
     /// A pristine domain, and its module.
@@ -53,11 +59,12 @@ impl Pool {
         options: &Bound<'_, PyDict>,
         imports: Vec<Import>,
     ) -> PyResult<Pool> {
+        let exclusive = options::is_exclusive(options)?;
         let (options, answers) =
             domain::answer(module.py(), options::domain(module.py(), options)?, imports)?;
         let inner = Arc::new(lockgate::Pool::new(module.get().inner(), options, capacity));
         let module = module.clone().unbind();
-        Ok(Pool { module, capacity, answers: Mutex::new(answers), inner: Mutex::new(Some(inner)) })
+        Ok(Pool { module, capacity, exclusive, answers: Mutex::new(answers), inner: Mutex::new(Some(inner)) })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -64,7 +64,8 @@ class Plugin:
 class Pooled:
     def __init__(self, module):
         self.pool = lockgate.Pool(module, 1, imports={"host_add": self.add, "host_scale": lambda values, n: 0.0})
-        self.domain = self.pool.take().__enter__()
+        self.taken = self.pool.take()
+        self.domain = self.taken.__enter__()
 
     add = Plugin.add
 

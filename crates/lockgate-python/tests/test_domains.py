@@ -372,3 +372,36 @@ def test_memory_stays_as_long_as_somebody_looks(values_module):
 def test_a_wrong_number_of_bytes_is_the_domains_problem(values):
     with pytest.raises(lockgate.Fault):
         values.sum((c_int64 * 2)(), 1 << 40)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_an_exclusive_domain_is_waited_for_without_the_interpreter(child, build, pooled):
+    """PyDLL keeps the interpreter's lock in calls; who is inside may need it."""
+    code = f"""
+import ctypes, sys, threading, lockgate
+inside, UNARY = threading.Event(), lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+lib = lockgate.PyDLL(sys.argv[1], exclusive=True)
+if {pooled}:
+    taken = lockgate.Pool(sys.argv[1], 1, exclusive=True).take()
+    lib.domain = taken.__enter__()
+def slow(n):
+    inside.set()
+    threading.Event().wait(0.2)
+    return n
+thread = threading.Thread(target=lib.call, args=(UNARY(slow), 1))
+thread.start()
+inside.wait()
+print(lib.fine())
+thread.join()
+"""
+    done = child(code, build("hostile"), timeout=60)
+    assert (done.returncode, done.stdout) == (0, "42\n"), done
+
+
+def test_a_library_without_its_domain_says_so():
+    class Library(lockgate.CDLL):
+        def __init__(self):
+            self.version()
+
+    with pytest.raises(AttributeError, match="no domain yet"):
+        Library()
