@@ -142,7 +142,7 @@ fn run(answering: &Answering, arguments: &[Value]) -> Result<Value, Box<dyn Any 
         // Not under the lock: an exception is made by code of Python's, which may let other threads run.
         let answering = lock(target).as_ref().map(|target| target.clone_ref(py));
         let Some(Target { function, domain }) = answering else {
-            return Err(errors::plain(py, "CallError", &"the callback was taken back while it was called"));
+            return Err(errors::taken_back(py));
         };
         let domain = domain.and_then(|domain| domain.bind(py).upgrade());
         let domain = domain.unwrap_or_else(|| py.None().into_bound(py));

@@ -30,6 +30,15 @@ pub fn plain(py: Python<'_>, class: &str, message: &dyn Display) -> PyErr {
     make(py, class, message, |_| Ok(()))
 }
 
+/// A call through a function pointer that nobody answers any more, as the module finds it a moment later.
+pub fn taken_back(py: Python<'_>) -> PyErr {
+    let text = "the callback was taken back while it was called";
+    make(py, "Fault", &text, |fields| {
+        fields.set_item("kind", kind(FaultKind::Gate))?;
+        fields.set_item("reason", text)
+    })
+}
+
 /// What happened instead of a return. An exception of a callback comes out as it was raised.
 pub fn call(py: Python<'_>, error: CallError) -> PyErr {
     match error {

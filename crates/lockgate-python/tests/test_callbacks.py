@@ -2,6 +2,8 @@
 
 import ctypes
 import gc
+import sys
+import threading
 import weakref
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_uint64, c_void_p
 
@@ -199,3 +201,25 @@ def test_results_that_python_would_have_to_allocate_are_refused():
         with pytest.raises(lockgate.SignatureError):
             lockgate.CFUNCTYPE(kind)(lambda: None)._signature()
     assert lockgate.CFUNCTYPE(c_void_p)(lambda: None)._signature()
+
+
+def test_a_callback_has_one_place_in_a_domain(hostile):
+    """Whichever thread passes it first."""
+    pace = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(300):
+            callback, places, start = UNARY(lambda x: x + 1), [], threading.Barrier(2)
+
+            def place(callback=callback, places=places, start=start):
+                start.wait()
+                places.append(callback.address(hostile.domain))
+
+            threads = [threading.Thread(target=place) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert places[0] == places[1] and hostile.call(places[0], 1) == 2
+    finally:
+        sys.setswitchinterval(pace)

@@ -94,7 +94,7 @@ asyncio.run(main())
         """
 lib = lockgate.CDLL(hostile)
 async def main():
-    await asyncio.gather(*(lib.use_text.call_async(b"x") for _ in range(100)))
+    await asyncio.gather(*(lib.use_text.call_async(b"x") for _ in range(30)))
 asyncio.run(main())
 lockgate._asynchronous.default_workers().submit(lib.loop)
 """,
