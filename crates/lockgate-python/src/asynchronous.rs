@@ -174,7 +174,7 @@ impl Call {
             let result = binding.class(self.function.bind(py), result, self.arguments.bind(py))?;
             Ok(result.unbind())
         };
-        let result = ended.map_err(|error| errors::call(py, error)).and_then(convert);
+        let result = ended.map_err(|error| errors::call_in(py, self._domain.get(), error)).and_then(convert);
         let result = result.map_err(|error| error.into_value(py));
         *lock(&self.state) = State::Ended(result);
         self.converted.notify_all();

@@ -261,6 +261,12 @@ impl Domain {
         }
     }
 
+    /// What a thread of the module's own did wrong that ended the domain.
+    pub fn own_threads_fault(&self) -> Option<lockgate::Fault> {
+        let live = self.state().live.clone();
+        live.and_then(|live| live.own_threads_fault())
+    }
+
     /// True if a call may have to wait for another thread's.
     pub fn is_exclusive(&self) -> bool {
         self.exclusive

@@ -1,4 +1,5 @@
 //! Errors of the runtime as exceptions of `lockgate._errors`.
+use crate::domain::Domain;
 use crate::interpreter_sys;
 use lockgate::{
     AllocError, BindError, CallError, CreateError, Fault, FaultKind, GrantError, LinkError, LoadError,
@@ -28,6 +29,18 @@ fn make(
 /// An exception with a message only.
 pub fn plain(py: Python<'_>, class: &str, message: &dyn Display) -> PyErr {
     make(py, class, message, |_| Ok(()))
+}
+
+/// The same of a call in `domain`. What ended a domain that was not ended by the program is the cause.
+pub fn call_in(py: Python<'_>, domain: &Domain, error: CallError) -> PyErr {
+    let raised = call(py, error);
+    if let Some(fault) = domain.own_threads_fault()
+        && raised.get_type(py).name().is_ok_and(|name| name == "Killed")
+        && raised.cause(py).is_none()
+    {
+        raised.set_cause(py, Some(self::fault(py, &fault, &fault.to_string())));
+    }
+    raised
 }
 
 /// A call through a function pointer that nobody answers any more, as the module finds it a moment later.

@@ -152,7 +152,7 @@ impl Function {
                 let result = call.finish(py, &binding)?;
                 binding.class(slf, result, arguments)
             }
-            Err(error) => Err(errors::call(py, error)),
+            Err(error) => Err(errors::call_in(py, slf.get().domain.get(), error)),
         }
     }
 

@@ -359,3 +359,25 @@ print(type(caught[0]).__name__, caught[0].kind, caught[0])
 """
     done = child(code, build("threads"), timeout=90)
     assert done.returncode == 0 and done.stdout.startswith("Fault gate the callback was taken back"), done
+
+
+def test_why_a_thread_of_the_module_ended_the_domain_is_told(build):
+    """By the calls that find it ended."""
+    with lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": int}) as library, lockgate.Workers(1, 1) as workers:
+        raised = []
+        while not raised:
+            try:
+                library.start_broken()
+            except lockgate.Killed as error:
+                raised.append(error)
+        with pytest.raises(lockgate.Killed) as caught:
+            workers.submit(library.start_broken).wait()
+        for error in (*raised, caught.value):
+            cause = error.__cause__
+            assert type(cause) is lockgate.Fault and cause.kind == "segv" and cause.location.function == "broken"
+    # One that the program has killed has no such cause.
+    with lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": int}) as library:
+        library.domain.kill()
+        with pytest.raises(lockgate.Killed) as caught:
+            library.start_broken()
+        assert caught.value.__cause__ is None

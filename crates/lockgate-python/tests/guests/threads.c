@@ -39,3 +39,12 @@ int start_ring(int (*function)(int), volatile int32_t *shared)
 }
 
 int call(int (*function)(int), int x) { return function(x); }
+
+// One that crashes.
+static void *broken(void *unused) { *(volatile int *)0 = 1; return unused; }
+
+int start_broken(void)
+{
+    pthread_t thread;
+    return pthread_create(&thread, NULL, broken, NULL);
+}
