@@ -18,6 +18,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+/// How often a call binds its function, which resets of other threads take away.
+const ATTEMPTS: u32 = 100;
+
 /// A function as it is bound now.
 pub struct Binding {
     dynamic: Dynamic,
@@ -203,12 +206,15 @@ impl Function {
 
     #[cold]
     fn prepare(slf: &Bound<'_, Self>) -> PyResult<Arc<Binding>> {
-        slf.get().domain.get().live(slf.py())?;
-        interpreter_sys::call(&slf.getattr("_prepare")?, (), None)?;
-        let binding = slf.get().slot.lock().clone();
-        binding.ok_or_else(|| {
-            errors::plain(slf.py(), "Closed", &"the domain was reset or closed during the call")
-        })
+        // A reset of another thread takes a binding that no call has yet: the next one is for the new image.
+        for _ in 0..ATTEMPTS {
+            slf.get().domain.get().live(slf.py())?;
+            interpreter_sys::call(&slf.getattr("_prepare")?, (), None)?;
+            if let Some(binding) = &*slf.get().slot.lock() {
+                return Ok(binding.clone());
+            }
+        }
+        Err(errors::plain(slf.py(), "Busy", &"the domain is reset again and again by other threads"))
     }
 
     /// The domain that it belongs to.
