@@ -1,10 +1,13 @@
 //! Calls that other threads make: [`Workers`], and handles of their calls.
 use crate::domain::Domain;
 use crate::function::{self, Binding, Function};
+use crate::interpreter_sys::{self, attach, detach};
 use crate::scratch::Passed;
 use crate::{errors, options};
-use lockgate::{AsyncCall, CallError, Frame};
-use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
+use lockgate::{AsyncCall, CallError};
+use pyo3::PyTraverseError;
+use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyTimeoutError};
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -19,14 +22,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// What a call passes by reference, kept by its handle and by the call, and let go with the interpreter's lock by the last.
-struct Kept(Option<Arc<Mutex<Option<Passed>>>>);
+/// What a call passes by reference, kept by its handle and by the call. Whoever lets go of it without the interpreter's lock leaves that
+/// to the next who has it.
+#[pyclass(frozen, module = "lockgate._native")]
+struct Lent(Mutex<Option<Passed>>);
 
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(passed) = self.0.take().and_then(Arc::into_inner) {
-            Python::attach(|_| drop(passed));
-        }
+#[pymethods]
+impl Lent {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        lock(&self.0).as_ref().map_or(Ok(()), |passed| passed.traverse(&visit))
     }
 }
 
@@ -61,37 +65,42 @@ impl Workers {
         let py = function.py();
         let timeout = timeout.map(options::seconds).transpose()?;
         let binding = Function::binding(function)?;
-        let (mut frame, passed) = function::Call::new(function.get(), &binding, arguments)?.into_parts();
-        let passed = passed.map(|passed| Arc::new(Mutex::new(Some(passed))));
+        let mut call = function::Call::new(function.get(), &binding, arguments)?;
+        let lent =
+            call.take_passed().map(|passed| Py::new(py, Lent(Mutex::new(Some(passed))))).transpose()?;
+        let wanted = Arc::new(());
         let live = function.get().owner().get().live(py)?;
         let task = {
-            let (binding, kept) = (binding.clone(), Kept(passed.clone()));
+            let (binding, wanted) = (binding.clone(), wanted.clone());
+            let lent = lent.as_ref().map(|lent| lent.clone_ref(py));
             move || {
-                let done = binding.dynamic().call_frame(&mut frame).map(|()| frame);
-                drop(kept);
+                let done = call.make(&binding).map(|()| call);
+                if lent.is_some() && Arc::strong_count(&wanted) == 1 {
+                    // Nobody waits for the result: what was lent goes back now.
+                    attach(|_| drop(lent));
+                }
                 done
             }
         };
         // Conversions are over, which run any Python code: they might have closed the workers.
-        let handle = match &*lock(&self.0) {
-            None => return Err(errors::plain(py, "Closed", &"these workers were closed; make new ones")),
-            Some(workers) => match timeout {
-                Some(timeout) => live.spawn_call(workers.within(timeout), task),
-                None => live.spawn_call(workers, task),
-            },
-        };
-        let handle = handle.map_err(|error| errors::call(py, error))?;
+        let handle = lock(&self.0).as_ref().map(|workers| match timeout {
+            Some(timeout) => live.spawn_call(workers.within(timeout), task),
+            None => live.spawn_call(workers, task),
+        });
+        let closed = || errors::plain(py, "Closed", &"these workers were closed; make new ones");
+        let handle = handle.ok_or_else(closed)?.map_err(|error| errors::call(py, error))?;
         let call = Call {
             function: function.clone().unbind(),
             arguments: arguments.clone().unbind(),
-            binding,
-            passed: Kept(passed),
+            binding: Mutex::new(Some(binding)),
+            lent,
+            _wanted: wanted,
             handle,
             state: Mutex::new(State::Running),
             converted: Condvar::new(),
             _domain: function.get().owner().clone_ref(py),
         };
-        class.call1((Bound::new(py, call)?,))
+        interpreter_sys::call(class, (Bound::new(py, call)?,), None)
     }
 
     /// Waits for all calls, and ends the threads. Calls that are made later raise `Closed`.
@@ -108,8 +117,12 @@ impl Workers {
 impl Workers {
     fn end(&self, py: Python<'_>, finish: bool) {
         let workers = lock(&self.0).take();
+        if interpreter_sys::has_ended(py) {
+            std::mem::forget(workers); // whoever is in Python stays there
+            return;
+        }
         // Callbacks that are in progress need the interpreter.
-        py.detach(|| match workers {
+        detach(py, || match workers {
             Some(workers) if finish => workers.finish(),
             other => drop(other),
         });
@@ -128,7 +141,8 @@ enum State {
     Running,
     /// A thread has the result, and converts it to Python's.
     Converting(ThreadId),
-    Ended(Result<Py<PyAny>, PyErr>),
+    /// An exception that is made: to hand it out runs no code of Python's.
+    Ended(Result<Py<PyAny>, Py<PyBaseException>>),
 }
 
 /// A call that a worker makes. The Python half wraps it.
@@ -136,9 +150,12 @@ enum State {
 pub struct Call {
     function: Py<Function>,
     arguments: Py<PyTuple>,
-    binding: Arc<Binding>,
-    passed: Kept,
-    handle: AsyncCall<Frame>,
+    /// Until the result is converted: the function's own is the collector's business.
+    binding: Mutex<Option<Arc<Binding>>>,
+    lent: Option<Py<Lent>>,
+    /// The call has the other one: it sees whether anybody has the handle.
+    _wanted: Arc<()>,
+    handle: AsyncCall<function::Call>,
     state: Mutex<State>,
     /// Notified when the state becomes [`State::Ended`].
     converted: Condvar,
@@ -147,16 +164,18 @@ pub struct Call {
 
 impl Call {
     /// Turns what came of the call into its outcome. The runtime gives the result to one thread, which does this.
-    fn settle(&self, py: Python<'_>, ended: Result<Frame, CallError>) {
+    fn settle(&self, py: Python<'_>, ended: Result<function::Call, CallError>) {
         *lock(&self.state) = State::Converting(std::thread::current().id());
-        let convert = |frame: Frame| -> PyResult<Py<PyAny>> {
-            let passed = self.passed.0.as_ref().and_then(|passed| lock(passed).take());
-            let mut call = function::Call::from_parts(frame, passed);
-            let result = call.finish(py, &self.binding)?;
-            let result = self.binding.class(self.function.bind(py), result, self.arguments.bind(py))?;
+        let convert = |mut call: function::Call| -> PyResult<Py<PyAny>> {
+            call.put_passed(self.lent.as_ref().and_then(|lent| lock(&lent.get().0).take()));
+            let binding = lock(&self.binding).take();
+            let binding = binding.expect("taken by the one thread that gets the result");
+            let result = call.finish(py, &binding)?;
+            let result = binding.class(self.function.bind(py), result, self.arguments.bind(py))?;
             Ok(result.unbind())
         };
-        let result = ended.map_err(|error| errors::call(py, error)).and_then(convert);
+        let result = ended.map_err(|error| errors::call_in(py, self._domain.get(), error)).and_then(convert);
+        let result = result.map_err(|error| error.into_value(py));
         *lock(&self.state) = State::Ended(result);
         self.converted.notify_all();
     }
@@ -169,7 +188,7 @@ impl Call {
                 "this call's result is being converted here: its errcheck, or what that calls, waits for the call itself",
             ));
         }
-        py.detach(|| {
+        detach(py, || {
             let unsettled = |state: &mut State| !matches!(state, State::Ended(_));
             drop(self.converted.wait_timeout_while(lock(&self.state), time, unsettled));
         });
@@ -177,16 +196,30 @@ impl Call {
     }
 
     fn outcome(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
-        match &*lock(&self.state) {
-            State::Ended(Ok(result)) => Some(Ok(result.clone_ref(py))),
-            State::Ended(Err(error)) => Some(Err(error.clone_ref(py))),
-            _ => None,
-        }
+        let ended = match &*lock(&self.state) {
+            State::Ended(Ok(result)) => Ok(result.clone_ref(py)),
+            State::Ended(Err(error)) => Err(error.clone_ref(py)),
+            _ => return None,
+        };
+        Some(ended.map_err(|error| PyErr::from_value(error.into_bound(py).into_any())))
     }
 }
 
 #[pymethods]
 impl Call {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.function)?;
+        visit.call(&self.arguments)?;
+        visit.call(&self._domain)?;
+        visit.call(&self.lent)?;
+        // Nobody allocates under this lock, nor waits for the interpreter's.
+        match &*lock(&self.state) {
+            State::Ended(Ok(result)) => visit.call(result),
+            State::Ended(Err(error)) => visit.call(error),
+            _ => Ok(()),
+        }
+    }
+
     /// True if the call has ended.
     fn done(&self) -> bool {
         self.handle.has_ended()
@@ -202,7 +235,7 @@ impl Call {
         };
         loop {
             let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now())).min(LOOK);
-            match py.detach(|| self.handle.wait_timeout(left)) {
+            match detach(py, || self.handle.wait_timeout(left)) {
                 Some(ended) => self.settle(py, ended),
                 None if self.handle.has_ended() && self.outcome(py).is_none() => {
                     self.await_conversion(py, left)?
@@ -226,13 +259,13 @@ impl Call {
 
     /// Takes the call back: it does not begin, or is stopped.
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| self.handle.cancel());
+        detach(py, || self.handle.cancel());
     }
 
     /// Has `notify` called, by some thread, when the call has ended; at once if it has. Any number can ask for that.
     fn when_done(&self, py: Python<'_>, notify: Py<PyAny>) {
         let waker = Arc::new(Notify(notify)).into();
-        py.detach(|| self.handle.wake_at_end(&waker));
+        detach(py, || self.handle.wake_at_end(&waker));
     }
 }
 
@@ -241,9 +274,9 @@ struct Notify(Py<PyAny>);
 
 impl Wake for Notify {
     fn wake(self: Arc<Self>) {
-        Python::attach(|py| {
-            if let Err(error) = self.0.call0(py) {
-                error.write_unraisable(py, None);
+        attach(|py| {
+            if let Err(error) = interpreter_sys::call(self.0.bind(py), (), None) {
+                interpreter_sys::unraisable(py, error, None);
             }
         });
     }

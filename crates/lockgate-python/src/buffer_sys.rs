@@ -64,6 +64,10 @@ impl View {
                         a domain writes there; use lockgate.Address";
             return Err(PyTypeError::new_err(text));
         }
+        if view.is_writable() && view.has_code(|code, _| b"uw".contains(&code)) {
+            let text = "this memory holds characters, and a domain may write numbers that are none: pass encoded bytes";
+            return Err(PyTypeError::new_err(text));
+        }
         Ok(view)
     }
 
@@ -76,6 +80,12 @@ impl View {
 
     /// True if the exporter says that there are Python objects, pointers or functions in it (PEP 3118).
     fn holds_pointers(&self) -> bool {
+        let complex = |code: u8, next: Option<u8>| code == b'Z' && matches!(next, Some(b'f' | b'd' | b'g'));
+        self.has_code(|code, next| b"O&zZX".contains(&code) && !complex(code, next))
+    }
+
+    /// True if its format has a code, with the one behind that, for which this is true.
+    fn has_code(&self, is: impl Fn(u8, Option<u8>) -> bool) -> bool {
         let Source::Buffer(buffer) = &self.0 else { return false };
         if buffer.format.is_null() {
             return false;
@@ -84,8 +94,7 @@ impl View {
         let format = unsafe { CStr::from_ptr(buffer.format) }.to_bytes();
         // Names of fields stand between colons.
         let codes: Vec<u8> = format.split(|b| *b == b':').step_by(2).flatten().copied().collect();
-        let complex = |at: usize| codes[at] == b'Z' && matches!(codes.get(at + 1), Some(b'f' | b'd' | b'g'));
-        (0..codes.len()).any(|at| b"O&zZX".contains(&codes[at]) && !complex(at))
+        (0..codes.len()).any(|at| is(codes[at], codes.get(at + 1).copied()))
     }
 
     /// Address of the first byte.

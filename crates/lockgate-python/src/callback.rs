@@ -1,18 +1,51 @@
 //! Python functions that domains call through pointers and imports.
 use crate::domain::Domain;
 use crate::errors;
+use crate::interpreter_sys;
 use crate::kinds::{self, Given, Kind, word_of};
 use lockgate::signature::{PrototypeError, Signature};
 use lockgate::{HostFunction, Value};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyWeakrefMethods, PyWeakrefReference};
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Who answers, and for which domain.
-struct Target {
+pub struct Target {
     function: Py<PyAny>,
     domain: Option<Py<PyWeakrefReference>>,
+}
+
+impl Target {
+    fn clone_ref(&self, py: Python<'_>) -> Target {
+        Target {
+            function: self.function.clone_ref(py),
+            domain: self.domain.as_ref().map(|domain| domain.clone_ref(py)),
+        }
+    }
+}
+
+/// What the runtime calls: conversions, and who answers.
+struct Answering {
+    kinds: Vec<Kind>,
+    answer: Kind,
+    target: Mutex<Option<Target>>,
+}
+
+impl Answering {
+    /// For the collector. The locks of this file are only taken with the interpreter's, and nothing is allocated under them.
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.kinds.iter().chain([&self.answer]).try_for_each(|kind| kind.traverse(visit))?;
+        match &*lock(&self.target) {
+            Some(Target { function, domain }) => {
+                visit.call(function)?;
+                visit.call(domain)
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// A host function whose target changes: what a domain was given stays in its tables as long as it lives, so that places are
@@ -20,7 +53,36 @@ struct Target {
 pub struct Offer {
     prototype: String,
     function: HostFunction,
-    target: Arc<Mutex<Option<Target>>>,
+    answering: Arc<Answering>,
+}
+
+/// A function of Python's that answers an import, or that a registry exports: what the runtime keeps of it, the collector sees here.
+/// Whoever has a part in keeping the runtime's half alive has this.
+#[pyclass(frozen, module = "lockgate._native")]
+pub struct Answer(Arc<Answering>);
+
+impl Answer {
+    /// Of an offer that stays with its function.
+    pub fn new(py: Python<'_>, offer: &Offer) -> PyResult<Py<Answer>> {
+        Py::new(py, Answer(offer.answering.clone()))
+    }
+
+    /// False once the runtime has let go of it.
+    pub fn is_used(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+}
+
+#[pymethods]
+impl Answer {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.0.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        let before = lock(&self.0.target).take();
+        drop(before); // after the lock: Python objects go
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -36,31 +98,35 @@ impl Offer {
         let signature: Signature =
             prototype.parse().map_err(|error: PrototypeError| errors::bind(py, error.into()))?;
         let (kinds, answer) = kinds::of_signature(&signature, kinds)?;
-        let target = Arc::new(Mutex::new(None));
+        let answering = Arc::new(Answering { kinds, answer, target: Mutex::new(None) });
         let body = {
-            let target = target.clone();
-            move |_: &lockgate::Domain, arguments: &[Value]| run(&target, &kinds, &answer, arguments)
+            let answering = answering.clone();
+            move |_: &lockgate::Domain, arguments: &[Value]| run(&answering, arguments)
         };
         let function = HostFunction::dynamic(signature, body).map_err(|error| errors::bind(py, error))?;
-        Ok(Offer { prototype: prototype.to_owned(), function, target })
+        Ok(Offer { prototype: prototype.to_owned(), function, answering })
     }
 
     /// From now on `function` answers; it is called with the domain, or None if that is gone or not there yet, and the
     /// arguments.
     pub fn set(&self, function: Py<PyAny>, domain: Option<Py<PyWeakrefReference>>) {
-        let before = lock(&self.target).replace(Target { function, domain });
+        let before = lock(&self.answering.target).replace(Target { function, domain });
         drop(before); // after the lock: Python objects go
     }
 
-    /// From now on nobody answers.
-    pub fn clear(&self) {
-        let before = lock(&self.target).take();
-        drop(before); // after the lock: Python objects go
+    /// From now on nobody answers; who did, for the caller to drop where Python objects may go.
+    pub fn take(&self) -> Option<Target> {
+        lock(&self.answering.target).take()
     }
 
     /// What the domain gets.
     pub fn function(&self) -> &HostFunction {
         &self.function
+    }
+
+    /// For the collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.answering.traverse(visit)
     }
 
     /// True if it was made for this prototype.
@@ -70,24 +136,13 @@ impl Offer {
 }
 
 /// Runs a callback on the domain's thread, with the interpreter's lock.
-fn run(
-    target: &Mutex<Option<Target>>,
-    kinds: &[Kind],
-    answer: &Kind,
-    arguments: &[Value],
-) -> Result<Value, Box<dyn Any + Send>> {
+fn run(answering: &Answering, arguments: &[Value]) -> Result<Value, Box<dyn Any + Send>> {
+    let Answering { kinds, answer, target } = answering;
     let call = |py: Python<'_>| -> PyResult<Value> {
-        let (function, domain) = match &*lock(target) {
-            Some(target) => {
-                (target.function.clone_ref(py), target.domain.as_ref().map(|domain| domain.clone_ref(py)))
-            }
-            None => {
-                return Err(errors::plain(
-                    py,
-                    "CallError",
-                    &"the callback was taken back while it was called",
-                ));
-            }
+        // Not under the lock: an exception is made by code of Python's, which may let other threads run.
+        let answering = lock(target).as_ref().map(|target| target.clone_ref(py));
+        let Some(Target { function, domain }) = answering else {
+            return Err(errors::taken_back(py));
         };
         let domain = domain.and_then(|domain| domain.bind(py).upgrade());
         let domain = domain.unwrap_or_else(|| py.None().into_bound(py));
@@ -95,18 +150,19 @@ fn run(
         for (kind, value) in kinds.iter().zip(arguments) {
             given.push(kind.python(py, word_of(value), || words_of(value))?);
         }
-        answer.value(&function.bind(py).call1(PyTuple::new(py, given)?)?)
+        answer.value(&interpreter_sys::call(function.bind(py), PyTuple::new(py, given)?, None)?)
     };
     let told = |py: Python<'_>| {
         call(py).inspect_err(|error| {
             // Nobody's call is in progress that it could come out of.
             if lockgate::is_modules_thread() {
                 let function = lock(target).as_ref().map(|target| target.function.clone_ref(py));
-                error.clone_ref(py).write_unraisable(py, function.as_ref().map(|function| function.bind(py)));
+                let function = function.as_ref().map(|function| function.bind(py));
+                interpreter_sys::unraisable(py, error.clone_ref(py), function);
             }
         })
     };
-    Python::attach(told).map_err(|error| Box::new(error) as Box<dyn Any + Send>)
+    interpreter_sys::attach(told).map_err(|error| Box::new(error) as Box<dyn Any + Send>)
 }
 
 fn words_of(value: &Value) -> Vec<u64> {
@@ -120,15 +176,29 @@ fn words_of(value: &Value) -> Vec<u64> {
 }
 
 /// A callback in a domain, and the place that it has there.
-pub struct Pinned(Mutex<Option<(lockgate::Callback, Option<Arc<Offer>>)>>);
+pub struct Pinned {
+    inside: Mutex<Option<(lockgate::Callback, Option<Arc<Offer>>)>>,
+    /// Base of the instance that serves it, if that is a domain.
+    server: Option<u64>,
+}
 
 impl Pinned {
+    /// Takes the callback away, for the caller to drop where Python objects may go.
+    pub fn take(&self) -> Option<(lockgate::Callback, Option<Arc<Offer>>)> {
+        lock(&self.inside).take()
+    }
+
+    /// How often it holds the domain that it belongs to, which starts at `base`.
+    pub fn holds(&self, base: u64) -> usize {
+        if lock(&self.inside).is_some() { 1 + usize::from(self.server == Some(base)) } else { 0 }
+    }
+
     /// Takes the callback away. Its place, if it had one, is free.
-    pub fn clear(&self) -> Option<Arc<Offer>> {
-        let (callback, offer) = lock(&self.0).take()?;
+    fn clear(&self) -> Option<Arc<Offer>> {
+        let (callback, offer) = self.take()?;
         drop(callback);
         if let Some(offer) = &offer {
-            offer.clear();
+            drop(offer.take());
         }
         offer
     }
@@ -139,6 +209,8 @@ impl Pinned {
 #[pyclass(frozen, module = "lockgate._native")]
 pub struct Pin {
     domain: Py<PyWeakrefReference>,
+    /// Who serves it, if that is a domain.
+    server: Option<Py<Domain>>,
     pinned: Arc<Pinned>,
 }
 
@@ -151,10 +223,12 @@ impl Pin {
         domain: &Bound<'_, Domain>,
         callback: lockgate::Callback,
         offer: Option<Arc<Offer>>,
+        server: Option<(Py<Domain>, u64)>,
     ) -> PyResult<Pin> {
-        let pinned = Arc::new(Pinned(Mutex::new(Some((callback, offer)))));
+        let (server, base) = server.unzip();
+        let pinned = Arc::new(Pinned { inside: Mutex::new(Some((callback, offer))), server: base });
         domain.get().pin(&pinned);
-        Ok(Pin { domain: PyWeakrefReference::new(domain)?.unbind(), pinned })
+        Ok(Pin { domain: PyWeakrefReference::new(domain)?.unbind(), server, pinned })
     }
 
     /// A callback that `function` answers.
@@ -177,7 +251,7 @@ impl Pin {
             return Err(errors::plain(py, "QuotaExceeded", &text));
         };
         offer.set(function, Some(PyWeakrefReference::new(domain)?.unbind()));
-        Pin::new(domain, callback, Some(offer))
+        Pin::new(domain, callback, Some(offer), None)
     }
 }
 
@@ -197,7 +271,21 @@ impl Pin {
     /// The function pointer, or None if the domain was reset or closed.
     #[getter]
     fn address(&self) -> Option<u64> {
-        lock(&self.pinned.0).as_ref().map(|(callback, _)| callback.pointer::<u8>().address())
+        lock(&self.pinned.inside).as_ref().map(|(callback, _)| callback.pointer::<u8>().address())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)?;
+        visit.call(&self.server)?;
+        match &*lock(&self.pinned.inside) {
+            Some((_, Some(offer))) => offer.traverse(&visit),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let offer = lock(&self.pinned.inside).as_ref().and_then(|(_, offer)| offer.clone());
+        drop(offer.and_then(|offer| offer.take())); // after the lock: Python objects go
     }
 }
 

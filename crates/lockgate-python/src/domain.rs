@@ -1,18 +1,24 @@
 //! Domains, and pointers into them.
 use crate::buffer_sys::Region;
-use crate::callback::{Offer, Pin, Pinned};
-use crate::function::Slot;
+use crate::callback::{Answer, Offer, Pin, Pinned, Target};
+use crate::function::{self, Binding, Slot};
+use crate::interpreter_sys::detach;
 use crate::kinds::Given;
 use crate::live::Live;
 use crate::module::Module;
 use crate::pool::Pool;
 use crate::region::{Grant, Held};
+use crate::registry::Registry;
 use crate::scratch::Scratch;
 use crate::{errors, options};
 use lockgate::ResetError;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 /// A host function for an import: its name, prototype, kinds, and what answers.
 pub type Import = (String, String, Vec<Given>, Py<PyAny>);
@@ -22,19 +28,94 @@ pub type Import = (String, String, Vec<Given>, Py<PyAny>);
 pub struct Domain {
     name: String,
     module: Py<Module>,
+    /// One caller at a time: others wait.
+    exclusive: bool,
+    /// The process that made it: nothing is done to it in a child.
+    owner: lockgate::Owner,
     state: Mutex<State>,
+    /// Notified when a reset is over.
+    settled: Condvar,
     scratch: Arc<Scratch>,
 }
+
+/// How often a thread that waits looks whether the user has interrupted it.
+const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
 struct State {
     /// None once it is closed, and for the time of a reset.
     live: Option<Arc<Live>>,
+    /// The thread that is resetting it. Others wait.
+    resetting: Option<ThreadId>,
     /// What has to go before a reset.
     functions: Vec<Weak<Slot>>,
     grants: Vec<Held>,
     pinned: Vec<Weak<Pinned>>,
     offers: Vec<Arc<Offer>>,
+    /// What answers imports.
+    answers: Vec<Py<Answer>>,
+    /// Other objects that have a part in that: linked domains, the pool, the functions of a registry.
+    kept: Vec<Py<PyAny>>,
+}
+
+/// What an instance of the runtime's leaves: taken under the lock, in one go, and dropped without it, as Python objects go.
+#[derive(Default)]
+struct Left {
+    live: Option<Arc<Live>>,
+    bindings: Vec<Arc<Binding>>,
+    callbacks: Vec<(lockgate::Callback, Option<Arc<Offer>>)>,
+    offers: Vec<Arc<Offer>>,
+}
+
+impl State {
+    /// Takes the runtime's domain out, with everything that would keep it. No code of Python's runs meanwhile.
+    fn strip(&mut self) -> Left {
+        self.grants.drain(..).for_each(|held| held.revoke());
+        Left {
+            live: self.live.take(),
+            bindings: self
+                .functions
+                .iter()
+                .filter_map(Weak::upgrade)
+                .filter_map(|slot| slot.take())
+                .collect(),
+            callbacks: self.pinned.drain(..).filter_map(|one| one.upgrade()?.take()).collect(),
+            offers: std::mem::take(&mut self.offers),
+        }
+    }
+
+    /// True if somebody uses the domain whom a reset would surprise: a call is in progress, or its arguments are being converted; a
+    /// worker is to make one; a registry or another domain has a function of it.
+    fn in_use(&self) -> bool {
+        let Some(live) = &self.live else { return false };
+        let slots: Vec<_> = self.functions.iter().filter_map(Weak::upgrade).collect();
+        let bound: Vec<_> = slots.iter().filter_map(|slot| slot.users()).collect();
+        let pinned: usize =
+            self.pinned.iter().filter_map(Weak::upgrade).map(|one| one.holds(live.base())).sum();
+        Arc::strong_count(live) > 1
+            || live.threads_inside() > 0
+            || bound.iter().any(|users| *users > 1)
+            || live.holders() > bound.len() + pinned
+    }
+}
+
+impl Left {
+    /// Drops what would keep the runtime's domain and is not Python's. The rest is for later.
+    fn part(&mut self) -> Vec<Rest> {
+        let bindings =
+            self.bindings.drain(..).filter_map(Arc::into_inner).map(|binding| Rest::Binding(binding.part()));
+        let mut rest: Vec<_> = bindings.collect();
+        let offers = self.callbacks.drain(..).filter_map(|(_, offer)| offer);
+        rest.extend(offers.chain(self.offers.drain(..)).filter_map(|offer| offer.take()).map(Rest::Target));
+        rest
+    }
+}
+
+/// Python's part of what was in a domain.
+#[allow(dead_code, reason = "only to be dropped")]
+enum Rest {
+    Binding(function::Conversions),
+    Target(Target),
 }
 
 impl Domain {
@@ -42,15 +123,54 @@ impl Domain {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The runtime's domain.
+    /// The runtime's domain. Waits while another thread resets it.
     ///
     /// # Errors
-    /// It was closed.
+    /// It was closed; it is a parent's; Ctrl-C while it waits.
     pub fn live(&self, py: Python<'_>) -> PyResult<Arc<Live>> {
+        self.here(py)?;
+        self.settle(py)?;
         let live = self.state().live.clone();
         live.ok_or_else(|| {
             errors::plain(py, "Closed", &format_args!("domain {} is closed; make a new one", self.name))
         })
+    }
+
+    /// # Errors
+    /// This is a forked child, and the domain its parent's.
+    pub fn here(&self, py: Python<'_>) -> PyResult<()> {
+        if self.owner.is_here() {
+            return Ok(());
+        }
+        let text = format!(
+            "domain {} belongs to the parent process: a forked child cannot use it; make a new one there",
+            self.name
+        );
+        Err(errors::plain(py, "Forked", &text))
+    }
+
+    /// Waits until nobody resets the domain: then nobody does until this thread lets go of the interpreter.
+    ///
+    /// # Errors
+    /// This thread resets it; Ctrl-C.
+    fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        loop {
+            let resetting = self.state().resetting;
+            match resetting {
+                None => return Ok(()),
+                Some(thread) if thread == std::thread::current().id() => return Err(self.busy(py)),
+                Some(_) => {}
+            }
+            detach(py, || {
+                let unsettled = |state: &mut State| state.resetting.is_some();
+                drop(self.settled.wait_timeout_while(self.state(), LOOK, unsettled));
+            });
+            py.check_signals()?;
+        }
+    }
+
+    fn busy(&self, py: Python<'_>) -> PyErr {
+        errors::plain(py, "Busy", &format_args!("domain {} is in use", self.name))
     }
 
     /// A place for a function's binding.
@@ -91,6 +211,14 @@ impl Domain {
         self.state().grants.iter().find_map(|held| held.translate(address, length))
     }
 
+    /// Keeps an object as long as the domain is not closed: what it answers may be collected with it.
+    pub fn keep(&self, object: Py<PyAny>) {
+        let mut state = self.state();
+        if !state.kept.iter().any(|known| known.is(&object)) {
+            state.kept.push(object);
+        }
+    }
+
     /// Remembers a callback, so that a reset can take it away.
     pub fn pin(&self, pinned: &Arc<Pinned>) {
         let all = &mut self.state().pinned;
@@ -115,34 +243,33 @@ impl Domain {
         self.state().offers.push(offer);
     }
 
-    /// Takes the runtime's domain out, with everything that would keep it.
-    fn strip(&self) -> Option<Arc<Live>> {
-        self.let_go(self.take())
-    }
-
-    fn take(&self) -> State {
-        std::mem::take(&mut *self.state())
-    }
-
-    /// Ends what would keep the runtime's domain. Not under the lock: Python objects go.
-    fn let_go(&self, state: State) -> Option<Arc<Live>> {
-        let State { live, functions, grants, pinned, offers } = state;
-        functions.iter().filter_map(Weak::upgrade).for_each(|slot| slot.clear());
-        pinned.iter().filter_map(Weak::upgrade).for_each(|pinned| drop(pinned.clear()));
-        grants.iter().for_each(Held::revoke);
-        self.scratch.clear();
-        drop(offers);
-        self.state().functions = functions;
-        live
-    }
-
-    fn of(live: Live, module: Py<Module>) -> Domain {
+    fn of(
+        live: Live,
+        module: Py<Module>,
+        exclusive: bool,
+        answers: Vec<Py<Answer>>,
+        kept: Vec<Py<PyAny>>,
+    ) -> Domain {
         Domain {
             name: live.name().to_owned(),
             module,
-            state: Mutex::new(State { live: Some(Arc::new(live)), ..State::default() }),
+            exclusive,
+            owner: lockgate::Owner::this(),
+            state: Mutex::new(State { live: Some(Arc::new(live)), answers, kept, ..State::default() }),
+            settled: Condvar::new(),
             scratch: Arc::default(),
         }
+    }
+
+    /// What a thread of the module's own did wrong that ended the domain.
+    pub fn own_threads_fault(&self) -> Option<lockgate::Fault> {
+        let live = self.state().live.clone();
+        live.and_then(|live| live.own_threads_fault())
+    }
+
+    /// True if a call may have to wait for another thread's.
+    pub fn is_exclusive(&self) -> bool {
+        self.exclusive
     }
 
     /// Name in reports.
@@ -152,24 +279,60 @@ impl Domain {
 
     /// Has another instance in place of the one that it had.
     pub fn renew(&self, py: Python<'_>, new: lockgate::Domain) {
-        let old = self.strip();
-        self.state().live = Some(Arc::new(Live::Own(new)));
-        py.detach(|| drop(old));
+        let mut left = {
+            let mut state = self.state();
+            let left = state.strip();
+            state.live = Some(Arc::new(Live::Own(new)));
+            left
+        };
+        self.scratch.clear();
+        let (rest, live) = (left.part(), left.live);
+        detach(py, || drop(live));
+        drop(rest);
     }
 
     /// Ends it for good.
-    pub fn end(&self, py: Python<'_>) {
-        let state = self.take();
-        if let Some(live) = &state.live {
-            // Before the grants: a call in progress should find out that it was ended, not that they are gone.
-            py.detach(|| live.kill());
+    ///
+    /// # Errors
+    /// This thread resets it; Ctrl-C while another does.
+    pub fn end(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.owner.is_here() {
+            return Ok(()); // it lives on in the parent
         }
-        let live = self.let_go(state).map(Arc::try_unwrap);
-        py.detach(|| {
+        self.settle(py)?;
+        let live = self.state().live.clone();
+        let Some(live) = live else { return Ok(()) };
+        // Before the grants: a call in progress should find out that it was ended, not that they are gone.
+        detach(py, || live.kill());
+        let (mut left, _answers, _kept) = {
+            let mut state = self.state();
+            (state.strip(), std::mem::take(&mut state.answers), std::mem::take(&mut state.kept))
+        };
+        self.scratch.clear();
+        let rest = left.part();
+        drop(live);
+        let live = left.live.map(Arc::try_unwrap);
+        detach(py, || {
             if let Some(Ok(live)) = live {
                 live.close();
             }
         });
+        drop(rest);
+        Ok(())
+    }
+}
+
+/// Resets a domain that nobody uses. A thread that has ended may hold it for a moment yet.
+///
+/// One that could not be started again is of no use to anybody; the others can be tried again.
+fn again(mut domain: lockgate::Domain) -> (Option<Live>, Result<(), ResetError>) {
+    let end = Instant::now() + LOOK;
+    loop {
+        match domain.reset() {
+            Err(ResetError::InUse(_)) if Instant::now() < end => std::thread::yield_now(),
+            Err(error @ ResetError::Create(_)) => return (None, Err(error)),
+            done => return (Some(Live::Own(domain)), done),
+        }
     }
 }
 
@@ -181,13 +344,15 @@ pub fn answer(
     py: Python<'_>,
     mut options: lockgate::DomainOptions,
     imports: Vec<Import>,
-) -> PyResult<lockgate::DomainOptions> {
+) -> PyResult<(lockgate::DomainOptions, Vec<Py<Answer>>)> {
+    let mut answers = Vec::new();
     for (name, prototype, kinds, function) in imports {
         let offer = Offer::new(py, &prototype, kinds)?;
         offer.set(function, None);
         options = options.gate(name, offer.function().clone());
+        answers.push(Answer::new(py, &offer)?);
     }
-    Ok(options)
+    Ok((options, answers))
 }
 
 #[pymethods]
@@ -203,15 +368,26 @@ impl Domain {
         let py = source.py();
         if let Ok(pool) = source.cast::<Pool>() {
             let (live, module) = pool.get().take(py)?;
-            return Ok(Domain::of(live, module));
+            return Ok(Domain::of(
+                live,
+                module,
+                pool.get().is_exclusive(),
+                Vec::new(),
+                vec![source.clone().unbind()],
+            ));
         }
         let module = source.cast::<Module>()?;
         let given = options.map_or_else(|| PyDict::new(py), Clone::clone);
-        let options = answer(py, options::domain(py, &given)?, imports.unwrap_or_default())?;
+        // Imports that the registry answers may be functions of Python's.
+        let registry = given.get_item("registry")?.map(|pair| pair.get_item(0)).transpose()?;
+        let registry = registry.map(|registry| registry.cast_into::<Registry>()).transpose()?;
+        let kept = registry.iter().map(|registry| registry.get().hosts(py)).collect();
+        let exclusive = options::is_exclusive(&given)?;
+        let (options, answers) = answer(py, options::domain(py, &given)?, imports.unwrap_or_default())?;
         let inner = module.get().inner().clone();
-        let made = py.detach(|| lockgate::Domain::new(&inner, options));
+        let made = detach(py, || lockgate::Domain::new(&inner, options));
         let live = made.map_err(|error| errors::create(py, error))?;
-        Ok(Domain::of(Live::Own(live), module.clone().unbind()))
+        Ok(Domain::of(Live::Own(live), module.clone().unbind(), exclusive, answers, kept))
     }
 
     /// Name in reports.
@@ -229,7 +405,10 @@ impl Domain {
     /// True once it was closed.
     #[getter]
     fn closed(&self) -> bool {
-        self.state().live.is_none()
+        {
+            let state = self.state();
+            state.live.is_none() && state.resetting.is_none()
+        }
     }
 
     /// Address that the domain's pointers start from.
@@ -266,14 +445,14 @@ impl Domain {
     /// Allocates memory with the module's own allocator; its address.
     fn _alloc(&self, py: Python<'_>, size: usize) -> PyResult<u64> {
         let live = self.live(py)?;
-        let pointer = py.detach(|| live.alloc::<u8>(size));
+        let pointer = detach(py, || live.alloc::<u8>(size));
         pointer.map(lockgate::Pointer::address).map_err(|error| errors::alloc(py, error))
     }
 
     /// Frees what the module's allocator gave.
     fn _free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
         let live = self.live(py)?;
-        let freed = py.detach(|| live.free(lockgate::Pointer::<u8>::from_address(address)));
+        let freed = detach(py, || live.free(lockgate::Pointer::<u8>::from_address(address)));
         freed.map_err(|error| errors::alloc(py, error))
     }
 
@@ -326,7 +505,29 @@ impl Domain {
         let (live, other) = (slf.get().live(py)?, server.get().live(py)?);
         let (policy, on_failure) = (options::policy(py, policy)?, options::on_failure(on_failure));
         let callback = live.function_pointer(&other, prototype, policy, on_failure);
-        Pin::new(slf, callback.map_err(|error| errors::link(py, error))?, None)
+        Pin::new(
+            slf,
+            callback.map_err(|error| errors::link(py, error))?,
+            None,
+            Some((server.clone().unbind(), other.base())),
+        )
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.module)?;
+        // Nobody allocates under this lock, nor waits for the interpreter's.
+        let state = self.state();
+        state.answers.iter().try_for_each(|answer| visit.call(answer))?;
+        state.kept.iter().try_for_each(|object| visit.call(object))?;
+        state.offers.iter().try_for_each(|offer| offer.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        let gone = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.answers), std::mem::take(&mut state.kept))
+        };
+        drop(gone); // after the lock: Python objects go
     }
 
     #[pyo3(signature = (import, server, name, policy, on_failure))]
@@ -341,68 +542,78 @@ impl Domain {
         let py = server.py();
         let (live, other) = (self.live(py)?, server.get().live(py)?);
         let (policy, on_failure) = (options::policy(py, policy)?, options::on_failure(on_failure));
-        live.link(import, &other, name, policy, on_failure).map_err(|error| errors::link(py, error))
+        live.link(import, &other, name, policy, on_failure).map_err(|error| errors::link(py, error))?;
+        self.keep(server.clone().into_any().unbind());
+        Ok(())
     }
 
     /// Ends all calls in progress, on any thread, and refuses new ones.
     fn kill(&self, py: Python<'_>) -> PyResult<()> {
         let live = self.live(py)?;
-        py.detach(|| live.kill());
+        detach(py, || live.kill());
         Ok(())
     }
 
     /// Ends the domain for good. Calls in progress raise `Killed`, later ones `Closed`. Nothing happens the second time.
-    fn close(&self, py: Python<'_>) {
-        self.end(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py)
     }
 
     /// Gives a domain of a pool back, and is closed. One with a call in progress is ended in place of that.
-    fn _give_back(&self, py: Python<'_>) {
-        let Some(live) = self.strip() else { return };
-        py.detach(|| match Arc::try_unwrap(live) {
+    fn _give_back(&self, py: Python<'_>) -> PyResult<()> {
+        self.settle(py)?;
+        let mut left = self.state().strip();
+        self.scratch.clear();
+        let rest = left.part();
+        let Some(live) = left.live else { return Ok(()) };
+        detach(py, || match Arc::try_unwrap(live) {
             Ok(Live::Pooled(domain, _)) => domain.give_back().unwrap_or_else(lockgate::Domain::close),
             Ok(Live::Own(domain)) => domain.close(),
             Err(shared) => shared.kill(),
         });
+        drop(rest);
+        Ok(())
     }
 
     /// Returns the domain to its pristine image. Functions stay usable; callbacks are given anew when they are used; grants are
-    /// revoked. `Busy` if a call is in progress, or functions of it are exported; a call in progress keeps what it has.
+    /// revoked. `Busy`, and nothing has changed, if a call is in progress or being prepared, on any thread, or if functions of it
+    /// are exported or linked.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        // Before anything goes: a refusal changes nothing.
-        if self.live(py)?.threads_inside() > 0 {
-            return Err(errors::plain(py, "Busy", &format_args!("domain {} is in use", self.name)));
-        }
-        let Some(live) = self.strip() else { return Ok(()) };
-        let busy = |shared| {
-            self.state().live = Some(shared);
-            Err(errors::plain(py, "Busy", &format_args!("domain {} is in use", self.name)))
+        self.live(py)?;
+        let mut left = {
+            // What is new takes the interpreter's lock, which is ours until the domain is taken: a refusal comes before anything goes.
+            let mut state = self.state();
+            if state.in_use() {
+                drop(state);
+                return Err(self.busy(py));
+            }
+            state.resetting = Some(std::thread::current().id());
+            state.strip()
         };
-        match Arc::try_unwrap(live) {
-            Err(shared) => busy(shared),
-            Ok(Live::Own(mut domain)) => {
-                let (domain, done) = py.detach(move || {
-                    let done = domain.reset();
-                    (domain, done)
-                });
-                // One that could not be started again is of no use to anybody; the others can be tried again.
-                if !matches!(done, Err(ResetError::Create(_))) {
-                    self.state().live = Some(Arc::new(Live::Own(domain)));
-                }
-                done.map_err(|error| errors::reset(py, error))
-            }
+        self.scratch.clear();
+        let rest = left.part();
+        let live = left.live.map(Arc::try_unwrap);
+        let (live, done) = detach(py, || match live {
+            Some(Ok(Live::Own(domain))) => again(domain),
             // To reset its domains is the pool's to do.
-            Ok(Live::Pooled(domain, pool)) => {
-                let again = py.detach(|| domain.give_back().map(|()| pool.take_shared()));
-                let domain = match again {
-                    Ok(taken) => taken.map_err(|error| errors::create(py, error))?,
-                    // It is not the pool's any more.
-                    Err(domain) => return busy(Arc::new(Live::Own(domain))),
-                };
-                self.state().live = Some(Arc::new(Live::Pooled(domain, pool)));
-                Ok(())
-            }
+            Some(Ok(Live::Pooled(domain, pool))) => match domain.give_back() {
+                Ok(()) => match pool.take_shared() {
+                    Ok(domain) => (Some(Live::Pooled(domain, pool)), Ok(())),
+                    Err(error) => (None, Err(ResetError::Create(error))),
+                },
+                // It is not the pool's any more.
+                Err(domain) => again(domain),
+            },
+            _ => unreachable!("nobody else had it"),
+        });
+        {
+            let mut state = self.state();
+            state.live = live.map(Arc::new);
+            state.resetting = None;
         }
+        self.settled.notify_all();
+        drop(rest);
+        done.map_err(|error| errors::reset(py, error))
     }
 
     fn __repr__(&self) -> String {
@@ -442,6 +653,10 @@ impl Pointer {
     #[new]
     fn new(domain: Py<Domain>, address: u64) -> Pointer {
         Pointer { domain, address }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)
     }
 
     /// The domain.

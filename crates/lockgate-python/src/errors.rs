@@ -1,4 +1,6 @@
 //! Errors of the runtime as exceptions of `lockgate._errors`.
+use crate::domain::Domain;
+use crate::interpreter_sys;
 use lockgate::{
     AllocError, BindError, CallError, CreateError, Fault, FaultKind, GrantError, LinkError, LoadError,
     MemoryError, RegistryError, ResetError,
@@ -18,7 +20,8 @@ fn make(
         let fields = PyDict::new(py);
         attributes(&fields)?;
         let errors = py.import("lockgate._errors")?;
-        Ok(PyErr::from_value(errors.getattr(class)?.call((message.to_string(),), Some(&fields))?))
+        let class = errors.getattr(class)?;
+        Ok(PyErr::from_value(interpreter_sys::call(&class, (message.to_string(),), Some(&fields))?))
     };
     made().unwrap_or_else(|error| error)
 }
@@ -26,6 +29,27 @@ fn make(
 /// An exception with a message only.
 pub fn plain(py: Python<'_>, class: &str, message: &dyn Display) -> PyErr {
     make(py, class, message, |_| Ok(()))
+}
+
+/// The same of a call in `domain`. What ended a domain that was not ended by the program is the cause.
+pub fn call_in(py: Python<'_>, domain: &Domain, error: CallError) -> PyErr {
+    let raised = call(py, error);
+    if let Some(fault) = domain.own_threads_fault()
+        && raised.get_type(py).name().is_ok_and(|name| name == "Killed")
+        && raised.cause(py).is_none()
+    {
+        raised.set_cause(py, Some(self::fault(py, &fault, &fault.to_string())));
+    }
+    raised
+}
+
+/// A call through a function pointer that nobody answers any more, as the module finds it a moment later.
+pub fn taken_back(py: Python<'_>) -> PyErr {
+    let text = "the callback was taken back while it was called";
+    make(py, "Fault", &text, |fields| {
+        fields.set_item("kind", kind(FaultKind::Gate))?;
+        fields.set_item("reason", text)
+    })
 }
 
 /// What happened instead of a return. An exception of a callback comes out as it was raised.

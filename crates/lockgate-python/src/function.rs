@@ -3,30 +3,48 @@ use crate::buffer_sys::{Region, View};
 use crate::callback::Pin;
 use crate::domain::{Domain, Pointer};
 use crate::errors;
+use crate::interpreter_sys::{self, detach, hold};
 use crate::kinds::{self, Given, Kind, address};
+use crate::live::Live;
 use crate::options;
 use crate::region::Grant;
 use crate::registry::Found;
 use crate::scratch::Passed;
 use lockgate::signature::Signature;
-use lockgate::{Dynamic, Frame};
+use lockgate::{CallError, Dynamic, Frame};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+/// How often a call binds its function, which resets of other threads take away.
+const ATTEMPTS: u32 = 100;
+
 /// A function as it is bound now.
 pub struct Binding {
     dynamic: Dynamic,
+    conversions: Conversions,
+    /// Other threads may run Python meanwhile.
+    releases: bool,
+}
+
+/// Python's part of a binding.
+pub struct Conversions {
     kinds: Box<[Kind]>,
     answer: Kind,
     /// Called with the domain and the plain result, for its class.
     wrap: Option<Py<PyAny>>,
     /// Called with result, function and arguments: ctypes' `errcheck`.
     check: Option<Py<PyAny>>,
-    /// Other threads may run Python meanwhile.
-    releases: bool,
+}
+
+impl Conversions {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.kinds.iter().chain([&self.answer]).try_for_each(|kind| kind.traverse(visit))?;
+        visit.call(&self.wrap)?;
+        visit.call(&self.check)
+    }
 }
 
 /// Where a function keeps its binding; the domain empties it.
@@ -38,10 +56,14 @@ impl Slot {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Lets go of the binding: the next call binds again.
-    pub fn clear(&self) {
-        let binding = self.lock().take();
-        drop(binding); // after the lock: Python objects go
+    /// Takes the binding, for the caller to drop where Python objects may go: the next call binds again.
+    pub fn take(&self) -> Option<Arc<Binding>> {
+        self.lock().take()
+    }
+
+    /// Who has the binding, this among them: a call that is in progress or being prepared has it, too.
+    pub fn users(&self) -> Option<usize> {
+        self.lock().as_ref().map(Arc::strong_count)
     }
 }
 
@@ -93,7 +115,7 @@ impl Function {
             .map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
         let policy = options::policy(py, policy)?;
         let domain = self.domain.get().live(py)?;
-        let bound = py.detach(|| domain.bind_signature(signature, policy));
+        let bound = detach(py, || domain.bind_signature(signature, policy));
         self.take(bound.map_err(|error| errors::bind(py, error))?, kinds, wrap, check, releases)
     }
 
@@ -111,7 +133,8 @@ impl Function {
 
     /// Lets go of the binding, so that the next call makes another one.
     fn _unbind(&self) {
-        self.slot.clear();
+        let binding = self.slot.take();
+        drop(binding);
     }
 
     /// What is enforced, by name: what the caller and the domain ask for. None before the first call.
@@ -125,22 +148,28 @@ impl Function {
         let binding = Function::binding(slf)?;
         let mut call = Call::new(slf.get(), &binding, arguments)?;
         let py = slf.py();
-        let done = if binding.releases {
-            py.detach(|| binding.dynamic.call_frame(&mut call.frame))
-        } else {
-            binding.dynamic.call_frame(&mut call.frame)
-        };
+        let done =
+            if binding.releases { detach(py, || call.make(&binding)) } else { hold(|| call.make(&binding)) };
         match done {
             Ok(()) => {
                 let result = call.finish(py, &binding)?;
                 binding.class(slf, result, arguments)
             }
-            Err(error) => Err(errors::call(py, error)),
+            Err(error) => Err(errors::call_in(py, slf.get().domain.get(), error)),
         }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.domain)
+        visit.call(&self.domain)?;
+        match &*self.slot.lock() {
+            // A call that is in progress has it, too: then the collector must not take it for ours.
+            Some(binding) if Arc::strong_count(binding) == 1 => binding.conversions.traverse(&visit),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        drop(self.slot.take());
     }
 }
 
@@ -154,7 +183,13 @@ impl Function {
         releases: bool,
     ) -> PyResult<()> {
         let (kinds, answer) = kinds::of_signature(dynamic.signature(), kinds)?;
-        let binding = Binding { dynamic, kinds: kinds.into(), answer, wrap, check, releases };
+        // Whoever waits for his turn with the interpreter's lock in hand may wait for one who needs it.
+        let releases = releases || self.domain.get().is_exclusive();
+        let binding = Binding {
+            dynamic,
+            conversions: Conversions { kinds: kinds.into(), answer, wrap, check },
+            releases,
+        };
         let before = self.slot.lock().replace(Arc::new(binding));
         drop(before); // after the lock: Python objects go
         Ok(())
@@ -171,12 +206,15 @@ impl Function {
 
     #[cold]
     fn prepare(slf: &Bound<'_, Self>) -> PyResult<Arc<Binding>> {
-        slf.get().domain.get().live(slf.py())?;
-        slf.call_method0("_prepare")?;
-        let binding = slf.get().slot.lock().clone();
-        binding.ok_or_else(|| {
-            errors::plain(slf.py(), "Closed", &"the domain was reset or closed during the call")
-        })
+        // A reset of another thread takes a binding that no call has yet: the next one is for the new image.
+        for _ in 0..ATTEMPTS {
+            slf.get().domain.get().live(slf.py())?;
+            interpreter_sys::call(&slf.getattr("_prepare")?, (), None)?;
+            if let Some(binding) = &*slf.get().slot.lock() {
+                return Ok(binding.clone());
+            }
+        }
+        Err(errors::plain(slf.py(), "Busy", &"the domain is reset again and again by other threads"))
     }
 
     /// The domain that it belongs to.
@@ -191,6 +229,11 @@ impl Binding {
         &self.dynamic
     }
 
+    /// Lets go of the runtime's function.
+    pub fn part(self) -> Conversions {
+        self.conversions
+    }
+
     /// The plain result with its class, and as ctypes' `errcheck` leaves it.
     #[inline]
     pub fn class<'py>(
@@ -200,11 +243,11 @@ impl Binding {
         arguments: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = function.py();
-        if let Some(wrap) = &self.wrap {
-            result = wrap.bind(py).call1((function.get().domain.bind(py), result))?;
+        if let Some(wrap) = &self.conversions.wrap {
+            result = interpreter_sys::call(wrap.bind(py), (function.get().domain.bind(py), result), None)?;
         }
-        if let Some(check) = &self.check {
-            result = check.bind(py).call1((result, function, arguments))?;
+        if let Some(check) = &self.conversions.check {
+            result = interpreter_sys::call(check.bind(py), (result, function, arguments), None)?;
         }
         Ok(result)
     }
@@ -212,19 +255,49 @@ impl Binding {
 
 /// One call: its frame, and what is passed by reference.
 pub struct Call {
-    pub frame: Frame,
+    frame: Frame,
     passed: Option<Passed>,
+    /// Base of the instance that arguments are addresses for.
+    instance: Option<u64>,
 }
 
 impl Call {
-    /// The parts, for a call that another thread makes.
-    pub fn into_parts(self) -> (Frame, Option<Passed>) {
-        (self.frame, self.passed)
+    /// What is passed by reference, which stays with Python when another thread makes the call.
+    pub fn take_passed(&mut self) -> Option<Passed> {
+        self.passed.take()
     }
 
-    /// A call that another thread has made.
-    pub fn from_parts(frame: Frame, passed: Option<Passed>) -> Call {
-        Call { frame, passed }
+    /// Gives it back.
+    pub fn put_passed(&mut self, passed: Option<Passed>) {
+        self.passed = passed;
+    }
+
+    /// Makes the call, of the instance that its arguments are for: a binding may lead to another one after a restart, where the same
+    /// addresses are something else.
+    ///
+    /// # Errors
+    /// As [`Dynamic::call_frame`].
+    #[inline]
+    pub fn make(&mut self, binding: &Binding) -> Result<(), CallError> {
+        let dynamic = &binding.dynamic;
+        let stays = |base: Option<u64>| base.is_none_or(|base| base == dynamic.base());
+        let gone = || CallError::Restarted(dynamic.domain_name().to_owned());
+        if !stays(self.instance) {
+            return Err(gone());
+        }
+        dynamic.call_frame(&mut self.frame)?;
+        if stays(self.instance) { Ok(()) } else { Err(gone()) }
+    }
+
+    /// An argument is an address for this instance, for which the others have to be, too.
+    ///
+    /// # Errors
+    /// They are for another one.
+    fn is_for(&mut self, py: Python<'_>, live: &Live) -> PyResult<()> {
+        if *self.instance.get_or_insert(live.base()) == live.base() {
+            return Ok(());
+        }
+        Err(errors::call(py, CallError::Restarted(live.name().to_owned())))
     }
 
     /// Converts the arguments.
@@ -233,13 +306,13 @@ impl Call {
     /// Their number or kinds are wrong.
     #[inline]
     pub fn new(function: &Function, binding: &Binding, arguments: &Bound<'_, PyTuple>) -> PyResult<Call> {
-        let (given, wanted) = (arguments.len(), binding.kinds.len());
+        let (given, wanted) = (arguments.len(), binding.conversions.kinds.len());
         if given != wanted {
             return Err(wrong_number(arguments.py(), binding, given, wanted));
         }
         let plan = binding.dynamic.plan();
-        let mut call = Call { frame: Frame::new(plan), passed: None };
-        for (number, kind) in binding.kinds.iter().enumerate() {
+        let mut call = Call { frame: Frame::new(plan), passed: None, instance: None };
+        for (number, kind) in binding.conversions.kinds.iter().enumerate() {
             let value = arguments.get_borrowed_item(number)?;
             let done = match kind {
                 Kind::Pointer(converter) => call.pointer(function, converter, &value, number),
@@ -259,9 +332,11 @@ impl Call {
             let live = function.domain.get().live(arguments.py())?;
             let scratch = function.domain.get().scratch();
             passed.place(&live, scratch).map_err(|error| errors::grant(arguments.py(), error))?;
-            for (number, address) in passed.addresses() {
+            let addresses = passed.addresses().map_err(|error| errors::grant(arguments.py(), error))?;
+            for (number, address) in addresses {
                 call.frame.set(&plan.parameters[number], &[address]);
             }
+            call.is_for(arguments.py(), &live)?;
         }
         Ok(call)
     }
@@ -290,14 +365,16 @@ impl Call {
             return Ok(passed(self, View::text(bytes), false));
         }
         if let Ok(grant) = value.cast::<Grant>() {
+            self.is_for(py, &*domain.get().live(py)?)?;
             return grant.get().address_for(py, domain).map(Some);
         }
         if let Ok(region) = value.cast::<Region>() {
+            self.is_for(py, &*domain.get().live(py)?)?;
             return domain.get().granted(py, region).map(Some);
         }
         let value = match converter {
             Some(converter) if !value.is_instance_of::<Pin>() => {
-                converter.bind(py).call1((domain.bind(py), value))?
+                interpreter_sys::call(converter.bind(py), (domain.bind(py), value), None)?
             }
             _ => value.to_owned(),
         };
@@ -305,6 +382,7 @@ impl Call {
             return Ok(Some(address));
         }
         if let Ok(pin) = value.cast::<Pin>() {
+            self.is_for(py, &*domain.get().live(py)?)?;
             let pointer = pin.get().pointer(py)?;
             self.passed.get_or_insert_default().keep(pin);
             return Ok(Some(pointer));
@@ -314,7 +392,10 @@ impl Call {
         }
         let view = View::of(&value)?;
         match domain.get().shared(view.address(), view.length()) {
-            Some(address) => Ok(Some(address)),
+            Some(address) => {
+                self.is_for(py, &*domain.get().live(py)?)?;
+                Ok(Some(address))
+            }
             None => {
                 let writable = view.is_writable();
                 Ok(passed(self, view, writable))
@@ -332,7 +413,7 @@ impl Call {
             }
         }
         let plan = binding.dynamic.plan();
-        binding.answer.python(py, self.frame.first_word(plan), || self.frame.result(plan))
+        binding.conversions.answer.python(py, self.frame.first_word(plan), || self.frame.result(plan))
     }
 }
 

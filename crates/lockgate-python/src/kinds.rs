@@ -3,7 +3,9 @@ use crate::domain::Pointer;
 use crate::errors;
 use lockgate::Value;
 use lockgate::signature::{Signature, Type};
+use pyo3::PyTraverseError;
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 
@@ -70,6 +72,15 @@ impl Kind {
         })
     }
 
+    /// For the collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Kind::Pointer(converter) => visit.call(converter),
+            Kind::Struct { class, .. } => visit.call(class),
+            _ => Ok(()),
+        }
+    }
+
     /// The word of a value that is passed in one register and is no pointer or structure.
     ///
     /// # Errors
@@ -79,7 +90,7 @@ impl Kind {
         match self {
             Kind::Integer { bytes, signed } => integer(value, *bytes, *signed),
             Kind::Double => Ok(real(value)?.to_bits()),
-            Kind::Float => Ok(u64::from((real(value)? as f32).to_bits())),
+            Kind::Float => Ok(u64::from(single(value)?.to_bits())),
             Kind::Bool => Ok(u64::from(plain(value)?.is_truthy()?)),
             Kind::Char => character(value),
             Kind::Nothing | Kind::Pointer(_) | Kind::Struct { .. } => {
@@ -135,7 +146,7 @@ impl Kind {
             Kind::Integer { signed: true, .. } => Value::Signed(self.word(result)? as i64),
             Kind::Integer { .. } | Kind::Bool => Value::Unsigned(self.word(result)?),
             Kind::Char => Value::Signed(i64::from(self.word(result)? as i8)),
-            Kind::Float => Value::Float(real(result)? as f32),
+            Kind::Float => Value::Float(single(result)?),
             Kind::Double => Value::Double(real(result)?),
             Kind::Pointer(_) => Value::Pointer(address(result)?.ok_or_else(|| {
                 PyTypeError::new_err(
@@ -201,6 +212,19 @@ fn real(value: &Bound<'_, PyAny>) -> PyResult<f64> {
         Ok(number) => Ok(number),
         Err(_) => plain(value)?.extract(),
     }
+}
+
+fn single(value: &Bound<'_, PyAny>) -> PyResult<f32> {
+    let number = real(value)?;
+    let single = number as f32;
+    if single.is_infinite() && number.is_finite() {
+        return Err(errors::plain(
+            value.py(),
+            "ArgumentError",
+            &format_args!("{number:e} does not fit float"),
+        ));
+    }
+    Ok(single)
 }
 
 fn character(value: &Bound<'_, PyAny>) -> PyResult<u64> {

@@ -22,12 +22,18 @@ mod registry;
 mod scratch;
 
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 /// Native classes of the package `lockgate`; use that.
 #[pymodule]
 #[pyo3(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interpreter_sys::only_one(module.py())?;
+    let py = module.py();
+    // What is registered first is called last.
+    py.import("atexit")?.call_method1("register", (wrap_pyfunction!(interpreter_sys::ending, module)?,))?;
+    let named = [("after_in_child", wrap_pyfunction!(interpreter_sys::forked, module)?)].into_py_dict(py)?;
+    py.import("os")?.call_method("register_at_fork", (), Some(&named))?;
     module.add_class::<module::Module>()?;
     module.add_class::<domain::Domain>()?;
     module.add_class::<domain::Pointer>()?;

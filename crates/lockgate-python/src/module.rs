@@ -1,5 +1,6 @@
 //! Modules, and what their notes say.
 use crate::errors;
+use crate::interpreter_sys::detach;
 use lockgate::signature::Signature;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,8 +23,8 @@ impl Module {
     #[pyo3(signature = (path=None, *, image=None))]
     fn new(py: Python<'_>, path: Option<PathBuf>, image: Option<&[u8]>) -> PyResult<Module> {
         let module = match (path, image) {
-            (Some(path), None) => py.detach(|| lockgate::Module::open(path)),
-            (None, Some(image)) => py.detach(|| lockgate::Module::from_bytes(image)),
+            (Some(path), None) => detach(py, || lockgate::Module::open(path)),
+            (None, Some(image)) => detach(py, || lockgate::Module::from_bytes(image)),
             _ => return Err(errors::plain(py, "OptionError", &"a module has either a path or an image")),
         };
         module.map(Module).map_err(|error| errors::load(py, error))

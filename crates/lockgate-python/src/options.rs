@@ -78,6 +78,11 @@ pub fn domain(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<DomainOptio
     Ok(options.grants(grants))
 }
 
+/// Whether these options ask for one caller at a time.
+pub fn is_exclusive(given: &Bound<'_, PyDict>) -> PyResult<bool> {
+    given.get_item("exclusive")?.map_or(Ok(false), |value| value.is_truthy())
+}
+
 /// A host directory, alone (read only) or with "r" or "rw".
 fn directory(given: &Bound<'_, PyAny>) -> PyResult<(PathBuf, Access)> {
     let Ok((path, mode)) = given.extract::<(PathBuf, String)>() else {

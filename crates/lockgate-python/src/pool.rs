@@ -1,17 +1,24 @@
 //! Domains kept ready.
+use crate::callback::Answer;
 use crate::domain::{self, Import};
+use crate::interpreter_sys::detach;
 use crate::live::Live;
 use crate::module::Module;
 use crate::{errors, options};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The runtime's pool. The Python half derives `lockgate.Pool` from it.
 #[pyclass(frozen, subclass, module = "lockgate._native")]
 pub struct Pool {
     module: Py<Module>,
     capacity: usize,
+    exclusive: bool,
+    /// What answers imports of its domains.
+    answers: Mutex<Vec<Py<Answer>>>,
     /// None once it is closed.
     inner: Mutex<Option<Arc<lockgate::Pool>>>,
 }
@@ -21,6 +28,16 @@ impl Pool {
         self.inner.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
+    /// Only taken with the interpreter's lock, and nothing is allocated under it.
+    fn answers(&self) -> MutexGuard<'_, Vec<Py<Answer>>> {
+        self.answers.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// True if its domains have one caller at a time.
+    pub fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
     /// A pristine domain, and its module.
     ///
     /// # Errors
@@ -28,7 +45,7 @@ impl Pool {
     pub fn take(&self, py: Python<'_>) -> PyResult<(Live, Py<Module>)> {
         let pool = self.inner();
         let pool = pool.ok_or_else(|| errors::plain(py, "Closed", &"the pool is closed; make a new one"))?;
-        let taken = py.detach(|| pool.take_shared()).map_err(|error| errors::create(py, error))?;
+        let taken = detach(py, || pool.take_shared()).map_err(|error| errors::create(py, error))?;
         Ok((Live::Pooled(taken, pool), self.module.clone_ref(py)))
     }
 }
@@ -42,9 +59,22 @@ impl Pool {
         options: &Bound<'_, PyDict>,
         imports: Vec<Import>,
     ) -> PyResult<Pool> {
-        let options = domain::answer(module.py(), options::domain(module.py(), options)?, imports)?;
+        let exclusive = options::is_exclusive(options)?;
+        let (options, answers) =
+            domain::answer(module.py(), options::domain(module.py(), options)?, imports)?;
         let inner = Arc::new(lockgate::Pool::new(module.get().inner(), options, capacity));
-        Ok(Pool { module: module.clone().unbind(), capacity, inner: Mutex::new(Some(inner)) })
+        let module = module.clone().unbind();
+        Ok(Pool { module, capacity, exclusive, answers: Mutex::new(answers), inner: Mutex::new(Some(inner)) })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.module)?;
+        self.answers().iter().try_for_each(|answer| visit.call(answer))
+    }
+
+    fn __clear__(&self) {
+        let answers = std::mem::take(&mut *self.answers());
+        drop(answers); // after the lock: Python objects go
     }
 
     /// The module, verified once.
@@ -68,7 +98,7 @@ impl Pool {
     /// Ends the domains that are ready; those in use end when their users have done with them.
     fn close(&self, py: Python<'_>) {
         let pool = self.inner.lock().unwrap_or_else(|e| e.into_inner()).take();
-        py.detach(|| {
+        detach(py, || {
             if let Some(pool) = pool {
                 pool.clear();
             }

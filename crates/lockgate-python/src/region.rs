@@ -3,6 +3,8 @@ use crate::buffer_sys::Region;
 use crate::domain::Domain;
 use crate::{errors, options};
 use lockgate::GrantError;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -99,6 +101,10 @@ impl Grant {
 
 #[pymethods]
 impl Grant {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)
+    }
+
     /// The domain.
     #[getter]
     fn domain(&self, py: Python<'_>) -> Py<Domain> {
@@ -143,8 +149,10 @@ impl Grant {
     }
 
     /// Takes the region away from the domain, and from all that have it from here, before it returns.
-    fn revoke(&self) {
+    fn revoke(&self, py: Python<'_>) -> PyResult<()> {
+        self.domain.get().here(py)?;
         self.held.revoke();
+        Ok(())
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -152,7 +160,10 @@ impl Grant {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
-        self.held.revoke();
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) {
+        // In a forked child, what ended the block is what its user should hear of.
+        if self.domain.get().here(py).is_ok() {
+            self.held.revoke();
+        }
     }
 }

@@ -1,11 +1,16 @@
 //! Entry points by name.
-use crate::callback::Offer;
+use crate::callback::{Answer, Offer};
 use crate::domain::Domain;
+use crate::interpreter_sys::detach;
 use crate::kinds::Given;
 use crate::principal::{Allow, Principal};
 use crate::{errors, options};
 use lockgate::{Dynamic, Export, Heal, RegistryError, Request, Revoke, Version};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::PyList;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -16,8 +21,12 @@ const LOOK: Duration = Duration::from_millis(50);
 #[pyclass(frozen, subclass, module = "lockgate._native")]
 pub struct Registry {
     inner: lockgate::Registry,
-    /// Names, and the domains that serve them. Never held by somebody who waits for the interpreter.
+    /// Names, and the domains that serve them. Only taken with the interpreter's lock, and nothing is allocated under it.
     servers: Mutex<Vec<(String, Py<Domain>)>>,
+    /// Whoever changes the runtime's registry and the servers together; waited for without the interpreter's lock.
+    changing: Mutex<()>,
+    /// The [`Answer`]s of functions of Python's that are exported, a list.
+    hosts: Py<PyList>,
 }
 
 /// What a client asks for: name, version, policy, whether it heals, and what a domain gets when its call fails.
@@ -58,7 +67,7 @@ fn patiently<T: Send>(
         let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
         // Without any patience, the answer to an unknown name is another one.
         let slice = if wait.is_zero() { wait } else { left.clamp(Duration::from_nanos(1), LOOK) };
-        match py.detach(|| ask(slice)) {
+        match detach(py, || ask(slice)) {
             Err(RegistryError::Late { .. }) if end.is_none_or(|end| Instant::now() < end) => {
                 py.check_signals()?;
             }
@@ -82,9 +91,20 @@ impl Registry {
         self.servers.lock().unwrap_or_else(|e| e.into_inner())
     }
 
+    fn changing(&self, py: Python<'_>) -> MutexGuard<'_, ()> {
+        self.changing.lock_py_attached(py).unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// What keeps the functions of Python's that are exported.
+    pub fn hosts(&self, py: Python<'_>) -> Py<PyAny> {
+        self.hosts.clone_ref(py).into_any()
+    }
+
     /// The domain called `name`.
     fn server(&self, py: Python<'_>, name: &str) -> PyResult<Py<Domain>> {
+        let changing = self.changing(py);
         let found = self.servers().iter().find(|(_, d)| d.get().name() == name).map(|(_, d)| d.clone_ref(py));
+        drop(changing);
         found.ok_or_else(|| errors::registry(py, RegistryError::UnknownDomain(name.to_owned())))
     }
 
@@ -93,14 +113,14 @@ impl Registry {
         &self,
         py: Python<'_>,
         change: impl FnOnce() -> Result<(), RegistryError> + Send,
-        goes: impl Fn(&str, &Domain) -> bool + Sync,
+        goes: impl Fn(&str, &Domain) -> bool,
     ) -> PyResult<Vec<(String, Py<Domain>)>> {
-        let done = py.detach(|| {
-            let mut servers = self.servers();
-            change()?;
-            Ok(servers.extract_if(.., |(name, domain)| goes(name, domain.get())).collect())
-        });
-        done.map_err(|error| errors::registry(py, error))
+        let changing = self.changing(py);
+        let done = detach(py, change);
+        let gone =
+            done.map(|()| self.servers().extract_if(.., |(name, domain)| goes(name, domain.get())).collect());
+        drop(changing);
+        gone.map_err(|error| errors::registry(py, error))
     }
 }
 
@@ -108,14 +128,25 @@ impl Registry {
 impl Registry {
     #[new]
     #[pyo3(signature = (process=false))]
-    fn new(process: bool) -> Registry {
+    fn new(py: Python<'_>, process: bool) -> Registry {
         let inner = if process { lockgate::Registry::process().clone() } else { lockgate::Registry::new() };
-        Registry { inner, servers: Mutex::default() }
+        let hosts = PyList::empty(py).unbind();
+        Registry { inner, servers: Mutex::default(), changing: Mutex::default(), hosts }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hosts)?;
+        self.servers().iter().try_for_each(|(_, domain)| visit.call(domain))
+    }
+
+    fn __clear__(&self) {
+        let servers = std::mem::take(&mut *self.servers());
+        drop(servers); // after the lock: Python objects go
     }
 
     /// Names and versions, in order.
     fn names(&self, py: Python<'_>) -> Vec<(String, (u16, u16))> {
-        let names = py.detach(|| self.inner.names());
+        let names = detach(py, || self.inner.names());
         names.into_iter().map(|(name, version)| (name, (version.major, version.minor))).collect()
     }
 
@@ -135,13 +166,12 @@ impl Registry {
         if let Some(of) = of {
             export = export.of(of);
         }
-        let server = (name.to_owned(), domain.clone().unbind());
-        let done = py.detach(|| {
-            let mut servers = self.servers();
-            self.inner.export(&live, export)?;
-            servers.push(server);
-            Ok(())
-        });
+        let changing = self.changing(py);
+        let done = detach(py, || self.inner.export(&live, export));
+        if done.is_ok() {
+            self.servers().push((name.to_owned(), domain.clone().unbind()));
+        }
+        drop(changing);
         done.map_err(|error| errors::registry(py, error))
     }
 
@@ -160,8 +190,16 @@ impl Registry {
         let offer = Offer::new(py, prototype, kinds)?;
         offer.set(function, None);
         let export = export(py, name, version, "mutual trust", &allow)?;
-        let done = py.detach(|| self.inner.export_host(offer.function().clone(), export));
-        done.map_err(|error| errors::registry(py, error))
+        let done = detach(py, || self.inner.export_host(offer.function().clone(), export));
+        done.map_err(|error| errors::registry(py, error))?;
+        // Those that nobody calls any more make room.
+        let hosts = self.hosts.bind(py);
+        for at in (0..hosts.len()).rev() {
+            if !hosts.get_item(at)?.cast::<Answer>()?.get().is_used() {
+                hosts.del_item(at)?;
+            }
+        }
+        hosts.append(Answer::new(py, &offer)?)
     }
 
     /// Binds a function of a domain, with the exporter's signature or by `prototype`.
@@ -203,7 +241,14 @@ impl Registry {
         let request = request(py, asked)?;
         patiently(py, &name, wait, |slice| {
             self.inner.link(&live, import, principal, &request.clone().wait(slice))
-        })
+        })?;
+        domain.get().keep(self.hosts(py));
+        let changing = self.changing(py);
+        let named = |(known, server): &(String, Py<Domain>)| (*known == name).then(|| server.clone_ref(py));
+        let servers: Vec<_> = self.servers().iter().filter_map(named).collect();
+        drop(changing);
+        servers.into_iter().for_each(|server| domain.get().keep(server.into_any()));
+        Ok(())
     }
 
     /// Takes every version of a name back: nobody binds it any more. What is bound stays.
@@ -221,14 +266,13 @@ impl Registry {
     /// Ends the domain called `name`, with everything that it exports.
     fn remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let gone = self.change(py, || self.inner.remove(name), |_, domain| domain.name() == name)?;
-        gone.iter().for_each(|(_, domain)| domain.get().end(py));
-        Ok(())
+        gone.iter().try_for_each(|(_, domain)| domain.get().end(py))
     }
 
     /// Ends the instance behind the domain called `name`, and starts another one; the domain.
     fn restart(&self, py: Python<'_>, name: &str) -> PyResult<Py<Domain>> {
         let domain = self.server(py, name)?;
-        let new = py.detach(|| self.inner.restart(name)).map_err(|error| errors::registry(py, error))?;
+        let new = detach(py, || self.inner.restart(name)).map_err(|error| errors::registry(py, error))?;
         domain.get().renew(py, new);
         Ok(domain)
     }
@@ -243,7 +287,7 @@ impl Registry {
         within: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let within = options::seconds(within)?;
-        let done = py.detach(|| self.inner.limit_restarts(name, most, within));
+        let done = detach(py, || self.inner.limit_restarts(name, most, within));
         done.map_err(|error| errors::registry(py, error))
     }
 
@@ -267,6 +311,10 @@ impl Found {
 
 #[pymethods]
 impl Found {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.domain)
+    }
+
     /// Its signature, as a prototype.
     #[getter]
     fn prototype(&self) -> String {

@@ -4,6 +4,8 @@
 use crate::buffer_sys::View;
 use crate::callback::Pin;
 use lockgate::{Domain, Grant, GrantError, Region, Rights, SharedSlice};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -89,21 +91,35 @@ struct Part {
 }
 
 impl Passed {
-    /// Passes `view` for a parameter. What is passed twice is copied once.
+    /// Passes `view` for a parameter.
     pub fn add(&mut self, parameter: usize, view: View, copied_back: bool) {
-        let known = self.parts.iter().find(|part| {
-            (part.view.address(), part.view.length()) == (view.address(), view.length())
-                && part.copied_back == copied_back
-        });
-        let at = match known {
-            Some(part) => part.at,
-            None => {
-                let at = self.size.next_multiple_of(ALIGNMENT);
-                self.size = at + view.length() as u64;
-                at
+        self.parts.push(Part { parameter, view, at: 0, copied_back });
+    }
+
+    /// Gives each part its place. What overlaps in Python's memory overlaps in the block in the same way, as if it were used in place:
+    /// else one copy would go back over what the domain has written to another. What is passed twice is copied once.
+    fn lay_out(&mut self) {
+        let mut order: Vec<usize> = (0..self.parts.len()).collect();
+        order.sort_by_key(|number| self.parts[*number].view.address());
+        let (mut size, mut offset, mut end) = (0, 0, 0);
+        for number in order {
+            let part = &mut self.parts[number];
+            let (start, length) = (part.view.address() as u64, part.view.length() as u64);
+            if start >= end {
+                // By as much beyond a multiple as there: what lies within has the same alignment.
+                let at: u64 = u64::next_multiple_of(size, ALIGNMENT) + start % ALIGNMENT;
+                offset = start.wrapping_sub(at);
             }
-        };
-        self.parts.push(Part { parameter, view, at, copied_back });
+            part.at = start.wrapping_sub(offset);
+            size = size.max(part.at + length);
+            end = end.max(start + length);
+        }
+        self.size = size;
+    }
+
+    /// For the collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.pins.iter().try_for_each(|pin| visit.call(pin))
     }
 
     /// Keeps a callback until the call has ended.
@@ -119,6 +135,7 @@ impl Passed {
         if self.parts.is_empty() {
             return Ok(());
         }
+        self.lay_out();
         let block = scratch.take(domain, self.size.max(1))?;
         for part in &self.parts {
             block.memory.write(part.at, part.view.bytes())?;
@@ -128,10 +145,15 @@ impl Passed {
     }
 
     /// Parameters and where their copies are, as the domain sees it.
-    pub fn addresses(&self) -> impl Iterator<Item = (usize, u64)> {
-        let start = self.block.as_ref().and_then(|(block, _)| block.grant.pointer::<u8>(0).ok());
-        let start = start.map_or(0, lockgate::Pointer::address);
-        self.parts.iter().map(move |part| (part.parameter, start + part.at))
+    ///
+    /// # Errors
+    /// The memory is gone.
+    pub fn addresses(&self) -> Result<impl Iterator<Item = (usize, u64)>, GrantError> {
+        let start = match &self.block {
+            Some((block, _)) => block.grant.pointer::<u8>(0)?.address(),
+            None => 0, // nothing was copied
+        };
+        Ok(self.parts.iter().map(move |part| (part.parameter, start + part.at)))
     }
 
     /// Copies back what the domain may have changed.

@@ -2,6 +2,8 @@
 
 import ctypes
 import gc
+import sys
+import threading
 import weakref
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_uint64, c_void_p
 
@@ -27,6 +29,25 @@ def test_functions_of_every_make(hostile):
 def test_native_functions_of_the_host_are_refused(hostile):
     with pytest.raises(lockgate.ArgumentError, match="native code"):
         hostile.call(ctypes.CDLL(None).abs, 1)
+    # With an errcheck, too, which is a function of Python's, but another.
+    native = CFUNCTYPE(c_int, c_int)(("abs", ctypes.CDLL(None)))
+    native.errcheck = lambda result, function, arguments: 7
+    with pytest.raises(lockgate.ArgumentError, match="native code"):
+        hostile.call(native, 1)
+
+
+def test_whatever_can_be_called_is_a_function(hostile):
+    class Number(int):
+        pass
+
+    class Doubling:
+        def __call__(self, x):
+            return 2 * x
+
+    for function, result in ((Number, 5), (int, 5), (Doubling(), 10), (Doubling().__call__, 10)):
+        for make in (UNARY, CFUNCTYPE(c_int, c_int)):
+            callback = make(function)
+            assert hostile.call(callback, 5) == hostile.call(callback, 5) == result
 
 
 def test_an_exception_comes_out_of_the_call_as_it_was_raised(hostile):
@@ -180,3 +201,25 @@ def test_results_that_python_would_have_to_allocate_are_refused():
         with pytest.raises(lockgate.SignatureError):
             lockgate.CFUNCTYPE(kind)(lambda: None)._signature()
     assert lockgate.CFUNCTYPE(c_void_p)(lambda: None)._signature()
+
+
+def test_a_callback_has_one_place_in_a_domain(hostile):
+    """Whichever thread passes it first."""
+    pace = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(300):
+            callback, places, start = UNARY(lambda x: x + 1), [], threading.Barrier(2)
+
+            def place(callback=callback, places=places, start=start):
+                start.wait()
+                places.append(callback.address(hostile.domain))
+
+            threads = [threading.Thread(target=place) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert places[0] == places[1] and hostile.call(places[0], 1) == 2
+    finally:
+        sys.setswitchinterval(pace)

@@ -1,6 +1,8 @@
 """Lives of domains: limits, reset, kill, close, links, policies."""
 
+import contextlib
 import gc
+import sys
 import threading
 import weakref
 from ctypes import byref, c_int32, c_int64
@@ -77,6 +79,80 @@ def test_no_reset_during_a_call(hostile):
     assert busy == [place, place] and grant.address() == address
     hostile.domain.reset()
     assert hostile.fine() == 42
+
+
+class During:
+    """An argument that is a number, and does something while the call converts it."""
+
+    def __init__(self, number, work):
+        self.number, self.work = number, work
+
+    def __index__(self):
+        self.work()
+        return self.number
+
+
+def test_a_refused_reset_changes_nothing(hostile):
+    """It is refused while a call's arguments are converted, or as another handle keeps the domain: what was given to it stays."""
+    unary = lockgate.CFUNCTYPE(c_int32, c_int32)
+    domain, others = hostile.domain, []
+    kept = unary(lambda x: x + 7)
+    hostile.keep(kept)
+    place = kept.address(domain)
+    region = lockgate.Region(4096)
+    grant = domain.grant(region)
+
+    def refused():
+        with pytest.raises(lockgate.Busy):
+            domain.reset()
+        # Were the place of another callback free, this one would answer for it.
+        others.append(unary(lambda x: 666))
+        others[-1].address(domain)
+
+    assert hostile.call(unary(lambda x: x + 1), During(1, refused)) == 2
+    registry = lockgate.Registry()
+    registry.export(domain, "fine", allow=[lockgate.Allow.everyone()])
+    refused()
+    assert hostile.call_kept(1) == 8 and kept.address(domain) == place and grant.rights == "rw"
+    registry.unexport("fine")
+    hostile.domain.reset()
+    assert hostile.call(kept, 1) == 8
+    with pytest.raises(lockgate.Fault):
+        hostile.call_kept(1)
+
+
+def test_calls_wait_for_a_reset_of_another_thread(values):
+    """They come before it, and it is refused, or behind it: no third thing happens to them."""
+    wrong, over = [], threading.Event()
+
+    def call():
+        numbers = (c_int64 * 3)(1, 2, 3)
+        while not over.is_set():
+            try:
+                # Bound already, or to be bound.
+                if values.sum(numbers, 3) != 6 or values["sum"](numbers, 3) != 6:
+                    wrong.append("another sum")
+            except lockgate.Error as error:
+                wrong.append(error)
+            values.domain.usage()
+            for _ in range(200):
+                pass  # time in which nobody uses the domain
+
+    pace = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=call)
+    try:
+        thread.start()
+        resets = 0
+        while not wrong and resets < 300:
+            with contextlib.suppress(lockgate.Busy):
+                values.domain.reset()
+                resets += 1
+    finally:
+        over.set()
+        sys.setswitchinterval(pace)
+        thread.join()
+    assert wrong == []
 
 
 def test_a_closed_domain_answers_nothing(values):
@@ -298,3 +374,36 @@ def test_memory_stays_as_long_as_somebody_looks(values_module):
 def test_a_wrong_number_of_bytes_is_the_domains_problem(values):
     with pytest.raises(lockgate.Fault):
         values.sum((c_int64 * 2)(), 1 << 40)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_an_exclusive_domain_is_waited_for_without_the_interpreter(child, build, pooled):
+    """PyDLL keeps the interpreter's lock in calls; who is inside may need it."""
+    code = f"""
+import ctypes, sys, threading, lockgate
+inside, UNARY = threading.Event(), lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+lib = lockgate.PyDLL(sys.argv[1], exclusive=True)
+if {pooled}:
+    taken = lockgate.Pool(sys.argv[1], 1, exclusive=True).take()
+    lib.domain = taken.__enter__()
+def slow(n):
+    inside.set()
+    threading.Event().wait(0.2)
+    return n
+thread = threading.Thread(target=lib.call, args=(UNARY(slow), 1))
+thread.start()
+inside.wait()
+print(lib.fine())
+thread.join()
+"""
+    done = child(code, build("hostile"), timeout=60)
+    assert (done.returncode, done.stdout) == (0, "42\n"), done
+
+
+def test_a_library_without_its_domain_says_so():
+    class Library(lockgate.CDLL):
+        def __init__(self):
+            self.version()
+
+    with pytest.raises(AttributeError, match="no domain yet"):
+        Library()

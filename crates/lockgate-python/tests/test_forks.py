@@ -50,12 +50,23 @@ def test_a_child_opens_libraries_with_limits(values, build):
 
 
 def test_what_a_child_may_not_use_raises_forked(values):
-    number = c_int32(1)
+    number, domain = c_int32(1), values.domain
+    grant = domain.grant(lockgate.Region(4096))
 
     def use():
-        for work in (lambda: values.same_i32(1), lambda: values.increment(byref(number))):
+        for work in (
+            lambda: values.same_i32(1),
+            lambda: values.increment(byref(number)),
+            domain.usage,
+            domain.kill,
+            domain.reset,
+            grant.revoke,
+            lambda: domain.base,
+            lambda: domain.threads_inside,
+        ):
             with pytest.raises(lockgate.Forked):
                 work()
+        domain.close()  # what a `with` block of the parent's does in the child
 
     values.increment(byref(number))
     in_child(use)

@@ -2,10 +2,15 @@
 
 import array
 import ctypes
-from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32, c_int64, c_void_p, create_string_buffer, pointer
+from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p, create_string_buffer, pointer
 
 import lockgate
 import pytest
+
+
+@pytest.fixture
+def numpy():
+    return pytest.importorskip("numpy")
 
 
 class Pair(Structure):
@@ -254,3 +259,98 @@ def test_what_a_module_keeps_of_a_call_is_no_memory_of_the_host(hostile):
     assert number.value == 1
     number.value = 1234
     assert hostile.use_borrowed() != 1234
+
+
+def test_arrays_that_know_only_where_they_are(numpy, values):
+    """numpy's `array.ctypes` is the array; an address of the host is never copied as if it were what it leads to."""
+    array = numpy.array([3, 4, 5], "int64")
+    assert values.first(array.ctypes) == values.first(array.ctypes.data_as(c_void_p)) == 3
+
+    class Parameter:
+        def __init__(self, value):
+            self._as_parameter_ = value
+
+    assert values.first(Parameter(array)) == values.first(Parameter(Parameter(array.ctypes))) == 3
+    address = c_void_p(array.ctypes.data)
+    with pytest.raises(lockgate.Fault):
+        values.fill(Parameter(address), 8)
+    assert address.value == array.ctypes.data and array.tolist() == [3, 4, 5]
+
+
+def test_an_address_is_where_it_leads(values):
+    place = values.domain.place((c_int64 * 2)(7, 8))
+    for address in (lockgate.Address(place.address), c_void_p(place.address), place):
+        assert values.first(address) == 7
+        values["first"].argtypes = [POINTER(c_int64)]
+        assert values.first(address) == 7
+    # By reference it is memory that holds an address.
+    assert values.first(byref(lockgate.Address(9))) == 9
+
+
+def test_what_from_param_makes_is_passed(numpy, values):
+    class Doubles:
+        @classmethod
+        def from_param(cls, values):
+            return numpy.ascontiguousarray(values, dtype="float64")
+
+    class Described(Doubles):
+        @classmethod
+        def from_param(cls, values):
+            return super().from_param(values).ctypes
+
+    class Addressed:
+        @classmethod
+        def from_param(cls, values):
+            return c_void_p(values.ctypes.data)
+
+    for kind in (Doubles, Described):
+        values.total.argtypes = [kind, c_size_t]
+        assert values.total([1, 2, 3], 3) == 6
+        assert values.total(numpy.array([1, 2, 3], "int32"), 3) == 6
+        assert values.total(numpy.arange(6.0)[::-2], 3) == 9
+    values.total.argtypes = [Addressed, c_size_t]
+    assert values.total(numpy.arange(3.0), 3) == 3
+
+
+def test_arguments_that_overlap_are_used_as_in_place(numpy, values):
+    for array in (numpy.array([1.0, 2, 3, 4]), numpy.array([0.0, 1, 2, 3, 4])[1:]):
+        values.scale(array[1:], array[:3], 3, 10.0)
+        assert array.tolist() == [1, 10, 100, 1000]
+    array = numpy.array([1.0, 2, 3, 4])
+    fixed = array[:3]
+    fixed.flags.writeable = False
+    values.scale(array[1:], fixed, 3, 10.0)
+    assert array.tolist() == [1, 10, 100, 1000]
+    with pytest.raises(lockgate.ArgumentError, match="cannot be changed"):
+        values.scale(fixed, numpy.ones(3), 3, 10.0)
+    # What only lies side by side is apart.
+    array = numpy.arange(6.0)
+    values.scale(array[:3], array[3:], 3, 2.0)
+    assert array.tolist() == [6, 8, 10, 3, 4, 5]
+
+
+@pytest.mark.parametrize("kind", [">f8", "complex64", "int64", "U2", "M8[s]"])
+def test_elements_of_another_kind_are_refused(numpy, values, kind):
+    values.total.argtypes = [POINTER(c_double), c_size_t]
+    with pytest.raises(lockgate.ArgumentError, match="not elements of|cannot be|not a buffer|buffer"):
+        values.total(numpy.zeros(4, kind), 4)
+    assert values.total(numpy.ones(4, "<f8"), 4) == 4
+
+
+def test_characters_are_not_for_domains_to_write(numpy, values):
+    for text in (numpy.zeros(2, "U4"), array.array("u", "abcd")):
+        with pytest.raises(lockgate.ArgumentError, match="characters"):
+            values.fill(text, 16)
+        # Where nothing can be written they are bytes as any other.
+        assert values.same_place(memoryview(text).toreadonly(), None) == 0
+
+
+def test_a_number_is_not_so_many_zeros(numpy, values):
+    pointer = values.domain.alloc(c_int64)
+    pointer[0] = -1
+    for wrong in (5, "text", [1, 2]):
+        with pytest.raises(TypeError):
+            pointer.write(wrong)
+    assert pointer[0] == -1
+    pointer.write(numpy.array([1, 9, 2, 9], "int32")[::2])
+    assert pointer.read(8) == b"\1\0\0\0\2\0\0\0"

@@ -214,6 +214,37 @@ def test_a_restart_heals_who_asked_for_it(registry):
     assert (plain(), total(numbers, 3), registry.bind(NOBODY, "v.count")()) == (2, 6, 3)
 
 
+class During:
+    """An argument that is a number, and does something while the call converts it."""
+
+    def __init__(self, number, work):
+        self.number, self.work = number, work
+
+    def __index__(self):
+        self.work()
+        return self.number
+
+
+def test_arguments_are_for_the_instance_that_they_were_made_for(hostile_module):
+    """A healed function leads to the new instance, where the place of a callback may be another one's."""
+    registry, unary, others = Registry(), lockgate.CFUNCTYPE(c_int, c_int), []
+    with lockgate.Domain(hostile_module, name="server") as domain:
+        registry.export(domain, "call", allow=EVERYONE)
+        call = registry.bind(NOBODY, "call", heal=True)
+        assert call(unary(lambda x: x + 1), 1) == 2
+
+        def restart():
+            registry.restart("server")
+            others.append(unary(lambda x: 666))
+            others[-1].address(domain)
+
+        with pytest.raises(lockgate.Restarted):
+            call(unary(lambda x: x + 1), During(1, restart))
+        with pytest.raises((lockgate.Restarted, lockgate.Killed)):
+            domain["call"](unary(lambda x: x + 1), During(1, restart))
+        assert call(unary(lambda x: x + 1), 1) == 2
+
+
 def test_restarts_are_limited(registry):
     registry.limit_restarts("values", 1, 3600)
     registry.restart("values")

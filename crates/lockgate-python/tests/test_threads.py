@@ -308,3 +308,76 @@ def test_threads_of_the_module_call_python_until_their_domain_ends(build, end):
         del library
         gc.collect()
         assert domain() is None
+
+
+def test_no_exception_is_made_under_a_lock(child, build):
+    """A callback is taken back while a thread of the module waits for the interpreter to call it. The exception that this makes lets
+    others run, who pass another callback."""
+    code = """
+import ctypes, sys, threading, time, lockgate
+UNARY = lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+made, passed, caught = threading.Event(), threading.Event(), []
+kinds = [lockgate.CallError, lockgate.Fault]
+def watch(kind):
+    before = kind.__init__
+    def init(self, report, **fields):
+        before(self, report, **fields)
+        if "taken back" in report:
+            made.set()
+            passed.wait(20)
+    kind.__init__ = init
+watch(lockgate.CallError)
+sys.unraisablehook = lambda told: caught.append(told.exc_value)
+def attempt():
+    library = lockgate.CDLL(sys.argv[1], own_threads=1, imports={"host_tick": int})
+    region = lockgate.Region(4096)
+    flags = memoryview(region).cast("i")
+    library.domain.grant(region)
+    callback = UNARY(lambda n: n)
+    library.start_ring(callback, region)
+    # Nobody else runs Python until the module's thread waits for that.
+    sys.setswitchinterval(5)
+    flags[0] = 1
+    while not flags[1]:
+        pass
+    end = time.monotonic() + 0.02
+    while time.monotonic() < end:
+        pass
+    del callback
+    sys.setswitchinterval(0.005)
+    if made.wait(1):
+        try:
+            library.call(UNARY(lambda n: n + 1), 1)
+        except lockgate.Killed:
+            pass
+        passed.set()
+while not made.is_set():
+    attempt()
+while not caught:
+    pass
+print(type(caught[0]).__name__, caught[0].kind, caught[0])
+"""
+    done = child(code, build("threads"), timeout=90)
+    assert done.returncode == 0 and done.stdout.startswith("Fault gate the callback was taken back"), done
+
+
+def test_why_a_thread_of_the_module_ended_the_domain_is_told(build):
+    """By the calls that find it ended."""
+    with lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": int}) as library, lockgate.Workers(1, 1) as workers:
+        raised = []
+        while not raised:
+            try:
+                library.start_broken()
+            except lockgate.Killed as error:
+                raised.append(error)
+        with pytest.raises(lockgate.Killed) as caught:
+            workers.submit(library.start_broken).wait()
+        for error in (*raised, caught.value):
+            cause = error.__cause__
+            assert type(cause) is lockgate.Fault and cause.kind == "segv" and cause.location.function == "broken"
+    # One that the program has killed has no such cause.
+    with lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": int}) as library:
+        library.domain.kill()
+        with pytest.raises(lockgate.Killed) as caught:
+            library.start_broken()
+        assert caught.value.__cause__ is None

@@ -202,3 +202,10 @@ def test_libraries_look_like_those_of_ctypes(values, values_module):
     assert "count" in values_module.exports
     with lockgate.PyDLL(values_module) as other:
         assert other.count() == 1
+
+
+def test_a_double_that_is_no_float_is_refused(values):
+    for wrong in (1e300, -1e39):
+        with pytest.raises(lockgate.ArgumentError, match="does not fit"):
+            values.same_float(wrong)
+    assert values.same_float(float("inf")) == float("inf") and values.same_float(3.4e38) > 3e38

@@ -570,6 +570,15 @@ impl Dynamic {
         self.binding.domain().name()
     }
 
+    /// Base of the instance that takes calls now: another one after a restart that the binding survived.
+    pub fn base(&self) -> u64 {
+        let mut info = self.binding.info();
+        while let Some(successor) = info.successor.get() {
+            info = &successor.info;
+        }
+        info.core.base()
+    }
+
     /// The function as a C function pointer with the bound signature. A call through it that does not return normally
     /// returns anything; only [`take_call_error`] tells. It may be called as long as this function, or a clone of it, lives.
     ///

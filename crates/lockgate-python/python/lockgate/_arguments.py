@@ -9,16 +9,14 @@ from __future__ import annotations
 import ctypes
 import gc
 import re
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 from ._callback import Callback
-from ._types import AnyPointer, FunctionPointer, Simple, _code, check_plain, name_of
+from ._pointer import Pointer
+from ._types import Address, AnyPointer, FunctionPointer, Simple, _code, check_plain, name_of
 
 _Reference = type(ctypes.byref(ctypes.c_int()))
-#: Callbacks of ctypes' function objects, by their `id`, as long as those live.
-_wrapped: dict[int, Callback] = {}
 
 
 def _referent(argument: Any) -> Any:
@@ -49,15 +47,27 @@ def _memory(argument: Any) -> Any:
     return argument
 
 
+def _array(argument: Any) -> Any:
+    """The array behind numpy's ``array.ctypes`` and what that makes, which know where it is, not how long; else None."""
+    array = getattr(argument, "_arr", None)
+    return array if hasattr(array, "__array_interface__") else None
+
+
 def anything(domain: Any, argument: Any) -> Any:
     """The converter of ``void *``."""
-    if isinstance(argument, Simple) and _code(type(argument)) in "Pz":
+    if (array := _array(argument)) is not None:
+        return array
+    if isinstance(argument, Address) or (isinstance(argument, Simple) and _code(type(argument)) in "Pz"):
         return argument.value
     if isinstance(argument, (Callback, FunctionPointer)):
         return _callback_of(domain, argument, None)
     if isinstance(argument, str):
         raise TypeError("a str has no bytes until it is encoded: pass bytes")
-    argument = getattr(argument, "_as_parameter_", argument)
+    if hasattr(argument, "_as_parameter_"):
+        argument = argument._as_parameter_
+        # What it stands for is an argument, too, whose address may be meant and not its memory.
+        known = argument is None or isinstance(argument, (int, bytes, Pointer))
+        return argument if known else anything(domain, argument)
     if callable(argument) and not isinstance(argument, ctypes._Pointer):
         raise TypeError("a function needs a signature: pass lockgate.CFUNCTYPE(…)(function)")
     return _memory(_referent(argument))
@@ -72,6 +82,10 @@ def typed(target: type) -> Callable[[Any, Any], Any]:
     """The converter of ``POINTER(target)``."""
 
     def convert(domain: Any, argument: Any) -> Any:
+        if isinstance(argument, Address) and not issubclass(target, Address):
+            return argument.value
+        if (array := _array(argument)) is not None:
+            argument = array
         argument = _referent(argument)
         if argument is None or isinstance(argument, target):
             return _memory(argument) if argument is not None else None
@@ -102,7 +116,10 @@ def _fits(view: memoryview, target: type) -> bool:
         return False
     if not issubclass(target, Simple):
         return True
-    return (view.format[-1] in "efdg") == (_code(target) in "fd")
+    order, code = (view.format[0], view.format[1:]) if view.format[0] in "@=<>!" else ("@", view.format)
+    if order in ">!" and view.itemsize > 1:
+        return False
+    return code in tuple("efdg" if _code(target) in "fdg" else "bBhHiIlLqQnN?c")
 
 
 def custom(kind: Any) -> Callable[[Any, Any], Any]:
@@ -110,8 +127,16 @@ def custom(kind: Any) -> Callable[[Any, Any], Any]:
 
     def convert(domain: Any, argument: Any) -> Any:
         converted = kind.from_param(argument)
-        # An array's `ctypes` knows where it is, not how long.
-        return anything(domain, argument if hasattr(argument, "__array_interface__") else converted)
+        if converted is None or isinstance(converted, (int, bytes, Pointer)):
+            address = converted
+        else:
+            array = _array(converted)
+            address = converted.value if array is None and isinstance(converted, ctypes.c_void_p) else None
+        if address is None or isinstance(address, (bytes, Pointer)):
+            return converted if converted is None or address is not None else anything(domain, converted)
+        # Where the array is in the host is of no use to a domain: the array is meant.
+        interface = getattr(argument, "__array_interface__", None)
+        return argument if interface is not None and interface["data"][0] == address else address
 
     return convert
 
@@ -130,11 +155,11 @@ def _callback_of(domain: Any, argument: Any, kind: Any) -> Any:
     if isinstance(argument, Simple) and _code(type(argument)) == "P":
         return argument.value
     if isinstance(argument, FunctionPointer):
-        known = _wrapped.get(id(argument))
+        # Kept by the function object itself, where the collector sees it.
+        known = argument.__dict__.get("_lockgate")
         if known is None:
             function = _python_function(argument)
-            known = _wrapped[id(argument)] = Callback.like(type(argument))(function)
-            weakref.finalize(argument, _wrapped.pop, id(argument), None)
+            known = argument.__dict__.setdefault("_lockgate", Callback.like(type(argument))(function))
         argument = known
     elif not isinstance(argument, Callback):
         if not callable(argument):
@@ -145,7 +170,12 @@ def _callback_of(domain: Any, argument: Any, kind: Any) -> Any:
 
 def _python_function(argument: Any) -> Callable[..., Any]:
     """The function of Python's that a ctypes callback calls."""
-    for candidate in gc.get_referents(argument):
-        if callable(candidate) and not isinstance(candidate, type) and not isinstance(candidate, FunctionPointer):
-            return candidate
+    # ctypes keeps the machine code that leads to Python; what it has no such code for leads elsewhere.
+    referents = gc.get_referents(argument)
+    if any(type(one).__name__ == "CThunkObject" for one in referents):
+        own = [type(argument), *argument.__dict__.values()]
+        for candidate in referents:
+            # The function comes before the type of the result, and before errcheck.
+            if callable(candidate) and not any(candidate is one for one in own):
+                return candidate
     raise TypeError("a domain cannot call native code of the host: pass a function of Python's")

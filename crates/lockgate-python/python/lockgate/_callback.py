@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable as Function
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ class Callback:
         if not callable(function):
             raise TypeError(f"expected a function, not {type(function).__name__}")
         self.function = function
+        self._pinning = threading.RLock()
         self._pins: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     @staticmethod
@@ -49,10 +51,15 @@ class Callback:
     def pin(self, domain: Any) -> Any:
         """The function's place in a domain."""
         pin = self._pins.get(domain)
-        if pin is None or pin.address is None:
-            prototype, kinds, _ = self._signature()
-            pin = self._pins[domain] = domain._callback(prototype, kinds, self._answer())
-        return pin
+        if pin is not None and pin.address is not None:
+            return pin
+        # One place, whichever thread comes first: the end of another would take a pointer away that somebody has.
+        with self._pinning:
+            pin = self._pins.get(domain)
+            if pin is None or pin.address is None:
+                prototype, kinds, _ = self._signature()
+                pin = self._pins[domain] = domain._callback(prototype, kinds, self._answer())
+            return pin
 
     def _answer(self) -> Function[..., Any]:
         """What the domain's call runs: it must not keep this object, whose end takes the callback away."""

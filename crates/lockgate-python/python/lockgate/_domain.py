@@ -325,6 +325,8 @@ class CDLL:
     def __getattr__(self, name: str) -> Function:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "domain":
+            raise AttributeError(f"{type(self).__name__} has no domain yet: call its __init__ first")
         function = self[name]
         setattr(self, name, function)
         return function
@@ -345,6 +347,9 @@ class CDLL:
 
 
 class PyDLL(CDLL):
-    """The same, but a call keeps the interpreter's lock: a little quicker, and nobody else runs Python meanwhile."""
+    """The same, but a call keeps the interpreter's lock: a little quicker, and nobody else runs Python meanwhile.
+
+    Calls of an ``exclusive`` domain let go of it: they may have to wait for a thread that needs it.
+    """
 
     _releases = False

@@ -69,7 +69,7 @@ class Pointer(_native.Pointer):
 
     def write(self, data: Any) -> None:
         """Copies bytes, or any buffer, into the domain."""
-        self.domain._write(self.address, bytes(data))
+        self.domain._write(self.address, bytes(memoryview(data)))
 
     def string(self, limit: int = _types.STRING_LIMIT) -> bytes:
         """The string that begins here, at most `limit` bytes long."""

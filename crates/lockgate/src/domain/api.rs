@@ -9,6 +9,7 @@ use crate::binding::{Binding, Dynamic, OnFailure};
 use crate::call::signals_sys;
 use crate::callback::{Callback, HostFunction};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
+use crate::fault::Fault;
 use crate::function::{Function, FunctionType};
 use crate::grant::Rights;
 use crate::memory::{Plain, Pointer, Tainted};
@@ -450,6 +451,17 @@ impl Domain {
         if !self.core().is_inherited() {
             super::close(self.core());
         }
+    }
+
+    /// What a thread of the module's own did wrong that ended the domain, if one did: no call tells, as none was in progress there.
+    pub fn own_threads_fault(&self) -> Option<Fault> {
+        self.core().own_threads().fault()
+    }
+
+    /// How many bindings, callbacks, exports, threads of the module's own and calls of workers keep the domain, beside this handle:
+    /// who knows of fewer knows that [`reset`](Domain::reset) would be refused, before dropping them.
+    pub fn holders(&self) -> usize {
+        Arc::strong_count(self.core()) - 1
     }
 
     /// Returns the domain to its pristine image and starts it again. Every binding and callback must be gone, so

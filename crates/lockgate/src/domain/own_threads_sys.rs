@@ -3,7 +3,7 @@ use super::core::Core;
 use crate::binding::Binding;
 use crate::call::{mask_sys, signals_sys, thread_sys};
 use crate::error::CallError;
-use crate::fault::FaultKind;
+use crate::fault::{Fault, FaultKind};
 use crate::syscall::{ThreadStart, Threads};
 use lockgate_abi::symbol;
 use rustix::io::Errno;
@@ -50,6 +50,11 @@ impl OwnThreads {
         while books.running > 0 {
             books = self.ended.wait(books).unwrap_or_else(|e| e.into_inner());
         }
+    }
+
+    /// What a thread did wrong that ended the domain.
+    pub fn fault(&self) -> Option<Fault> {
+        self.books().error.as_ref().and_then(CallError::fault).cloned()
     }
 
     /// What ended the domain, if a thread of its own did.
