@@ -93,7 +93,6 @@ static pg_noinline Site *prepare(FunctionCallInfo call) {
 static void begin_set(Call *call, const RowLayout *layout) {
     call->set = layout;
     call->rows = rows_begin(call->arguments, layout->descriptor);
-    call->scratch = AllocSetContextCreate(CurrentMemoryContext, "lockgate row", ALLOCSET_DEFAULT_SIZES);
 }
 
 /* A call did not return: ERROR. */
@@ -117,6 +116,7 @@ static inline void enter(Call *call) {
 static inline void leave(Call *call) {
     call->domain->calls--;
     gates_call = call->outer;
+    gates_end(call);
 }
 
 /* The value that was returned, checked. */
@@ -162,8 +162,6 @@ static pg_noinline Datum call_any(FunctionCallInfo place, Site *site) {
     enter(&call);
     layout_call(&site->layout, site->code, &registers);
     leave(&call);
-    if (call.scratch)
-        MemoryContextDelete(call.scratch);
     if (unlikely(lg_failed()))
         fail(&call, site);
     Datum result = result_of(place, &call, site, registers.result);
