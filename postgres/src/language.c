@@ -14,6 +14,7 @@
 #include "procedure.h"
 #include "queries.h"
 #include "registers.h"
+#include "states.h"
 #include "statements.h"
 #include "trigger.h"
 #include "utils/guc.h"
@@ -80,6 +81,8 @@ static pg_noinline Site *prepare(FunctionCallInfo call) {
     uint32 generation = modules_generation;
     if (!site || site->generation != generation)
         site = make_site(call);
+    if (site->procedure->has_state)
+        states_check(call);
     Domain *domain = domain_for(site->procedure->target.module);
     site->code = domain_function(domain, site->procedure);
     site->domain = domain;

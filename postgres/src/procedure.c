@@ -79,6 +79,8 @@ Procedure *procedure_of(HeapTuple row, TupleDesc columns) {
     procedure->count = form->pronargs;
     for (int i = 0; i < form->pronargs; i++)
         procedure->arguments[i] = argument(form->proargtypes.values[i]);
+    for (int i = 0; i < form->pronargs; i++)
+        procedure->has_state |= procedure->arguments[i] == &type_state;
     /* As the call says, or OUT parameters and RETURNS TABLE, or a row type. */
     if (!columns)
         columns = build_function_result_tupdesc_t(row);
@@ -90,6 +92,7 @@ Procedure *procedure_of(HeapTuple row, TupleDesc columns) {
     } else {
         procedure->result = is_row ? row_type(form->prorettype, rows) : result(form->prorettype);
     }
+    procedure->has_state |= procedure->result == &type_state;
     procedure->prototype = prototype(procedure);
     return procedure;
 }
