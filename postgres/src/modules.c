@@ -190,13 +190,15 @@ lg_module *module_open(const char *name, const ModuleHash *hash) {
 
 /* ---- Functions of SQL ---- */
 
-static void check_name(const char *name) {
+bool is_module_name(const char *name) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     Size length = strlen(name);
-    bool is_name = length > 0 && length <= MODULE_NAME;
-    for (const char *at = name; *at; at++)
-        is_name = is_name && (isalnum((unsigned char)*at) || *at == '_' || *at == '-') && !IS_HIGHBIT_SET(*at);
-    if (!is_name)
-        ereport(ERROR, errcode(ERRCODE_INVALID_NAME), errmsg("\"%s\" is no name of a module", name),
+    return length > 0 && length <= MODULE_NAME && strspn(name, letters) == length;
+}
+
+static void check_name(const char *name) {
+    if (!is_module_name(name))
+        ereport(ERROR, errcode(ERRCODE_INVALID_NAME), errmsg("\"%s\" is no name of a module", shown(name)),
                 errhint("Up to %d letters of ASCII, digits, '_' and '-'.", MODULE_NAME));
 }
 
@@ -336,6 +338,7 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
 Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     PreventCommandIfReadOnly("lockgate.drop_module()");
+    check_name(name);
     Relation table = open_table(ExclusiveLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
@@ -359,6 +362,7 @@ Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
 
 Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    check_name(name);
     ModuleHash hash;
     if (!module_find(name, &hash))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));

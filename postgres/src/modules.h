@@ -8,7 +8,7 @@
 
 #include "common/sha2.h"
 
-/* Longest name of a module, bytes. */
+/* Longest name of a module, bytes: ASCII's letters and digits, '_' and '-'. */
 #define MODULE_NAME 63
 
 typedef struct ModuleHash {
@@ -18,6 +18,8 @@ typedef struct ModuleHash {
 /* Counts changes of modules, functions, row types and limits that this backend has heard of, from 1. What was made of them is good as long as this is
  * the same; then it has to be looked up again. */
 extern uint32 modules_generation;
+
+bool is_module_name(const char *name);
 
 /* Listens for changes; for _PG_init. */
 void modules_init(void);
