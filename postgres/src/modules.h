@@ -30,6 +30,10 @@ bool module_find(const char *name, ModuleHash *hash);
 /* The module with this name and hash, verified: once for each in a backend. ERROR if that is not (or no longer) there. */
 lg_module *module_open(const char *name, const ModuleHash *hash);
 
+/* One more descriptor will be kept open that PostgreSQL would not know of otherwise, in whose stead idle domains and modules other than `except` may
+ * go; ERROR if that does not help. ReleaseExternalFD() is the opposite. */
+void modules_take_descriptor(const lg_module *except);
+
 /* Keeps the module from being dropped or replaced until the transaction ends. */
 void module_lock(void);
 
