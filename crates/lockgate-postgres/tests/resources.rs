@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{built, installation, modules, patience, server};
+use common::{built, installation, patience, server};
 use lockgate_postgres::{Database, Server, Session};
 use std::path::PathBuf;
 use std::sync::OnceLock;
