@@ -25,7 +25,8 @@
  *       times, uuid, points            lg_pg_uuids: one dimension, no nulls
  *     text[], varchar[]                lg_pg_texts: one dimension; a null is a text that points nowhere ({NULL, 0})
  *     void                             void
- *     a row type, record, trigger      const lg_pg_row *: see below
+ *     a row type, trigger              const lg_pg_row *: see below; at most 64 columns
+ *     record, as a result              the same
  *     lockgate.state                   lg_pg_state *: see below
  *
  * What an argument points to is the call's: it may be read, and written, until the function returns. A result may point anywhere: into an
@@ -115,7 +116,7 @@ extern void *lg_pg_state_alloc(size_t size);
  *     const lg_pg_row *function(const lg_pg_trigger *trigger);
  *
  * Rows of the table are structures as above, without those columns that a function cannot return (of types that are not listed, domains, row types):
- * they have a bit in `nulls`, and stay as they are. Their size is `row_size`; compare it with the structure's. Before a row is written the function returns
+ * they have a bit in `nulls`, and stay as they are. A table of more than 64 columns is refused when the trigger fires. Their size is `row_size`; compare it with the structure's. Before a row is written the function returns
  * it: `trigger->new_row`, changed if need be, or another one; for DELETE `old_row`. NULL: the row is left alone. After it, and for
  * statements, nobody looks at what is returned. Queries see transition tables. */
 enum lg_pg_event { LG_PG_INSERT = 0, LG_PG_UPDATE = 1, LG_PG_DELETE = 2, LG_PG_TRUNCATE = 3 };
@@ -131,7 +132,7 @@ typedef struct lg_pg_trigger {
 } lg_pg_trigger;
 
 /* Queries, under the rights of the role that the function runs for. Parameters are texts, `$1::integer` where another type is meant; one that points
- * nowhere ({NULL, 0}) is null. Returns how many rows came, or were changed. A statement that fails ends the function, and its own statement. A
+ * nowhere ({NULL, 0}) is null. Rows are kept until the next query, and count against lockgate.memory_limit. Returns how many rows came, or were changed. A statement that fails ends the function, and its own statement. A
  * function that is not VOLATILE may only read. */
 extern int64_t lg_pg_query(const char *sql, const void *parameters, size_t count);
 

@@ -15,11 +15,13 @@ COMMENT ON TYPE state IS 'what an aggregate in language lgc keeps, in the memory
 
 -- Modules. The functions below write this table; nobody else need.
 CREATE TABLE module (
-    name text COLLATE "C" PRIMARY KEY,
+    name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[A-Za-z0-9_-]{1,63}$'),
     owner regrole NOT NULL,
     hash bytea NOT NULL,
     installed timestamptz NOT NULL,
-    image bytea NOT NULL
+    image bytea NOT NULL,
+    -- (Sessions know modules by their hashes, and verify each of these once.)
+    CHECK (hash = sha256(image))
 );
 SELECT pg_catalog.pg_extension_config_dump('module', '');
 

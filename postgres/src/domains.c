@@ -8,6 +8,7 @@
 #include "interrupts.h"
 #include "miscadmin.h"
 #include "states.h"
+#include "storage/fd.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -90,6 +91,7 @@ static void end(Domain *domain) {
     states_forget(domain);
     exchange_free(&domain->exchange);
     lg_domain_close(domain->handle);
+    ReleaseExternalFD();
     pfree(domain);
 }
 
@@ -163,8 +165,14 @@ void domains_init(void) {
 
 /* ---- Making domains ---- */
 
+/* Whether the domain is used on. One whose module has been replaced is so by the client's statement that has used it already: its rows are not one
+ * module's and then another's. And states of aggregates keep theirs, which a new domain would take for its own. */
 static bool is_current(const Domain *domain, const ModuleHash *hash) {
-    return memcmp(&domain->hash, hash, sizeof *hash) == 0 && domain->memory_limit == memory_limit && domain->cpu_limit == cpu_limit;
+    if (states_of(domain))
+        return true;
+    if (domain->memory_limit != memory_limit || domain->cpu_limit != cpu_limit)
+        return false;
+    return memcmp(&domain->hash, hash, sizeof *hash) == 0 || domain->statement == GetCurrentStatementStartTimestamp();
 }
 
 /* Options of a new domain. Errors of setters show when it is made. */
@@ -180,18 +188,53 @@ static lg_options *options_for(const char *name, lg_module *module, int cpu_time
     return options;
 }
 
+/* Most domains of a session: what one needs of descriptors, mappings and memory, the server needs, too. */
+#define MOST_DOMAINS 64
+
+/* Counts how often domains were looked up. */
+static uint64 uses = 0;
+
+/* What modules remember is a cache. But not the domain that was looked up last, which is about to be called. */
+bool domains_give_up_idle(void) {
+    Domain *oldest = NULL;
+    for (Domain *domain = domains; domain; domain = domain->next)
+        if (domain->calls == 0 && domain->used != uses && !states_of(domain) && (!oldest || domain->used < oldest->used))
+            oldest = domain;
+    if (oldest)
+        domain_give_up(oldest);
+    return oldest != NULL;
+}
+
+static void make_room(void) {
+    int count = 0;
+    for (Domain *domain = leftovers; domain; domain = domain->next)
+        count++;
+    for (Domain *domain = domains; domain; domain = domain->next)
+        count++;
+    if (count >= MOST_DOMAINS && !domains_give_up_idle())
+        ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a session has at most %d modules in use at once", MOST_DOMAINS),
+                errhint("Cursors with aggregates over lockgate.state keep theirs until they are closed."));
+}
+
 static Domain *make(const char *name, Oid role, const ModuleHash *hash) {
+    int cpu_time = cpu_limit ? cpu_time_left(name, role) : 0;
+    make_room();
     lg_module *module = module_open(name, hash);
     interrupts_listen();
-    lg_options *options = options_for(name, module, cpu_limit ? cpu_time_left(name, role) : 0);
+    /* It keeps the file of its module open. */
+    modules_take_descriptor(module);
+    lg_options *options = options_for(name, module, cpu_time);
     /* What its constructors ask for concerns no call, least of all one that is in progress in another domain. */
     Call start = {.outer = gates_call};
     gates_call = &start;
     lg_domain *handle = lg_domain_new(module, options);
     gates_call = start.outer;
+    gates_end(&start);
     lg_options_free(options);
-    if (!handle)
+    if (!handle) {
+        ReleaseExternalFD();
         ending_of_start(&start, name);
+    }
     Domain *domain = MemoryContextAllocZero(TopMemoryContext, sizeof *domain);
     strlcpy(domain->module, name, sizeof domain->module);
     domain->role = role;
@@ -222,6 +265,8 @@ Domain *domain_for(const char *module) {
     }
     if (!domain)
         domain = make(module, role, &hash);
+    domain->used = ++uses;
+    domain->statement = GetCurrentStatementStartTimestamp();
     /* Libraries that the server has loaded meanwhile, as PL/Perl is, install handlers that domains' faults must not come to. This is for once in a
        statement. */
     if (lg_claim_signals() != LG_OK)

@@ -6,6 +6,8 @@
 
 #include <lockgate.h>
 
+#include "datatype/timestamp.h"
+
 #include "exchange.h"
 #include "modules.h"
 #include "procedure.h"
@@ -17,6 +19,8 @@ typedef struct Domain {
     ModuleHash hash;
     int memory_limit, cpu_limit; /* that it was made with */
     int calls;                   /* in progress */
+    uint64 used;                 /* when it was last looked up: a number that grows */
+    TimestampTz statement;       /* and by which of the client's statements, known by its start */
     bool given_up;
     uint64 charged;              /* processor time that its account has, nanoseconds */
     lg_domain *handle;
@@ -48,6 +52,9 @@ static inline Mark domain_begin(Domain *domain) {
 
 /* Gives the domain up, as its memory may be damaged: the next call gets a new one. */
 void domain_give_up(Domain *domain);
+
+/* Gives up the idle domain that was not used for longest; false if there is none: those with calls in progress or states of aggregates stay. */
+bool domains_give_up_idle(void);
 
 /* All of them. */
 void domains_give_up(void);

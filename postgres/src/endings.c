@@ -12,6 +12,15 @@ char *readable(const char *words) {
     return text;
 }
 
+char *shown(const char *name) {
+    int length = strlen(name), most = pg_mbcliplen(name, length, 100);
+    char *text = psprintf("%.*s%s", most, name, most < length ? "..." : "");
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = '?';
+    return text;
+}
+
 /* SQLSTATE of a failure. */
 static int sqlstate(lg_status status, const lg_fault *fault) {
     switch (status) {

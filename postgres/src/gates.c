@@ -27,6 +27,30 @@ Call *gates_call = NULL;
     }                                                       \
     PG_END_TRY()
 
+/* As GATE_BEGIN, for gates that allocate: whatever they do goes when they return, however often a function calls them. */
+#define ALLOCATING_GATE_BEGIN \
+    GATE_BEGIN                \
+    enter_scratch();
+#define ALLOCATING_GATE_END   \
+    leave_scratch(gate_context); \
+    GATE_END
+
+static void enter_scratch(void) {
+    Call *call = gates_call;
+    if (!call)
+        ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("a module asks for something outside of a call"));
+    if (!call->memory)
+        call->memory = AllocSetContextCreate(CurrentMemoryContext, "lockgate call", ALLOCSET_SMALL_SIZES);
+    if (!call->scratch)
+        call->scratch = AllocSetContextCreate(call->memory, "lockgate gate", ALLOCSET_DEFAULT_SIZES);
+    MemoryContextSwitchTo(call->scratch);
+}
+
+static void leave_scratch(MemoryContext before) {
+    MemoryContextSwitchTo(before);
+    MemoryContextReset(gates_call->scratch);
+}
+
 static void keep_error(MemoryContext context) {
     MemoryContextSwitchTo(context);
     ErrorData *error = CopyErrorData();
@@ -106,15 +130,16 @@ static int64 query(const char *sql, const void *parameters, size_t count) {
     int64 rows = 0;
     GATE_BEGIN
     arguments();
+    queries_begin(gates_call);
+    enter_scratch();
     rows = query_run(gates_call, read_statement(sql), parameters, count, !gates_call->is_volatile);
-    GATE_END;
-    MemoryContextSwitchTo(gate_context);
+    ALLOCATING_GATE_END;
     return rows;
 }
 
 static bool value(int64 row, int column, void *to) {
     bool is_there = false;
-    GATE_BEGIN
+    ALLOCATING_GATE_BEGIN
     arguments();
     char *text = query_value(gates_call, row, column);
     struct { const void *at; uint64 size; } span = {NULL, text ? strlen(text) : 0};
@@ -123,9 +148,7 @@ static bool value(int64 row, int column, void *to) {
     if (lg_memory_write(LG_CALLER, to, &span, sizeof span) != LG_OK)
         ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_value: %s", lg_last_message()));
     is_there = text != NULL;
-    if (text)
-        pfree(text);
-    GATE_END;
+    ALLOCATING_GATE_END;
     return is_there;
 }
 
@@ -138,7 +161,7 @@ static void *state_alloc(size_t size) {
 }
 
 static void emit(const void *row, size_t size) {
-    GATE_BEGIN
+    ALLOCATING_GATE_BEGIN
     arguments();
     const RowLayout *layout = gates_call->set;
     if (!layout)
@@ -147,14 +170,11 @@ static void emit(const void *row, size_t size) {
         ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION),
                 errmsg("lg_pg_emit: a row of this function has %zu bytes, not %zu", layout->size, size),
                 errhint("It begins with lg_pg_row, then come the columns in their order, with the types that lockgate_pg.h lists."));
-    MemoryContextSwitchTo(gates_call->scratch);
     Datum values[MOST_COLUMNS];
     bool nulls[MOST_COLUMNS];
     row_take(layout, row, gates_call->domain, values, nulls);
     tuplestore_putvalues(gates_call->rows, layout->descriptor, values, nulls);
-    MemoryContextSwitchTo(gate_context);
-    MemoryContextReset(gates_call->scratch);
-    GATE_END;
+    ALLOCATING_GATE_END;
 }
 
 /* Classes 00 (success), 01 (warning) and 02 (no data) are no errors. */
@@ -168,21 +188,21 @@ static bool is_error(const char *state) {
 }
 
 static void raise(const char *sqlstate, const char *message) {
-    GATE_BEGIN
+    ALLOCATING_GATE_BEGIN
     char state[6];
     size_t length;
     bool is_state = lg_memory_read_string(LG_CALLER, state, sizeof state, sqlstate, &length) == LG_OK && is_error(state);
     int code = is_state ? MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]) : ERRCODE_EXTERNAL_ROUTINE_EXCEPTION;
     ereport(ERROR, errcode(code), errmsg("%s", read_message(message)));
-    GATE_END;
+    ALLOCATING_GATE_END;
 }
 
 static void report(int level, const char *message) {
     static const int levels[] = {DEBUG1, LOG, INFO, NOTICE, WARNING};
-    GATE_BEGIN
+    ALLOCATING_GATE_BEGIN
     int elevel = level >= 0 && level < lengthof(levels) ? levels[level] : NOTICE;
     ereport(elevel, errmsg("%s", read_message(message)));
-    GATE_END;
+    ALLOCATING_GATE_END;
 }
 
 static const struct {

@@ -9,6 +9,7 @@
 #include "domains.h"
 #include "fmgr.h"
 #include "rows.h"
+#include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
 /* A call in progress. */
@@ -18,12 +19,13 @@ typedef struct Call {
     FunctionCallInfo arguments; /* NULL while a domain starts */
     const RowLayout *set;       /* what lg_pg_emit() makes, for functions that return sets; else NULL */
     Tuplestorestate *rows;
-    MemoryContext scratch;
+    MemoryContext memory;       /* what gates need until the call ends, made when the first one does */
+    MemoryContext scratch;      /* and until they return */
     ErrorData *error;           /* that ends it, once it has left the domain */
     bool returns_null;
     bool is_volatile; /* may change the database */
     bool queries;     /* has made queries */
-    struct SPITupleTable *rows_of_query;
+    struct QueryRows *rows_of_query;
 } Call;
 
 /* The innermost one. */
@@ -31,6 +33,12 @@ extern Call *gates_call;
 
 /* ERROR if the module wants something of the server that it has not got. */
 void gates_check(const char *name, lg_module *module);
+
+/* The call has left the domain: what its gates needed goes. */
+static inline void gates_end(Call *call) {
+    if (unlikely(call->memory))
+        MemoryContextDelete(call->memory);
+}
 
 /* Answers the module's imports. */
 void gates_offer(lg_options *options, lg_module *module);

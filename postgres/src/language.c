@@ -14,6 +14,7 @@
 #include "procedure.h"
 #include "queries.h"
 #include "registers.h"
+#include "states.h"
 #include "statements.h"
 #include "trigger.h"
 #include "utils/guc.h"
@@ -80,6 +81,8 @@ static pg_noinline Site *prepare(FunctionCallInfo call) {
     uint32 generation = modules_generation;
     if (!site || site->generation != generation)
         site = make_site(call);
+    if (site->procedure->has_state)
+        states_check(call);
     Domain *domain = domain_for(site->procedure->target.module);
     site->code = domain_function(domain, site->procedure);
     site->domain = domain;
@@ -93,7 +96,6 @@ static pg_noinline Site *prepare(FunctionCallInfo call) {
 static void begin_set(Call *call, const RowLayout *layout) {
     call->set = layout;
     call->rows = rows_begin(call->arguments, layout->descriptor);
-    call->scratch = AllocSetContextCreate(CurrentMemoryContext, "lockgate row", ALLOCSET_DEFAULT_SIZES);
 }
 
 /* A call did not return: ERROR. */
@@ -117,6 +119,7 @@ static inline void enter(Call *call) {
 static inline void leave(Call *call) {
     call->domain->calls--;
     gates_call = call->outer;
+    gates_end(call);
 }
 
 /* The value that was returned, checked. */
@@ -162,8 +165,6 @@ static pg_noinline Datum call_any(FunctionCallInfo place, Site *site) {
     enter(&call);
     layout_call(&site->layout, site->code, &registers);
     leave(&call);
-    if (call.scratch)
-        MemoryContextDelete(call.scratch);
     if (unlikely(lg_failed()))
         fail(&call, site);
     Datum result = result_of(place, &call, site, registers.result);

@@ -12,12 +12,14 @@
 #include "catalog/pg_proc.h"
 #include "commands/proclang.h"
 #include "commands/trigger.h"
+#include "domains.h"
 #include "endings.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "gates.h"
 #include "miscadmin.h"
 #include "procedure.h"
+#include "storage/fd.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -142,16 +144,28 @@ static lg_module *remembered(const ModuleHash *hash) {
     return NULL;
 }
 
-static void forget_oldest(void) {
-    Verified **at = &verified;
-    for (int count = 0; *at && count < MOST_VERIFIED; count++)
-        at = &(*at)->next;
-    if (*at) {
-        Verified *oldest = *at;
-        *at = NULL;
-        lg_module_free(oldest->module);
-        pfree(oldest);
-    }
+/* Forgets the oldest module but `except`, if there are more than `most`. */
+static bool forget_oldest(int most, const lg_module *except) {
+    int count = 0;
+    Verified **oldest = NULL;
+    for (Verified **at = &verified; *at; at = &(*at)->next, count++)
+        if ((*at)->module != except)
+            oldest = at;
+    if (count <= most || !oldest)
+        return false;
+    Verified *gone = *oldest;
+    *oldest = gone->next;
+    lg_module_free(gone->module);
+    pfree(gone);
+    ReleaseExternalFD();
+    return true;
+}
+
+void modules_take_descriptor(const lg_module *except) {
+    while (!AcquireExternalFD())
+        if (!domains_give_up_idle() && !forget_oldest(0, except))
+            ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_RESOURCES), errmsg("too many files are open in this session for one more module"),
+                    errhint("max_files_per_process says how many there may be."));
 }
 
 /* Verifies the module, unless that was done before. */
@@ -160,14 +174,17 @@ static lg_module *verify(const char *name, bytea *image) {
     lg_module *module = remembered(&hash);
     if (module)
         return module;
+    modules_take_descriptor(NULL);
     module = lg_module_from_bytes(VARDATA_ANY(image), VARSIZE_ANY_EXHDR(image));
-    if (!module)
+    if (!module) {
+        ReleaseExternalFD();
         ereport(ERROR, errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("module %s is refused: %s", name, readable(lg_last_message())),
                 errhint("Modules are made by: lockgate cc -g -O2 --for postgres %s.c -o %s.lg", name, name));
+    }
     Verified *one = MemoryContextAlloc(TopMemoryContext, sizeof *one);
     *one = (Verified){verified, hash, module};
     verified = one;
-    forget_oldest();
+    forget_oldest(MOST_VERIFIED, module);
     return module;
 }
 
@@ -183,6 +200,9 @@ lg_module *module_open(const char *name, const ModuleHash *hash) {
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s any more", name));
     bytea *image = DatumGetByteaPP(column(row, table, IMAGE));
     module = verify(name, image);
+    if (remembered(hash) != module)
+        ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("module %s has been replaced meanwhile", name),
+                errdetail("The table has another image than the one whose hash was asked for."));
     systable_endscan(scan);
     table_close(table, AccessShareLock);
     return module;
@@ -190,13 +210,15 @@ lg_module *module_open(const char *name, const ModuleHash *hash) {
 
 /* ---- Functions of SQL ---- */
 
-static void check_name(const char *name) {
+bool is_module_name(const char *name) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     Size length = strlen(name);
-    bool is_name = length > 0 && length <= MODULE_NAME;
-    for (const char *at = name; *at; at++)
-        is_name = is_name && (isalnum((unsigned char)*at) || *at == '_' || *at == '-') && !IS_HIGHBIT_SET(*at);
-    if (!is_name)
-        ereport(ERROR, errcode(ERRCODE_INVALID_NAME), errmsg("\"%s\" is no name of a module", name),
+    return length > 0 && length <= MODULE_NAME && strspn(name, letters) == length;
+}
+
+static void check_name(const char *name) {
+    if (!is_module_name(name))
+        ereport(ERROR, errcode(ERRCODE_INVALID_NAME), errmsg("\"%s\" is no name of a module", shown(name)),
                 errhint("Up to %d letters of ASCII, digits, '_' and '-'.", MODULE_NAME));
 }
 
@@ -336,6 +358,7 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
 Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     PreventCommandIfReadOnly("lockgate.drop_module()");
+    check_name(name);
     Relation table = open_table(ExclusiveLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
@@ -359,6 +382,7 @@ Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
 
 Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    check_name(name);
     ModuleHash hash;
     if (!module_find(name, &hash))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));

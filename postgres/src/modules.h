@@ -8,7 +8,7 @@
 
 #include "common/sha2.h"
 
-/* Longest name of a module, bytes. */
+/* Longest name of a module, bytes: ASCII's letters and digits, '_' and '-'. */
 #define MODULE_NAME 63
 
 typedef struct ModuleHash {
@@ -19,6 +19,8 @@ typedef struct ModuleHash {
  * the same; then it has to be looked up again. */
 extern uint32 modules_generation;
 
+bool is_module_name(const char *name);
+
 /* Listens for changes; for _PG_init. */
 void modules_init(void);
 
@@ -27,6 +29,10 @@ bool module_find(const char *name, ModuleHash *hash);
 
 /* The module with this name and hash, verified: once for each in a backend. ERROR if that is not (or no longer) there. */
 lg_module *module_open(const char *name, const ModuleHash *hash);
+
+/* One more descriptor will be kept open that PostgreSQL would not know of otherwise, in whose stead idle domains and modules other than `except` may
+ * go; ERROR if that does not help. ReleaseExternalFD() is the opposite. */
+void modules_take_descriptor(const lg_module *except);
 
 /* Keeps the module from being dropped or replaced until the transaction ends. */
 void module_lock(void);

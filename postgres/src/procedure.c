@@ -18,7 +18,10 @@ bool target_parse(const char *source, Target *target) {
     memcpy(target->module, source, dot - source);
     target->module[dot - source] = '\0';
     strcpy(target->function, dot + 1);
-    return true;
+    for (const char *at = target->function; *at; at++)
+        if ((unsigned char)*at <= ' ' || *at == 0x7f)
+            return false;
+    return is_module_name(target->module);
 }
 
 static const Type *argument(Oid oid) {
@@ -67,7 +70,7 @@ Procedure *procedure_of(HeapTuple row, TupleDesc columns) {
     Procedure *procedure = palloc0(sizeof *procedure);
     procedure->oid = form->oid;
     if (!target_parse(source, &procedure->target))
-        ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("\"%s\" names no function of a module", source),
+        ereport(ERROR, errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("\"%s\" names no function of a module", shown(source)),
                 errhint("In language lgc one string says both: AS 'module.function'."));
     procedure->is_volatile = form->provolatile == PROVOLATILE_VOLATILE;
     if (form->prorettype == TRIGGEROID) {
@@ -79,6 +82,8 @@ Procedure *procedure_of(HeapTuple row, TupleDesc columns) {
     procedure->count = form->pronargs;
     for (int i = 0; i < form->pronargs; i++)
         procedure->arguments[i] = argument(form->proargtypes.values[i]);
+    for (int i = 0; i < form->pronargs; i++)
+        procedure->has_state |= procedure->arguments[i] == &type_state;
     /* As the call says, or OUT parameters and RETURNS TABLE, or a row type. */
     if (!columns)
         columns = build_function_result_tupdesc_t(row);
@@ -90,6 +95,7 @@ Procedure *procedure_of(HeapTuple row, TupleDesc columns) {
     } else {
         procedure->result = is_row ? row_type(form->prorettype, rows) : result(form->prorettype);
     }
+    procedure->has_state |= procedure->result == &type_state;
     procedure->prototype = prototype(procedure);
     return procedure;
 }

@@ -27,6 +27,7 @@ typedef struct Procedure {
     char *prototype; /* that the module's function must have */
     bool is_volatile;
     bool is_trigger;
+    bool has_state; /* takes or returns lockgate.state */
     int count;
     const Type *result;
     const RowLayout *set; /* rows of a function that returns a set; or NULL */

@@ -3,49 +3,164 @@
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
+#include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "parser/parse_param.h"
+#include "utils/memutils.h"
 #include "variable.h"
+#include "version.h"
 
 /* Most parameters of a statement. */
 #define MOST_PARAMETERS 100
 
-int64 query_run(Call *call, const char *sql, const void *parameters, size_t count, bool read_only) {
-    /* Functions call queries that call functions. */
-    check_stack_depth();
+/* The rows of a call's last statement. Unlike those that SPI would keep, they count: against the limit of the domain's memory. */
+typedef struct QueryRows {
+    DestReceiver receiver;
+    MemoryContext memory;
+    TupleDesc columns; /* NULL if there are none */
+    HeapTuple *rows;
+    uint64 count, room;
+    Size size, limit; /* bytes */
+} QueryRows;
+
+/* ---- Receiving rows ---- */
+
+static void forget(QueryRows *rows) {
+    MemoryContextReset(rows->memory);
+    rows->columns = NULL;
+    rows->rows = NULL;
+    rows->count = rows->room = rows->size = 0;
+}
+
+static void start(DestReceiver *self, int operation, TupleDesc columns) {
+    QueryRows *rows = (QueryRows *)self;
+    forget(rows);
+    MemoryContext before = MemoryContextSwitchTo(rows->memory);
+    rows->columns = CreateTupleDescCopy(columns);
+    MemoryContextSwitchTo(before);
+}
+
+static void count_bytes(QueryRows *rows, Size size) {
+    rows->size += size;
+    if (rows->size > rows->limit)
+        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+                errmsg("lg_pg_query: rows of more than %zu MB are beyond lockgate.memory_limit", rows->limit >> 20),
+                errhint("Ask for fewer rows, or a part of them at a time."));
+}
+
+static bool receive(TupleTableSlot *slot, DestReceiver *self) {
+    QueryRows *rows = (QueryRows *)self;
+    MemoryContext before = MemoryContextSwitchTo(rows->memory);
+    if (rows->count == rows->room) {
+        rows->room = rows->room ? 2 * rows->room : 64;
+        count_bytes(rows, (rows->room - rows->count) * sizeof(HeapTuple));
+        Size size = rows->room * sizeof(HeapTuple);
+        rows->rows = rows->rows ? repalloc_huge(rows->rows, size) : palloc(size);
+    }
+    HeapTuple row = ExecCopySlotHeapTuple(slot);
+    count_bytes(rows, HEAPTUPLESIZE + row->t_len);
+    rows->rows[rows->count++] = row;
+    MemoryContextSwitchTo(before);
+    return true;
+}
+
+static void nothing(DestReceiver *self) {
+}
+
+static QueryRows *rows_of(Call *call) {
+    if (!call->rows_of_query) {
+        MemoryContext memory = AllocSetContextCreate(call->memory, "lockgate rows", ALLOCSET_DEFAULT_SIZES);
+        QueryRows *rows = MemoryContextAllocZero(call->memory, sizeof *rows);
+        /* (To SPI, anything but its own rows or none.) */
+        rows->receiver = (DestReceiver){receive, start, nothing, nothing, DestTuplestore};
+        rows->memory = memory;
+        rows->limit = (Size)call->domain->memory_limit << 20;
+        call->rows_of_query = rows;
+    }
+    return call->rows_of_query;
+}
+
+/* Whether the rows that came are the statement's answer, not those of one before it in the same string. */
+static bool answers_with_rows(int result) {
+    switch (result) {
+    case SPI_OK_SELINTO:
+    case SPI_OK_INSERT:
+    case SPI_OK_DELETE:
+    case SPI_OK_UPDATE:
+    case SPI_OK_REWRITTEN:
+#ifdef SPI_OK_MERGE
+    case SPI_OK_MERGE:
+#endif
+        return false;
+    default: return true;
+    }
+}
+
+/* ---- Statements ---- */
+
+static void set_up_parser(ParseState *state, void *parameters) {
+    static const Oid texts[MOST_PARAMETERS] = {[0 ... MOST_PARAMETERS - 1] = TEXTOID};
+    setup_parse_fixed_parameters(state, texts, ((ParamListInfo)parameters)->numParams);
+}
+
+/* Texts of the domain's, as the parameters of a statement; NULL for none. */
+static ParamListInfo take_parameters(Domain *domain, const void *at, size_t count) {
     if (count > MOST_PARAMETERS)
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_ARGUMENTS), errmsg("lg_pg_query: %zu parameters are too many", count));
-    if (!call->queries && SPI_connect() != SPI_OK_CONNECT)
-        elog(ERROR, "SPI_connect failed");
-    /* Triggers see their transition tables. */
-    if (!call->queries && CALLED_AS_TRIGGER(call->arguments))
-        SPI_register_trigger_data((TriggerData *)call->arguments->context);
-    call->queries = true;
-    Oid types[MOST_PARAMETERS];
-    Datum values[MOST_PARAMETERS];
-    char nulls[MOST_PARAMETERS];
+    if (count == 0)
+        return NULL;
     Span spans[MOST_PARAMETERS];
-    domain_read(call->domain, spans, parameters, count * sizeof(Span));
-    for (size_t i = 0; i < count; i++) {
-        types[i] = TEXTOID;
-        nulls[i] = spans[i].at ? ' ' : 'n';
-        values[i] = spans[i].at ? take_text(NULL, &spans[i], call->domain) : (Datum)0;
-    }
-    if (call->rows_of_query)
-        SPI_freetuptable(call->rows_of_query);
-    call->rows_of_query = NULL;
-    int result = SPI_execute_with_args(sql, count, types, values, nulls, read_only, 0);
+    domain_read(domain, spans, at, count * sizeof(Span));
+    ParamListInfo parameters = makeParamList((int)count);
+    for (size_t i = 0; i < count; i++)
+        parameters->params[i] = (ParamExternData){
+            .value = spans[i].at ? take_text(NULL, &spans[i], domain) : (Datum)0,
+            .isnull = !spans[i].at,
+            .pflags = PARAM_FLAG_CONST,
+            .ptype = TEXTOID,
+        };
+    parameters->parserSetup = set_up_parser;
+    parameters->parserSetupArg = parameters;
+    return parameters;
+}
+
+void queries_begin(Call *call) {
+    /* Functions call queries that call functions. */
+    check_stack_depth();
+    if (call->queries)
+        return;
+    MemoryContext before = CurrentMemoryContext;
+    if (SPI_connect() != SPI_OK_CONNECT)
+        elog(ERROR, "SPI_connect failed");
+    call->queries = true;
+    /* Triggers see their transition tables. */
+    if (CALLED_AS_TRIGGER(call->arguments))
+        SPI_register_trigger_data((TriggerData *)call->arguments->context);
+    MemoryContextSwitchTo(before);
+}
+
+int64 query_run(Call *call, const char *sql, const void *parameters, size_t count, bool read_only) {
+    QueryRows *rows = rows_of(call);
+    forget(rows);
+    SPIExecuteOptions options = {
+        .params = take_parameters(call->domain, parameters, count),
+        .read_only = read_only,
+        .dest = &rows->receiver,
+    };
+    int result = SPI_execute_extended(sql, &options);
     if (result < 0)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("lg_pg_query: %s", SPI_result_code_string(result)));
-    call->rows_of_query = SPI_tuptable;
-    return SPI_processed;
+    if (!answers_with_rows(result))
+        forget(rows);
+    return rows->columns ? rows->count : SPI_processed;
 }
 
 char *query_value(Call *call, int64 row, int column) {
-    SPITupleTable *rows = call->rows_of_query;
-    if (!rows || row < 0 || (uint64)row >= rows->numvals || column < 0 || column >= rows->tupdesc->natts)
+    const QueryRows *rows = call->rows_of_query;
+    if (!rows || row < 0 || (uint64)row >= rows->count || column < 0 || column >= rows->columns->natts)
         ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION),
                 errmsg("lg_pg_value: there is no row %lld with a column %d", (long long)row, column));
-    return SPI_getvalue(rows->vals[row], rows->tupdesc, column + 1);
+    return SPI_getvalue(rows->rows[row], rows->columns, column + 1);
 }
 
 void queries_end(void) {

@@ -6,6 +6,9 @@
 
 #include "gates.h"
 
+/* A call is about to make a query. */
+void queries_begin(Call *call);
+
 /* Runs a statement whose parameters are texts, spans of the domain's at `parameters`; NULL where a span points nowhere. How many rows it
  * returned, or changed. */
 int64 query_run(Call *call, const char *sql, const void *parameters, size_t count, bool read_only);

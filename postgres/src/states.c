@@ -4,6 +4,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "exchange.h"
+#include "nodes/execnodes.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -40,6 +41,20 @@ void states_forget(Domain *domain) {
             arena->domain = NULL;
 }
 
+bool states_of(const Domain *domain) {
+    for (Arena *arena = arenas; arena; arena = arena->next)
+        if (arena->domain == domain)
+            return true;
+    return false;
+}
+
+void states_check(FunctionCallInfo call) {
+    if (!call->context || !IsA(call->context, AggState) || ((AggState *)call->context)->aggsplit == AGGSPLIT_SIMPLE)
+        return;
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("aggregates over lockgate.state cannot be computed in parts"),
+            errdetail("A state is an address in one process."), errhint("Leave COMBINEFUNC out of CREATE AGGREGATE."));
+}
+
 static Arena *arena_of(Domain *domain, MemoryContext of) {
     for (Arena *arena = arenas; arena; arena = arena->next)
         if (arena->domain == domain && arena->of == of)
@@ -59,6 +74,7 @@ void *state_room(Domain *domain, FunctionCallInfo call, Size size) {
     MemoryContext of;
     if (!AggCheckCallContext(call, &of))
         ereport(ERROR, errcode(ERRCODE_EXTERNAL_ROUTINE_INVOCATION_EXCEPTION), errmsg("lg_pg_state_alloc: this call is not an aggregate's"));
+    states_check(call);
     Size used = 0, limit = (Size)domain->memory_limit << 20;
     for (Arena *arena = arenas; arena; arena = arena->next)
         if (arena->domain == domain)
@@ -83,10 +99,17 @@ Oid state_oid(void) {
     return oid;
 }
 
+/* Anybody can have values of this type in a table, so that there are words for them, or dumps of the database would fail: the same for all, which
+ * mean a null pointer when they are read. */
+#define ANY_STATE "(state)"
+
 Datum lockgate_state_in(PG_FUNCTION_ARGS) {
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot accept a value of type lockgate.state"));
+    if (strcmp(PG_GETARG_CSTRING(0), ANY_STATE) != 0)
+        ereport(ERROR, errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("cannot accept a value of type lockgate.state"),
+                errdetail("A state is an address in the memory of an aggregate that is being computed; \"%s\" is one that is lost.", ANY_STATE));
+    PG_RETURN_INT64(0);
 }
 
 Datum lockgate_state_out(PG_FUNCTION_ARGS) {
-    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot display a value of type lockgate.state"));
+    PG_RETURN_CSTRING(pstrdup(ANY_STATE));
 }

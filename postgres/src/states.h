@@ -13,6 +13,13 @@ Oid state_oid(void);
 /* Room for `size` bytes in the domain until the aggregate that makes this call is done. ERROR if the call is none of an aggregate's. */
 void *state_room(Domain *domain, FunctionCallInfo call, Size size);
 
+/* Whether aggregates have states in the domain. */
+bool states_of(const Domain *domain);
+
+/* ERROR where an aggregate is computed in parts, as parallel workers do: a state is an address in the domain of one process, so what another adds
+ * to it would be lost, or be something else. */
+void states_check(FunctionCallInfo call);
+
 /* The domain ends: its states are gone. */
 void states_forget(Domain *domain);
 

@@ -61,7 +61,7 @@ const Type type_void = {VOIDOID, "void", 0, IN_INTEGERS, true};
 const Type type_pointer = {InvalidOid, "void *", 8, IN_INTEGERS, true};
 
 /* lockgate.state, whose number is another one in each database. */
-static const Type state = {InvalidOid, "lg_pg_state *", 8, IN_INTEGERS, true};
+const Type type_state = {InvalidOid, "lg_pg_state *", 8, IN_INTEGERS, true};
 
 static const Type plain[] = {
     {BOOLOID, "_Bool", 1, IN_INTEGERS, true, check_bool},
@@ -131,7 +131,7 @@ const Type *type_of(Oid oid) {
         if (variable[i].oid == oid)
             return &variable[i];
     if (oid == state_oid())
-        return &state;
+        return &type_state;
     if (get_typtype(oid) == TYPTYPE_COMPOSITE)
         return row_type(oid, row_layout_of(oid, false));
     return array_of(oid);

@@ -49,7 +49,7 @@ static inline Size type_align(const Type *type) {
 }
 
 /* What void is in C, and a pointer that only its receiver understands. */
-extern const Type type_void, type_pointer;
+extern const Type type_void, type_pointer, type_state;
 
 /* Copies a plain object that is no Datum: whole eightbytes, one by one, as they are loaded into registers next. (A load that is wider than what was
  * stored there has to wait until all earlier stores are done, a polygon's copy among them.) */

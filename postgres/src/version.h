@@ -13,6 +13,11 @@
 #define MarkGUCPrefixReserved EmitWarningsOnPlaceholders
 #endif
 
+/* Parameters of statements. */
+#if PG_VERSION_NUM < 150000
+#define setup_parse_fixed_parameters parse_fixed_parameters
+#endif
+
 /* Whether transaction_timeout has run out. */
 #if PG_VERSION_NUM >= 170000
 #define HAS_TRANSACTION_TIMED_OUT TransactionTimeoutPending

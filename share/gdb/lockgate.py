@@ -40,6 +40,10 @@ THUNK_SIZE = 16
 SEARCH = 64 << 10
 # Modules whose symbols are loaded unasked: gdb needs time and memory for each.
 EAGER = 32
+# What is believed of the list of modules, in a process whose memory may be damaged: entries, bytes of a file, of a name; records of a thread.
+MOST_ENTRIES, MOST_FILE, MOST_NAME, MOST_RECORDS = 1 << 16, 1 << 30, 4096, 1 << 16
+# What is looked up of the runtime.
+LIST, CHANGED, CROSSING = "lockgate_debug_modules", "lockgate_debug_changed", "lockgate_crossing"
 
 
 class Symbols:
@@ -50,6 +54,8 @@ class Symbols:
         self.files = {}
         self.frames = {}
         self.code = {}
+        self.runtime = {}
+        self.changed = None
         self.folder = None
         self.busy = False
 
@@ -90,8 +96,10 @@ class Symbols:
             if self.folder is None:
                 self.folder = tempfile.mkdtemp(prefix="lockgate-gdb-")
                 atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
-            contents = read(file, size)
             self.files[file, size] = None
+            if size > MOST_FILE:
+                return None
+            contents = read(file, size)
             try:
                 shown, ranges = understood(contents)
                 code = code_segment(contents)
@@ -111,6 +119,27 @@ class Symbols:
             gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
         self.loaded.clear()
         self.files.clear()
+        self.runtime.clear()
+        if self.changed is not None:
+            self.changed.delete()
+            self.changed = None
+
+    def find_runtime(self):
+        """Where the runtime has its names. They are looked up in a process before gdb knows a symbol of any module's, which could have the
+        same names, and kept as long as it does."""
+        if self.runtime or self.loaded or not gdb.selected_inferior().pid:
+            return
+        found = {name: address_of(name) for name in (LIST, CHANGED, CROSSING)}
+        if None in found.values():
+            return
+        try:
+            version = HEAD.unpack(read(found[LIST], HEAD.size))[0]
+        except gdb.error:
+            return  # the program is not there yet, or not where it will be
+        if version != VERSION:
+            raise gdb.GdbError("lockgate: this script is for another version of Lockgate than the program's")
+        self.runtime = found
+        self.changed = Changed(found[CHANGED])
 
     def code_before(self, address, size):
         """Code of a module that ends at `address`, or None: from its file, because core files do not have it."""
@@ -137,47 +166,76 @@ DEBUG = {
 # Names that mean something to gdb. Sections with other names are code and data.
 MEANT = (b".debug", b".zdebug", b".gnu", b".gdb", b".note", b".stab", b".dyn", b".interp", b".probes", b".plt", b".rel", b".mdebug")
 # Types: contents, no contents, tables of functions, unwinding; symbols, names.
-PLAIN, SYMBOLS_TYPE, NAMES_TYPE = {1, 8, 14, 15, 16, 0x70000001}, 2, 3
-ALLOCATED = 2
+PLAIN, EMPTY_TYPE, SYMBOLS_TYPE, NAMES_TYPE = {1, 8, 14, 15, 16, 0x70000001}, 8, 2, 3
+ALLOCATED, COMPRESSED = 2, 0x800
+# Where images end, at the latest: gdb is to take nothing of the host's for a module's.
+MOST_IMAGE = (1 << 32) - IMAGE
+# Most attributes of an entry of debug information: gdb, too, goes through them for each entry, and some need no bytes there.
+MOST_ATTRIBUTES = 256
 # Functions with these names tell gdb of further symbol files, in memory.
 TELLING = (b"__jit_debug_register_code", b"__jit_debug_descriptor")
 
 
+# Headers of files and of sections.
+FILE = struct.Struct("<16sHHIQQQIHHHHHH")
+HEADER = struct.Struct("<IIQQQQIIQQ")
+# Most headers: the numbers above mean something else.
+MOST_SECTIONS = 0xFF00
+
+
 class Section:
-    """A section header of an ELF file."""
+    """A section of an ELF file."""
 
     def __init__(self, elf, at):
-        self.at = at
-        self.name_at, self.type, self.flags, self.address, self.offset, self.size, self.link = struct.unpack_from(
-            "<IIQQQQI", elf, at
+        self.name_at, self.type, self.flags, self.address, self.offset, self.size, self.link, self.info, _, _ = HEADER.unpack_from(
+            elf, at
         )
-        if self.type != 8 and self.offset + self.size > len(elf):
-            raise ValueError("a section lies outside the file")
         self.name = b""
 
     def contents(self, elf):
+        if self.offset + self.size > len(elf):
+            raise ValueError("a section lies outside the file")
         return memoryview(elf)[self.offset : self.offset + self.size]
 
 
 def understood(elf):
-    """A module's file without whatever gdb would do more with than show it (scripts, links to other files, notes), and the code
-    that its frame information describes."""
+    """A module's file without whatever gdb would do more with than show it (scripts, links to other files, notes), and the code that its frame
+    information describes. It is a new file: each section that is kept lies there once, under a header and a name that are written here."""
     if elf[:7] != b"\x7fELF\2\1\1" or struct.unpack_from("<H", elf, 16)[0] != 3:
         raise ValueError("no module")
     table = struct.unpack_from("<Q", elf, 40)[0]
     count, names = struct.unpack_from("<HH", elf, 60)
-    sections = [Section(elf, table + 64 * index) for index in range(count)]
-    strings = bytes(sections[names].contents(elf))
-    for section in sections:
+    if count >= MOST_SECTIONS:
+        raise ValueError("too many sections")
+    sections = [Section(elf, table + HEADER.size * index) for index in range(count)]
+    kept, ranges = chosen(elf, sections, bytes(sections[names].contents(elf)))
+    shown = bytearray(FILE.size)
+    copies = {index: copied(elf, sections[index], shown) for index in kept}
+    for section in copies.values():
+        if section.type == SYMBOLS_TYPE:
+            tell_nothing(shown, section, copies[section.link])
+    try:
+        clean_names(shown, copies.values())
+    except (struct.error, ValueError, IndexError, KeyError):
+        # Nobody knows where its names are.
+        copies = {index: section for index, section in copies.items() if section.name not in DEBUG}
+    write_headers(shown, copies, count)
+    return shown, ranges
+
+
+def chosen(elf, sections, strings):
+    """The numbers of the sections that gdb gets, which have names then, and the code that frame information describes."""
+    kept, ranges = [], []
+    for index, section in enumerate(sections):
         end = strings.find(b"\0", section.name_at, section.name_at + 64)
         section.name = strings[section.name_at : end] if end >= 0 else b".note"
-    kept = {names}
-    ranges = []
-    for index, section in enumerate(sections):
-        if section.type in PLAIN and (
-            section.name in DEBUG or section.flags & ALLOCATED and not section.name.startswith(MEANT)
-        ):
-            kept.add(index)
+        if section.type in PLAIN and not section.flags & COMPRESSED:
+            if section.flags & ALLOCATED and not section.name.startswith(MEANT):
+                if section.address + section.size > MOST_IMAGE:
+                    raise ValueError("a section lies outside the image")
+                kept.append(index)
+            elif section.name in DEBUG:
+                kept.append(index)
     frames = [index for index in kept if sections[index].name == b".eh_frame"]
     for index in frames:
         try:
@@ -186,30 +244,60 @@ def understood(elf):
                 raise ValueError
             ranges = frame_ranges(elf, sections[index])
         except (struct.error, ValueError):
-            kept.discard(index)
-    shown = bytearray(elf)
+            kept.remove(index)
     tables = [index for index, section in enumerate(sections) if section.type == SYMBOLS_TYPE]
-    if len(tables) == 1:
-        symbols = sections[tables[0]]
-        if sections[symbols.link].type == NAMES_TYPE:
-            kept |= {tables[0], symbols.link}
-            texts = bytes(sections[symbols.link].contents(elf))
-            for at in range(symbols.offset, symbols.offset + symbols.size - 23, 24):
-                (name,) = struct.unpack_from("<I", elf, at)
-                if texts.startswith(TELLING, name):
-                    struct.pack_into("<I", shown, at, 0)
-    try:
-        clean_names(shown, [sections[index] for index in kept])
-    except (struct.error, ValueError, IndexError, KeyError):
-        # Nobody knows where its names are.
-        kept = {index for index in kept if sections[index].name not in DEBUG}
-    for index, section in enumerate(sections):
-        if index not in kept:
-            shown[section.at : section.at + 64] = bytes(64)
-    # No program headers: they lead to notes and to names of libraries.
-    struct.pack_into("<Q", shown, 32, 0)
-    struct.pack_into("<H", shown, 56, 0)
-    return shown, ranges
+    if len(tables) == 1 and sections[sections[tables[0]].link].type == NAMES_TYPE:
+        kept += [tables[0], sections[tables[0]].link]
+        sections[tables[0]].name, sections[sections[tables[0]].link].name = b".symtab", b".strtab"
+    # What is read twice could be long, and mean two things.
+    places = sorted((section.offset, section.size) for section in (sections[index] for index in kept) if section.type != EMPTY_TYPE)
+    if any(offset + size > following for (offset, size), (following, _) in zip(places, places[1:])):
+        raise ValueError("sections overlap")
+    debug = [sections[index].name for index in kept if sections[index].name in DEBUG]
+    if len(debug) > len(set(debug)):
+        raise ValueError("two sections of debug information have one name")
+    return kept, ranges
+
+
+def copied(elf, section, shown):
+    """The section, with its contents at the end of the file `shown`."""
+    copy = Section.__new__(Section)
+    copy.__dict__.update(section.__dict__)
+    if section.type != EMPTY_TYPE:
+        contents = section.contents(elf)
+        shown.extend(bytes(-len(shown) % 16))
+        copy.offset = len(shown)
+        shown.extend(contents)
+    return copy
+
+
+def tell_nothing(elf, symbols, names):
+    """Takes the names from symbols that would have gdb do something."""
+    texts = bytes(names.contents(elf))
+    for at in range(symbols.offset, symbols.offset + symbols.size - 23, 24):
+        (name,) = struct.unpack_from("<I", elf, at)
+        if texts.startswith(TELLING, name):
+            struct.pack_into("<I", elf, at, 0)
+
+
+def write_headers(elf, sections, count):
+    """The headers of a file without any yet: of the sections, by their numbers, of which there are `count`, and of their names. No program
+    headers: they lead to notes and to names of libraries."""
+    names, headers = bytearray(b"\0"), bytearray(HEADER.size * (count + 1))
+    for index, section in sections.items():
+        kind = section.type if section.type in (EMPTY_TYPE, SYMBOLS_TYPE, NAMES_TYPE) else 1
+        link, info, entry = (section.link, section.info, 24) if kind == SYMBOLS_TYPE else (0, 0, 0)
+        place = (section.address, section.offset if kind != EMPTY_TYPE else 0, section.size)
+        flags = section.flags & 7
+        HEADER.pack_into(headers, HEADER.size * index, len(names), kind, flags, *place, link, info, 1, entry)
+        names += section.name.translate(CONTROLS) + b"\0"
+    HEADER.pack_into(headers, HEADER.size * count, len(names), NAMES_TYPE, 0, 0, len(elf), len(names) + 10, 0, 0, 1, 0)
+    names += b".shstrtab\0"
+    elf += names
+    elf += bytes(-len(elf) % 8)
+    magic = b"\x7fELF\2\1\1"
+    FILE.pack_into(elf, 0, magic, 3, 62, 1, 0, 0, len(elf), 0, FILE.size, 0, 0, HEADER.size, count + 1, count)
+    elf += headers
 
 
 def clean_names(elf, sections):
@@ -374,6 +462,8 @@ class Abbreviations:
                 if not name and not form:
                     break
                 forms.append(form)
+                if len(forms) > MOST_ATTRIBUTES:
+                    raise ValueError("an entry with too many attributes")
             known.setdefault(code, forms)
         return known
 
@@ -477,7 +567,7 @@ def read(address, size):
 
 
 def address_of(symbol):
-    """Address of a symbol of the program, or None."""
+    """Address of a symbol, anybody's, or None."""
     try:
         # Unlike an expression, this reads the same in every language.
         text = gdb.execute(f"info address {symbol}", to_string=True)
@@ -488,36 +578,36 @@ def address_of(symbol):
 
 def head():
     """The first module's entry and the offset of thread blocks, or None where there is no Lockgate, or not yet."""
-    at = address_of("lockgate_debug_modules")
-    if at is None:
+    SYMBOLS.find_runtime()
+    if not SYMBOLS.runtime:
         return None
     try:
-        version, first, block = HEAD.unpack(read(at, HEAD.size))
+        _, first, block = HEAD.unpack(read(SYMBOLS.runtime[LIST], HEAD.size))
     except gdb.error:
         return None
-    if version != VERSION:
-        raise gdb.GdbError("lockgate: this script is for another version of Lockgate than the program's")
     return first, block
 
 
 def registered():
     """Yields image address, domain, module, file address and file size of every module, newest first."""
     entry, _ = head() or (0, 0)
-    while entry:
+    seen = set()
+    while entry and entry not in seen and len(seen) < MOST_ENTRIES:
+        seen.add(entry)
         entry, _, image, file, size, *names = ENTRY.unpack(read(entry, ENTRY.size))
         module, domain = (text(*where) for where in (names[:2], names[2:]))
         yield image, domain, module, file, size
 
 
 def text(address, size):
-    return printable(read(address, size).decode(errors="replace"))
+    return printable(read(address, min(size, MOST_NAME)).decode(errors="replace"))
 
 
 class Changed(gdb.Breakpoint):
-    """Where the runtime says that a module came or went."""
+    """Where the runtime says that a module came or went: an address, since gdb would stop at everybody's function of that name."""
 
-    def __init__(self):
-        super().__init__("lockgate_debug_changed", internal=True)
+    def __init__(self, address):
+        super().__init__(f"*{address}", internal=True)
         self.silent = True
 
     def stop(self):
@@ -587,7 +677,7 @@ def caller_of_entry(pending, sp, fs_base):
             # Another domain called, whose gate's record is the one before. The frame of `lockgate_crossing` finds its return
             # address where rsp points, and keeps all registers.
             _, rsp, _, _ = RECORD.unpack(read(record - RECORD_SIZE, RECORD.size))
-            returns = address_of("lockgate_crossing") + 1
+            returns = SYMBOLS.runtime[CROSSING] + 1
         else:
             (returns,) = struct.unpack("<Q", read(host + FRAME_RETURN, 8))
             rsp = host + FRAME_RETURN + 8
@@ -607,6 +697,7 @@ def entries(fs_base):
     if not block or fs_base is None:
         return
     record, first = struct.unpack("<QQ", read(fs_base + block, 16))
+    first = max(first, record - MOST_RECORDS * RECORD_SIZE)
     while record > first:
         kind, binding, control, host = RECORD.unpack(read(record, RECORD.size))
         if kind in ENTRIES:
@@ -754,7 +845,6 @@ class LoadSymbols(gdb.Command):
 def install():
     register_unwinder(None, BareCode(), replace=True)
     gdb.frame_filters[RuntimeFrames.name] = RuntimeFrames()
-    Changed()
     # A process that gdb attaches to, and a core file, have their modules already.
     gdb.events.stop.connect(lambda event: SYMBOLS.sync())
     gdb.events.new_objfile.connect(lambda event: SYMBOLS.sync())

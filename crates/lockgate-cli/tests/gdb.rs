@@ -518,6 +518,163 @@ fn names_of_a_modules_are_no_text_for_terminals() {
     }
 }
 
+/// A module that has the names of the runtime: of its list of modules, with an entry that comes after itself and says of a file that it is
+/// longer than all memory, and of the function where gdb stops.
+const PRETENDER: &str = r#"
+struct entry { unsigned long next, before, image, file, size, module, module_size, domain, domain_size; };
+static char name[] = "I am the host";
+struct entry one;
+static volatile struct { unsigned long version, first; long block; } lockgate_debug_modules = {2, 0, 0};
+__attribute__((noinline)) void lockgate_debug_changed(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void lockgate_crossing(void) { __asm__ volatile(""); }
+int crash(int *p) {
+    one = (struct entry){(unsigned long)&one, 0, 0x20000, 0, 1ul << 46, (unsigned long)name, 13, (unsigned long)name, 13};
+    lockgate_debug_modules.first = (unsigned long)&one;
+    lockgate_debug_changed();
+    lockgate_crossing();
+    return *p;
+}
+"#;
+
+/// The runtime's names are looked up where the runtime is, whatever a module calls its own.
+#[test]
+fn names_of_the_runtimes_are_the_hosts() {
+    let shop = Shop::new();
+    shop.write("pretender.c", PRETENDER);
+    let arguments = ["-g", "-O1", "pretender.c", "-o", "pretender.lg", "--export", "crash"];
+    shop.lockgate("cc").args(arguments).run_quietly();
+    let commands = "run\nbacktrace\ninfo lockgate\n";
+    let arguments = ["call", "pretender.lg", "int crash(int *)", "0"];
+    let said = gdb(&shop, commands, &arguments);
+    let wanted = ["SIGSEGV", "crash (p=0x0)", "in lockgate proxy", " in main ("];
+    assert_in_order(&said, &strings(&wanted));
+    let wanted = [
+        "domain pretender.lg: module pretender.lg, window 0x",
+        "(symbols loaded)\n",
+        "pretender.lg: crash\n",
+    ];
+    assert_in_order(&said, &strings(&wanted));
+    assert!(!said.contains("I am the host") && !said.contains("Traceback"), "{said}");
+}
+
+/// The sections of an ELF file, to change them.
+struct Sections {
+    bytes: Vec<u8>,
+    headers: Vec<Vec<u8>>,
+    names: Vec<u8>,
+    names_at: usize,
+}
+
+impl Sections {
+    fn of(bytes: Vec<u8>) -> Sections {
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+        let half = |at: usize| usize::from(u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap()));
+        let (table, names_at) = (number(40), half(62));
+        let headers: Vec<Vec<u8>> =
+            (0..half(60)).map(|index| bytes[table + 64 * index..][..64].to_vec()).collect();
+        let names =
+            bytes[number(table + 64 * names_at + 24)..][..number(table + 64 * names_at + 32)].to_vec();
+        Sections { bytes, headers, names, names_at }
+    }
+
+    fn name_of(&self, index: usize) -> usize {
+        u32::from_le_bytes(self.headers[index][..4].try_into().unwrap()) as usize
+    }
+
+    fn find(&self, name: &str) -> usize {
+        let name = format!("{name}\0");
+        (0..self.headers.len()).find(|&i| self.names[self.name_of(i)..].starts_with(name.as_bytes())).unwrap()
+    }
+
+    fn set_name(&mut self, index: usize, at: usize) {
+        self.headers[index][..4].copy_from_slice(&(at as u32).to_le_bytes());
+    }
+
+    /// Where its contents are.
+    fn set_place(&mut self, index: usize, offset: usize, size: usize) {
+        self.headers[index][24..32].copy_from_slice(&(offset as u64).to_le_bytes());
+        self.headers[index][32..40].copy_from_slice(&(size as u64).to_le_bytes());
+    }
+
+    fn place(&self, index: usize) -> std::ops::Range<usize> {
+        let number =
+            |at: usize| u64::from_le_bytes(self.headers[index][at..at + 8].try_into().unwrap()) as usize;
+        number(24)..number(24) + number(32)
+    }
+
+    /// Puts `names` before the names; those of all sections stay what they are.
+    fn names_first(&mut self, names: &[u8]) {
+        for index in 0..self.headers.len() {
+            let at = self.name_of(index) + names.len();
+            self.set_name(index, at);
+        }
+        self.names.splice(0..0, names.iter().copied());
+    }
+
+    /// Where the headers will lie: the names are written before them.
+    fn table(&mut self) -> usize {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&self.names.clone());
+        self.set_place(self.names_at, at, self.names.len());
+        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
+        self.bytes.len()
+    }
+
+    fn done(mut self) -> Vec<u8> {
+        let table = self.bytes.len();
+        self.bytes[40..48].copy_from_slice(&(table as u64).to_le_bytes());
+        self.bytes[60..62].copy_from_slice(&(self.headers.len() as u16).to_le_bytes());
+        self.bytes.extend(self.headers.concat());
+        self.bytes
+    }
+}
+
+/// A section that lies over another one's header would make something else of it as it is cleaned, and many that lie over each other are a lot to
+/// clean.
+#[test]
+fn no_section_is_two() {
+    let shop = Shop::new();
+    // (A name of three bytes is written where it is used.)
+    shop.write("two.c", "int abc(int *p) { return *p; }\nint crash(int *p) { return abc(p) + 1; }\n");
+    let arguments = ["-g", "-O0", "two.c", "-o", "plain.lg", "--export", "crash"];
+    shop.lockgate("cc").args(arguments).run_quietly();
+    let plain = std::fs::read(shop.path("plain.lg")).unwrap();
+    let said = |file: Vec<u8>| {
+        std::fs::write(shop.path("two.lg"), file).unwrap();
+        gdb(&shop, "run\nbacktrace\ninfo lockgate\n", &["call", "two.lg", "int crash(int *)", "0"])
+    };
+
+    // `.debug_info` is called `.debug_ranges`, which is not looked into, until a control character in its header becomes '?', 0x3f.
+    let mut file = Sections::of(plain.clone());
+    let (info, names) = (file.find(".debug_info"), file.find(".debug_str"));
+    let mut first = b"\0.debug_ranges\0".to_vec();
+    first.resize(0x3f, b'.');
+    *first.last_mut().unwrap() = 0;
+    first.extend_from_slice(b".debug_info\0");
+    file.names_first(&first);
+    let place = file.place(info);
+    let hidden: Vec<usize> = place.filter(|&at| file.bytes[at..].starts_with(b"abc\0")).collect();
+    assert!(!hidden.is_empty());
+    hidden.into_iter().for_each(|at| file.bytes[at..at + 3].copy_from_slice(b"\x1bc!"));
+    file.set_name(info, 1);
+    // The true table of names comes behind the one that lies over the header.
+    file.headers.push(file.headers[names].clone());
+    let table = file.table();
+    file.set_place(names, table + 64 * info, 4);
+    let shown = said(file.done());
+    assert!(shown.contains("SIGSEGV") && !shown.contains('\x1b'), "{shown:?}");
+
+    let mut file = Sections::of(plain);
+    let names = file.find(".debug_str");
+    let at = file.bytes.len();
+    file.bytes.resize(at + (4 << 20), 1);
+    file.set_place(names, at, 4 << 20);
+    file.headers.resize(40_000, file.headers[names].clone());
+    file.table();
+    let shown = said(file.done());
+    assert!(shown.contains("no symbols of two.lg: its file is damaged"), "{shown}");
+}
+
 #[derive(Clone, Copy)]
 enum Damage {
     Frames,

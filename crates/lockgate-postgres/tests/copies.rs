@@ -11,14 +11,21 @@ const FUNCTIONS: &str = "
     CREATE FUNCTION ticks() RETURNS integer LANGUAGE lgc AS 'types.counted';
     CREATE TABLE kept AS SELECT fine(41) AS i; CREATE INDEX ON kept (fine(i));";
 
+/// Anybody can have states in a table: he is not to keep others from dumping the database.
+const STATES: &str = "
+    CREATE FUNCTION deviation_step(lockgate.state, double precision) RETURNS lockgate.state LANGUAGE lgc AS 'rows.deviation_step';
+    CREATE AGGREGATE raw(double precision) (SFUNC = deviation_step, STYPE = lockgate.state);
+    CREATE TABLE states AS SELECT raw(8) AS state UNION ALL SELECT NULL;";
+
 /// What pg_dump writes restores: functions come before the modules that they need. The database's owner can do both; no superuser is needed.
 #[test]
 fn dumps_hold_modules() {
     let database = server().database("dumped").unwrap();
-    for name in ["hostile", "types"] {
+    for name in ["hostile", "types", "rows"] {
         database.install(name, &modules().join(name).with_extension("lg")).unwrap();
     }
     database.run("dumped", FUNCTIONS).unwrap();
+    database.run("dumped", STATES).unwrap();
     for role in ["postgres", "dumped"] {
         let client = |program: &str| {
             let mut command = database.server().client(program);
@@ -35,7 +42,10 @@ fn dumps_hold_modules() {
         let ask =
             "SELECT fine(i), (SELECT string_agg(name, ' ' ORDER BY name) FROM lockgate.modules) FROM kept";
         let answer = done(client("psql").args(into).arg("-c").arg(ask)).unwrap();
-        assert_eq!(answer.trim(), "43|hostile types", "{role}");
+        assert_eq!(answer.trim(), "43|hostile rows types", "{role}");
+        let ask = "SELECT state IS NULL, state FROM states ORDER BY 1";
+        let answer = done(client("psql").args(into).arg("-c").arg(ask)).unwrap();
+        assert_eq!(answer.trim(), "f|(state)\nt|", "{role}");
     }
 }
 

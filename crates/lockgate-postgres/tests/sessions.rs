@@ -153,6 +153,60 @@ fn sessions_have_domains_of_their_own() {
     );
 }
 
+/// A statement that runs while its module is replaced goes on with the one that it began with: neither rows nor states are two modules'.
+#[test]
+fn a_statement_has_one_module() {
+    let database = hostile(server(), "replaced");
+    database.install("rows", &modules().join("rows.lg")).unwrap();
+    let functions = "
+        CREATE TABLE touched (i integer);
+        CREATE FUNCTION wait(i integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN
+            IF i = 3 THEN PERFORM pg_advisory_lock(7); PERFORM pg_advisory_unlock(7); END IF;
+            EXECUTE 'LOCK TABLE touched IN ACCESS SHARE MODE'; -- where a session hears of changes
+            RETURN i;
+        END $$;
+        CREATE FUNCTION deviation_step(lockgate.state, double precision) RETURNS lockgate.state LANGUAGE lgc AS 'rows.deviation_step';
+        CREATE FUNCTION deviation_result(lockgate.state) RETURNS double precision LANGUAGE lgc AS 'rows.deviation_result';
+        CREATE AGGREGATE deviation(double precision) (SFUNC = deviation_step, STYPE = lockgate.state, FINALFUNC = deviation_result);";
+    database.run(&database.user(), functions).unwrap();
+    let (mut one, id) = session(&database);
+    let mut keeper = database.session("postgres").unwrap();
+    let waits =
+        format!("SELECT count(*) FROM pg_locks WHERE pid = {id} AND locktype = 'advisory' AND NOT granted");
+    let mut replace_during = |one: &mut Session, statement: &str, sql: &str| {
+        keeper.run("SELECT pg_advisory_lock(7)").unwrap();
+        one.begin(statement).unwrap();
+        let begun = Instant::now();
+        while keeper.run(&waits).unwrap() != "1" {
+            assert!(begun.elapsed() < Duration::from_secs(300), "{statement} does not wait");
+        }
+        assert_eq!(keeper.run(sql).unwrap(), "");
+        keeper.run("SELECT pg_advisory_unlock(7)").unwrap();
+        one.finish().unwrap()
+    };
+    let install = |name: &str, file: &std::path::Path, more: &str| {
+        format!(
+            "SELECT lockgate.install_module('{name}', pg_read_binary_file('{}'){more}, true)",
+            file.display()
+        )
+    };
+    let change = install("types", changed_types(), "");
+    let statement = "SELECT string_agg(ticks() || '', ' ') FROM generate_series(1, 5) i WHERE wait(i) > 0";
+    assert_eq!(replace_during(&mut one, statement, &change), "0 0 0 0 0");
+    assert_eq!(one.run("SELECT ticks()").unwrap(), "1000");
+    let change = install("rows", &modules().join("rows.lg"), " || '\\x00'");
+    let statement =
+        "SELECT round(deviation(wait(i))::numeric, 6), round(stddev(i), 6) FROM generate_series(1, 5) i";
+    assert_eq!(replace_during(&mut one, statement, &change), "1.581139|1.581139");
+    // A cursor keeps its states' domain; others of the session, too, until it is closed.
+    let cursor = "BEGIN; DECLARE c CURSOR FOR SELECT round(deviation(i) OVER (ORDER BY i)::numeric, 3) FROM generate_series(1, 3) i; FETCH 1 FROM c;";
+    one.run(cursor).unwrap();
+    let change = install("rows", &modules().join("rows.lg"), " || '\\x0000'");
+    assert_eq!(keeper.run(&change).unwrap(), "");
+    assert_eq!(one.run("FETCH 2 FROM c").unwrap(), "0.707\n1.000");
+    one.run("COMMIT").unwrap();
+}
+
 /// Settings of an administrator cannot be set before the library is there to say so.
 #[test]
 fn limits_cannot_be_set_beforehand() {

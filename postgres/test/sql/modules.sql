@@ -31,6 +31,12 @@ SELECT lockgate.install_module('bad', pg_read_binary_file(:'modules' || '/strang
 -- (A module with a system call in it: not one of ours, and refused by the verifier.)
 SELECT lockgate.install_module('bad', pg_read_binary_file(:'modules' || '/forged.lg'));
 SELECT lockgate.drop_module('bad');
+-- (What somebody calls a module is shown shortened, without what a terminal obeys.)
+SELECT lockgate.install_module(E'\n\x1b[31m', '');
+SELECT lockgate.drop_module(E'\x1b[31m');
+SELECT lockgate.module_functions(repeat('x', 10000000));
+CREATE FUNCTION f(integer) RETURNS integer LANGUAGE lgc AS E'mine.\x1b[31m';
+CREATE FUNCTION f(integer) RETURNS integer LANGUAGE lgc AS E'\x1b[31m.same_int4';
 
 -- What CREATE FUNCTION checks.
 CREATE FUNCTION f(integer) RETURNS integer LANGUAGE lgc AS 'mine';

@@ -4,7 +4,7 @@ use crate::copy_asm::{lockgate_copy, lockgate_load, lockgate_store};
 use crate::host::maps::mapping_at;
 use crate::space::{Staged, Stride, in_a_stride, may_be_shared};
 use crate::syscall::{Protection, pseudo_file_system};
-use rustix::fs::{self, FileType, MemfdFlags, OFlags, SealFlags};
+use rustix::fs::{self, FileType, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::ffi::c_void;
@@ -35,20 +35,14 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// `length` bytes of zeros, whole pages, in a memory file that keeps its size and is never run.
+    /// `length` bytes of zeros, whole pages. No file is behind them: a host that has many regions, whoever makes it have them, does not run
+    /// out of descriptors, and no other process finds a file to open, to cut or to write under `/proc/PID/fd`.
     pub fn new(length: u64) -> Result<Memory, GrantError> {
-        let make = GrantError::system("make a memory file");
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // Never executable, where the kernel knows how (6.3).
-        let file = fs::memfd_create("lockgate-region", flags | MemfdFlags::NOEXEC_SEAL)
-            .or_else(|_| fs::memfd_create("lockgate-region", flags))
-            .and_then(|file| {
-                fs::ftruncate(&file, length)?;
-                fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-                Ok(file)
-            })
-            .map_err(make)?;
-        Memory::map(file, 0, length, Rights::ReadWrite)
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        // SAFETY: a new mapping where the kernel likes.
+        let at = unsafe { mm::mmap_anonymous(ptr::null_mut(), length as usize, access, flags) };
+        let at = at.map_err(GrantError::system("map the region"))?;
+        Ok(Memory { at, length, rights: Rights::ReadWrite, source: Source::Mapping })
     }
 
     /// `length` bytes of a file from an offset, both whole pages.
@@ -80,10 +74,6 @@ impl Memory {
         }
         let file = file.try_clone_to_owned();
         let file = file.map_err(|source| GrantError::System { what: "keep the descriptor", source })?;
-        Memory::map(file, from, length, rights)
-    }
-
-    fn map(file: OwnedFd, from: u64, length: u64, rights: Rights) -> Result<Memory, GrantError> {
         let access = match rights {
             Rights::Read => ProtFlags::READ,
             Rights::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,

@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Looks at one row before it is given up: it changes all the time.
 const LOOKS: usize = 100;
 
+/// Looks in vain at a table's rows, all of them together: few change at once, unless somebody wants to keep the reader. Each row gets one look.
+const PATIENCE: usize = 1000;
+
 /// Why the exports of a process could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -168,7 +171,7 @@ impl Observer {
         }
         let own = own_number(&folder);
         for file in find(&folder.join("fd")).map_err(system)? {
-            let Some(head) = look(&file, 0).map_err(system)? else { continue };
+            let Some(head) = look(&file, 0, &mut { PATIENCE }).map_err(system)? else { continue };
             if head.kind != LAYOUT {
                 return Err(ObserveError::Layout { pid, found: head.kind });
             }
@@ -193,7 +196,8 @@ impl Observer {
     }
 
     fn rows(&self) -> io::Result<Observation> {
-        let Some(head) = look(&self.file, 0)? else { return Ok(Observation::default()) };
+        let mut patience = PATIENCE;
+        let Some(head) = look(&self.file, 0, &mut patience)? else { return Ok(Observation::default()) };
         let rate = Rate::since(&head);
         let mut all = Observation::default();
         let (mut exports, mut domains) = (HashMap::new(), HashMap::new());
@@ -206,7 +210,7 @@ impl Observer {
         };
         for number in used(1..BOUND).chain(used(BOUND..ROWS)) {
             let number = number?;
-            let Some(row) = look(&self.file, number)? else { continue };
+            let Some(row) = look(&self.file, number, &mut patience)? else { continue };
             match row.kind {
                 EXPORT => {
                     exports.insert((number as u64, row.generation), all.exports.len());
@@ -317,8 +321,8 @@ fn is_used(file: &File, number: usize) -> io::Result<Option<()>> {
     Ok((generation != [0; 8]).then_some(()))
 }
 
-/// `None` for a row that changes all the time, or was never used.
-fn look(file: &File, number: usize) -> io::Result<Option<Seen>> {
+/// `None` for a row that changes all the time, or was never used. Takes from `patience` what it looks in vain.
+fn look(file: &File, number: usize, patience: &mut usize) -> io::Result<Option<Seen>> {
     let at = (number * ROW) as u64;
     let generation = || {
         let mut bytes = [0; 8];
@@ -331,7 +335,11 @@ fn look(file: &File, number: usize) -> io::Result<Option<Seen>> {
     for _ in 0..LOOKS {
         let (generation, bytes) = match generation::look(generation, rest)? {
             Look::Never => return Ok(None),
-            Look::Changing => continue,
+            Look::Changing if *patience == 0 => return Ok(None),
+            Look::Changing => {
+                *patience -= 1;
+                continue;
+            }
             Look::Seen(generation, bytes) => (generation, bytes),
         };
         let word = |index: usize| {
@@ -447,6 +455,24 @@ mod tests {
         assert!(behind(&memory(size, SealFlags::GROW)).is_none(), "it could be cut while it is read");
         assert!(behind(&memory(size - 1, seals)).is_none(), "of another size");
         assert!(behind(&memory(size, seals)).is_some());
+    }
+
+    /// A table all of whose rows seem to change has its reader look a thousand times more, not a million times.
+    #[test]
+    fn nobody_keeps_the_reader() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut row = [0; ROW];
+        row[0] = 1;
+        (0..ROWS).for_each(|_| file.write_all(&row).unwrap());
+        let mut patience = LOOKS + 5;
+        assert!(look(&file, 1, &mut patience).unwrap().is_none());
+        assert_eq!(patience, 5);
+        for number in 2..ROWS {
+            assert!(look(&file, number, &mut patience).unwrap().is_none());
+            assert_eq!(patience, 0);
+        }
+        let seen = Observer { pid: std::process::id(), file }.look().unwrap();
+        assert_eq!((seen.exports.len(), seen.domains.len()), (0, 0));
     }
 
     /// The other process writes what it likes: any numbers, any text, references to anything.

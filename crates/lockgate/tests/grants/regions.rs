@@ -111,6 +111,12 @@ fn files_can_be_shared() {
     let grant = guest.grant(&region, Rights::ReadWrite).unwrap();
     store(&guest, grant.pointer(8).unwrap(), 21).unwrap();
     assert_eq!(mapped.word(PAGE as usize + 8), 21);
+    // The host may write, this domain not.
+    let reader = domain("reader");
+    let grant = reader.grant(&region, Rights::Read).unwrap();
+    assert_eq!(load(&reader, grant.pointer(8).unwrap()).unwrap(), 21);
+    let at = grant.pointer(8).unwrap();
+    faulted(store(&reader, at, 22), at);
     for (from, length) in [(PAGE, 3 * PAGE), (4 * PAGE, PAGE)] {
         let refused = Region::from_file(&file, from, length, Rights::Read);
         assert!(matches!(refused, Err(GrantError::File { .. })), "{refused:?}");
