@@ -374,7 +374,9 @@ fn signals_leave_nothing_behind() {
     ] {
         for signal in ["-INT", "-TERM", "-HUP", "-KILL"] {
             let what = format!("{command:?} {signal}");
-            let mut lockgate = shop.command(env!("CARGO_BIN_EXE_lockgate"));
+            // Whoever runs the tests may ignore signals (nohup, jobs of a shell), and what is ignored stays so.
+            let mut lockgate = shop.command("env");
+            lockgate.args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_lockgate")]);
             lockgate.args(command).env("TMPDIR", shop.path("scratch"));
             let mut lockgate = lockgate.stderr(std::process::Stdio::null()).spawn().unwrap();
             wait_for(&what, &|| ours() > 0);
