@@ -56,6 +56,17 @@ class Builder:
         return library
 
 
+class During:
+    """An argument that is a number, and does something while the call converts it."""
+
+    def __init__(self, number, work):
+        self.number, self.work = number, work
+
+    def __index__(self):
+        self.work()
+        return self.number
+
+
 @pytest.fixture(scope="session")
 def build(tmp_path_factory) -> Builder:
     return Builder(tmp_path_factory.mktemp("guests"))

@@ -9,6 +9,7 @@ from ctypes import byref, c_int32, c_int64
 
 import lockgate
 import pytest
+from conftest import During
 
 
 def test_options_are_checked(values_module):
@@ -79,17 +80,6 @@ def test_no_reset_during_a_call(hostile):
     assert busy == [place, place] and grant.address() == address
     hostile.domain.reset()
     assert hostile.fine() == 42
-
-
-class During:
-    """An argument that is a number, and does something while the call converts it."""
-
-    def __init__(self, number, work):
-        self.number, self.work = number, work
-
-    def __index__(self):
-        self.work()
-        return self.number
 
 
 def test_a_refused_reset_changes_nothing(hostile):

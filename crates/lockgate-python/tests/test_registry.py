@@ -6,6 +6,7 @@ from ctypes import POINTER, c_double, c_int, c_int32, c_int64, c_size_t, c_uint6
 
 import lockgate
 import pytest
+from conftest import During
 from lockgate import Allow, Principal, Registry, Token
 
 EVERYONE = [Allow.everyone()]
@@ -212,17 +213,6 @@ def test_a_restart_heals_who_asked_for_it(registry):
     assert isinstance(caught.value, lockgate.Killed) and caught.value.domain == "values"
     # What is passed by reference goes to the new instance, and the domain's own functions, too.
     assert (plain(), total(numbers, 3), registry.bind(NOBODY, "v.count")()) == (2, 6, 3)
-
-
-class During:
-    """An argument that is a number, and does something while the call converts it."""
-
-    def __init__(self, number, work):
-        self.number, self.work = number, work
-
-    def __index__(self):
-        self.work()
-        return self.number
 
 
 def test_arguments_are_for_the_instance_that_they_were_made_for(hostile_module):

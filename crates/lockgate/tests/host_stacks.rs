@@ -10,24 +10,10 @@ use std::time::Duration;
 type Long = extern "C" fn(i64) -> i64;
 type Result = std::result::Result<i64, CallError>;
 
-/// `deep` has live frames while it calls the host, and says if they have changed; `smash` overwrites all that it finds below it.
-const SOURCE: &str = "long host(long);
-    __attribute__((noinline)) long smash(long x) {
-        volatile long hole[100];
-        for (int i = 0; i < 100; i++) hole[i] = 0x5a5a5a5a;
-        return x < 20 ? smash(x + 1) : hole[x];
-    }
-    long deep(long x) {
-        volatile long kept[8];
-        for (int i = 0; i < 8; i++) kept[i] = x + i;
-        long sum = host(x);
-        for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
-        return sum;
-    }
-    long where(void) { return (long)__builtin_frame_address(0); }";
-
 fn domain(options: DomainOptions, host: impl Fn(i64) -> i64 + Send + Sync + 'static) -> Domain {
-    let guest = Guest::c(SOURCE).gate("long host(long)").export("long deep(long)").export("long smash(long)");
+    let source = "long host(long);".to_owned() + &common::frames(&[("deep", "host(x)")]);
+    let guest =
+        Guest::c(&source).gate("long host(long)").export("long deep(long)").export("long smash(long)");
     let host = HostFunction::new(move |_: &Domain, x: i64| host(x));
     guest.export("long where(void)").domain_with(options.gate("host", host))
 }

@@ -532,19 +532,7 @@ fn r23_unreadable_arguments_leave_no_exclusive_domain_taken() {
         .export(prototype)
         .export("long free(void)")
         .domain_with(DomainOptions::new().exclusive(None));
-    let client = Guest::assembly(
-        "# Moves rsp up to the last page of its slot, so that the arguments lie in the guard.
-         function ask
-            mov $0xfbfff8,%r11d
-            xor %rsp,%r11
-            and $0xfffff8,%r11d
-            xor %r11,%rsp
-            mov -OFF(%rsp),%r11
-            call *%gs:0x11080
-            ret",
-    )
-    .gate(prototype)
-    .domain();
+    let client = Guest::assembly(common::ASK_FROM_THE_TOP).gate(prototype).domain();
     let said = crate::common::said(&client, "add", "add");
     client.link("add", &server, &said, Policy::default(), OnFailure::Propagate).expect("an import");
     let _patience = common::patience("a domain that nobody sets free");

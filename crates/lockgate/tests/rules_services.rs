@@ -196,19 +196,9 @@ fn r23_unreadable_arguments_end_the_call() {
     ) -> i64 {
         g + l
     }
-    let domain = Guest::assembly(
-        "# Moves rsp up to the last page of its slot, so that the arguments lie in the guard.
-         function ask
-            mov $0xfbfff8,%r11d
-            xor %rsp,%r11
-            and $0xfffff8,%r11d
-            xor %r11,%rsp
-            mov -OFF(%rsp),%r11
-            call *%gs:0x11080
-            ret",
-    )
-    .gate("long host(long, long, long, long, long, long, long, long, long, long, long, long)")
-    .domain_with(DomainOptions::new().gate("host", host as Host));
+    let domain = Guest::assembly(common::ASK_FROM_THE_TOP)
+        .gate("long host(long, long, long, long, long, long, long, long, long, long, long, long)")
+        .domain_with(DomainOptions::new().gate("host", host as Host));
     let error = domain.bind::<extern "C" fn() -> i64>("ask").unwrap().call().unwrap_err();
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert_eq!(fault.kind(), FaultKind::Gate);

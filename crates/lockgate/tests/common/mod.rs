@@ -262,6 +262,44 @@ pub fn in_child(name: &str) -> std::process::Output {
     command.output().expect("the test program runs")
 }
 
+/// C functions that tell whether frames stay what they are: each of `deep`, a name and what it calls, has live frames during that and
+/// says if they have changed; `smash` overwrites all that it finds below it; `where` says how deep the stack is.
+#[allow(dead_code, reason = "not every test looks at frames")]
+pub fn frames(deep: &[(&str, &str)]) -> String {
+    let mut source = "
+        __attribute__((noinline)) long smash(long x) {
+            volatile long hole[100];
+            for (int i = 0; i < 100; i++) hole[i] = 0x5a5a5a5a;
+            return x < 20 ? smash(x + 1) : hole[x];
+        }
+        long where(void) { return (long)__builtin_frame_address(0); }"
+        .to_owned();
+    for (name, call) in deep {
+        source += &format!(
+            "
+        long {name}(long x) {{
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            long sum = {call};
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }}"
+        );
+    }
+    source
+}
+
+/// Calls the first import with rsp in the last page of its slot, so that the arguments on the stack lie in the guard.
+#[allow(dead_code, reason = "not every test has such arguments")]
+pub const ASK_FROM_THE_TOP: &str = "function ask
+        mov $0xfbfff8,%r11d
+        xor %rsp,%r11
+        and $0xfffff8,%r11d
+        xor %r11,%rsp
+        mov -OFF(%rsp),%r11
+        call *%gs:0x11080
+        ret";
+
 /// The prototype of a server's `name` for `client`'s import, as the import's note has it: what a host says where the server's module says
 /// nothing.
 #[allow(dead_code, reason = "not every test links")]

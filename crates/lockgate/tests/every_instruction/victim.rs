@@ -1,5 +1,5 @@
 //! The process that is traced: one thread makes call after call, another one does what the tracer asks for.
-use super::common::{Guest, host_sys};
+use super::common::{Guest, frames, host_sys};
 use super::tracer_sys::{
     Handler, in_lazy_gate, install_handler, mark, off_alternate_stack, outside_of_rust, stay, thread_number,
     unblock,
@@ -31,20 +31,9 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         long call_back(long x) { return host(x) + 1; }
         long crash(long x) { __builtin_trap(); return x; }
         long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }
-        #include <unistd.h>
-        __attribute__((noinline)) long smash(long x) {
-            volatile long hole[100];
-            for (int i = 0; i < 100; i++) hole[i] = 0x5a5a5a5a;
-            return x < 20 ? smash(x + 1) : hole[x];
-        }
-        long deep(long x) {
-            volatile long kept[8];
-            for (int i = 0; i < 8; i++) kept[i] = x + i;
-            long sum = host(x) + 0 * getppid();
-            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
-            return sum;
-        }
-        long where(void) { return (long)__builtin_frame_address(0); }";
+        #include <unistd.h>"
+        .to_owned()
+        + &frames(&[("deep", "host(x) + 0 * getppid()")]);
     let exports = [
         "long increment(long)",
         "long for_ever(long)",
@@ -57,7 +46,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
     ];
     exports
         .iter()
-        .fold(Guest::c(source).gate("long host(long)"), |guest, export| guest.export(export))
+        .fold(Guest::c(&source).gate("long host(long)"), |guest, export| guest.export(export))
         .module()
 });
 static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
@@ -65,28 +54,10 @@ static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
         long wait_8(long, long, long, long, long, long, long, long);
         long wait(long x) { return for_ever(x) - 1; } long twice(long x) { return increment(increment(x)) + 1; }
         long wait_on_stack(long x) { return wait_8(1, 2, 3, 4, 5, 6, 7, x) - 1; }
-        long where(void) { return (long)__builtin_frame_address(0); }
-        __attribute__((noinline)) long smash(long x) {
-            volatile long hole[100];
-            for (int i = 0; i < 100; i++) hole[i] = 0x5a5a5a5a;
-            return x < 20 ? smash(x + 1) : hole[x];
-        }
-        long deep(long x) {
-            volatile long kept[8];
-            for (int i = 0; i < 8; i++) kept[i] = x + i;
-            long sum = increment(x);
-            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
-            return sum;
-        }
-        long crash(long);
-        long deep_failing(long x) {
-            volatile long kept[8];
-            for (int i = 0; i < 8; i++) kept[i] = x + i;
-            long sum = crash(x);
-            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
-            return sum;
-        }";
-    let guest = Guest::c(source).gate("long for_ever(long)").gate("long increment(long)");
+        long crash(long);"
+        .to_owned()
+        + &frames(&[("deep", "increment(x)"), ("deep_failing", "crash(x)")]);
+    let guest = Guest::c(&source).gate("long for_ever(long)").gate("long increment(long)");
     let guest = guest.gate("long crash(long)").export("long deep_failing(long)");
     let guest = guest.gate("long wait_8(long, long, long, long, long, long, long, long)");
     let guest = guest.export("long wait_on_stack(long)").export("long smash(long)").export("long deep(long)");
