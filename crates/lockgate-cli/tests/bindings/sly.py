@@ -3,15 +3,8 @@
 import ctypes
 import gc
 
+from checks import raises
 import sly_protected as sly
-
-
-def raises(kind, function, *arguments):
-    try:
-        result = function(*arguments)
-    except kind as error:
-        return error
-    raise AssertionError(f"{function.__name__} returned {result!r}")
 
 
 def lent():

@@ -8,16 +8,9 @@ import signal
 import sys
 import threading
 
+from checks import raises
 import steps_protected as steps
 from steps_protected import Error, Kind, flow, label, large, steps_heard
-
-
-def raises(kind, function, *arguments):
-    try:
-        result = function(*arguments)
-    except kind as error:
-        return error
-    raise AssertionError(f"{function.__name__} returned {result!r}")
 
 
 def buffers():

@@ -5,6 +5,7 @@ import errno
 import gc
 import threading
 
+from checks import raises
 import tricky_protected as tricky
 from tricky_protected import Error, Fault, Kind, colour, notify, number, point
 
@@ -57,14 +58,6 @@ def good():
     assert tricky.tricky_find("find me", ord("m")) == 5 and tricky.tricky_find("find me", ord("z")) is None
     raises(FileNotFoundError, tricky.tricky_open_file, "/no/such/file").errno == errno.ENOENT
     assert tricky.tricky_count(200) == 200
-
-
-def raises(kind, function, *arguments):
-    try:
-        function(*arguments)
-    except kind as error:
-        return error
-    raise AssertionError(f"{function.__name__}{arguments} raises no {kind.__name__}")
 
 
 def careless():
