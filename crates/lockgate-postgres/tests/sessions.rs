@@ -361,7 +361,10 @@ fn sessions_survive_each_other() {
         }
         for (session, _) in &mut sessions {
             let said = session.finish().unwrap();
-            assert_eq!(said, "ERROR:  canceling statement due to statement timeout");
+            // The server forgets that a statement's time is what ended it if the time was over while the statement was still being parsed:
+            // it starts the time anew then. On a busy machine 20 ms are over that soon.
+            let reason = said.strip_prefix("ERROR:  canceling statement due to ").unwrap_or_else(|| panic!("{said}"));
+            assert!(["statement timeout", "user request"].contains(&reason), "{said}");
         }
     }
     assert_eq!(database.run("postgres", "SELECT count(*), sum(i) FROM done").unwrap().trim(), "640|5440");

@@ -109,7 +109,7 @@ $$;
 SELECT fine(9);
 DROP FUNCTION burn(integer);
 RESET lockgate.cpu_limit;
-SET statement_timeout = '50ms';
+SET statement_timeout = '400ms';
 SELECT forever(0);
 SELECT forever(1);
 SELECT forever(2);

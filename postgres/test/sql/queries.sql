@@ -31,7 +31,7 @@ END $$;
 SELECT i, tried.* FROM generate_series(0, 14) i, pg_temp.try(format('SELECT misuse(%s)', i)) tried;
 SELECT misuse(9);
 SELECT ask('SELECT message FROM pg_temp.try(''SELECT misuse(9)'')'), ask('SELECT state FROM pg_temp.try(''SELECT misuse(10)'')');
-SET statement_timeout = '100ms';
+SET statement_timeout = '400ms';
 SELECT ask('SELECT pg_sleep(60)');
 RESET statement_timeout;
 SELECT total(99);

@@ -46,7 +46,7 @@ SELECT * FROM bad_rows(2);
 SELECT * FROM bad_rows(3);
 SELECT * FROM bad_rows(4);
 SELECT * FROM bad_rows(5);
-SET statement_timeout = '100ms';
+SET statement_timeout = '400ms';
 SELECT * FROM bad_rows(6);
 RESET statement_timeout;
 CREATE FUNCTION emits_nowhere(integer) RETURNS integer LANGUAGE lgc AS 'rows.emits_nowhere' STRICT;
