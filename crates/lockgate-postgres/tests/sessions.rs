@@ -363,7 +363,8 @@ fn sessions_survive_each_other() {
             let said = session.finish().unwrap();
             // The server forgets that a statement's time is what ended it if the time was over while the statement was still being parsed:
             // it starts the time anew then. On a busy machine 20 ms are over that soon.
-            let reason = said.strip_prefix("ERROR:  canceling statement due to ").unwrap_or_else(|| panic!("{said}"));
+            let reason =
+                said.strip_prefix("ERROR:  canceling statement due to ").unwrap_or_else(|| panic!("{said}"));
             assert!(["statement timeout", "user request"].contains(&reason), "{said}");
         }
     }
