@@ -4,12 +4,13 @@ use crate::errors;
 use crate::interpreter_sys;
 use crate::kinds::{self, Given, Kind, word_of};
 use lockgate::signature::{PrototypeError, Signature};
-use lockgate::{HostFunction, Value};
+use lockgate::{CallError, HostFunction, Value};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyWeakrefMethods, PyWeakrefReference};
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Who answers, and for which domain.
@@ -32,6 +33,8 @@ struct Answering {
     kinds: Vec<Kind>,
     answer: Kind,
     target: Mutex<Option<Target>>,
+    /// Nobody answers because the domain was ended.
+    ended: AtomicBool,
 }
 
 impl Answering {
@@ -98,10 +101,10 @@ impl Offer {
         let signature: Signature =
             prototype.parse().map_err(|error: PrototypeError| errors::bind(py, error.into()))?;
         let (kinds, answer) = kinds::of_signature(&signature, kinds)?;
-        let answering = Arc::new(Answering { kinds, answer, target: Mutex::new(None) });
+        let answering = Arc::new(Answering { kinds, answer, target: Mutex::default(), ended: AtomicBool::default() });
         let body = {
             let answering = answering.clone();
-            move |_: &lockgate::Domain, arguments: &[Value]| run(&answering, arguments)
+            move |domain: &lockgate::Domain, arguments: &[Value]| run(&answering, domain, arguments)
         };
         let function = HostFunction::dynamic(signature, body).map_err(|error| errors::bind(py, error))?;
         Ok(Offer { prototype: prototype.to_owned(), function, answering })
@@ -117,6 +120,12 @@ impl Offer {
     /// From now on nobody answers; who did, for the caller to drop where Python objects may go.
     pub fn take(&self) -> Option<Target> {
         lock(&self.answering.target).take()
+    }
+
+    /// The same because the domain was ended, which is what calls in progress are told.
+    pub fn end(&self) -> Option<Target> {
+        self.answering.ended.store(true, Ordering::Release);
+        self.take()
     }
 
     /// What the domain gets.
@@ -136,13 +145,20 @@ impl Offer {
 }
 
 /// Runs a callback on the domain's thread, with the interpreter's lock.
-fn run(answering: &Answering, arguments: &[Value]) -> Result<Value, Box<dyn Any + Send>> {
-    let Answering { kinds, answer, target } = answering;
+fn run(
+    answering: &Answering,
+    caller: &lockgate::Domain,
+    arguments: &[Value],
+) -> Result<Value, Box<dyn Any + Send>> {
+    let Answering { kinds, answer, target, ended } = answering;
     let call = |py: Python<'_>| -> PyResult<Value> {
         // Not under the lock: an exception is made by code of Python's, which may let other threads run.
         let answering = lock(target).as_ref().map(|target| target.clone_ref(py));
         let Some(Target { function, domain }) = answering else {
-            return Err(errors::taken_back(py));
+            return Err(match ended.load(Ordering::Acquire) {
+                true => errors::call(py, CallError::Killed(caller.name().to_owned())),
+                false => errors::taken_back(py),
+            });
         };
         let domain = domain.and_then(|domain| domain.bind(py).upgrade());
         let domain = domain.unwrap_or_else(|| py.None().into_bound(py));

@@ -106,7 +106,7 @@ impl Left {
             self.bindings.drain(..).filter_map(Arc::into_inner).map(|binding| Rest::Binding(binding.part()));
         let mut rest: Vec<_> = bindings.collect();
         let offers = self.callbacks.drain(..).filter_map(|(_, offer)| offer);
-        rest.extend(offers.chain(self.offers.drain(..)).filter_map(|offer| offer.take()).map(Rest::Target));
+        rest.extend(offers.chain(self.offers.drain(..)).filter_map(|offer| offer.end()).map(Rest::Target));
         rest
     }
 }

@@ -51,9 +51,16 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<asynchronous::Call>()?;
     module.add_class::<errors::Trace>()?;
     module.add_function(wrap_pyfunction!(module::signature, module)?)?;
+    module.add_function(wrap_pyfunction!(check_memory, module)?)?;
     module.add_function(wrap_pyfunction!(claim_signals, module)?)?;
     module.add("OPTIMISED", !cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
+}
+
+/// Whether a domain may have this buffer, as for arguments.
+#[pyfunction]
+fn check_memory(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    buffer_sys::View::of(object).map(drop)
 }
 
 /// Puts Lockgate's handlers for faults in front of handlers that were installed since.

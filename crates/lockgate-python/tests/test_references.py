@@ -2,7 +2,7 @@
 
 import array
 import ctypes
-from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p, create_string_buffer, pointer
+from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p, create_string_buffer, pointer
 
 import lockgate
 import pytest
@@ -343,6 +343,44 @@ def test_characters_are_not_for_domains_to_write(numpy, values):
             values.fill(text, 16)
         # Where nothing can be written they are bytes as any other.
         assert values.same_place(memoryview(text).toreadonly(), None) == 0
+
+
+def test_arrays_have_what_may_be_passed(numpy, values):
+    array = values.domain.array
+    for kind in ("U4", [("n", "i4"), ("text", "U2")], "O", "M8[s]"):
+        with pytest.raises(TypeError, match="characters|objects|plain numbers"):
+            array(2, kind)
+    # What the domain can only read may be characters.
+    assert array(2, "U4", rights="r").tolist() == ["", ""]
+    for shape in (-1, (2, -1), (-(1 << 63), 2)):
+        with pytest.raises(ValueError, match="negative"):
+            array(shape, "u1")
+    with pytest.raises((ValueError, OverflowError, MemoryError, lockgate.Error)):
+        array((1 << 32, 1 << 32), "u1")
+    assert array((3, 0), "u1").shape == (3, 0) and array(3, "u1").shape == (3,)
+
+
+def test_elements_outside_the_domain_are_not_others(values):
+    numbers = values.domain.alloc(c_int, 4)
+    numbers[0] = 7
+    for far in (1 << 62, 1 << 61, 1 << 30, -(1 << 62), 1 << 70):
+        for use in (
+            lambda far=far: numbers[far],
+            lambda far=far: numbers[far : far + 1],
+            lambda far=far: numbers + far,
+            lambda far=far: numbers.__setitem__(far, 1),
+        ):
+            with pytest.raises(lockgate.BadPointer, match="outside"):
+                use()
+    assert numbers[0] == 7 and (numbers + 1 - 1)[0] == 7
+    # Numbers of a module's need not be addresses.
+    for number in (-1, -5, 1 << 64):
+        with pytest.raises(lockgate.BadPointer, match="no address"):
+            values.domain.string(number)
+        with pytest.raises(lockgate.BadPointer, match="no address"):
+            values.domain.pointer(number, c_int)
+    with pytest.raises(lockgate.BadPointer):
+        numbers.read(-1)
 
 
 def test_a_number_is_not_so_many_zeros(numpy, values):

@@ -1,6 +1,8 @@
 """Threads, processes and signals."""
 
+import collections
 import contextlib
+import ctypes
 import faulthandler
 import gc
 import multiprocessing
@@ -308,6 +310,30 @@ def test_threads_of_the_module_call_python_until_their_domain_ends(build, end):
         del library
         gc.collect()
         assert domain() is None
+
+
+def test_calls_in_callbacks_learn_that_the_domain_was_closed(hostile_module):
+    """Not that their callbacks are gone, which is what closing does next."""
+    callback = lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda number: number)
+    ended = []
+    for _ in range(150):
+        domain, inside = lockgate.Domain(hostile_module), threading.Event()
+        function = domain["call_often"]
+
+        def call(function=function, inside=inside):
+            with pytest.raises(lockgate.Error) as caught:
+                while True:
+                    function(callback, 100)
+                    inside.set()
+            ended.append(type(caught.value))
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        inside.wait()
+        domain.close()
+        thread.join()
+    # One that comes a moment later finds a closed domain.
+    assert len(ended) == 150 and set(ended) <= {lockgate.Killed, lockgate.Closed}, collections.Counter(ended)
 
 
 def test_no_exception_is_made_under_a_lock(child, build):

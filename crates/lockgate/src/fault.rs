@@ -322,6 +322,8 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
             plain(FaultKind::Killed, "the host killed the domain")
         }
         Cause::Exit(status) => plain(FaultKind::Exit(status), &format!("the module called exit({status})")),
+        // What a closed domain was given goes before the last call has left.
+        Cause::NoFunction if domain.is_killed() => plain(FaultKind::Killed, "the host killed the domain"),
         Cause::NoFunction => plain(FaultKind::Gate, "call of a host function that the domain was not given"),
         Cause::Arguments => {
             plain(FaultKind::Gate, "the stack arguments of a host function could not be read")
@@ -359,7 +361,10 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
     }
     let offset = raw.address.wrapping_sub(domain.base());
     let in_slots = |start: u64| (start..start + stack::SLOTS * stack::SLOT).contains(&offset);
-    if in_slots(window::STACKS) {
+    // Its own, that is: any other slot is where a wild pointer leads.
+    let slot = |at: u64| at.wrapping_sub(window::STACKS) / stack::SLOT;
+    let top = raw.registers.rsp.wrapping_sub(domain.base()).wrapping_sub(code::OFF.into());
+    if in_slots(window::STACKS) && slot(offset) == slot(top) {
         let reason = format!(
             "stack overflow: {verb} offset {offset:#x}, outside this thread's stack of {} bytes",
             domain.stack_size()

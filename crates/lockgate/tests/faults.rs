@@ -22,6 +22,7 @@ void divide(void) { volatile int zero = 0; sink = sink / zero; }
 void trap(void) { __builtin_trap(); }
 void breakpoint(void) { __asm__ volatile("int3"); }
 int deep(int n) { volatile char room[4096]; room[0] = n; return deep(n + 1) + room[0]; }
+void top(void) { sink = *(volatile char *)0xffffffff; }
 void thin(void) { thin(); __asm__ volatile(""); }
 void leave(int status) { exit(status); }
 void give_up(void) { abort(); }
@@ -42,6 +43,7 @@ fn every_kind_of_fault_is_an_error() {
         ("null_write", Segv, "write to a null pointer"),
         ("null_read", Segv, "read of a null pointer"),
         ("wild", Segv, "write to unmapped memory"),
+        ("top", Segv, "read of unmapped memory"),
         ("constant", Segv, "write to read-only"),
         ("code", Segv, "write to read-only"),
         ("divide", Fpe, "division by zero"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import difflib
 import enum
+import math
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +15,7 @@ from . import _native, _types
 from ._asynchronous import AsyncCall, Workers, default_workers
 from ._callback import CFUNCTYPE, Callback
 from ._errors import OptionError, SignatureError, SymbolError
-from ._pointer import Pointer
+from ._pointer import Pointer, address_of
 from ._types import STRING_LIMIT, Shape
 
 
@@ -237,23 +239,32 @@ class Domain(_native.Domain):
 
     def string(self, address: int, limit: int = STRING_LIMIT) -> bytes:
         """The string at an address, at most `limit` bytes long. `BadPointer` if it has no end."""
-        return self._string(getattr(address, "address", address), limit)
+        return self._string(address_of(getattr(address, "address", address)), limit)
 
     def grant(self, region: _native.Region, rights: str = "rw") -> _native.Grant:
         """Shares a region with the domain, to read (``"r"``) or to read and write (``"rw"``)."""
         return self._grant(region, rights)
 
     def array(self, shape: int | tuple[int, ...], dtype: Any = float, rights: str = "rw") -> Any:
-        """A numpy array of zeros in memory that is shared with the domain: it is passed to functions without being copied."""
+        """A numpy array of zeros in memory that is shared with the domain: it is passed to functions without being copied.
+
+        Of the types that may be passed by reference: what the domain can write is never an object, a pointer or a character.
+        """
         import numpy
 
         kind = numpy.dtype(dtype)
         if kind.hasobject:
             raise TypeError("objects of Python's cannot be shared with a domain")
-        count = int(numpy.prod(shape))
+        sample = numpy.zeros(1, kind)
+        sample.flags.writeable = "w" in rights
+        _native.check_memory(sample)
+        sides = [operator.index(side) for side in ((shape,) if isinstance(shape, int) else shape)]
+        if any(side < 0 for side in sides):
+            raise ValueError(f"an array of shape {tuple(sides)}: a side cannot be negative")
+        count = math.prod(sides)
         region = _native.Region(max(1, count * kind.itemsize))
         self.grant(region, rights)
-        return numpy.frombuffer(region, kind, count).reshape(shape)
+        return numpy.frombuffer(region, kind, count).reshape(sides)
 
     def link(
         self, name: str, server: Domain, export: str | None = None, *, policy: str = Policy.MUTUAL_DISTRUST,

@@ -258,5 +258,8 @@ class Call:
 class Trace: ...
 
 def signature(prototype: str) -> tuple[str, str, list[str]]: ...
+def check_memory(object: object) -> None:
+    """`TypeError` if a domain must not have this buffer: it has no plain numbers, or a domain could write what Python follows."""
+
 def claim_signals() -> None:
     """Puts Lockgate's handlers for faults in front of handlers that were installed since."""

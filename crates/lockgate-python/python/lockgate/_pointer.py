@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from typing import Any
 
 from . import _native, _types
+from ._errors import BadPointer
+
+#: Bytes of a window, in which all addresses of a domain lie. It begins at a multiple of this.
+_WINDOW = 1 << 32
+
+
+def address_of(number: int) -> int:
+    """What may be an address: a module's number need not."""
+    address = operator.index(number)
+    if not 0 <= address < 1 << 64:
+        raise BadPointer(f"{address} is no address")
+    return address
 
 
 class Pointer(_native.Pointer):
@@ -18,7 +31,7 @@ class Pointer(_native.Pointer):
     __slots__ = ("type",)
 
     def __new__(cls, domain: Any, address: int, type: Any = None) -> Pointer:
-        return super().__new__(cls, domain, address)
+        return super().__new__(cls, domain, address_of(address))
 
     def __init__(self, domain: Any, address: int, type: Any = None):
         #: A type of ctypes, or None.
@@ -30,7 +43,10 @@ class Pointer(_native.Pointer):
         return self.type
 
     def _at(self, index: int) -> int:
-        return (self.address + index * ctypes.sizeof(self._target())) & 0xFFFF_FFFF_FFFF_FFFF
+        offset = self.address % _WINDOW + index * ctypes.sizeof(self._target())
+        if not 0 <= offset < _WINDOW:
+            raise BadPointer(f"element {index} of {self!r} would lie outside the domain")
+        return self.address - self.address % _WINDOW + offset
 
     def _values(self, index: int, count: int) -> list[Any]:
         target = self._target()
@@ -65,6 +81,8 @@ class Pointer(_native.Pointer):
 
     def read(self, length: int) -> bytes:
         """Copies bytes out of the domain."""
+        if length < 0:
+            raise BadPointer(f"{length} bytes are none that a domain could have")
         return self.domain._read(self.address, length)
 
     def write(self, data: Any) -> None:
@@ -90,7 +108,7 @@ class Pointer(_native.Pointer):
         return self + -count
 
     def __bool__(self) -> bool:
-        return self.address & 0xFFFF_FFFF != 0
+        return self.address % _WINDOW != 0
 
     def __int__(self) -> int:
         return self.address

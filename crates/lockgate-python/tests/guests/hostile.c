@@ -31,6 +31,7 @@ void set_trap(struct trap *t) { t->target = (void *)0x10; t->size = 0x7fffffff; 
 
 // Callbacks with arguments of its own making.
 int call(int (*f)(int), int x) { return f(x); }
+int call_often(int (*f)(int), int n) { int sum = 0; while (n--) sum += f(n); return sum; }
 int call_with_wild(int (*f)(int *)) { return f((int *)0x7abcdef0); }
 int call_with_string(int (*f)(const char *)) { return f(unterminated()); }
 int call_with_huge(int (*f)(uint64_t)) { return f(UINT64_MAX); }
