@@ -1,6 +1,8 @@
-//! What every function of the library does around its work: errors are kept for the thread, panics stay inside.
+//! What every function of the library does around its work: errors are kept for the thread, panics stay inside, and
+//! cancellation outside.
 use crate::error::{self, Failure, Status};
 use crate::handle::{Handle, Handled};
+use lockgate::Uncancelled;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -36,12 +38,13 @@ pub(crate) fn freed<T: Handled>(handle: Handle<T>) -> i32 {
     })
 }
 
-fn catch<R>(body: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+pub(crate) fn catch<R>(body: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+    let _uncancelled = Uncancelled::new();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(of_panic(payload.as_ref())))
 }
 
 /// A panic of the library's own.
-pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> Failure {
+fn of_panic(payload: &(dyn Any + Send)) -> Failure {
     let text = payload.downcast_ref::<&str>().copied().map(str::to_owned);
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
     Failure::new(

@@ -1,9 +1,10 @@
 //! What `lg_dlerror` says: once, and of the calling thread.
 use crate::call;
 use crate::error::{self, Failure, c_string};
+use lockgate::AtThreadEnd;
 use std::cell::RefCell;
-use std::ffi::{CString, c_char};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ffi::{CString, c_char, c_void};
+use std::mem::ManuallyDrop;
 
 #[derive(Default)]
 struct Text {
@@ -14,35 +15,35 @@ struct Text {
 }
 
 thread_local! {
-    static TEXT: RefCell<Text> = RefCell::default();
+    /// Dropped as [`AtThreadEnd`] says.
+    static TEXT: RefCell<Option<ManuallyDrop<Text>>> = const { RefCell::new(None) };
+}
+
+static END: AtThreadEnd = AtThreadEnd::new(forget);
+
+extern "C" fn forget(_: *mut c_void) {
+    drop(TEXT.take().map(ManuallyDrop::into_inner));
 }
 
 /// What `body` returns, or `failed`; then the reason is the thread's last error, and what `lg_dlerror` says next.
 pub(crate) fn dl_value<R>(failed: R, body: impl FnOnce() -> Result<R, Failure>) -> R {
-    let outcome = catch_unwind(AssertUnwindSafe(body));
-    let failure = match outcome {
-        Ok(Ok(value)) => return value,
-        Ok(Err(failure)) => failure,
-        Err(payload) => call::of_panic(payload.as_ref()),
+    let failure = match call::catch(body) {
+        Ok(value) => return value,
+        Err(failure) => failure,
     };
     let text = c_string(&failure.message);
-    // A thread that ends has nobody who would ask.
-    let _ = TEXT.try_with(|place| place.borrow_mut().pending = Some(text));
+    END.arm();
+    TEXT.with_borrow_mut(|place| place.get_or_insert_default().pending = Some(text));
     error::keep(failure);
     failed
 }
 
 /// The message of the thread's last failure, if nobody has asked for it.
 pub(crate) fn take() -> *const c_char {
-    let give = |place: &RefCell<Text>| {
-        let mut text = place.borrow_mut();
-        match text.pending.take() {
-            Some(pending) => {
-                text.given = pending;
-                text.given.as_ptr()
-            }
-            None => std::ptr::null(),
-        }
-    };
-    TEXT.try_with(give).unwrap_or(std::ptr::null())
+    TEXT.with_borrow_mut(|place| {
+        let text = place.as_mut()?;
+        text.given = text.pending.take()?;
+        Some(text.given.as_ptr())
+    })
+    .unwrap_or(std::ptr::null())
 }

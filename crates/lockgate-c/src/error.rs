@@ -5,11 +5,12 @@ use lockgate::registry::ObserveError;
 use lockgate::signature::PrototypeError;
 use lockgate::syscall;
 use lockgate::{
-    AllocError, BindError, CallError, CreateError, Fault, GrantError, LinkError, LoadError, MemoryError,
-    RegistryError, ResetError,
+    AllocError, AtThreadEnd, BindError, CallError, CreateError, Fault, GrantError, LinkError, LoadError,
+    MemoryError, RegistryError, ResetError,
 };
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::mem::ManuallyDrop;
 
 macro_rules! statuses {
     ($($status:ident = $number:literal $name:literal,)*) => {
@@ -138,7 +139,18 @@ struct Last {
 }
 
 thread_local! {
-    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    /// Dropped as [`AtThreadEnd`] says.
+    static LAST: RefCell<Option<ManuallyDrop<Last>>> = const { RefCell::new(None) };
+}
+
+static END: AtThreadEnd = AtThreadEnd::new(forget);
+
+extern "C" fn forget(_: *mut c_void) {
+    clear();
+}
+
+fn replace(last: Option<Last>) {
+    drop(LAST.replace(last.map(ManuallyDrop::new)).map(ManuallyDrop::into_inner));
 }
 
 /// Makes `failure` the thread's last error. Strings that the thread was given of the one before are gone.
@@ -146,19 +158,19 @@ pub(crate) fn keep(failure: Failure) -> Status {
     let Failure { status, message, fault } = failure;
     let fault = fault.map(|fault| Box::new(FaultReport::new(fault)));
     let last = Last { status, message: c_string(&message), fault };
-    // A thread that ends has nobody who would ask.
-    let _ = LAST.try_with(|place| place.borrow_mut().replace(last));
+    END.arm();
+    replace(Some(last));
     status
 }
 
 /// Forgets the thread's last error.
 pub(crate) fn clear() {
-    let _ = LAST.try_with(|place| place.borrow_mut().take());
+    replace(None);
 }
 
 /// What the last error is, or `none`. Pointers into it stay good until the next one.
 fn last<R>(none: R, read: impl FnOnce(&Last) -> R) -> R {
-    LAST.try_with(|place| place.borrow().as_ref().map(read)).ok().flatten().unwrap_or(none)
+    LAST.with_borrow(|place| place.as_deref().map(read)).unwrap_or(none)
 }
 
 pub(crate) fn last_status() -> Status {

@@ -48,7 +48,10 @@ impl View {
             let error = PyErr::fetch(object.py());
             // SAFETY: a live object.
             let text = if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0 {
-                format!("{}: pass contiguous memory of plain numbers (numpy.ascontiguousarray, view)", error.value(object.py()))
+                format!(
+                    "{}: pass contiguous memory of plain numbers (numpy.ascontiguousarray, view)",
+                    error.value(object.py())
+                )
             } else {
                 let kind = object.get_type();
                 let what = "pass None, bytes, a buffer, byref(…) or a lockgate.Pointer";

@@ -101,7 +101,8 @@ impl Offer {
         let signature: Signature =
             prototype.parse().map_err(|error: PrototypeError| errors::bind(py, error.into()))?;
         let (kinds, answer) = kinds::of_signature(&signature, kinds)?;
-        let answering = Arc::new(Answering { kinds, answer, target: Mutex::default(), ended: AtomicBool::default() });
+        let answering =
+            Arc::new(Answering { kinds, answer, target: Mutex::default(), ended: AtomicBool::default() });
         let body = {
             let answering = answering.clone();
             move |domain: &lockgate::Domain, arguments: &[Value]| run(&answering, domain, arguments)

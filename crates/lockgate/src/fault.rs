@@ -360,18 +360,18 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
         return Judgement { kind: FaultKind::Segv, reason: reason.to_owned(), address: None, access: None };
     }
     let offset = raw.address.wrapping_sub(domain.base());
-    let in_slots = |start: u64| (start..start + stack::SLOTS * stack::SLOT).contains(&offset);
-    // Its own, that is: any other slot is where a wild pointer leads.
-    let slot = |at: u64| at.wrapping_sub(window::STACKS) / stack::SLOT;
+    let is_in_slots = |start: u64, at: u64| (start..start + stack::SLOTS * stack::SLOT).contains(&at);
+    // Farther from the stack's pointer is where a wild pointer leads. (What puts arguments on a stack runs on the host's.)
     let top = raw.registers.rsp.wrapping_sub(domain.base()).wrapping_sub(code::OFF.into());
-    if in_slots(window::STACKS) && slot(offset) == slot(top) {
+    let is_near = !is_in_slots(window::STACKS, top) || top.abs_diff(offset) <= stack::SLOT;
+    if is_in_slots(window::STACKS, offset) && is_near {
         let reason = format!(
             "stack overflow: {verb} offset {offset:#x}, outside this thread's stack of {} bytes",
             domain.stack_size()
         );
         return judgement(FaultKind::StackOverflow, reason, Some(offset));
     }
-    if in_slots(window::CONTROL) {
+    if is_in_slots(window::CONTROL, offset) {
         let reason = format!(
             "control-stack overflow: recursion too deep for {} bytes of return addresses",
             domain.stack_size()

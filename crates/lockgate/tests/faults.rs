@@ -22,7 +22,7 @@ void divide(void) { volatile int zero = 0; sink = sink / zero; }
 void trap(void) { __builtin_trap(); }
 void breakpoint(void) { __asm__ volatile("int3"); }
 int deep(int n) { volatile char room[4096]; room[0] = n; return deep(n + 1) + room[0]; }
-void top(void) { sink = *(volatile char *)0xffffffff; }
+void top(void) { unsigned long at = 0xffffffff; __asm__("" : "+r"(at)); sink = *(volatile char *)at; }
 void thin(void) { thin(); __asm__ volatile(""); }
 void leave(int status) { exit(status); }
 void give_up(void) { abort(); }

@@ -3,7 +3,7 @@ mod common;
 
 use common::{Guest, host_sys, in_child, patience};
 use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
@@ -125,17 +125,24 @@ fn r12_the_alternate_stack_stays_while_a_domain_is_active() {
 /// Calls when the thread's own values are dropped.
 struct CallsAtTheEnd(Function<extern "C" fn() -> i32>, Sender<Result<i32, CallError>>);
 
+impl CallsAtTheEnd {
+    fn call(&self) {
+        self.1.send(self.0.call()).expect("the test waits");
+    }
+}
+
 impl Drop for CallsAtTheEnd {
     fn drop(&mut self) {
-        self.1.send(self.0.call()).expect("the test waits");
+        self.call();
     }
 }
 
 thread_local! {
     static AT_THE_END: RefCell<Option<CallsAtTheEnd>> = const { RefCell::new(None) };
+    static IN_A_KEY: Cell<Option<&'static CallsAtTheEnd>> = const { Cell::new(None) };
 }
 
-/// R12: a thread that ends has given its record and its alternate stack back; proxies refuse it. Red if its block
+/// R12: a thread that ends has given its record and its alternate stack back; proxies refuse it until it has new ones. Red if its block
 /// still says that it may enter.
 #[test]
 fn r12_threads_that_have_left_are_refused() {
@@ -144,13 +151,18 @@ fn r12_threads_that_have_left_are_refused() {
     let fine = || domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Made before the library's own value of the thread, so dropped after it.
-            AT_THE_END.set(Some(CallsAtTheEnd(fine(), send)));
+            // Variables end before the thread leaves.
+            AT_THE_END.set(Some(CallsAtTheEnd(fine(), send.clone())));
             assert_eq!(fine().call().unwrap(), 7);
+            // A key that was made after the library's has its destructor called after the library's, in each round.
+            IN_A_KEY.set(Some(Box::leak(Box::new(CallsAtTheEnd(fine(), send)))));
+            host_sys::in_each_round_of_keys(|| IN_A_KEY.get().expect("set above").call());
         });
     });
-    let result = receive.recv().unwrap();
-    assert!(matches!(result, Err(CallError::ThreadEnding)), "{result:?}");
+    let results: Vec<_> = receive.iter().take(5).collect();
+    assert!(matches!(results[..3], [Ok(7), Ok(7), Ok(7)]), "{results:?}");
+    // When no other round is sure to come the thread could not leave any more.
+    assert!(results[3..].iter().all(|result| matches!(result, Err(CallError::ThreadEnding))), "{results:?}");
 }
 
 static FROM_HANDLER: OnceLock<Function<extern "C" fn() -> i32>> = OnceLock::new();

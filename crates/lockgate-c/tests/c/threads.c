@@ -2,6 +2,7 @@
 #include "check.h"
 #include <pthread.h>
 #include <semaphore.h>
+#include <unistd.h>
 
 static lg_module *module;
 
@@ -211,8 +212,57 @@ static void late(void) {
 }
 #endif
 
+/* A thread that was cancelled, and has not come to a point where it finds out: not in the library, which goes on. */
+static lg_function *crashes;
+
+static void *cancelled(void *passed) {
+    void (*crash)(int *) = POINTER(void (*)(int *), crashes);
+    CHECK(pthread_cancel(pthread_self()) == 0);
+    crash(NULL);
+    FAILED(LG_E_FAULT);
+    CHECK(lg_last_fault() && lg_last_fault()->reason);
+    lg_module *own = open_module("guest.lg");
+    lg_domain *domain = new_domain(own, NULL);
+    int (*same)(int) = POINTER(int (*)(int), bind(domain, "same"));
+    CHECK(same(7) == 7);
+    STATUS(LG_OK, lg_domain_free(domain));
+    STATUS(LG_OK, lg_module_free(own));
+    *(int *)passed = 1;
+    pthread_testcancel();
+    CHECK(!"a point where it finds out");
+    return NULL;
+}
+
+static void cancellation(void) {
+    lg_domain *domain = new_domain(module, NULL);
+    crashes = bind(domain, "crash");
+    int passed = 0;
+    void *end;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, cancelled, &passed) == 0);
+    CHECK(pthread_join(thread, &end) == 0);
+    CHECK(passed && end == PTHREAD_CANCELED);
+    STATUS(LG_OK, lg_function_free(crashes));
+    STATUS(LG_OK, lg_domain_free(domain));
+}
+
+/* What a program does when it exits may call domains, too. */
+static int (*same_at_exit)(int);
+
+static void at_exit(void) {
+    if (same_at_exit(7) != 7 || lg_take_call_error() != LG_OK) {
+        fprintf(stderr, "a call in a handler of atexit: %s\n", lg_last_message());
+        _exit(1);
+    }
+    /* And what fails says why. */
+    if (lg_module_open("/nonexistent.lg") || !strstr(lg_last_message(), "nonexistent"))
+        _exit(2);
+    _exit(0);
+}
+
 int main(void) {
     module = open_module("guest.lg");
+    cancellation();
 #ifndef __SANITIZE_ADDRESS__
     late(); /* libc never frees what it notes of thread-local variables that are first used so late: 64 bytes for each thread */
 #endif
@@ -220,5 +270,7 @@ int main(void) {
     exclusive();
     other_limits();
     many();
-    return 0;
+    same_at_exit = POINTER(int (*)(int), bind(new_domain(module, NULL), "same"));
+    CHECK(same_at_exit(1) == 1 && atexit(at_exit) == 0);
+    return 3; /* unless the handler is called */
 }

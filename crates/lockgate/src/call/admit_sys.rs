@@ -6,6 +6,7 @@ use super::thread_sys::{self, ThreadState};
 use super::unseen_sys;
 use crate::binding::living;
 use crate::error::CallError;
+use crate::host::Uncancelled;
 use crate::{host, space};
 
 /// Called by the proxy on the host's stack, before anything of the entry is recorded. Returns 0 to try again,
@@ -17,6 +18,7 @@ pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rs
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
     unseen_sys::taken(binding);
+    let _uncancelled = Uncancelled::new();
     answer(admit(binding, rsp))
 }
 
@@ -36,6 +38,7 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
     if ends != 0 {
         return ends;
     }
+    let _uncancelled = Uncancelled::new();
     answer(admit_crossing(binding, rsp))
 }
 

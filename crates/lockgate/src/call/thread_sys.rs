@@ -8,7 +8,7 @@ use crate::debug::Entered;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault, Registers};
-use crate::host::{Once, Owner, PerProcess, maps};
+use crate::host::{AtThreadEnd, Owner, PerProcess, maps};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
@@ -17,6 +17,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashSet;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -108,27 +109,31 @@ unsafe impl Sync for ThreadState {}
 pub(crate) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess::new(Mutex::default);
 
 thread_local! {
-    static THREAD: RefCell<Option<Attachment>> = const { RefCell::new(None) };
-    /// Why a call was refused before it began.
-    static REFUSED: Cell<Option<CallError>> = const { Cell::new(None) };
+    /// Dropped as [`AtThreadEnd`] says.
+    static THREAD: RefCell<Option<ManuallyDrop<Attachment>>> = const { RefCell::new(None) };
+    /// How often the thread has detached, in rounds of destructors.
+    static ENDS: Cell<u32> = const { Cell::new(0) };
+    /// Why a call was refused before it began. (As above: handlers of `atexit` may ask, too.)
+    static REFUSED: Cell<Option<ManuallyDrop<CallError>>> = const { Cell::new(None) };
 }
 
-/// Has the calling thread detach at the end of its keys' destructors, too: one that first calls a domain in such a destructor is past
-/// those of thread-local variables, and nothing else would tell that its memory goes.
-fn detach_late() {
+/// Has the calling thread detach when it ends, among its keys' destructors. Those that come later may attach it again: it detaches in
+/// their next round then.
+///
+/// # Errors
+/// There is no round any more, or no key: nothing would tell that the thread's memory goes.
+fn detach_at_the_end() -> Result<(), CallError> {
+    /// `PTHREAD_DESTRUCTOR_ITERATIONS` of POSIX, which is glibc's.
+    const ROUNDS: u32 = 4;
     extern "C" fn end(_: *mut c_void) {
-        drop(THREAD.try_with(|thread| thread.borrow_mut().take()));
+        ENDS.set(ENDS.get() + 1);
+        drop(THREAD.take().map(ManuallyDrop::into_inner));
     }
-    static KEY: Once<Option<libc::pthread_key_t>> = Once::new();
-    let make = || {
-        let mut key = 0;
-        // SAFETY: the destructor stays: a library with static thread-local storage is never unloaded.
-        (unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0).then_some(key)
-    };
-    // (Of several threads that come first together each makes a key, and one is used.)
-    if let Some(key) = KEY.get(make) {
-        // SAFETY: any value but null has the destructor called.
-        unsafe { libc::pthread_setspecific(*key, ptr::dangling()) };
+    static END: AtThreadEnd = AtThreadEnd::new(end);
+    match ENDS.get() < ROUNDS - 1 {
+        true if END.arm() => Ok(()),
+        true => Err(CallError::memory(Errno::AGAIN)),
+        false => Err(CallError::ThreadEnding),
     }
 }
 
@@ -145,7 +150,7 @@ impl Drop for Attachment {
         }
         // No frame is left. A thread that ended in a host function leaves calls behind, and what they hold.
         repair(state, u64::MAX);
-        // Rust's std switches the alternate stack off before destructors like this one run (rule R12).
+        // Rust's std has switched the alternate stack off by now (rule R12).
         let usable = state.use_alternate_stack().is_ok();
         for domain in state.attached.borrow().iter().filter_map(Weak::upgrade) {
             domain.detach(state, usable);
@@ -299,21 +304,16 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
     if on_alternate_stack() {
         return Err(CallError::SignalHandler);
     }
-    let known = match THREAD.try_with(|t| t.borrow().as_ref().map(|a| a.0.clone())) {
-        Ok(known) => known,
-        // The thread ends; until its state goes, the modules' own clean-up may still run.
-        Err(_) => Some(registered().ok_or(CallError::ThreadEnding)?),
-    };
+    let known = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| attachment.0.clone()));
     super::signals_sys::check_handlers().map_err(CallError::Handler)?;
     let state = match known {
         Some(state) if state.owner.is_here() => state,
         stale => {
             let state = Arc::new(new_state(stale.as_deref()).map_err(CallError::memory)?);
+            detach_at_the_end()?;
             THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
-            detach_late();
-            let before = THREAD.try_with(|t| t.borrow_mut().replace(Attachment(state.clone())));
-            // What a forked child's first thread was in the parent, others of whose threads had it, too.
-            std::mem::forget(before);
+            // What a forked child's first thread was in the parent, others of whose threads had it, too, stays.
+            THREAD.replace(Some(ManuallyDrop::new(Attachment(state.clone()))));
             state
         }
     };
@@ -422,12 +422,6 @@ pub(crate) fn current() -> Option<&'static ThreadState> {
     // SAFETY: set by `publish`, reset before the state goes; only the thread itself sees the reference, and
     // no caller keeps it beyond a call.
     unsafe { (*block()).state.as_ref() }
-}
-
-/// The calling thread's state, from the list of all.
-fn registered() -> Option<Arc<ThreadState>> {
-    let own: *const ThreadState = current()?;
-    THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter().find(|t| Arc::as_ptr(t) == own).cloned()
 }
 
 /// True while the thread runs a host function that a domain called.
@@ -611,8 +605,7 @@ pub(crate) fn refuse(error: CallError) {
         // just have failed, with nobody having looked yet.
         CallError::SignalHandler => *status |= STATUS_SIGNAL_HANDLER,
         error => {
-            // Gone when the thread ends, while modules clean up behind it: nobody asks why then.
-            let _ = REFUSED.try_with(|r| r.set(Some(error)));
+            drop(REFUSED.replace(Some(ManuallyDrop::new(error))).map(ManuallyDrop::into_inner));
             *status = STATUS_REFUSED;
         }
     }
@@ -740,7 +733,7 @@ pub(crate) fn take_refusal() -> Option<CallError> {
         return None;
     }
     *status = 0;
-    Some(REFUSED.try_with(Cell::take).ok().flatten().unwrap_or(CallError::ThreadEnding))
+    Some(REFUSED.take().map_or(CallError::ThreadEnding, ManuallyDrop::into_inner))
 }
 
 /// The binding whose last call on this thread ended with a fault; it may be gone.

@@ -35,7 +35,9 @@ pub enum ObserveError {
     #[error("process {0} may not be read: that takes the right to trace it (its user, or CAP_SYS_PTRACE)")]
     Permission(u32),
     /// It exports nothing.
-    #[error("process {0} has no registry of Lockgate (or none that its library made): it has exported nothing yet")]
+    #[error(
+        "process {0} has no registry of Lockgate (or none that its library made): it has exported nothing yet"
+    )]
     None(u32),
     /// Another version of the library.
     #[error(

@@ -1,5 +1,6 @@
 //! What attacks and checks need of the host's own side.
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Sets the personality READ_IMPLIES_EXEC for this process.
@@ -11,6 +12,28 @@ pub fn make_data_executable() {
 thread_local! {
     /// How often [`count`] ran on this thread, and where its last frame was.
     static HANDLED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// Has `work` run by the calling thread when it ends, among the destructors of its keys, in each round of them.
+pub fn in_each_round_of_keys(work: fn()) {
+    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+    extern "C" fn end(work: *mut libc::c_void) {
+        // SAFETY: set below and here, to such a function.
+        let function = unsafe { std::mem::transmute::<*mut libc::c_void, fn()>(work) };
+        set(work);
+        function();
+    }
+    fn set(work: *mut libc::c_void) {
+        // SAFETY: a key that stays.
+        assert_eq!(unsafe { libc::pthread_setspecific(*KEY.get().expect("made"), work) }, 0);
+    }
+    KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: the destructor stays.
+        assert_eq!(unsafe { libc::pthread_key_create(&mut key, Some(end)) }, 0);
+        key
+    });
+    set(work as *mut libc::c_void);
 }
 
 /// Limits what the process may map privately and write.

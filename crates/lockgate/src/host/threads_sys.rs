@@ -1,0 +1,74 @@
+//! The host's threads: when they are not to be cancelled, and when they end.
+use super::fork_sys::Once;
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::ptr;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+const DISABLE: c_int = 1;
+
+/// While it lives, a `pthread_cancel` of the calling thread waits: it would unwind the library's own frames, out of whatever function of
+/// libc's they are in, and that ends the process. The thread finds it out at its own next cancellation point.
+pub struct Uncancelled {
+    before: c_int,
+    /// The thread's own.
+    _here: PhantomData<*const ()>,
+}
+
+impl Uncancelled {
+    /// From now on.
+    #[must_use]
+    pub fn new() -> Uncancelled {
+        let mut before = DISABLE;
+        // SAFETY: writes one number.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Uncancelled { before, _here: PhantomData }
+    }
+}
+
+impl Default for Uncancelled {
+    fn default() -> Uncancelled {
+        Uncancelled::new()
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        let mut now = DISABLE;
+        // SAFETY: as above; what it was.
+        unsafe { pthread_setcancelstate(self.before, &raw mut now) };
+    }
+}
+
+/// What is done on threads that end, among the destructors of their keys.
+///
+/// Not among those of thread-local variables: on the thread that calls `exit` these run before the handlers of `atexit`, which may use the
+/// library. Keys' destructors do not run there at all. Keep what is dropped here in a variable that has no destructor.
+pub struct AtThreadEnd {
+    key: Once<Option<libc::pthread_key_t>>,
+    work: extern "C" fn(*mut c_void),
+}
+
+impl AtThreadEnd {
+    /// `work` is called with what means nothing.
+    #[must_use]
+    pub const fn new(work: extern "C" fn(*mut c_void)) -> AtThreadEnd {
+        AtThreadEnd { key: Once::new(), work }
+    }
+
+    /// Has it done when the calling thread ends; once, and in this round of destructors or the next if the thread is ending. False if the
+    /// process has no keys left.
+    pub fn arm(&'static self) -> bool {
+        let make = || {
+            let mut key = 0;
+            // SAFETY: the destructor stays: a library with static thread-local storage is never unloaded.
+            (unsafe { libc::pthread_key_create(&mut key, Some(self.work)) } == 0).then_some(key)
+        };
+        // (Of several threads that come first together each makes a key, and one is used.)
+        // SAFETY: any value but null has the destructor called.
+        self.key.get(make).is_some_and(|key| unsafe { libc::pthread_setspecific(key, ptr::dangling()) } == 0)
+    }
+}
