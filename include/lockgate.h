@@ -53,7 +53,7 @@
  * and their like; where it came by dlopen(), when a thread next calls behind a first call, a bind, a reset, a fault or a domain from a pool, or by
  * lg_claim_signals(). All handlers of the process are made to run on the alternate stack. No thread that has called a domain has these signals
  * blocked: where the library stands in for pthread_sigmask(), sigprocmask() and their like, a thread that blocks them sees them blocked, and
- * they come all the same; elsewhere they are unblocked behind the same calls. A domain cannot be called from a handler: the call fails (lg_failed()), and whoever asks afterwards gets
+ * they come all the same; elsewhere they are unblocked behind the same calls. A domain cannot be called from a handler: the call fails (lg_failed()), and the handler that asks why gets
  * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers.
  * What the code that was interrupted has called is not concerned: lg_failed() may not be 0 there then, and lg_take_call_error() says LG_OK of a call
  * that returned. (A handler that the kernel runs on another stack than the alternate one, which only a system call of the host's own can bring about, keeps
@@ -426,6 +426,11 @@ lg_status lg_domain_free(lg_domain *domain);
 
 /* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later ones with LG_E_KILLED. */
 lg_status lg_domain_kill(lg_domain *domain);
+
+/* LG_OK, or LG_E_FAULT if a thread that the module has started itself (lg_options_own_threads()) did something wrong, which ended the domain: what it
+ * was, is the thread's last error then, lg_last_fault(). Calls tell that the domain was killed, not why: none was in progress on that thread. LG_OK
+ * again behind a reset. */
+lg_status lg_domain_own_threads_fault(lg_domain *domain);
 
 /* Kills the domain, frees the handle, and lets go of the domains that it calls: those that call each other keep each other alive until one of
  * them is closed. */
