@@ -53,10 +53,11 @@
  * and their like; where it came by dlopen(), when a thread next calls behind a first call, a bind, a reset, a fault or a domain from a pool, or by
  * lg_claim_signals(). All handlers of the process are made to run on the alternate stack. No thread that has called a domain has these signals
  * blocked: where the library stands in for pthread_sigmask(), sigprocmask() and their like, a thread that blocks them sees them blocked, and
- * they come all the same; elsewhere they are unblocked behind the same calls. A domain cannot be called from a handler: the call fails (lg_failed()), and whoever asks afterwards gets
+ * they come all the same; elsewhere they are unblocked behind the same calls. A domain cannot be called from a handler: the call fails (lg_failed()), and the handler that asks why gets
  * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers.
- * A handler that makes such a call keeps lg_call_failed, as it keeps errno: saves it before, and puts it back after. Else the code that it has
- * interrupted may take the handler's failure for its own, or miss its own.
+ * What the code that was interrupted has called is not concerned: lg_failed() may not be 0 there then, and lg_take_call_error() says LG_OK of a call
+ * that returned. (A handler that the kernel runs on another stack than the alternate one, which only a system call of the host's own can bring about, keeps
+ * lg_call_failed, as it keeps errno: saves it before, and puts it back after.)
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
  * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
@@ -280,7 +281,8 @@ const char *lg_version(void);
  * after whatever may have installed handlers; in others the library sees by itself. LG_E_HANDLER. */
 lg_status lg_claim_signals(void);
 
-/* Not zero if the calling thread's last call through a function pointer did not return: what it returned is nothing then. One load. */
+/* Not zero if the calling thread's last call through a function pointer did not return: what it returned is nothing then. One load. (It may not be
+ * zero either if a signal handler's call was refused, which nobody has asked about: lg_take_call_error() is LG_OK then, and the call returned.) */
 static inline int lg_failed(void);
 
 /* Why that call did not return, as the thread's last error, or LG_OK if it did return. After that, lg_failed() is 0. A call that nobody asks
@@ -424,6 +426,11 @@ lg_status lg_domain_free(lg_domain *domain);
 
 /* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later ones with LG_E_KILLED. */
 lg_status lg_domain_kill(lg_domain *domain);
+
+/* LG_OK, or LG_E_FAULT if a thread that the module has started itself (lg_options_own_threads()) did something wrong, which ended the domain: what it
+ * was, is the thread's last error then, lg_last_fault(). Calls tell that the domain was killed, not why: none was in progress on that thread. LG_OK
+ * again behind a reset. */
+lg_status lg_domain_own_threads_fault(lg_domain *domain);
 
 /* Kills the domain, frees the handle, and lets go of the domains that it calls: those that call each other keep each other alive until one of
  * them is closed. */

@@ -376,8 +376,11 @@ inline void end_call(const std::string &message) {
 }
 
 // Throws what went wrong in the call that has just failed.
-[[noreturn]] inline void fail() {
+// If lg_failed(): throws, unless that was a call of a signal handler's.
+inline void fail() {
     const lg_status status = lg_take_call_error();
+    if (status == LG_OK)
+        return;
     std::exception_ptr pending = std::exchange(thrown().exception, nullptr);
     // A call that was made through lockgate.h may have left its exception behind: the number tells whose this is.
     if (status == LG_E_CALLBACK && pending && std::strstr(lg_last_message(), numbered(thrown().number).c_str()))

@@ -144,6 +144,21 @@ pub extern "C" fn lg_domain_kill(domain: Handle<DomainObject>) -> i32 {
     })
 }
 
+/// What a thread of the module's own did wrong that ended the domain.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_domain_own_threads_fault(domain: Handle<DomainObject>) -> i32 {
+    guarded(|| {
+        domain.with(|domain| match domain.own_threads_fault() {
+            None => Ok(()),
+            Some(fault) => Err(Failure {
+                status: Status::Fault,
+                message: fault.to_string(),
+                fault: Some(Box::new(fault)),
+            }),
+        })
+    })
+}
+
 /// Returns a domain to its pristine image.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {

@@ -39,12 +39,14 @@ static inline bool lgs_returned(struct lgs_call *c)
 {
     if (__builtin_expect(lg_failed(), 0)) {
         lg_status status = lg_take_call_error();
-        if (status == LG_E_CALLBACK && lgs_thread.failed)
-            c->failed = true;
-        else
-            lgs_fault(c);
-        lgs_thread.failed = false;
-        return false;
+        if (status != LG_OK) { /* else it was a call of a signal handler's that failed */
+            if (status == LG_E_CALLBACK && lgs_thread.failed)
+                c->failed = true;
+            else
+                lgs_fault(c);
+            lgs_thread.failed = false;
+            return false;
+        }
     }
     lgs_copies_begin();
     return true;
@@ -56,11 +58,11 @@ static inline bool lgs_is_ready(void)
     return __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent();
 }
 
-/* Such a call did not return. */
-static __attribute__((noinline, cold)) void lgs_lost(unsigned number)
+/* Whether such a call did not return, if lg_failed(). */
+static __attribute__((noinline, cold)) bool lgs_lost(unsigned number)
 {
     struct lgs_call c = {.function = lgs_functions[number].name};
-    (void)lgs_returned(&c);
+    return !lgs_returned(&c);
 }
 
 static inline __attribute__((always_inline)) void lgs_finish(struct lgs_call *c)

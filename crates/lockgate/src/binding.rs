@@ -98,6 +98,11 @@ pub(crate) enum Closed {
 }
 
 impl Info {
+    /// True if a bare pointer was given out.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lent.load(Ordering::Acquire)
+    }
+
     /// # Errors
     /// Why no call may begin.
     pub fn is_open(&self) -> Result<(), CallError> {
@@ -367,7 +372,7 @@ impl Binding {
         unseen_sys::given(header);
         core.admissions().admit(&header.admission, slot);
         let name = || format!("thunk of {} [{}]", info.signature.name, core.name());
-        perf_map::list(thunk.clearing() as usize, Thunk::SIZE, name);
+        perf_map::list(thunk.code() as usize, Thunk::SIZE, name);
         Ok(Binding { thunk, header, info, proxy })
     }
 
@@ -400,7 +405,7 @@ impl Binding {
     /// The same for callers that find out about errors by [`take_call_error`], who may be anybody.
     pub fn lend(self: &Arc<Self>) -> *const () {
         pointers::add(self);
-        self.thunk.clearing()
+        self.code()
     }
 
     /// From now on calls return an error at once; those in progress go on. The first reason stays. (Of bindings that

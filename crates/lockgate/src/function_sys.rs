@@ -79,7 +79,7 @@ impl<F: FunctionType> Function<F> {
 
     /// The error of the last call through [`as_ptr`](Function::as_ptr) on this thread, if it had one.
     pub fn take_error(&self) -> Option<CallError> {
-        thread_sys::failed().then(|| thread_sys::take_error(self.binding.info()))
+        thread_sys::failed().then(|| thread_sys::take_error(self.binding.info())).flatten()
     }
 }
 
@@ -116,8 +116,10 @@ macro_rules! arity {
                 // A call that fails leaves the result undefined, hence MaybeUninit, which has R's ABI.
                 let code: extern "C" fn($($A),*) -> MaybeUninit<R> = unsafe { transmute(self.code) };
                 let result = code($($a),*);
-                if thread_sys::failed() {
-                    return Err(thread_sys::take_error(self.binding.info()));
+                if thread_sys::failed()
+                    && let Some(error) = thread_sys::take_error(self.binding.info())
+                {
+                    return Err(error);
                 }
                 // SAFETY: the call returned: registers and result memory hold a value of R, whatever its bits.
                 Ok(unsafe { result.assume_init() })

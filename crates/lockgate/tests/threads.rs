@@ -190,6 +190,30 @@ fn threads_of_modules_are_counted() {
     assert_eq!(domain.bind::<Binary>("start").unwrap().call(0, 3).unwrap(), 3, "as new");
 }
 
+/// Red if what the thread did wrong, or who kills and closes the domain, keeps it.
+#[test]
+fn a_domain_whose_own_thread_crashed_can_be_reset() {
+    let _patience = patience("a domain that is never let go of");
+    let mut domain = domain(DomainOptions::new().own_threads(3));
+    for _ in 0..50 {
+        let start = domain.bind::<Binary>("start").unwrap();
+        // (The thread may have crashed before the call that has started it is over.)
+        assert!(start.call(2, 1).map_or(true, |started| started == 1));
+        while domain.own_threads_fault().is_none() {
+            std::thread::yield_now();
+        }
+        drop(start);
+        while let Err(error) = domain.reset() {
+            assert!(matches!(error, ResetError::InUse(_)), "{error}");
+            std::thread::yield_now();
+        }
+        assert!(domain.own_threads_fault().is_none());
+        assert_eq!(domain.bind::<Binary>("start").unwrap().call(0, 3).unwrap(), 3, "as new");
+        domain.bind::<extern "C" fn()>("let_go").unwrap().call().unwrap();
+        until_threads(&domain, 1);
+    }
+}
+
 /// Asleep and in a loop.
 #[test]
 fn a_kill_and_the_end_of_the_handle_end_threads_of_the_module() {

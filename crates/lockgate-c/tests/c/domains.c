@@ -2,6 +2,7 @@
 #include "check.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -121,7 +122,17 @@ static void limits(void) {
         int (*start)(void) = POINTER(int (*)(void), bind(domain, "start_thread"));
         CHECK(start() == 0);
         RETURNED();
+        STATUS(LG_OK, lg_domain_own_threads_fault(domain));
+        lg_function *crash = bind(domain, "start_crash");
+        (void)POINTER(int (*)(void), crash)();
+        (void)lg_take_call_error(); /* the thread may be quicker than the call that has started it */
+        while (lg_domain_own_threads_fault(domain) == LG_OK)
+            sched_yield();
+        STATUS(LG_E_FAULT, lg_domain_own_threads_fault(domain));
+        CHECK(strcmp(lg_last_fault()->function, "crash_in_thread") == 0);
+        CHECK(strstr(lg_last_message(), "crash_in_thread"));
     }
+    STATUS(LG_E_HANDLE, lg_domain_own_threads_fault(NULL));
     lg_domain *domain = new_domain(module, NULL);
     CHECK(POINTER(int (*)(void), bind(domain, "start_thread"))() == EAGAIN);
     CHECK(POINTER(long (*)(void), bind(domain, "odd_syscall"))() == -1);

@@ -87,4 +87,12 @@ int start_thread(void) {
         pthread_join(id, &result);
     return error ? error : result == &counter ? 0 : -1;
 }
+static void *crash_in_thread(void *at) {
+    *(volatile int *)at = 1;
+    return at;
+}
+int start_crash(void) {
+    pthread_t id;
+    return pthread_create(&id, NULL, crash_in_thread, NULL);
+}
 long odd_syscall(void) { return syscall(319, "name", 0); }

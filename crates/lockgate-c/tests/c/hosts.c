@@ -19,9 +19,23 @@ static void on_signal(int number) {
     handled = lg_failed() ? number : -number;
 }
 
+/* The same; it asks why, which only one that was raised by the program may do. */
+static void on_raised(int number) {
+    same(1);
+    STATUS(LG_E_SIGNAL_HANDLER, lg_take_call_error());
+    handled = number;
+}
+
+/* A handler has failed, and nobody has asked it: that is not what the program's own call has come to. */
+static void not_mine(void) {
+    CHECK(lg_failed());
+    STATUS(LG_OK, lg_take_call_error());
+    CHECK(!lg_failed());
+}
+
 static int raise_it(int x) {
     raise(SIGUSR1);
-    FAILED(LG_E_SIGNAL_HANDLER);
+    not_mine();
     return x;
 }
 
@@ -33,12 +47,22 @@ static void signals(void) {
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
     raise(SIGUSR1);
     CHECK(handled == SIGUSR1);
-    FAILED(LG_E_SIGNAL_HANDLER);
+    not_mine();
+    crash(NULL);
+    raise(SIGUSR1);
+    FAILED(LG_E_FAULT);
     handled = 0;
     lg_callback *callback = lg_callback_new(domain, "int raise_it(int)", (lg_code)raise_it, NULL);
     CHECK(apply(lg_callback_pointer(callback), 4) == 5);
     RETURNED();
     CHECK(handled == SIGUSR1);
+    action.sa_handler = on_raised;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    crash(NULL);
+    handled = 0;
+    raise(SIGUSR1);
+    CHECK(handled == SIGUSR1);
+    FAILED(LG_E_FAULT);
     signal(SIGUSR1, SIG_IGN);
 }
 

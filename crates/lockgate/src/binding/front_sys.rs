@@ -210,7 +210,7 @@ pub(crate) unsafe extern "C" fn lockgate_report_failure(
 ) {
     // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
     let (header, reporter, results) = unsafe { (&*header, &*(*header).reporter, &mut *results) };
-    let error = living(header, |info| thread_sys::failed().then(|| thread_sys::take_error(info)));
+    let error = living(header, |info| thread_sys::failed().then(|| thread_sys::take_error(info)).flatten());
     let error = error.flatten().unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
     // SAFETY: the address of a result in memory is the caller's, who gave room for it.
     unsafe { reporter.tell(error, results) };

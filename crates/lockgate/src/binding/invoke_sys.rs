@@ -56,12 +56,13 @@ impl Binding {
             assert_eq!(memory.len(), (self.info.plan.result_size as usize).div_ceil(8));
             registers.integers[0] = memory.as_mut_ptr() as u64;
         }
-        thread_sys::forget_error(); // of a call through a bare pointer
         // SAFETY: the proxy copies as many stack words as the plan says and follows the System V ABI; a result in memory
         // goes where the first register points, which has room for it.
         unsafe { lockgate_invoke(self.code(), registers, stack.as_ptr(), stack.len() as u64) };
-        if thread_sys::failed() {
-            return Err(thread_sys::take_error(&self.info));
+        if thread_sys::failed()
+            && let Some(error) = thread_sys::take_error(&self.info)
+        {
+            return Err(error);
         }
         let [rax, rdx, xmm0, xmm1, ..] = registers.integers;
         Ok(Results { integers: [rax, rdx], vectors: [xmm0, xmm1] })

@@ -1,6 +1,6 @@
 //! Bindings that are called through bare pointers: found again when somebody asks why such a call failed.
 use super::Binding;
-use crate::call::thread_sys;
+use crate::call::thread_sys::{self, Whose};
 use crate::error::CallError;
 use crate::host::PerProcess;
 use std::collections::BTreeMap;
@@ -39,17 +39,21 @@ pub fn take_call_error() -> Option<CallError> {
     if !thread_sys::failed() {
         return None;
     }
-    Some(match thread_sys::take_refusal() {
-        Some(refused) => refused,
-        None if thread_sys::take_forked() => CallError::Forked,
-        None => match find(thread_sys::failed_binding() as usize) {
-            Some(binding) => thread_sys::take_error(binding.info()),
-            None => {
-                thread_sys::forget_error();
-                CallError::Gone
-            }
-        },
-    })
+    match thread_sys::whose(true) {
+        Whose::Handlers => Some(CallError::SignalHandler),
+        Whose::Nobodys => None,
+        Whose::Callers => Some(match thread_sys::take_refusal() {
+            Some(refused) => refused,
+            None if thread_sys::take_forked() => CallError::Forked,
+            None => match find(thread_sys::failed_binding() as usize) {
+                Some(binding) => thread_sys::take_fault(binding.info()),
+                None => {
+                    thread_sys::forget_error();
+                    CallError::Gone
+                }
+            },
+        }),
+    }
 }
 
 impl Binding {

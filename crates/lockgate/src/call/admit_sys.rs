@@ -19,7 +19,7 @@ pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rs
     let binding = unsafe { &*binding };
     unseen_sys::taken(binding);
     let _uncancelled = Uncancelled::new();
-    answer(admit(binding, rsp))
+    answer(binding, rsp, admit(binding, rsp))
 }
 
 /// The same for a call from a domain, with its gate's record on top. 1 stands for the end of the caller's own call,
@@ -39,14 +39,14 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
         return ends;
     }
     let _uncancelled = Uncancelled::new();
-    answer(admit_crossing(binding, rsp))
+    answer(binding, rsp, admit_crossing(binding, rsp))
 }
 
-fn answer(admitted: Result<(), CallError>) -> u32 {
+fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) -> u32 {
     match admitted {
         Ok(()) => 0,
         Err(error) => {
-            thread_sys::refuse(error);
+            thread_sys::refuse(binding, rsp, error);
             1
         }
     }

@@ -1,8 +1,7 @@
 //! Memory for code made at run time: thunks and proxies.
 //!
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
-use super::layout::{BindingHeader, ThreadBlock};
-use super::thread_sys;
+use super::layout::BindingHeader;
 use crate::host::{Owner, PerProcess, environment};
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
@@ -146,33 +145,24 @@ pub(super) fn contains(address: usize) -> bool {
         .any(|chunk| (chunk..chunk + CHUNK).contains(&address))
 }
 
-/// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`. Before it is another way in, for callers that ask for the
-/// call's error later, or never: it begins with `movq $0,%fs:STATUS`, so that an earlier call's is not taken for this one's.
+/// A binding's thunk: `mov $binding,%r11; jmp *PROXY(%r11)`.
 #[derive(Clone, Copy)]
 pub(crate) struct Thunk(usize);
 
-/// Bytes of either part.
-const PART: usize = 16;
-
 impl Thunk {
-    /// Bytes of both, from [`clearing`](Thunk::clearing) on.
-    pub const SIZE: usize = 2 * PART;
+    /// Bytes of one.
+    pub const SIZE: usize = 16;
 
     /// Makes the thunk of `binding`, which never moves: the thunk stays.
     ///
     /// # Errors
     /// As [`Code::new`].
     pub fn new(binding: *const BindingHeader) -> Result<Thunk, Errno> {
-        let mut code = [TRAP; Thunk::SIZE];
-        let (clear, jump) = code.split_at_mut(PART);
-        let status = thread_sys::block_offset() + offset_of!(ThreadBlock, status) as i32;
-        clear[..5].copy_from_slice(&[0x64, 0x48, 0xc7, 0x04, 0x25]);
-        clear[5..9].copy_from_slice(&status.to_le_bytes());
-        clear[9..].copy_from_slice(&[0, 0, 0, 0, 0x0f, 0x1f, 0x00]); // the value; a nop
+        let mut jump = [TRAP; Thunk::SIZE];
         jump[..2].copy_from_slice(&[0x49, 0xbb]);
         jump[2..10].copy_from_slice(&(binding as u64).to_le_bytes());
         jump[10..14].copy_from_slice(&[0x41, 0xff, 0x63, offset_of!(BindingHeader, proxy) as u8]);
-        Code::new(&code).map(|code| Thunk(ManuallyDrop::new(code).address()))
+        Code::new(&jump).map(|code| Thunk(ManuallyDrop::new(code).address()))
     }
 
     /// Address of a trap, for what leads nowhere.
@@ -180,14 +170,8 @@ impl Thunk {
         self.0 + Thunk::SIZE - 1
     }
 
-    /// The code: a C function with the bound procedure's signature, for callers that look at the thread's status after
-    /// every call.
+    /// The code: a C function with the bound procedure's signature.
     pub fn code(self) -> *const () {
-        (self.0 + PART) as *const ()
-    }
-
-    /// The same for other callers: the status is that of the last call.
-    pub fn clearing(self) -> *const () {
         self.0 as *const ()
     }
 }

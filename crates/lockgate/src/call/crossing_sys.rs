@@ -1,7 +1,7 @@
 //! Calls from domain to domain that do not return normally: the error goes to the nearest living caller.
 use super::gate_sys::{lockgate_pending, record_fault};
 use super::layout::{EntryRecord, GateRecord, RECORD, Record};
-use super::thread_sys::{self, STATUS_FAULT};
+use super::thread_sys::{self, STATUS_ENDED, STATUS_FAULT};
 use crate::binding::{Info, OnFailure};
 use crate::error::CallError;
 use crate::fault::Cause;
@@ -25,15 +25,15 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
         let gate = record.byte_sub(RECORD as usize).cast::<GateRecord>();
         let entered = (*block).top == record.cast::<Record>();
         // As in transit, until nothing is left of the error that a handler's own call might take for its own.
-        (*block).transit = (*gate.byte_sub(RECORD as usize).cast::<EntryRecord>()).host;
+        (*block).transit = thread_sys::untaken(gate.byte_sub(RECORD as usize).cast());
         thread_sys::set_top(block, gate.cast());
         if !entered && (*block).status & STATUS_FAULT != 0 {
             return 1; // the caller was told to end before it called
         }
-        if (*block).status != 0 {
+        if (*block).status & STATUS_ENDED != 0 {
             let binding = (*(*gate).entry).context as *const super::layout::BindingHeader;
             let info = &*(*binding).info;
-            let error = thread_sys::take_error(info);
+            let error = thread_sys::take_refusal().unwrap_or_else(|| thread_sys::take_fault(info));
             match info.on_failure {
                 OnFailure::Return(value) => {
                     *results = [value; 4];

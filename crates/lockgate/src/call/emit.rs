@@ -36,6 +36,8 @@ const OFF: i32 = lockgate_abi::code::OFF as i32;
 /// Distance between records. As an operand's displacement it takes one byte, as those of fields do: a seventh less code in a proxy.
 const STEP: i8 = byte(RECORD as usize);
 const FRAME_SIZE: i32 = FRAME as i32;
+/// What the status says of the call itself.
+const ENDED: i8 = thread_sys::STATUS_ENDED as i8;
 
 /// A displacement of one byte.
 const fn byte(offset: usize) -> i8 {
@@ -288,12 +290,11 @@ impl Emitter<'_> {
         self.nest();
         self.place();
         self.take_exclusive();
-        if self.shape.reports {
-            // Somebody may have called otherwise, and never asked how that ended.
-            let status = self.field(offset_of!(ThreadBlock, status));
-            self.part("failure");
-            code!(self ; fs mov QWORD [status], 0);
-        }
+        // Somebody may have called by a bare pointer, and never asked how that ended. Not before the admission: what is refused to a handler
+        // changes nothing of the call that it has interrupted. (All of the word: a load that follows a shorter store would wait.)
+        let status = self.field(offset_of!(ThreadBlock, status));
+        self.part("admission");
+        code!(self ; fs mov QWORD [status], 0);
         self.frame();
         code!(self ; add r10, BYTE STEP);
     }
@@ -792,8 +793,8 @@ impl Emitter<'_> {
         if self.shape.memory {
             self.part("result in memory");
             code!(self
-                ; fs cmp QWORD [status], 0
-                ; jne >failed
+                ; fs test BYTE [status], ENDED
+                ; jnz >failed
                 ; mov rdi, [BYTE r10 + RESULT]
             );
             self.find_result();
@@ -813,8 +814,8 @@ impl Emitter<'_> {
         if self.shape.reports {
             self.part("failure");
             code!(self
-                ; fs cmp QWORD [status], 0
-                ; jne ->report
+                ; fs test BYTE [status], ENDED
+                ; jnz ->report
             );
         }
         self.hide_general();
@@ -830,8 +831,8 @@ impl Emitter<'_> {
         let copy = self.field(offset_of!(ThreadBlock, copy));
         self.part("admission back");
         code!(self
-            ; fs cmp QWORD [status], 0
-            ; jne ->failed
+            ; fs test BYTE [status], ENDED
+            ; jnz ->failed
         );
         if self.shape.memory {
             // The caller says where, within its own window; it may be anything (R23). Before it is asked what is pending: a

@@ -237,7 +237,10 @@ lockgate_gate_check:
 .Lgate_unwind: # to the entry's caller, as the exit stub does
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
+    testb ${UNTAKEN},%fs:{TRANSIT}(%r10)
+    jnz 1f
     movq $0,%fs:{TRANSIT}(%r10)
+1:
     mov {SLOT}(%rbx),%r11
     mov %r11,(%r12)
     mov %rcx,%r10
@@ -504,6 +507,7 @@ lockgate_gate_end:
     SLOTS = const offset_of!(ThreadBlock, slots),
     PENDING = const offset_of!(ThreadBlock, pending),
     TRANSIT = const offset_of!(ThreadBlock, transit),
+    UNTAKEN = const UNTAKEN,
     STATUS = const offset_of!(ThreadBlock, status),
     GATE = const GATE,
     RECORD = const RECORD,

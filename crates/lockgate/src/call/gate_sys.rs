@@ -135,7 +135,7 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
         let ending = (*state.ending.get()).take();
         if ending.is_some() {
             // As in transit, until the gate is off the records: a handler's own call would find this error.
-            (*state.block).transit = (*entry(gate)).host;
+            (*state.block).transit = thread_sys::untaken(entry(gate));
             *state.fault.get() = ending;
             state.failed.set((*entry(gate)).binding);
             (*state.block).status = STATUS_FAULT;

@@ -35,7 +35,7 @@ pub(crate) struct ThreadBlock {
     pub status: u64,
     /// rsp of a proxy that looks at its checks and the thread's place, or has, and shows no record yet: *in transit*. What runs on the
     /// thread meanwhile is a handler of the host's, and enters no domain. The same of a gate whose call
-    /// ends. Else 0.
+    /// ends; and, with [`UNTAKEN`], of a call that has failed, until its caller has looked. Else 0.
     pub transit: u64,
     /// Entry of system-call gates. (This and the other code pointers are the same in every thread, from its start.)
     pub gate_syscall: usize,
@@ -62,6 +62,10 @@ pub(crate) struct ThreadBlock {
     /// Signals that the thread sees blocked, and the kernel does not block: [`super::mask_sys`].
     pub masked: u64,
 }
+
+/// Bit of [`ThreadBlock::transit`]: a call has failed whose caller looks at once. Who calls before that is a handler, which would find its
+/// status, or take it away.
+pub(crate) const UNTAKEN: u64 = 1;
 
 /// What both kinds of record begin with.
 ///

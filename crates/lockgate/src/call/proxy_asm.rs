@@ -266,7 +266,10 @@ lockgate_cross_failed:
     mov {GATE_SLOT}-{RECORD}(%r10),%rdx
     sub $2*{RECORD},%r10
     mov %r10,%fs:{TOP}(%rax)
+    testb ${UNTAKEN},%fs:{TRANSIT}(%rax)
+    jnz 2f
     movq $0,%fs:{TRANSIT}(%rax)
+2:
     mov {BINDING}(%r10),%rcx
     mov {SLOT}(%rcx),%ecx
     add %fs:{SLOTS}(%rax),%rcx
@@ -368,6 +371,7 @@ lockgate_invoke:
     TOP = const offset_of!(ThreadBlock, top),
     STATUS = const offset_of!(ThreadBlock, status),
     TRANSIT = const offset_of!(ThreadBlock, transit),
+    UNTAKEN = const UNTAKEN,
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),

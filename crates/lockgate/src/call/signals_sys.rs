@@ -5,7 +5,9 @@
 //! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
-use super::layout::{EntryRecord, GATE, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record};
+use super::layout::{
+    EntryRecord, GATE, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
+};
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{bit, hold_more, unblock, unblock_in_handler};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
@@ -481,6 +483,10 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         mask.write(mask.read() & !lifelines());
         let block = state.block;
         (*block).status = STATUS_FAULT;
+        (*block).transit = match thread_sys::untaken(record) {
+            untaken if untaken & UNTAKEN != 0 => untaken,
+            _ => 0,
+        };
         (*block).pending = u64::from(outer_must_stop(state, record.cast()));
         let registers = &mut frame.uc_mcontext.gregs;
         registers[..libc::REG_RIP as usize].fill(0);

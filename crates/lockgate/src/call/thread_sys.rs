@@ -1,7 +1,7 @@
 //! The runtime's side of a host thread: its block, records, slot table and alternate stack.
 use super::layout::{
-    BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, RECORD, Record,
-    ThreadBlock,
+    BindingHeader, ENTRY, EntryRecord, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY, RECORD,
+    Record, ThreadBlock, UNTAKEN,
 };
 use crate::binding::Info;
 use crate::debug::Entered;
@@ -596,27 +596,52 @@ pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
     }
 }
 
-/// Makes the call in progress fail with `error` before it begins.
-pub(crate) fn refuse(error: CallError) {
+/// Makes the call in progress, of `binding` by a caller whose frame is at `rsp`, fail with `error` before it begins.
+pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
     // SAFETY: our own block.
-    let status = unsafe { &mut (*block()).status };
+    let block = unsafe { &mut *block() };
     match error {
         // A signal handler may not allocate, which the first use of thread-local storage does; and the call that it interrupted may
         // just have failed, with nobody having looked yet.
-        CallError::SignalHandler => *status |= STATUS_SIGNAL_HANDLER,
+        CallError::SignalHandler if is_looked_at(binding) => block.status += STATUS_HANDLER,
+        CallError::SignalHandler => block.status |= STATUS_BARE_HANDLER,
         error => {
+            if binding.flags & FROM_DOMAIN != 0 {
+                block.transit = rsp & !UNTAKEN;
+            } else if is_looked_at(binding) {
+                block.transit = rsp | UNTAKEN;
+            }
             drop(REFUSED.replace(Some(ManuallyDrop::new(error))).map(ManuallyDrop::into_inner));
-            *status = STATUS_REFUSED;
+            block.status = STATUS_REFUSED;
         }
     }
+}
+
+/// True if callers of `binding` ask how a call ended as soon as it did: all but those that have a bare pointer.
+fn is_looked_at(binding: &BindingHeader) -> bool {
+    // SAFETY: the information lives while the binding is called; of one with a reporter it may be gone, which is not looked at then.
+    binding.flags & FROM_DOMAIN == 0 && (!binding.reporter.is_null() || unsafe { !(*binding.info).is_lent() })
+}
+
+/// The word of transit for a call that ends without a return: with [`UNTAKEN`], if its caller will look at once.
+///
+/// # Safety
+/// A live entry of the calling thread.
+pub(super) unsafe fn untaken(entry: *const EntryRecord) -> u64 {
+    // SAFETY: live records have live bindings.
+    unsafe { (*entry).host & !UNTAKEN | if is_looked_at(&*(*entry).binding) { UNTAKEN } else { 0 } }
 }
 
 /// Status of a call that ended with a fault, recorded in [`ThreadState::fault`].
 pub(crate) const STATUS_FAULT: u64 = 1;
 /// Status of a call that was refused; why is in [`REFUSED`].
 const STATUS_REFUSED: u64 = 2;
-/// Bit of the status: a call was refused because a signal handler made it. The rest is the interrupted thread's.
-const STATUS_SIGNAL_HANDLER: u64 = 4;
+/// What of the status is about the last call that was no handler's: 0 if that returned.
+pub(crate) const STATUS_ENDED: u64 = STATUS_FAULT | STATUS_REFUSED;
+/// Bit of the status: a call through a bare pointer was refused because a signal handler made it. It may never be asked about.
+const STATUS_BARE_HANDLER: u64 = 4;
+/// In the status, this times the number of other such calls whose callers have not looked yet: handlers that have interrupted each other.
+const STATUS_HANDLER: u64 = 8;
 
 /// True if the last call through a thunk did not return normally.
 #[inline(always)]
@@ -635,16 +660,68 @@ pub(crate) fn failed() -> bool {
     status != 0
 }
 
-/// Why the last call through a thunk failed, given that [`failed`].
-#[cold]
-pub(crate) fn take_error(binding: &Info) -> CallError {
-    if let Some(refused) = take_refusal() {
-        return refused;
+/// Whose the status is, as somebody sees it who has called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The caller is a handler whose call was refused.
+    Handlers,
+    /// The caller's own call has ended.
+    Callers,
+    /// The caller's call has returned: a handler's has not, which nobody has asked about; or the caller is such a handler.
+    Nobodys,
+}
+
+/// Whose the status is, given that [`failed`]. A handler's is taken with that.
+pub(crate) fn whose(bare: bool) -> Whose {
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    if !bare && block.status >= STATUS_HANDLER {
+        block.status -= STATUS_HANDLER;
+        return Whose::Handlers;
     }
+    // Those who look at once are never let in while another's is untaken: it is their own, or they have been refused.
+    let is_handler = bare && (on_alternate_stack() || current().is_some_and(is_inside));
+    let refused = block.status & STATUS_BARE_HANDLER != 0;
+    block.status &= !STATUS_BARE_HANDLER;
+    match is_handler {
+        true if refused => Whose::Handlers,
+        true => Whose::Nobodys,
+        false if block.status & STATUS_ENDED != 0 => Whose::Callers,
+        false => Whose::Nobodys,
+    }
+}
+
+/// Why the call through the thunk of `binding` that has just come back failed, given that [`failed`]; `None` if it returned.
+#[cold]
+pub(crate) fn take_error(binding: &Info) -> Option<CallError> {
+    match whose(binding.is_lent()) {
+        Whose::Handlers => Some(CallError::SignalHandler),
+        Whose::Nobodys => None,
+        Whose::Callers => Some(take_refusal().unwrap_or_else(|| take_fault(binding))),
+    }
+}
+
+/// Why the last call ended, which was not refused.
+pub(crate) fn take_fault(binding: &Info) -> CallError {
+    let error = fault(binding);
+    taken();
+    error
+}
+
+/// Nothing is left of the last call's error: handlers may call again.
+fn taken() {
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    block.status &= !STATUS_ENDED;
+    if block.transit & UNTAKEN != 0 {
+        block.transit = 0;
+    }
+}
+
+fn fault(binding: &Info) -> CallError {
     let block = block();
     // SAFETY: our own block and, while attached, our own state; the binding is alive, so is the domain.
     let (raw, state) = unsafe {
-        (*block).status = 0;
         let state = (*block).state.as_ref();
         (state.and_then(|state| (*state.fault.get()).take()), state)
     };
@@ -677,7 +754,7 @@ pub(crate) fn take_forked() -> bool {
             .as_ref()
             .is_some_and(|state| (*state.fault.get()).take_if(|raw| raw.cause == Cause::Forked).is_some());
         if forked {
-            (*block()).status = 0;
+            taken();
         }
         forked
     }
@@ -724,16 +801,12 @@ pub(super) unsafe fn registers_at(gate: *const GateRecord) -> Registers {
 /// Why the last call was refused, if it was: that needs no binding.
 pub(crate) fn take_refusal() -> Option<CallError> {
     // SAFETY: our own block.
-    let status = unsafe { &mut (*block()).status };
-    if *status & STATUS_SIGNAL_HANDLER != 0 {
-        *status &= !STATUS_SIGNAL_HANDLER;
-        return Some(CallError::SignalHandler);
-    }
-    if *status != STATUS_REFUSED {
+    if unsafe { (*block()).status } & STATUS_ENDED != STATUS_REFUSED {
         return None;
     }
-    *status = 0;
-    Some(REFUSED.take().map_or(CallError::ThreadEnding, ManuallyDrop::into_inner))
+    let error = REFUSED.take().map_or(CallError::ThreadEnding, ManuallyDrop::into_inner);
+    taken();
+    Some(error)
 }
 
 /// The binding whose last call on this thread ended with a fault; it may be gone.
@@ -743,8 +816,7 @@ pub(crate) fn failed_binding() -> *const BindingHeader {
 
 /// Forgets the error of a call through a bare pointer, if nobody took it.
 pub(crate) fn forget_error() {
-    // SAFETY: our own block.
-    unsafe { (*block()).status = 0 };
+    taken();
 }
 
 /// Bit of [`ThreadState::overdue`]: there is such a call.

@@ -251,8 +251,32 @@ fn signals_come_between_any_two_instructions() {
 /// overwrites what the call that was interrupted has come to.
 #[test]
 fn a_signal_takes_no_error_away() {
-    for (outcome, times) in at_every_instruction("crash", Event::Signal, 2 * MOST) {
-        assert_eq!(outcome, "Ill, then Ill; handled, refused", "{times} times");
+    for scenario in ["crash", "crash/dynamic", "crash/bare"] {
+        for (outcome, times) in at_every_instruction(scenario, Event::Signal, 2 * MOST) {
+            assert_eq!(outcome, "Ill, then Ill; handled, refused", "{scenario}, {times} times");
+        }
+    }
+}
+
+/// Nor does it when nobody asks what came of the handler's call. Red if a bare pointer forgets the error of the call before, before it is
+/// known whose call this is, or if what was refused to a handler counts as the failure of the call that it has interrupted.
+#[test]
+fn a_signal_whose_handler_asks_nothing_changes_no_calls_end() {
+    for (scenario, end) in [("crash/bare", "Ill, then Ill"), ("increment/bare", "returned 2, then 2")] {
+        let outcomes = with_handler(scenario, Some("forgets"), Event::Signal, 2 * MOST);
+        assert!(outcomes.keys().eq([&format!("{end}; handled, forgotten")]), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// The same of a handler on the host's own stack, whose call may work: between a call's failure and the look at it, it does not. Red if
+/// it is let in there, as it takes the failure away, or for its own.
+#[test]
+fn calls_of_handlers_on_the_hosts_stack_take_no_error_away() {
+    for scenario in ["crash", "crash/dynamic"] {
+        let outcomes = with_handler(scenario, Some("calls"), Event::Signal, 2 * MOST);
+        let expected =
+            ["entered", "refused"].map(|came_of_it| format!("Ill, then Ill; handled, {came_of_it}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
     }
 }
 

@@ -157,6 +157,11 @@ pub fn install_handler(handler: Handler) {
     }
 }
 
+/// Calls a function of type `long(long)`.
+pub fn call_pointer(code: *const (), x: i64) -> i64 {
+    unsafe { std::mem::transmute::<*const (), extern "C" fn(i64) -> i64>(code)(x) }
+}
+
 /// Has the handler of SIGUSR1 run where the thread is, by a system call that nobody hears of.
 pub fn off_alternate_stack() {
     const ON_STACK: usize = 1;

@@ -1,12 +1,12 @@
 //! The process that is traced: one thread makes call after call, another one does what the tracer asks for.
 use super::common::{Guest, frames, host_sys};
 use super::tracer_sys::{
-    Handler, in_lazy_gate, install_handler, mark, off_alternate_stack, outside_of_rust, stay, thread_number,
-    unblock,
+    Handler, call_pointer, in_lazy_gate, install_handler, mark, off_alternate_stack, outside_of_rust, stay,
+    thread_number, unblock,
 };
 use lockgate::{
-    Allow, CallError, Domain, DomainOptions, Export, FaultKind, Function, HostFunction, Module, OnFailure,
-    Policy, Principal, Registry, Version,
+    Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, Frame, Function, HostFunction,
+    Module, OnFailure, Policy, Principal, Registry, Version, take_call_error,
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -94,6 +94,45 @@ fn hold(_: &Domain, x: i64) -> i64 {
         std::thread::yield_now();
     }
     x
+}
+
+/// How a function is called, which is how the caller hears of its end.
+#[derive(Clone)]
+enum Called {
+    Typed(Function<Long>),
+    /// With a frame, as bindings of other languages do.
+    Dynamic(Dynamic),
+    /// By a pointer, as C does.
+    Bare(Function<Long>),
+}
+
+impl Called {
+    fn new(way: &str, function: Function<Long>, domain: &Domain) -> Called {
+        match way {
+            "dynamic" => {
+                let prototype = format!("long {}(long)", function.name());
+                Called::Dynamic(domain.bind_dynamic(&prototype).expect("an export"))
+            }
+            "bare" => Called::Bare(function),
+            _ => Called::Typed(function),
+        }
+    }
+
+    fn call(&self, x: i64) -> Result<i64, CallError> {
+        match self {
+            Called::Typed(function) => function.call(x),
+            Called::Dynamic(function) => {
+                let mut frame = Frame::new(function.plan());
+                frame.set(&function.plan().parameters[0], &[x as u64]);
+                function.call_frame(&mut frame)?;
+                Ok(frame.result(function.plan()).first().copied().unwrap_or_default() as i64)
+            }
+            Called::Bare(function) => {
+                let value = call_pointer(function.as_ptr(), x);
+                take_call_error().map_or(Ok(value), Err)
+            }
+        }
+    }
 }
 
 /// Domains, what is called, and what a kill kills.
@@ -210,7 +249,7 @@ fn waits(number: i32) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| text.starts_with(&format!("{} ", libc::SYS_futex)))
 }
 
-static FROM_HANDLERS: Mutex<Option<Function<Long>>> = Mutex::new(None);
+static FROM_HANDLERS: Mutex<Option<Called>> = Mutex::new(None);
 
 thread_local! {
     static HANDLED: Cell<Option<&'static str>> = const { Cell::new(None) };
@@ -237,6 +276,14 @@ extern "C" fn call_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut l
     }));
 }
 
+/// Calls by a pointer, on the alternate stack, and does not ask what came of it.
+extern "C" fn forget_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
+    let Some(Called::Bare(function)) = function.as_ref() else { panic!("a bare pointer") };
+    call_pointer(function.as_ptr(), 1);
+    HANDLED.set(Some("forgotten"));
+}
+
 /// Jumps out.
 extern "C" fn jump_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     if outside_of_rust(context) {
@@ -259,13 +306,16 @@ extern "C" fn fault_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut 
 #[ignore = "traced by the other tests"]
 fn victim() {
     let scenario = std::env::var(SCENARIO).expect("a scenario");
+    let (scenario, way) = scenario.split_once('/').unwrap_or((&scenario, ""));
     let (go, going) = channel();
     let world: Mutex<Option<World>> = Mutex::new(None);
     let rivals: Mutex<Option<JoinHandle<String>>> = Mutex::new(None);
     let own = std::env::var(HANDLER).ok();
-    let handle = match own.as_deref() {
+    let own = own.as_deref();
+    let handle = match own {
         None => handler as Handler,
         Some("calls") => call_in_handler,
+        Some("forgets") => forget_in_handler,
         Some("jumps") => jump_in_handler,
         Some("stays") => stay_in_handler,
         Some("faults") => fault_in_handler,
@@ -321,12 +371,13 @@ fn victim() {
             std::process::exit(0); // the tracer is gone
         });
         loop {
-            let new = World::new(&scenario);
-            let call = new.call.clone();
-            let smash = || new.domains[0].bind("smash").expect("an export");
+            let new = World::new(scenario);
+            let call = Called::new(way, new.call.clone(), &new.domains[0]);
+            let smash = || Called::Typed(new.domains[0].bind("smash").expect("an export"));
             *FROM_HANDLERS.lock().expect("no panic") = Some(match own {
-                Some(_) if scenario != "lock" => smash(),
-                _ => call.clone(),
+                Some(own) if own != "forgets" && scenario != "lock" => smash(),
+                _ if way == "bare" => call.clone(),
+                _ => Called::Typed(new.call.clone()), // (A result in a frame is allocated.)
             });
             if own.is_some() && scenario != "lock" {
                 smash().call(1).expect("a call");
@@ -340,7 +391,7 @@ fn victim() {
             CALLING.store(true, Ordering::SeqCst);
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
-            if own.is_some() {
+            if own.is_some_and(|own| own != "forgets") {
                 off_alternate_stack();
             }
             mark();

@@ -565,10 +565,9 @@ impl Stub<'_> {
                 (format!("return {long};"), "    return lgs_result;\n")
             }
         };
-        let failure =
-            self.failure().map_or(String::new(), |value| format!("        lgs_result = {value};\n"));
+        let failure = self.failure().map_or(String::new(), |value| format!("lgs_result = {value};"));
         format!(
-            "\n{}\n{{\n{handles}    if (__builtin_expect(!({}), 0))\n        {long}\n{follow}    {call};\n    if (__builtin_expect(lg_failed(), 0)) {{\n        lgs_lost({number});\n{}    }}\n{done}}}\n",
+            "\n{}\n{{\n{handles}    if (__builtin_expect(!({}), 0))\n        {long}\n{follow}    {call};\n    if (__builtin_expect(lg_failed(), 0) && lgs_lost({number})) {{\n        {}\n    }}\n{done}}}\n",
             self.declared(name),
             conditions.join(" && "),
             failure,
