@@ -42,7 +42,8 @@ impl Folder {
                 outer
             }
         };
-        Ok(Folder { path: make(outer.path(), "")?, kept: false, _outer: Outer::Folder(outer) })
+        let (path, ()) = make(outer.path(), "", |_| ())?;
+        Ok(Folder { path, kept: false, _outer: Outer::Folder(outer) })
     }
 
     /// One in the folder `within`, whose name begins with `prefix`.
@@ -50,8 +51,7 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn within(within: &Path, prefix: &str) -> io::Result<Folder> {
-        let path = make(&std::path::absolute(within)?, prefix)?;
-        let sweeper = Sweeper::of(&path);
+        let (path, sweeper) = make(&std::path::absolute(within)?, prefix, Sweeper::of)?;
         Ok(Folder { path, kept: false, _outer: Outer::Sweeper(sweeper) })
     }
 
@@ -74,23 +74,24 @@ impl Drop for Folder {
     }
 }
 
-/// A new folder whose name nobody could foresee.
-fn make(within: &Path, prefix: &str) -> io::Result<PathBuf> {
+/// A new folder whose name nobody could foresee, and what is made for that name before: whatever ends us, the folder does not stay.
+fn make<T>(within: &Path, prefix: &str, before: impl Fn(&Path) -> T) -> io::Result<(PathBuf, T)> {
     loop {
         let name = std::hash::RandomState::new().hash_one(std::process::id());
         let path = within.join(format!("{prefix}{name:016x}"));
+        let made_before = before(&path);
         match DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => {
                 return made
                     .and_then(|()| std::fs::set_permissions(&path, Permissions::from_mode(0o700)))
-                    .map(|()| path);
+                    .map(|()| (path, made_before));
             }
         }
     }
 }
 
-/// A shell that waits for our end, and then removes a folder: nothing that ends us can be caught by all means, and a signal for the
+/// A shell that waits for our end, and then removes a folder, if it is there: nothing that ends us can be caught by all means, and a signal for the
 /// terminal's programs is none for it. Where there is no shell, the folder goes as far as we see to it.
 #[derive(Debug)]
 struct Sweeper(Child);
@@ -117,6 +118,13 @@ impl Drop for Sweeper {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sweeper_is_there_before_its_folder() {
+        let (path, before) = make(&std::env::temp_dir(), "lockgate-", |path: &Path| path.exists()).unwrap();
+        assert!(!before && path.exists());
+        std::fs::remove_dir(path).unwrap();
+    }
 
     #[test]
     fn folders_lie_in_one_and_go_with_their_values() {
