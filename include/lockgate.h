@@ -64,6 +64,14 @@
  * another function of the library, whose frames would be lost: the process may end then. The same holds of C++ exceptions, but these may not
  * leave a function that a domain has called in any case: catch them there, and lg_end_call(), as lockgate.hpp does.
  *
+ * What a signal handler has left by siglongjmp, a call into a domain that it interrupted, counts as in progress until the thread makes a call from a
+ * frame that is not deeper than that call's: calls from deeper frames are LG_E_SIGNAL_HANDLER before.
+ *
+ * pthread_cancel. A thread that is cancelled does not find out in the library: the call goes on, and the thread ends at a cancellation point of the
+ * program's own. (Asynchronous cancellation, PTHREAD_CANCEL_ASYNCHRONOUS, may not be enabled when the library is called.)
+ *
+ * exit. Handlers of atexit() and destructors may call the library, and domains. So may destructors of a thread's keys, but in the last rounds of them.
+ *
  * fork. The child has what the parent made but its domains: modules, options, pools, workers, regions, and handles of all that. It makes domains of its
  * own, of modules that the parent has opened, without verifying them again; pools begin empty there, registries too, and threads of the library
  * start again at first use. What is done with a domain of the parent's, with its functions, grants, asynchronous calls and libraries opened by

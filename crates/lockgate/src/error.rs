@@ -193,7 +193,9 @@ pub enum CallError {
     #[error("a host function that the domain called ended the call: {0}")]
     Panic(Panic),
     /// The call came from a signal handler (rule R13).
-    #[error("domains cannot be entered from a signal handler; set a flag there and call later")]
+    #[error(
+        "domains cannot be entered from a signal handler, nor from frames deeper than a call that one has left by longjmp; set a flag there and call later"
+    )]
     SignalHandler,
     /// Nested calls between host and domains have used up the host's stack; or a nested call comes from another stack than the call that it
     /// is nested in, or from a thread on which such calls have come back out of turn.
