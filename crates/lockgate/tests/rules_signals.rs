@@ -479,6 +479,56 @@ fn r16_longjmp_over_domains_is_repaired() {
     assert_eq!(place.call().unwrap(), top, "calls start at the top again");
 }
 
+#[inline(never)]
+fn in_a_deeper_frame<R>(work: impl FnOnce() -> R) -> R {
+    let room = std::hint::black_box([0_u8; 1 << 16]);
+    let result = work();
+    std::hint::black_box(&room);
+    result
+}
+
+/// R16, R10: what a jump has left on record leads nowhere when its domain is gone: not to another thread's stack in the domain that has its
+/// place now. Red if records are not told that a domain is left.
+#[test]
+fn r16_what_a_jump_has_left_ends_with_its_domain() {
+    let _patience = patience("a domain in the place of one that was jumped out of");
+    let place = |domain: &Domain| domain.bind::<extern "C" fn() -> i64>("where").unwrap().call().unwrap();
+    let in_the_same_place = |deeper: bool| {
+        let host = HostFunction::new(|_: &Domain| host_sys::jump_out());
+        let first = guest().domain_with(DomainOptions::new().gate("host", host));
+        let call_host = first.bind::<extern "C" fn()>("call_host").unwrap();
+        let jumped = in_a_deeper_frame(|| host_sys::jumped_out(|| drop(call_host.call())));
+        assert!(jumped, "the host function jumps");
+        let base = first.base();
+        drop((call_host, first));
+        let (send, receive) = channel();
+        let done = Barrier::new(2);
+        std::thread::scope(|scope| {
+            // Who makes a domain has its first stack.
+            let other = scope.spawn(|| {
+                let second = Arc::new(guest().domain());
+                let at = place(&second);
+                send.send(second).expect("the test waits");
+                done.wait();
+                at
+            });
+            let second = receive.recv().expect("a domain");
+            // From a frame that is deeper than the record's, which counts as alive there, or from one that is not, as a new domain's is.
+            let deep = || in_a_deeper_frame(|| in_a_deeper_frame(|| place(&second)));
+            let first = if deeper { deep() } else { place(&second) };
+            drop(guest().domain());
+            let own = [first, place(&second)];
+            done.wait();
+            let other = other.join().unwrap();
+            assert!(!own.contains(&other), "two threads on one stack: {own:x?} and {other:x}");
+            second.base() == base
+        })
+    };
+    for deeper in [false, true] {
+        assert!((0..100).any(|_| in_the_same_place(deeper)), "no domain got the place of the one before it");
+    }
+}
+
 /// R16: a time limit goes with the call that was jumped over, and the next call has its own. Red if `repair` leaves the
 /// old one in force: nothing stops the next call then.
 #[test]

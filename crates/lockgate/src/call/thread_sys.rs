@@ -108,6 +108,9 @@ unsafe impl Sync for ThreadState {}
 /// All attached threads. A thread leaves it, under the lock, before its memory goes.
 pub(crate) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess::new(Mutex::default);
 
+/// In a record, in place of a place in a domain: it is gone.
+const LEFT: u64 = 0;
+
 thread_local! {
     /// Dropped as [`AtThreadEnd`] says.
     static THREAD: RefCell<Option<ManuallyDrop<Attachment>>> = const { RefCell::new(None) };
@@ -230,6 +233,42 @@ impl ThreadState {
     pub fn set_slot(&self, id: u32, rsp: u64) {
         // SAFETY: inside the table. Another thread writes only when it ends the domain, which nobody calls then.
         unsafe { ptr::write_volatile(self.slot(id), rsp) }
+    }
+
+    /// Gives the thread the place back that a gate's record has, unless the domain has been left since ([`leave`](ThreadState::leave)).
+    fn give_back(&self, id: u32, place: &u64) {
+        // SAFETY: aligned words of the tables of slots and records, which live as long as the state; another thread may leave the domain now.
+        let (slot, place) = unsafe {
+            (AtomicU64::from_ptr(self.slot(id)), AtomicU64::from_ptr(ptr::from_ref(place).cast_mut()))
+        };
+        let raised = |now| match place.load(Ordering::Acquire) {
+            LEFT => None,
+            place => (now != 0).then_some(place),
+        };
+        let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+    }
+
+    /// Takes domain `id`, which starts at `base` and which nobody is in any more, away from the thread: nothing that a `longjmp` has left
+    /// on record leads there again, whose place it may become. For any thread, with the lock of [`THREADS`].
+    pub fn leave(&self, id: u32, base: u64) {
+        for record in self.records() {
+            // Where an entry's record has its place in the domain, a gate's has that of the next.
+            const PLACE: usize = std::mem::offset_of!(EntryRecord, control);
+            const { assert!(PLACE == std::mem::offset_of!(GateRecord, slot)) };
+            // SAFETY: an aligned word in the array of records. Its thread may write another record there, but none of this domain.
+            let place = unsafe { AtomicU64::from_ptr(record.byte_add(PLACE).cast::<u64>().cast_mut()) };
+            let is_in_domain = |at: u64| (at - at % window::STRIDE == base).then_some(LEFT);
+            let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, is_in_domain);
+        }
+        self.set_slot(id, 0);
+    }
+
+    /// The domain that an entry's record is of, unless that is gone, or a parent's.
+    fn domain_of(&self, control: u64) -> Option<Arc<Core>> {
+        let base = control - control % window::STRIDE;
+        let is_there = control != LEFT && !space::is_inherited(control);
+        let attached = self.attached.borrow();
+        is_there.then(|| attached.iter().filter_map(Weak::upgrade).find(|domain| domain.base() == base))?
     }
 
     /// Remembers to leave `domain` when the thread ends.
@@ -506,14 +545,17 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
                 repair_transit(state, rsp);
                 return top;
             }
-            let binding = (*entry).binding;
-            if space::is_inherited((*entry).control) {
+            // The binding may be gone, and its header another's: only the domain can be asked, if that is still there.
+            let domain = state.domain_of(ptr::read_volatile(&raw const (*entry).control));
+            if (*top).kind == GATE {
+                if let Some(domain) = domain {
+                    state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
+                }
                 *state.ending.get() = None;
-            } else if (*top).kind == GATE {
-                state.set_slot((*binding).slot / SLOT_SIZE, (*top.cast::<GateRecord>()).slot);
-                *state.ending.get() = None;
-            } else if let Some(word) = (*binding).owner.as_ref() {
-                super::exclusive_sys::release(word, state.tid as u32);
+            } else if let Some(domain) = domain
+                && ptr::eq((*(*entry).binding).owner, domain.owner())
+            {
+                super::exclusive_sys::release(domain.owner(), state.tid as u32);
             }
             set_top(block, top.byte_sub(RECORD as usize));
         }
@@ -532,7 +574,11 @@ fn repair_transit(state: &ThreadState, rsp: u64) {
         let word = domain.owner();
         // SAFETY: records in use were written by proxies and gates of this thread; their bindings are alive.
         let in_use = state.records().any(|record| unsafe {
-            (*record).is_entry() && ptr::eq((*(*record.cast::<EntryRecord>()).binding).owner, word)
+            (*record).is_entry() && {
+                let entry = record.cast::<EntryRecord>();
+                (*entry).control - (*entry).control % window::STRIDE == domain.base()
+                    && ptr::eq((*(*entry).binding).owner, word)
+            }
         });
         if !in_use {
             super::exclusive_sys::release(word, state.tid as u32);
@@ -772,8 +818,8 @@ fn outer_calls(state: &ThreadState) -> Vec<Entered> {
         while (*record).kind == GATE && calls.len() < MOST_OUTER {
             let gate = record.cast::<GateRecord>();
             let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
-            if space::is_inherited((*entry).control) {
-                break; // its stacks are the parent's
+            if state.domain_of((*entry).control).is_none() {
+                break; // its stacks are the parent's, or gone
             }
             let binding = (*(*(*entry).binding).info).that_ran((*gate).control);
             calls.push(Entered::new(binding, registers_at(gate), (*entry).control));

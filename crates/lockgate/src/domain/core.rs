@@ -620,7 +620,7 @@ impl Core {
     /// Takes the domain out of every thread's slot table.
     fn leave_all(&self) {
         for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
-            thread.set_slot(self.id(), 0);
+            thread.leave(self.id(), self.base());
         }
     }
 

@@ -13,8 +13,11 @@ pub enum Register {
     Vector(u8),
 }
 
-/// Most words of arguments on the stack: a call copies them.
-const MAX_STACK_WORDS: u32 = 128 << 10;
+/// Most words of arguments on the stack: a call copies them, from the lowest up or from the highest down. With a result in memory they are
+/// less than a guard: whatever room the callee has left, nothing is written beyond the guard below its stack.
+const MAX_STACK_WORDS: u32 = 16 << 10;
+const _: () =
+    assert!(MAX_STACK_WORDS as u64 * 8 + MAX_STRUCT as u64 + lockgate_abi::PAGE < lockgate_abi::stack::GUARD);
 
 /// Where one value travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,6 +160,16 @@ mod tests {
         ),
         ("struct { char c[16]; } f(struct { short s[3]; char c; })", "i0 -> i0+i1"),
     ];
+
+    #[test]
+    fn arguments_on_the_stack_are_less_than_a_guard() {
+        let prototype = |count: usize| {
+            let parameters = vec!["struct { char c[65536]; }"; count].join(", ");
+            format!("void f({parameters})").parse::<Signature>().expect("a prototype")
+        };
+        assert!(Plan::new(&prototype(2)).is_ok());
+        assert!(Plan::new(&prototype(3)).is_err_and(|why| why.contains("pass pointers")));
+    }
 
     #[test]
     fn values_travel_as_the_abi_says() {
