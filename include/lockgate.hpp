@@ -375,8 +375,7 @@ inline void end_call(const std::string &message) {
     lg_end_call((message + numbered(thrown().number)).c_str());
 }
 
-// Throws what went wrong in the call that has just failed.
-// If lg_failed(): throws, unless that was a call of a signal handler's.
+// If lg_failed(): throws what went wrong in the call that has just come back, unless it returned, and a signal handler's call failed.
 inline void fail() {
     const lg_status status = lg_take_call_error();
     if (status == LG_OK)

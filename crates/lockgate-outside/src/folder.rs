@@ -91,8 +91,8 @@ fn make<T>(within: &Path, prefix: &str, before: impl Fn(&Path) -> T) -> io::Resu
     }
 }
 
-/// A shell that waits for our end, and then removes a folder, if it is there: nothing that ends us can be caught by all means, and a signal for the
-/// terminal's programs is none for it. Where there is no shell, the folder goes as far as we see to it.
+/// A shell that waits for our end, and then removes a folder, if it is there: nothing that ends us can be caught by all means, and a
+/// signal for the terminal's programs is none for it. Where there is no shell, the folder goes as far as we see to it.
 #[derive(Debug)]
 struct Sweeper(Child);
 
