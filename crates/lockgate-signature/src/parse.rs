@@ -321,7 +321,8 @@ fn named(words: &[&str]) -> Parsed<Base> {
     {
         return match *name {
             "int8_t" => integer(1, true),
-            "uint8_t" | "bool" => integer(1, false),
+            "bool" => Ok(Base::Known(Type::Bool)),
+            "uint8_t" => integer(1, false),
             "int16_t" => integer(2, true),
             "uint16_t" => integer(2, false),
             "int32_t" => integer(4, true),
@@ -342,7 +343,7 @@ fn named(words: &[&str]) -> Parsed<Base> {
         ["void"] => Ok(Base::Known(Type::Void)),
         ["float"] => Ok(Base::Known(Type::Float)),
         ["double"] => Ok(Base::Known(Type::Double)),
-        ["_Bool"] => integer(1, false),
+        ["_Bool"] => Ok(Base::Known(Type::Bool)),
         _ if count("double") > 0 => Err("long double is not supported in signatures; use double".to_owned()),
         _ if count("char") == 1 => integer(1, signed),
         _ if count("short") == 1 => integer(2, signed),
