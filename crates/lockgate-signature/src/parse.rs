@@ -369,7 +369,7 @@ mod tests {
         ("int f(char s[], struct stat *st, enum color c)", "int32_t f(void *, void *, int32_t)"),
         (
             "struct point { double x, y; } f(sqlite3 *, bool b)",
-            "struct { double f0; double f1; } f(void *, uint8_t)",
+            "struct { double f0; double f1; } f(void *, _Bool)",
         ),
         ("void f(struct { char a[2][3]; void (*g)(int); })", "void f(struct { int8_t f0[6]; void * f1; })"),
         ("signed char f(short unsigned x, long)", "int8_t f(uint16_t, int64_t)"),
