@@ -123,6 +123,7 @@ struct lgs_token {
     uint64_t handle;        /* the handle that it was given for */
     uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */
     uint32_t round;         /* how often it was given */
+    bool brief;             /* for the call, whatever handle that makes */
     size_t next;            /* in its bucket, or in the list of free ones, from 1 */
     size_t sibling;         /* given for the same handle or call */
 };

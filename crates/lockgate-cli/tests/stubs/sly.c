@@ -152,6 +152,8 @@ const void *sly_blob(int n)
 int sly_blob_size(int n) { return asked++ > n ? 1 << 30 : 0; }
 const void *sly_wide_blob(int n) { return sly_blob(n); }
 long sly_wide_size(int n) { return asked++ > n ? 1L << 40 : 0; }
+const double *sly_numbers(int n) { return sly_blob(n); }
+int sly_numbers_count(int n) { return asked++ > n ? 0x7fffffff : 0; }
 
 void sly_fill(struct state *state) { dirty(state, sizeof *state); }
 

@@ -33,6 +33,8 @@ const void *sly_blob(int n) LG_SIZE(sly_blob_size(n));
 int sly_blob_size(int n) LG_ERROR(0);
 const void *sly_wide_blob(int n) LG_SIZE(sly_wide_size(n));
 long sly_wide_size(int n) LG_ERROR(0);
+const double *sly_numbers(int n) LG_SIZE(sly_numbers_count(n));
+int sly_numbers_count(int n) LG_ERROR(0);
 
 /* Places within. */
 const char *sly_find(const char *text LG_STRING, int c) LG_WITHIN(text);

@@ -174,6 +174,9 @@ static void bounds(void)
         CHECK(blob[i] == 0);
     CHECK(sly_wide_blob(1) != NULL);
     FAILS(0, sly_wide_size(1) == 0, LG_STUB_LENGTH, "result");
+    /* Nor is more than a mirror has room for, in elements that are larger. */
+    CHECK(sly_numbers(1) != NULL);
+    FAILS(0, sly_numbers_count(1) == 0, LG_STUB_LENGTH, "result");
 }
 
 /* Of memory that the library can change, nothing is concluded. */
