@@ -19,6 +19,8 @@ LG_FIELD(struct option, name, LG_STRING LG_NULLABLE);
 const struct option *sly_options(void) LG_UNTIL(name);
 struct wide { int key; char name[256]; };
 const struct wide *sly_wide(void) LG_UNTIL(key);
+const char **sly_edge(int n) LG_STRINGS LG_BORROWED;
+int sly_edges(int n, int (*each)(const char **texts LG_STRINGS, void *user), void *user LG_DATA) LG_ERROR(-7);
 int sly_string(char *out LG_OUT LG_STRING LG_SIZE(size), size_t size);
 const char **sly_list(void) LG_STRINGS LG_BORROWED;
 const char **sly_some(int n) LG_STRINGS LG_SIZE(n) LG_BORROWED;

@@ -22,7 +22,10 @@ impl Planner<'_> {
         let outcome = self.way_out(parameter, notes, siblings, result)?;
         let bounded = match &outcome {
             Outcome::Memory { buffer } => {
-                !buffer.writes && buffer.bools.is_none() && self.notes(parameter).freed.is_none()
+                // (What other sizes follow is copied out of the mirror.)
+                let followed = || self.followed_by(siblings).contains(&parameter.name);
+                let freed = self.notes(parameter).freed.is_some();
+                !(buffer.writes || buffer.bools.is_some() || freed || followed())
             }
             Outcome::Record { key, .. } => {
                 self.plan.records.get(key).is_some_and(|record| record.is_plain() && record.bools.is_empty())
@@ -30,7 +33,7 @@ impl Planner<'_> {
             Outcome::Within { .. } => true,
             _ => false,
         };
-        self.may_ask(parameter, siblings, bounded)?;
+        self.may_ask(parameter, bounded)?;
         Ok(outcome)
     }
 

@@ -18,7 +18,7 @@ impl Planner<'_> {
         let passing = self.way_in(parameter, &notes, siblings)?;
         // What goes back to the library goes as far as the client has it; what it sets was looked at as an outcome.
         let bounded = matches!(passing, Passing::Inside { .. } | Passing::Pointer { .. });
-        self.may_ask(parameter, siblings, bounded)?;
+        self.may_ask(parameter, bounded)?;
         Ok(passing)
     }
 

@@ -64,16 +64,11 @@ impl Planner<'_> {
 
     /// A size that another function is asked for (`LG_SIZE(f(h))`) is the library's word, and the program, which asks, too, may hear another. So it may be
     /// that of nothing but bytes of the library's that have a mirror, where zeros follow, or of what the client itself knows the end of.
-    pub(super) fn may_ask(
-        &self,
-        parameter: &Parameter,
-        siblings: &[Parameter],
-        bounded: bool,
-    ) -> Result<(), No> {
+    pub(super) fn may_ask(&self, parameter: &Parameter, bounded: bool) -> Result<(), No> {
         let notes = self.notes(parameter);
         let asked = [&notes.size, &notes.rows].into_iter().flatten().flat_map(Expression::called).next();
         match asked {
-            Some(asked) if !bounded || self.followed_by(siblings).contains(&parameter.name) => no(
+            Some(asked) if !bounded => no(
                 format!(
                     "its size asks {asked}(), which may answer the program otherwise: it would read or write beyond what there is"
                 ),
