@@ -99,6 +99,9 @@
 /* The program's own pointer, which the library hands back and never follows. `void *` parameters of callbacks are, without
  * saying so. It comes back for the callback and handle that it was given with, or, without a handle, to callbacks of this very call only (LG_KEPT: for good). On a handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
+/* Data that comes with a callback, and is given for this very call: no later one gets it, and the program may free it when the call returns. For functions
+ * with a handle, where other data stays given as long as that lives. */
+#define LG_FOR_CALL LG_NOTE_("for_call")
 /* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). On a function with a
  * handle as its result: the same word is found behind that. */
 #define LG_SHOWN(h) LG_NOTE_("shown:" #h)

@@ -365,6 +365,54 @@ fn what_is_not_sound_is_refused() {
             &["`q` in an expression is no integer", "*q"],
         ),
         ("int f(char *p LG_IN LG_SIZE(g(1)));", &["g() is no function of this header"]),
+        // What the library says when it is asked is no end of what the program has, fills, frees or follows.
+        ("int g(int n);\nint f(char *p LG_OUT LG_SIZE(g(1)));", &["parameter p", "asks g()", "lg_told"]),
+        ("int g(int n);\nint f(char *p LG_IN LG_SIZE(1 + g(1)));", &["parameter p", "asks g()"]),
+        ("int g(int n);\nint f(char **p LG_IN LG_ROWS(g(1)) LG_STRING);", &["parameter p", "asks g()"]),
+        (
+            "struct s { int n; };\nint g(int n);\nint f(struct s *s LG_IN LG_SIZE(g(1)));",
+            &["parameter s", "asks g()"],
+        ),
+        ("int g(int n);\nconst char **f(int n) LG_SIZE(g(n)) LG_BORROWED;", &["f: result", "asks g()"]),
+        (
+            "struct s { const char *name LG_STRING; };\nint g(int n);\nconst struct s *f(int n) LG_SIZE(g(n));",
+            &["f: result", "asks g()"],
+        ),
+        (
+            "struct s { int n; _Bool b; };\nint g(int n);\nconst struct s *f(int n) LG_SIZE(g(n));",
+            &["f: result", "asks g()"],
+        ),
+        ("int g(int n);\nconst _Bool *f(int n) LG_SIZE(g(n));", &["f: result", "asks g()"]),
+        ("int g(int n);\nchar *f(int n) LG_SIZE(g(n)) LG_FREED(free);", &["f: result", "asks g()"]),
+        ("struct h;\nint g(struct h *h);\nchar *f(struct h *h) LG_LENT LG_SIZE(g(h));", &["asks g()"]),
+        (
+            "struct h;\nint g(int n);\nint f(int (*c)(struct h **all LG_SIZE(g(n)), int n, void *d), void *d);",
+            &["parameter all", "asks g()"],
+        ),
+        (
+            "int g(int n);\nint f(int (*c)(char *p LG_OUT LG_SIZE(g(n)), int n, void *d), void *d);",
+            &["parameter p", "asks g()"],
+        ),
+        (
+            "int g(int n);\nint f(int (*c)(const int *p LG_SIZE(g(n)), const char *q LG_SIZE(*p), int n, void *d), void *d);",
+            &["parameter p", "asks g()"],
+        ),
+        (
+            "int g(int n);\nint f(const int **p LG_OUT LG_SIZE(g(1)) LG_FREED(free));",
+            &["parameter p", "asks g()"],
+        ),
+        ("double g(int n);\nconst int *f(int n) LG_SIZE(g(n));", &["g() in an expression gives no integer"]),
+        // What is given for a call is data, a callback's, and not for longer.
+        (
+            "struct h;\nint f(struct h *h, int *p LG_IN LG_FOR_CALL);",
+            &["LG_FOR_CALL", "not the program's own data"],
+        ),
+        ("struct h;\nint f(struct h *h, void *p LG_DATA LG_FOR_CALL);", &["LG_FOR_CALL", "no callback"]),
+        (
+            "typedef int (*c)(void *d);\nint f(c c, void *d LG_DATA LG_KEPT LG_FOR_CALL);",
+            &["LG_FOR_CALL contradicts LG_KEPT"],
+        ),
+        ("int f(int n LG_FOR_CALL);", &["LG_FOR_CALL says nothing of"]),
         ("int f(const char *s, ...);", &["variable arguments", "LG_PRINTF"]),
         ("#include <stdarg.h>\nint f(va_list v);", &["f: parameter v"]),
         ("void *f(void);", &["result", "LG_SIZE", "LG_OPAQUE"]),

@@ -111,14 +111,18 @@ static size_t lgs_data_new(const void *data, void (*function)(void), uint64_t ha
     return place;
 }
 
-/* The number of a pointer that comes together with `function`, or, if that is null, alone. For good only if the annotations say so (LG_KEPT) and there is
- * no handle. */
-static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(void), bool kept, const char *what)
+/* How long data is given: for the handle, or, where there is none, for the call; for good where there is none (LG_KEPT); for the call, whatever handle there is. */
+enum { LGS_FOR_HANDLE, LGS_FOR_GOOD, LGS_FOR_CALL };
+
+/* The number of a pointer that comes together with `function`, or, if that is null, alone. */
+static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(void), int how_long, const char *what)
 {
     uint64_t number = 0;
-    if (c->failed || !data)
+    bool brief = how_long == LGS_FOR_CALL;
+    /* (What is given for a call only is a callback's that comes with it.) */
+    if (c->failed || !data || (brief && !function))
         return 0;
-    if (c->makes || !(c->handle || kept)) {
+    if (brief || c->makes || !(c->handle || how_long == LGS_FOR_GOOD)) {
         lgs_need_mark(c);
         lgs_watch();
         size_t place = lgs_thread.spare;
@@ -134,6 +138,7 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(
             struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
             lgs_token(place)->call = lgs_serial(c);
             number = lgs_data_give(place, data, function, 0, mark->data);
+            lgs_token(place)->brief = brief;
             mark->data = place;
         }
     } else {
@@ -225,9 +230,13 @@ static void lgs_born(struct lgs_call *c, const void *host, bool first)
             scope->itself = of && maker->itself;
         }
         struct lgs_mark *mark = first && c->marked ? &lgs_thread.marks[lgs_thread.depth - 1] : 0;
-        for (size_t place = mark && lgs_data_room() ? mark->data : 0, next; place; place = next) {
+        for (size_t *list = mark ? &mark->data : 0, place; list && (place = *list) && lgs_data_room();) {
             struct lgs_token *token = lgs_token(place);
-            next = token->sibling;
+            if (token->brief) {
+                list = &token->sibling;
+                continue;
+            }
+            *list = token->sibling;
             if (!token->function && scope->itself)
                 __atomic_store_n(&token->function, lgs_nobody, __ATOMIC_RELEASE);
             token->sibling = scope->data;
@@ -236,7 +245,6 @@ static void lgs_born(struct lgs_call *c, const void *host, bool first)
             __atomic_store_n(&token->call, 0, __ATOMIC_RELEASE);
             lgs_data_link(place);
             lgs.data_used++;
-            mark->data = next;
         }
         for (const union lgs_head *owned = mark ? mark->owned : 0; owned; owned = owned->next)
             if (owned->keeps) {

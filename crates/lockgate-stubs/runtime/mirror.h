@@ -348,31 +348,37 @@ static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, siz
     return object ? object->bytes : 0;
 }
 
-/* An array of the library's, copied once, element by element, to the first whose `length` bytes at `offset` are zero: that one included, and nothing
- * is looked at again. `count` becomes its elements. */
+/* An array of the library's, copied once, to the first element whose `length` bytes at `offset` are zero: that one included, and nothing is looked at
+ * again. `count` becomes its elements. */
 static void *lgs_until(struct lgs_call *c, uint64_t address, size_t size, size_t offset, size_t length, lgs_wide *count, const char *what)
 {
     char *copy = 0;
     *count = 0;
     if (c->failed || !address)
         return 0;
-    for (size_t room = 0, there = 0;; there++) {
-        if (there == room) {
-            room = room ? room * 2 : 16;
-            char *more = room * size > LGS_OBJECTS ? 0 : lgs_own_aligned(c, room * size, lgs_alignment(size), what);
-            if (!more) {
-                lgs_fail(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
+    for (size_t room = 0, read = 0, there = 0;; there++) {
+        if (there == read) {
+            /* As many as end before a boundary, so that no page behind the last is read; one, if none does. */
+            size_t more = (64 - ((address + read * size) & 63)) / size;
+            more = more ? more : 1;
+            if (room < read + more) {
+                room = room * 2 < read + more ? read + more : room * 2;
+                char *larger = room * size > LGS_OBJECTS ? 0 : lgs_own_aligned(c, room * size, lgs_alignment(size), what);
+                if (!larger) {
+                    lgs_fail(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
+                    return 0;
+                }
+                if (read)
+                    memcpy(larger, copy, read * size);
+                copy = larger;
+            }
+            if (!lgs_read(copy + read * size, address + read * size, more * size)) {
+                lgs_unread(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
                 return 0;
             }
-            if (there)
-                memcpy(more, copy, there * size);
-            copy = more;
+            read += more;
         }
-        char *element = copy + there * size;
-        if (!lgs_read(element, address + there * size, size)) {
-            lgs_unread(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
-            return 0;
-        }
+        const char *element = copy + there * size;
         size_t zeros = 0;
         while (zeros < length && !element[offset + zeros])
             zeros++;

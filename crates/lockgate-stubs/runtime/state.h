@@ -45,6 +45,13 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 #define LGS_CHUNKS ((size_t)1 << 16)
 /* The first block of a thread's stage; each further one is twice as large. */
 #define LGS_STAGE ((size_t)256 << 10)
+/* A thread's own room; what it has no more room for comes from the heap, and so does all where a sanitizer is to know each piece. */
+#define LGS_OWN ((size_t)64 << 10)
+#ifdef __SANITIZE_ADDRESS__
+#define LGS_SANITIZED 1
+#else
+#define LGS_SANITIZED 0
+#endif
 /* Longer strings of the library's are refused. */
 #define LGS_STRING ((size_t)1 << 30)
 /* Copies of one call are looked at once for so many bytes, of which each copy counts some more than it has. */
@@ -123,6 +130,7 @@ struct lgs_token {
     uint64_t handle;        /* the handle that it was given for */
     uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */
     uint32_t round;         /* how often it was given */
+    bool brief;             /* for the call, whatever handle that makes */
     size_t next;            /* in its bucket, or in the list of free ones, from 1 */
     size_t sibling;         /* given for the same handle or call */
 };
@@ -285,6 +293,7 @@ struct lgs_mark {
     size_t data; /* given for it: the first place, from 1 */
     uint64_t serial; /* of the call */
     size_t used;
+    size_t own; /* the same of the thread's own room */
     unsigned block;
     bool calls_back; /* it is a callback's */
     bool out;        /* the program's function runs */
@@ -295,6 +304,8 @@ static __thread struct {
     unsigned count;
     unsigned block; /* in use */
     size_t used;    /* of that one */
+    char *own;      /* host memory for what is small and ends with a frame: the library cannot reach it */
+    size_t own_used;
     struct lgs_mark marks[LGS_DEPTH];
     unsigned depth;
     unsigned generation; /* of the blocks */

@@ -89,6 +89,25 @@ int lives_run(struct life *life, int n)
 int lives_write(struct life *life, const char *text) { return fputs(text, mode ? taken.file : life->file) < 0; }
 int lives_value(struct life *life) { return life ? 1 : 0; }
 
+int lives_for(struct life *life, int n, lives_event event, void *user)
+{
+    if (!life || !event)
+        return user ? -1 : 0;
+    if (!taken.event)
+        taken = (struct life){event, user, 0, 0};
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += event(mode == 3 ? taken.user : user, i);
+    return sum;
+}
+
+struct life *lives_started(lives_event event, void *user)
+{
+    struct life *life = lives_with(event, user);
+    event(user, 0);
+    return life;
+}
+
 int lives_each(int n, lives_event event, void *user)
 {
     made((struct life){event, user, 0, 0});

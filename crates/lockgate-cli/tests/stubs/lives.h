@@ -30,6 +30,10 @@ int lives_run(struct life *life, int n) LG_ERROR(-7);
 int lives_write(struct life *life, const char *text) LG_ERROR(-7);
 int lives_value(struct life *life) LG_ERROR(-7);
 
+/* With a handle, or one that is made, and for the call only. */
+int lives_for(struct life *life, int n, lives_event event, void *user LG_FOR_CALL) LG_ERROR(-7);
+struct life *lives_started(lives_event event, void *user LG_DATA LG_FOR_CALL);
+
 /* Without a handle. */
 int lives_each(int n, lives_event event, void *user LG_DATA) LG_ERROR(-7);
 int lives_later(void) LG_ERROR(-7);

@@ -47,6 +47,54 @@ static void calls_without_a_handle(void)
     CHECK(lives_later() == 1 && lives_later() == 2 && kept.calls == 2);
 }
 
+/* What is given for a call is nobody's after it, whatever handle the call has or makes. */
+static struct life *within;
+static int on_inner(void *user, int n)
+{
+    struct count *count = user;
+    FAILS(lives_run(within, n), LG_STUB_DATA, "user");
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+    return ++count->calls + n;
+}
+
+static void calls_with_a_handle(void)
+{
+    struct life *life = within = lives_new(), *part = lives_part(life);
+    lives_mode(1);
+    struct count *count = counter();
+    CHECK(lives_for(life, 3, on_event, count) == 9 && count->calls == 3);
+    free(count);
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    FAILS(lives_run(part, 1), LG_STUB_DATA, "user");
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+    /* Nor does a later call of the same kind, to which the same place belongs. */
+    struct count mine = {0};
+    lives_mode(3);
+    CHECK(lives_for(life, 1, on_event, &mine) == 1);
+    FAILS(lives_for(life, 1, on_event, &mine), LG_STUB_DATA, "user");
+    CHECK(mine.calls == 1);
+    /* Nor a call from within a callback; that has it again when it goes on. */
+    lives_mode(1);
+    mine.calls = 0;
+    CHECK(lives_for(life, 3, on_inner, &mine) == 9 && mine.calls == 3);
+    /* Without a function there is nobody to get it. */
+    CHECK(lives_for(life, 1, NULL, &mine) == 0);
+    lives_mode(1);
+    count = counter();
+    struct life *made = lives_started(on_event, count);
+    CHECK(made && count->calls == 1);
+    free(count);
+    FAILS(lives_run(made, 1), LG_STUB_DATA, "user");
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    /* Places are free again: more calls than there can be places. */
+    lives_mode(0);
+    for (int i = 0; i < 10000; i++)
+        CHECK(lives_for(life, 1, on_event, &mine) == mine.calls);
+    lives_free(made);
+    lives_free(part);
+    lives_free(life);
+}
+
 /* What comes with a handle's making is the handle's. */
 static void handles_that_are_made(void)
 {
@@ -383,6 +431,7 @@ const char *__asan_default_options(void) { return "detect_leaks=0"; }
 int main(void)
 {
     calls_without_a_handle();
+    calls_with_a_handle();
     handles_that_are_made();
     handles_that_were();
     streams_of_other_threads();

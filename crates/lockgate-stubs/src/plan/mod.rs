@@ -316,6 +316,8 @@ pub enum Passing {
         shown: Option<String>,
         /// Where there is no handle, it is given for good, not for the call.
         kept: bool,
+        /// Where there is a handle, it is given for the call all the same.
+        for_call: bool,
     },
     /// Called here, after the call, with the object of another parameter.
     Dispose {
@@ -554,9 +556,16 @@ impl Plan {
         self.facts().lends
     }
 
-    /// `function` says how large something is that the library gives, of elements of so many bytes: the program will ask it, too.
-    pub fn asked(&self, function: &str) -> Option<u64> {
-        self.facts().asked.get(function).copied()
+    /// `function` says how large something is that the library gives: the program will ask it, too. The bytes of an element, if it could say more than what
+    /// copies are followed by, zeros as far as a window.
+    pub fn asked(&self, function: &FunctionPlan) -> Option<u64> {
+        let element = *self.facts().asked.get(&function.name)?;
+        let result = &function.prototype.result;
+        let most = match result.shape {
+            Shape::Integer { signed, .. } => 1_u128 << (8 * result.size - u64::from(signed)),
+            _ => u128::MAX >> 64,
+        };
+        (most * u128::from(element) > 1 << 32).then_some(element)
     }
 
     /// `function` says how much of what is the program's goes back: the program, which asks it, too, hears of no more than it has.

@@ -49,6 +49,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_LENT", notes.lent, pointer && whole),
         ("LG_CALLBACK", notes.callback, function),
         ("LG_DATA", notes.data, pointer),
+        ("LG_FOR_CALL", notes.for_call, pointer && parameter),
         ("LG_JUMP", notes.jump, pointer && inner),
         ("LG_JUMPS", notes.jumps, pointer && parameter),
         ("LG_BORROWED", notes.borrowed, pointer && !inner && (whole || field || variable)),

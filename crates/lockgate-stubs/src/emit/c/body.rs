@@ -141,9 +141,7 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
             "    if (lg_result != {failure} && ({beyond}))\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"the library returned more than there can be, or less than nothing\");"
         );
     }
-    if let Some(element) = plan.asked(name)
-        && prototype.result.size > 4
-    {
+    if let Some(element) = plan.asked(function) {
         let _ = writeln!(
             text,
             "    if ((lgs_wide)lg_result > (lgs_wide)(LGS_WINDOW / {element}))\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"nothing that the library has is as large\");"
@@ -237,6 +235,15 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
 /// A handle that the library makes is not one that it has given out and ended.
 fn made(value: &str) -> String {
     value.replacen("lgs_handle_out(", "lgs_handle_made(", 1)
+}
+
+/// How long data is given.
+pub fn how_long(kept: bool, for_call: bool) -> &'static str {
+    match (kept, for_call) {
+        (true, _) => "LGS_FOR_GOOD",
+        (_, true) => "LGS_FOR_CALL",
+        _ => "LGS_FOR_HANDLE",
+    }
 }
 
 /// What the program will give to `free`, or back, goes to its own heap.
@@ -498,7 +505,7 @@ impl Stub<'_> {
         let FunctionPlan { errno, at_most, format, formatted, shown, jumps, .. } = self.function;
         let more = *errno || at_most.is_some() || format.is_some() || formatted.is_some() || shown.is_some();
         let told = self.plan.told.iter().any(|(teller, _)| teller == name)
-            || self.plan.asked(name).is_some() && prototype.result.size > 4;
+            || self.plan.asked(self.function).is_some();
         let bools = match &prototype.result.shape {
             Shape::Record(key) => self.plan.records.get(key).is_some_and(|record| !record.bools.is_empty()),
             _ => false,
@@ -703,11 +710,12 @@ impl Stub<'_> {
                 );
                 argument = format!("lgs_v_{name}");
             }
-            Passing::Data { shown, kept } => {
+            Passing::Data { shown, kept, for_call } => {
                 let function = self.first_callback();
+                let long = how_long(*kept, *for_call);
                 let _ = writeln!(
                     body.before,
-                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, {kept}, \"{name}\");"
+                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, {long}, \"{name}\");"
                 );
                 if let Some(handle) = shown {
                     let _ =
