@@ -544,9 +544,9 @@ lockgate_gate_syscall:
     xrstor (%rsp)
     lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
     mov %rax,%fs:{TOP}(%r10)
-    lockgate_gate_place %r11,%rdx
+    lockgate_gate_place %r11,%r9
     mov {SLOT}(%rbx),%rax
-    mov %rax,(%rdx)
+    mov %rax,(%r9)
     rdgsbase %rax
     cmp {WINDOW}(%r11),%rax
     jne .Lsyscall_gs
