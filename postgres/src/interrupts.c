@@ -34,7 +34,10 @@ static int must_stop(void *unused) {
 static void pass_on(Listener *listener, int number) {
     int depth = listener->depth, behind = listener->count - depth;
     listener->depth = depth + 1;
-    (behind > 0 ? listener->strangers[behind - 1] : listener->own)(number);
+    void (*handler)(int) = behind > 0 ? listener->strangers[behind - 1] : listener->own;
+    /* (A stranger may call ours with another signal's number than it found ours at.) */
+    if (handler)
+        handler(number);
     listener->depth = depth;
 }
 
