@@ -22,6 +22,10 @@ jmp_buf *jumpy_set_jump(struct engine *e, engine_jump jump, size_t size) LG_JUMP
 /* Calls the handler, then jumps. */
 int jumpy_fail(struct engine *e LG_JUMPS, int value);
 void jumpy_stop(struct engine *e LG_JUMPS, int value) __attribute__((noreturn));
+/* Something of another type. */
+struct part;
+struct part *jumpy_piece(struct engine *e);
+void jumpy_free_part(struct part *part LG_RELEASE);
 /* Does not fail. */
 int jumpy_ask(const struct engine *e);
 

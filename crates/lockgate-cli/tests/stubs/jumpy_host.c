@@ -282,6 +282,13 @@ static void hostile(void)
     FAILS(16, jumpy_copy(from, to) == -1, LG_STUB_DATA, "stream");
     jumpy_mode(0);
     fclose(from), fclose(to);
+    /* Nor does an answer end what the program has: where its errors go is known as before. */
+    CHECK(JUMPS(e, jumpy_fail(e, 3)) == 3);
+    FAILS(19, jumpy_piece(e) == NULL, LG_STUB_HANDLE, "result");
+    CHECK(jumpy_ask(e) == 5 && JUMPS(e, jumpy_fail(e, 4)) == 4);
+    struct part *part = jumpy_piece(e);
+    CHECK(part);
+    jumpy_free_part(part);
 }
 
 int main(void)
