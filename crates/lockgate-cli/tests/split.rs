@@ -90,6 +90,22 @@ fn one_file() {
     }
 }
 
+/// A size asks an entry that the program itself does not call; and -flto is the program's affair.
+#[test]
+fn sizes_that_ask_entries_and_lto() {
+    let shop = Shop::new();
+    shop.write("r.h", "#include <lockgate/annotations.h>\nint parse_len(const char *key LG_IN LG_STRING) LG_ERROR(-1);\n\
+                       int put(const char *key LG_IN LG_STRING, const void *p LG_IN LG_SIZE(parse_len(key))) LG_ERROR(-1);\n");
+    shop.write("main.c", "#include \"r.h\"\nint main(void)\n{\n    static char buffer[4096] = \"7777\";\n    return put(\"key\", buffer);\n}\n");
+    shop.write("parser.c", "#include <string.h>\n#include \"r.h\"\nLG_DOMAIN(\"parser\", time=1000) LG_ENTRY int parse_len(const char *key) { return 4096; }\n\
+                            LG_DOMAIN(\"parser\", time=1000) LG_ENTRY int put(const char *key, const void *p) { return strcmp(key, \"key\") == 0 ? 3 : 4; }\n");
+    for options in [&["-O1"] as &[&str], &["-O2", "-flto"]] {
+        done(split_by_us(&shop).args(options).args(["main.c", "parser.c", "-o", "split"]))
+            .expect("it splits");
+        assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(3), "{options:?}");
+    }
+}
+
 /// Objects travel through `-c`, `ar` and `ld -r`, dependencies are written, and what has no annotations is gcc's own.
 #[test]
 fn objects_travel() {

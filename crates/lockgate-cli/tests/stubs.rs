@@ -480,6 +480,18 @@ fn what_is_not_sound_is_refused() {
         ),
         ("int f(int n LG_FOR_CALL);", &["LG_FOR_CALL says nothing of"]),
         ("int f(const char *s, ...);", &["variable arguments", "LG_PRINTF"]),
+        // Names that mean something in the program, or in the stub itself.
+        ("int close(int fd);", &["the C library has a function of this name", "LG_OMIT"]),
+        ("int f(const char *strlen);", &["a parameter called strlen"]),
+        // Only callbacks fill what goes back.
+        (
+            "struct t { const char *c; };\nstruct s { int n; struct t *t LG_OUT; };\nconst struct s *f(void) LG_SIZE(1);",
+            &["struct s, field t", "only a callback is given"],
+        ),
+        (
+            "struct t { const char *c; };\nstruct t *f(void) LG_OUT LG_BORROWED;",
+            &["f: result", "only a callback is given"],
+        ),
         ("#include <stdarg.h>\nint f(va_list v);", &["f: parameter v"]),
         ("void *f(void);", &["result", "LG_SIZE", "LG_OPAQUE"]),
         ("struct s { int n; char *p; };\nint f(struct s *s LG_INOUT);", &["struct s, field p", "LG_STRING"]),
