@@ -25,7 +25,7 @@ fn places() -> Vec<PathBuf> {
 fn names(path: &PathBuf) -> Option<BTreeSet<String>> {
     let bytes = lockgate_outside::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
-    let defined = file.dynamic_symbols().filter(|symbol| symbol.is_global() && symbol.is_definition());
+    let defined = file.dynamic_symbols().filter(|symbol| symbol.is_global() && !symbol.is_undefined());
     Some(defined.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect())
 }
 

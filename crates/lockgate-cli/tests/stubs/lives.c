@@ -66,9 +66,10 @@ struct life *lives_part(struct life *life) { return made(*life); }
 
 struct other *lives_other(struct life *life) { return mode == 4 ? (struct other *)life : malloc(8); }
 
+static struct life same;
+
 int lives_same(struct life **life, char *room, int n)
 {
-    static struct life same;
     (void)room, (void)n;
     *life = &same;
     __atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST);
@@ -81,6 +82,8 @@ void lives_drop(void *memory) { (void)memory; }
 
 void lives_free(struct life *life)
 {
+    if (life == &same)
+        return;
     free(life->buffer);
     if (spare)
         free(life);
