@@ -126,8 +126,13 @@ fn known(action: Action) -> &'static Action {
 /// without SA_ONSTACK: have it done now, so that [`check_handlers`] can mend them (rule R11).
 fn settle_libc() {
     extern "C" fn wait(end: *mut c_void) -> *mut c_void {
-        // SAFETY: whoever starts this keeps the semaphore until it has ended; waiting for it is a cancellation point.
-        unsafe { libc::sem_wait(end.cast()) };
+        // A thread that can be cancelled where it waits is sent a signal, and waits for it in libc for ever if the kernel has none left for this user
+        // (RLIMIT_SIGPENDING). One that cannot be is not, and the handler is installed all the same.
+        // SAFETY: whoever starts this keeps the semaphore until it has ended.
+        unsafe {
+            pthread_setcancelstate(CANCEL_DISABLE, ptr::null_mut());
+            libc::sem_wait(end.cast());
+        }
         ptr::null_mut()
     }
     let mut end = MaybeUninit::<libc::sem_t>::uninit();
@@ -138,15 +143,18 @@ fn settle_libc() {
         let mut thread = 0;
         if starting_a_thread(|| libc::pthread_create(&mut thread, ptr::null(), wait, end.cast())) == 0 {
             pthread_cancel(thread);
-            // The signal of the cancellation may not come: a user's signals that wait are counted (RLIMIT_SIGPENDING).
             libc::sem_post(end);
             libc::pthread_join(thread, ptr::null_mut());
         }
     }
 }
 
+/// `PTHREAD_CANCEL_DISABLE`.
+const CANCEL_DISABLE: c_int = 1;
+
 unsafe extern "C" {
     fn pthread_cancel(thread: libc::pthread_t) -> c_int;
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
 /// Puts our handlers back before those of code that does not find our `sigaction`: what was loaded before this library was,
