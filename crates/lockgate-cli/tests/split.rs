@@ -94,11 +94,21 @@ fn one_file() {
 #[test]
 fn sizes_that_ask_entries_and_lto() {
     let shop = Shop::new();
-    shop.write("r.h", "#include <lockgate/annotations.h>\nint parse_len(const char *key LG_IN LG_STRING) LG_ERROR(-1);\n\
-                       int put(const char *key LG_IN LG_STRING, const void *p LG_IN LG_SIZE(parse_len(key))) LG_ERROR(-1);\n");
-    shop.write("main.c", "#include \"r.h\"\nint main(void)\n{\n    static char buffer[4096] = \"7777\";\n    return put(\"key\", buffer);\n}\n");
-    shop.write("parser.c", "#include <string.h>\n#include \"r.h\"\nLG_DOMAIN(\"parser\", time=1000) LG_ENTRY int parse_len(const char *key) { return 4096; }\n\
-                            LG_DOMAIN(\"parser\", time=1000) LG_ENTRY int put(const char *key, const void *p) { return strcmp(key, \"key\") == 0 ? 3 : 4; }\n");
+    shop.write(
+        "r.h",
+        "#include <lockgate/annotations.h>\nint get_len(const char *key LG_IN LG_STRING) LG_ERROR(-1);\n\
+         const char *get(const char *key LG_IN LG_STRING) LG_SIZE(get_len(key));\n",
+    );
+    shop.write(
+        "main.c",
+        "#include \"r.h\"\nint main(void)\n{\n    const char *p = get(\"key\");\n    return p ? p[7] : 9;\n}\n",
+    );
+    shop.write(
+        "parser.c",
+        "#include <string.h>\n#include \"r.h\"\nLG_DOMAIN(\"parser\", time=1000) LG_ENTRY int get_len(const char *key) { return 8; }\n\
+         LG_DOMAIN(\"parser\", time=1000) LG_ENTRY const char *get(const char *key)\n{\n    \
+         static char bytes[8];\n    bytes[7] = strcmp(key, \"key\") == 0 ? 3 : 4;\n    return bytes;\n}\n",
+    );
     for options in [&["-O1"] as &[&str], &["-O2", "-flto"]] {
         done(split_by_us(&shop).args(options).args(["main.c", "parser.c", "-o", "split"]))
             .expect("it splits");

@@ -152,12 +152,13 @@ fn more_types_of_handles_than_a_byte_counts() {
 #[test]
 fn stubs_have_frames_of_their_own() {
     let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nstruct th;\nstruct th *mk(void);\n\
-                  size_t blob_len(struct th *t, const char *key);\n\
-                  int put(struct th *t, const char *key, const void *p LG_IN LG_SIZE(blob_len(t, key)));\n";
-    let source = "#include <string.h>\nstatic long h[8];\nvoid *mk(void) { return h; }\nsize_t blob_len(void *t, const char *k) { return 4096; }\n\
-                  int put(void *t, const char *k, const void *p) { return strcmp(k, \"key\") == 0; }\n";
-    let host = "#include <frames.h>\nint main(void)\n{\n    static char buffer[4096] = \"7 this is the buffer\";\n    struct th *t = mk();\n    \
-                int good = 0;\n    for (int i = 0; i < 3; i++)\n        good += put(t, \"key\", buffer);\n    return good == 3 ? 0 : 1;\n}\n";
+                  const char *blob(struct th *t) LG_SIZE(8);\nsize_t blob_len(struct th *t, const char *key);\n\
+                  int put(struct th *t, const char *key, const void *p LG_INSIDE LG_SIZE(blob_len(t, key)), const char *more);\n";
+    let source = "#include <string.h>\nstatic long h[8];\nvoid *mk(void) { return h; }\nconst char *blob(void *t) { return t; }\n\
+                  size_t blob_len(void *t, const char *k) { return 8; }\n\
+                  int put(void *t, const char *k, const void *p, const char *more) { return !strcmp(k, \"key\") && !strcmp(more, \"more\"); }\n";
+    let host = "#include <frames.h>\nint main(void)\n{\n    struct th *t = mk();\n    const char *p = blob(t);\n    int good = 0;\n    \
+                for (int i = 0; i < 3; i++)\n        good += put(t, \"key\", p, \"more\");\n    return good == 3 ? 0 : 1;\n}\n";
     for options in [["-O2", "-flto"], ["-Os", "-flto"]] {
         made("frames", &options, [header, source, host]);
     }
