@@ -46,7 +46,8 @@
 #define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
 /* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
 #define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n))
-/* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. */
+/* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. Of an LG_IN field: how many of them the
+ * library has read. */
 #define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n))
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
 #define LG_CURSOR LG_NOTE_("cursor")
@@ -126,7 +127,8 @@
 #define LG_ERROR(value) LG_NOTE_("error:" LG_TEXT_(value))
 /* What is wrong is told by errno. */
 #define LG_ERRNO LG_NOTE_("errno")
-/* The result is at most this, and not negative, unless it is what the function returns when it fails. */
+/* The result is at most this, and not negative, unless it is what the function returns when it fails. Behind LG_OUT on a pointer to a number: the same of
+ * what the library sets it to. */
 #define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n))
 /* Like printf: the text is made before the library is called. */
 #define LG_PRINTF LG_NOTE_("printf")

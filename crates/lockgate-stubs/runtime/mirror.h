@@ -200,65 +200,76 @@ static struct lgs_lent *lgs_lent_drop(struct lgs_lent **list, struct lgs_lent *l
     return 0;
 }
 
+/* A new piece that is lent, at `host`. */
+static struct lgs_lent *lgs_lent_new(struct lgs_lent **list, void *host, size_t size, uint64_t address)
+{
+    struct lgs_lent *lent = calloc(1, sizeof *lent);
+    if (!lent)
+        return 0;
+    if (!(lent->piece = lgs_piece_new(host, size, address))) {
+        free(lent);
+        return 0;
+    }
+    lent->piece->lent = true;
+    lent->next = *list;
+    return *list = lent;
+}
+
 /* Memory of the library's that the program will fill; it goes back before the next call with the same handle, or of the same thread where there is none. The
- * piece is kept for the next time. */
+ * piece is kept for the next time. Another thread's call with the handle may give it back, or drop it, as soon as the lock is free: so a binding says before the
+ * call what it is filled with, and nothing of it is looked at afterwards. */
 static void *lgs_lend(struct lgs_call *c, uint64_t address, size_t size, const char *what)
 {
     uint32_t offset;
     if (c->failed || !address || !lgs_offset(c, address, size, &offset, what))
         return 0;
     lgs_watch();
-    pthread_mutex_lock(&lgs.lock);
-    struct lgs_scope *scope = lgs_scope_of(c->handle);
-    struct lgs_lent **list = scope ? &scope->lent : &lgs_thread.lent, *lent = *list;
-    while (lent && lent->out)
-        lent = lent->next;
-    if (lent && (lent->piece->size < size || (uintptr_t)lent->piece->host % lgs_alignment(address)))
-        lent = lgs_lent_drop(list, lent);
-    if (!lent && (lent = calloc(1, sizeof *lent))) {
-        void *host = lgs_piece_room(size, address);
-        lent->piece = host ? lgs_piece_new(host, size, address) : 0;
-        if (lent->piece) {
-            lent->next = *list;
-            *list = lent;
-        } else {
-            free(host);
-            free(lent);
-            lent = 0;
+    void *host = 0, *room = 0;
+    for (bool again = true; again && !host;) {
+        pthread_mutex_lock(&lgs.lock);
+        struct lgs_scope *scope = lgs_scope_of(c->handle);
+        struct lgs_lent **list = scope ? &scope->lent : &lgs_thread.lent, *lent = *list;
+        while (lent && lent->out)
+            lent = lent->next;
+        if (lent && (lent->piece->size < size || (uintptr_t)lent->piece->host % lgs_alignment(address)))
+            lent = lgs_lent_drop(list, lent);
+        if (!lent && room && (lent = lgs_lent_new(list, room, size, address)))
+            room = 0;
+        if (lent) {
+            host = (void *)(uintptr_t)lent->piece->host;
+            lent->piece->inside = address;
+            lent->piece->generation = lgs.generation;
+            lent->size = size;
+            lent->out = true;
+            __atomic_fetch_add(&lgs.lent, 1, __ATOMIC_RELAXED);
+            if (lgs_thread.filling)
+                memcpy(host, lgs_thread.filling, lgs_thread.fills < size ? lgs_thread.fills : size);
         }
+        pthread_mutex_unlock(&lgs.lock);
+        again = !host && !room && (room = lgs_piece_room(size, address));
     }
-    if (lent) {
-        lent->piece->inside = address;
-        lent->piece->generation = lgs.generation;
-        lent->size = lgs_thread.given = size;
-        lent->out = true;
-        __atomic_fetch_add(&lgs.lent, 1, __ATOMIC_RELAXED);
-    }
-    pthread_mutex_unlock(&lgs.lock);
-    if (!lent)
-        lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
-    return lent ? (void *)(uintptr_t)lent->piece->host : 0;
+    free(room);
+    if (host)
+        lgs_thread.given = size;
+    else
+        lgs_unread(c, LG_STUB_MEMORY, what, "no memory, or the library lends more than it may have");
+    return host;
 }
 
-/* What was lent for this handle, or for none on this thread, goes back. (The piece stays until the handle is released, or the thread ends.) */
+/* What was lent for this handle, or for none on this thread, goes back, before anybody else can drop it. (The piece stays until the handle is released, or the
+ * thread ends.) */
 static void lgs_lent_back(struct lgs_call *c, uint64_t handle)
 {
-    for (bool more = true; more;) {
-        pthread_mutex_lock(&lgs.lock);
-        struct lgs_scope *scope = lgs_scope_of(handle);
-        struct lgs_lent *lent = handle ? scope ? scope->lent : 0 : lgs_thread.lent;
-        while (lent && !lent->out)
-            lent = lent->next;
-        struct lgs_piece piece = lent ? *lent->piece : (struct lgs_piece){0};
-        size_t size = lent ? lent->size : 0;
-        if (lent) {
-            lent->out = false;
-            __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-        }
-        more = lent;
-        pthread_mutex_unlock(&lgs.lock);
-        lgs_memory_back(c, piece.inside, piece.host, size, "buffer");
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    for (struct lgs_lent *lent = handle ? scope ? scope->lent : 0 : lgs_thread.lent; lent; lent = lent->next) {
+        if (!lent->out)
+            continue;
+        lent->out = false;
+        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
+        lgs_memory_back(c, lent->piece->inside, lent->piece->host, lent->size, "buffer");
     }
+    pthread_mutex_unlock(&lgs.lock);
 }
 
 /* A call begins, with this handle or none: what was lent for it goes back. */

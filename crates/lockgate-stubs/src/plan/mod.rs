@@ -730,9 +730,25 @@ impl<'a> Planner<'a> {
         let Function { name, prototype, notes, .. } = function;
         let of_function = |no| (None, no);
         let names = prototype.parameters.iter().map(|parameter| &parameter.name);
-        if let Some(ours) = std::iter::once(name).chain(names).find(|name| crate::name::is_ours(name)) {
-            let No { reason, remedy } = is_ours(ours);
-            return Err((None, No { reason, remedy }));
+        if let Some(ours) = std::iter::once(name).chain(names.clone()).find(|name| crate::name::is_ours(name))
+        {
+            return Err((None, is_ours(ours)));
+        }
+        if crate::libc::defines(name) {
+            return no(
+                "the C library has a function of this name: the stub would be called in its place, in the whole program and in the client itself",
+                "leave it out with LG_OMIT",
+            )
+            .map_err(of_function);
+        }
+        if let Some(taken) = names.clone().find(|name| crate::name::is_called(name)) {
+            return no(
+                format!(
+                    "a parameter called {taken} would stand in the stub's way, which uses what C calls so"
+                ),
+                "give it another name",
+            )
+            .map_err(of_function);
         }
         places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
         let formatted = self.formatted(function).map_err(of_function)?;

@@ -20,6 +20,13 @@ impl Planner<'_> {
             self.check_expression(expression, siblings)?;
         }
         let outcome = self.way_out(parameter, notes, siblings, result)?;
+        // (Its copy ends with the frame, and nothing goes back.)
+        if result && matches!(outcome, Outcome::Filled { .. }) {
+            return no(
+                "LG_OUT: what the program fills and the library takes back when it returns, only a callback is given",
+                "annotate it with LG_OPAQUE if the program only passes it on; else leave the function out with LG_OMIT",
+            );
+        }
         let bounded = match &outcome {
             Outcome::Memory { buffer } => {
                 // (What other sizes follow is copied out of the mirror.)
