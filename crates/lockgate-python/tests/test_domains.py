@@ -2,14 +2,16 @@
 
 import contextlib
 import gc
+import subprocess
 import sys
 import threading
+import time
 import weakref
 from ctypes import byref, c_int32, c_int64
 
 import lockgate
 import pytest
-from conftest import During
+from conftest import During, program
 
 
 def test_options_are_checked(values_module):
@@ -397,3 +399,33 @@ def test_a_library_without_its_domain_says_so():
 
     with pytest.raises(AttributeError, match="no domain yet"):
         Library()
+
+
+def test_patience_without_end(values_module):
+    """No clock ever gets there: it is as good as None, and does not end the process."""
+    longest = (1 << 64) - 2048
+    with lockgate.CDLL(values_module, exclusive=longest, time_limit=longest) as library:
+        with lockgate.Pool(values_module, 1, exclusive=longest).take() as pooled:
+            assert pooled["count"]() == 1
+        # Many threads, so that some have to wait.
+        threads = [threading.Thread(target=lambda: [library.count() for _ in range(1000)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert library.count() == 4001
+
+
+def test_a_suggestion_costs_little_however_many_names_there_are(tmp_path, build):
+    source = tmp_path / "many.s"
+    names = [f"the_function_with_a_rather_long_name_that_is_hard_to_compare_{n:06}" for n in range(4000)]
+    lines = (f".globl {name}\n.type {name},@function\n{name}: endbr64\n ret\n" for name in names)
+    source.write_text(".text\n" + "".join(lines))
+    subprocess.run([program(), "cc", "-shared", "-o", tmp_path / "many.lg", source], check=True)
+    with lockgate.Domain(tmp_path / "many.lg") as domain:
+        begun = time.monotonic()
+        with pytest.raises(lockgate.SymbolError):
+            domain["the_function_with_another_long_name_that_is_hard_to_compare_00000x"]
+        assert time.monotonic() - begun < 1
+    with lockgate.Domain(build("values")) as domain, pytest.raises(lockgate.SymbolError, match="did you mean 'count'"):
+        domain["coumt"]
