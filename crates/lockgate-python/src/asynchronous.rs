@@ -1,4 +1,5 @@
 //! Calls that other threads make: [`Workers`], and handles of their calls.
+use crate::changes::Changes;
 use crate::domain::Domain;
 use crate::function::{self, Binding, Function};
 use crate::interpreter_sys::{self, attach, detach};
