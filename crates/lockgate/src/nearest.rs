@@ -20,7 +20,7 @@ fn few(name: &str) -> usize {
 }
 
 /// The candidate that differs from `name` in the fewest letters, if in few.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let candidates = candidates.filter(|candidate| is_worth_it(name, candidate)).take(MOST);
     let (near, best) = candidates.map(|candidate| (distance(name, candidate), candidate)).min()?;
     (near <= few(name)).then(|| best.to_owned())
