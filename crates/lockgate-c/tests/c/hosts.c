@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +90,28 @@ static void own_handler(void) {
     }
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* No signal can be queued: another process of the user may have filled the queue. */
+static void no_queue(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit none = {0, 0};
+        CHECK(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
+        alarm(60);
+        execl("/proc/self/exe", "hosts", "no-queue", (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int with_no_queue(void) {
+    lg_options *options = lg_options_new();
+    STATUS(LG_OK, lg_options_time_limit(options, 100));
+    domain = new_domain(open_module("guest.lg"), options);
+    CHECK(POINTER(int (*)(int), bind(domain, "same"))(7) == 7);
+    return 0;
 }
 
 static int with_own_handler(void) {
@@ -183,12 +206,15 @@ static void forks(void) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "own-handler") == 0)
         return with_own_handler();
+    if (argc > 1 && strcmp(argv[1], "no-queue") == 0)
+        return with_no_queue();
     domain = new_domain(open_module("guest.lg"), NULL);
     same = POINTER(int (*)(int), bind(domain, "same"));
     apply = POINTER(int (*)(void *, int), bind(domain, "apply"));
     crash = POINTER(void (*)(int *), bind(domain, "crash"));
     signals();
     own_handler();
+    no_queue();
     jumps();
     exits();
     forks();
