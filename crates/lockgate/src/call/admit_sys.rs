@@ -58,12 +58,16 @@ fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) ->
 }
 
 fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
-    // First of all: what locks and tables of the parent's hold is of no meaning here.
+    // First of all: a handler gets this answer alone, for which nothing is allocated or locked; not even that of a child's.
+    if thread_sys::on_alternate_stack() {
+        return Err(CallError::SignalHandler);
+    }
+    // Then: what locks and tables of the parent's hold is of no meaning here.
     host::process();
     if space::is_inherited(binding.window) {
         return Err(CallError::Forked);
     }
-    let state = thread_sys::attach()?;
+    let state = thread_sys::attach_on_own_stack()?;
     thread_sys::publish(&state);
     let top = thread_sys::repair(&state, rsp);
     if thread_sys::is_inside(&state) {
