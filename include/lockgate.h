@@ -14,7 +14,8 @@
  *     if (lg_failed() && lg_take_call_error() != LG_OK)
  *         fprintf(stderr, "%s\n", lg_last_message());
  *
- * (A NULL handle is an error of every function that takes one, so that the look at the last result is enough.)
+ * (A NULL handle is an error of every function that takes one, so that the look at the last result is enough; only NULL for options is good: the
+ * defaults. So lg_options_new() never returns NULL.)
  *
  *     cc program.c $(pkg-config --cflags --libs lockgate)
  *
@@ -416,8 +417,8 @@ lg_status lg_options_stream(lg_options *options, int number, int descriptor);
 lg_status lg_options_standard_streams(lg_options *options);
 lg_status lg_options_forbid(lg_options *options, int descriptor);
 
-/* Finds imports that lg_options_gate() does not answer in a registry (NULL: the process's), each at its first call, as the principal may (NULL:
- * the process). A call of one that is not found ends with LG_E_UNRESOLVED. The domain does not keep the registry. */
+/* Finds imports that lg_options_gate() does not answer in a registry (LG_PROCESS_REGISTRY: the process's), each at its first call, as the
+ * principal may. A call of one that is not found ends with LG_E_UNRESOLVED. The domain does not keep the registry. */
 lg_status lg_options_registry(lg_options *options, lg_registry *registry, lg_principal *principal);
 
 /* ---- Domains ------------------------------------------------------------------------------------------------------ */
@@ -567,7 +568,7 @@ lg_status lg_end_call(const char *message);
 
 typedef enum lg_rights { LG_READ = 1, LG_READ_WRITE = 3 } lg_rights;
 
-/* Allocates in the domain with the module's own malloc, for arguments. A call. NULL: LG_E_NO_MEMORY, LG_E_NO_ALLOCATOR, errors of calls. */
+/* Allocates in the domain with the module's own malloc, for arguments. A call. Where it is, is the module's word (lg_memory_check()). NULL: LG_E_NO_MEMORY, LG_E_NO_ALLOCATOR, errors of calls. */
 void *lg_memory_alloc(lg_domain *domain, size_t size);
 
 /* The same, with a copy of `bytes` in it. Strings: strlen(s) + 1. */
@@ -664,8 +665,11 @@ lg_callback *lg_callback_to(lg_domain *domain, lg_domain *server, const char *pr
 
 /* ---- Registry -------------------------------------------------------------------------------------------------------- */
 
-/* Entry points by name (docs/registry.md), for clients and servers that know nothing of each other. Where a registry is asked for, NULL is the
- * process's own; where a principal is, NULL is the process: its user and groups. */
+/* Entry points by name (docs/registry.md), for clients and servers that know nothing of each other. Where a registry is asked for,
+ * LG_PROCESS_REGISTRY is the process's own; where a principal is, LG_PROCESS is the process: its user and groups. */
+#define LG_PROCESS_REGISTRY ((lg_registry *)2)
+#define LG_PROCESS ((lg_principal *)3)
+
 lg_registry *lg_registry_new(void);
 lg_status lg_registry_free(lg_registry *registry);
 
@@ -675,7 +679,7 @@ typedef struct lg_token {
 } lg_token;
 lg_status lg_token_new(lg_token *token);
 
-/* On whose behalf something is bound. The host says so; a module cannot. */
+/* On whose behalf something is bound. The host says so; a module cannot. (User and group UINT32_MAX are LG_E_ARGUMENT: there are none.) */
 lg_principal *lg_principal_nobody(void);
 lg_principal *lg_principal_process(void);
 lg_principal *lg_principal_user(uint32_t user);
@@ -851,7 +855,8 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * What a call that fails returns. -1 (all bits set, so not a number for floating-point results), NULL for pointers, 0 for bool, zeros for
  * structures in memory; or what lg_dlfailure() or the options say. errno is set: EFAULT, ETIMEDOUT (a time limit), ECANCELED (killed, closed
  * meanwhile), ESTALE (closed before), ENOMEM, ENOSYS (an import that nothing answers), EAGAIN, EBUSY, EDEADLK. The thread's last error says
- * more: lg_last_status(), lg_last_message(), lg_last_fault(). A handler is told before the caller gets its value: lg_on_fault(). (lg_failed()
+ * more: lg_last_status(), lg_last_message(), lg_last_fault(). A handler is told before the caller gets its value: lg_on_fault(). A call that a signal
+ * handler makes fails with EPERM (ESTALE, if the library was closed), and that is all: the last error stays what it was, and nobody is told. (lg_failed()
  * and lg_take_call_error() are not for these pointers: they have been asked already.) A call that returns leaves errno alone as far as its
  * module is concerned, whose errno is its own.
  *
@@ -936,8 +941,10 @@ int lg_dlfailure(void *handle, const char *symbol, uint64_t value);
 typedef void (*lg_dl_handler)(const char *library, const char *symbol, void *user);
 void lg_on_fault(lg_dl_handler handler, void *user);
 
-/* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the library's own free(). NULL if it has none left. Some
- * microseconds. */
+/* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the library's own free(). NULL if it has none left, or
+ * its malloc says that something else is room (LG_E_INACCESSIBLE). Some microseconds, and some ten nanoseconds for each page, which is touched. It is
+ * room when this returns: while something of the library's runs, a thread that it has started (lg_options_own_threads()) or a call of yours, that can
+ * unmap it, and then the host's own access is a fault of the host's. Where a library may, reach its memory by lg_peek() and lg_poke(). */
 void *lg_malloc(void *handle, size_t size);
 int lg_free(void *handle, void *at);
 
@@ -957,8 +964,9 @@ void *lg_expose(void *handle, void *at, size_t length, int rights);
 int lg_hide(void *handle, void *at);
 
 /* Offers a *service*: a function of the host that libraries call by name, having declared it (`lockgate cc --gate`). To one library, or, if the handle
- * is NULL, to all, also those that are open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
+ * is LG_ALL, to all, also those that are open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
  * arguments as the library's note says, in registers only. In it lg_user_data() is `user`, and lg_caller() the library. Arguments are the library's word. */
+#define LG_ALL ((void *)4)
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);
 

@@ -54,6 +54,14 @@ impl<T: Handled> Handle<T> {
     /// No handle.
     pub const NULL: Self = Handle::from_bits(std::ptr::null_mut());
 
+    /// What is no handle, nor `NULL`: every function refuses it.
+    pub const REFUSED: Self = Handle::constant(0xf);
+
+    /// A constant of the header: a small number, which [`MARK`] tells from every handle that is made.
+    pub const fn constant(number: usize) -> Self {
+        Handle::from_bits(std::ptr::without_provenance_mut(number))
+    }
+
     pub const fn from_bits(bits: *mut c_void) -> Self {
         Handle { bits, kind: PhantomData }
     }
