@@ -852,7 +852,8 @@ fn fault(binding: &Info) -> CallError {
         (state.and_then(|state| (*state.fault.get()).take()), state)
     };
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
-    if raw.cause == Cause::Forked {
+    if is_parents(&raw) {
+        drop((state.failure.take(), state.panic.take()));
         return CallError::Forked;
     }
     let binding = binding.that_ran(raw.registers.rsp);
@@ -870,6 +871,11 @@ fn fault(binding: &Info) -> CallError {
     }
 }
 
+/// True if a call ended that this process's parent had begun, by whatever: a function of the host's that has forked may end it, too.
+fn is_parents(raw: &RawFault) -> bool {
+    raw.cause == Cause::Forked || space::is_inherited(raw.entry)
+}
+
 /// True, once, if the last call through a thunk ended because this process is a child of the one that began it. (The binding is in the
 /// parent's books.)
 pub(crate) fn take_forked() -> bool {
@@ -878,7 +884,9 @@ pub(crate) fn take_forked() -> bool {
         let forked = (*block())
             .state
             .as_ref()
-            .is_some_and(|state| (*state.fault.get()).take_if(|raw| raw.cause == Cause::Forked).is_some());
+            .filter(|state| (*state.fault.get()).take_if(|raw| is_parents(raw)).is_some())
+            .map(|state| drop((state.failure.take(), state.panic.take())))
+            .is_some();
         if forked {
             taken();
         }
