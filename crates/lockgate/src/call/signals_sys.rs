@@ -9,7 +9,7 @@ use super::layout::{
     EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
-use super::mask_sys::{bit, hold_more, unblock, unblock_in_handler};
+use super::mask_sys::{bit, block_in_handler, hold_more, unblock, unblock_in_handler};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
@@ -567,6 +567,9 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         (*thread_sys::block()).alternate_size = u64::MAX;
         if action.flags & libc::SA_RESETHAND as u64 != 0 && !handed_on {
             CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
+        }
+        if action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN {
+            block_in_handler(action.mask);
         }
         match action.handler {
             libc::SIG_IGN if (*info).si_code <= 0 => {}
