@@ -135,6 +135,16 @@ impl<T: Handled> Handle<T> {
             ));
         }
         let bits = self.bits as u64;
+        if bits <= Self::REFUSED.bits as u64 {
+            return Err(Failure::new(
+                Status::Handle,
+                format!(
+                    "this function needs {} that the program has made, and got a constant of the header: LG_CALLER and its like \
+                     stand for what is somebody else's, and only where the header says so",
+                    T::WHAT
+                ),
+            ));
+        }
         let (index, generation) = ((bits & 0xffff_ffff) as usize, (bits & !MARK) >> 32);
         match table.slots.get(index) {
             Some(slot) if bits & MARK != 0 && u64::from(slot.generation) == generation => Ok(index),

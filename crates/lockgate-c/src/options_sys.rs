@@ -232,8 +232,14 @@ pub unsafe extern "C" fn lg_options_environment(
     name: *const c_char,
     value: *const c_char,
 ) -> i32 {
-    // SAFETY: the caller's strings.
-    options.change(|options| unsafe { Ok(options.environment(text(name, "name")?, text(value, "value")?)) })
+    options.change(|options| {
+        // SAFETY: the caller's strings.
+        let (name, value) = unsafe { (text(name, "name")?, text(value, "value")?) };
+        if name.is_empty() || name.contains('=') {
+            return Err(Failure::argument(format!("{name:?} is no name of a variable")));
+        }
+        Ok(options.environment(name, value))
+    })
 }
 
 /// Answers an import with a function of the host.

@@ -39,6 +39,10 @@ static void names_and_versions(void) {
     NOTHING(LG_E_ARGUMENT, lg_names_get(names, 1, NULL, NULL));
     STATUS(LG_OK, lg_names_free(names));
 
+    STATUS(LG_E_ARGUMENT, lg_registry_export(registry, server, export_of("", 0, "same")));
+    STATUS(LG_E_ARGUMENT, lg_registry_export(registry, server, export_of("two\nlines", 0, "same")));
+    STATUS(LG_E_ARGUMENT, lg_registry_export(registry, server, export_of("\x1b[2J", 0, "same")));
+
     lg_function *same = lg_registry_bind(registry, LG_PROCESS, lg_request_new("number.same", 1, 0));
     CHECK(same && POINTER(int (*)(int), same)(4) == 4);
     CHECK(lg_function_policy(same) & LG_COUNTED);
@@ -254,7 +258,7 @@ static void links(void) {
     STATUS(LG_OK, lg_export_of(what, "deep"));
     STATUS(LG_OK, lg_export_allow_everyone(what));
     STATUS(LG_OK, lg_registry_export(registry, server, what));
-    STATUS(LG_OK, lg_registry_link(registry, caller, "remote", NULL, request));
+    STATUS(LG_OK, lg_registry_link(registry, caller, "remote", LG_PROCESS, request));
     CHECK(forward(1) == 998);
 }
 
