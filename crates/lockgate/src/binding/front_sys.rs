@@ -225,7 +225,7 @@ pub(crate) unsafe extern "C" fn lockgate_report_failure(
     } else {
         // The library may have been buried since the call was refused: its error is taken all the same, or the thread would wait for
         // somebody to look at it.
-        living(header, thread_sys::take_error).unwrap_or_else(|| thread_sys::take_orphaned_error())
+        living(header, thread_sys::take_error).unwrap_or_else(thread_sys::take_orphaned_error)
     };
     let error = error.unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
     // SAFETY: the address of a result in memory is the caller's, who gave room for it.
