@@ -11,7 +11,7 @@ const MOST: usize = 1000;
 
 /// Whether `candidate` is worth a comparison with `name`: few letters more or less.
 pub(crate) fn is_worth_it(name: &str, candidate: &str) -> bool {
-    name.len() <= LONGEST && name.len().abs_diff(candidate.len()) <= few(name)
+    !candidate.is_empty() && name.len() <= LONGEST && name.len().abs_diff(candidate.len()) <= few(name)
 }
 
 /// Letters that may differ.

@@ -4,7 +4,7 @@ pub(crate) mod fork_sys;
 pub(crate) mod maps;
 mod process_sys;
 mod processor;
-mod threads_sys;
+pub(crate) mod threads_sys;
 
 pub(crate) use environment_sys as environment;
 
