@@ -151,12 +151,8 @@ fn settle_libc() {
     }
 }
 
-/// `PTHREAD_CANCEL_DISABLE`.
-const CANCEL_DISABLE: c_int = 1;
-
 unsafe extern "C" {
     fn pthread_cancel(thread: libc::pthread_t) -> c_int;
-    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
 /// Puts our handlers back before those of code that does not find our `sigaction`: what was loaded before this library was,
