@@ -3,6 +3,7 @@
 //! What is mapped, relocated or called comes from the program headers alone, as in any ELF loader; the section
 //! headers give only the names in [`Module::symbols`], on which nothing depends.
 
+use crate::State;
 use crate::elf::{self, File, ProgramHeader, RawSymbol, Strings, error};
 use crate::notes::Notes;
 use lockgate_abi::{PAGE, code, window};
@@ -136,6 +137,9 @@ pub struct Module {
     pub base: bool,
     /// What it has from other modules: it can be nothing but a part of a domain of the first of them.
     pub join: Option<Join>,
+    /// Where rsp is at the starts of regions of code (`lockgate_abi::note::STATES`): image-relative address and state, in strictly
+    /// ascending order. The module says so, [`verify`](crate::verify) checks it.
+    pub states: Vec<(u64, State)>,
     /// Functions of `.symtab`, by address; empty if the module is stripped. Names for reports only.
     pub symbols: Vec<Symbol>,
 }
@@ -199,6 +203,7 @@ impl Module {
             pinpoint: notes.pinpoint,
             base: notes.base,
             join,
+            states: notes.states.unwrap_or_default(),
             symbols: report_symbols(file).unwrap_or_default(),
             segments: image.copy(file)?,
         })

@@ -55,6 +55,7 @@ pub fn module(code: &[u8], placement: Placement) -> Module {
         pinpoint: false,
         base: false,
         join: None,
+        states: vec![],
         symbols: vec![],
     }
 }
