@@ -5,7 +5,7 @@
 #![no_std]
 
 /// Version of the contract. A module carries it in its [`note::ABI`] note; loaders refuse any other.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;
 
 /// Page size of x86-64, bytes.
 pub const PAGE: u64 = 4096;
@@ -14,7 +14,7 @@ pub const PAGE: u64 = 4096;
 pub mod code {
     /// `A`: largest single memory access of an allow-listed instruction, bytes.
     pub const MAX_ACCESS: u32 = 64;
-    /// `D`: largest sum of constant rsp changes since the last touch; also the half-width of legal
+    /// `D`: how far rsp may be below the nearest word that is known to be mapped without a touch; also the half-width of legal
     /// displacements of rsp-based operands around `-OFF`, bytes.
     pub const MAX_MOVE: u32 = 0x1_0000;
     /// `T`: largest |d| of a touch at `d-OFF(%rsp)`, bytes.
@@ -25,11 +25,13 @@ pub mod code {
     pub const OFF: u32 = 0x3F00_0000;
     /// The entry label: `endbr64`. In memory order.
     pub const LABEL: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    /// `ud2`, which no state of rsp is asked for at.
+    pub const UD2: [u8; 2] = [0x0f, 0x0b];
     /// The label as the little-endian word that unit U1 loads.
     pub const LABEL_WORD: u32 = u32::from_le_bytes(LABEL);
     /// Immediate of U1's `add`: adding it to the label word gives zero, and its bytes hold no label.
     pub const LABEL_NEGATED: u32 = LABEL_WORD.wrapping_neg();
-    /// Immediate of U2's `and`: keeps the offset inside the slot, 8-aligned.
+    /// Immediate of the `and` of U2, which opens a computed frame: keeps the offset inside the slot, 8-aligned.
     pub const SLOT_MASK: u32 = (super::stack::SLOT - 8) as u32;
 }
 
@@ -118,6 +120,12 @@ pub mod gate {
     /// Slot of system calls: Linux register convention (rax number, rdi rsi rdx r10 r8 r9; every
     /// register but rax, rcx and r11 is preserved).
     pub const SYSCALL: u64 = 0;
+    /// Slot of `resume` (docs/returns.md), which `longjmp` and unwinding go through: control goes on at a label of the caller's
+    /// domain with rsp = E of a function that is still to return. At the gate call: r10 holds the label's offset in the window
+    /// (its low 32 bits), r11 an address in the caller's slot, control or data (its low 32 bits): E is the lowest one of a live
+    /// function at or above it. At the label r11 is that address on the data stack, r10 is of no meaning, and all other registers,
+    /// MXCSR and x87 are what they were. Where there is no such E, or no label, the call into the domain ends with a fault.
+    pub const RESUME: u64 = 1;
     /// First slot of the module's imports: System V calling convention.
     pub const FIRST_IMPORT: u64 = 16;
     /// Bytes of one stub.
@@ -154,6 +162,12 @@ pub mod note {
     /// Only in a module that joins: UTF-8 lines, one symbol each that relocations name and others define: [`FROM_MODULE`] or
     /// [`FROM_HOST`], space, C prototype or bare name.
     pub const WORDS: u32 = 6;
+    /// Where rsp is at the start of each region of code that is not entered with rsp = E (rule V3): at most one note, binary.
+    /// A region starts behind a unit that control does not go on from: `jmp`, `ret`, `ud2`, the jumps of U1 and U4. Per entry, in strictly
+    /// ascending order of their addresses in the image: ULEB128 of the distance from the entry before (the first one: from 0);
+    /// then ULEB128 of 2*(o/8) for S(o), or of 2*(b/8)+1 and ULEB128 of d/8 for C(b, d). What lies behind the last entry is zero or nothing
+    /// (linkers fill up notes), so no entry but the first has the distance 0.
+    pub const STATES: u32 = 7;
     /// The symbol is an export of a module of the [`JOIN`] note: the first one that has it.
     pub const FROM_MODULE: &str = "module";
     /// The symbol is a function of the host.

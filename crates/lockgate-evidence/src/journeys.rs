@@ -152,6 +152,7 @@ fn module(nasty: &Nasty) -> Module {
         pinpoint: false,
         base: false,
         join: None,
+        states: vec![],
         symbols: vec![],
     }
 }

@@ -41,6 +41,7 @@ impl Default for Text {
                 pinpoint: false,
                 base: false,
                 join: None,
+                states: vec![],
                 symbols: vec![],
             },
             filled: PAGE as usize,

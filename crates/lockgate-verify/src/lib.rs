@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `verify.rs` | the rules: one pass over the text, then labels, branch targets and switch tables |
 //! | `units.rs`, `control.rs` | macros (U1–U4) and control transfers, by exact bytes |
+//! | `rsp.rs`, `frame.rs` | where rsp is (V3), and the table of return sites |
 //! | `decode.rs` | prefixes, ModRM, SIB: what an instruction reads and writes |
 //! | `forms.rs`, `encodings.txt` | the allow-list, made from `forms.txt` |
 //! | `module.rs`, `notes.rs`, `elf.rs` | the one parse of a module file |
@@ -18,14 +19,17 @@ mod control;
 mod decode;
 mod elf;
 mod forms;
+mod frame;
 mod module;
 mod notes;
 mod reading;
 mod reject;
+mod rsp;
 mod units;
 mod verify;
 
 pub use control::Control;
+pub use frame::{Frames, State};
 pub use module::{
     Export, Import, Join, Module, ParseError, Relocation, Segment, SegmentKind, Symbol, Symbolic, Word,
 };
@@ -61,6 +65,9 @@ pub struct Report {
     pub callee_saved_written: u16,
     /// Gate slots used, ascending.
     pub gates: Vec<u16>,
+    /// Where rsp is behind each call.
+    #[serde(skip)]
+    pub frames: Frames,
     /// Bytes of verified text.
     pub text_bytes: u64,
     /// Instructions decoded.

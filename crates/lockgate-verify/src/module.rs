@@ -3,6 +3,7 @@
 //! What is mapped, relocated or called comes from the program headers alone, as in any ELF loader; the section
 //! headers give only the names in [`Module::symbols`], on which nothing depends.
 
+use crate::State;
 use crate::elf::{self, File, ProgramHeader, RawSymbol, Strings, error};
 use crate::notes::Notes;
 use lockgate_abi::{PAGE, code, window};
@@ -136,6 +137,9 @@ pub struct Module {
     pub base: bool,
     /// What it has from other modules: it can be nothing but a part of a domain of the first of them.
     pub join: Option<Join>,
+    /// Where rsp is at the starts of regions of code (`lockgate_abi::note::STATES`): image-relative address and state, in strictly
+    /// ascending order. The module says so, [`verify`](crate::verify) checks it.
+    pub states: Vec<(u64, State)>,
     /// Functions of `.symtab`, by address; empty if the module is stripped. Names for reports only.
     pub symbols: Vec<Symbol>,
 }
@@ -199,6 +203,7 @@ impl Module {
             pinpoint: notes.pinpoint,
             base: notes.base,
             join,
+            states: notes.states.unwrap_or_default(),
             symbols: report_symbols(file).unwrap_or_default(),
             segments: image.copy(file)?,
         })
@@ -329,7 +334,7 @@ impl Image {
         let copy = |load: Load| {
             let mut bytes = file.slice(load.file.start, load.file.end - load.file.start)?.to_vec();
             match load.kind {
-                SegmentKind::Code => bytes.resize(load.size as usize, INT3),
+                SegmentKind::Code => pad(&mut bytes, load.size as usize),
                 SegmentKind::Constants => bytes.resize(load.size as usize, 0),
                 SegmentKind::Data => (),
             }
@@ -339,8 +344,20 @@ impl Image {
     }
 }
 
-/// What fills the last page of code.
-const INT3: u8 = 0xcc;
+/// Fills the last page of code: with `int3`, and `ud2` at its end, which control does not go on from; `ret` where there is room for
+/// neither.
+fn pad(text: &mut Vec<u8>, size: usize) {
+    const INT3: u8 = 0xcc;
+    const RET: u8 = 0xc3;
+    match size - text.len() {
+        0 => (),
+        1 => text.push(RET),
+        _ => {
+            text.resize(size - code::UD2.len(), INT3);
+            text.extend(code::UD2);
+        }
+    }
+}
 
 /// The entries of PT_DYNAMIC that a module may have and that matter; addresses image-relative, sizes in bytes.
 #[derive(Default)]

@@ -1,12 +1,12 @@
 //! The notes of a module (`lockgate_abi::note`).
 
 use crate::elf::{File, error};
-use crate::{Import, ParseError, Symbolic};
+use crate::{Import, ParseError, State, Symbolic};
 use lockgate_abi::{ABI_VERSION, gate, note, window};
 use std::collections::BTreeMap;
 
-/// What the notes say. Later notes of the same type continue earlier ones, except [`note::ABI`],
-/// which occurs once.
+/// What the notes say. Later notes of the same type continue earlier ones, except [`note::ABI`] and [`note::STATES`],
+/// which occur once.
 #[derive(Default)]
 pub(crate) struct Notes {
     abi_seen: bool,
@@ -21,6 +21,8 @@ pub(crate) struct Notes {
     pub join: Vec<(String, String)>,
     /// Those symbols, by name.
     pub words: BTreeMap<String, Symbolic>,
+    /// Where rsp is at starts of regions: image-relative address and state, in strictly ascending order.
+    pub states: Option<Vec<(u64, State)>>,
 }
 
 const REMEDY: &str = "the notes are damaged or made by other tools: link the module again with `lockgate cc`";
@@ -87,8 +89,16 @@ impl Notes {
 
     fn take(&mut self, kind: u32, desc: &[u8], offset: u64) -> Result<(), ParseError> {
         let wrong = |what: String| error(what, offset, REMEDY);
-        if kind == note::ABI {
-            return self.take_abi(desc, offset);
+        match kind {
+            note::ABI => return self.take_abi(desc, offset),
+            note::STATES if self.states.is_some() => return Err(wrong("two notes of where rsp is".into())),
+            note::STATES => {
+                let states =
+                    states(desc).ok_or_else(|| wrong("the note of where rsp is is damaged".into()))?;
+                self.states = Some(states);
+                return Ok(());
+            }
+            _ => (),
         }
         if !matches!(kind, note::EXPORTS | note::IMPORTS | note::SOURCES | note::JOIN | note::WORDS) {
             return Err(wrong(format!("note type {kind} is unknown")));
@@ -136,7 +146,7 @@ impl Notes {
         if version != ABI_VERSION {
             let what =
                 format!("it is made for version {version} of the code model; this is version {ABI_VERSION}");
-            return Err(error(what, offset, "rebuild it with this version's `lockgate cc`"));
+            return Err(error(what, offset, "rewrite it again: build it with this version's `lockgate cc`"));
         }
         if flags & !(note::FLAG_PINPOINT | note::FLAG_BASE) != 0 {
             return Err(error(format!("unknown flags {flags:#x} in the ABI note"), offset, REMEDY));
@@ -179,4 +189,38 @@ fn source(line: &str) -> Option<(String, String)> {
     let (hash, name) = line.split_once("  ")?;
     (hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .then(|| (hash.to_owned(), name.to_owned()))
+}
+
+/// The entries of [`note::STATES`].
+fn states(mut desc: &[u8]) -> Option<Vec<(u64, State)>> {
+    let (mut states, mut address) = (Vec::new(), 0);
+    while !desc.is_empty() {
+        let distance = uleb128(&mut desc)?;
+        if distance == 0 && !states.is_empty() {
+            return desc.iter().all(|&byte| byte == 0).then_some(states);
+        }
+        address += u64::from(distance);
+        let tag = uleb128(&mut desc)?;
+        let first = (tag / 2).checked_mul(8)?;
+        let state = match tag % 2 {
+            0 => State::S { o: first },
+            _ => State::C { b: first, d: uleb128(&mut desc)?.checked_mul(8)? },
+        };
+        states.push((address, state));
+    }
+    Some(states)
+}
+
+/// Takes a number of at most 32 bits (DWARF 5, 7.6).
+fn uleb128(bytes: &mut &[u8]) -> Option<u32> {
+    let mut value = 0;
+    for shift in (0..35).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return u32::try_from(value).ok();
+        }
+    }
+    None
 }

@@ -152,6 +152,7 @@ pub fn module(object: &[u8]) -> Module {
         pinpoint: false,
         base: false,
         join: None,
+        states: vec![],
         symbols: Vec::new(),
     }
 }
