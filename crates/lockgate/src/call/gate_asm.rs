@@ -235,6 +235,9 @@ lockgate_gate_check:
     pop %rax
     jmp .Lgate_back
 
+    .globl lockgate_gate_unwind
+    .hidden lockgate_gate_unwind
+lockgate_gate_unwind:
 .Lgate_unwind: # to the entry's caller, as the exit stub does
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
