@@ -225,6 +225,22 @@ landing_again: endbr64
     lea landing_again(%rip),%rdx
     call down
     ud2
+# jump_many(count, depth)
+function jump_many
+    lea -40(%rsp),%rsp
+    mov %rdi,8-OFF(%rsp)
+    mov %rsi,16-OFF(%rsp)
+    jmp 1f
+landing_many: endbr64
+    lea -40(%rsp),%rsp
+1:  decq 8-OFF(%rsp)
+    js 2f
+    mov 16-OFF(%rsp),%rdi
+    mov %rsp,%rsi
+    lea landing_many(%rip),%rdx
+    call dig
+2:  lea 40(%rsp),%rsp
+    ret
 trap: ud2
 ";
 
@@ -420,4 +436,21 @@ fn the_longest_walk_is_bounded_and_heeds_limits() {
     assert_eq!(error.fault().expect("a fault").kind(), FaultKind::TimeOut, "{error}");
     assert!(begun.elapsed() < Duration::from_secs(30));
     assert_eq!(call(&limited, "nothing", 0).expect("the thread goes on"), 0);
+}
+
+/// What a jump costs (`lockgate bench calls` has it of C's).
+#[test]
+#[ignore = "prints times"]
+fn times() {
+    const COUNT: i64 = 100_000;
+    let domain = domain();
+    let many = domain.bind::<extern "C" fn(i64, i64) -> i64>("jump_many").expect("an export");
+    for depth in [0, 1, 2, 5, 10, 20, 50, 100, 1000] {
+        let rounds = (0..20).map(|_| {
+            let begun = Instant::now();
+            many.call(COUNT / (1 + depth), depth).expect("jumps");
+            begun.elapsed().as_nanos() as i64 / (COUNT / (1 + depth))
+        });
+        println!("{} functions: {} ns", depth + 1, rounds.min().expect("rounds"));
+    }
 }
