@@ -61,7 +61,7 @@ impl<'a> Rsp<'a> {
         let state = match self.notes.split_first() {
             Some((&(address, state), rest)) if address == self.address + at as u64 => {
                 if !state.is_valid() {
-                    return broken("V3", at, format!("the note says {state} of rsp, which cannot be"));
+                    return broken("V3", at, format!("the STATES note has {state} here, which cannot be"));
                 }
                 self.notes = rest;
                 state

@@ -193,9 +193,8 @@ impl<'a> Pass<'a> {
         match self.rsp.finish() {
             Ok(()) => Ok(()),
             Err(address) => {
-                let what = format!(
-                    "the note of where rsp is has {address:#x}, where no region starts, or out of order"
-                );
+                let what =
+                    format!("its STATES note has {address:#x}, where no region starts, or out of order");
                 broken("V3", unit, what)
             }
         }

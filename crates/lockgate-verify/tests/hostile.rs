@@ -3,7 +3,7 @@
 mod support;
 
 use lockgate_abi::window;
-use lockgate_verify::{Export, Join, Module, Relocation, SegmentKind, Word, verify};
+use lockgate_verify::{Export, Join, Module, Relocation, SegmentKind, State, Word, verify};
 use proptest::prelude::*;
 use support::{Placement, module};
 
@@ -139,16 +139,19 @@ fn tables_are_disjoint_or_the_same() {
 #[test]
 fn units_have_one_entrance() {
     const NOP: u8 = 0x90;
+    // What stands before it, the unit, and what stands behind it.
     let units = [
-        ("U1", "6567448b184181c30df0e10575114189c365674c031c250800010041ffd3"),
-        ("U2", "4931e34181e3f8ffff004c31dc4c8b9c24000000c1"),
-        ("U3", "89ff656748033c2508000100f348ab"),
+        ("U1", "", "6567448b184181c30df0e10575114189c365674c031c250800010041ffd3", ""),
+        // In S(8), and closed again: the jump to its start is in S(8), too.
+        ("U2", "4883ec08", "4931e34181e3f8ffff004931e34939e377114c87dc4c891c24", "488b2424"),
+        ("U3", "", "89ff656748033c2508000100f348ab", ""),
     ];
-    for (name, unit) in units {
-        let unit = support::bytes(unit);
-        for before in (0..200).step_by(9) {
+    for (name, entry, unit, exit) in units {
+        let (entry, unit, exit) = (support::bytes(entry), support::bytes(unit), support::bytes(exit));
+        for nops in (0..200).step_by(9) {
             for inside in 0..unit.len() {
-                let mut code = [&vec![NOP; before], &unit[..], &[NOP, 0xe9]].concat();
+                let before = nops + entry.len();
+                let mut code = [&vec![NOP; nops], &entry[..], &unit[..], &exit[..], &[NOP, 0xe9]].concat();
                 let distance = (before + inside) as i32 - (code.len() + 4) as i32;
                 code.extend(distance.to_le_bytes());
                 let verdict = verify(&module(&code, Placement::Followed)).map_err(|rejection| rejection.rule);
@@ -186,11 +189,44 @@ fn labels_are_found_at_every_offset() {
     }
 }
 
+/// The table of the report has every place behind a call, with the state there, and no other place.
+#[test]
+fn the_report_has_the_return_sites() {
+    // sub $24,%rsp; call f; call *%gs:0x11088; U2; sub $8,%rsp; U1; mov 8(%rsp),%rsp; add $24,%rsp; ret; f: ret
+    let parts = [
+        ("4883ec18", None),
+        ("e85a000000", Some(State::S { o: 24 })),
+        ("65ff142588100100", Some(State::S { o: 24 })),
+        ("4931e34181e3f8ffff004931e34939e377344c87dc4c891c24", None),
+        ("4883ec08", None),
+        ("6567448b184181c30df0e105751b4189c365674c031c250800010041ffd3", Some(State::C { b: 24, d: 8 })),
+        ("488b642408", None),
+        ("4883c418", None),
+        ("c3", None),
+        ("c3", None),
+    ];
+    let mut code = Vec::new();
+    let mut sites = Vec::new();
+    for (bytes, state) in parts {
+        code.extend(support::bytes(bytes));
+        sites.extend(state.map(|state| (0x1000 + code.len() as u64, state)));
+    }
+    let call = 0x1000 + 9;
+    let target = 0x1000 + code.len() as u64 - 1;
+    code[5..9].copy_from_slice(&((target - call) as u32).to_le_bytes());
+    let report = verify(&module(&code, Placement::Followed)).unwrap();
+    assert_eq!(report.frames.iter().collect::<Vec<_>>(), sites);
+    for address in 0..0x2100 {
+        let expected = sites.iter().find(|(at, _)| *at == address).map(|(_, state)| *state);
+        assert_eq!(report.frames.at(address), expected, "{address:#x}");
+    }
+}
+
 #[test]
 fn the_report_counts() {
     let report = verify(&module(&[0xc3], Placement::Followed)).unwrap();
     // ret, ud2, nop, ud2, and what fills the page.
-    assert_eq!((report.text_bytes, report.instructions), (4096, 4 + 4096 - 6));
+    assert_eq!((report.text_bytes, report.instructions), (4096, 4 + (4096 - 8) + 1));
 }
 
 #[test]
@@ -210,7 +246,9 @@ fn accepted() -> Vec<Vec<u8>> {
         include_str!("cases/v5-units.txt"),
     ];
     let lines = files.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("accept "));
-    lines.map(|line| support::bytes(line.split(' ').next().unwrap())).collect()
+    lines
+        .map(|line| support::bytes(line.split(" |").next().unwrap().split(' ').next_back().unwrap()))
+        .collect()
 }
 
 proptest! {
