@@ -28,7 +28,7 @@ pub struct Module {
     image: Image,
     file: Vec<u8>,
     symbols: Once<crate::debug::Symbols>,
-    frames: Once<crate::debug::Frames>,
+    states: Once<Option<lockgate_verify::States>>,
 }
 
 /// Why a module was not loaded.
@@ -126,7 +126,7 @@ impl Module {
             // The image holds the bytes now; relocated words are all that domains need of them.
             segment.bytes = Vec::new();
         }
-        Ok(Arc::new(Module { name, parsed, report, image, file, symbols: Once::new(), frames: Once::new() }))
+        Ok(Arc::new(Module { name, parsed, report, image, file, symbols: Once::new(), states: Once::new() }))
     }
 
     /// File name, or "module" for one from bytes.
@@ -189,9 +189,13 @@ impl Module {
         self.symbols.get(|| crate::debug::Symbols::read(&self.file))
     }
 
-    /// How the frame of the function at an image-relative address lies on the stacks. As [`symbols`](Module::symbols).
-    pub(crate) fn frames_at(&self, address: u64) -> Option<crate::debug::FrameRules> {
-        self.frames.get(|| crate::debug::Frames::read(&self.file)).at(&self.file, address)
+    /// Where rsp is before the instruction at an image-relative address. As [`symbols`](Module::symbols).
+    pub(crate) fn state_before(&self, address: u64) -> Option<lockgate_verify::State> {
+        let states = || {
+            let parsed = lockgate_verify::Module::parse(&self.file).ok()?;
+            lockgate_verify::states(&parsed).ok()
+        };
+        self.states.get(states).as_ref()?.before(address)
     }
 }
 
