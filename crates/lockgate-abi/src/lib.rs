@@ -25,6 +25,8 @@ pub mod code {
     pub const OFF: u32 = 0x3F00_0000;
     /// The entry label: `endbr64`. In memory order.
     pub const LABEL: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    /// `ud2`, which no state of rsp is asked for at.
+    pub const UD2: [u8; 2] = [0x0f, 0x0b];
     /// The label as the little-endian word that unit U1 loads.
     pub const LABEL_WORD: u32 = u32::from_le_bytes(LABEL);
     /// Immediate of U1's `add`: adding it to the label word gives zero, and its bytes hold no label.

@@ -79,7 +79,9 @@ fn same_flow(ours: Option<Control>, theirs: Flow) -> bool {
         (Some(Control::Branch(ours)), Flow::Branch(theirs))
         | (Some(Control::Jump(ours)), Flow::Jump(theirs))
         | (Some(Control::Call(ours)), Flow::Call(theirs)) => i64::from(ours) == theirs,
-        (Some(Control::Return), Flow::Return) | (Some(Control::Trap), Flow::Trap) => true,
+        (Some(Control::Return), Flow::Return) | (Some(Control::Trap | Control::Breakpoint), Flow::Trap) => {
+            true
+        }
         (Some(Control::Gate(_)), Flow::CallThroughMemory) => true,
         (Some(Control::Indirect { register, call }), Flow::ThroughRegister(number, calls)) => {
             (register, call) == (number, calls)

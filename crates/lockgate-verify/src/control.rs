@@ -12,7 +12,9 @@ pub enum Control {
     Call(i32),
     /// `ret`.
     Return,
-    /// `int3` or `ud2`.
+    /// `int3`: the processor goes on behind it.
+    Breakpoint,
+    /// `ud2`: it does not.
     Trap,
     /// `endbr64`.
     Label,
@@ -48,7 +50,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(usize, Control)> {
         // What ld makes of `call *f@GOTPCREL(%rip)`; 67 has no effect.
         [0x67, 0xe8, a, b, c, d, ..] => (6, Call(disp32(a, b, c, d))),
         [0xc3, ..] => (1, Return),
-        [0xcc, ..] => (1, Trap),
+        [0xcc, ..] => (1, Breakpoint),
         [0x0f, 0x0b, ..] => (2, Trap),
         [0xf3, 0x0f, 0x1e, 0xfa, ..] => (4, Label),
         [0x65, 0xff, 0x14, 0x25, a, b, c, d, ..] => (8, Gate(disp32(a, b, c, d))),

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `verify.rs` | the rules: one pass over the text, then labels, branch targets and switch tables |
 //! | `units.rs`, `control.rs` | macros (U1–U4) and control transfers, by exact bytes |
-//! | `frame.rs` | where rsp is (V3), and the table of return sites |
+//! | `rsp.rs`, `frame.rs` | where rsp is (V3), and the table of return sites |
 //! | `decode.rs` | prefixes, ModRM, SIB: what an instruction reads and writes |
 //! | `forms.rs`, `encodings.txt` | the allow-list, made from `forms.txt` |
 //! | `module.rs`, `notes.rs`, `elf.rs` | the one parse of a module file |
@@ -24,6 +24,7 @@ mod module;
 mod notes;
 mod reading;
 mod reject;
+mod rsp;
 mod units;
 mod verify;
 

@@ -334,7 +334,7 @@ impl Image {
         let copy = |load: Load| {
             let mut bytes = file.slice(load.file.start, load.file.end - load.file.start)?.to_vec();
             match load.kind {
-                SegmentKind::Code => bytes.resize(load.size as usize, INT3),
+                SegmentKind::Code => pad(&mut bytes, load.size as usize),
                 SegmentKind::Constants => bytes.resize(load.size as usize, 0),
                 SegmentKind::Data => (),
             }
@@ -344,8 +344,20 @@ impl Image {
     }
 }
 
-/// What fills the last page of code.
-const INT3: u8 = 0xcc;
+/// Fills the last page of code: with `int3`, and `ud2` at its end, which control does not go on from; `ret` where there is room for
+/// neither.
+fn pad(text: &mut Vec<u8>, size: usize) {
+    const INT3: u8 = 0xcc;
+    const RET: u8 = 0xc3;
+    match size - text.len() {
+        0 => (),
+        1 => text.push(RET),
+        _ => {
+            text.resize(size - code::UD2.len(), INT3);
+            text.extend(code::UD2);
+        }
+    }
+}
 
 /// The entries of PT_DYNAMIC that a module may have and that matter; addresses image-relative, sizes in bytes.
 #[derive(Default)]

@@ -91,10 +91,9 @@ impl Notes {
         let wrong = |what: String| error(what, offset, REMEDY);
         match kind {
             note::ABI => return self.take_abi(desc, offset),
-            note::STATES if self.states.is_some() => return Err(wrong("two notes of where rsp is".into())),
+            note::STATES if self.states.is_some() => return Err(wrong("two STATES notes".into())),
             note::STATES => {
-                let states =
-                    states(desc).ok_or_else(|| wrong("the note of where rsp is is damaged".into()))?;
+                let states = states(desc).ok_or_else(|| wrong("the STATES note is damaged".into()))?;
                 self.states = Some(states);
                 return Ok(());
             }

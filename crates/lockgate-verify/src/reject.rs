@@ -1,8 +1,23 @@
 //! Rejections for people: bytes and disassembly of the offending unit. iced-x86 is used for nothing else.
 
 use crate::Rejection;
-use crate::verify::Broken;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
+
+/// A rule that the unit at an offset of the text breaks.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub rule: &'static str,
+    pub at: usize,
+    pub reason: String,
+}
+
+pub(crate) type Judged<T = ()> = Result<T, Broken>;
+
+/// The rule `rule` is broken.
+#[cold]
+pub(crate) fn broken<T>(rule: &'static str, at: usize, reason: impl Into<String>) -> Judged<T> {
+    Err(Broken { rule, at, reason: reason.into() })
+}
 
 /// Explains what the unit at `broken.at` of the text at `address` does wrong.
 pub(crate) fn explain(address: u64, text: &[u8], broken: Broken) -> Rejection {

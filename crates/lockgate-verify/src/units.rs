@@ -1,4 +1,4 @@
-//! The units of rules V3d and V5: macros that are matched byte for byte around the one instruction that is legal
+//! The units of rules V3 and V5: macros that are matched byte for byte around the one instruction that is legal
 //! nowhere else. What precedes it in the unit is harmless by itself; what matters is that nothing
 //! enters the unit between its first byte and that instruction (rule V1, checked by the caller).
 
@@ -78,23 +78,35 @@ pub(crate) fn checked_branch(text: &[u8]) -> Option<usize> {
     Some(back.text.len())
 }
 
-/// The bytes before and after `xor %r11,%rsp` in unit U2, which moves rsp inside its own slot:
-/// `xor %rsp,%r11; and $(SLOT-8),%r11d` and `mov -OFF(%rsp),%r11`.
-const SLOT_BEFORE: [u8; 10] = {
+/// U2 opens a computed frame: rsp moves down inside its own slot, and then the old rsp is stored where the new one is, the frame
+/// word. r11 holds the wanted rsp, of which only the offset in the slot counts, and at the end the old rsp.
+///
+/// `xor %rsp,%r11; and $(SLOT-8),%r11d; xor %rsp,%r11; cmp %rsp,%r11`, then `ja` away, then `xchg %r11,%rsp; mov %r11,(%rsp)`.
+const OPEN_BEFORE: [u8; 16] = {
     let [a, b, c, d] = code::SLOT_MASK.to_le_bytes();
-    [0x49, 0x31, 0xe3, 0x41, 0x81, 0xe3, a, b, c, d]
+    [0x49, 0x31, 0xe3, 0x41, 0x81, 0xe3, a, b, c, d, 0x49, 0x31, 0xe3, 0x49, 0x39, 0xe3]
 };
-const SLOT_XOR: [u8; 3] = [0x4c, 0x31, 0xdc];
-const SLOT_AFTER: [u8; 8] = {
-    let [a, b, c, d] = code::OFF.wrapping_neg().to_le_bytes();
-    [0x4c, 0x8b, 0x9c, 0x24, a, b, c, d]
-};
+const OPEN_AFTER: [u8; 7] = [0x4c, 0x87, 0xdc, 0x4c, 0x89, 0x1c, 0x24];
 
-/// U2, if `text[at..]` starts with its `xor %r11,%rsp`: the unit's first byte and its end.
-pub(crate) fn slot_move(text: &[u8], at: usize) -> Option<(usize, usize)> {
-    text[at..].strip_prefix(&SLOT_XOR)?.strip_prefix(&SLOT_AFTER)?;
-    let start = text[..at].strip_suffix(&SLOT_BEFORE)?.len();
-    Some((start, at + SLOT_XOR.len() + SLOT_AFTER.len()))
+/// `ja`.
+const ABOVE: u8 = 7;
+
+/// U2, if `text[at..]` starts with its `xchg %r11,%rsp`: the unit's first byte and its end.
+pub(crate) fn open(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    text[at..].strip_prefix(&OPEN_AFTER)?;
+    let mut back = Back { text: &text[..at] };
+    back.branch_after(ABOVE, |back| back.expect(&OPEN_BEFORE).is_some())?;
+    Some((back.text.len(), at + OPEN_AFTER.len()))
+}
+
+/// `mov d(%rsp),%rsp`, which closes a computed frame: d.
+pub(crate) fn close(instruction: &[u8]) -> Option<i32> {
+    match *instruction {
+        [0x48, 0x8b, 0x24, 0x24] => Some(0),
+        [0x48, 0x8b, 0x64, 0x24, d] => Some(i32::from(d as i8)),
+        [0x48, 0x8b, 0xa4, 0x24, a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
+        _ => None,
+    }
 }
 
 /// U3: gives the first byte of the unit that confines the registers of a string instruction; `text` ends before it.
@@ -125,7 +137,6 @@ pub(crate) struct Switch {
 
 /// U4, if `text[at..]` starts with its `movslq (%rB,%rI,4),%rX`.
 pub(crate) fn switch(text: &[u8], at: usize) -> Option<Switch> {
-    const ABOVE: u8 = 7;
     const RSP: u8 = 4;
     let &[rex, opcode, modrm, sib] = text[at..].first_chunk()?;
     let target = modrm >> 3 & 7 | (rex & 4) << 1;

@@ -3,6 +3,9 @@
 use crate::control::{self, Control};
 use crate::decode::{Decoder, Instruction, Memory};
 use crate::forms::{Forms, flag};
+use crate::frame::Frames;
+use crate::reject::{Judged, broken};
+use crate::rsp::{Leaving, Rsp};
 use crate::units;
 use crate::{Module, Rejection, Report, SegmentKind};
 use lockgate_abi::{PAGE, code, gate, window};
@@ -11,30 +14,16 @@ use lockgate_abi::{PAGE, code, gate, window};
 ///
 /// # Errors
 /// A rule that the module breaks: the first one in address order among those that concern one unit (V1–V5);
-/// if there is none, then labels (V4), branch targets (V1) and switch tables (V5).
+/// if there is none, then labels (V4), branches (V1, V3) and switch tables (V3, V5).
 pub fn verify(module: &Module) -> Result<Report, Box<Rejection>> {
     let text = segments(module)?;
     let mut pass = Pass::new(module, text);
     pass.run()
         .and_then(|()| pass.labels())
-        .and_then(|()| pass.branch_targets())
+        .and_then(|()| pass.branches())
         .and_then(|()| pass.switch_tables())
         .map_err(|broken| Box::new(crate::reject::explain(pass.address, pass.text, broken)))?;
     Ok(pass.report())
-}
-
-/// A rule that the unit at an offset of the text breaks.
-#[derive(Debug)]
-pub(crate) struct Broken {
-    pub rule: &'static str,
-    pub at: usize,
-    pub reason: String,
-}
-
-type Judged<T = ()> = Result<T, Broken>;
-
-fn broken<T>(rule: &'static str, at: usize, reason: impl Into<String>) -> Judged<T> {
-    Err(Broken { rule, at, reason: reason.into() })
 }
 
 /// Address and bytes of the code.
@@ -132,12 +121,14 @@ struct Pass<'a> {
     text: &'a [u8],
     /// First bytes of units.
     starts: Bitmap,
-    /// Direct branches: offset of the branch, offset of its target.
-    branches: Vec<(u32, i64)>,
-    /// Jumps through tables, with the offset of the jump.
-    switches: Vec<(usize, units::Switch)>,
-    /// V3: bound on |rsp change| since the last touch, bytes.
-    moved: u32,
+    /// V3.
+    rsp: Rsp<'a>,
+    /// Direct branches: offset of the target, offset of the branch, state.
+    branches: Vec<(i64, u32, Leaving)>,
+    /// Jumps through tables, with the offset of the jump and the state.
+    switches: Vec<(usize, Leaving, units::Switch)>,
+    /// Places behind calls.
+    frames: Frames,
     /// V6: flags of all forms, registers written, EVEX, gates called.
     flags: u32,
     written: u16,
@@ -160,9 +151,10 @@ impl<'a> Pass<'a> {
             address,
             text,
             starts: Bitmap(vec![0; text.len() / 64 + 1]),
+            rsp: Rsp::new(&module.states, address, text.len()),
             branches: Vec::with_capacity(text.len() / 16),
             switches: Vec::new(),
-            moved: 0,
+            frames: Frames::new(address),
             flags: 0,
             written: 0,
             evex: false,
@@ -174,9 +166,11 @@ impl<'a> Pass<'a> {
     /// V1–V3 and V5, unit by unit.
     fn run(&mut self) -> Judged {
         let forms = Forms::get();
-        let mut at = 0;
-        let mut last = (0, false);
+        let (mut unit, mut at, mut ends) = (0, 0, true);
         while at < self.text.len() {
+            if ends {
+                self.rsp.region(at)?;
+            }
             self.starts.insert(at);
             self.instructions += 1;
             let mut decoder = Decoder::new(forms, self.text, at);
@@ -187,13 +181,21 @@ impl<'a> Pass<'a> {
                     None => return broken("V1", at, refusal),
                 },
             };
-            last = (at, next.ends);
-            at = next.at;
+            (unit, at, ends) = (at, next.at, next.ends);
         }
-        match last {
-            (_, true) => Ok(()),
-            (start, false) => {
-                broken("V1", start, "the code's last instruction falls through its end, or is a call")
+        if !ends {
+            return broken(
+                "V1",
+                unit,
+                "the code's last instruction is none that control does not go on from",
+            );
+        }
+        match self.rsp.finish() {
+            Ok(()) => Ok(()),
+            Err(address) => {
+                let what =
+                    format!("its STATES note has {address:#x}, where no region starts, or out of order");
+                broken("V3", unit, what)
             }
         }
     }
@@ -204,14 +206,12 @@ impl<'a> Pass<'a> {
         let end = at + instruction.len;
         let mut next = on(end);
         match instruction.memory {
+            _ if instruction.written >> RSP & 1 != 0 => next = self.rsp_written(at, end)?,
             _ if instruction.flags & flag::ADDRESS_ONLY != 0 => (),
             Memory::None | Memory::Window => (),
             Memory::Rip => self.in_image(at, end, instruction)?,
             Memory::Stack => self.on_stack(at, end, instruction)?,
             Memory::Other => next = self.unconfined(at)?,
-        }
-        if instruction.written >> RSP & 1 != 0 {
-            next = self.rsp_written(at, end)?;
         }
         self.flags |= instruction.flags | if instruction.mask != 0 { flag::MASKREGS } else { 0 };
         self.evex |= instruction.evex;
@@ -236,14 +236,14 @@ impl<'a> Pass<'a> {
         // Distance of the operand from rsp's image on the data stack.
         let distance = (i64::from(instruction.disp) + i64::from(code::OFF)).unsigned_abs();
         if self.text[at..end] == TEST_TOUCH {
-            self.moved = 0;
+            self.rsp.touch();
         } else if distance > u64::from(code::MAX_MOVE) {
             return broken("V2", at, "its rsp-based address is not on the data stack (disp-OFF(%rsp))");
         } else if instruction.flags & flag::TOUCH != 0
             && instruction.mask == 0
             && distance <= u64::from(code::MAX_TOUCH)
         {
-            self.moved = 0;
+            self.rsp.touch();
         }
         Ok(())
     }
@@ -254,51 +254,37 @@ impl<'a> Pass<'a> {
         let Some(switch) = units::switch(self.text, at) else {
             return broken("V2", at, "its address is not confined: use %gs: with 32-bit registers (65 67)");
         };
-        self.untouched(at)?;
+        self.rsp.untouched(at)?;
         self.close_unit(switch.start, at, switch.end)?;
         let next = Next { at: switch.end, ends: true };
-        self.switches.push((at, switch));
+        self.switches.push((at, self.rsp.leaving(), switch));
         Ok(next)
     }
 
-    /// V3 b–d.
+    /// V3 b–e.
     #[cold]
     fn rsp_written(&mut self, at: usize, end: usize) -> Judged<Next> {
-        if let Some((start, end)) = units::slot_move(self.text, at) {
-            if self.moved != 0 {
-                return broken(
-                    "V3",
-                    at,
-                    format!("rsp moved by {} bytes before the slot unit, untouched", self.moved),
-                );
-            }
+        if let Some((start, end)) = units::open(self.text, at) {
             self.close_unit(start, at, end)?;
+            self.rsp.open(at, end)?;
             return Ok(on(end));
         }
-        let (change, align) = match self.text[at..end] {
-            [0x48, 0x83, 0xc4 | 0xec, n] => (i64::from(n as i8), false),
-            [0x48, 0x81, 0xc4 | 0xec, a, b, c, d] => (i64::from(i32::from_le_bytes([a, b, c, d])), false),
-            [0x48, 0x8d, 0x64, 0x24, n] => (i64::from(n as i8), false),
-            [0x48, 0x8d, 0xa4, 0x24, a, b, c, d] => (i64::from(i32::from_le_bytes([a, b, c, d])), false),
-            [0x48, 0x83, 0xe4, n] => (i64::from(n as i8), true),
-            [0x48, 0x81, 0xe4, a, b, c, d] => (i64::from(i32::from_le_bytes([a, b, c, d])), true),
-            _ => return broken("V3", at, "it writes rsp in a form that is not allowed"),
+        let disp8 = |n: u8| i64::from(n as i8);
+        let disp32 = |a, b, c, d| i64::from(i32::from_le_bytes([a, b, c, d]));
+        let change = match self.text[at..end] {
+            // add imm,%rsp; sub imm,%rsp; lea disp(%rsp),%rsp
+            [0x48, 0x83, 0xc4, n] => disp8(n),
+            [0x48, 0x81, 0xc4, a, b, c, d] => disp32(a, b, c, d),
+            [0x48, 0x83, 0xec, n] => -disp8(n),
+            [0x48, 0x81, 0xec, a, b, c, d] => -disp32(a, b, c, d),
+            [0x48, 0x8d, 0x64, 0x24, n] => disp8(n),
+            [0x48, 0x8d, 0xa4, 0x24, a, b, c, d] => disp32(a, b, c, d),
+            _ => match units::close(&self.text[at..end]) {
+                Some(distance) => return self.rsp.close(at, end, distance).map(|()| on(end)),
+                None => return broken("V3", at, "it writes rsp in a form that is not allowed"),
+            },
         };
-        let size = change.unsigned_abs();
-        let fits =
-            if align { change < 0 && size.is_power_of_two() && size >= 8 } else { size.is_multiple_of(8) };
-        if !fits {
-            return broken(
-                "V3",
-                at,
-                "rsp changes by something else than a multiple of 8 or an alignment of 8 or more",
-            );
-        }
-        let moved = u64::from(self.moved) + size;
-        if moved > u64::from(code::MAX_MOVE) {
-            return broken("V3", at, format!("rsp moves by {moved} bytes without a touch"));
-        }
-        self.moved = moved as u32;
+        self.rsp.shift(at, end, change)?;
         Ok(on(end))
     }
 
@@ -308,25 +294,30 @@ impl<'a> Pass<'a> {
         let mut ends = false;
         match control {
             Control::Branch(disp) | Control::Jump(disp) => {
-                self.untouched(at)?;
-                self.branches.push((at as u32, end as i64 + i64::from(disp)));
+                self.rsp.untouched(at)?;
+                self.branches.push((end as i64 + i64::from(disp), at as u32, self.rsp.leaving()));
                 ends = matches!(control, Control::Jump(_));
             }
             Control::Call(disp) => {
-                self.branches.push((at as u32, end as i64 + i64::from(disp)));
-                self.moved = 0;
+                self.branches.push((end as i64 + i64::from(disp), at as u32, Leaving::CALL));
+                self.called(end);
             }
-            // It has used rsp.
             Control::Return => {
-                self.moved = 0;
+                self.rsp.at_entry(at, "it returns")?;
                 ends = true;
             }
-            // A handler or a debugger may go on behind it, with rsp as it is. Behind the last one is no code to go on with.
             Control::Trap => ends = true,
-            Control::Label | Control::Nop => (),
-            Control::Gate(disp) => self.gate(at, disp)?,
+            // A handler, a debugger or a tracer may go on behind it, with rsp as it is.
+            Control::Breakpoint | Control::Nop => (),
+            Control::Label => self.rsp.at_entry(at, "a label is")?,
+            Control::Gate(disp) => self.gate(at, end, disp)?,
             Control::Indirect { register, call } => {
                 self.checked_branch(at, end, register)?;
+                if call {
+                    self.called(end);
+                } else {
+                    self.rsp.at_entry(at, "it leaves the function")?;
+                }
                 ends = !call;
             }
             Control::String { source, destination } => {
@@ -343,28 +334,27 @@ impl<'a> Pass<'a> {
         Ok(Next { at: end, ends })
     }
 
-    /// V3: nothing moved since the last touch.
-    fn untouched(&self, at: usize) -> Judged {
-        match self.moved {
-            0 => Ok(()),
-            moved => {
-                broken("V3", at, format!("rsp moved by {moved} bytes and was not touched before this branch"))
-            }
-        }
+    /// A call, through whatever, that ends at `end`: its push was a touch, and the function goes on with rsp as it was.
+    #[inline(always)]
+    fn called(&mut self, end: usize) {
+        self.rsp.touch();
+        self.frames.push(end as u32, self.rsp.state());
     }
 
     /// M4.
-    fn gate(&mut self, at: usize, disp: i32) -> Judged {
+    fn gate(&mut self, at: usize, end: usize, disp: i32) -> Judged {
         let offset = u64::try_from(disp).ok().and_then(|disp| disp.checked_sub(window::GATE_TABLE));
         match offset.filter(|offset| offset.is_multiple_of(8)).map(|offset| offset / 8) {
-            Some(slot) if self.module.join.is_some() && slot != gate::SYSCALL => broken(
-                "V2",
-                at,
-                format!("it joins a domain, whose gates are the base's, and uses gate {slot}"),
-            ),
+            Some(slot) if self.module.join.is_some() && !matches!(slot, gate::SYSCALL | gate::RESUME) => {
+                broken(
+                    "V2",
+                    at,
+                    format!("it joins a domain, whose gates are the base's, and uses gate {slot}"),
+                )
+            }
             Some(slot) if slot < gate::SLOTS => {
                 self.gates[slot as usize] = true;
-                self.moved = 0;
+                self.called(end);
                 Ok(())
             }
             _ => broken("V2", at, "its operand is not a slot of the gate table"),
@@ -374,7 +364,7 @@ impl<'a> Pass<'a> {
     /// V5, U1.
     fn checked_branch(&mut self, at: usize, end: usize, register: u8) -> Judged {
         const R11: u8 = 11;
-        self.untouched(at)?;
+        self.rsp.untouched(at)?;
         match units::checked_branch(&self.text[..at]) {
             Some(start) if register == R11 => self.close_unit(start, at, end),
             _ => broken("V5", at, "an indirect branch without the unit that checks its target's label"),
@@ -421,58 +411,63 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// V1: direct branches go to units.
-    fn branch_targets(&self) -> Judged {
-        for &(at, target) in &self.branches {
-            if !usize::try_from(target).is_ok_and(|target| self.starts.contains(target)) {
-                let target = self.address as i64 + target;
-                return broken(
-                    "V1",
-                    at as usize,
-                    format!("its target {target:#x} is not the start of a unit"),
-                );
+    /// V1 and V3: direct branches go to units, with rsp as it is there.
+    fn branches(&self) -> Judged {
+        for &(target, at, leaving) in &self.branches {
+            match usize::try_from(target) {
+                Ok(target) if self.starts.contains(target) => {
+                    self.rsp.edge(self.text, at as usize, leaving, target)?;
+                }
+                _ => {
+                    let target = self.address as i64 + target;
+                    let what = format!("its target {target:#x} is not the start of a unit");
+                    return broken("V1", at as usize, what);
+                }
             }
         }
         Ok(())
     }
 
-    /// V5, U4: the tables are constants, and their entries go to units. Tables are disjoint or the same (which
-    /// bounds the work).
+    /// V5, U4: the tables are constants, and their entries go to units, with rsp as it is there (V3). Tables are disjoint or the
+    /// same, and then used in one state (which bounds the work).
     fn switch_tables(&mut self) -> Judged {
         let mut switches = std::mem::take(&mut self.switches);
         let start =
             |switch: &units::Switch| self.address as i64 + switch.table_base as i64 + i64::from(switch.table);
-        switches.sort_by_key(|(at, switch)| (start(switch), std::cmp::Reverse(switch.last), *at));
+        switches.sort_by_key(|(at, _, switch)| (start(switch), std::cmp::Reverse(switch.last), *at));
         let mut checked_to = i64::MIN;
         let mut last_table = None;
-        for (at, switch) in &switches {
+        for &(at, leaving, ref switch) in &switches {
             let table = start(switch);
-            if last_table == Some(table) {
+            if let Some((_, checked)) = last_table.filter(|(last, _)| *last == table) {
+                self.rsp.same(at, leaving, checked)?;
                 continue;
             }
             let size = (u64::from(switch.last) + 1) * 4;
             if table < checked_to {
-                return broken("V5", *at, format!("its table at {table:#x} overlaps another one"));
+                return broken("V5", at, format!("its table at {table:#x} overlaps another one"));
             }
             let Some(entries) = self.constants(table, size) else {
                 return broken(
                     "V5",
-                    *at,
+                    at,
                     format!("its table ({size} bytes at {table:#x}) is not in the constants"),
                 );
             };
             for (i, entry) in entries.chunks_exact(4).enumerate() {
                 let entry = i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
                 let target = table + i64::from(entry) - self.address as i64;
-                if !usize::try_from(target).is_ok_and(|target| self.starts.contains(target)) {
-                    return broken(
-                        "V5",
-                        *at,
-                        format!("entry {i} of its table does not go to the start of a unit"),
-                    );
+                match usize::try_from(target) {
+                    Ok(target) if self.starts.contains(target) => {
+                        self.rsp.edge(self.text, at, leaving, target)?;
+                    }
+                    _ => {
+                        let what = format!("entry {i} of its table does not go to the start of a unit");
+                        return broken("V5", at, what);
+                    }
                 }
             }
-            (checked_to, last_table) = (table + size as i64, Some(table));
+            (checked_to, last_table) = (table + size as i64, Some((table, leaving)));
         }
         Ok(())
     }
@@ -487,8 +482,9 @@ impl<'a> Pass<'a> {
     }
 
     /// V6.
-    fn report(&self) -> Report {
+    fn report(self) -> Report {
         Report {
+            frames: self.frames,
             gates: (0..).zip(&self.gates).filter(|(_, used)| **used).map(|(slot, _)| slot).collect(),
             text_bytes: self.text.len() as u64,
             instructions: self.instructions,

@@ -2,7 +2,7 @@
 
 mod support;
 
-use lockgate_verify::{Report, verify};
+use lockgate_verify::{Module, Report, State, verify};
 use support::{Placement, module};
 
 /// One line of a case file.
@@ -12,6 +12,8 @@ struct Case {
     rule: Option<&'static str>,
     placement: Placement,
     code: Vec<u8>,
+    /// What its note says of rsp.
+    states: Vec<(u64, State)>,
     /// What its report must show (`report` lines).
     report: Option<String>,
 }
@@ -32,9 +34,30 @@ fn cases(name: &str, text: &str) -> Vec<Case> {
         assert!(["accept", "reject", "report"].contains(&verdict), "{place}");
         let report = (verdict == "report").then(|| words[1].to_owned());
         let code = support::bytes(words.last().unwrap());
-        Case { place, rule, placement: last, code, report }
+        let states = words.iter().filter_map(|word| word.strip_prefix('@')).map(|note| state(note, &place));
+        let states = states.collect();
+        Case { place, rule, placement: last, code, states, report }
     };
     lines.map(case).collect()
+}
+
+/// `4=S8` or `4=C8,0`: the offset from the case's first byte, hexadecimal, and the state there.
+fn state(note: &str, place: &str) -> (u64, State) {
+    let (offset, state) = note.split_once('=').expect(place);
+    let address = 0x1000 + i64::from_str_radix(offset, 16).expect(place);
+    let number = |text: &str| text.parse::<u32>().expect(place);
+    let state = match (state.strip_prefix('S'), state.strip_prefix('C').and_then(|c| c.split_once(','))) {
+        (Some(o), _) => State::S { o: number(o) },
+        (_, Some((b, d))) => State::C { b: number(b), d: number(d) },
+        _ => panic!("{place}"),
+    };
+    (address as u64, state)
+}
+
+impl Case {
+    fn module(&self) -> Module {
+        Module { states: self.states.clone(), ..module(&self.code, self.placement) }
+    }
 }
 
 macro_rules! files {
@@ -54,7 +77,7 @@ const FILES: [(&str, &str); 6] = files!(
 fn every_case_has_its_verdict() {
     let mut wrong = Vec::new();
     for case in FILES.iter().flat_map(|(name, text)| cases(name, text)) {
-        let verdict = verify(&module(&case.code, case.placement));
+        let verdict = verify(&case.module());
         let found = match &verdict {
             Ok(report) => case.report.as_ref().map(|_| summary(report)).unwrap_or("accept".to_owned()),
             Err(rejection) => rejection.rule.to_owned(),

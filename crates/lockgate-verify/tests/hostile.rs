@@ -3,7 +3,7 @@
 mod support;
 
 use lockgate_abi::window;
-use lockgate_verify::{Export, Join, Module, Relocation, SegmentKind, Word, verify};
+use lockgate_verify::{Export, Join, Module, Relocation, Segment, SegmentKind, State, Word, verify};
 use proptest::prelude::*;
 use support::{Placement, module};
 
@@ -139,16 +139,19 @@ fn tables_are_disjoint_or_the_same() {
 #[test]
 fn units_have_one_entrance() {
     const NOP: u8 = 0x90;
+    // What stands before it, the unit, and what stands behind it.
     let units = [
-        ("U1", "6567448b184181c30df0e10575114189c365674c031c250800010041ffd3"),
-        ("U2", "4931e34181e3f8ffff004c31dc4c8b9c24000000c1"),
-        ("U3", "89ff656748033c2508000100f348ab"),
+        ("U1", "", "6567448b184181c30df0e10575114189c365674c031c250800010041ffd3", ""),
+        // In S(8), and closed again: the jump to its start is in S(8), too.
+        ("U2", "4883ec08", "4931e34181e3f8ffff004931e34939e377114c87dc4c891c24", "488b2424"),
+        ("U3", "", "89ff656748033c2508000100f348ab", ""),
     ];
-    for (name, unit) in units {
-        let unit = support::bytes(unit);
-        for before in (0..200).step_by(9) {
+    for (name, entry, unit, exit) in units {
+        let (entry, unit, exit) = (support::bytes(entry), support::bytes(unit), support::bytes(exit));
+        for nops in (0..200).step_by(9) {
             for inside in 0..unit.len() {
-                let mut code = [&vec![NOP; before], &unit[..], &[NOP, 0xe9]].concat();
+                let before = nops + entry.len();
+                let mut code = [&vec![NOP; nops], &entry[..], &unit[..], &exit[..], &[NOP, 0xe9]].concat();
                 let distance = (before + inside) as i32 - (code.len() + 4) as i32;
                 code.extend(distance.to_le_bytes());
                 let verdict = verify(&module(&code, Placement::Followed)).map_err(|rejection| rejection.rule);
@@ -186,11 +189,127 @@ fn labels_are_found_at_every_offset() {
     }
 }
 
+/// The table of the report has every place behind a call, with the state there, and no other place.
+#[test]
+fn the_report_has_the_return_sites() {
+    // sub $24,%rsp; call f; call *%gs:0x11088; U2; sub $8,%rsp; U1; mov 8(%rsp),%rsp; add $24,%rsp; ret; f: ret
+    let parts = [
+        ("4883ec18", None),
+        ("e85a000000", Some(State::S { o: 24 })),
+        ("65ff142588100100", Some(State::S { o: 24 })),
+        ("4931e34181e3f8ffff004931e34939e377344c87dc4c891c24", None),
+        ("4883ec08", None),
+        ("6567448b184181c30df0e105751b4189c365674c031c250800010041ffd3", Some(State::C { b: 24, d: 8 })),
+        ("488b642408", None),
+        ("4883c418", None),
+        ("c3", None),
+        ("c3", None),
+    ];
+    let mut code = Vec::new();
+    let mut sites = Vec::new();
+    for (bytes, state) in parts {
+        code.extend(support::bytes(bytes));
+        sites.extend(state.map(|state| (0x1000 + code.len() as u64, state)));
+    }
+    let call = 0x1000 + 9;
+    let target = 0x1000 + code.len() as u64 - 1;
+    code[5..9].copy_from_slice(&((target - call) as u32).to_le_bytes());
+    let report = verify(&module(&code, Placement::Followed)).unwrap();
+    assert_eq!(report.frames.iter().collect::<Vec<_>>(), sites);
+    for address in 0..0x2100 {
+        let expected = sites.iter().find(|(at, _)| *at == address).map(|(_, state)| *state);
+        assert_eq!(report.frames.at(address), expected, "{address:#x}");
+    }
+}
+
+/// A module of `text`, padded, and `constants` behind it.
+fn large(mut text: Vec<u8>, constants: Vec<u8>, states: Vec<(u64, State)>) -> Module {
+    let size = (text.len() + 2).next_multiple_of(4096);
+    text.resize(size - 2, 0xcc);
+    text.extend([0x0f, 0x0b]);
+    let mut module = module(&[0xc3], Placement::Followed);
+    let segment = |kind, address: usize, bytes: Vec<u8>| {
+        let size = bytes.len() as u64;
+        Segment { kind, address: address as u64, bytes, size }
+    };
+    module.image_size = (size + constants.len()) as u64;
+    module.segments =
+        vec![segment(SegmentKind::Code, 0, text), segment(SegmentKind::Constants, size, constants)];
+    module.states = states;
+    module
+}
+
+/// What would be quadratic if anything were: 16 MiB of one thing. Quadratic work would take hours.
+#[test]
+fn any_text_is_verified_in_linear_time() {
+    const SIZE: usize = 16 << 20;
+    let repeated = |unit: &str| {
+        let unit = support::bytes(unit);
+        unit.iter().copied().cycle().take(SIZE / unit.len() * unit.len()).collect::<Vec<u8>>()
+    };
+    let constants = vec![0; 4096];
+    let plain = |unit: &str| large(repeated(unit), constants.clone(), vec![]);
+    // A jump over the next one, which jumps to itself in a state of its own.
+    let regions = large(
+        repeated("eb02ebfe"),
+        constants.clone(),
+        (0..SIZE as u64 / 4).map(|i| (4 * i + 2, State::C { b: 8, d: 8 * (i as u32 % 1000) })).collect(),
+    );
+    // U4, through one table and through a table each; every entry goes to the first byte of the text.
+    const SWITCH: usize = 23;
+    let switches = |table: &dyn Fn(usize) -> usize| {
+        let count = SIZE / SWITCH;
+        let constants_at = (count * SWITCH + 2).next_multiple_of(4096);
+        let mut text = Vec::with_capacity(SIZE);
+        let mut constants = vec![0; (8 * count).next_multiple_of(4096)];
+        for i in 0..count {
+            // cmp $1,%rax; ja to the nop; lea table(%rip),%rcx; movslq (%rcx,%rax,4),%rdx; add %rcx,%rdx; jmp *%rdx; nop
+            text.extend(support::bytes("4883f8017710488d0d"));
+            let address = constants_at + table(i);
+            text.extend((address.wrapping_sub(SWITCH * i + 13) as u32).to_le_bytes());
+            text.extend(support::bytes("486314814801caffe290"));
+            for entry in [table(i), table(i) + 4] {
+                constants[entry..entry + 4]
+                    .copy_from_slice(&(0_u32.wrapping_sub(address as u32)).to_le_bytes());
+            }
+        }
+        text.resize(constants_at - 2, 0xcc);
+        large(text, constants, vec![])
+    };
+    let modules = [
+        ("int3", plain("cc")),
+        ("ret", plain("c3")),
+        ("short jumps to themselves", plain("ebfe")),
+        ("branches to the next unit", plain("7400")),
+        ("branches to the text's end", plain("0f8400000000")),
+        ("calls", plain("e8fbffffff")),
+        ("rsp down and up", plain("4883ec084883c408")),
+        ("rsp down and up, and back", plain("4883ec084883c40875f6")),
+        (
+            "computed frames",
+            plain("4883ec084931e34181e3f8ffff004931e34939e3770b4c87dc4c891c24488b24244883c408"),
+        ),
+        ("labels", plain("f30f1efa")),
+        ("checked calls", plain("6567448b184181c30df0e10575f24189c365674c031c250800010041ffd3")),
+        ("string units", plain("89ff656748033c2508000100f348ab")),
+        ("regions", regions),
+        ("one table", switches(&|_| 0)),
+        ("tables", switches(&|i| 8 * i)),
+    ];
+    for (what, module) in &modules {
+        let start = std::time::Instant::now();
+        let verdict = verify(module);
+        assert!(start.elapsed().as_secs() < 60, "{what}: {:?}", start.elapsed());
+        println!("{what}: {:?}", start.elapsed());
+        assert!(verdict.is_ok(), "{what}: {verdict:?}", verdict = verdict.map(|_| ()));
+    }
+}
+
 #[test]
 fn the_report_counts() {
     let report = verify(&module(&[0xc3], Placement::Followed)).unwrap();
     // ret, ud2, nop, ud2, and what fills the page.
-    assert_eq!((report.text_bytes, report.instructions), (4096, 4 + 4096 - 6));
+    assert_eq!((report.text_bytes, report.instructions), (4096, 4 + (4096 - 8) + 1));
 }
 
 #[test]
@@ -210,7 +329,9 @@ fn accepted() -> Vec<Vec<u8>> {
         include_str!("cases/v5-units.txt"),
     ];
     let lines = files.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("accept "));
-    lines.map(|line| support::bytes(line.split(' ').next().unwrap())).collect()
+    lines
+        .map(|line| support::bytes(line.split(" |").next().unwrap().split(' ').next_back().unwrap()))
+        .collect()
 }
 
 proptest! {

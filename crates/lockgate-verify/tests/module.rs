@@ -3,7 +3,7 @@
 mod support;
 
 use lockgate_abi::{code, gate, note, window};
-use lockgate_verify::{Module, ParseError, SegmentKind, verify};
+use lockgate_verify::{Module, ParseError, SegmentKind, State, verify};
 use support::elf::{CONSTANTS, DATA, FileBuilder, at};
 
 #[test]
@@ -43,10 +43,90 @@ fn short_segments_are_filled_up_to_whole_pages() {
     (builder.headers[1][4], builder.headers[1][5]) = (0xf00, 0xf00);
     let module = Module::parse(&builder.build()).unwrap();
     assert_eq!(module.segments[0].bytes[11..14], [0xc3, 0xcc, 0xcc]);
-    assert!(module.segments[0].bytes[12..].iter().all(|&byte| byte == 0xcc));
+    assert!(module.segments[0].bytes[12..0xffe].iter().all(|&byte| byte == 0xcc));
+    assert_eq!(module.segments[0].bytes[0xffe..], code::UD2);
     assert_eq!((module.segments[0].bytes.len(), module.segments[1].bytes.len()), (0x1000, 0x1000));
     assert!(module.segments[1].bytes[0xf00..].iter().all(|&byte| byte == 0));
     verify(&module).unwrap();
+}
+
+/// However little room there is behind the code, control does not leave it.
+#[test]
+fn code_is_padded_with_what_control_does_not_go_on_from() {
+    let ends: [&[u8]; 5] = [&[], &[0xc3], &[0x0f, 0x0b], &[0xcc, 0x0f, 0x0b], &[0xcc, 0xcc, 0x0f, 0x0b]];
+    for (room, end) in ends.into_iter().enumerate() {
+        let size = 0x1000 - room;
+        let mut builder = FileBuilder::default();
+        builder.code = vec![0x90; size];
+        builder.code[..4].copy_from_slice(&code::LABEL);
+        builder.code[size - 2..].copy_from_slice(&code::UD2);
+        (builder.headers[0][4], builder.headers[0][5]) = (size as u64, size as u64);
+        let module = Module::parse(&builder.build()).unwrap();
+        assert_eq!(module.segments[0].bytes[size..], *end);
+        verify(&module).unwrap();
+    }
+}
+
+/// What the note of states says, and what linkers may have put behind it.
+#[test]
+fn states_are_read() {
+    let read = |note: &[u8]| {
+        let mut builder = FileBuilder::default();
+        builder.notes.push((note::STATES, note.to_vec()));
+        Module::parse(&builder.build()).map(|module| module.states)
+    };
+    let s = |o| State::S { o };
+    let cases: [(&[u8], &[(u64, State)]); 11] = [
+        (&[], &[]),
+        (&[12, 2], &[(12, s(8))]),
+        (&[12, 2, 5, 4], &[(12, s(8)), (17, s(16))]),
+        (&[12, 3, 0], &[(12, State::C { b: 8, d: 0 })]),
+        (&[12, 5, 3, 1, 0], &[(12, State::C { b: 16, d: 24 }), (13, s(0))]),
+        // Bytes of seven bits, the lowest ones first, whether or not there are more than needed.
+        (&[0x80, 0x01, 0x82, 0x01], &[(128, s(8 * 65))]),
+        (&[0x8c, 0x00, 0x82, 0x80, 0x00], &[(12, s(8))]),
+        (&[0xff, 0xff, 0xff, 0xff, 0x0f, 0], &[(0xffff_ffff, s(0))]),
+        // The first region; then padding.
+        (&[0, 0], &[(0, s(0))]),
+        (&[0, 2, 0, 0, 0, 0], &[(0, s(8))]),
+        (&[12, 2, 0], &[(12, s(8))]),
+    ];
+    for (note, states) in cases {
+        assert_eq!(read(note).unwrap(), states, "{note:?}");
+    }
+    let damaged: [&[u8]; 11] = [
+        &[12],
+        &[0x8c],
+        &[12, 0x82],
+        &[12, 3],
+        &[12, 3, 0x80],
+        &[12, 2, 0, 1],
+        &[12, 2, 0, 0, 0, 0, 2],
+        &[0xff, 0xff, 0xff, 0xff, 0x10, 0],
+        &[0x80, 0x80, 0x80, 0x80, 0x80, 0x00, 0],
+        &[12, 0xfe, 0xff, 0xff, 0xff, 0x0f],
+        &[12, 3, 0xff, 0xff, 0xff, 0xff, 0x0f],
+    ];
+    for note in damaged {
+        let error = read(note).unwrap_err();
+        assert!(error.what.contains("STATES"), "{note:?}: {error}");
+    }
+}
+
+/// A note that says what is so is needed, and any other one is refused.
+#[test]
+fn states_are_checked() {
+    let verdict = |note: &[u8]| {
+        let mut builder = FileBuilder::default();
+        // Behind f: add $8,%rsp; ret
+        builder.code.extend([0x48, 0x83, 0xc4, 0x08, 0xc3]);
+        builder.notes.push((note::STATES, note.to_vec()));
+        verify(&Module::parse(&builder.build()).unwrap()).map_err(|rejection| rejection.rule)
+    };
+    verdict(&[12, 2]).unwrap();
+    for note in [&[][..], &[12, 4], &[11, 2], &[12, 2, 100, 2], &[12, 3, 0], &[4, 0, 8, 2]] {
+        assert_eq!(verdict(note).map(|_| ()), Err("V3"), "{note:?}");
+    }
 }
 
 /// A module may fill its place in the window to the last byte.
@@ -137,11 +217,13 @@ const DAMAGES: &[Damage] = &[
     ("a name lies outside", |b| b.symbols[0].0 = 100),
     ("empty or holds control characters", |b| b.symbols[0].0 = 0),
     ("empty or holds control characters", |b| b.symbols[0].0 = 7),
+    ("two STATES notes", |b| b.notes.extend([(note::STATES, vec![]), (note::STATES, vec![])])),
+    ("the STATES note is damaged", |b| b.notes.push((note::STATES, vec![12]))),
     ("export 'f' is noted but", |b| b.symbols[0].1 = 0x10),
     ("no Lockgate note", |b| b.notes.clear()),
     ("no Lockgate note", |b| b.headers[4][0] = 0),
     ("bytes are needed", |b| b.headers[4][2] = 0x27f0),
-    ("version 2 of the code model", |b| b.notes[0].1[0] = 2),
+    ("version 3 of the code model", |b| b.notes[0].1[0] = 3),
     ("unknown flags", |b| b.notes[0].1[4] = 4),
     ("not one note of 8 bytes", |b| b.notes[0].1.truncate(4)),
     ("not one note of 8 bytes", |b| b.notes.push(b.notes[0].clone())),
@@ -274,12 +356,16 @@ fn modules_that_join_name_no_more_than_fit() {
     }
 }
 
-/// Gates are numbered for the whole window: all but that of system calls are the base's.
+/// Gates are numbered for the whole window: all but those of system calls and of resume are the base's.
 #[test]
 fn gates_of_the_base_are_not_for_modules_that_join() {
-    for (slot, is_allowed) in
-        [(gate::SYSCALL, true), (1, false), (gate::FIRST_IMPORT, false), (gate::SLOTS - 1, false)]
-    {
+    for (slot, is_allowed) in [
+        (gate::SYSCALL, true),
+        (gate::RESUME, true),
+        (2, false),
+        (gate::FIRST_IMPORT, false),
+        (gate::SLOTS - 1, false),
+    ] {
         let entry = (window::GATE_TABLE + 8 * slot) as u32;
         // f: endbr64; call *%gs:entry; ret
         let code = [&code::LABEL[..], &[0x65, 0xff, 0x14, 0x25], &entry.to_le_bytes(), &[0xc3]].concat();

@@ -1,6 +1,6 @@
 //! A small, legal module file.
 
-use lockgate_abi::{ABI_VERSION, note};
+use lockgate_abi::{ABI_VERSION, code, note};
 
 /// Where things lie in [`FileBuilder::build`]'s file; addresses in the image are the same + 0x1000.
 pub mod at {
@@ -29,7 +29,7 @@ pub const DATA: u64 = 0x3000;
 
 /// A module file with one export `f`, one data symbol `d`, two relocations, notes, and 4 KiB of each kind of segment.
 pub struct FileBuilder {
-    /// The code; padded with `int3`.
+    /// The code; padded with `int3`, and `ud2` at the end.
     pub code: Vec<u8>,
     /// Note type and text.
     pub notes: Vec<(u32, Vec<u8>)>,
@@ -144,6 +144,7 @@ impl FileBuilder {
             put(&mut file, at::DATA + 16 * i, &words(&[*tag, *value]));
         }
         file[at::CODE..at::CODE + 0x1000].fill(0xcc);
+        put(&mut file, at::CODE + 0xffe, &code::UD2);
         put(&mut file, at::CODE, &self.code);
         file
     }

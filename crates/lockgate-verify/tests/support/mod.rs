@@ -9,7 +9,7 @@ use lockgate_verify::{Module, Segment, SegmentKind};
 /// Where a case's bytes lie in the page of code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// At 0x1000, followed by `trap: ud2; f: nop; ud2` and padding.
+    /// At 0x1000, followed by `trap: ud2; f: nop; ud2` and padding that ends with `ud2`.
     Followed,
     /// Behind padding, at the end of the page.
     Last,
@@ -31,7 +31,8 @@ pub fn module(code: &[u8], placement: Placement) -> Module {
         Placement::Followed => {
             page.extend_from_slice(code);
             page.extend([0x0f, 0x0b, 0x90, 0x0f, 0x0b]);
-            page.resize(PAGE, INT3);
+            page.resize(PAGE - 2, INT3);
+            page.extend([0x0f, 0x0b]);
         }
         Placement::Last => {
             page.resize(PAGE - code.len(), INT3);
