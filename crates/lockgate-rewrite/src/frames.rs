@@ -17,7 +17,7 @@ use crate::encode::{RBP, RSP, Reg, number};
 use crate::landing::Pad;
 use crate::liveness::Liveness;
 use crate::refs::{Code, CodePlace, is_relative};
-use crate::stack::{Plan, constant_move, writes_rsp};
+use crate::stack::{Plan, constant_move, effect, writes_rsp};
 use crate::switch::Switch;
 use crate::tables::{Key, Through};
 
@@ -597,7 +597,7 @@ impl Walk<'_, '_> {
             return true;
         }
         match ins.code.flow_control() {
-            FlowControl::Next => true,
+            FlowControl::Next => !is_trap(&ins.code),
             FlowControl::ConditionalBranch => {
                 self.branch(place, after, record);
                 true
@@ -839,6 +839,9 @@ impl Walk<'_, '_> {
                 FlowControl::Next => (),
                 _ => return End::Goes,
             }
+            if ins.code.mnemonic() == Mnemonic::Leave {
+                return End::SetAgain;
+            }
             if writes_rsp(ins) && constant_move(ins).is_none() {
                 let used = memory_operand(&ins.code).is_some() && is_rsp(ins.code.memory_base())
                     || !matches!(ins.code.mnemonic(), Mnemonic::Mov | Mnemonic::Lea);
@@ -848,24 +851,25 @@ impl Walk<'_, '_> {
                 && !matches!(ins.code.mnemonic(), Mnemonic::Pop)
                 && constant_move(ins).is_none()
             {
-                // It is looked at: no end that may leave it where it is.
+                // It is looked at.
                 return self.end_that_uses(number, at);
+            }
+            if effect(ins).ends {
+                return End::Goes;
             }
         }
         End::Goes
     }
 
     fn end_that_uses(&self, number: usize, from: usize) -> End {
-        let text = &self.input.code.texts[number];
-        for at in from + 1..text.code.len() {
-            let ins = &text.code[at];
-            if ins.has(mark::LABEL) || writes_rsp(ins) && constant_move(ins).is_none() {
-                return End::Goes;
+        let rest = &self.input.code.texts[number].code[from + 1..];
+        for ins in rest {
+            let returns = ins.code.flow_control() == FlowControl::Return;
+            if returns && !ins.has(mark::LABEL) {
+                return End::Leaves;
             }
-            match ins.code.flow_control() {
-                FlowControl::Return => return End::Leaves,
-                FlowControl::Next => (),
-                _ => return End::Goes,
+            if ins.has(mark::LABEL) || effect(ins).ends {
+                break;
             }
         }
         End::Goes
@@ -978,6 +982,11 @@ fn sum(code: &Instruction, known: &Known) -> Option<i32> {
         base => known.registers.get(number_of(base)),
     };
     Some(base?.wrapping_sub(i32::try_from(code.memory_displacement64() as i64).ok()?))
+}
+
+/// Instructions that become a trap, although control goes on behind them by the manual.
+pub(crate) fn is_trap(code: &Instruction) -> bool {
+    matches!(code.mnemonic(), Mnemonic::Hlt | Mnemonic::Incsspd | Mnemonic::Incsspq)
 }
 
 /// Whether rsp is an operand, or part of one.

@@ -111,6 +111,11 @@ impl Code {
         }
     }
 
+    /// Takes marks away from an instruction.
+    pub(crate) fn unmark(&mut self, (number, index): CodePlace, marks: u8) {
+        self.texts[number].code[index].marks &= !marks;
+    }
+
     fn has(&self, (number, index): CodePlace, marks: u8) -> bool {
         self.texts[number].code.get(index).is_some_and(|ins| ins.has(marks))
     }

@@ -182,7 +182,8 @@ impl<'a> Rewriter<'a> {
             self.arrive(index);
             self.pad(index);
             let result = self.one(index);
-            let result = self.failure.take().map_or(result, Err);
+            let failure = self.failure.take();
+            let result = result.and_then(|()| failure.map_or(Ok(()), Err));
             result.map_err(|reason| text.refuse(self.file, self.object, index, reason))?;
             if self.stops(index) {
                 self.place_traps();
@@ -275,6 +276,7 @@ impl<'a> Rewriter<'a> {
         let ins = &self.text.code[index];
         let index = index as u32;
         self.mine().stops.contains(&index)
+            || frames::is_trap(&ins.code)
             || ins.ends_flow() && ins.code.mnemonic() != Mnemonic::Int3 && !ins.has(mark::ABSORBED)
     }
 

@@ -23,7 +23,7 @@ enum Unit {
     /// rsp moves.
     Move(i64),
     Open,
-    Close(i64),
+    Close,
     Branch(usize),
     Jump(usize),
     Call(usize),
@@ -129,7 +129,7 @@ impl Scan {
                         state = State::Computed(o, 0);
                     }
                 }
-                Some(Unit::Close(_)) => {
+                Some(Unit::Close) => {
                     if let State::Computed(b, _) = state {
                         state = State::Constant(b);
                     }
@@ -219,7 +219,7 @@ fn unit(
         Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if is_rsp(0) => Unit::Move(code.immediate(1) as i64),
         Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if is_rsp(0) => Unit::Move(-(code.immediate(1) as i64)),
         Code::Lea_r64_m if is_rsp(0) => Unit::Move(code.memory_displacement64() as i64),
-        Code::Mov_r64_rm64 if is_rsp(0) => Unit::Close(code.memory_displacement64() as i64),
+        Code::Mov_r64_rm64 if is_rsp(0) => Unit::Close,
         Code::Xchg_rm64_r64 if bytes == [0x4c, 0x87, 0xdc] => Unit::Open,
         _ => Unit::Other,
     }
