@@ -1,5 +1,6 @@
 //! What went wrong in a domain: raw facts at the fault, a report when somebody asks.
 use crate::binding::Info;
+use crate::call::resume_sys::NoResume;
 use crate::debug::{Backtrace, Captured, Entered, SourcePlace};
 use crate::domain::Core;
 use crate::registry::Gauge;
@@ -49,6 +50,8 @@ pub(crate) enum Cause {
     Forked,
     /// A host function came back to a call that was not the innermost one.
     OutOfTurn,
+    /// The module wanted to go on where it cannot.
+    Resume(NoResume),
 }
 
 /// Registers at the fault. General registers are zero where a gate, not an instruction, ended the call.
@@ -334,6 +337,18 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::OutOfTurn => plain(
             FaultKind::Gate,
             "a host function returned to the domain while a later call of this thread was in progress on another stack",
+        ),
+        Cause::Resume(no) => plain(
+            FaultKind::Gate,
+            match no {
+                NoResume::NoLabel => "a jump (longjmp) to something that is no label of the module's code",
+                NoResume::OtherStack => "a jump (longjmp) to a function on another thread's stack",
+                NoResume::Returned => "a jump (longjmp) to a function that has returned",
+                NoResume::Beyond => {
+                    "a jump (longjmp) beyond the host: to a function of a call that this one is nested in"
+                }
+                NoResume::Stack => "a jump (longjmp) over a stack that is not what the module's calls left",
+            },
         ),
     }
 }

@@ -121,18 +121,19 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     mov {BINDING}-{RECORD}(%rbx),%rcx
     testl ${X87}|{MXCSR_BIT}|{HIDES},{FLAGS}(%rcx)
     jnz .Lgate_cpu_back
-.Lgate_window: # a nested call may have left another window's gs (R15, R19): asked as in the proxy
-    mov {WINDOW}(%rcx),%rcx
+.Lgate_window: # off the records first: a call by a handler of the host's is refused then, finds no place above live frames, and leaves no gs
+    lea -{RECORD}(%rbx),%rcx
+    mov %rcx,%fs:{TOP}(%r10)
+    mov {SLOT}(%rbx),%rcx
+    mov %rcx,(%r12)
+    mov {BINDING}-{RECORD}(%rbx),%rcx
+    mov {WINDOW}(%rcx),%rcx # a nested call may have left another window's gs (R15, R19): asked as in the proxy
     .globl lockgate_gate_check
     .hidden lockgate_gate_check
 lockgate_gate_check:
     cmp %rcx,%gs:{HEADER_W}
     jne lockgate_gate_other_window
-.Lgate_leave: # off the records first: a call by a handler of the host's is refused then, and finds no place above live frames
-    lea -{RECORD}(%rbx),%rcx
-    mov %rcx,%fs:{TOP}(%r10)
-    mov {SLOT}(%rbx),%rcx
-    mov %rcx,(%r12)
+.Lgate_leave:
     xor %ecx,%ecx # the host's addresses stay its own (R24)
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
@@ -234,6 +235,9 @@ lockgate_gate_check:
     pop %rax
     jmp .Lgate_back
 
+    .globl lockgate_gate_unwind
+    .hidden lockgate_gate_unwind
+lockgate_gate_unwind:
 .Lgate_unwind: # to the entry's caller, as the exit stub does
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
@@ -451,15 +455,15 @@ lockgate_gate_syscall:
     mov {XSAVE_MASK}(%rax),%eax
     xor %edx,%edx
     xrstor (%rsp)
+    lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
+    mov %rax,%fs:{TOP}(%r10)
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r12)
     rdgsbase %rax
     cmp {WINDOW}(%r11),%rax
     jne .Lsyscall_gs
 .Lsyscall_leave:
-    lea -{RECORD}(%rbx),%rax
-    mov {HOST}(%rax),%r11
-    mov %rax,%fs:{TOP}(%r10)
-    mov {SLOT}(%rbx),%rax
-    mov %rax,(%r12)
+    mov {HOST}-{RECORD}(%rbx),%r11
     mov -{FRAME_SIZE}+{ARGUMENTS}(%r11),%rdi
     mov -{FRAME_SIZE}+{ARGUMENTS}+8(%r11),%rsi
     mov -{FRAME_SIZE}+{ARGUMENTS}+16(%r11),%rdx

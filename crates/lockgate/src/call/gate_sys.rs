@@ -41,7 +41,7 @@ fn gate() -> *mut GateRecord {
 }
 
 /// The entry below `gate`.
-unsafe fn entry(gate: *const GateRecord) -> *const EntryRecord {
+pub(super) unsafe fn entry(gate: *const GateRecord) -> *const EntryRecord {
     // SAFETY: below a gate's record is its entry's.
     unsafe { gate.byte_sub(RECORD as usize).cast() }
 }
@@ -237,10 +237,19 @@ impl GateEntry {
 /// # Safety
 /// Only gates call it.
 pub(super) unsafe extern "C" fn lockgate_argument_fault(gate: *mut GateRecord) {
+    // SAFETY: the caller's.
+    unsafe { refuse(gate, Cause::Arguments) }
+}
+
+/// Ends the call below `gate`, which goes no further.
+///
+/// # Safety
+/// For gates, with their record on top.
+pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
     // SAFETY: live records and the thread's own state.
     unsafe {
         let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
-        record_fault(state, gate, Cause::Arguments);
+        record_fault(state, gate, cause);
         end_now(state, gate);
     }
 }

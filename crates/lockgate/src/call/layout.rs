@@ -57,6 +57,8 @@ pub(crate) struct ThreadBlock {
     pub copy: usize,
     /// Tells of a call through a bare pointer that did not return.
     pub report: usize,
+    /// Entry of the gate of `resume`.
+    pub gate_resume: usize,
     /// The thread's Rust side; null before the thread first attaches.
     pub state: *const super::thread_sys::ThreadState,
     /// Signals that the thread sees blocked, and the kernel does not block: [`super::mask_sys`].
@@ -265,6 +267,17 @@ pub(crate) struct Traffic {
     pub returned: AtomicU64,
     /// Sum of their durations, cycles of the time-stamp counter.
     pub cycles: AtomicU64,
+}
+
+/// What a module wants of `resume`, and then what it gets.
+#[repr(C)]
+pub(crate) struct ResumeFrame {
+    /// rsp at the label.
+    pub entry: u64,
+    /// An address in the thread's slot, its low 32 bits; then on the data stack.
+    pub address: u64,
+    /// The label's offset in the window, its low 32 bits; then its address.
+    pub label: u64,
 }
 
 /// Registers of a system call, as the gate stores them.

@@ -23,11 +23,14 @@ mod listing_tests;
 pub(crate) mod mask_sys;
 pub(crate) mod meter;
 mod proxy_asm;
+mod resume_asm;
+pub(crate) mod resume_sys;
 pub(crate) mod shape;
 pub(crate) mod signals_sys;
 pub(crate) mod stubs;
 pub(crate) mod thread_sys;
 pub(crate) mod unseen_sys;
+pub(crate) mod walk;
 pub(crate) mod watch;
 
 pub(crate) use code_sys::Thunk;

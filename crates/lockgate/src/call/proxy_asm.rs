@@ -23,7 +23,8 @@ lockgate_thread:
     .fill ({CODE}-{ALT_SIZE}-8)/8,8,0
     .quad lockgate_gate_syscall,lockgate_gate_import,lockgate_gate_callback
     .quad lockgate_exit,lockgate_slow,lockgate_cross_slow,lockgate_cross_failed,lockgate_wake,{copy},lockgate_report
-    .fill ({BLOCK}-{CODE}-10*8)/8,8,0
+    .quad lockgate_gate_resume
+    .fill ({BLOCK}-{CODE}-11*8)/8,8,0
     .size lockgate_thread,.-lockgate_thread
 
     # Its status, for programs in C (include/lockgate.h).
@@ -426,5 +427,7 @@ const _: () = {
             && offset_of!(ThreadBlock, cross_failed) == first + 48
     );
     assert!(offset_of!(ThreadBlock, wake) == first + 56 && offset_of!(ThreadBlock, copy) == first + 64);
-    assert!(offset_of!(ThreadBlock, report) == first + 72);
+    assert!(
+        offset_of!(ThreadBlock, report) == first + 72 && offset_of!(ThreadBlock, gate_resume) == first + 80
+    );
 };

@@ -5,7 +5,7 @@
 //! (rule R24).
 use super::layout::ThreadBlock;
 use super::thread_sys;
-use lockgate_abi::gate::{CALLBACK_STUBS, CALLBACKS, SLOTS, STUB_SIZE, SYSCALL};
+use lockgate_abi::gate::{CALLBACK_STUBS, CALLBACKS, RESUME, SLOTS, STUB_SIZE, SYSCALL};
 use lockgate_abi::{code, window};
 use std::mem::offset_of;
 
@@ -18,12 +18,13 @@ pub(crate) fn page() -> Vec<u8> {
     let mut bytes = vec![0xcc; (window::IMAGE - window::STUBS) as usize];
     let mut put = |at: u64, code: &[u8]| bytes[at as usize..at as usize + code.len()].copy_from_slice(code);
     for slot in 0..SLOTS {
-        let entry = match slot {
-            SYSCALL => offset_of!(ThreadBlock, gate_syscall),
-            _ => offset_of!(ThreadBlock, gate_import),
+        let jump = |entry: usize| jump_through_block(block + entry as i32);
+        let stub = match slot {
+            SYSCALL => jump(offset_of!(ThreadBlock, gate_syscall)).to_vec(),
+            // r10 and r11 are the module's.
+            RESUME => jump(offset_of!(ThreadBlock, gate_resume)).to_vec(),
+            _ => [&load_number(slot)[..], &jump(offset_of!(ThreadBlock, gate_import))].concat(),
         };
-        let mut stub = load_number(slot).to_vec();
-        stub.extend(jump_through_block(block + entry as i32));
         put(slot * STUB_SIZE, &stub);
     }
     for number in 0..CALLBACKS {

@@ -1,4 +1,5 @@
 //! The state of a domain that calls, gates and threads share.
+use super::codes::Codes;
 use super::gates_sys::{GateTables, Resolver};
 use super::images::Joined;
 use super::limits::Usage;
@@ -43,6 +44,8 @@ pub(crate) struct Core {
     module: Arc<Module>,
     /// What code of the window may touch, now and later (rules V6, R26).
     facts: Facts,
+    /// Where code lies, of its own module and those that joined.
+    pub(super) codes: Codes,
     /// Shared with the grants of the domain, which end before it.
     stride: Arc<Stride>,
     pub(super) services: Services,
@@ -144,6 +147,7 @@ impl Core {
             gates: GateTables::new(imports, import_count, resolver, saved_components(facts)),
             facts,
             joined: Mutex::default(),
+            codes: Codes::new(module, stride.base()),
             watch: watch::Interest::new(options.time_limit.is_some(), meter, options.stop_if.is_some())
                 .map_err(no_watcher)?,
             spent: AtomicBool::new(false),
@@ -593,6 +597,7 @@ impl Core {
             row: _,
             // Modules stay where they are until the domain ends (R26); domains that others join are not reset.
             joined: _,
+            codes: _,
             // Memory and stacks: `restore` or `empty`.
             services: _,
             slots: _,

@@ -210,6 +210,8 @@ impl Core {
         };
         match image {
             Ok(image) => {
+                // It stays when the module leaves, as the code does.
+                self.codes.add(module, self.base() + image.at);
                 let _listing = module.list_for_debuggers(self.base() + image.at, self.name());
                 joined.push(Joined { _listing, image: image.clone(), in_use: true, callbacks });
                 Ok(image)

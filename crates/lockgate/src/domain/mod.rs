@@ -1,6 +1,7 @@
 //! Domains: memory, code, resources and quota of one instance of a module.
 mod api;
 mod burial;
+mod codes;
 mod core;
 mod gates_sys;
 mod images;

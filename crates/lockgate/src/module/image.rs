@@ -60,6 +60,12 @@ impl Image {
         Ok(Image { file, segments, relocations, data })
     }
 
+    /// Address and length of the code, image-relative: the first segment (rule V0).
+    pub fn code(&self) -> (u64, u64) {
+        let code = self.segments.first().map(|(at, length, _)| (*at, *length));
+        code.unwrap_or_default()
+    }
+
     /// Maps the image at window offset `place`, with `words` filled; at [`window::IMAGE`] with the stubs before it. Threads may be
     /// in the window: code becomes executable when everything else is ready.
     ///

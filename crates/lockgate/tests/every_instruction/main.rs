@@ -304,6 +304,21 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
     }
 }
 
+/// The same of a handler that calls another domain: what has been interrupted goes on in its own window. Red if a gate looks at gs before
+/// it is off the records: the handler's call is let in then, and leaves its own window's gs behind, through which the domain reads and
+/// writes.
+#[test]
+fn calls_of_another_domain_leave_no_window_behind() {
+    for (scenario, result) in
+        [("increment", 2), ("remember", 2), ("remember_across_service", 2), ("across", 4)]
+    {
+        let outcomes = with_handler(scenario, Some("calls another"), Event::Signal, 2 * MOST);
+        let expected = ["entered", "refused"]
+            .map(|came_of_it| format!("returned {result}, then {result}; handled, {came_of_it}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
 /// The same of a domain whose callee has failed, and which goes on. (What the handler's call comes to may be the callee's error there.)
 #[test]
 fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {

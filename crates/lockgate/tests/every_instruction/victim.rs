@@ -30,8 +30,11 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         long for_ever(long x) { for (;;) __asm__ volatile(\"\"); return x; }
         long call_back(long x) { return host(x) + 1; }
         long crash(long x) { __builtin_trap(); return x; }
-        long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }
-        #include <unistd.h>"
+        static long own, *volatile at = &own;
+        long remember(long x) { *at = x; host(x); return *at + 1; }
+        #include <unistd.h>
+        long remember_across_service(long x) { *at = x; getppid(); return *at + 1; }
+        long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }"
         .to_owned()
         + &frames(&[("deep", "host(x) + 0 * getppid()")]);
     let exports = [
@@ -39,6 +42,8 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long for_ever(long)",
         "long call_back(long)",
         "long crash(long)",
+        "long remember(long)",
+        "long remember_across_service(long)",
         "long wait_8(long, long, long, long, long, long, long, long)",
         "long smash(long)",
         "long deep(long)",
@@ -158,7 +163,13 @@ impl World {
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
         let (entry, doomed) = match scenario {
-            "increment" | "for_ever" | "call_back" | "crash" | "deep" => {
+            "increment"
+            | "for_ever"
+            | "call_back"
+            | "crash"
+            | "deep"
+            | "remember"
+            | "remember_across_service" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
             "exclusive" => return World::of(direct("increment"), vec![server], 0),
@@ -314,13 +325,15 @@ fn victim() {
     let own = own.as_deref();
     let handle = match own {
         None => handler as Handler,
-        Some("calls") => call_in_handler,
+        Some("calls" | "calls another") => call_in_handler,
         Some("forgets") => forget_in_handler,
         Some("jumps") => jump_in_handler,
         Some("stays") => stay_in_handler,
         Some("faults") => fault_in_handler,
         Some(other) => panic!("no handler {other}"),
     };
+    let another = || Domain::new(&SERVER, options("another")).expect("a domain");
+    let another = (own == Some("calls another")).then(another);
     install_handler(handle);
     host_sys::skip_faulting_loads();
     std::thread::scope(|scope| {
@@ -373,7 +386,8 @@ fn victim() {
         loop {
             let new = World::new(scenario);
             let call = Called::new(way, new.call.clone(), &new.domains[0]);
-            let smash = || Called::Typed(new.domains[0].bind("smash").expect("an export"));
+            let smashed = another.as_ref().unwrap_or(&new.domains[0]);
+            let smash = || Called::Typed(smashed.bind("smash").expect("an export"));
             *FROM_HANDLERS.lock().expect("no panic") = Some(match own {
                 Some(own) if own != "forgets" && scenario != "lock" => smash(),
                 _ if way == "bare" => call.clone(),

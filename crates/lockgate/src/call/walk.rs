@@ -1,0 +1,177 @@
+//! From a call outwards, function by function, as the verifier's table of return sites says (docs/returns.md): exact, because each
+//! word of a control stack that such a walk reads was pushed by the call that the table names.
+use lockgate_verify::State;
+
+const WORD: u64 = 8;
+
+/// A function in progress that has called something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Activation {
+    /// Where it goes on, an address.
+    pub site: u64,
+    /// rsp then.
+    pub rsp: u64,
+    /// Where its return word lies: rsp at its entry.
+    pub entry: u64,
+}
+
+/// How a walk ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// The activation before was the outermost one: its return word is the exit word.
+    Exit,
+    /// This word is no return site, or the place that it leads to no part of the stack. The stack is not what verified code leaves:
+    /// a forked child's, which is empty, or part of a copy.
+    Word(u64),
+}
+
+/// Activations, innermost first, up to the one whose return word lies at `exit`. (Each lies above the one before, which bounds the walk.)
+pub(crate) struct Walk<Read, Sites> {
+    /// Where the next one's return site is.
+    at: u64,
+    exit: u64,
+    read: Read,
+    sites: Sites,
+}
+
+impl<Read: Fn(u64) -> Option<u64>, Sites: FnMut(u64) -> Option<State>> Walk<Read, Sites> {
+    /// From the word at `at` on, which a call has pushed. `read` has the words of the control stack from there to `exit`; `sites` the
+    /// states at return sites.
+    #[inline(always)]
+    pub fn new(at: u64, exit: u64, read: Read, sites: Sites) -> Walk<Read, Sites> {
+        Walk { at, exit, read, sites }
+    }
+
+    /// # Errors
+    /// [`Lost`].
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<Activation, Lost> {
+        // (The word at the exit is the exit word.)
+        if self.at >= self.exit {
+            return Err(Lost::Exit);
+        }
+        let site = (self.read)(self.at).ok_or(Lost::Word(0))?;
+        let rsp = self.at + WORD;
+        let state = (self.sites)(site).ok_or(Lost::Word(site))?;
+        let entry = entry(state, rsp, self.exit, &self.read).ok_or(Lost::Word(site))?;
+        self.at = entry;
+        Ok(Activation { site, rsp, entry })
+    }
+}
+
+/// Where the return word of the function in `state` with stack pointer `rsp` lies, at `exit` or below; `None`: the stack is not what
+/// verified code leaves.
+#[inline(always)]
+pub(crate) fn entry(state: State, rsp: u64, exit: u64, read: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+    let entry = match state {
+        State::S { o } => rsp + u64::from(o),
+        State::C { b, d } => {
+            let frame = rsp + u64::from(d);
+            let before = if frame < exit { read(frame)? } else { return None };
+            // What opened the frame moved rsp down.
+            if before < frame {
+                return None;
+            }
+            before.checked_add(u64::from(b))?
+        }
+    };
+    (entry >= rsp && entry <= exit && entry.is_multiple_of(WORD)).then_some(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Return sites: multiples of 100 are S(o), others C(b, d).
+    fn sites(site: u64) -> Option<State> {
+        Some(match site {
+            100 => State::S { o: 0 },
+            200 => State::S { o: 24 },
+            300 => State::C { b: 8, d: 0 },
+            301 => State::C { b: 16, d: 32 },
+            _ => return None,
+        })
+    }
+
+    /// A simulated stack, on which calls are made and frames opened as verified code does.
+    struct Stack {
+        rsp: u64,
+        words: BTreeMap<u64, u64>,
+        expected: Vec<Activation>,
+    }
+
+    impl Stack {
+        const EXIT: u64 = 0x10_0000;
+
+        fn new() -> Stack {
+            Stack { rsp: Stack::EXIT, words: BTreeMap::from([(Stack::EXIT, 7)]), expected: Vec::new() }
+        }
+
+        /// The function that has just been entered comes to where `site` is behind a call, with `room` bytes of a computed frame.
+        fn calls(&mut self, site: u64, room: u64) {
+            let entry = self.rsp;
+            match sites(site) {
+                Some(State::S { o }) => self.rsp -= u64::from(o),
+                Some(State::C { b, d }) => {
+                    let before = entry - u64::from(b);
+                    let frame = before - room;
+                    self.words.insert(frame, before);
+                    self.rsp = frame - u64::from(d);
+                }
+                None => (),
+            }
+            self.expected.push(Activation { site, rsp: self.rsp, entry });
+            self.rsp -= WORD;
+            self.words.insert(self.rsp, site);
+        }
+
+        fn walk(&self) -> (Vec<Activation>, Lost) {
+            let read = |at: u64| self.words.get(&at).copied();
+            let mut walk = Walk::new(self.rsp, Stack::EXIT, read, sites);
+            let mut found = Vec::new();
+            loop {
+                match walk.next() {
+                    Ok(activation) => found.push(activation),
+                    Err(lost) => return (found, lost),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_activation_is_found_and_no_other() {
+        let mut random = 1_u64;
+        for _ in 0..200 {
+            let mut stack = Stack::new();
+            for _ in 0..50 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let site = [100, 200, 300, 301][(random >> 60) as usize % 4];
+                stack.calls(site, (random >> 40) % 9 * 8);
+            }
+            stack.expected.reverse();
+            assert_eq!(stack.walk(), (stack.expected.clone(), Lost::Exit));
+        }
+    }
+
+    /// Nothing is read above the exit word, and no walk goes on for ever, whatever the words are.
+    #[test]
+    fn a_broken_stack_ends_the_walk() {
+        let broken: [(&str, fn(&mut Stack), Lost); 6] = [
+            ("no return site", |stack| stack.calls(5, 0), Lost::Word(5)),
+            ("a frame that ends above the exit word", |stack| stack.rsp = Stack::EXIT - 16, Lost::Word(200)),
+            ("a frame word above the exit word", |stack| stack.rsp = Stack::EXIT - 24, Lost::Word(301)),
+            ("a frame word that leads down", |stack| stack.rsp = Stack::EXIT - 64, Lost::Word(300)),
+            ("a frame word that leads nowhere", |stack| stack.rsp = Stack::EXIT - 96, Lost::Word(300)),
+            ("an empty stack", |stack| stack.rsp = Stack::EXIT - 1024, Lost::Word(0)),
+        ];
+        for (what, make, expected) in broken {
+            let mut stack = Stack::new();
+            let exit = Stack::EXIT;
+            stack.words.extend([(exit - 16, 200), (exit - 24, 301), (exit - 64, 300), (exit - 96, 300)]);
+            stack.words.extend([(exit - 56, exit - 64), (exit - 88, u64::MAX - 7)]);
+            make(&mut stack);
+            assert_eq!(stack.walk().1, expected, "{what}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Where code lies in a domain's window, for walks over its stacks: read without locks, by threads that are in a gate, and only ever
+//! added to. Code that was mapped stays (R5, R26), and so do the tables of its return sites.
+use super::core::Core;
+use crate::module::Module;
+use lockgate_abi::window;
+use lockgate_verify::State;
+use std::sync::{Arc, OnceLock};
+
+/// The code of one image.
+#[derive(Debug)]
+pub(crate) struct Code {
+    /// Address of the image.
+    image: u64,
+    /// Addresses of the first byte of its code, and of one past the last.
+    start: u64,
+    end: u64,
+    module: Arc<Module>,
+}
+
+impl Code {
+    /// Of `module`, whose image is at `image`.
+    fn new(module: &Arc<Module>, image: u64) -> Code {
+        let (at, size) = module.image().code();
+        Code { image, start: image + at, end: image + at + size, module: module.clone() }
+    }
+
+    /// Whether the byte at `address` is in there.
+    #[inline(always)]
+    pub fn holds(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+
+    /// The state of the function that goes on at `address`; `None` if no call ends there.
+    #[inline(always)]
+    pub fn state(&self, address: u64) -> Option<State> {
+        self.module.report().frames.at(address.wrapping_sub(self.image))
+    }
+}
+
+/// That of all images of a window.
+#[derive(Debug)]
+pub(crate) struct Codes {
+    first: Code,
+    /// Of modules that joined, in the order of their places; most domains have none.
+    joined: OnceLock<Box<[OnceLock<Code>]>>,
+}
+
+impl Codes {
+    pub(super) fn new(module: &Arc<Module>, base: u64) -> Codes {
+        Codes { first: Code::new(module, base + window::IMAGE), joined: OnceLock::new() }
+    }
+
+    /// Adds a module's that joins at `image`, before any of it runs. One after the other.
+    pub(super) fn add(&self, module: &Arc<Module>, image: u64) {
+        let joined = self.joined.get_or_init(|| (0..window::JOINED).map(|_| OnceLock::new()).collect());
+        if let Some(free) = joined.iter().find(|place| place.get().is_none()) {
+            free.get_or_init(|| Code::new(module, image));
+        }
+    }
+
+    /// The domain's own module's.
+    pub fn first(&self) -> &Code {
+        &self.first
+    }
+
+    /// The code that `address` lies in.
+    pub fn at(&self, address: u64) -> Option<&Code> {
+        if self.first.holds(address) {
+            return Some(&self.first);
+        }
+        let joined = self.joined.get()?.iter().map_while(OnceLock::get);
+        joined.into_iter().find(|code| code.holds(address))
+    }
+}
+
+impl Core {
+    /// Where code lies in the window.
+    pub fn codes(&self) -> &Codes {
+        &self.codes
+    }
+}
