@@ -49,21 +49,10 @@ _longjmp:
 	mov %gs:24(%edi),%r13
 	mov %gs:32(%edi),%r14
 	mov %gs:40(%edi),%r15
-	mov %gs:56(%edi),%rdx
+	mov %gs:56(%edi),%r10
 	mov %gs:48(%edi),%r11
-	/* unit U2: rsp = r11, inside this thread's slot */
-	xor %rsp,%r11
-	and $LG_SLOT_MASK,%r11d
-	xor %r11,%rsp
-	mov -LG_OFF(%rsp),%r11
-	/* unit U1: a checked jump to the landing */
-	mov %gs:(%edx),%r11d
-	add $LG_LABEL_NEGATED,%r11d
-	jne 1f
-	mov %edx,%r11d
-	addr32 add %gs:LG_HEADER_W,%r11
-	jmp *%r11
-1:	ud2
+	call *%gs:LG_RESUME	/* the landing, in the frame that r11 lies in, which must be live */
+	ud2
 	.cfi_endproc
 	.size longjmp,.-longjmp
 

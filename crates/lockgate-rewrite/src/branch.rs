@@ -1,16 +1,17 @@
 //! Branches, direct and indirect: tail calls, units U1 and U4, system calls (rule V5).
 
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
-use lockgate_abi::code::LABEL;
+use lockgate_abi::gate;
 
 use crate::decode::{Ins, NONE, memory_operand};
 use crate::elf::{Object, Reloc, reloc, sym};
 use crate::emit::Target;
-use crate::encode::{self, R10, R11, Reg};
+use crate::encode::{self, R10, R11, RAX, Reg};
 use crate::error::Reason;
+use crate::frames::{ENTRY, State};
 use crate::liveness::Effect;
 use crate::operand::absolute;
-use crate::rewriter::{Rewriter, is_reserved_target};
+use crate::rewriter::{Landing, Rewriter, Slot, TRAP, is_reserved_target};
 use crate::switch::Switch;
 
 /// Condition `ne`, `a`: low half of the opcode.
@@ -40,9 +41,8 @@ impl Rewriter<'_> {
                         "compile without -mindirect-branch and -mfunction-return; in assembly, jump with jmp",
                     ));
                 }
-                self.catch_up();
+                self.leave_frame()?;
                 self.out.put(&[0xc3]);
-                self.touched();
                 Ok(())
             }
             FlowControl::Call if ins.is_near_branch() => self.waiting(index, |this| this.call(index)),
@@ -70,7 +70,7 @@ impl Rewriter<'_> {
     /// A system call becomes the call of its gate.
     pub(crate) fn system_call(&mut self) {
         self.catch_up();
-        self.put(encode::system_call());
+        self.put(encode::gate(gate::SYSCALL));
         self.touched();
     }
 
@@ -80,7 +80,7 @@ impl Rewriter<'_> {
         for at in (0..index).rev() {
             let ins = &self.text.code[at];
             let effect = crate::stack::effect(ins);
-            if effect.end.is_some() || self.text.code[at + 1].has(crate::decode::mark::LABEL) {
+            if effect.ends || self.text.code[at + 1].has(crate::decode::mark::LABEL) {
                 return false;
             }
             // `depth`: the original's rsp after `at`, minus that at the return.
@@ -117,7 +117,7 @@ impl Rewriter<'_> {
         let target = self.text.code[index].target;
         let reloc = self.branch_reloc(index)?;
         let landing = match reloc {
-            Some(reloc) if returns_twice(self.object, reloc.symbol) => Some(self.hand_over_landing()?),
+            Some(reloc) if returns_twice(self.object, reloc.symbol) => Some(self.hand_over_landing(index)?),
             _ => None,
         };
         self.catch_up();
@@ -156,44 +156,78 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Whether instruction `index` is a call that returns twice, to a landing behind it.
-    pub(crate) fn lands(&self, index: usize) -> bool {
-        let flow = self.text.code[index].code.flow_control();
-        matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
-            && self
-                .text
-                .relocs(self.object, index)
-                .iter()
-                .any(|reloc| returns_twice(self.object, reloc.symbol))
-    }
-
-    /// Places the landing of a call that returns twice, if it was one.
-    fn land(&mut self, landing: Option<u32>) {
-        if let Some(landing) = landing {
-            self.out.place(landing);
-            self.out.put(&LABEL);
+    /// Control comes back here from the landing of a call that returns twice, if it was one.
+    fn land(&mut self, back: Option<u32>) {
+        if let Some(back) = back {
+            self.out.place(back);
         }
     }
 
-    /// Stores the address of a landing, to be placed after the call, in the callee's return slot.
-    fn hand_over_landing(&mut self) -> Result<u32, Reason> {
-        let landing = self.out.new_label();
+    /// Stores the address of a landing in the callee's return slot. The landing is a piece of code elsewhere, which opens the frame and
+    /// goes on behind the call: the result is the label for that place.
+    fn hand_over_landing(&mut self, index: usize) -> Result<u32, Reason> {
+        self.catch_up();
+        let (label, back) = (self.out.new_label(), self.out.new_label());
         let slot = self.stack_disp(-8)?;
         self.put(encode::lea_rip(R11));
-        self.out.field(4, Target::Made(landing));
+        self.out.field(4, Target::Made(label));
         self.put(encode::store(R11, slot));
         self.touched();
-        Ok(landing)
+        self.wanted_landings.push(Landing { label, back, state: self.real, owner: index as u32 });
+        Ok(back)
     }
 
     fn jump(&mut self, index: usize) -> Result<(), Reason> {
-        let ins = &self.text.code[index];
+        let text = self.text;
+        let ins = &text.code[index];
         let reloc = self.branch_reloc(index)?;
-        self.settle(false);
-        let condition = condition(ins);
         if reloc.is_some_and(|reloc| returns_twice(self.object, reloc.symbol)) {
             return Err(jump_that_returns_twice());
         }
+        let condition = condition(ins);
+        let place = self.code.branch_place(self.object, self.number, index);
+        let inside = place.filter(|place| self.code.texts[place.0].code.len() > place.1);
+        // Other objects' code is a function's start.
+        let state = inside.map_or(Some(ENTRY), |place| self.state_at(place));
+        let Some(state) = state else { return Err(unknown_branch()) };
+        if matches!(condition, Some(Condition::Always)) && state == ENTRY && self.real != ENTRY.moved(self.lag) {
+            // Out of the function.
+            self.leave_frame()?;
+        }
+        self.settle(false);
+        if self.real == state {
+            return self.go(index, reloc, condition);
+        }
+        // The frame changes on the way.
+        let over = self.out.new_label();
+        let before = (self.lag, self.real, self.moved);
+        match condition {
+            Some(Condition::Always) => (),
+            Some(Condition::If(condition)) => self.out.conditional(condition ^ 1, Target::Made(over)),
+            None => {
+                let taken = self.out.new_label();
+                self.counted(index, Target::Made(taken));
+                self.out.jump(Target::Made(over));
+                self.out.place(taken);
+            }
+        }
+        let at = inside.filter(|place| place.0 == self.number).map(|place| place.1);
+        if state == ENTRY { self.leave_frame()? } else { self.become_state(state, at)? }
+        self.go(index, reloc, Some(Condition::Always))?;
+        (self.lag, self.real, self.moved) = before;
+        self.out.set_bias(self.lag);
+        self.out.place(over);
+        Ok(())
+    }
+
+    /// The jump itself, with rsp as its target has it.
+    fn go(
+        &mut self,
+        index: usize,
+        reloc: Option<Reloc>,
+        condition: Option<Condition>,
+    ) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
         if let Some(reloc) = reloc.filter(|_| ins.target == NONE) {
             let over = self.out.new_label();
             let Some(condition) = condition else {
@@ -230,13 +264,16 @@ impl Rewriter<'_> {
         match condition {
             Some(Condition::Always) => self.out.jump(target),
             Some(Condition::If(condition)) => self.out.conditional(condition, target),
-            None => {
-                let bytes = self.encoded(ins);
-                let prefix = bytes.contains(&0x67).then_some(0x67);
-                self.out.counted(prefix, bytes[bytes.len() - 2], target);
-            }
+            None => self.counted(index, target),
         }
         Ok(())
+    }
+
+    /// `jrcxz` or its like, as instruction `index` is one.
+    fn counted(&mut self, index: usize, target: Target) {
+        let bytes = self.encoded(&self.text.code[index]);
+        let prefix = bytes.contains(&0x67).then_some(0x67);
+        self.out.counted(prefix, bytes[bytes.len() - 2], target);
     }
 
     /// Checks that a branch inside the section goes to one of its instructions.
@@ -262,18 +299,40 @@ impl Rewriter<'_> {
         }
         if let Some(&switch) = self.switches.get(&(index as u32)) {
             self.settle(true);
+            if let Some(&state) = self.mine().switches.get(&(index as u32)) {
+                self.become_state(state, Some(index))?;
+            }
             self.keep_scratch(index);
             return self.switch(switch);
         }
         if let &[reloc] = self.text.relocs(self.object, index)
             && matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX)
         {
-            return self.through_got(reloc.symbol, is_call);
+            return self.through_got(index, reloc.symbol, is_call);
         }
+        if std::mem::take(&mut self.resuming) {
+            return self.resume(index);
+        }
+        // A jump with a frame stays in its function: others have none left.
+        let goto = self.mine().gotos.get(&(index as u32)).copied();
+        if is_call || goto.is_some() {
+            self.settle(true);
+        }
+        let carries = goto == Some(true);
         if !is_call {
-            self.keep_scratch(index);
+            if carries {
+                for (reg, slot) in [(R10, Slot::KeptTarget), (R11, Slot::Kept), (RAX, Slot::Accumulator)] {
+                    self.put(encode::store(reg, self.slot(slot)));
+                }
+            } else {
+                self.keep_scratch(index);
+            }
         }
         let target = match code.op0_kind() {
+            OpKind::Register if carries => {
+                self.put(encode::copy(true, encode::number(code.op0_register()), R10));
+                R10
+            }
             OpKind::Register if !is_reserved_target(encode::number(code.op0_register())) => {
                 encode::number(code.op0_register())
             }
@@ -283,35 +342,75 @@ impl Rewriter<'_> {
                 target
             }
             OpKind::Memory => {
-                let target = self.target_register(index)?;
+                let target = if carries { R10 } else { self.target_register(index)? };
                 self.load_operand(index, target, self.options.pinpoint)?;
                 target
             }
             _ => return Err(unknown_branch()),
         };
+        if carries {
+            let here = self.stack_disp(0)?;
+            self.put(encode::lea_stack(RAX, here));
+        }
+        match goto {
+            _ if is_call => (),
+            Some(_) => self.close_frame(),
+            None => self.leave_frame()?,
+        }
         self.checked(target, is_call);
         self.stats.checked_branches += 1;
         Ok(())
     }
 
+    /// Before a jump to a label inside the function, which opens the frame again: rsp is E.
+    fn close_frame(&mut self) {
+        self.close();
+        let State::Constant(o) = self.real else { return };
+        self.move_rsp(o, true);
+        self.lag = 0;
+    }
+
+    /// An indirect jump into another function, whose rsp is in r11 (`__builtin_longjmp`): the runtime finds its frame.
+    fn resume(&mut self, index: usize) -> Result<(), Reason> {
+        let code = self.text.code[index].code;
+        match code.op0_kind() {
+            OpKind::Register if code.op0_register() == Register::R10 => (),
+            OpKind::Register if !is_reserved_target(encode::number(code.op0_register())) => {
+                self.put(encode::copy(true, encode::number(code.op0_register()), R10));
+            }
+            OpKind::Memory if !self.uses(index, Register::R11) => self.load_operand(index, R10, true)?,
+            _ => return Err(unknown_branch()),
+        }
+        // A label with a computed frame looks for rsp in rax, others in r11.
+        self.put(encode::copy(true, R11, RAX));
+        self.put(encode::gate(gate::RESUME));
+        self.out.put(&TRAP);
+        Ok(())
+    }
+
     /// A branch through the global offset table. The linker would make it direct where it can; here it
     /// always can, but for weak functions that may be missing.
-    fn through_got(&mut self, symbol: u32, is_call: bool) -> Result<(), Reason> {
+    fn through_got(&mut self, index: usize, symbol: u32, is_call: bool) -> Result<(), Reason> {
         self.refuse_thunk(symbol)?;
         if self.is_weak_undefined(symbol) {
+            if is_call {
+                self.catch_up();
+            } else {
+                self.leave_frame()?;
+            }
             self.load_got(symbol);
             self.checked(R10, is_call);
             return Ok(());
         }
         let landing = match returns_twice(self.object, symbol) {
             true if !is_call => return Err(jump_that_returns_twice()),
-            true => Some(self.hand_over_landing()?),
+            true => Some(self.hand_over_landing(index)?),
             false => None,
         };
         if is_call {
             self.catch_up();
         } else {
-            self.settle(false);
+            self.leave_frame()?;
         }
         self.out.put(&[if is_call { 0xe8 } else { 0xe9 }, 0, 0, 0, 0]);
         self.out.reloc(4, symbol, reloc::PLT32, -4, 4);
@@ -375,7 +474,8 @@ impl Rewriter<'_> {
 
     /// Unit U1: to the label at the address in `target`.
     pub(crate) fn checked(&mut self, target: Reg, is_call: bool) {
-        self.settle(true);
+        debug_assert_eq!(self.lag, 0, "rsp is settled");
+        self.touch_if_moved(true);
         self.check_target(target, R11);
         let trap = self.trap();
         let (load, add) = encode::check_label(target);
@@ -392,7 +492,6 @@ impl Rewriter<'_> {
 
     /// Unit U4: through a table of known size.
     fn switch(&mut self, switch: Switch) -> Result<(), Reason> {
-        self.settle(true);
         let otherwise = switch.otherwise.map_or_else(|| self.trap(), Target::Body);
         self.put(encode::compare_immediate(switch.index, switch.entries as i32 - 1));
         self.out.conditional(ABOVE, otherwise);

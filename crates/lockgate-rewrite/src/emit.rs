@@ -209,10 +209,8 @@ impl Emitter {
         self.code.len() as u32 - 1
     }
 
-    /// Appends bytes that belong to instruction `owner`, an earlier one than that of any outlier to come.
-    pub(crate) fn outlier(&mut self, owner: u32, bytes: &[u8]) {
-        let start = self.pos();
-        self.put(bytes);
+    /// What was appended since `start` belongs to instruction `owner`, an earlier one than that of any outlier to come.
+    pub(crate) fn outlier(&mut self, owner: u32, start: Pos) {
         self.outliers.push((start, self.pos(), owner));
     }
 

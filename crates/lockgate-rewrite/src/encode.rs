@@ -3,7 +3,7 @@
 
 use iced_x86::{Encoder, Instruction, Register};
 use lockgate_abi::code::{LABEL_NEGATED, OFF, SLOT_MASK};
-use lockgate_abi::{gate, header, window};
+use lockgate_abi::{header, window};
 
 use crate::error::Reason;
 
@@ -254,6 +254,17 @@ pub(crate) fn lea(reg: Reg, base: Reg, disp: i32) -> Bytes {
     out
 }
 
+/// `mov %gs:(%ebp), %rbp`.
+pub(crate) const LOAD_FRAME_POINTER: [u8; 6] = [0x65, 0x67, 0x48, 0x8b, 0x6d, 0x00];
+
+/// `lea disp(%r11), %r11d`.
+pub(crate) fn lea_r11_narrow(disp: i32) -> Bytes {
+    let mut out = Bytes::new();
+    out.extend(&[0x45, 0x8d, 0x9b]);
+    out.extend(&disp.to_le_bytes());
+    out
+}
+
 /// `mov %reg, %gs:disp(%ebase)`, 64 bits, for any base but rsp and r12.
 pub(crate) fn store_at(reg: Reg, base: Reg, disp: i32) -> Bytes {
     let mut out = Bytes::new();
@@ -304,22 +315,38 @@ pub(crate) fn add_window_base(reg: Reg) -> Bytes {
     out
 }
 
-/// Unit U2 after r11 holds the new offset of rsp: rsp moves there inside its own slot.
-pub(crate) fn set_rsp() -> Bytes {
+/// First instructions of unit U2 after r11 holds the wanted rsp, in either stack: `xor %rsp,%r11; and $(SLOT-8),%r11d; xor %rsp,%r11;
+/// cmp %rsp,%r11`. The `ja trap` follows, then [`OPEN`].
+pub(crate) fn confine_rsp() -> Bytes {
     let mut out = Bytes::new();
-    out.extend(&[0x49, 0x31, 0xe3]); // xor %rsp,%r11
-    out.extend(&[0x41, 0x81, 0xe3]); // and $(SLOT-8),%r11d
+    out.extend(&[0x49, 0x31, 0xe3, 0x41, 0x81, 0xe3]);
     out.extend(&SLOT_MASK.to_le_bytes());
-    out.extend(&[0x4c, 0x31, 0xdc]); // xor %r11,%rsp
-    out.extend(load(R11, -(DISTANCE as i32)).as_slice());
+    out.extend(&[0x49, 0x31, 0xe3, 0x49, 0x39, 0xe3]);
     out
 }
 
-/// `call *%gs:slot`: the gate call of system calls.
-pub(crate) fn system_call() -> Bytes {
+/// The rest of unit U2: `xchg %r11,%rsp; mov %r11,(%rsp)`.
+pub(crate) const OPEN: [u8; 7] = [0x4c, 0x87, 0xdc, 0x4c, 0x89, 0x1c, 0x24];
+
+/// `mov disp(%rsp),%rsp`: closes a computed frame.
+pub(crate) fn close(disp: i32) -> Bytes {
+    let mut out = Bytes::new();
+    match i8::try_from(disp) {
+        Ok(0) => out.extend(&[0x48, 0x8b, 0x24, 0x24]),
+        Ok(disp) => out.extend(&[0x48, 0x8b, 0x64, 0x24, disp as u8]),
+        Err(_) => {
+            out.extend(&[0x48, 0x8b, 0xa4, 0x24]);
+            out.extend(&disp.to_le_bytes());
+        }
+    }
+    out
+}
+
+/// `call *%gs:slot`: a gate call.
+pub(crate) fn gate(slot: u64) -> Bytes {
     let mut out = Bytes::new();
     out.extend(&[0x65, 0xff, 0x14, 0x25]);
-    out.extend(&((window::GATE_TABLE + 8 * gate::SYSCALL) as u32).to_le_bytes());
+    out.extend(&((window::GATE_TABLE + 8 * slot) as u32).to_le_bytes());
     out
 }
 

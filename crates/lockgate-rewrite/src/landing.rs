@@ -1,11 +1,21 @@
 //! Landing pads: places inside functions that the unwinder jumps to, found through the exception tables.
 //! (Itanium C++ ABI, "Exception Handling Tables"; System V ABI, `.eh_frame`.)
 
-use crate::elf::{Object, Section};
+use std::ops::Range;
 
-/// Section and offset of every landing pad. Tables that make no sense are left to the DWARF part, which
-/// refuses them.
-pub(crate) fn pads(object: &Object) -> Vec<(usize, u64)> {
+use crate::elf::{Object, Section};
+use crate::refs::CodePlace;
+
+/// A landing pad, and the code whose calls end there.
+pub(crate) struct Pad {
+    pub(crate) place: CodePlace,
+    /// Offsets in its section.
+    pub(crate) calls: Range<u64>,
+}
+
+/// Every landing pad: section, offset, and the range of code, in the same section, whose calls may end there. Tables that make no sense
+/// are left to the DWARF part, which refuses them.
+pub(crate) fn pads(object: &Object) -> Vec<(usize, u64, Range<u64>)> {
     let mut pads = Vec::new();
     for section in object.sections.iter().filter(|section| section.name == ".eh_frame") {
         for (function, table) in areas(object, section) {
@@ -14,7 +24,10 @@ pub(crate) fn pads(object: &Object) -> Vec<(usize, u64)> {
                 continue;
             };
             let landings = landings(area).unwrap_or_default();
-            pads.extend(landings.into_iter().map(|landing| (function.0, function.1.wrapping_add(landing))));
+            pads.extend(landings.into_iter().map(|(landing, calls)| {
+                let at = |offset: u64| function.1.wrapping_add(offset);
+                (function.0, at(landing), at(calls.start)..at(calls.end))
+            }));
         }
     }
     pads
@@ -54,8 +67,8 @@ fn areas(object: &Object, section: &Section) -> Vec<(Place, Place)> {
     areas
 }
 
-/// The landing pads of one table, relative to the function's start.
-fn landings(area: &[u8]) -> Option<Vec<u64>> {
+/// The landing pads of one table with their calls, relative to the function's start.
+fn landings(area: &[u8]) -> Option<Vec<(u64, Range<u64>)>> {
     const OMIT: u8 = 0xff;
     const ULEB128: u8 = 0x01;
     const UDATA4: u8 = 0x03;
@@ -80,10 +93,10 @@ fn landings(area: &[u8]) -> Option<Vec<u64>> {
             }
             _ => None,
         };
-        let (_start, _size, landing) = (field()?, field()?, field()?);
+        let (start, size, landing) = (field()?, field()?, field()?);
         uleb(&mut sites)?;
         if landing != 0 {
-            landings.push(landing);
+            landings.push((landing, start..start.saturating_add(size)));
         }
     }
     Some(landings)

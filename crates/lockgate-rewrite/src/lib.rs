@@ -16,6 +16,7 @@ mod elf;
 mod emit;
 mod encode;
 mod error;
+mod frames;
 mod landing;
 mod liveness;
 mod map;
@@ -25,6 +26,7 @@ mod pointer;
 mod refs;
 mod rewriter;
 mod stack;
+mod states;
 mod string;
 mod switch;
 mod tables;
@@ -33,6 +35,7 @@ mod transform;
 
 pub use archive::is_archive;
 pub use error::{Error, Place, Reason};
+pub use states::states;
 
 /// What to do with an input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

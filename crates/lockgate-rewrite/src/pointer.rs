@@ -1,15 +1,15 @@
 //! Instructions that read or set rsp itself: pushes and pops, frames, computed stack pointers (rule V3).
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register, RflagsBits};
-use lockgate_abi::code::MAX_MOVE;
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register, RflagsBits};
 
 use crate::decode::{is_rsp, memory_operand};
 use crate::emit::Target;
 use crate::encode::{self, Bytes, DISTANCE, Parts, R11, RAX, RBP, Reg};
 use crate::error::Reason;
+use crate::frames::{ENTRY, FRAME, Set, State, uses_rsp};
 use crate::liveness::{Effect, REGISTERS};
 use crate::rewriter::{Rewriter, Slot};
-use crate::stack;
+use crate::stack::{self, Plan};
 
 /// Largest constant change of rsp, bytes: a thread's stack with its guards.
 const LARGEST_MOVE: u32 = lockgate_abi::stack::SLOT as u32;
@@ -17,8 +17,10 @@ const LARGEST_MOVE: u32 = lockgate_abi::stack::SLOT as u32;
 /// Numbers of operations in the group of opcodes 81 and 83.
 const AND: u8 = 4;
 
-/// Condition `e`: low half of the opcode.
+/// Conditions `e`, `ne`, `a`: low halves of the opcodes.
 const EQUAL: u8 = 4;
+const NOT_EQUAL: u8 = 5;
+const ABOVE: u8 = 7;
 
 /// The stack that an address points into.
 enum Stack {
@@ -113,11 +115,16 @@ impl Rewriter<'_> {
 
     /// `leave`: rsp from rbp, then rbp from the stack.
     pub(crate) fn leave(&mut self, index: usize) -> Result<(), Reason> {
-        self.computed(index, |this| {
+        if self.mine().sets.get(&(index as u32)) == Some(&Set::Unused) {
+            self.out.put(&encode::LOAD_FRAME_POINTER);
+            return Ok(());
+        }
+        self.set(index, |this| {
             this.put(encode::lea(R11, RBP, 8));
             Ok(Stack::Data)
         })?;
-        self.put(encode::load(RBP, -8 - DISTANCE as i32));
+        let slot = self.stack_disp(-8)?;
+        self.put(encode::load(RBP, slot));
         Ok(())
     }
 
@@ -139,19 +146,11 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// The original's rsp moves by `by`, however far: in steps, each touched.
-    fn move_original(&mut self, by: i32) {
+    /// The original's rsp moves by `by`, however far.
+    pub(crate) fn move_original(&mut self, by: i32) {
         self.catch_up();
-        // While rsp is on its way, the rewriter's own places, which count from the original's, are out of reach.
-        self.touch_if_moved(false);
         self.original_moves(by);
-        while self.lag.unsigned_abs() > MAX_MOVE {
-            let step = MAX_MOVE as i32 * -self.lag.signum();
-            // The touch lies below the new rsp, not below the original's.
-            self.move_rsp(step, false);
-            self.touch_here();
-        }
-        self.catch_up();
+        self.lower(by, false);
     }
 
     /// An instruction whose first operand is rsp and that writes it.
@@ -186,14 +185,14 @@ impl Rewriter<'_> {
             }
             (Mnemonic::Mov, Some(OpKind::Register)) => {
                 let from = encode::number(code.op1_register());
-                self.computed(index, |this| {
+                self.set(index, |this| {
                     if from != R11 {
                         this.put(encode::copy(true, from, R11));
                     }
                     Ok(Stack::Data)
                 })
             }
-            (Mnemonic::Mov | Mnemonic::Lea, Some(OpKind::Memory)) => self.computed(index, |this| {
+            (Mnemonic::Mov | Mnemonic::Lea, Some(OpKind::Memory)) => self.set(index, |this| {
                 let (code, encoded) = with_register(&code, 0, R11)?;
                 this.operation(index, &code, encoded.as_slice())?;
                 Ok(Stack::Data)
@@ -201,7 +200,7 @@ impl Rewriter<'_> {
             (Mnemonic::Add | Mnemonic::Sub, Some(OpKind::Register))
                 if code.op1_register() == Register::R11 =>
             {
-                self.computed(index, |this| {
+                self.set(index, |this| {
                     if code.mnemonic() == Mnemonic::Sub {
                         this.out.put(&[0x49, 0xf7, 0xdb]); // neg %r11
                     }
@@ -212,7 +211,7 @@ impl Rewriter<'_> {
             (Mnemonic::Add | Mnemonic::Sub | Mnemonic::And, Some(OpKind::Register | OpKind::Memory))
                 if self.live.effect(self.text, index, R11) == Effect::None =>
             {
-                self.computed(index, |this| {
+                self.set(index, |this| {
                     this.put(encode::copy(true, encode::RSP, R11));
                     let (code, encoded) = with_register(&code, 0, R11)?;
                     this.busy_with(R11, |this, _| this.operation(index, &code, encoded.as_slice()))?;
@@ -235,62 +234,232 @@ impl Rewriter<'_> {
                 "align rsp with and $-2^k",
             ));
         }
-        self.catch_up();
-        if size <= i64::from(MAX_MOVE) {
-            self.moved_up_to(size as u32);
-            self.put(encode::arithmetic_immediate(AND, mask as i32, encode::RSP));
-            return Ok(());
+        if matches!(self.real, State::Constant(o) if o < FRAME) && Plan::behind(self.text, index) > -FRAME {
+            return Err(Reason::of_assembly(
+                "it aligns rsp where nothing is on the stack yet",
+                "push something before rsp is aligned, or right behind",
+            ));
         }
-        self.computed(index, |this| {
+        self.set(index, |this| {
             this.put(encode::copy(true, encode::RSP, R11));
             this.put(encode::arithmetic_immediate(AND, mask as i32, R11));
             Ok(Stack::Control)
         })
     }
 
-    /// Unit U2: `value` leaves rsp's new offset in r11 and says in which stack it counts.
-    fn computed(
+    /// rsp is set to what `value` leaves in r11.
+    fn set(
         &mut self,
         index: usize,
         value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
     ) -> Result<(), Reason> {
-        self.settle(false);
-        let text = self.text;
-        let is_free = index + 1 < text.code.len() && self.live.r11_free(text, index + 1);
-        if index + 1 < text.code.len() && !self.live.flags_free(text, index + 1) {
-            if is_free {
-                self.computed_keeping_flags(index, value)?;
-            } else {
-                self.carry_r11_and_flags(index, value)?;
+        let set = *self.mine().sets.get(&(index as u32)).ok_or_else(unknown_set)?;
+        let by = Plan::behind(self.text, index);
+        match set {
+            Set::Constant(below) => {
+                self.close();
+                let flags_free = self.live.flags_free(self.text, index + 1);
+                let State::Constant(real) = self.real else { return Err(unknown_set()) };
+                // Where the original's is afterwards, and the run behind leaves it.
+                self.lag = below - real;
+                self.lower_or_raise(by - self.lag, flags_free);
             }
-            self.stats.computed_rsp += 1;
+            Set::Leaves(below) => {
+                self.catch_up();
+                let to_control = match value(self)? {
+                    Stack::Data => DISTANCE as i32,
+                    Stack::Control => 0,
+                };
+                self.close();
+                let State::Constant(real) = self.real else { return Err(unknown_set()) };
+                self.lag = below - real;
+                self.move_rsp(by - self.lag, true);
+                self.put(encode::lea_r11_narrow(to_control + by));
+                self.compare_rsp();
+            }
+            Set::Computed => {
+                self.catch_up();
+                self.computed(index, by, value)?;
+            }
+            // The run's indirect jump takes it from r11.
+            Set::Resumes => {
+                self.catch_up();
+                let text = self.text;
+                let mut at = index + 1;
+                while text.code[at].code.flow_control() == FlowControl::Next {
+                    if self.live.effect(text, at, R11) != Effect::None || uses_rsp(&text.code[at].code) {
+                        return Err(unknown_set());
+                    }
+                    at += 1;
+                }
+                value(self)?;
+                self.resuming = true;
+                return Ok(());
+            }
+            Set::Unused => return Err(unknown_set()),
+        }
+        self.moved_run = index + 1;
+        self.out.set_bias(self.lag);
+        Ok(())
+    }
+
+    /// Moves rsp by a constant, up or down.
+    fn lower_or_raise(&mut self, by: i32, flags_free: bool) {
+        if by < 0 { self.lower(by, flags_free) } else { self.move_rsp(by, flags_free) }
+    }
+
+    /// Traps unless rsp is what the low half of r11 says.
+    fn compare_rsp(&mut self) {
+        let trap = self.trap();
+        self.out.put(&[0x41, 0x39, 0xe3]); // cmp %esp,%r11d
+        self.out.conditional(NOT_EQUAL, trap);
+    }
+
+    /// Closes a computed frame: rsp is what its frame word says.
+    pub(crate) fn close(&mut self) {
+        if let State::Computed(d) = self.real {
+            self.put(encode::close(d));
+            self.real = State::Constant(FRAME);
+            self.moved = 0;
+        }
+    }
+
+    /// Before control leaves the function with the original's rsp, of which nothing is known but that it is E in code that works: makes it E.
+    pub(crate) fn leave_frame(&mut self) -> Result<(), Reason> {
+        if let State::Computed(_) = self.real {
+            if !self.live.r11_free(self.text, self.at) {
+                return Err(no_r11());
+            }
+            self.put(encode::lea_stack(R11, -self.lag));
+            self.close();
+            self.lag = FRAME;
+            self.move_rsp(FRAME, true);
+            self.lag = 0;
+            self.out.set_bias(0);
+            self.compare_rsp();
             return Ok(());
         }
-        if is_free {
-            value(self)?;
-            self.put(encode::set_rsp());
-        } else if let Some(other) = self.register_free_across(index) {
-            self.put(encode::copy(true, R11, other));
-            self.busy_with(other, |this, _| value(this))?;
-            self.put(encode::set_rsp());
-            self.put(encode::copy(true, other, R11));
-        } else {
-            self.carry_r11(value)?;
+        self.catch_up();
+        if self.real != ENTRY {
+            return Err(leaves_with_frame());
         }
-        self.stats.computed_rsp += 1;
         Ok(())
+    }
+
+    /// Unit U2, with r11 holding the wanted rsp, in either stack: all that is open is closed first.
+    pub(crate) fn open_unit(&mut self) {
+        self.close();
+        if let State::Constant(o) = self.real {
+            let (lag, bias) = (self.lag, o - FRAME);
+            if bias < 0 {
+                self.lower(bias, true);
+            } else {
+                self.move_rsp(bias, true);
+            }
+            self.lag = lag;
+        }
+        self.put(encode::confine_rsp());
+        let trap = self.trap();
+        self.out.conditional(ABOVE, trap);
+        self.out.put(&encode::OPEN);
+        self.real = State::Computed(0);
+        self.moved = 0;
+        self.stats.computed_rsp += 1;
+    }
+
+    /// rsp, which is the original's, becomes what it is in `state`; what is live before instruction `at` stays, everything if that is
+    /// not known.
+    pub(crate) fn become_state(&mut self, state: State, at: Option<usize>) -> Result<(), Reason> {
+        let d = match (self.real, state) {
+            (real, state) if real == state => return Ok(()),
+            (State::Constant(o), State::Computed(d)) if o >= d + FRAME => d,
+            (State::Computed(_), State::Computed(d)) => d,
+            _ => return Err(ways_differ()),
+        };
+        self.opened(at, None, d, |this| {
+            this.put(encode::lea_stack(R11, 0));
+            Ok(Stack::Control)
+        })?;
+        self.move_rsp(-d, false);
+        Ok(())
+    }
+
+    /// Moves rsp up beyond the frame word.
+    pub(crate) fn reopen(&mut self, by: i32) -> Result<(), Reason> {
+        let (lag, at) = (self.lag, self.at);
+        self.opened(Some(at), None, by, |this| {
+            this.put(encode::lea_stack(R11, 0));
+            Ok(Stack::Control)
+        })?;
+        self.lag = lag + by;
+        self.out.set_bias(self.lag);
+        Ok(())
+    }
+
+    /// Unit U2 for an instruction that sets rsp to what `value` says; `by` more is added.
+    fn computed(
+        &mut self,
+        index: usize,
+        by: i32,
+        value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
+    ) -> Result<(), Reason> {
+        self.lag = 0;
+        self.opened(Some(index + 1), Some(index), by, value)?;
+        self.lag = by;
+        Ok(())
+    }
+
+    /// Opens a frame with rsp `by` above what `value`, which leaves it in r11, says. What is live before instruction `at` survives.
+    /// `index`: the instruction that `value` executes. Afterwards rsp is `by` above the original's.
+    fn opened(
+        &mut self,
+        at: Option<usize>,
+        index: Option<usize>,
+        by: i32,
+        value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
+    ) -> Result<(), Reason> {
+        let text = self.text;
+        let at = at.filter(|&at| at < text.code.len());
+        let is_free = at.is_some_and(|at| self.live.r11_free(text, at));
+        let flags_free = at.is_some_and(|at| self.live.flags_free(text, at));
+        match (is_free, flags_free) {
+            (true, true) => {
+                value(self)?;
+                self.enter_opened(by);
+            }
+            (true, false) => self.computed_keeping_flags(index, by, value)?,
+            (false, false) => self.carry_r11_and_flags(index, by, value)?,
+            (false, true) => match self.register_free_across(at, index) {
+                Some(other) => {
+                    self.put(encode::copy(true, R11, other));
+                    self.busy_with(other, |this, _| value(this))?;
+                    self.enter_opened(by);
+                    self.put(encode::copy(true, other, R11));
+                }
+                None => self.carry_r11(by, value)?,
+            },
+        }
+        Ok(())
+    }
+
+    /// The unit, with r11 holding what the original's rsp shall be.
+    fn enter_opened(&mut self, by: i32) {
+        if by != 0 {
+            self.put(encode::lea(R11, R11, by));
+        }
+        self.open_unit();
+        self.lag = by;
+        self.out.set_bias(self.lag);
     }
 
     /// Unit U2 where the arithmetic flags must survive: they wait in rax, and rax below the red zone of the new rsp.
     fn computed_keeping_flags(
         &mut self,
-        index: usize,
+        index: Option<usize>,
+        by: i32,
         value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
     ) -> Result<(), Reason> {
-        // The flags of the change itself are another matter.
-        if self.text.code[index].code.rflags_modified() != RflagsBits::NONE {
-            return Err(flags_in_the_way());
-        }
+        self.refuse_own_flags(index)?;
         let slot = self.slot(Slot::Accumulator);
         let to_data = match value(self)? {
             Stack::Data => DISTANCE as i32,
@@ -298,22 +467,31 @@ impl Rewriter<'_> {
         };
         self.put(encode::store_at(RAX, R11, slot + to_data));
         self.out.put(&encode::FLAGS_TO_RAX);
-        self.put(encode::set_rsp());
+        self.enter_opened(by);
         self.out.put(&encode::FLAGS_FROM_RAX);
-        self.put(encode::load(RAX, slot));
+        self.put(encode::load(RAX, slot - by));
         Ok(())
+    }
+
+    /// The flags of the change itself are another matter.
+    fn refuse_own_flags(&self, index: Option<usize>) -> Result<(), Reason> {
+        match index {
+            Some(index) if self.text.code[index].code.rflags_modified() != RflagsBits::NONE => {
+                Err(flags_in_the_way())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The same where r11 lives on too. It waits in two places of the old rsp, of which rax and the flags, in their places of the new
     /// one, spare at least one.
     fn carry_r11_and_flags(
         &mut self,
-        index: usize,
+        index: Option<usize>,
+        by: i32,
         value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
     ) -> Result<(), Reason> {
-        if self.text.code[index].code.rflags_modified() != RflagsBits::NONE {
-            return Err(flags_in_the_way());
-        }
+        self.refuse_own_flags(index)?;
         let [first, second] = [Slot::Carried, Slot::SecondCarrier].map(|slot| self.slot(slot));
         let [rax, flags] = [Slot::Accumulator, Slot::Flags].map(|slot| self.slot(slot));
         self.put(encode::store(R11, first));
@@ -337,7 +515,8 @@ impl Rewriter<'_> {
         self.put(encode::load(RAX, second));
         self.out.place(found);
         self.put(encode::store_at(RAX, R11, first + to_data));
-        self.put(encode::set_rsp());
+        self.enter_opened(by);
+        let [first, rax, flags] = [first, rax, flags].map(|slot| slot - by);
         self.put(encode::load(RAX, flags));
         self.out.put(&encode::FLAGS_FROM_RAX);
         self.put(encode::load(RAX, rax));
@@ -347,7 +526,11 @@ impl Rewriter<'_> {
 
     /// Unit U2 when no register is free: r11 goes by memory, below the red zone of the old rsp and then of the new one. rax,
     /// which carries it there, is kept in two places, for one may be where r11 goes.
-    fn carry_r11(&mut self, value: impl FnOnce(&mut Self) -> Result<Stack, Reason>) -> Result<(), Reason> {
+    fn carry_r11(
+        &mut self,
+        by: i32,
+        value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
+    ) -> Result<(), Reason> {
         let r11_slot = self.slot(Slot::Carried);
         let [rax_slot, second_slot] = [Slot::Carrier, Slot::SecondCarrier].map(|slot| self.slot(slot));
         self.put(encode::store(R11, r11_slot));
@@ -364,19 +547,19 @@ impl Rewriter<'_> {
         self.out.put(&[0x44, 0x39, 0xd8]); // cmp %r11d,%eax
         self.put(encode::load(RAX, rax_slot));
         self.put(encode::load_if_equal(RAX, second_slot));
-        self.put(encode::set_rsp());
-        self.put(encode::load(R11, r11_slot));
+        self.enter_opened(by);
+        self.put(encode::load(R11, r11_slot - by));
         Ok(())
     }
 
-    /// A register but r11 that instruction `index` does not use and that is free after it.
-    fn register_free_across(&mut self, index: usize) -> Option<Reg> {
+    /// A register but r11 that instruction `index` does not use and that is free before instruction `at`.
+    fn register_free_across(&mut self, at: Option<usize>, index: Option<usize>) -> Option<Reg> {
         let text = self.text;
-        if index + 1 >= text.code.len() {
-            return None;
-        }
+        let at = at?;
         [RAX, 1, 2, 6, 7, 8, 9, 10].into_iter().find(|&reg| {
-            self.live.effect(text, index, reg) == Effect::None && self.live.free(text, index + 1, reg)
+            !self.is_busy(reg)
+                && index.is_none_or(|index| self.live.effect(text, index, reg) == Effect::None)
+                && self.live.free(text, at, reg)
         })
     }
 
@@ -419,6 +602,35 @@ fn flags_in_the_way() -> Reason {
     Reason::new(
         "the flags are used across a computed change of rsp",
         "in C, compile with -fno-omit-frame-pointer, or with another -O level than this; in assembly, test again after the change",
+    )
+}
+
+fn unknown_set() -> Reason {
+    Reason::of_assembly(
+        "rsp is set in a way that the rewriter does not know",
+        "set rsp with mov, lea, add, sub, and or leave, and leave functions with it where they began",
+    )
+}
+
+fn no_r11() -> Reason {
+    Reason::new(
+        "r11 is in use where a function with a computed stack pointer ends",
+        "compile with -fno-ipa-ra, or without variable-length arrays and alloca in this function",
+    )
+}
+
+fn leaves_with_frame() -> Reason {
+    Reason::of_assembly(
+        "control leaves the function with something of it left on the stack, or with the return address taken away (a retpoline, a jump by \
+         push and ret, another calling convention)",
+        "bring rsp back to where the function began before ret and before jumps to other functions",
+    )
+}
+
+fn ways_differ() -> Reason {
+    Reason::of_assembly(
+        "two ways that meet here have different stacks, one of them without a frame",
+        "make rsp the same on both ways, or keep 8 bytes on the stack",
     )
 }
 

@@ -8,6 +8,7 @@ use iced_x86::{FlowControl, Mnemonic};
 use crate::decode::{Text, data_in_text, mark};
 use crate::elf::{Object, Reloc, Symbol, reloc, shf, sym};
 use crate::error::{Error, Reason};
+use crate::landing::{self, Pad};
 
 /// The code sections of an object.
 pub(crate) struct Code {
@@ -110,6 +111,11 @@ impl Code {
         }
     }
 
+    /// Takes marks away from an instruction.
+    pub(crate) fn unmark(&mut self, (number, index): CodePlace, marks: u8) {
+        self.texts[number].code[index].marks &= !marks;
+    }
+
     fn has(&self, (number, index): CodePlace, marks: u8) -> bool {
         self.texts[number].code.get(index).is_some_and(|ins| ins.has(marks))
     }
@@ -127,22 +133,19 @@ impl Code {
         self.place(section, offset).ok()?
     }
 
-    /// Marks landing pads and other places that indirect branches reach.
-    pub(crate) fn mark_entries(
-        &mut self,
-        file: &str,
-        object: &Object,
-        places: &[(usize, u64)],
-    ) -> Result<(), Error> {
-        for &(section, offset) in places {
+    /// Marks landing pads: indirect branches reach them.
+    pub(crate) fn mark_pads(&mut self, file: &str, object: &Object) -> Result<Vec<Pad>, Error> {
+        let mut pads = Vec::new();
+        for (section, offset, calls) in landing::pads(object) {
             let name = &object.sections[section].name;
             let place =
                 self.place(section, offset as i64).map_err(|reason| Error::at(file, name, offset, reason))?;
             if let Some(place) = place {
                 self.mark(place, mark::ENTRY | mark::LABEL);
+                pads.push(Pad { place, calls });
             }
         }
-        Ok(())
+        Ok(pads)
     }
 
     /// Base of the table that relocation `number` of `relocs`, the relocations of data section `section`, is an entry of: the last

@@ -11,7 +11,9 @@ use crate::elf::Object;
 use crate::emit::{Emitter, Layout, Pos, Target};
 use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, RSP, Reg};
 use crate::error::{Error, Reason};
+use crate::frames::{self, CLASH_LOOP, ENTRY, Frames, State, TextFrames};
 use crate::liveness::Liveness;
+use crate::refs::{Code as AllCode, CodePlace};
 use crate::stack::{self, Plan};
 use crate::switch::Switch;
 use crate::{Options, Stats};
@@ -50,13 +52,27 @@ const KEPT: [(Reg, Slot); 2] = [(R11, Slot::Kept), (R10, Slot::KeptTarget)];
 const LOOP_PADDING: u32 = 10;
 const FUNCTION_PADDING: u32 = 12;
 /// `ud2`.
-const TRAP: [u8; 2] = [0x0f, 0x0b];
+pub(crate) const TRAP: [u8; 2] = [0x0f, 0x0b];
+
+/// The landing of a call that returns twice: a piece of code of its own.
+pub(crate) struct Landing {
+    pub(crate) label: u32,
+    /// Behind the call.
+    pub(crate) back: u32,
+    pub(crate) state: State,
+    /// Number of the call.
+    pub(crate) owner: u32,
+}
 
 /// The rewriter of one code section.
 pub(crate) struct Rewriter<'a> {
     pub(crate) file: &'a str,
     pub(crate) object: &'a Object,
+    pub(crate) code: &'a AllCode,
+    /// Number of the text.
+    pub(crate) number: usize,
     pub(crate) text: &'a Text,
+    frames: &'a Frames,
     pub(crate) options: &'a Options,
     pub(crate) data: &'a [u8],
     pub(crate) out: Emitter,
@@ -67,8 +83,21 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) lag: i32,
     /// By how much the original's rsp moved in the current instruction.
     original_moved: i32,
-    /// Sum of the moves of rsp since the last touch, bytes.
-    moved: u32,
+    /// Where rsp is.
+    pub(crate) real: State,
+    /// How far rsp may be below the nearest word that is mapped for certain, bytes.
+    pub(crate) moved: u32,
+    /// Start of a run whose move of rsp has been made before it.
+    pub(crate) moved_run: usize,
+    /// Number of the current instruction, and of the one before which what is emitted now has its place.
+    index: usize,
+    pub(crate) at: usize,
+    /// r11 holds the rsp of another function, which the run's indirect jump goes to.
+    pub(crate) resuming: bool,
+    /// The first thing that was found impossible in the current instruction.
+    failure: Option<Reason>,
+    /// Landings of calls that return twice, still to be placed.
+    pub(crate) wanted_landings: Vec<Landing>,
     plan: Plan,
     /// Traps of checks, still to be placed: label, and number of the instruction that has the check.
     wanted_traps: Vec<(u32, u32)>,
@@ -85,29 +114,42 @@ pub(crate) struct Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn new(
         file: &'a str,
         object: &'a Object,
-        text: &'a Text,
-        switches: HashMap<u32, Switch>,
+        code: &'a AllCode,
+        number: usize,
+        frames: &'a Frames,
         live: Liveness,
         options: &'a Options,
         stats: &'a mut Stats,
     ) -> Self {
+        let text = &code.texts[number];
         let data = &object.sections[text.section].data[..];
         Rewriter {
             file,
             object,
+            code,
+            number,
             text,
+            frames,
             options,
             data,
             out: Emitter::new(text.code.len(), data.len()),
             live,
-            switches,
+            switches: HashMap::new(),
             stats,
             lag: 0,
             original_moved: 0,
+            real: ENTRY,
             moved: 0,
+            moved_run: usize::MAX,
+            index: 0,
+            at: 0,
+            resuming: false,
+            failure: None,
+            wanted_landings: Vec::new(),
             plan: Plan::default(),
             wanted_traps: Vec::new(),
             scattered: false,
@@ -121,33 +163,29 @@ impl<'a> Rewriter<'a> {
     /// Rewrites the section.
     pub(crate) fn run(mut self) -> Result<Layout, Error> {
         let text = self.text;
-        for (index, ins) in text.code.iter().enumerate() {
+        for index in 0..text.code.len() {
+            self.index = index;
             if index == self.plan.end {
                 if self.leaves_function(index) {
                     self.place_traps_aside();
                 }
                 self.plan = Plan::run(text, index);
+                if index == self.moved_run {
+                    self.plan.by = 0;
+                }
             }
             self.out.start();
             if self.skip > 0 {
                 self.skip -= 1;
                 continue;
             }
+            self.arrive(index);
             self.pad(index);
-            self.label(index);
-            if index == self.plan.at && self.plan.by != 0 {
-                self.merged_move(index);
-            }
-            if !ins.has(mark::ABSORBED) && !self.is_padding(index) {
-                let start = self.out.pos();
-                self.instruction(index)
-                    .and_then(|()| self.refuse_hidden_label(index, start))
-                    .map_err(|reason| text.refuse(self.file, self.object, index, reason))?;
-            }
-            if index + 1 == self.plan.end {
-                self.catch_up();
-            }
-            if ins.ends_flow() {
+            let result = self.one(index);
+            let failure = self.failure.take();
+            let result = result.and_then(|()| failure.map_or(Ok(()), Err));
+            result.map_err(|reason| text.refuse(self.file, self.object, index, reason))?;
+            if self.stops(index) {
                 self.place_traps();
             }
             self.out.end();
@@ -160,20 +198,120 @@ impl<'a> Rewriter<'a> {
         Ok(self.out.layout(starts, self.data.len()))
     }
 
-    /// Ends the section: the last traps, and one after a call that does not return.
-    fn finish(&mut self) {
-        let Some(last) = self.text.code.last() else { return };
-        if last.ends_flow() {
+    /// Emits one instruction, with what belongs before and behind it.
+    fn one(&mut self, index: usize) -> Result<(), Reason> {
+        self.at = index;
+        let ins = &self.text.code[index];
+        let Some(state) = self.mine().before[index] else {
+            self.unreached(index);
+            return Ok(());
+        };
+        debug_assert_eq!(self.real, state.moved(self.lag), "the states of the original and of the new code agree");
+        self.label(index, state)?;
+        if let Some(&by) = self.mine().loops.get(&(index as u32)) {
+            self.plan = Plan { at: index, by: 0, end: index + CLASH_LOOP };
+            self.move_original(by);
+            self.skip = CLASH_LOOP - 1;
+            return self.go_on(index + CLASH_LOOP - 1);
+        }
+        if index == self.plan.at && self.plan.by != 0 {
+            let flags_free = self.live.flags_free(self.text, index);
+            self.move_rsp(self.plan.by, flags_free);
+        }
+        if !ins.has(mark::ABSORBED) && !self.is_padding(index) {
+            let start = self.out.pos();
+            self.instruction(index)?;
+            self.refuse_hidden_label(index, start)?;
+        }
+        self.go_on(index)
+    }
+
+    /// Behind instruction `index`: what control needs that goes on to the next one, or a trap if it does not.
+    fn go_on(&mut self, index: usize) -> Result<(), Reason> {
+        let ins = &self.text.code[index];
+        self.at = index + 1;
+        if self.mine().stops.contains(&(index as u32)) {
+            self.out.put(&TRAP);
+            return Ok(());
+        }
+        if index + 1 == self.plan.end && index + 1 != self.moved_run && !self.stops(index) {
+            self.catch_up();
+        }
+        let Some(next) = self.text.code.get(index + 1).filter(|_| !self.stops(index)) else { return Ok(()) };
+        if next.has(mark::LABEL)
+            && !ins.has(mark::ABSORBED)
+            && let Some(state) = frames::at(self.code, self.frames, (self.number, index + 1))
+        {
+            self.settle(false);
+            self.become_state(state, Some(index + 1))?;
+        }
+        Ok(())
+    }
+
+    /// Control comes to instruction `index` other than from the one before it, or may do so.
+    fn arrive(&mut self, index: usize) {
+        let goes_on = index > 0 && !self.stops(index - 1) && self.mine().before[index - 1].is_some();
+        let Some(state) = self.mine().before[index] else { return };
+        if !goes_on || self.text.code[index].has(mark::LABEL) {
+            debug_assert!(self.lag == 0 || !goes_on, "rsp is its original at every label");
+            self.lag = 0;
+            self.out.set_bias(0);
+            self.real = state;
+            self.moved = if state.depth() <= MAX_MOVE as i32 { state.depth() as u32 } else { 0 };
+        }
+    }
+
+    /// What the analysis knows of this text.
+    pub(crate) fn mine(&self) -> &'a TextFrames {
+        &self.frames[self.number]
+    }
+
+    /// Where rsp is at a place of the object.
+    pub(crate) fn state_at(&self, place: CodePlace) -> Option<State> {
+        frames::at(self.code, self.frames, place)
+    }
+
+    /// Whether control does not go on from instruction `index`, in the code that is made.
+    fn stops(&self, index: usize) -> bool {
+        let ins = &self.text.code[index];
+        let index = index as u32;
+        self.mine().stops.contains(&index)
+            || frames::is_trap(&ins.code)
+            || ins.ends_flow() && ins.code.mnemonic() != Mnemonic::Int3 && !ins.has(mark::ABSORBED)
+    }
+
+    /// Where control does not come is one trap for each stretch, with the label of what has one.
+    fn unreached(&mut self, index: usize) {
+        let ins = &self.text.code[index];
+        if self.is_padding(index) {
             return;
         }
-        if matches!(&self.object.sections[self.text.section].name[..], ".init" | ".fini") {
-            self.place_traps_aside();
-        } else if self.wanted_traps.is_empty() {
-            self.out.put(&TRAP);
-        } else {
-            self.place_traps();
-            self.out.end();
+        let continues = index > 0
+            && self.mine().before[index - 1].is_none()
+            && !self.is_padding(index - 1)
+            && !ins.has(mark::LABEL);
+        if continues {
+            return;
         }
+        if ins.has(mark::ENTRY) {
+            self.out.put(&LABEL);
+            self.stats.labels += 1;
+        }
+        self.out.put(&TRAP);
+        self.place_traps();
+    }
+
+    /// Ends the section: the last traps, and one where control would go on.
+    fn finish(&mut self) {
+        let Some(last) = self.text.code.len().checked_sub(1) else { return };
+        let is_open = !self.stops(last) && self.mine().before[last].is_some();
+        if is_open && matches!(&self.object.sections[self.text.section].name[..], ".init" | ".fini") {
+            self.place_traps_aside();
+        } else if is_open {
+            self.out.put(&TRAP);
+        }
+        self.place_traps();
+        self.out.end();
     }
 
     fn instruction(&mut self, index: usize) -> Result<(), Reason> {
@@ -247,8 +385,7 @@ impl<'a> Rewriter<'a> {
         // Others have labels of their own behind them, and no constants.
         let has_constants =
             matches!(flow, FlowControl::Next | FlowControl::IndirectCall | FlowControl::IndirectBranch)
-                && ins.code.mnemonic() != Mnemonic::Endbr64
-                && !self.lands(index);
+                && ins.code.mnemonic() != Mnemonic::Endbr64;
         let mut code = self.out.since(start).windows(LABEL.len());
         if has_constants && code.any(|bytes| bytes == LABEL) {
             let what = "a constant in it has the bytes of the entry label (f3 0f 1e fa)";
@@ -267,32 +404,65 @@ impl<'a> Rewriter<'a> {
 
     // ---- labels, padding, traps
 
-    /// The entry label, if indirect branches come here.
-    fn label(&mut self, index: usize) {
+    /// The entry label, if indirect branches come here. Those that come to the inside of a function have closed its frame, which is
+    /// opened here.
+    fn label(&mut self, index: usize, state: State) -> Result<(), Reason> {
         let ins = &self.text.code[index];
-        if ins.has(mark::LABEL) {
-            debug_assert_eq!(self.lag, 0, "rsp is its original at every label");
-        }
         if !ins.has(mark::ENTRY) {
-            return;
+            return Ok(());
         }
-        let kept = KEPT.map(|(reg, slot)| self.is_inside_with(index, reg).then_some((reg, slot)));
-        let restores = kept.iter().any(Option::is_some);
+        let is_inside = !ins.has(mark::FUNCTION);
+        let carried = self.mine().carried.contains(&(index as u32));
+        let kept =
+            KEPT.map(|(reg, slot)| (carried || self.is_inside_with(index, reg)).then_some((reg, slot)));
+        let is_piece = is_inside && (state != ENTRY || carried || kept.iter().any(Option::is_some));
         let over = self.out.new_label();
-        if restores && index > 0 && !self.text.code[index - 1].ends_flow() {
-            self.touch_if_moved(false);
+        if is_piece && index > 0 && !self.stops(index - 1) && self.mine().before[index - 1].is_some() {
             self.out.jump(Target::Made(over));
             self.out.restart();
         }
-        if restores || ins.code.mnemonic() != Mnemonic::Endbr64 {
+        if is_piece || ins.code.mnemonic() != Mnemonic::Endbr64 {
             self.out.put(&LABEL);
             self.stats.labels += 1;
         }
-        for (reg, slot) in kept.into_iter().flatten() {
-            self.put(encode::load(reg, self.slot(slot)));
+        if is_piece {
+            self.real = ENTRY;
+            self.moved = 0;
+            let from = if self.mine().pads.contains(&(index as u32)) { R11 } else { RAX };
+            self.open_at_label(state, from)?;
+            for (reg, slot) in kept.into_iter().flatten() {
+                self.put(encode::load(reg, self.slot(slot)));
+            }
+            if carried && from == RAX {
+                self.put(encode::load(RAX, self.slot(Slot::Accumulator)));
+            }
         }
         self.out.place(over);
         self.out.start_body();
+        Ok(())
+    }
+
+    /// Behind a label at which rsp is E: brings it where it is in `state`, which is the address in `from` if that is computed.
+    pub(crate) fn open_at_label(&mut self, state: State, from: Reg) -> Result<(), Reason> {
+        match state {
+            State::Constant(o) => {
+                self.lag = o;
+                self.out.set_bias(o);
+                self.lower(-o, true);
+            }
+            State::Computed(d) => {
+                if from != R11 {
+                    self.put(encode::copy(true, from, R11));
+                }
+                if d != 0 {
+                    self.put(encode::lea(R11, R11, d));
+                }
+                self.open_unit();
+                self.lag = d;
+                self.move_rsp(-d, true);
+            }
+        }
+        Ok(())
     }
 
     /// Whether instruction `index` is a place inside a function that indirect jumps reach with a value in `reg`, r11 or r10: they
@@ -400,17 +570,43 @@ impl<'a> Rewriter<'a> {
         Target::Made(label)
     }
 
-    /// Places the traps wanted so far, where control does not come.
-    fn place_traps(&mut self) {
-        for (label, owner) in self.wanted_traps.drain(..) {
-            self.out.place(label);
-            self.out.outlier(owner, &TRAP);
+    /// Places the traps and the landings wanted so far, where control does not come.
+    pub(crate) fn place_traps(&mut self) {
+        let (lag, real, moved) = (self.lag, self.real, self.moved);
+        let mut landings = std::mem::take(&mut self.wanted_landings).into_iter().peekable();
+        // In the order of their instructions. Landings open frames, which may want traps.
+        while !self.wanted_traps.is_empty() || landings.peek().is_some() {
+            for (label, owner) in std::mem::take(&mut self.wanted_traps) {
+                while let Some(landing) = landings.next_if(|landing| landing.owner < owner) {
+                    self.place_landing(&landing);
+                }
+                let start = self.out.pos();
+                self.out.place(label);
+                self.out.put(&TRAP);
+                self.out.outlier(owner, start);
+            }
+            for landing in landings.by_ref() {
+                self.place_landing(&landing);
+            }
         }
+        (self.lag, self.real, self.moved) = (lag, real, moved);
+        self.out.set_bias(lag);
+    }
+
+    fn place_landing(&mut self, landing: &Landing) {
+        let start = self.out.pos();
+        self.out.place(landing.label);
+        self.out.put(&LABEL);
+        (self.real, self.moved) = (ENTRY, 0);
+        let opened = self.open_at_label(landing.state, R11);
+        self.failure = self.failure.take().or(opened.err());
+        self.out.jump(Target::Made(landing.back));
+        self.out.outlier(landing.owner, start);
     }
 
     /// Places them where control comes, and leads it past them.
     fn place_traps_aside(&mut self) {
-        if self.wanted_traps.is_empty() {
+        if self.wanted_traps.is_empty() && self.wanted_landings.is_empty() {
             return;
         }
         self.settle(false);
@@ -424,7 +620,7 @@ impl<'a> Rewriter<'a> {
     /// Whether control falls, as far as can be seen, out of a function before instruction `index`: after a call that does
     /// not return, mostly. The function's traps belong before this place.
     fn leaves_function(&self, index: usize) -> bool {
-        if self.wanted_traps.is_empty() {
+        if index > 0 && (self.stops(index - 1) || self.mine().before[index - 1].is_none()) {
             return false;
         }
         let code = &self.text.code;
@@ -449,27 +645,38 @@ impl<'a> Rewriter<'a> {
         (i64::from(disp) + DISTANCE).abs() <= i64::from(MAX_MOVE)
     }
 
-    /// The one move of the present run, before instruction `index`.
-    fn merged_move(&mut self, index: usize) {
-        let flags_free = self.live.flags_free(self.text, index);
-        self.move_rsp(self.plan.by, flags_free);
-        if flags_free && !self.plan.touched {
-            self.touch(true);
-        }
-    }
-
-    /// Moves rsp.
+    /// Moves rsp. Where that is not possible, the instruction fails.
     pub(crate) fn move_rsp(&mut self, by: i32, flags_free: bool) {
         if by == 0 {
             return;
         }
-        if self.moved + by.unsigned_abs() > MAX_MOVE {
-            self.touch(false);
+        match self.real.moved(by) {
+            State::Constant(o) if o < 0 => return self.fail(above_entry()),
+            State::Computed(d) if d < 0 => {
+                let reopened = self.reopen(by);
+                self.failure = self.failure.take().or(reopened.err());
+                return;
+            }
+            moved => {
+                if by < 0 && self.moved + by.unsigned_abs() > MAX_MOVE {
+                    self.touch(false);
+                }
+                self.put(encode::move_rsp(by, flags_free));
+                self.real = moved;
+            }
         }
-        self.put(encode::move_rsp(by, flags_free));
+        self.moved = match by {
+            1.. => self.moved.saturating_sub(by.unsigned_abs()),
+            _ => self.moved + by.unsigned_abs(),
+        };
+        self.moved = self.moved.min(self.real.depth() as u32);
         self.lag += by;
-        self.moved += by.unsigned_abs();
         self.out.set_bias(self.lag + self.original_moved);
+    }
+
+    /// The current instruction cannot be rewritten.
+    pub(crate) fn fail(&mut self, reason: Reason) {
+        self.failure.get_or_insert(reason);
     }
 
     /// Records that the original's rsp moves here.
@@ -483,25 +690,15 @@ impl<'a> Rewriter<'a> {
         self.move_rsp(-self.lag, false);
     }
 
-    /// Before a branch: rsp is the original's, and touched. `flags_free`: nobody needs the flags here.
+    /// Before a branch: rsp is the original's, and near a word that is mapped for certain. `flags_free`: nobody needs the flags here.
     pub(crate) fn settle(&mut self, flags_free: bool) {
         self.catch_up();
-        if self.moved != 0 {
-            self.touch(flags_free);
-        }
+        self.touch_if_moved(flags_free);
     }
 
     /// An access that was just emitted touches the stack.
     pub(crate) fn touched(&mut self) {
         self.moved = 0;
-    }
-
-    /// Counts a move of unknown size, up to `by`.
-    pub(crate) fn moved_up_to(&mut self, by: u32) {
-        if self.moved + by > MAX_MOVE {
-            self.touch(false);
-        }
-        self.moved += by;
     }
 
     /// Touches the stack: reads the word at rsp if the flags are free, else writes below the red zone, where
@@ -510,16 +707,25 @@ impl<'a> Rewriter<'a> {
         if flags_free {
             self.out.put(&[0xf6, 0x04, 0x24, 0x00]); // testb $0,(%rsp)
         } else {
-            self.put(encode::touch(self.slot(Slot::Touch)));
+            // On its way rsp may be far above the original's, in a frame that is not in use yet.
+            let near = self.slot(Slot::Touch);
+            let here = -SPILL - DISTANCE as i32;
+            self.put(encode::touch(if Self::is_near(near) { near } else { here }));
         }
         self.stats.probes += 1;
         self.moved = 0;
     }
 
-    /// The same just below the present rsp, which may lie far from the original's.
-    pub(crate) fn touch_here(&mut self) {
-        self.put(encode::touch(-SPILL - DISTANCE as i32));
-        self.moved = 0;
+    /// Moves rsp, however far, in steps, each touched; the original's is `self.lag` away, and stays.
+    pub(crate) fn lower(&mut self, by: i32, flags_free: bool) {
+        let mut rest = by;
+        while rest < -(MAX_MOVE as i32) {
+            self.move_rsp(-(MAX_MOVE as i32), flags_free);
+            self.touch(flags_free);
+            rest += MAX_MOVE as i32;
+        }
+        self.move_rsp(rest, flags_free);
+        self.touch_if_moved(flags_free);
     }
 
     /// Displacement from rsp of one of the rewriter's own places.
@@ -527,9 +733,9 @@ impl<'a> Rewriter<'a> {
         -SPILL - 16 * slot as i32 - self.lag - DISTANCE as i32
     }
 
-    /// Touches the stack if rsp moved since the last touch; rsp stays where it is.
+    /// Touches the stack if rsp may be far below the nearest mapped word; rsp stays where it is.
     pub(crate) fn touch_if_moved(&mut self, flags_free: bool) {
-        if self.moved != 0 {
+        if self.moved != 0 && self.real.depth() > MAX_MOVE as i32 {
             self.touch(flags_free);
         }
     }
@@ -576,6 +782,11 @@ impl<'a> Rewriter<'a> {
         self.busy >> reg & 1 == 0 && (reg < 8 || !crate::decode::has_high_byte(&self.text.code[index].code))
     }
 
+    /// Whether something of the rewriter's own is in `reg`.
+    pub(crate) fn is_busy(&self, reg: Reg) -> bool {
+        self.busy >> reg & 1 != 0
+    }
+
     /// Runs `body` with `reg` reserved: nothing that it emits takes the register for itself.
     pub(crate) fn busy_with<T>(&mut self, reg: Reg, body: impl FnOnce(&mut Self, Reg) -> T) -> T {
         self.busy |= 1 << reg;
@@ -601,6 +812,13 @@ impl<'a> Rewriter<'a> {
         self.put(encode::load(RAX, rax_slot));
         Ok(())
     }
+}
+
+fn above_entry() -> Reason {
+    Reason::of_assembly(
+        "rsp is above the return address, or not where the function began when it ends",
+        "return with ret to where the function was called, and leave the return address where it is",
+    )
 }
 
 /// No register can be had for the rewriter's own use.

@@ -1,9 +1,7 @@
-//! The stack pointer inside one straight run of code: what moves it, what touches the stack, and where one
-//! merged move goes (rule V3).
+//! The stack pointer inside one straight run of code: what moves it, and where one merged move goes (rule V3).
 //!
 //! Inside a run nothing but the rewriter decides where rsp is: the original's pushes and subtractions only
-//! change the displacement of the operands. So a run has one `lea`, placed where a later access of the run
-//! touches the stack anyway.
+//! change the displacement of the operands. So a run has one `lea`.
 
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 use lockgate_abi::code::MAX_MOVE;
@@ -18,60 +16,42 @@ pub(crate) const MAX_MERGED: i32 = MAX_MOVE as i32 / 2;
 pub(crate) struct Effect {
     /// Constant change of rsp, bytes.
     pub(crate) delta: i32,
-    /// Accesses the stack at a constant distance from rsp.
-    pub(crate) touches: bool,
-    /// How it ends the run, if it does.
-    pub(crate) end: Option<End>,
-}
-
-/// How a run ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// A call or return, which touches the stack itself.
-    Touching,
-    /// Anything else before which every move must have been touched, or that sets rsp anew.
-    Open,
+    /// Whether it ends the run: control may come or go here, or rsp is set anew.
+    pub(crate) ends: bool,
 }
 
 /// Where the merged move of a run goes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Plan {
-    /// Instruction before which rsp moves.
+    /// Instruction before which rsp moves: the first that moves the original's.
     pub(crate) at: usize,
     /// By how much, bytes; 0 for no move.
     pub(crate) by: i32,
-    /// Whether an access of the run, or the call or return that ends it, touches the stack after the move.
-    pub(crate) touched: bool,
     /// One past the run's last instruction.
     pub(crate) end: usize,
 }
 
-const NOTHING: Effect = Effect { delta: 0, touches: false, end: None };
-
 /// What `ins` does to the stack pointer.
 pub(crate) fn effect(ins: &Ins) -> Effect {
     let code = &ins.code;
-    match code.flow_control() {
-        FlowControl::Next => (),
-        FlowControl::Call | FlowControl::Return => return Effect { end: Some(End::Touching), ..NOTHING },
-        _ => return Effect { end: Some(End::Open), ..NOTHING },
+    let by = |delta| Effect { delta, ends: false };
+    let end = Effect { delta: 0, ends: true };
+    if code.flow_control() != FlowControl::Next {
+        return end;
     }
     match code.mnemonic() {
-        Mnemonic::Push => return Effect { delta: -8, touches: true, end: None },
-        Mnemonic::Pop => return Effect { delta: 8, touches: true, end: None },
-        Mnemonic::Leave | Mnemonic::Enter => return Effect { end: Some(End::Open), ..NOTHING },
+        Mnemonic::Push => return by(-8),
+        Mnemonic::Pop => return by(8),
+        Mnemonic::Leave | Mnemonic::Enter => return end,
         _ => (),
     }
     if writes_rsp(ins) {
         return match constant_move(ins) {
-            Some(delta) if delta.unsigned_abs() <= MAX_MERGED.unsigned_abs() => Effect { delta, ..NOTHING },
-            _ => Effect { end: Some(End::Open), ..NOTHING },
+            Some(delta) if delta.unsigned_abs() <= MAX_MERGED.unsigned_abs() => by(delta),
+            _ => end,
         };
     }
-    if code.is_string_instruction() {
-        return Effect { end: Some(End::Open), ..NOTHING };
-    }
-    Effect { touches: code.memory_base() == Register::RSP && is_touch(ins), ..NOTHING }
+    if code.is_string_instruction() { end } else { by(0) }
 }
 
 /// Whether the instruction's first operand is rsp and it writes it.
@@ -163,8 +143,7 @@ impl Plan {
     /// Plans the run that starts at instruction `start`.
     pub(crate) fn run(text: &Text, start: usize) -> Plan {
         let (mut sum, mut lowest, mut highest) = (0i32, 0i32, 0i32);
-        let (mut first_move, mut last_touch) = (None, None);
-        let (mut touched_at_end, mut end) = (false, text.code.len());
+        let (mut first_move, mut end) = (None, text.code.len());
         for index in start..text.code.len() {
             let ins = &text.code[index];
             if index > start && ins.has(mark::LABEL) {
@@ -172,26 +151,24 @@ impl Plan {
                 break;
             }
             let effect = effect(ins);
-            if effect.touches && !ins.has(mark::ABSORBED) {
-                last_touch = Some(index);
-            }
             if effect.delta != 0 {
                 sum += effect.delta;
                 (lowest, highest) = (lowest.min(sum), highest.max(sum));
                 first_move = first_move.or(Some(index));
-                if highest - lowest > MAX_MERGED {
-                    end = index + 1;
-                    break;
-                }
             }
-            if let Some(how) = effect.end {
-                touched_at_end = how == End::Touching;
+            if effect.ends || highest - lowest > MAX_MERGED {
                 end = index + 1;
                 break;
             }
         }
-        let Some(first) = first_move else { return Plan { at: end, by: 0, touched: true, end } };
-        let at = if touched_at_end { first } else { last_touch.map_or(first, |touch| touch.min(first)) };
-        Plan { at, by: sum, touched: touched_at_end || last_touch.is_some(), end }
+        Plan { at: first_move.unwrap_or(end), by: sum, end }
+    }
+
+    /// By how much the run behind instruction `index`, which sets rsp, moves it: the new rsp is there at once. A label begins another run.
+    pub(crate) fn behind(text: &Text, index: usize) -> i32 {
+        match text.code.get(index + 1) {
+            Some(next) if !next.has(mark::LABEL) => Plan::run(text, index + 1).by,
+            _ => 0,
+        }
     }
 }

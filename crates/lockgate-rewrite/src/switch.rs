@@ -45,7 +45,8 @@ pub(crate) fn recover(
     tables: &[HashMap<u32, Through>],
     keeps_r11: &[HashSet<usize>],
 ) -> Switches {
-    let mut by_text = Vec::with_capacity(code.texts.len());
+    let mut by_text: Vec<HashMap<u32, Switch>> = Vec::with_capacity(code.texts.len());
+    let mut parts = Vec::new();
     let mut used = HashSet::new();
     // Functions with an indirect jump through what may be a table.
     let mut open: HashSet<CodePlace> = HashSet::new();
@@ -60,9 +61,10 @@ pub(crate) fn recover(
             match through.and_then(|through| match_switch(code, number, jump, through, &mut liveness)) {
                 Some((switch, absorbed)) => {
                     used.extend(through.map(|through| through.table));
-                    for index in absorbed {
+                    for &index in &absorbed {
                         code.mark((number, index), mark::ABSORBED);
                     }
+                    parts.push(((number, jump as u32), through.map(|through| through.table), absorbed));
                     found.insert(jump as u32, switch);
                 }
                 None if !is_plain_pointer(&code.texts[number], jump, &mut liveness) => {
@@ -73,14 +75,27 @@ pub(crate) fn recover(
         }
         by_text.push(found);
     }
-    let scattered = open_tables(code, &used, &open);
+    let (scattered, opened) = open_tables(code, &used, &open);
+    // What goes to labels comes with its frame closed, and what goes behind them does not: a table serves one of the two.
+    for ((number, jump), table, absorbed) in parts {
+        if table.is_some_and(|table| opened.contains(&table)) {
+            by_text[number].remove(&jump);
+            for index in absorbed {
+                code.unmark((number, index), mark::ABSORBED);
+            }
+        }
+    }
     Switches { by_text, scattered }
 }
 
 /// Gives entry labels to the cases of tables that something else than a unit U4 may use: no unit uses them, or a
 /// function in `open` takes their address or has one of their cases, or is a part of another function. Says whether
-/// one of these tables has its parts in several code sections.
-fn open_tables(code: &mut Code, used: &HashSet<Key>, open: &HashSet<CodePlace>) -> bool {
+/// one of these tables has its parts in several code sections, and which they are.
+fn open_tables(
+    code: &mut Code,
+    used: &HashSet<Key>,
+    open: &HashSet<CodePlace>,
+) -> (bool, HashSet<Key>) {
     let is_part = |&(number, start): &CodePlace| !code.texts[number].code[start].has(mark::FUNCTION);
     let some_part = open.iter().any(is_part);
     let is_open = |&(number, index): &CodePlace| {
@@ -88,18 +103,20 @@ fn open_tables(code: &mut Code, used: &HashSet<Key>, open: &HashSet<CodePlace>) 
         index < text.code.len() && open.contains(&(number, text.function_around(index).0))
     };
     let mut scattered = some_part;
+    let mut opened = HashSet::new();
     let mut cases = Vec::new();
     for (place, table) in &code.tables {
         let closed = table.read_only && used.contains(place) && !some_part;
         if !closed || table.targets.iter().chain(&table.owners).any(is_open) {
             scattered |= !table.is_in_one_text();
+            opened.insert(*place);
             cases.extend_from_slice(&table.targets);
         }
     }
     for case in cases {
         code.mark(case, mark::ENTRY);
     }
-    scattered
+    (scattered, opened)
 }
 
 /// The instructions of an indirect jump through a table: `movslq (B,I,4),X; add B,X; jmp *X` (the sum may be in either register).

@@ -9,7 +9,7 @@ use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::refs::{Code, is_relative};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, across, dwarf, landing, switch, tables};
+use crate::{Options, Rewritten, Stats, across, dwarf, frames, switch, tables};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
@@ -27,17 +27,26 @@ pub(crate) fn transform(
     let mut stats = Stats::default();
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;
-    code.mark_entries(file, &object, &landing::pads(&object))?;
+    let pads = code.mark_pads(file, &object)?;
     let tables = tables::find(&code, &object);
     let across = across::find(file, &mut code, &object, &tables)?;
     let switches = switch::recover(&mut code, &tables, &across.keepers);
     let mut layouts = Vec::with_capacity(code.texts.len());
     let mut map = AddressMap::new(object.sections.len());
-    let by_text = switches.by_text.into_iter().zip(across.keepers).zip(across.waits);
-    for (number, ((found, keeps), waits)) in by_text.enumerate() {
+    let mut live: Vec<Liveness> = across.keepers.into_iter().map(Liveness::new).collect();
+    let input = frames::Input {
+        code: &code,
+        object: &object,
+        tables: &tables,
+        switches: &switches.by_text,
+        pads: &pads,
+    };
+    let frames = frames::find(&input, &mut live);
+    let by_text = switches.by_text.into_iter().zip(live).zip(across.waits);
+    for (number, ((found, live), waits)) in by_text.enumerate() {
         let text = &code.texts[number];
-        let live = Liveness::new(keeps);
-        let mut rewriter = Rewriter::new(file, &object, text, found, live, options, &mut stats);
+        let mut rewriter = Rewriter::new(file, &object, &code, number, &frames, live, options, &mut stats);
+        rewriter.switches = found;
         rewriter.scattered = switches.scattered;
         rewriter.waits = waits;
         let layout = rewriter.run()?;

@@ -15,6 +15,8 @@ pub(crate) struct Notes<'a> {
     pub pinpoint: bool,
     /// Others may join its domains.
     pub base: bool,
+    /// Where rsp is in its code ([`crate::layout::states`]).
+    pub states: &'a [u8],
     /// What it has from the modules that it joins; it has no gates of its own then.
     pub join: Option<(&'a [Provider], &'a Foreign)>,
 }
@@ -69,6 +71,9 @@ impl Notes<'_> {
         }
         let sources = self.sources.iter().map(|(hash, file)| format!("{}  {file}", hash.to_hex())).collect();
         append(&mut notes, note::SOURCES, lines(sources).as_bytes());
+        if !self.states.is_empty() {
+            append(&mut notes, note::STATES, self.states);
+        }
         notes
     }
 }

@@ -15,8 +15,9 @@ use object::{LittleEndian as LE, U16, U32, U64};
 /// Room for the ELF header and the program headers at the start of the constants, bytes.
 pub(crate) const HEADERS: u64 = 1024;
 
-/// What fills code up to the end of its page.
+/// What fills code up to the end of its page, and `ud2`, which ends it.
 const INT3: u8 = 0xcc;
+const TRAP: [u8; 2] = [0x0f, 0x0b];
 
 type Section = SectionHeader64<LE>;
 type Segment = ProgramHeader64<LE>;
@@ -62,6 +63,29 @@ pub(crate) fn layout(linked: &[u8]) -> Result<Vec<u8>, Error> {
     file[..headers.len()].copy_from_slice(&headers);
     section_headers.iter().for_each(|section| file.extend_from_slice(bytes_of(section)));
     Ok(file)
+}
+
+/// The descriptor of the note that says where rsp is in what ld linked (`lockgate_abi::note::STATES`).
+pub(crate) fn states(linked: &[u8]) -> Result<Vec<u8>, Error> {
+    let file = layout(linked)?;
+    let parsed = Linked::parse(&file)?;
+    let loads = || parsed.segments.iter().filter(|segment| segment.p_type.get(LE) == elf::PT_LOAD);
+    let bytes = |segment: &Segment| {
+        let (at, size) = (segment.p_offset.get(LE) as usize, segment.p_filesz.get(LE) as usize);
+        file.get(at..at + size).unwrap_or_default()
+    };
+    let Some(code) = loads().find(|segment| segment.p_flags.get(LE).contains(elf::PF_X)) else {
+        return Err(Error::Layout("there is no code".to_owned()));
+    };
+    let word = |address: u64| {
+        let segment = loads().find(|segment| {
+            let start = segment.p_vaddr.get(LE);
+            start <= address && address - start < segment.p_filesz.get(LE)
+        })?;
+        let at = (address - segment.p_vaddr.get(LE)) as usize;
+        Some(i32::from_le_bytes(bytes(segment).get(at..at + 4)?.try_into().ok()?))
+    };
+    Ok(lockgate_rewrite::states(bytes(code), word))
 }
 
 /// The file that ld wrote.
@@ -125,6 +149,10 @@ impl Placed {
             let bytes = linked.contents(section)?;
             let at = self.offset_of(section.sh_addr.get(LE)) as usize;
             file[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        if self.fill == Some(INT3) && self.part.pages() - (self.part.file_end - self.part.start) >= 2 {
+            let end = file.len() - TRAP.len();
+            file[end..].copy_from_slice(&TRAP);
         }
         Ok(())
     }

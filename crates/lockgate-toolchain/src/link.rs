@@ -279,17 +279,25 @@ impl Link {
         };
         let undefined = if joins { job.undefined()? } else { Vec::new() };
         let foreign = join::look_up(&undefined, &self.imports, &self.providers);
-        let notes = Notes {
+        let mut notes = Notes {
             exports: &exports,
             imports: &self.imports,
             sources: &sources,
             pinpoint: sysroot.options().pinpoint,
             base: self.base,
+            states: &[],
             join: joins.then_some((&self.providers, &foreign)),
         };
         job.arguments.insert(0, glue::make(folder, &notes)?.into());
         job.foreign = joins.then_some(&foreign);
-        let linked = job.run()?;
+        let mut linked = job.run()?;
+        // Where code lies does not depend on what the notes say of it.
+        let states = layout::states(&linked)?;
+        if !states.is_empty() {
+            notes.states = &states;
+            glue::make(folder, &notes)?;
+            linked = job.run()?;
+        }
         let exported = ld::exported(&linked)?;
         let missing: Vec<String> = exports
             .iter()

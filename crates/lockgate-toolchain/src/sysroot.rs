@@ -3,7 +3,7 @@
 use crate::cache::{Cache, Key};
 use crate::input::Input;
 use crate::{Error, Progress, glue, process, tools::Tools};
-use lockgate_abi::{code, header, stack};
+use lockgate_abi::{code, gate, stack, window};
 use lockgate_rewrite::Options;
 use std::path::{Path, PathBuf};
 
@@ -276,9 +276,7 @@ impl Source {
 fn code_model() -> String {
     let constants = [
         ("OFF", i64::from(code::OFF)),
-        ("SLOT_MASK", code::SLOT_MASK.into()),
-        ("LABEL_NEGATED", code::LABEL_NEGATED.into()),
-        ("HEADER_W", header::W as i64),
+        ("RESUME", (window::GATE_TABLE + 8 * gate::RESUME) as i64),
         ("THREAD_POINTER_DISP", stack::THREAD_POINTER_DISP.into()),
     ]
     .map(|(name, value)| format!("#define LG_{name} {value}\n"));

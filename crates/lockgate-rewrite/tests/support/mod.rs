@@ -6,7 +6,7 @@ use std::process::Command;
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use lockgate_abi::PAGE;
-use lockgate_verify::{Module, Segment, SegmentKind};
+use lockgate_verify::{Module, Segment, SegmentKind, State};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 
 /// Runs the system's tool; its output is the panic's message if it fails.
@@ -118,7 +118,12 @@ pub fn module(object: &[u8]) -> Module {
         if bytes.is_empty() {
             bytes.push(0xcc);
         }
-        bytes.resize(bytes.len().next_multiple_of(PAGE as usize), 0xcc);
+        let unpadded = bytes.len();
+        bytes.resize((unpadded + 2).next_multiple_of(PAGE as usize), 0xcc);
+        if kind == SegmentKind::Code {
+            let end = bytes.len() - 2;
+            bytes[end..].copy_from_slice(&[0x0f, 0x0b]);
+        }
         let size = bytes.len() as u64;
         segments.push(Segment { kind, address, size, bytes });
         address += size;
@@ -139,6 +144,12 @@ pub fn module(object: &[u8]) -> Module {
             }
         }
     }
+    let word = |address: u64| {
+        let segment = segments.iter().rev().find(|segment| segment.address <= address)?;
+        let at = (address - segment.address) as usize;
+        Some(i32::from_le_bytes(segment.bytes.get(at..at + 4)?.try_into().ok()?))
+    };
+    let states = states(&lockgate_rewrite::states(&segments[0].bytes, word));
     Module {
         segments,
         relocations: Vec::new(),
@@ -152,9 +163,36 @@ pub fn module(object: &[u8]) -> Module {
         pinpoint: false,
         base: false,
         join: None,
-        states: vec![],
+        states,
         symbols: Vec::new(),
     }
+}
+
+/// The entries of a note of states.
+fn states(mut note: &[u8]) -> Vec<(u64, State)> {
+    fn number(bytes: &mut &[u8]) -> u32 {
+        let mut value = 0;
+        for shift in (0..).step_by(7) {
+            let (&byte, rest) = bytes.split_first().expect("a number");
+            *bytes = rest;
+            value |= u32::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+        unreachable!()
+    }
+    let (mut states, mut address) = (Vec::new(), 0);
+    while !note.is_empty() {
+        address += u64::from(number(&mut note));
+        let first = number(&mut note);
+        let state = match first % 2 {
+            0 => State::S { o: 4 * first },
+            _ => State::C { b: 4 * (first - 1), d: 8 * number(&mut note) },
+        };
+        states.push((address, state));
+    }
+    states
 }
 
 fn kind_of(section: &object::Section<'_, '_>) -> Option<SegmentKind> {

@@ -1,0 +1,1003 @@
+//! Where the original's rsp is before each instruction (rule V3), by data flow over a whole object.
+//!
+//! `E` is rsp at a function's entry. Mostly rsp is E minus a constant; where it is computed, the *frame word*, on the control stack
+//! at or above rsp, holds E - 8 ([`FRAME`]). Frames with a frame pointer and a constant size stay constant: the analysis knows of registers
+//! which of them hold E minus a constant.
+//!
+//! Nothing is guessed about rsp: what comes from memory makes the frame a computed one, whose rsp is the original's whatever that is. Only
+//! where control leaves the function rsp has to be E again, as it is in all code that works, and is compared with it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+use crate::decode::{Ins, is_rsp, mark, memory_operand};
+use crate::elf::Object;
+use crate::encode::{RBP, RSP, Reg, number};
+use crate::landing::Pad;
+use crate::liveness::Liveness;
+use crate::refs::{Code, CodePlace, is_relative};
+use crate::stack::{Plan, constant_move, effect, writes_rsp};
+use crate::switch::Switch;
+use crate::tables::{Key, Through};
+
+/// What frame words hold: E minus this. Every computed frame begins at one place, so that all ways agree, and values of rsp may be
+/// anything that a function can have in its frame.
+pub(crate) const FRAME: i32 = 8;
+
+/// Where rsp is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// E minus this.
+    Constant(i32),
+    /// Computed; the frame word lies this far above it.
+    Computed(i32),
+}
+
+pub(crate) const ENTRY: State = State::Constant(0);
+
+impl State {
+    /// The state after rsp has moved by `by`.
+    pub(crate) fn moved(self, by: i32) -> State {
+        match self {
+            State::Constant(o) => State::Constant(o.wrapping_sub(by)),
+            State::Computed(d) => State::Computed(d.wrapping_sub(by)),
+        }
+    }
+
+    /// Bytes up to the nearest word that is mapped for certain.
+    pub(crate) fn depth(self) -> i32 {
+        match self {
+            State::Constant(o) | State::Computed(o) => o,
+        }
+    }
+
+    /// As it is at branches and labels: rsp is not above a frame word.
+    fn settled(self) -> State {
+        match self {
+            State::Computed(d) => State::Computed(d.max(0)),
+            constant => constant,
+        }
+    }
+
+    fn meets(self, other: State) -> State {
+        match (self, other) {
+            _ if self == other => self,
+            (State::Constant(_), State::Constant(_)) | (State::Computed(_), State::Computed(_)) => {
+                State::Computed(0)
+            }
+            (computed @ State::Computed(_), _) | (_, computed) => computed,
+        }
+    }
+}
+
+/// What becomes of an instruction that sets rsp to something else than a constant distance from where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Set {
+    /// It is E minus this afterwards.
+    Constant(i32),
+    /// The same, because the run of code that it is in leaves the function; compared with what the original sets it to.
+    Leaves(i32),
+    /// Computed.
+    Computed,
+    /// The run sets rsp once more before it uses it.
+    Unused,
+    /// The run ends with an indirect jump: control goes on in another frame (`__builtin_longjmp`).
+    Resumes,
+}
+
+/// What the rewriter has to know of one code section.
+#[derive(Debug, Default)]
+pub(crate) struct TextFrames {
+    /// By instruction: where rsp is before it; None where control does not come.
+    pub(crate) before: Vec<Option<State>>,
+    /// Instructions that control does not go on from, although they are no jumps: calls that do not return, mostly.
+    pub(crate) stops: HashSet<u32>,
+    pub(crate) sets: HashMap<u32, Set>,
+    /// Probing loops that move rsp by a constant, by their first instruction, of [`CLASH_LOOP`]: the sum of the moves.
+    pub(crate) loops: HashMap<u32, i32>,
+    /// Indirect jumps that stay in the function, and whether they carry rsp to their label ([`crate::branch`]).
+    pub(crate) gotos: HashMap<u32, bool>,
+    /// The state at jumps of units U4, that of all their cases.
+    pub(crate) switches: HashMap<u32, State>,
+    /// Labels inside functions that indirect jumps bring rsp to.
+    pub(crate) carried: HashSet<u32>,
+    /// Landing pads of exceptions.
+    pub(crate) pads: HashSet<u32>,
+}
+
+/// By text.
+pub(crate) type Frames = Vec<TextFrames>;
+
+/// Instructions of a probing loop of -fstack-clash-protection: `sub $n,%rsp; or $0,(%rsp); cmp %r,%rsp; jne` the first one.
+pub(crate) const CLASH_LOOP: usize = 4;
+
+/// Registers that callees keep: rbx, rbp, r12 to r15.
+const CALLEE_SAVED: u16 = 1 << 3 | 1 << 5 | 0xf000;
+
+/// Registers that are known to hold E minus a constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Registers {
+    known: u16,
+    below: [i32; 16],
+}
+
+impl Registers {
+    fn get(&self, reg: Reg) -> Option<i32> {
+        (self.known >> reg & 1 != 0).then(|| self.below[usize::from(reg)])
+    }
+
+    fn set(&mut self, reg: Reg, below: Option<i32>) {
+        self.known &= !(1 << reg);
+        if let Some(below) = below {
+            self.known |= 1 << reg;
+            self.below[usize::from(reg)] = below;
+        }
+    }
+
+    fn only(mut self, registers: u16) -> Registers {
+        self.known &= registers;
+        self
+    }
+
+    fn meets(mut self, other: &Registers) -> Registers {
+        for reg in 0..16 {
+            if self.get(reg) != other.get(reg) {
+                self.set(reg, None);
+            }
+        }
+        self
+    }
+}
+
+/// What is known where control arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Known {
+    state: State,
+    registers: Registers,
+}
+
+/// What the analysis looks at.
+pub(crate) struct Input<'a> {
+    pub(crate) code: &'a Code,
+    pub(crate) object: &'a Object,
+    /// By text.
+    pub(crate) tables: &'a [HashMap<u32, Through>],
+    pub(crate) switches: &'a [HashMap<u32, Switch>],
+    pub(crate) pads: &'a [Pad],
+}
+
+/// Finds the states. `live`: by text.
+pub(crate) fn find(input: &Input<'_>, live: &mut [Liveness]) -> Frames {
+    let texts = &input.code.texts;
+    let mut first = vec![0];
+    for text in texts {
+        first.push(first[first.len() - 1] + text.code.len());
+    }
+    let nodes = first[texts.len()];
+    let mut walk = Walk {
+        input,
+        live,
+        groups: Groups::of(input),
+        first,
+        arrived: vec![None; nodes],
+        work: Vec::new(),
+        waiting: BTreeMap::new(),
+        accepted: HashSet::new(),
+        hubs: BTreeMap::new(),
+        labels: HashMap::new(),
+        jumps: BTreeMap::new(),
+        pads: HashMap::new(),
+        frames: texts.iter().map(|_| TextFrames::default()).collect(),
+    };
+    walk.run();
+    walk.frames
+}
+
+/// Functions that belong together, because direct branches lead from the inside of one to that of another: parts of one.
+struct Groups {
+    /// By text: number of its first function.
+    first: Vec<usize>,
+    parent: Vec<usize>,
+}
+
+impl Groups {
+    fn of(input: &Input<'_>) -> Groups {
+        let code = input.code;
+        let mut first = vec![0];
+        for text in &code.texts {
+            first.push(first[first.len() - 1] + text.functions.len());
+        }
+        let mut groups = Groups { parent: (0..first[code.texts.len()]).collect(), first };
+        for (number, text) in code.texts.iter().enumerate() {
+            for (index, ins) in text.code.iter().enumerate() {
+                let is_jump = matches!(
+                    ins.code.flow_control(),
+                    FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+                );
+                if is_jump
+                    && ins.is_near_branch()
+                    && let Some(target) = code.branch_place(input.object, number, index)
+                    && input.ins(target).is_some_and(|ins| !ins.has(mark::FUNCTION))
+                {
+                    groups.join(input, (number, index), target);
+                }
+            }
+        }
+        for table in code.tables.values() {
+            for &place in table.targets.iter().filter(|&&place| input.ins(place).is_some()) {
+                for &owner in &table.owners {
+                    groups.join(input, owner, place);
+                }
+            }
+        }
+        groups
+    }
+
+    fn join(&mut self, input: &Input<'_>, one: CodePlace, other: CodePlace) {
+        let (one, other) = (self.at(input, one), self.at(input, other));
+        self.parent[one.max(other)] = one.min(other);
+    }
+
+    /// The group of the function around `place`.
+    fn at(&mut self, input: &Input<'_>, place: CodePlace) -> usize {
+        let mut group = self.first[place.0] + input.code.texts[place.0].function_of(place.1);
+        while self.parent[group] != group {
+            self.parent[group] = self.parent[self.parent[group]];
+            group = self.parent[group];
+        }
+        group
+    }
+}
+
+impl Input<'_> {
+    fn ins(&self, place: CodePlace) -> Option<&Ins> {
+        self.code.texts[place.0].code.get(place.1)
+    }
+
+    /// The instruction at which control is after the padding from `index` on.
+    fn behind_padding(&self, number: usize, mut index: usize) -> usize {
+        let code = &self.code.texts[number].code;
+        while code.get(index).is_some_and(|ins| ins.code.mnemonic() == Mnemonic::Nop && !ins.has(mark::LABEL)) {
+            index += 1;
+        }
+        index
+    }
+
+    fn is_inner_label(&self, place: CodePlace) -> bool {
+        self.ins(place).is_some_and(|ins| ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION))
+    }
+}
+
+struct Walk<'a, 'b> {
+    input: &'a Input<'a>,
+    live: &'b mut [Liveness],
+    groups: Groups,
+    first: Vec<usize>,
+    /// By node, an instruction of all: what is known where control arrives other than from the instruction before it.
+    arrived: Vec<Option<Known>>,
+    work: Vec<CodePlace>,
+    /// Calls before labels, which may not return: what is known behind them.
+    waiting: BTreeMap<CodePlace, Known>,
+    /// Those that do return.
+    accepted: HashSet<CodePlace>,
+    /// The state at all jumps through a table, and at all its cases; and these.
+    hubs: BTreeMap<Key, (Known, BTreeSet<CodePlace>)>,
+    /// Labels inside functions, by group.
+    labels: HashMap<usize, Vec<CodePlace>>,
+    /// Indirect jumps by group.
+    jumps: BTreeMap<CodePlace, Known>,
+    /// What is known at the calls that may end at a landing pad.
+    pads: HashMap<CodePlace, Known>,
+    frames: Frames,
+}
+
+impl Walk<'_, '_> {
+    fn run(&mut self) {
+        for place in self.inner_labels() {
+            self.labels.entry(self.groups.at(self.input, place)).or_default().push(place);
+        }
+        for number in 0..self.input.code.texts.len() {
+            for index in 0..self.input.code.texts[number].code.len() {
+                let ins = &self.input.code.texts[number].code[index];
+                if ins.has(mark::FUNCTION) || index == 0 && !ins.has(mark::OUTSIDE | mark::CASE) {
+                    self.arrive((number, index), &Known { state: ENTRY, registers: Registers::default() });
+                }
+            }
+        }
+        loop {
+            while let Some(place) = self.work.pop() {
+                self.follow(place, false);
+            }
+            let news = self.meet_cases()
+                || self.accept_calls()
+                || self.enter_pads()
+                || self.follow_jumps()
+                || self.enter_labels();
+            if !news {
+                break;
+            }
+        }
+        for (number, frames) in self.frames.iter_mut().enumerate() {
+            let calls = self.waiting.keys().filter(|call| call.0 == number && !self.accepted.contains(call));
+            frames.stops.extend(calls.map(|call| call.1 as u32));
+            frames.before = vec![None; self.input.code.texts[number].code.len()];
+        }
+        for number in 0..self.input.code.texts.len() {
+            for index in 0..self.input.code.texts[number].code.len() {
+                if self.arrived[self.first[number] + index].is_some() {
+                    self.follow((number, index), true);
+                }
+            }
+        }
+        let carries = self.groups_that_carry();
+        for place in self.jumps.clone().into_keys() {
+            if self.is_goto(place) {
+                let group = self.groups.at(self.input, place);
+                self.frames[place.0].gotos.insert(place.1 as u32, carries.contains(&group));
+            }
+        }
+        for place in self.inner_labels() {
+            let group = self.groups.at(self.input, place);
+            if carries.contains(&group) {
+                self.frames[place.0].carried.insert(place.1 as u32);
+            }
+        }
+        for pad in self.input.pads {
+            self.frames[pad.place.0].pads.insert(pad.place.1 as u32);
+        }
+    }
+
+    fn node(&self, place: CodePlace) -> usize {
+        self.first[place.0] + place.1
+    }
+
+    fn inner_labels(&self) -> Vec<CodePlace> {
+        let texts = self.input.code.texts.iter().enumerate();
+        let places = texts.flat_map(|(number, text)| (0..text.code.len()).map(move |index| (number, index)));
+        places.filter(|&place| self.input.is_inner_label(place)).collect()
+    }
+
+    /// Groups in which a label that indirect jumps may reach has a computed frame.
+    fn groups_that_carry(&mut self) -> BTreeSet<usize> {
+        let labels = self.inner_labels();
+        let computed = |&place: &CodePlace| {
+            matches!(self.frames[place.0].before[place.1], Some(State::Computed(_)))
+        };
+        let labels: Vec<CodePlace> = labels.into_iter().filter(computed).collect();
+        labels.into_iter().map(|place| self.groups.at(self.input, place)).collect()
+    }
+
+    /// Control arrives at `place`.
+    fn arrive(&mut self, place: CodePlace, known: &Known) {
+        let Some(ins) = self.input.ins(place) else { return };
+        let node = self.node(place);
+        let known = Known { state: known.state.settled(), ..*known };
+        let is_function = ins.has(mark::FUNCTION);
+        let met = match &self.arrived[node] {
+            // What is inside of the function before sees to it that it comes here with rsp = E, or not at all.
+            Some(_) if is_function => return,
+            None if is_function => Known { state: ENTRY, registers: Registers::default() },
+            None => known,
+            Some(before) => Known {
+                state: before.state.meets(known.state),
+                registers: before.registers.meets(&known.registers),
+            },
+        };
+        if self.arrived[node] != Some(met) {
+            self.arrived[node] = Some(met);
+            self.work.push(place);
+        }
+    }
+
+    /// Takes the calls before labels for such as return, where that is so: the label has the very state, or a computed one, or none
+    /// yet. Says whether there were any.
+    fn accept_calls(&mut self) -> bool {
+        let calls: Vec<(CodePlace, Known)> = self.waiting.iter().map(|(&call, &known)| (call, known)).collect();
+        let mut unreached = None;
+        let mut found = false;
+        for (call, known) in calls {
+            if self.accepted.contains(&call) {
+                continue;
+            }
+            let label = (call.0, self.input.behind_padding(call.0, call.1 + 1));
+            let Some(ins) = self.input.ins(label) else { continue };
+            let there = match self.arrived[self.node(label)] {
+                _ if ins.has(mark::FUNCTION) => Some(ENTRY),
+                arrived => arrived.map(|arrived| arrived.state),
+            };
+            let returns = match (known.state.settled(), there) {
+                (_, None) => {
+                    unreached = unreached.or(Some((call, known)));
+                    false
+                }
+                (state, Some(there)) if state == there => true,
+                (State::Constant(_), Some(State::Constant(_))) => false,
+                _ => !ins.has(mark::FUNCTION),
+            };
+            if returns {
+                self.accept(call, &known);
+                found = true;
+            }
+        }
+        if let Some((call, known)) = unreached.filter(|_| !found) {
+            self.accept(call, &known);
+            found = true;
+        }
+        found
+    }
+
+    fn accept(&mut self, call: CodePlace, known: &Known) {
+        self.accepted.insert(call);
+        self.arrive((call.0, call.1 + 1), known);
+    }
+
+    /// Lets control come to landing pads. Says whether that was news.
+    fn enter_pads(&mut self) -> bool {
+        for (place, known) in self.pads.clone() {
+            self.arrive(place, &known);
+        }
+        !self.work.is_empty()
+    }
+
+    /// Lets indirect jumps go to the labels of their groups: those of functions with a frame, and where nothing else comes to a label,
+    /// the others, too, most of which leave the function. Says whether that was news.
+    fn follow_jumps(&mut self) -> bool {
+        for (jump, known) in self.jumps.clone() {
+            if self.is_goto(jump) {
+                let group = self.groups.at(self.input, jump);
+                for label in self.labels.get(&group).cloned().unwrap_or_default() {
+                    self.arrive(label, &known);
+                }
+            }
+        }
+        if !self.work.is_empty() {
+            return true;
+        }
+        for (jump, known) in self.jumps.clone() {
+            let group = self.groups.at(self.input, jump);
+            for label in self.labels.get(&group).cloned().unwrap_or_default() {
+                if self.arrived[self.node(label)].is_none() {
+                    self.arrive(label, &known);
+                }
+            }
+        }
+        !self.work.is_empty()
+    }
+
+    /// Whether indirect jump `place` stays in its function: only such have a frame.
+    fn is_goto(&mut self, place: CodePlace) -> bool {
+        let group = self.groups.at(self.input, place);
+        self.jumps[&place].state != ENTRY && self.labels.contains_key(&group)
+    }
+
+    fn inner_labels_of(&self, number: usize, index: usize) -> impl Iterator<Item = CodePlace> + use<> {
+        let (start, end) = self.input.code.texts[number].function_around(index);
+        (start..end).map(move |index| (number, index))
+    }
+
+    /// Labels that nothing comes to, and whose address code takes: another function jumps there, with the frame that was there then
+    /// (`__builtin_setjmp`). Says whether there were any.
+    fn enter_labels(&mut self) -> bool {
+        let input = self.input;
+        let mut wanted = Vec::new();
+        for (number, text) in input.code.texts.iter().enumerate() {
+            for (index, ins) in text.code.iter().enumerate() {
+                if ins.code.mnemonic() != Mnemonic::Lea {
+                    continue;
+                }
+                let relocs = text.relocs(input.object, index);
+                let place = if let Some(reloc) = relocs.iter().find(|reloc| is_relative(reloc.kind)) {
+                    let to_end = ins.code.next_ip() as i64 - reloc.offset as i64;
+                    let target = input.object.resolve(reloc.symbol, reloc.addend + to_end);
+                    target.and_then(|(section, offset)| input.code.place(section, offset).ok().flatten())
+                } else if ins.code.is_ip_rel_memory_operand() {
+                    text.at(ins.code.ip_rel_memory_address() as i64).map(|target| (number, target))
+                } else {
+                    None
+                };
+                let Some(place) = place.filter(|&place| input.is_inner_label(place)) else { continue };
+                if self.arrived[self.node(place)].is_none() {
+                    wanted.push(((number, index), place));
+                }
+            }
+        }
+        for (from, label) in wanted {
+            if let Some(known) = self.known_before(from) {
+                let registers = known.registers.only(1 << RBP);
+                self.arrive(label, &Known { registers, ..known });
+            }
+        }
+        !self.work.is_empty()
+    }
+
+    /// What is known before `place`, if control comes there on the way from the nearest place that it arrives at.
+    fn known_before(&mut self, place: CodePlace) -> Option<Known> {
+        let arrival = (0..=place.1).rev().find(|&index| self.arrived[self.node((place.0, index))].is_some())?;
+        let mut known = self.arrived[self.node((place.0, arrival))]?;
+        for index in arrival..place.1 {
+            if self.input.code.texts[place.0].code[index].ends_flow() {
+                return None;
+            }
+            self.apply((place.0, index), &mut known);
+        }
+        Some(known)
+    }
+
+    /// Follows control from a place that it arrives at. `record`: for the last time.
+    fn follow(&mut self, place: CodePlace, record: bool) {
+        let (number, mut index) = place;
+        let Some(mut known) = self.arrived[self.node(place)] else { return };
+        let text = &self.input.code.texts[number];
+        loop {
+            if record {
+                self.frames[number].before[index] = Some(known.state);
+            }
+            let ins = &text.code[index];
+            let next = index + 1;
+            if let Some((by, target)) = self.clash_loop(number, index, &known) {
+                if record {
+                    self.frames[number].loops.insert(index as u32, by);
+                    for inside in 1..CLASH_LOOP {
+                        self.frames[number].before[index + inside] = Some(known.state.moved(by));
+                    }
+                }
+                known.state = State::Constant(target);
+                index += CLASH_LOOP;
+            } else {
+                let before = known;
+                let set = self.apply((number, index), &mut known);
+                if let Some(set) = set.filter(|_| record) {
+                    self.frames[number].sets.insert(index as u32, set);
+                }
+                if !self.flow((number, index), &before, &known, record) {
+                    return;
+                }
+                index = next;
+            }
+            let Some(ins_there) = text.code.get(index) else {
+                if record && !ins.ends_flow() {
+                    self.frames[number].stops.insert(index as u32 - 1);
+                }
+                return;
+            };
+            if ins_there.has(mark::FUNCTION) {
+                if record && known.state.settled() != ENTRY {
+                    self.stop_before(number, index);
+                }
+                return;
+            }
+            if ins_there.has(mark::LABEL) || self.arrived[self.node((number, index))].is_some() {
+                if !record {
+                    self.arrive((number, index), &known);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Control does not come to function `index` from above: the instruction before its padding stops.
+    fn stop_before(&mut self, number: usize, index: usize) {
+        let code = &self.input.code.texts[number].code;
+        let mut at = index - 1;
+        while at > 0 && code[at].code.mnemonic() == Mnemonic::Nop && !code[at].has(mark::LABEL) {
+            self.frames[number].before[at] = None;
+            at -= 1;
+        }
+        self.frames[number].stops.insert(at as u32);
+    }
+
+    /// Where control goes from `place` other than to the next instruction; whether it goes on there.
+    fn flow(&mut self, place: CodePlace, before: &Known, after: &Known, record: bool) -> bool {
+        let (number, index) = place;
+        let input = self.input;
+        let text = &input.code.texts[number];
+        let ins = &text.code[index];
+        if matches!(ins.code.mnemonic(), Mnemonic::Syscall) {
+            return true;
+        }
+        match ins.code.flow_control() {
+            FlowControl::Next => !is_trap(&ins.code),
+            FlowControl::ConditionalBranch => {
+                self.branch(place, after, record);
+                true
+            }
+            FlowControl::UnconditionalBranch => {
+                self.branch(place, after, record);
+                false
+            }
+            FlowControl::Call | FlowControl::IndirectCall => {
+                if !record {
+                    self.throw(place, after);
+                }
+                self.comes_back(place, after, record)
+            }
+            FlowControl::Interrupt if ins.code.mnemonic() == Mnemonic::Int3 => {
+                self.comes_back(place, after, record)
+            }
+            FlowControl::IndirectBranch => {
+                let through = input.tables[number].get(&(index as u32));
+                let switch = input.switches[number].get(&(index as u32));
+                match (switch, through) {
+                    (Some(switch), Some(through)) => {
+                        if record {
+                            let state = self.hubs.get(&through.table).map_or(before.state, |hub| hub.0.state);
+                            self.frames[number].switches.insert(index as u32, state.settled());
+                        } else {
+                            self.switch(number, switch, through.table, before);
+                        }
+                    }
+                    _ if !record => {
+                        let known = Known { state: before.state.settled(), ..*before };
+                        let known = match self.jumps.get(&place) {
+                            Some(there) => Known {
+                                state: there.state.meets(known.state),
+                                registers: there.registers.meets(&known.registers),
+                            },
+                            None => known,
+                        };
+                        self.jumps.insert(place, known);
+                    }
+                    _ => (),
+                }
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// The target of a direct branch.
+    fn branch(&mut self, place: CodePlace, known: &Known, record: bool) {
+        if !record && let Some(target) = self.input.code.branch_place(self.input.object, place.0, place.1) {
+            self.arrive(target, known);
+        }
+    }
+
+    /// Whether control goes on behind a call or a breakpoint, as far as is known now.
+    fn comes_back(&mut self, place: CodePlace, known: &Known, record: bool) -> bool {
+        let label = self.input.behind_padding(place.0, place.1 + 1);
+        let next = self.input.ins((place.0, label));
+        if next.is_some_and(|next| !next.has(mark::LABEL)) {
+            return true;
+        }
+        if record {
+            return self.accepted.contains(&place) && self.arrived[self.node((place.0, place.1 + 1))].is_none();
+        }
+        if next.is_some() {
+            let known = Known { state: known.state.settled(), ..*known };
+            self.waiting.insert(place, known);
+            if self.accepted.contains(&place) {
+                self.arrive((place.0, place.1 + 1), &known);
+            }
+        } else {
+            self.frames[place.0].stops.insert(place.1 as u32);
+        }
+        false
+    }
+
+    /// A call throws: rsp is there as it was before its arguments on the stack.
+    fn throw(&mut self, call: CodePlace, known: &Known) {
+        for pad in self.input.pads {
+            let start = u64::from(self.input.code.texts[call.0].code[call.1].start());
+            if pad.place.0 != call.0 || !pad.calls.contains(&start) {
+                continue;
+            }
+            let known =
+                Known { state: known.state.settled(), registers: known.registers.only(CALLEE_SAVED) };
+            let met = match self.pads.get(&pad.place) {
+                None => known,
+                Some(there) => Known {
+                    state: match (there.state, known.state) {
+                        (State::Constant(one), State::Constant(other)) => State::Constant(one.min(other)),
+                        (one, other) => one.meets(other),
+                    },
+                    registers: there.registers.meets(&known.registers),
+                },
+            };
+            self.pads.insert(pad.place, met);
+        }
+    }
+
+    /// A jump of unit U4: all cases have one state, and so have all jumps through the table.
+    fn switch(&mut self, number: usize, switch: &Switch, table: Key, known: &Known) {
+        let known = Known { state: known.state.settled(), ..*known };
+        let targets = &self.input.code.tables[&table].targets;
+        let (met, cases) = self.hubs.entry(table).or_insert_with(|| (known, targets.iter().copied().collect()));
+        cases.extend(switch.otherwise.map(|otherwise| (number, otherwise as usize)));
+        met.state = met.state.meets(known.state);
+        met.registers = met.registers.meets(&known.registers);
+        let (met, cases) = (*met, cases.clone());
+        for case in cases {
+            self.arrive(case, &met);
+        }
+    }
+
+    /// What makes one case of a table a computed one makes all. Says whether that was news.
+    fn meet_cases(&mut self) -> bool {
+        for table in self.hubs.keys().copied().collect::<Vec<_>>() {
+            let (before, cases) = &self.hubs[&table];
+            let (mut met, cases) = (*before, cases.clone());
+            for &case in &cases {
+                if let Some(there) = self.input.ins(case).and_then(|_| self.arrived[self.node(case)]) {
+                    met.state = met.state.meets(there.state);
+                }
+            }
+            for case in cases {
+                self.arrive(case, &met);
+            }
+            self.hubs.get_mut(&table).expect("a known table").0 = met;
+        }
+        !self.work.is_empty()
+    }
+
+    /// What the instruction at `place` does. The result: how it sets rsp, if it does so by something else than a constant.
+    fn apply(&mut self, place: CodePlace, known: &mut Known) -> Option<Set> {
+        let (number, index) = place;
+        let text = &self.input.code.texts[number];
+        let ins = &text.code[index];
+        let code = &ins.code;
+        match code.flow_control() {
+            FlowControl::Call | FlowControl::IndirectCall => {
+                known.registers = known.registers.only(CALLEE_SAVED);
+                return None;
+            }
+            FlowControl::Next => (),
+            _ => return None,
+        }
+        match code.mnemonic() {
+            Mnemonic::Push => {
+                known.state = known.state.moved(-8);
+                return None;
+            }
+            Mnemonic::Pop => {
+                known.state = known.state.moved(8);
+                if code.op0_kind() == OpKind::Register {
+                    known.registers.set(number_of(code.op0_register()), None);
+                }
+                return None;
+            }
+            Mnemonic::Enter => {
+                known.state = known.state.moved(-8);
+                known.registers.set(RBP, constant(known.state));
+                known.state = known.state.moved(-(code.immediate(0) as i32));
+                return None;
+            }
+            Mnemonic::Leave => {
+                let target = known.registers.get(RBP).map(|below| below - 8);
+                let set = self.set(place, known, target);
+                known.registers.set(RBP, None);
+                return Some(set);
+            }
+            _ => (),
+        }
+        if writes_rsp(ins) {
+            if let Some(by) = constant_move(ins) {
+                known.state = known.state.moved(by);
+                return None;
+            }
+            let target = match (code.mnemonic(), code.op1_kind()) {
+                (Mnemonic::Mov, OpKind::Register) => known.registers.get(number_of(code.op1_register())),
+                (Mnemonic::Lea, OpKind::Memory) => sum(code, known),
+                _ => None,
+            };
+            return Some(self.set(place, known, target));
+        }
+        self.registers(place, known);
+        None
+    }
+
+    /// rsp is set, to E minus `target` if that is known.
+    fn set(&mut self, place: CodePlace, known: &mut Known, target: Option<i32>) -> Set {
+        let (number, index) = place;
+        let text = &self.input.code.texts[number];
+        let by = Plan::behind(text, index);
+        if let Some(below) = target {
+            known.state = State::Constant(below);
+            return Set::Constant(below);
+        }
+        let ins = &text.code[index];
+        let from_value = !matches!(ins.code.mnemonic(), Mnemonic::Leave | Mnemonic::Lea);
+        match self.end_of_run(number, index) {
+            End::SetAgain if ins.code.mnemonic() == Mnemonic::Leave => Set::Unused,
+            End::Jumps if from_value && ins.code.mnemonic() == Mnemonic::Mov => Set::Resumes,
+            End::Leaves | End::Jumps
+                if self.live[number].r11_free(text, index + 1)
+                    && self.live[number].flags_free(text, index + 1) =>
+            {
+                known.state = State::Constant(by);
+                Set::Leaves(by)
+            }
+            _ => {
+                known.state = State::Computed(by);
+                Set::Computed
+            }
+        }
+    }
+
+    /// How the run of code goes on behind an instruction that sets rsp.
+    fn end_of_run(&self, number: usize, index: usize) -> End {
+        let text = &self.input.code.texts[number];
+        for at in index + 1..text.code.len() {
+            let ins = &text.code[at];
+            if ins.has(mark::LABEL) {
+                return End::Goes;
+            }
+            match ins.code.flow_control() {
+                FlowControl::Return => return End::Leaves,
+                FlowControl::UnconditionalBranch => {
+                    let target = self.input.code.branch_place(self.input.object, number, at);
+                    let stays = target.is_some_and(|target| {
+                        self.input.ins(target).is_some_and(|ins| !ins.has(mark::FUNCTION))
+                    });
+                    return if stays { End::Goes } else { End::Leaves };
+                }
+                FlowControl::IndirectBranch => {
+                    let is_switch = self.input.switches[number].contains_key(&(at as u32));
+                    let stays = is_switch || !self.may_leave(number, at);
+                    return if stays { End::Goes } else { End::Jumps };
+                }
+                FlowControl::Next => (),
+                _ => return End::Goes,
+            }
+            if ins.code.mnemonic() == Mnemonic::Leave {
+                return End::SetAgain;
+            }
+            if writes_rsp(ins) && constant_move(ins).is_none() {
+                let used = memory_operand(&ins.code).is_some() && is_rsp(ins.code.memory_base())
+                    || !matches!(ins.code.mnemonic(), Mnemonic::Mov | Mnemonic::Lea);
+                return if used { End::Goes } else { End::SetAgain };
+            }
+            if uses_rsp(&ins.code)
+                && !matches!(ins.code.mnemonic(), Mnemonic::Pop)
+                && constant_move(ins).is_none()
+            {
+                // It is looked at.
+                return self.end_that_uses(number, at);
+            }
+            if effect(ins).ends {
+                return End::Goes;
+            }
+        }
+        End::Goes
+    }
+
+    fn end_that_uses(&self, number: usize, from: usize) -> End {
+        let rest = &self.input.code.texts[number].code[from + 1..];
+        for ins in rest {
+            let returns = ins.code.flow_control() == FlowControl::Return;
+            if returns && !ins.has(mark::LABEL) {
+                return End::Leaves;
+            }
+            if ins.has(mark::LABEL) || effect(ins).ends {
+                break;
+            }
+        }
+        End::Goes
+    }
+
+    /// Whether indirect jump `index` may leave its function: a computed goto stays, and has labels there.
+    fn may_leave(&self, number: usize, index: usize) -> bool {
+        !self.inner_labels_of(number, index).any(|label| {
+            self.input.is_inner_label(label) && !self.input.pads.iter().any(|pad| pad.place == label)
+        })
+    }
+
+    /// What becomes of the registers that hold E minus a constant.
+    fn registers(&mut self, (number, index): CodePlace, known: &mut Known) {
+        let text = &self.input.code.texts[number];
+        let code = &text.code[index].code;
+        let to = code.op0_register();
+        let is_wide = code.op_count() >= 2
+            && code.op0_kind() == OpKind::Register
+            && to.is_gpr64()
+            && !is_rsp(to);
+        let value = match code.mnemonic() {
+            Mnemonic::Mov if is_wide && code.op1_kind() == OpKind::Register => {
+                match code.op1_register() {
+                    Register::RSP => constant(known.state),
+                    from if from.is_gpr64() => known.registers.get(number_of(from)),
+                    _ => None,
+                }
+            }
+            Mnemonic::Lea if is_wide => sum(code, known),
+            Mnemonic::Add | Mnemonic::Sub
+                if is_wide && !matches!(code.op1_kind(), OpKind::Register | OpKind::Memory) =>
+            {
+                let by = i32::try_from(code.immediate(1) as i64).ok();
+                let sign = if code.mnemonic() == Mnemonic::Add { -1 } else { 1 };
+                known.registers.get(number_of(to)).zip(by).map(|(below, by)| below.wrapping_add(sign * by))
+            }
+            _ => None,
+        };
+        if known.registers.known != 0 {
+            for reg in (0..16).filter(|&reg| reg != RSP) {
+                if known.registers.get(reg).is_some() && self.live[number].writes(text, index, reg) {
+                    known.registers.set(reg, None);
+                }
+            }
+        }
+        if let Some(below) = value {
+            known.registers.set(number_of(to), Some(below));
+        }
+    }
+
+    /// A probing loop at `index`: by how much it moves rsp in all, and where that is then.
+    fn clash_loop(&self, number: usize, index: usize, known: &Known) -> Option<(i32, i32)> {
+        let text = &self.input.code.texts[number];
+        let code = text.code.get(index..index + CLASH_LOOP)?;
+        let [step, probe, compare, again] = code else { return None };
+        let by = constant_move(step).filter(|&by| by < 0)?;
+        let State::Constant(from) = known.state else { return None };
+        let probes = matches!(probe.code.mnemonic(), Mnemonic::Or | Mnemonic::Mov)
+            && probe.code.op0_kind() == OpKind::Memory
+            && probe.code.memory_base() == Register::RSP
+            && !matches!(probe.code.op1_kind(), OpKind::Register | OpKind::Memory)
+            && probe.code.immediate(1) == 0;
+        let compares = compare.code.mnemonic() == Mnemonic::Cmp
+            && compare.code.op_count() == 2
+            && compare.code.op0_kind() == OpKind::Register
+            && compare.code.op1_kind() == OpKind::Register;
+        let other = match (compare.code.op0_register(), compare.code.op1_register()) {
+            (Register::RSP, other) | (other, Register::RSP) if compares && other.is_gpr64() => other,
+            _ => return None,
+        };
+        let loops = again.code.mnemonic() == Mnemonic::Jne && again.target as usize == index;
+        let labelled = code[1..].iter().any(|ins| ins.has(mark::LABEL));
+        let target = known.registers.get(number_of(other))?;
+        let whole = target > from && (target - from) % -by == 0;
+        (probes && loops && !labelled && whole).then_some((from - target, target))
+    }
+}
+
+/// How a run of code ends.
+enum End {
+    /// By leaving the function.
+    Leaves,
+    /// By an indirect jump that leaves the function, or goes to the inside of another one.
+    Jumps,
+    /// By setting rsp once more.
+    SetAgain,
+    /// In another way.
+    Goes,
+}
+
+fn number_of(register: Register) -> Reg {
+    number(register)
+}
+
+fn constant(state: State) -> Option<i32> {
+    match state {
+        State::Constant(below) => Some(below),
+        State::Computed(_) => None,
+    }
+}
+
+/// The address that a `lea` makes of a register that holds E minus a constant.
+fn sum(code: &Instruction, known: &Known) -> Option<i32> {
+    if code.memory_index() != Register::None || !code.memory_base().is_gpr64() {
+        return None;
+    }
+    let base = match code.memory_base() {
+        Register::RSP => constant(known.state),
+        base => known.registers.get(number_of(base)),
+    };
+    Some(base?.wrapping_sub(i32::try_from(code.memory_displacement64() as i64).ok()?))
+}
+
+/// Instructions that become a trap, although control goes on behind them by the manual.
+pub(crate) fn is_trap(code: &Instruction) -> bool {
+    matches!(code.mnemonic(), Mnemonic::Hlt | Mnemonic::Incsspd | Mnemonic::Incsspq)
+}
+
+/// Whether rsp is an operand, or part of one.
+pub(crate) fn uses_rsp(code: &Instruction) -> bool {
+    code.mnemonic() == Mnemonic::Push
+        || (0..code.op_count()).any(|n| code.op_kind(n) == OpKind::Register && is_rsp(code.op_register(n)))
+        || memory_operand(code).is_some() && is_rsp(code.memory_base())
+}
+
+/// The state at a place that a direct branch goes to.
+pub(crate) fn at(code: &Code, frames: &Frames, place: CodePlace) -> Option<State> {
+    let ins = code.texts[place.0].code.get(place.1)?;
+    if ins.has(mark::FUNCTION) { Some(ENTRY) } else { frames[place.0].before[place.1] }
+}
