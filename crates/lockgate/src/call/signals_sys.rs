@@ -1,8 +1,8 @@
 //! Signals: faults of domains become errors of calls; everything else goes to the host's own handlers.
 //!
 //! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
-//! thread's innermost record alone (rule R14). All handlers of the process must run on the alternate stack
-//! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
+//! thread's innermost record alone (rule R14). Handlers of the process are asked to run on the alternate stack (rule R11): on a control
+//! stack, where they do no harm, there may be no room for them.
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
 use super::layout::{
@@ -182,18 +182,14 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
     Ok(())
 }
 
-/// Makes our handlers the first for faults, and every handler of the process run on the alternate stack. Where the process finds our
-/// `sigaction`, no handler blocks what the library lives by, whenever it was installed.
+/// Makes our handlers the first for faults, and has every handler of the process run on the alternate stack: a module may leave no room for
+/// one on its control stack. Where the process finds our `sigaction`, no handler blocks what the library lives by, whenever it was
+/// installed.
 ///
 /// # Errors
 /// The number of a signal whose handler does not and cannot be changed.
 pub(crate) fn check_handlers() -> Result<(), i32> {
     claim();
-    mend_handlers()
-}
-
-/// The same without the first: handlers stay in the order in which the host has them.
-pub(super) fn mend_handlers() -> Result<(), i32> {
     for signal in 1..=LAST_SIGNAL {
         let action = kernel_action(signal, None);
         let mut wanted = Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action };

@@ -19,9 +19,6 @@ use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
 const POLL: Duration = Duration::from_millis(3);
-/// How long a handler that came behind our back may stay as it is while the watcher is awake (rule R11). A look at all signals takes some
-/// ten microseconds.
-const MEND: Duration = Duration::from_millis(100);
 /// Interval of nudges to a call that is overdue.
 const INSIST: Duration = Duration::from_millis(1);
 
@@ -223,7 +220,6 @@ type Seen = HashMap<(i32, u32), Instant>;
 
 fn watch() {
     let mut samples = Samples::default();
-    let mut mended: Option<Instant> = None;
     loop {
         let mut interested = interested();
         let mut heard = BELL.rings();
@@ -257,11 +253,6 @@ fn watch() {
             domain::end_for_cpu_time(meter.id);
         }
         found.stopped.into_iter().for_each(domain::interrupt_waits);
-        if mended.is_none_or(|mended| mended.elapsed() >= MEND) {
-            // Of a handler that cannot be changed the next thread that first calls a domain tells.
-            let _ = signals_sys::mend_handlers();
-            mended = Some(Instant::now());
-        }
         std::thread::sleep(found.pause);
     }
 }
