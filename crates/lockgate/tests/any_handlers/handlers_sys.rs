@@ -51,7 +51,9 @@ pub fn handle_all(signals: &[i32], work: fn(usize, u64)) {
     }
     let mut like = action(libc::SIGUSR2, None);
     like[FLAGS] &= !(libc::SA_ONSTACK as u64);
-    signals.iter().for_each(|signal| drop(action(*signal, Some(&like))));
+    for signal in signals {
+        action(*signal, Some(&like));
+    }
 }
 
 /// Whether none of them is asked to run on the alternate stack.

@@ -6,7 +6,7 @@ mod common;
 
 mod handlers_sys;
 
-use common::{Guest, frames};
+use common::Guest;
 use handlers_sys::{HANDLED, are_off_alternate_stack, free_signals, handle_all, raise, thread_number};
 use lockgate::{CallError, Domain, DomainOptions, Function, HostFunction};
 use lockgate_abi::window;
@@ -58,7 +58,7 @@ fn work(signal: usize, at: u64) {
 
 /// Calls until it `is_enough`.
 fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
-    let guest = || Guest::c_with(&(SOURCE.to_owned() + &frames(&[])), &["-O1"]).gate("long host(long)");
+    let guest = || Guest::c_with(SOURCE, &["-O1"]).gate("long host(long)");
     let module = guest().export("long calls(long)").export("long services(long)").module();
     let options = || DomainOptions::new().gate("host", HostFunction::new(|_: &Domain, x: i64| x));
     let [domain, another] = [(); 2].map(|()| Domain::new(&module, options()).expect("a domain"));
