@@ -17,6 +17,7 @@ mod gate_sys;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
 mod interpose_sys;
 pub(crate) mod layout;
+mod left_sys;
 pub(crate) mod listing;
 #[cfg(test)]
 mod listing_tests;

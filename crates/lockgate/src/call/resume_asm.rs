@@ -1,7 +1,7 @@
 //! The gate of `resume`, gate slot 1: see [`super::resume_sys`]. In execution order.
 //!
-//! As the gate of system calls it keeps all registers, but it goes on elsewhere. Registers: rbx the gate record, r12 the address of the
-//! slot-table entry, both restored at the end.
+//! As the gate of system calls it keeps all registers, but it goes on elsewhere. Registers: rbx the gate record, r12 the frame of the
+//! call's entry, both restored at the end; as other gates, it knows its record by a mark (rule R16).
 
 use super::layout::*;
 use std::mem::offset_of;
@@ -31,8 +31,8 @@ lockgate_gate_resume: # r10d the label, r11d the address; every other register i
     .cfi_escape 0x10,0x03,0x02,0x73,{RBX}
     .cfi_escape 0x10,0x0c,0x02,0x73,{R12}
     mov %r12,{R12}(%rbx)
-    movq ${GATE},{KIND}(%rbx)
     movq $0,{GATE_ENTRY}(%rbx)
+    mov %rsp,%r12
     push %rax
     push %rcx
     push %rdx
@@ -47,14 +47,19 @@ lockgate_gate_resume: # r10d the label, r11d the address; every other register i
     mov %r11,{LABEL}(%rsp)
     mov {BINDING}-{RECORD}(%rbx),%rcx
     mov lockgate_thread@gottpoff(%rip),%r10
-    mov {SLOT_OFFSET}(%rcx),%r12d
-    add %fs:{SLOTS}(%r10),%r12
-    mov (%r12),%rax
+    mov %fs:{MARK}(%r10),%rax
+    add ${NEXT_MARK},%rax
+    mov %rax,%fs:{MARK}(%r10)
+    mov %rax,{KIND}(%rbx)
+    mov %rax,(%r12)
+    mov {SLOT_OFFSET}(%rcx),%r11d
+    add %fs:{SLOTS}(%r10),%r11
+    mov (%r11),%rax
     mov %rax,{SLOT}(%rbx)
     mov {CONTROL}(%rbx),%rax
     sub ${RED_ZONE},%rax
     and $-16,%rax
-    mov %rax,(%r12)
+    mov %rax,(%r11)
     mov %rbx,%fs:{TOP}(%r10) # from here on a fault is the host's
 
     # Vectors are all that Rust may change of what is not on the stack.
@@ -73,15 +78,20 @@ lockgate_gate_resume: # r10d the label, r11d the address; every other register i
     xsavec (%rsp)
 .Lresume_saved:
     mov %rbx,%rdi
+    mov %r12,%rdx
     call {resume}
     mov lockgate_thread@gottpoff(%rip),%r10
-    test %eax,%eax
-    jnz lockgate_gate_unwind
-    cmp %rbx,%fs:{TOP}(%r10) # a handler of the host's may have switched stacks
-    jne .Lresume_pending
+    cmp ${ENDS},%eax
+    je lockgate_gate_unwind
+    ja lockgate_left
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lresume_pending
-.Lresume_restore:
+.Lresume_restore: # as after a system call: a handler may have switched stacks
+    cmp %rbx,%fs:{TOP}(%r10)
+    jne .Lresume_pending
+    mov (%r12),%rdi
+    cmp %rdi,{KIND}(%rbx)
+    jne .Lresume_pending
     mov {BINDING}-{RECORD}(%rbx),%r11
     mov {GATES}(%r11),%rax
     mov {XSAVE_MASK}(%rax),%eax
@@ -90,13 +100,15 @@ lockgate_gate_resume: # r10d the label, r11d the address; every other register i
     xrstor (%rsp)
     lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
     mov %rax,%fs:{TOP}(%r10)
+    mov {SLOT_OFFSET}(%r11),%r9d
+    add %fs:{SLOTS}(%r10),%r9
     mov {SLOT}(%rbx),%rax
-    mov %rax,(%r12)
+    mov %rax,(%r9)
     rdgsbase %rax
     cmp {WINDOW}(%r11),%rax
     jne .Lresume_gs
 .Lresume_leave:
-    mov {HOST}-{RECORD}(%rbx),%r10
+    mov %r12,%r10
     mov -56(%r10),%r9
     mov -48(%r10),%r8
     mov -40(%r10),%rdi
@@ -125,11 +137,13 @@ lockgate_gate_resume: # r10d the label, r11d the address; every other register i
 
 .Lresume_pending: # does the call end here?
     mov %rbx,%rdi
+    mov %r12,%rsi
     call {pending}
     mov lockgate_thread@gottpoff(%rip),%r10
-    test %eax,%eax
-    jnz lockgate_gate_unwind
-    jmp .Lresume_restore
+    cmp ${ENDS},%eax
+    jb .Lresume_restore
+    je lockgate_gate_unwind
+    jmp lockgate_left
     .cfi_endproc
     .size lockgate_gate_resume,.-lockgate_gate_resume
     .globl lockgate_gate_resume_end
@@ -139,9 +153,11 @@ lockgate_gate_resume_end:
     TOP = const offset_of!(ThreadBlock, top),
     SLOTS = const offset_of!(ThreadBlock, slots),
     PENDING = const offset_of!(ThreadBlock, pending),
-    GATE = const GATE,
+    MARK = const offset_of!(ThreadBlock, mark),
+    NEXT_MARK = const NEXT_MARK,
+    ENDS = const super::gate_sys::ENDS,
     RECORD = const RECORD,
-    KIND = const offset_of!(GateRecord, kind),
+    KIND = const offset_of!(GateRecord, mark),
     BINDING = const offset_of!(EntryRecord, binding),
     HOST = const offset_of!(EntryRecord, host),
     CONTROL = const offset_of!(GateRecord, control),

@@ -6,7 +6,7 @@
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
 use super::layout::{
-    EntryRecord, GATE, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
+    EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{bit, hold_more, unblock, unblock_in_handler};
@@ -331,8 +331,7 @@ unsafe fn is_domains(info: &siginfo_t, frame: &ucontext_t, record: *const EntryR
     let register = |number: c_int| frame.uc_mcontext.gregs[number as usize] as u64;
     let (rip, rsp) = (register(libc::REG_RIP), register(libc::REG_RSP));
     // SAFETY: a live entry; SIGSEGV and the like have an address.
-    let (base, address) =
-        unsafe { ((*record).control / window::STRIDE * window::STRIDE, info.si_addr() as u64) };
+    let (base, address) = unsafe { (space::base_of((*record).control), info.si_addr() as u64) };
     let stride = base..base + window::STRIDE;
     let gates = lockgate_gate_import as *const () as u64..lockgate_gate_end as *const () as u64;
     stride.contains(&rip)
@@ -379,7 +378,7 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
             }
             return;
         };
-        let base = (*(*record).binding).window;
+        let base = space::base_of((*record).control);
         if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
             return; // in the proxy or a gate: nudges come until one finds it inside or outside
         }
@@ -391,23 +390,24 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
     }
 }
 
-/// Why the entry `record` must end, if it must.
+/// Why the entry `record` must end, if it must. One whose binding has ended was left by a jump.
 ///
 /// # Safety
-/// `record` is a live entry of the calling thread.
+/// `record` is an entry of the calling thread.
 pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
     // SAFETY: live records have live bindings; the block is our own.
     unsafe {
         if space::is_inherited((*record).control) {
             return Some(Cause::Forked);
         }
-        if (*(*(*record).binding).domain).is_killed() {
+        let binding = (*record).binding.as_ref()?;
+        if (*binding.domain).is_killed() {
             return Some(Cause::Killed);
         }
-        if (*(*(*record).binding).info).is_stopped() {
+        if (*binding.info).is_stopped() {
             return Some(Cause::Revoked);
         }
-        if state.stop.load(Ordering::Acquire) || (*(*(*record).binding).domain).must_stop() {
+        if state.stop.load(Ordering::Acquire) || (*binding.domain).must_stop() {
             return Some(Cause::Stopped);
         }
         overdue_limit(state, record.cast()).map(Cause::TimeLimit)
@@ -483,7 +483,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
             untaken if untaken & UNTAKEN != 0 => untaken,
             _ => 0,
         };
-        (*block).pending = u64::from(outer_must_stop(state, record.cast()));
+        (*block).pending = u64::from(state.out_of_turn.get() || outer_must_stop(state, record.cast()));
         let registers = &mut frame.uc_mcontext.gregs;
         registers[..libc::REG_RIP as usize].fill(0);
         // The caller's registers, which proxies need not restore: padding, r15, r14, r13, r12, rbx, rbp.
@@ -655,4 +655,6 @@ fn admit_anew() {
     }
 }
 
-const _: () = assert!(offset_of!(Record, kind) == 0 && offset_of!(EntryRecord, kind) == 0);
+const _: () = assert!(
+    offset_of!(Record, kind) == 0 && offset_of!(EntryRecord, kind) == 0 && offset_of!(GateRecord, mark) == 0
+);

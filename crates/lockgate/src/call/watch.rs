@@ -11,7 +11,7 @@ use super::signals_sys;
 use super::thread_sys::{OVERDUE, SeenEntry, THREADS};
 use crate::domain;
 use crate::host::{PerProcess, peek, process};
-use lockgate_abi::window;
+use crate::space;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -82,7 +82,7 @@ enum Condemned {
 impl Condemned {
     fn holds(self, entry: &SeenEntry) -> bool {
         match self {
-            Condemned::Domain(base, _) => entry.control - entry.control % window::STRIDE == base,
+            Condemned::Domain(base, _) => space::base_of(entry.control) == base,
             Condemned::Binding(header, _) => entry.binding == header,
         }
     }
@@ -276,7 +276,7 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> F
     let now = Instant::now();
     let mut found = Found { pause: POLL, inhabited: Vec::new(), stopped: Vec::new(), unanswered: false };
     let mut present = Seen::new();
-    let base = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE;
+    let base = |entry: &SeenEntry| space::base_of(entry.control);
     for thread in threads.iter() {
         let entries = thread.entries();
         // A thread that has not looked yet may be in a proxy, past the admission, with no record to show for it.
