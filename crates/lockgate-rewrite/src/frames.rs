@@ -258,8 +258,7 @@ impl Input<'_> {
     /// The instruction at which control is after the padding from `index` on.
     fn behind_padding(&self, number: usize, mut index: usize) -> usize {
         let code = &self.code.texts[number].code;
-        while code.get(index).is_some_and(|ins| ins.code.mnemonic() == Mnemonic::Nop && !ins.has(mark::LABEL))
-        {
+        while code.get(index).is_some_and(|ins| ins.code.mnemonic() == Mnemonic::Nop && !ins.has(mark::LABEL)) {
             index += 1;
         }
         index
@@ -362,8 +361,9 @@ impl Walk<'_, '_> {
     /// Groups in which a label that indirect jumps may reach has a computed frame.
     fn groups_that_carry(&mut self) -> BTreeSet<usize> {
         let labels = self.inner_labels();
-        let computed =
-            |&place: &CodePlace| matches!(self.frames[place.0].before[place.1], Some(State::Computed(_)));
+        let computed = |&place: &CodePlace| {
+            matches!(self.frames[place.0].before[place.1], Some(State::Computed(_)))
+        };
         let labels: Vec<CodePlace> = labels.into_iter().filter(computed).collect();
         labels.into_iter().map(|place| self.groups.at(self.input, place)).collect()
     }
@@ -393,8 +393,7 @@ impl Walk<'_, '_> {
     /// Takes the calls before labels for such as return, where that is so: the label has the very state, or a computed one, or none
     /// yet. Says whether there were any.
     fn accept_calls(&mut self) -> bool {
-        let calls: Vec<(CodePlace, Known)> =
-            self.waiting.iter().map(|(&call, &known)| (call, known)).collect();
+        let calls: Vec<(CodePlace, Known)> = self.waiting.iter().map(|(&call, &known)| (call, known)).collect();
         let mut unreached = None;
         let mut found = false;
         for (call, known) in calls {
@@ -514,8 +513,7 @@ impl Walk<'_, '_> {
 
     /// What is known before `place`, if control comes there on the way from the nearest place that it arrives at.
     fn known_before(&mut self, place: CodePlace) -> Option<Known> {
-        let arrival =
-            (0..=place.1).rev().find(|&index| self.arrived[self.node((place.0, index))].is_some())?;
+        let arrival = (0..=place.1).rev().find(|&index| self.arrived[self.node((place.0, index))].is_some())?;
         let mut known = self.arrived[self.node((place.0, arrival))]?;
         for index in arrival..place.1 {
             if self.input.code.texts[place.0].code[index].ends_flow() {
@@ -663,8 +661,7 @@ impl Walk<'_, '_> {
             return true;
         }
         if record {
-            return self.accepted.contains(&place)
-                && self.arrived[self.node((place.0, place.1 + 1))].is_none();
+            return self.accepted.contains(&place) && self.arrived[self.node((place.0, place.1 + 1))].is_none();
         }
         if next.is_some() {
             let known = Known { state: known.state.settled(), ..*known };
@@ -685,7 +682,8 @@ impl Walk<'_, '_> {
             if pad.place.0 != call.0 || !pad.calls.contains(&start) {
                 continue;
             }
-            let known = Known { state: known.state.settled(), registers: known.registers.only(CALLEE_SAVED) };
+            let known =
+                Known { state: known.state.settled(), registers: known.registers.only(CALLEE_SAVED) };
             let met = match self.pads.get(&pad.place) {
                 None => known,
                 Some(there) => Known {
@@ -704,8 +702,7 @@ impl Walk<'_, '_> {
     fn switch(&mut self, number: usize, switch: &Switch, table: Key, known: &Known) {
         let known = Known { state: known.state.settled(), ..*known };
         let targets = &self.input.code.tables[&table].targets;
-        let (met, cases) =
-            self.hubs.entry(table).or_insert_with(|| (known, targets.iter().copied().collect()));
+        let (met, cases) = self.hubs.entry(table).or_insert_with(|| (known, targets.iter().copied().collect()));
         cases.extend(switch.otherwise.map(|otherwise| (number, otherwise as usize)));
         met.state = met.state.meets(known.state);
         met.registers = met.registers.meets(&known.registers);
@@ -890,14 +887,18 @@ impl Walk<'_, '_> {
         let text = &self.input.code.texts[number];
         let code = &text.code[index].code;
         let to = code.op0_register();
-        let is_wide =
-            code.op_count() >= 2 && code.op0_kind() == OpKind::Register && to.is_gpr64() && !is_rsp(to);
+        let is_wide = code.op_count() >= 2
+            && code.op0_kind() == OpKind::Register
+            && to.is_gpr64()
+            && !is_rsp(to);
         let value = match code.mnemonic() {
-            Mnemonic::Mov if is_wide && code.op1_kind() == OpKind::Register => match code.op1_register() {
-                Register::RSP => constant(known.state),
-                from if from.is_gpr64() => known.registers.get(number_of(from)),
-                _ => None,
-            },
+            Mnemonic::Mov if is_wide && code.op1_kind() == OpKind::Register => {
+                match code.op1_register() {
+                    Register::RSP => constant(known.state),
+                    from if from.is_gpr64() => known.registers.get(number_of(from)),
+                    _ => None,
+                }
+            }
             Mnemonic::Lea if is_wide => sum(code, known),
             Mnemonic::Add | Mnemonic::Sub
                 if is_wide && !matches!(code.op1_kind(), OpKind::Register | OpKind::Memory) =>

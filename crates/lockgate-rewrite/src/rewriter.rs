@@ -206,11 +206,7 @@ impl<'a> Rewriter<'a> {
             self.unreached(index);
             return Ok(());
         };
-        debug_assert_eq!(
-            self.real,
-            state.moved(self.lag),
-            "the states of the original and of the new code agree"
-        );
+        debug_assert_eq!(self.real, state.moved(self.lag), "the states of the original and of the new code agree");
         self.label(index, state)?;
         if let Some(&by) = self.mine().loops.get(&(index as u32)) {
             self.plan = Plan { at: index, by: 0, end: index + CLASH_LOOP };
