@@ -185,6 +185,7 @@ pub(crate) fn find(input: &Input<'_>, live: &mut [Liveness]) -> Frames {
         waiting: BTreeMap::new(),
         accepted: HashSet::new(),
         hubs: BTreeMap::new(),
+        taken: Vec::new(),
         labels: HashMap::new(),
         jumps: BTreeMap::new(),
         pads: HashMap::new(),
@@ -283,7 +284,8 @@ struct Walk<'a, 'b> {
     accepted: HashSet<CodePlace>,
     /// The state at all jumps through a table, and at all its cases; and these.
     hubs: BTreeMap<Key, (Known, BTreeSet<CodePlace>)>,
-    /// Labels inside functions, by group.
+    /// Labels inside functions whose address code takes, and all that indirect jumps may come to, by group.
+    taken: Vec<CodePlace>,
     labels: HashMap<usize, Vec<CodePlace>>,
     /// Indirect jumps by group.
     jumps: BTreeMap<CodePlace, Known>,
@@ -294,6 +296,7 @@ struct Walk<'a, 'b> {
 
 impl Walk<'_, '_> {
     fn run(&mut self) {
+        self.taken = self.taken();
         for place in self.inner_labels() {
             self.labels.entry(self.groups.at(self.input, place)).or_default().push(place);
         }
@@ -476,16 +479,24 @@ impl Walk<'_, '_> {
         (start..end).map(move |index| (number, index))
     }
 
-    /// Labels that nothing comes to, and whose address code takes: another function jumps there, with the frame that was there then
-    /// (`__builtin_setjmp`). Says whether there were any.
+    /// Labels that nothing comes to: another function jumps there, and brings rsp with it, if any (`__builtin_setjmp`, labels of nested
+    /// functions). Says whether there were any.
     fn enter_labels(&mut self) -> bool {
+        let known = Known { state: State::Computed(0), registers: Registers::default() };
+        for label in self.taken.clone() {
+            if self.arrived[self.node(label)].is_none() {
+                self.arrive(label, &known);
+            }
+        }
+        !self.work.is_empty()
+    }
+
+    /// Labels inside functions whose address code takes.
+    fn taken(&self) -> Vec<CodePlace> {
         let input = self.input;
-        let mut wanted = Vec::new();
+        let mut taken = Vec::new();
         for (number, text) in input.code.texts.iter().enumerate() {
-            for (index, ins) in text.code.iter().enumerate() {
-                if ins.code.mnemonic() != Mnemonic::Lea {
-                    continue;
-                }
+            for (index, ins) in text.code.iter().enumerate().filter(|(_, ins)| ins.code.mnemonic() == Mnemonic::Lea) {
                 let relocs = text.relocs(input.object, index);
                 let place = if let Some(reloc) = relocs.iter().find(|reloc| is_relative(reloc.kind)) {
                     let to_end = ins.code.next_ip() as i64 - reloc.offset as i64;
@@ -496,32 +507,10 @@ impl Walk<'_, '_> {
                 } else {
                     None
                 };
-                let Some(place) = place.filter(|&place| input.is_inner_label(place)) else { continue };
-                if self.arrived[self.node(place)].is_none() {
-                    wanted.push(((number, index), place));
-                }
+                taken.extend(place.filter(|&place| input.is_inner_label(place)));
             }
         }
-        for (from, label) in wanted {
-            if let Some(known) = self.known_before(from) {
-                let registers = known.registers.only(1 << RBP);
-                self.arrive(label, &Known { registers, ..known });
-            }
-        }
-        !self.work.is_empty()
-    }
-
-    /// What is known before `place`, if control comes there on the way from the nearest place that it arrives at.
-    fn known_before(&mut self, place: CodePlace) -> Option<Known> {
-        let arrival = (0..=place.1).rev().find(|&index| self.arrived[self.node((place.0, index))].is_some())?;
-        let mut known = self.arrived[self.node((place.0, arrival))]?;
-        for index in arrival..place.1 {
-            if self.input.code.texts[place.0].code[index].ends_flow() {
-                return None;
-            }
-            self.apply((place.0, index), &mut known);
-        }
-        Some(known)
+        taken
     }
 
     /// Follows control from a place that it arrives at. `record`: for the last time.
@@ -545,6 +534,10 @@ impl Walk<'_, '_> {
                 known.state = State::Constant(target);
                 index += CLASH_LOOP;
             } else {
+                // A run ends here, and rsp catches up with the original's.
+                if effect(ins).ends {
+                    known.state = known.state.settled();
+                }
                 let before = known;
                 let set = self.apply((number, index), &mut known);
                 if let Some(set) = set.filter(|_| record) {

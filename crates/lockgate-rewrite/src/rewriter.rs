@@ -206,7 +206,14 @@ impl<'a> Rewriter<'a> {
             self.unreached(index);
             return Ok(());
         };
-        debug_assert_eq!(self.real, state.moved(self.lag), "the states of the original and of the new code agree");
+        // A frame that was opened anew further up has its word there from then on.
+        debug_assert!(
+            self.real == state.moved(self.lag) || matches!(state.moved(self.lag), State::Computed(d) if d < 0),
+            "the original's state at {:#x} is {state:?}, the new one {:?} at {}",
+            ins.start(),
+            self.real,
+            self.lag
+        );
         self.label(index, state)?;
         if let Some(&by) = self.mine().loops.get(&(index as u32)) {
             self.plan = Plan { at: index, by: 0, end: index + CLASH_LOOP };
