@@ -12,6 +12,6 @@ mod texts;
 
 pub use backtrace::{Backtrace, DomainFrames, Frame};
 pub(crate) use backtrace::{Captured, Entered};
-pub(crate) use registry_sys::{Registration, abandon};
+pub(crate) use registry_sys::{Registration, Site, abandon, sites};
 pub(crate) use stack_image::StackImage;
 pub use symbols::{SourcePlace, Symbols};

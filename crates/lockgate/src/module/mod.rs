@@ -27,6 +27,8 @@ pub struct Module {
     report: Report,
     image: Image,
     file: Vec<u8>,
+    /// Of the report, for debuggers.
+    sites: Vec<crate::debug::Site>,
     symbols: Once<crate::debug::Symbols>,
     states: Once<Option<lockgate_verify::States>>,
 }
@@ -126,7 +128,17 @@ impl Module {
             // The image holds the bytes now; relocated words are all that domains need of them.
             segment.bytes = Vec::new();
         }
-        Ok(Arc::new(Module { name, parsed, report, image, file, symbols: Once::new(), states: Once::new() }))
+        let sites = crate::debug::sites(&report.frames);
+        Ok(Arc::new(Module {
+            name,
+            parsed,
+            report,
+            image,
+            file,
+            sites,
+            symbols: Once::new(),
+            states: Once::new(),
+        }))
     }
 
     /// File name, or "module" for one from bytes.
@@ -181,7 +193,7 @@ impl Module {
     /// Shows debuggers the module of `domain`, whose image is at `image`, until the registration is dropped. `domain` must
     /// stay where it is until then.
     pub(crate) fn list_for_debuggers(&self, image: u64, domain: &str) -> crate::debug::Registration {
-        crate::debug::Registration::new(image, domain, &self.name, &self.file)
+        crate::debug::Registration::new(image, domain, &self.name, &self.file, &self.sites)
     }
 
     /// Debug information, read when first asked for.
