@@ -89,6 +89,45 @@ core::arch::global_asm!(
     test \record,\record
     .endm
 
+    # Saves vectors and what belongs to them below rsp, for a gate that keeps all of the module's state; the host's control words for the
+    # host's code. rcx the binding; changes rax, rcx, rdx, r8 and rsp.
+    .macro lockgate_gate_save
+    mov {GATES}(%rcx),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    sub {XSAVE_SIZE}(%rip),%rsp
+    and $-64,%rsp
+    movq $0,512+16(%rsp)
+    movq $0,512+24(%rsp)
+    movq $0,512+32(%rsp)
+    movq $0,512+40(%rsp)
+    movq $0,512+48(%rsp)
+    movq $0,512+56(%rsp)
+    testb $1,{XSAVE_COMPACT}(%rip)
+    jz 1f
+    xsavec (%rsp)
+    jmp 2f
+1: # a processor without xsavec; xsave keeps what it finds in these words
+    movq $0,512(%rsp)
+    movq $0,512+8(%rsp)
+    xsave (%rsp)
+2:
+    mov %rcx,%r8
+    testl ${X87},{FLAGS}(%r8)
+    jz 3f
+    lockgate_gate_host_words %rdx,{SAVED_X87}
+    jz 3f
+    fninit
+    fldcw {ENTRY_X87}(%rdx)
+3:
+    testl ${MXCSR_BIT},{FLAGS}(%r8)
+    jz 4f
+    lockgate_gate_host_words %rdx,{SAVED_MXCSR}
+    jz 4f
+    ldmxcsr {ENTRY_MXCSR}(%rdx)
+4:
+    .endm
+
     .text
     .p2align 6
     .globl lockgate_gate_import
@@ -264,9 +303,6 @@ lockgate_gate_check:
     pop %rax
     jmp .Lgate_back
 
-    .globl lockgate_gate_unwind
-    .hidden lockgate_gate_unwind
-lockgate_gate_unwind:
 .Lgate_unwind: # to the entry's caller, as the exit stub does
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
@@ -463,35 +499,7 @@ lockgate_gate_syscall:
     mov %rbx,%fs:{TOP}(%r10)
 
     mov %rsp,%rsi # the frame
-    mov {GATES}(%rcx),%rax
-    mov {XSAVE_MASK}(%rax),%eax
-    xor %edx,%edx
-    sub {XSAVE_SIZE}(%rip),%rsp
-    and $-64,%rsp
-    movq $0,512+16(%rsp)
-    movq $0,512+24(%rsp)
-    movq $0,512+32(%rsp)
-    movq $0,512+40(%rsp)
-    movq $0,512+48(%rsp)
-    movq $0,512+56(%rsp)
-    testb $1,{XSAVE_COMPACT}(%rip)
-    jz .Lsyscall_save
-    xsavec (%rsp)
-.Lsyscall_saved:
-    mov %rcx,%r8
-    testl ${X87},{FLAGS}(%r8)
-    jz 3f
-    lockgate_gate_host_words %rdx,{SAVED_X87}
-    jz 3f
-    fninit
-    fldcw {ENTRY_X87}(%rdx)
-3:
-    testl ${MXCSR_BIT},{FLAGS}(%r8)
-    jz 4f
-    lockgate_gate_host_words %rdx,{SAVED_MXCSR}
-    jz 4f
-    ldmxcsr {ENTRY_MXCSR}(%rdx)
-4:
+    lockgate_gate_save
     mov %rbx,%rdi
     call {syscall}
     mov %rax,%rcx
@@ -531,12 +539,6 @@ lockgate_gate_syscall:
     ret
     .cfi_restore_state
 
-.Lsyscall_save: # a processor without xsavec; xsave keeps what it finds in these words
-    movq $0,512(%rsp)
-    movq $0,512+8(%rsp)
-    xsave (%rsp)
-    jmp .Lsyscall_saved
-
 .Lsyscall_gs:
     mov {WINDOW}(%r11),%rax
     wrgsbase %rax
@@ -557,6 +559,114 @@ lockgate_gate_syscall:
     jmp .Lsyscall_back
     .cfi_endproc
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
+    # `resume` (resume_sys.rs): r10d the label, r11d the address. As after a system call every other register is the module's, but
+    # control goes on elsewhere.
+    .p2align 6
+    .globl lockgate_gate_resume
+    .hidden lockgate_gate_resume
+    .type lockgate_gate_resume,@function
+lockgate_gate_resume:
+    .cfi_startproc
+    .cfi_signal_frame
+    shl $32,%r10
+    mov %r11d,%r11d
+    or %r10,%r11
+    mov lockgate_thread@gottpoff(%rip),%r10
+    mov %fs:{TOP}(%r10),%r10
+    mov %rsp,{RECORD}+{CONTROL}(%r10)
+    mov {HOST}(%r10),%rsp
+    lockgate_gate_switched 10
+    mov %rbx,{RECORD}+{RBX}(%r10)
+    lea {RECORD}(%r10),%rbx
+    lockgate_gate_frame
+    mov %r12,{R12}(%rbx)
+    movq $0,{GATE_ENTRY}(%rbx)
+    mov %rsp,%r12
+    push %rax
+    push %rcx
+    push %rdx
+    push %rsi
+    push %rdi
+    push %r8
+    push %r9
+    sub ${RESUME_SIZE},%rsp
+    mov %r11d,%eax
+    shr $32,%r11
+    mov %rax,{ADDRESS}(%rsp)
+    mov %r11,{LABEL}(%rsp)
+    mov lockgate_thread@gottpoff(%rip),%r10
+    lockgate_gate_mark %r12
+    mov {BINDING}-{RECORD}(%rbx),%rcx
+    lockgate_gate_place %rcx,%r11
+    mov (%r11),%rax
+    mov %rax,{SLOT}(%rbx)
+    mov {CONTROL}(%rbx),%rax
+    sub ${RED_ZONE},%rax
+    and $-16,%rax
+    mov %rax,(%r11)
+    mov %rbx,%fs:{TOP}(%r10)
+
+    mov %rsp,%rsi # the frame
+    lockgate_gate_save
+    mov %rbx,%rdi
+    mov %r12,%rdx
+    call {resume}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmp ${ENDS},%eax
+    je .Lgate_unwind
+    ja lockgate_left
+    cmpq $0,%fs:{PENDING}(%r10)
+    jne .Lresume_pending
+.Lresume_back: # a handler may have switched stacks
+    lockgate_gate_is_own .Lresume_pending
+    mov {BINDING}-{RECORD}(%rbx),%r11
+    mov {GATES}(%r11),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    xrstor (%rsp)
+    lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
+    mov %rax,%fs:{TOP}(%r10)
+    lockgate_gate_place %r11,%r9
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r9)
+    rdgsbase %rax
+    cmp {WINDOW}(%r11),%rax
+    jne .Lresume_gs
+.Lresume_leave:
+    mov %r12,%r10
+    mov -56(%r10),%r9
+    mov -48(%r10),%r8
+    mov -40(%r10),%rdi
+    mov -32(%r10),%rsi
+    mov -24(%r10),%rdx
+    mov -16(%r10),%rcx
+    mov -8(%r10),%rax
+    mov {R12}(%rbx),%r12
+    mov {RBX}(%rbx),%rbx
+    .cfi_remember_state
+    .cfi_undefined rip
+    mov -56-{RESUME_SIZE}+{ADDRESS}(%r10),%r11
+    mov -56-{RESUME_SIZE}+{RESUME_ENTRY}(%r10),%rsp
+    mov -56-{RESUME_SIZE}+{LABEL}(%r10),%r10 # as any jump through a pointer: the host's addresses stay its own (R24)
+    jmp *%r10
+    .cfi_restore_state
+
+.Lresume_gs:
+    mov {WINDOW}(%r11),%rax
+    wrgsbase %rax
+    jmp .Lresume_leave
+
+.Lresume_pending: # does the call end here?
+    mov %rbx,%rdi
+    mov %r12,%rsi
+    call {pending}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmp ${ENDS},%eax
+    jb .Lresume_back
+    je .Lgate_unwind
+    jmp lockgate_left
+    .cfi_endproc
+    .size lockgate_gate_resume,.-lockgate_gate_resume
     .globl lockgate_gate_end
     .hidden lockgate_gate_end
 lockgate_gate_end:
@@ -615,6 +725,11 @@ lockgate_gate_end:
     HIDES = const HIDES,
     HEADER_W = const lockgate_abi::header::W,
     AVX512 = const super::gate_sys::component::AVX512,
+    RESUME_SIZE = const size_of::<ResumeFrame>(),
+    RESUME_ENTRY = const offset_of!(ResumeFrame, entry),
+    ADDRESS = const offset_of!(ResumeFrame, address),
+    LABEL = const offset_of!(ResumeFrame, label),
+    resume = sym super::resume_sys::lockgate_resume,
     XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
@@ -629,6 +744,8 @@ lockgate_gate_end:
 // One-byte and two-byte LEB128 offsets for the debugger.
 const _: () = {
     assert!(offset_of!(GateRecord, r12) < 64);
+    // Of the seven registers that resume's gate pushes, and its frame.
+    assert!((7 * size_of::<u64>() + size_of::<ResumeFrame>()).is_multiple_of(16));
     assert!(RECORD + (offset_of!(GateRecord, control) as u64) < 128);
     assert!(offset_of!(GateEntry, code) == 0 && offset_of!(GateEntry, function) == 8);
 };

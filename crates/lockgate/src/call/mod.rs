@@ -24,7 +24,6 @@ mod listing_tests;
 pub(crate) mod mask_sys;
 pub(crate) mod meter;
 mod proxy_asm;
-mod resume_asm;
 pub(crate) mod resume_sys;
 pub(crate) mod shape;
 pub(crate) mod signals_sys;

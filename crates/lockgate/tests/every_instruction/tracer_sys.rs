@@ -190,8 +190,6 @@ pub fn outside_of_rust(context: *mut libc::c_void) -> bool {
     unsafe extern "C" {
         fn lockgate_gate_import();
         fn lockgate_gate_end();
-        fn lockgate_gate_resume();
-        fn lockgate_gate_resume_end();
         fn lockgate_exit();
         fn lockgate_invoke();
     }
@@ -200,8 +198,6 @@ pub fn outside_of_rust(context: *mut libc::c_void) -> bool {
     let in_no_file = unsafe { libc::dladdr(at as *const libc::c_void, &mut found) } == 0;
     in_no_file
         || (lockgate_gate_import as *const () as usize..lockgate_gate_end as *const () as usize).contains(&at)
-        || (lockgate_gate_resume as *const () as usize..lockgate_gate_resume_end as *const () as usize)
-            .contains(&at)
         || (lockgate_exit as *const () as usize..lockgate_invoke as *const () as usize).contains(&at)
 }
 
