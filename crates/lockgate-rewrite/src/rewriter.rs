@@ -221,6 +221,10 @@ impl<'a> Rewriter<'a> {
             self.skip = CLASH_LOOP - 1;
             return self.go_on(index + CLASH_LOOP - 1);
         }
+        if let Some(&below) = self.mine().exits.get(&(index as u32)) {
+            let by = std::mem::take(&mut self.plan.by);
+            self.begin_exit(below, by);
+        }
         if index == self.plan.at && self.plan.by != 0 {
             let flags_free = self.live.flags_free(self.text, index);
             self.move_rsp(self.plan.by, flags_free);
