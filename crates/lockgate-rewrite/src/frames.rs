@@ -261,7 +261,8 @@ impl Input<'_> {
     /// The instruction at which control is after the padding from `index` on.
     fn behind_padding(&self, number: usize, mut index: usize) -> usize {
         let code = &self.code.texts[number].code;
-        while code.get(index).is_some_and(|ins| ins.code.mnemonic() == Mnemonic::Nop && !ins.has(mark::LABEL)) {
+        while code.get(index).is_some_and(|ins| ins.code.mnemonic() == Mnemonic::Nop && !ins.has(mark::LABEL))
+        {
             index += 1;
         }
         index
@@ -366,9 +367,8 @@ impl Walk<'_, '_> {
     /// Groups in which a label that indirect jumps may reach has a computed frame.
     fn groups_that_carry(&mut self) -> BTreeSet<usize> {
         let labels = self.inner_labels();
-        let computed = |&place: &CodePlace| {
-            matches!(self.frames[place.0].before[place.1], Some(State::Computed(_)))
-        };
+        let computed =
+            |&place: &CodePlace| matches!(self.frames[place.0].before[place.1], Some(State::Computed(_)));
         let labels: Vec<CodePlace> = labels.into_iter().filter(computed).collect();
         labels.into_iter().map(|place| self.groups.at(self.input, place)).collect()
     }
@@ -398,7 +398,8 @@ impl Walk<'_, '_> {
     /// Takes the calls before labels for such as return, where that is so: the label has the very state, or a computed one, or none
     /// yet. Says whether there were any.
     fn accept_calls(&mut self) -> bool {
-        let calls: Vec<(CodePlace, Known)> = self.waiting.iter().map(|(&call, &known)| (call, known)).collect();
+        let calls: Vec<(CodePlace, Known)> =
+            self.waiting.iter().map(|(&call, &known)| (call, known)).collect();
         let mut unreached = None;
         let mut found = false;
         for (call, known) in calls {
@@ -498,7 +499,9 @@ impl Walk<'_, '_> {
         let input = self.input;
         let mut taken = Vec::new();
         for (number, text) in input.code.texts.iter().enumerate() {
-            for (index, ins) in text.code.iter().enumerate().filter(|(_, ins)| ins.code.mnemonic() == Mnemonic::Lea) {
+            for (index, ins) in
+                text.code.iter().enumerate().filter(|(_, ins)| ins.code.mnemonic() == Mnemonic::Lea)
+            {
                 let relocs = text.relocs(input.object, index);
                 let place = if let Some(reloc) = relocs.iter().find(|reloc| is_relative(reloc.kind)) {
                     let to_end = ins.code.next_ip() as i64 - reloc.offset as i64;
@@ -559,7 +562,7 @@ impl Walk<'_, '_> {
                 index = next;
             }
             let Some(ins_there) = text.code.get(index) else {
-                if record && !ins.ends_flow() {
+                if record && !ins.ends_flow() && !self.joins_next(number) {
                     self.frames[number].stops.insert(index as u32 - 1);
                 }
                 return;
@@ -671,8 +674,9 @@ impl Walk<'_, '_> {
         if next.is_some_and(|next| !next.has(mark::LABEL)) {
             return true;
         }
-        if record {
-            return self.accepted.contains(&place) && self.arrived[self.node((place.0, place.1 + 1))].is_none();
+        if record && next.is_some() {
+            return self.accepted.contains(&place)
+                && self.arrived[self.node((place.0, place.1 + 1))].is_none();
         }
         if next.is_some() {
             let known = Known { state: known.state.settled(), ..*known };
@@ -680,10 +684,18 @@ impl Walk<'_, '_> {
             if self.accepted.contains(&place) {
                 self.arrive((place.0, place.1 + 1), &known);
             }
+        } else if self.joins_next(place.0) {
+            return true;
         } else {
             self.frames[place.0].stops.insert(place.1 as u32);
         }
         false
+    }
+
+    /// Whether the linker puts another object's code right behind a section, into which control falls.
+    fn joins_next(&self, number: usize) -> bool {
+        let section = self.input.code.texts[number].section;
+        matches!(&self.input.object.sections[section].name[..], ".init" | ".fini")
     }
 
     /// A call throws: rsp is there as it was before its arguments on the stack.
@@ -693,8 +705,7 @@ impl Walk<'_, '_> {
             if pad.place.0 != call.0 || !pad.calls.contains(&start) {
                 continue;
             }
-            let known =
-                Known { state: known.state.settled(), registers: known.registers.only(CALLEE_SAVED) };
+            let known = Known { state: known.state.settled(), registers: known.registers.only(CALLEE_SAVED) };
             let met = match self.pads.get(&pad.place) {
                 None => known,
                 Some(there) => Known {
@@ -713,7 +724,8 @@ impl Walk<'_, '_> {
     fn switch(&mut self, number: usize, switch: &Switch, table: Key, known: &Known) {
         let known = Known { state: known.state.settled(), ..*known };
         let targets = &self.input.code.tables[&table].targets;
-        let (met, cases) = self.hubs.entry(table).or_insert_with(|| (known, targets.iter().copied().collect()));
+        let (met, cases) =
+            self.hubs.entry(table).or_insert_with(|| (known, targets.iter().copied().collect()));
         cases.extend(switch.otherwise.map(|otherwise| (number, otherwise as usize)));
         met.state = met.state.meets(known.state);
         met.registers = met.registers.meets(&known.registers);
@@ -895,18 +907,14 @@ impl Walk<'_, '_> {
         let text = &self.input.code.texts[number];
         let code = &text.code[index].code;
         let to = code.op0_register();
-        let is_wide = code.op_count() >= 2
-            && code.op0_kind() == OpKind::Register
-            && to.is_gpr64()
-            && !is_rsp(to);
+        let is_wide =
+            code.op_count() >= 2 && code.op0_kind() == OpKind::Register && to.is_gpr64() && !is_rsp(to);
         let value = match code.mnemonic() {
-            Mnemonic::Mov if is_wide && code.op1_kind() == OpKind::Register => {
-                match code.op1_register() {
-                    Register::RSP => constant(known.state),
-                    from if from.is_gpr64() => known.registers.get(number_of(from)),
-                    _ => None,
-                }
-            }
+            Mnemonic::Mov if is_wide && code.op1_kind() == OpKind::Register => match code.op1_register() {
+                Register::RSP => constant(known.state),
+                from if from.is_gpr64() => known.registers.get(number_of(from)),
+                _ => None,
+            },
             Mnemonic::Lea if is_wide => sum(code, known),
             Mnemonic::Add | Mnemonic::Sub
                 if is_wide && !matches!(code.op1_kind(), OpKind::Register | OpKind::Memory) =>

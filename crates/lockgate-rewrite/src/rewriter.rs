@@ -208,7 +208,8 @@ impl<'a> Rewriter<'a> {
         };
         // A frame that was opened anew further up has its word there from then on.
         debug_assert!(
-            self.real == state.moved(self.lag) || matches!(state.moved(self.lag), State::Computed(d) if d < 0),
+            self.real == state.moved(self.lag)
+                || matches!(state.moved(self.lag), State::Computed(d) if d < 0),
             "the original's state at {:#x} is {state:?}, the new one {:?} at {}",
             ins.start(),
             self.real,
@@ -316,10 +317,9 @@ impl<'a> Rewriter<'a> {
     fn finish(&mut self) {
         let Some(last) = self.text.code.len().checked_sub(1) else { return };
         let is_open = !self.stops(last) && self.mine().before[last].is_some();
-        if is_open && matches!(&self.object.sections[self.text.section].name[..], ".init" | ".fini") {
+        if is_open {
+            // Only the linker knows what follows.
             self.place_traps_aside();
-        } else if is_open {
-            self.out.put(&TRAP);
         }
         self.place_traps();
         self.out.end();
