@@ -37,6 +37,37 @@ long call_many(long (*f)(long), long n)
     return sum;
 }
 
+#include <setjmp.h>
+static jmp_buf place;
+static __attribute__((noinline)) void leave(long depth)
+{
+    if (depth)
+        leave(depth - 1);
+    else
+        longjmp(place, 1);
+    __asm__ volatile("");
+}
+
+/* Leaves `depth` functions by a jump, n times: one setjmp for all. */
+long jump_many(long depth, long n)
+{
+    volatile long left = n;
+    setjmp(place);
+    if (left-- > 0)
+        leave(depth - 1);
+    return left;
+}
+
+/* As interpreters whose programs throw all the time: each round sets its own landing, and something three functions deeper jumps
+ * there. */
+long throw_many(long n)
+{
+    for (volatile long left = n; left > 0; left--)
+        if (!setjmp(place))
+            leave(2);
+    return 0;
+}
+
 /* Writes to address 0. */
 void null_write(void)
 {

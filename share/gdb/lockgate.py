@@ -22,9 +22,10 @@ from gdb.FrameDecorator import FrameDecorator
 from gdb.unwinder import Unwinder, register_unwinder
 
 # crates/lockgate/src/debug/registry_sys.rs
-VERSION = 2
+VERSION = 3
 HEAD = struct.Struct("<QQq")
-ENTRY = struct.Struct("<QQQQQQQQQ")
+ENTRY = struct.Struct("<QQQQQQQQQQQ")
+SITE, CONSTANT = struct.Struct("<III"), 0xffffffff
 # crates/lockgate-abi/src/lib.rs, window and code
 STUBS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x3f000000
 # crates/lockgate/src/call/layout.rs: ThreadBlock, Record, EntryRecord, GateRecord, the frame of proxies
@@ -51,6 +52,7 @@ class Symbols:
 
     def __init__(self):
         self.loaded = {}
+        self.sites = {}
         self.files = {}
         self.frames = {}
         self.code = {}
@@ -76,7 +78,8 @@ class Symbols:
         for image in [image for image in self.loaded if image not in modules]:
             if self.loaded.pop(image) is not None:
                 gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
-        for image, (name, file, size) in reversed(modules.items()):
+        self.sites = {image: rest[3:] for image, rest in modules.items()}
+        for image, (name, file, size, *_) in reversed(modules.items()):
             if image not in self.loaded and len(self.loaded) < limit:
                 self.loaded[image] = None  # one that cannot be read keeps the others from nothing
                 path = self.path(name, file, size)
@@ -118,6 +121,7 @@ class Symbols:
         for image in [image for image, path in self.loaded.items() if path is not None]:
             gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
         self.loaded.clear()
+        self.sites.clear()
         self.files.clear()
         self.runtime.clear()
         if self.changed is not None:
@@ -147,6 +151,19 @@ class Symbols:
         start, contents = self.code.get(self.loaded.get(image), (0, b""))
         at = address - image - start
         return contents[at - size : at] if size <= at <= len(contents) else None
+
+    def site(self, pc):
+        """What the verifier knows of rsp behind the call that returns to `pc`: o and CONSTANT, or b and d; None if no call does."""
+        image = pc - pc % STRIDE + IMAGE
+        table, count = self.sites.get(image, (0, 0))
+        low, high = 0, min(count, MOST_FILE)
+        while low < high:
+            middle = (low + high) // 2
+            address, *state = SITE.unpack(read(table + SITE.size * middle, SITE.size))
+            if address == pc - image:
+                return state
+            low, high = (middle + 1, high) if address < pc - image else (low, middle)
+        return None
 
     def lacks_frames(self, pc):
         """Whether `pc` is code of a module that has no frame information: assembly, or a C library without."""
@@ -594,9 +611,9 @@ def registered():
     seen = set()
     while entry and entry not in seen and len(seen) < MOST_ENTRIES:
         seen.add(entry)
-        entry, _, image, file, size, *names = ENTRY.unpack(read(entry, ENTRY.size))
-        module, domain = (text(*where) for where in (names[:2], names[2:]))
-        yield image, domain, module, file, size
+        entry, _, image, file, size, *rest = ENTRY.unpack(read(entry, ENTRY.size))
+        module, domain = (text(*where) for where in (rest[:2], rest[2:4]))
+        yield image, domain, module, file, size, *rest[4:]
 
 
 def text(address, size):
@@ -712,9 +729,16 @@ def crosses(binding):
 
 
 def return_slot(pc, sp):
-    """Where the function at `pc` finds its return address: a guess. Nothing but return addresses, stale ones included, and
-    zeros are on a control stack: most likely it is the first after a call of this very function, else (it was called
-    through a pointer or a jump) the first of all."""
+    """Where the function at `pc` finds its return address. Behind a call, the verifier's table says it. Of the innermost function, which
+    may have stopped anywhere, it is a guess: most likely it is the first word left by a call of this very function, else (it was called
+    through a pointer or a jump) the first by any."""
+    try:
+        state = SYMBOLS.site(pc)
+        if state is not None:
+            distance, frame = state
+            return sp + distance if frame == CONSTANT else struct.unpack("<Q", read(sp + frame, 8))[0] + distance
+    except gdb.MemoryError:
+        return None
     match = re.match(r"\S+(?: \+ (\d+))? in section", gdb.execute(f"info symbol {pc:#x}", to_string=True))
     if match is None:
         return None
@@ -809,7 +833,7 @@ class Info(gdb.Command):
 
     def invoke(self, argument, from_tty):
         names = {}
-        for image, domain, module, _, _ in registered():
+        for image, domain, module, *_ in registered():
             names[image - IMAGE] = domain
             state = "symbols loaded" if SYMBOLS.loaded.get(image) else "no symbols: lockgate symbols"
             gdb.write(f"domain {domain}: module {module}, window {image - IMAGE:#x} ({state})\n")

@@ -4,7 +4,9 @@
 //! name says, *integrity* if it says none. The module of most sides
 //! uses general registers only, as most modules' entry points do; that of `calls.host_to_domain.every_state` contains x87, MXCSR and
 //! AVX-512 instructions, so that its proxies keep and clear all state there is. `calls.in_turn.<number>` goes through so many
-//! domains, one call each: every call changes the window, and many of them share the caches.
+//! domains, one call each: every call changes the window, and many of them share the caches. `calls.long_jump.<number>` is what a
+//! `longjmp` costs within a domain that leaves so many functions, their calls included; `calls.throw` a setjmp and a longjmp over
+//! three, as in interpreters whose programs throw all the time.
 
 use crate::gs_sys::write_gs_twice;
 use crate::interleave::{Side, interleave, repeat};
@@ -22,6 +24,8 @@ const ROUNDS: usize = 1000;
 const CALLS: u32 = 2000;
 /// Faults in one sample.
 const FAULTS: u32 = 20;
+/// Numbers of functions that a `longjmp` leaves.
+const JUMPED_OVER: [i64; 3] = [1, 10, 100];
 /// Numbers of domains that are called in turn.
 const IN_TURN: [usize; 3] = [1, 16, 1000];
 
@@ -41,6 +45,8 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         "long call_back(void *back, long x)",
         "long call_many(void *f, long n)",
         "void null_write(void)",
+        "long jump_many(long depth, long n)",
+        "long throw_many(long n)",
     ]
     .map(str::to_owned)
     .to_vec();
@@ -62,6 +68,8 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         domain.bind_with::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_back", Policy::MUTUAL_DISTRUST)?;
     let callback = domain.callback(self::native as Number).context("no callback is free")?;
     let null_write = domain.bind::<extern "C" fn()>("null_write")?;
+    let jump_many = domain.bind::<extern "C" fn(i64, i64) -> i64>("jump_many")?;
+    let throw_many = domain.bind::<Number>("throw_many")?;
     let in_turn = in_turn(&plain)?;
     let client = Domain::new(&plain, DomainOptions::new())?;
     let call_many = client.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_many")?;
@@ -105,6 +113,19 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
             other => bail!("a null-pointer write was no fault: {other:?}"),
         }),
     ]);
+    for depth in JUMPED_OVER {
+        let jump_many = &jump_many;
+        sides.push(Side::timed(format!("calls.long_jump.{depth}"), move || {
+            let start = Instant::now();
+            black_box(jump_many.call(depth, CALLS.into())?);
+            Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
+        }));
+    }
+    sides.push(Side::timed("calls.throw".to_owned(), || {
+        let start = Instant::now();
+        black_box(throw_many.call(CALLS.into())?);
+        Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
+    }));
     sides.extend(arguments(&domain)?);
     for count in IN_TURN {
         let functions = in_turn.get(..count).context("as many domains as are called in turn")?;

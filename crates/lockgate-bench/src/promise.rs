@@ -22,6 +22,7 @@ const PROMISES: &[(&str, Promise)] = &[
     ("calls.domain_to_domain.mutual_distrust", Promise::AtMost(35.0)),
     ("calls.domain_to_domain.mutual_trust", Promise::AtMost(30.0)),
     ("calls.fault_recovery", Promise::AtMost(5_000.0)),
+    ("calls.long_jump.10", Promise::AtMost(300.0)),
     ("capi.call", Promise::AtMost(5.5)),
     ("stubs.zlib", Promise::AtMost(1.08)),
     ("stubs.expat", Promise::AtMost(1.15)),

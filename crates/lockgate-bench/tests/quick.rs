@@ -15,6 +15,8 @@ fn calls_are_compared_with_a_native_one() {
             ("calls.host_to_domain.integrity", "ns"),
             ("calls.host_to_domain.callback", "ns"),
             ("calls.fault_recovery", "ns"),
+            ("calls.long_jump.10", "ns"),
+            ("calls.throw", "ns"),
             ("calls.arguments.0", "ns"),
             ("calls.arguments.12", "ns"),
             ("calls.in_turn.1", "ns"),

@@ -127,6 +127,25 @@ impl Frames {
     }
 }
 
+/// Where rsp is before every unit: for reports about a function that has stopped anywhere.
+#[derive(Clone, Debug)]
+pub struct States {
+    /// Image-relative address of the text.
+    pub(crate) address: u64,
+    /// In address order: units from this offset on have this state.
+    pub(crate) changes: Vec<(u32, State)>,
+}
+
+impl States {
+    /// The state before the unit that an image-relative address lies in; what lies behind the text has the last one's.
+    #[must_use]
+    pub fn before(&self, address: u64) -> Option<State> {
+        let offset = u32::try_from(address.checked_sub(self.address)?).ok()?;
+        let after = self.changes.partition_point(|&(from, _)| from <= offset);
+        self.changes.get(after.checked_sub(1)?).map(|&(_, state)| state)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

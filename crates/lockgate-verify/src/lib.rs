@@ -29,12 +29,12 @@ mod units;
 mod verify;
 
 pub use control::Control;
-pub use frame::{Frames, State};
+pub use frame::{Frames, State, States};
 pub use module::{
     Export, Import, Join, Module, ParseError, Relocation, Segment, SegmentKind, Symbol, Symbolic, Word,
 };
 pub use reading::{Operand, Reading};
-pub use verify::verify;
+pub use verify::{states, verify};
 
 /// Reads the allow-list, which the first verification does otherwise.
 pub fn prepare() {

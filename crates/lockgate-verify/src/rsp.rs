@@ -3,7 +3,7 @@
 //! The pass goes through the text once and carries a [`State`] from unit to unit. Where it changes, the change is logged; when the
 //! text is read, each edge is judged by the log: the state at its target must be the one that it leaves with.
 
-use crate::frame::State;
+use crate::frame::{State, States};
 use crate::reject::{Judged, broken};
 use lockgate_abi::{code, stack};
 
@@ -78,6 +78,11 @@ impl<'a> Rsp<'a> {
     /// When the text is read: all notes were about starts of regions.
     pub(crate) fn finish(&self) -> Result<(), u64> {
         self.notes.first().map_or(Ok(()), |&(address, _)| Err(address))
+    }
+
+    /// When the text is read: what was found.
+    pub(crate) fn into_states(self) -> States {
+        States { address: self.address, changes: self.changes }
     }
 
     /// Units from `at` on have another state.

@@ -3,7 +3,7 @@
 use crate::control::{self, Control};
 use crate::decode::{Decoder, Instruction, Memory};
 use crate::forms::{Forms, flag};
-use crate::frame::Frames;
+use crate::frame::{Frames, States};
 use crate::reject::{Judged, broken};
 use crate::rsp::{Leaving, Rsp};
 use crate::units;
@@ -24,6 +24,19 @@ pub fn verify(module: &Module) -> Result<Report, Box<Rejection>> {
         .and_then(|()| pass.switch_tables())
         .map_err(|broken| Box::new(crate::reject::explain(pass.address, pass.text, broken)))?;
     Ok(pass.report())
+}
+
+/// Where rsp is before every unit of a module that [`verify`] accepts.
+///
+/// # Errors
+/// A rule that its units break.
+pub fn states(module: &Module) -> Result<States, Box<Rejection>> {
+    let text = segments(module)?;
+    let mut pass = Pass::new(module, text);
+    match pass.run() {
+        Ok(()) => Ok(pass.rsp.into_states()),
+        Err(broken) => Err(Box::new(crate::reject::explain(pass.address, pass.text, broken))),
+    }
 }
 
 /// Address and bytes of the code.

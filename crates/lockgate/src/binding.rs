@@ -14,7 +14,7 @@ pub use pointers::take_call_error;
 
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
 use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
-use crate::call::thread_sys::{NOBODY, SLOT_SIZE};
+use crate::call::thread_sys::{self, NOBODY, SLOT_SIZE};
 use crate::call::{self, Thunk, flags, signals_sys, unseen_sys, watch};
 use crate::debug::perf_map;
 use crate::dl::Reporter;
@@ -26,8 +26,8 @@ use crate::nearest::nearest;
 use crate::policy::Policy;
 use crate::registry::Row;
 use crate::signature::{self, Plan, PrototypeError, Signature, Type};
+use crate::space;
 use crate::workers::{self, AsyncCall, Submission};
-use lockgate_abi::window;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -122,7 +122,7 @@ impl Info {
     /// Of this binding and its successors, the one whose domain has `address`.
     pub fn that_ran(&self, address: u64) -> &Info {
         let mut info = self;
-        while address - address % window::STRIDE != info.core.base()
+        while space::base_of(address) != info.core.base()
             && let Some(successor) = info.successor.get()
         {
             info = &successor.info;
@@ -457,6 +457,7 @@ impl Drop for Binding {
         }
         self.info.core.admissions().remove(&self.header.admission);
         pointers::remove(self);
+        thread_sys::forget(&raw const **self.header);
     }
 }
 

@@ -1,4 +1,6 @@
 //! Reports name the functions that were in progress, with their lines, through everything that compilers and call paths do.
+#[path = "common/bare.rs"]
+mod bare;
 mod common;
 
 use common::Guest;
@@ -278,4 +280,113 @@ fn object_sections(elf: &[u8]) -> Vec<(String, usize, usize)> {
             (String::from_utf8(name).unwrap(), number(header + 24, 8), number(header + 32, 8))
         })
         .collect()
+}
+
+/// Functions without a name, or any information of their own, whose frames are computed, among stale return addresses that fit better
+/// than the live ones. `crash` faults where its frame is made in part, `overflow` in the unit that opens one.
+const BARE: &str = "
+.macro open
+    xor %rsp,%r11
+    and $0xfffff8,%r11d
+    xor %rsp,%r11
+    cmp %rsp,%r11
+    ja trap
+    .byte 0x4c,0x87,0xdc
+    mov %r11,(%rsp)
+.endm
+function crash
+    lea -8(%rsp),%rsp
+    lea -32(%rsp),%rsp
+    mov %gs:8(%eax),%eax
+    lea 40(%rsp),%rsp
+    ret
+function overflow
+    lea -24(%rsp),%rsp
+    lea -0x100000(%rsp),%r11
+    open
+    mov (%rsp),%rsp
+    lea 24(%rsp),%rsp
+    ret
+function stop
+    int3
+    ret
+function spin
+    jmp spin
+    ud2
+function litter
+    lea -8(%rsp),%rsp
+    dec %edi
+    js 1f
+    call litter
+    call leaf
+1:  lea 8(%rsp),%rsp
+    ret
+function leaf
+    ret
+# through(function's number)
+function through
+    lea -8(%rsp),%rsp
+    mov %edi,-OFF(%rsp)
+    mov $100,%edi
+    call litter
+    mov -OFF(%rsp),%edi
+    lea 8(%rsp),%rsp
+    lea -2048(%rsp),%rsp
+    call computed
+    lea 2048(%rsp),%rsp
+    ret
+function computed
+    lea -40(%rsp),%rsp
+    lea -0x400(%rsp),%r11
+    open
+    lea -16(%rsp),%rsp
+    xor %eax,%eax
+    cmp $0,%edi
+    jne 1f
+    call crash
+1:  cmp $1,%edi
+    jne 1f
+    call overflow
+1:  cmp $2,%edi
+    jne 1f
+    call stop
+1:  cmp $3,%edi
+    jne 1f
+    call spin
+1:  cmp $4,%edi
+    jne 1f
+    call *%gs:0x11080
+1:  mov 16(%rsp),%rsp
+    lea 40(%rsp),%rsp
+    ret
+trap: ud2
+";
+
+/// Nothing is guessed. Red if a frame is what the words of the stack look like.
+#[test]
+fn frames_are_exact_without_any_information() {
+    let file = bare::module(BARE, "16 long host(long)\n");
+    let parsed = lockgate_verify::Module::parse(&file).unwrap();
+    let mut functions: Vec<(u64, &str)> =
+        parsed.exports.iter().map(|export| (export.address, export.name.as_str())).collect();
+    functions.sort();
+    let module = lockgate::Module::from_bytes(&file).unwrap();
+    let end = HostFunction::new(|_: &Domain, _: i64| -> i64 { panic!("of the test's") });
+    let options = DomainOptions::new().gate("host", end).time_limit(Duration::from_millis(400));
+    let domain = Domain::new(&module, options.stack_size(256 << 10)).unwrap();
+    let through = domain.bind::<extern "C" fn(i64) -> i64>("through").unwrap();
+    let expected: [&[&str]; 4] = [
+        &["crash", "computed", "through"],
+        &["overflow", "computed", "through"],
+        &["stop", "computed", "through"],
+        &["spin", "computed", "through"],
+    ];
+    for (number, expected) in (0..).zip(expected) {
+        let CallError::Fault(fault) = through.call(number).unwrap_err() else { panic!("{expected:?}") };
+        let backtrace = fault.backtrace();
+        let name = |address: u64| functions[functions.partition_point(|(at, _)| *at <= address) - 1].1;
+        let found: Vec<_> = backtrace.calls[0].frames.iter().map(|frame| name(frame.address)).collect();
+        assert_eq!(found, expected, "{fault:#}");
+        assert!(backtrace.calls[0].complete, "{fault:#}");
+    }
 }

@@ -1,9 +1,11 @@
 //! Hosts that leave calls in other ways than by returning from them: by `longjmp` (rule R16), and by switching to another stack.
 mod common;
 
-use common::host_sys::{self, Coroutine, coroutine_stacks, give_way};
+use common::host_sys::{self, Coroutine, Sharing, adjoining_stacks, coroutine_stacks, give_way};
 use common::{Guest, patience};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Policy};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -104,6 +106,249 @@ fn calls_that_come_back_out_of_turn_end() {
         let smash = bind(&domain, "smash");
         std::thread::spawn(move || assert!(smash.call(1).is_ok())).join().expect("no panic");
     });
+}
+
+thread_local! {
+    /// The next question of [`gives_way_once`] is answered late.
+    static ARMED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Options of a domain whose calls' services give way once, when they ask whether the call is to end. (Nudges ask, too, in a handler.)
+fn gives_way_once() -> DomainOptions {
+    DomainOptions::new().stop_if(|| {
+        if host_sys::on_own_stack() && ARMED.take() {
+            give_way();
+        }
+        false
+    })
+}
+
+/// What the thread is in, on the stack of a coroutine, when it gives way.
+#[derive(Debug, Clone, Copy)]
+enum Service {
+    HostFunction,
+    SystemCall,
+    /// The slow way from one domain into another.
+    Admission,
+    /// The end of a call from one domain to another.
+    Failure,
+}
+
+const SERVICES: [Service; 4] =
+    [Service::HostFunction, Service::SystemCall, Service::Admission, Service::Failure];
+
+/// Calls a function of a domain whose call gives way in `service`.
+fn first_call(service: Service) -> impl FnOnce() -> Result {
+    let source = "#include <time.h>
+        long host(long), other(long), arm(long);
+        long nap(long x) { struct timespec t = {0, 1000000}; return arm(0) + nanosleep(&t, 0) + x; }"
+        .to_owned()
+        + &common::frames(&[("calls", "host(x)"), ("naps", "nap(x)"), ("crosses", "arm(0) + other(x)")]);
+    let guest = Guest::c(&source).gate("long host(long)").gate("long other(long)").gate("long arm(long)");
+    let guest = ["calls", "naps", "crosses"]
+        .iter()
+        .fold(guest, |guest, name| guest.export(&format!("long {name}(long)")));
+    let host = HostFunction::new(|_: &Domain, x: i64| {
+        give_way();
+        x
+    });
+    // As late as that: a call that has not begun asks, too.
+    let armed = Arc::new(AtomicBool::new(false));
+    let arming = armed.clone();
+    let arm = HostFunction::new(move |_: &Domain, x: i64| {
+        ARMED.set(arming.load(Ordering::Relaxed));
+        x
+    });
+    let client = guest.domain_with(gives_way_once().gate("host", host).gate("arm", arm));
+    // On another thread: this one takes the slow way in, the first time.
+    let server = std::thread::spawn(|| {
+        let source = "long fine(long x) { return x; } long fails(long x) { __builtin_trap(); return x; }";
+        Guest::c(source).export("long fine(long)").export("long fails(long)").domain()
+    });
+    let server = server.join().expect("no panic");
+    let (name, other) = match service {
+        Service::HostFunction => ("calls", "fine"),
+        Service::SystemCall => ("naps", "fine"),
+        Service::Admission => ("crosses", "fine"),
+        Service::Failure => ("crosses", "fails"),
+    };
+    let said = common::said(&client, "other", other);
+    client.link("other", &server, &said, Policy::default(), OnFailure::Return(0)).expect("an import");
+    let function = bind(&client, name);
+    if matches!(service, Service::Failure) {
+        function.call(5).expect("the first call attaches the thread to the server");
+    }
+    move || {
+        armed.store(true, Ordering::Relaxed);
+        let _server = server;
+        function.call(5)
+    }
+}
+
+fn is_out_of_turn(result: &Result) -> bool {
+    let fault = result.as_ref().err().and_then(|error| error.fault());
+    fault.is_some_and(|fault| fault.kind() == FaultKind::Gate && fault.reason().contains("another stack"))
+}
+
+type Told = Arc<Mutex<Vec<(char, Result)>>>;
+
+/// What a coroutine does: a call, whose result it tells.
+fn telling(told: &Told, name: char, call: impl FnOnce() -> Result + 'static) -> impl FnOnce() + 'static {
+    let told = told.clone();
+    move || {
+        let result = call();
+        told.lock().unwrap().push((name, result));
+    }
+}
+
+/// A call of another domain's, which gives way in a callback.
+fn second_call() -> impl FnOnce() -> Result {
+    let domain = domain(DomainOptions::new(), |x| {
+        give_way();
+        x
+    });
+    let deep = bind(&domain, "deep");
+    move || deep.call(5)
+}
+
+/// Nothing separates the stacks of two coroutines, and the second one's lies above: its call is taken for one by a caller of the first,
+/// which has jumped out, and has the first one's records. The first comes back to another call's record, whatever it has been in:
+/// its call ends, then the other one's. Red if a service goes back by a record without asking whether that is its own.
+#[test]
+fn calls_whose_records_another_has_end() {
+    for service in SERVICES {
+        let _patience = patience("coroutines that have each other's records");
+        std::thread::spawn(move || {
+            let [low, high] = adjoining_stacks();
+            let third = bind(&domain(DomainOptions::new(), |x| x), "smash");
+            let told = Told::default();
+            let mut first = Coroutine::new(low, telling(&told, 'a', first_call(service)));
+            let mut second = Coroutine::new(high, telling(&told, 'b', second_call()));
+            first.resume();
+            second.resume();
+            assert!(told.lock().unwrap().is_empty(), "{service:?}: both are in the middle of a call");
+            first.resume();
+            let seen = told.lock().unwrap().iter().map(|(name, _)| *name).collect::<String>();
+            assert_eq!(seen, "a", "{service:?}: the first goes on where the second is");
+            second.resume();
+            let told = told.lock().unwrap();
+            assert!(told.iter().map(|(_, result)| result).all(is_out_of_turn), "{service:?}: {told:?}");
+            assert_eq!(told.len(), 2, "{service:?}");
+            assert!(matches!(third.call(1), Err(CallError::TooDeep)), "{service:?}");
+        })
+        .join()
+        .expect("no panic");
+    }
+}
+
+/// The second one's stack lies below: its call counts as nested, and its record as left by a jump when the first comes back, which goes on.
+/// The second has no record to come back to.
+#[test]
+fn calls_whose_records_were_taken_for_dead_end() {
+    let _patience = patience("coroutines that have each other's records");
+    let [low, high] = adjoining_stacks();
+    on_a_low_stack(move || {
+        let told = Told::default();
+        let mut first = Coroutine::new(high, telling(&told, 'a', first_call(Service::HostFunction)));
+        let mut second = Coroutine::new(low, telling(&told, 'b', second_call()));
+        first.resume();
+        second.resume();
+        first.resume();
+        second.resume();
+        let told = told.lock().unwrap();
+        assert!(matches!(told[..], [('a', Ok(5)), ('b', ref ended)] if is_out_of_turn(ended)), "{told:?}");
+    });
+}
+
+/// Two coroutines use one stack, and put aside what they have there: their frames lie at the very same addresses. Red if frames are known
+/// by their addresses.
+#[test]
+fn calls_on_one_stack_that_is_put_aside_know_their_records() {
+    for service in SERVICES {
+        let _patience = patience("coroutines that have each other's records");
+        std::thread::spawn(move || {
+            let [stack, _] = adjoining_stacks();
+            let told = Told::default();
+            let mut first = Sharing::new(stack, telling(&told, 'a', first_call(service)));
+            let mut second = Sharing::new(stack, telling(&told, 'b', second_call()));
+            first.resume();
+            second.resume();
+            first.resume();
+            let seen = told.lock().unwrap().iter().map(|(name, _)| *name).collect::<String>();
+            assert_eq!(seen, "a", "{service:?}: the first goes on where the second is");
+            second.resume();
+            let told = told.lock().unwrap();
+            assert!(told.iter().map(|(_, result)| result).all(is_out_of_turn), "{service:?}: {told:?}");
+        })
+        .join()
+        .expect("no panic");
+    }
+}
+
+/// A handler interrupts a domain's code and switches to a stack above it in the same mapping, where a domain is called: refused. Red if the
+/// interrupted call's record is dropped, as a jump's would be: the code goes on all the same, on another call's record.
+#[test]
+fn code_that_was_interrupted_keeps_its_record() {
+    let _patience = patience("a coroutine whose domain's code was interrupted");
+    std::thread::spawn(|| {
+        let [low, high] = adjoining_stacks();
+        let spinning = Guest::c("long spin(long x) { while (--x > 0) __asm__ volatile(\"\"); return 5; }")
+            .export("long spin(long)")
+            .domain();
+        let (told, spin) = (Told::default(), bind(&spinning, "spin"));
+        let first = move || host_sys::give_way_in_handler(libc::SIGUSR1, || spin.call(100_000_000));
+        let mut first = Coroutine::new(low, telling(&told, 'a', first));
+        let mut second = Coroutine::new(high, telling(&told, 'b', second_call()));
+        first.resume();
+        second.resume();
+        first.resume();
+        let told = told.lock().unwrap();
+        assert!(matches!(told[..], [('b', Err(CallError::SignalHandler)), ('a', Ok(5))]), "{told:?}");
+    })
+    .join()
+    .expect("no panic");
+}
+
+/// Calls on from a frame that lies deeper than the caller's.
+#[inline(never)]
+fn deeper<T>(work: impl FnOnce() -> T) -> T {
+    let room = std::hint::black_box([0_u8; 16 << 10]);
+    let done = work();
+    std::hint::black_box(&room);
+    done
+}
+
+/// A call that was left by a jump is on record until the thread calls from a frame that is not deeper; its function and its domain may be
+/// gone before. Nobody looks at them then: neither a nudge, nor the report of a fault. Red if records keep bindings that have ended.
+#[test]
+fn records_of_functions_that_are_gone_lead_nowhere() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let asking = asked.clone();
+    let options = DomainOptions::new().stop_if(move || {
+        asking.fetch_add(1, Ordering::Relaxed);
+        false
+    });
+    let left = domain(options, |_| {
+        host_sys::jump_out();
+        0
+    });
+    let deep = bind(&left, "deep");
+    let faulty =
+        Guest::c("long crash(long x) { __builtin_trap(); return x; }").export("long crash(long)").domain();
+    let (crash, other) = (bind(&faulty, "crash"), domain(DomainOptions::new(), |x| x));
+    assert!(host_sys::jumped_out(|| deeper(|| drop(deep.call(5)))), "the host function jumps");
+    let outer = |error: &CallError| {
+        let fault = error.fault().expect("a fault");
+        fault.backtrace().to_string().contains("deep")
+    };
+    // While the function is there, the call that was left counts as one in progress.
+    deeper(|| deeper(|| assert!(outer(&crash.call(1).expect_err("a crash")))));
+    drop(deep);
+    deeper(|| deeper(|| assert!(!outer(&crash.call(1).expect_err("a crash")))));
+    drop(left);
+    let before = asked.load(Ordering::Relaxed);
+    other.kill(); // nudges this thread
+    assert_eq!(asked.load(Ordering::Relaxed), before, "a domain that is gone was asked");
 }
 
 /// In turn, they may: each call is over before the next coroutine's begins.

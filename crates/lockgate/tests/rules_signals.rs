@@ -41,27 +41,6 @@ fn r11_raw_handlers_are_mended_before_a_thread_enters() {
     assert!(host_sys::runs_on_alternate_stack(signal));
 }
 
-/// R11: the same of one that comes while a thread is in a call, if somebody has a time limit: whoever watches that looks at handlers, too.
-/// Red if only threads do.
-#[test]
-fn r11_raw_handlers_are_mended_while_a_call_goes_on() {
-    let _patience = patience("a handler that nobody mends");
-    let (tell, told) = channel();
-    let signal = libc::SIGRTMIN() + 4;
-    let tell = Mutex::new(tell);
-    let host = HostFunction::new(move |_: &Domain| {
-        host_sys::install_raw_handler(signal, false);
-        while !host_sys::runs_on_alternate_stack(signal) {
-            std::thread::yield_now();
-        }
-        tell.lock().unwrap().send(()).unwrap();
-    });
-    let options = DomainOptions::new().gate("host", host).time_limit(Duration::from_secs(30));
-    let domain = guest().domain_with(options);
-    domain.bind::<extern "C" fn()>("call_host").unwrap().call().unwrap();
-    told.recv().unwrap();
-}
-
 /// R11: handlers installed through libc get SA_ONSTACK at once. Red without the interposed `sigaction`.
 #[test]
 fn r11_handlers_installed_through_libc_run_on_the_alternate_stack() {

@@ -361,21 +361,6 @@ static void bind_as_noted(void) {
     NEED(!strcmp(given.function, "one of the module's exports"));
 }
 
-static word place;
-static void nested(void) {
-    lg_function *function = lg_bind(recursing, "long place(void)", LG_MUTUAL_TRUST);
-    NEED(function);
-    place = (word)((long (*)(void))lg_function_pointer(function))();
-}
-static void exit_word_of_another_binding(void) {
-    NEED(lg_options_gate(given.options, "void host(void)", (lg_code)nested, NULL) == LG_OK);
-    recursing = attacker();
-    NEED(recursing);
-    ((void (*)(void))lg_function_pointer(lg_bind(recursing, "void call_host(void)", LG_DEFAULT)))();
-    NEED(!lg_failed() && place);
-    call(recursing, "attack", (word[6]){place});
-}
-
 /* The host has its secret in every register that carries no argument, in vectors to their last bit. */
 static void secrets_in_registers(void) {
     lg_domain *domain = attacker();
@@ -530,7 +515,6 @@ static const struct {
     {"-", plain},
     {"after-a-reset", after_a_reset},
     {"bind-as-noted", bind_as_noted},
-    {"exit-word-of-another-binding", exit_word_of_another_binding},
     {"few-mappings", few_mappings},
     {"granted", granted},
     {"host-uses-the-x87", host_uses_the_x87},

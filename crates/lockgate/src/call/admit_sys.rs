@@ -1,9 +1,9 @@
 //! The slow way into a domain: what the proxy asks when its checks do not pass at once.
-use super::exclusive_sys;
-use super::gate_sys::lockgate_pending;
+use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::thread_sys::{self, ThreadState};
 use super::unseen_sys;
+use super::{exclusive_sys, left_sys};
 use crate::binding::living;
 use crate::error::CallError;
 use crate::host::Uncancelled;
@@ -22,8 +22,8 @@ pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rs
     answer(binding, rsp, admit(binding, rsp))
 }
 
-/// The same for a call from a domain, with its gate's record on top. 1 stands for the end of the caller's own call,
-/// too.
+/// The same for a call from a domain, with its gate's record on top, and its frame at `rsp`. [`ENDS`] stands for the end of the caller's own
+/// call, too; [`LEFT`](super::gate_sys::LEFT) as for gates.
 ///
 /// # Safety
 /// Only crossings call it.
@@ -32,22 +32,27 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
     gate: *mut GateRecord,
     rsp: u64,
 ) -> u32 {
-    // SAFETY: the gate's entry keeps the binding while its domain may call it; the record is on top.
-    let (binding, ends) = unsafe { (&*binding, lockgate_pending(gate)) };
-    unseen_sys::taken(binding);
-    if ends != 0 {
-        return ends;
-    }
-    let _uncancelled = Uncancelled::new();
-    answer(binding, rsp, admit_crossing(binding, rsp))
+    let own = rsp as *mut u64;
+    let admit = || {
+        // SAFETY: the gate's entry keeps the binding while its domain may call it; the record is on top.
+        let (binding, ends) = unsafe { (&*binding, lockgate_pending(gate, own)) };
+        unseen_sys::taken(binding);
+        if ends != GOES_ON {
+            return ends;
+        }
+        let _uncancelled = Uncancelled::new();
+        answer(binding, rsp, admit_crossing(binding, rsp))
+    };
+    // SAFETY: the crossing's own record and frame.
+    unsafe { left_sys::under(gate, own, admit) }
 }
 
 fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) -> u32 {
     match admitted {
-        Ok(()) => 0,
+        Ok(()) => GOES_ON,
         Err(error) => {
             thread_sys::refuse(binding, rsp, error);
-            1
+            ENDS
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Calls from domain to domain that do not return normally: the error goes to the nearest living caller.
-use super::gate_sys::{lockgate_pending, record_fault};
+use super::gate_sys::{ENDS, GOES_ON, lockgate_pending, record_fault};
 use super::layout::{EntryRecord, GateRecord, RECORD, Record};
 use super::thread_sys::{self, STATUS_ENDED, STATUS_FAULT};
 use crate::binding::{Info, OnFailure};
@@ -9,14 +9,16 @@ use crate::fault::Cause;
 /// What a calling domain finds in xmm0, xmm1, rdx, rax.
 type Results = [u64; 4];
 
-/// Called by a crossing with the callee's record, made or about to be, when the callee did not return, or something ends
-/// the caller's call. Returns 1 if the caller's call ends, 0 if it goes on with `results`.
+/// Called by a crossing with the callee's record, made or about to be, and its frame, when the callee did not return, or something ends
+/// the caller's call. Returns [`ENDS`] if the caller's call ends, [`GOES_ON`] if it goes on with `results`, or
+/// [`LEFT`](super::gate_sys::LEFT).
 ///
 /// # Safety
 /// Only proxies call it.
 pub(super) unsafe extern "C" fn lockgate_crossing_failed(
     record: *mut EntryRecord,
     results: *mut Results,
+    own: *mut u64,
 ) -> u32 {
     // SAFETY: the records are the thread's own; below a crossing's are its caller's gate and entry.
     unsafe {
@@ -27,8 +29,9 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
         // As in transit, until nothing is left of the error that a handler's own call might take for its own.
         (*block).transit = thread_sys::untaken(gate.byte_sub(RECORD as usize).cast());
         thread_sys::set_top(block, gate.cast());
+        thread_sys::mark(gate, own);
         if !entered && (*block).status & STATUS_FAULT != 0 {
-            return 1; // the caller was told to end before it called
+            return ENDS; // the caller was told to end before it called
         }
         if (*block).status & STATUS_ENDED != 0 {
             let binding = (*(*gate).entry).context as *const super::layout::BindingHeader;
@@ -52,8 +55,8 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
             }
             record_fault(state, gate, Cause::Arguments);
         }
-        let ends = lockgate_pending(gate);
-        if ends == 0 {
+        let ends = lockgate_pending(gate, own);
+        if ends == GOES_ON {
             (*block).transit = 0;
         }
         ends

@@ -311,9 +311,9 @@ impl Emitter<'_> {
         code!(self
             ; mov [BYTE r10 + GATE_CONTROL + STEP], rsp
             ; mov rsp, [BYTE r10 + HOST]
-            ; mov QWORD [BYTE r10 + KIND + STEP], GATE as i32
+            ; mov QWORD [BYTE r10 + KIND + STEP], GATE.into()
             ; mov [BYTE r10 + GATE_ENTRY + STEP], r11
-            ; sub rsp, 8
+            ; push 0 // no return address: not the host's frame
         );
         self.frame();
         self.part("caller's gate");
@@ -532,7 +532,7 @@ impl Emitter<'_> {
         self.part("record");
         let kind = if self.shape.limited { LIMITED_ENTRY } else { ENTRY };
         code!(self
-            ; mov QWORD [BYTE r10 + KIND], kind as i32
+            ; mov QWORD [BYTE r10 + KIND], kind.into()
             ; mov [BYTE r10 + BINDING], r11
             ; mov [BYTE r10 + CONTROL], rax
             ; mov [BYTE r10 + HOST], rsp
@@ -1062,7 +1062,7 @@ impl Emitter<'_> {
         code!(self
             ; ->nested:
             ; fs mov r10, [top]
-            ; cmp DWORD [BYTE r10 + KIND], GATE as i32
+            ; cmp BYTE [BYTE r10 + KIND], GATE as i8
             ; jne ->back
             ; cmp rsp, [BYTE r10 + HOST - STEP]
             ; jae ->back

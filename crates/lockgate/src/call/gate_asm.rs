@@ -5,7 +5,9 @@
 //! proxy's frame, makes a record next to the entry's, and calls. Calls back into the domain start below the module's
 //! live frames (rule R9): the thread's slot for the domain is lowered meanwhile.
 //!
-//! Registers: rbx the gate record, r12 the address of the slot-table entry; both restored at the end.
+//! Registers: rbx the gate record; r12, while the host's function runs, the frame of the call's entry, on the stack that the function runs on.
+//! Both are restored at the end. A function that switches stacks may come back when its record is another call's: so each record
+//! has a mark, whose copy is in that frame, and nothing of the record is believed before they were compared (rule R16).
 
 use super::layout::*;
 use std::mem::offset_of;
@@ -28,6 +30,31 @@ core::arch::global_asm!(
     .cfi_escape 0x0f,0x05,0x73,{CONTROL},0x06,0x23,0x08
     .cfi_escape 0x10,0x03,0x02,0x73,{RBX}
     .cfi_escape 0x10,0x0c,0x02,0x73,{R12}
+    .endm
+
+    # The record at rbx gets a mark, and so does the entry's frame. Block's offset in r10; changes rax.
+    .macro lockgate_gate_mark frame
+    mov %fs:{MARK}(%r10),%rax
+    add ${NEXT_MARK},%rax
+    mov %rax,%fs:{MARK}(%r10)
+    mov %rax,{KIND}(%rbx)
+    mov %rax,(\frame)
+    .endm
+
+    # Jumps to \other unless the record at rbx is this gate's own, and the innermost one. Block's offset in r10, the frame in r12;
+    # changes rdi.
+    .macro lockgate_gate_is_own other
+    cmp %rbx,%fs:{TOP}(%r10)
+    jne \other
+    mov (%r12),%rdi
+    cmp %rdi,{KIND}(%rbx)
+    jne \other
+    .endm
+
+    # \place = the address of the slot-table entry of the domain whose binding is in \binding. Block's offset in r10.
+    .macro lockgate_gate_place binding,place
+    mov {SLOT_OFFSET}(\binding),\place\()d
+    add %fs:{SLOTS}(%r10),\place
     .endm
 
     # The entry of function number r11 in a table of the calling domain, in r11; the domain's entry record in r10. The
@@ -62,6 +89,45 @@ core::arch::global_asm!(
     test \record,\record
     .endm
 
+    # Saves vectors and what belongs to them below rsp, for a gate that keeps all of the module's state; the host's control words for the
+    # host's code. rcx the binding; changes rax, rcx, rdx, r8 and rsp.
+    .macro lockgate_gate_save
+    mov {GATES}(%rcx),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    sub {XSAVE_SIZE}(%rip),%rsp
+    and $-64,%rsp
+    movq $0,512+16(%rsp)
+    movq $0,512+24(%rsp)
+    movq $0,512+32(%rsp)
+    movq $0,512+40(%rsp)
+    movq $0,512+48(%rsp)
+    movq $0,512+56(%rsp)
+    testb $1,{XSAVE_COMPACT}(%rip)
+    jz 1f
+    xsavec (%rsp)
+    jmp 2f
+1: # a processor without xsavec; xsave keeps what it finds in these words
+    movq $0,512(%rsp)
+    movq $0,512+8(%rsp)
+    xsave (%rsp)
+2:
+    mov %rcx,%r8
+    testl ${X87},{FLAGS}(%r8)
+    jz 3f
+    lockgate_gate_host_words %rdx,{SAVED_X87}
+    jz 3f
+    fninit
+    fldcw {ENTRY_X87}(%rdx)
+3:
+    testl ${MXCSR_BIT},{FLAGS}(%r8)
+    jz 4f
+    lockgate_gate_host_words %rdx,{SAVED_MXCSR}
+    jz 4f
+    ldmxcsr {ENTRY_MXCSR}(%rdx)
+4:
+    .endm
+
     .text
     .p2align 6
     .globl lockgate_gate_import
@@ -90,20 +156,20 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     lockgate_gate_frame
     mov %r12,{R12}(%rbx)
     mov lockgate_thread@gottpoff(%rip),%r10
-    movq ${GATE},{KIND}(%rbx)
+    lockgate_gate_mark %rsp
     mov %r11,{GATE_ENTRY}(%rbx)
     mov {BINDING}-{RECORD}(%rbx),%r12
     testl ${X87}|{MXCSR_BIT},{FLAGS}(%r12)
     jnz .Lgate_cpu
 .Lgate_slot:
-    mov {SLOT_OFFSET}(%r12),%r12d
-    add %fs:{SLOTS}(%r10),%r12
+    lockgate_gate_place %r12,%r12
     mov (%r12),%rax
     mov %rax,{SLOT}(%rbx)
     mov {CONTROL}(%rbx),%rax
     sub ${RED_ZONE},%rax
     and $-16,%rax
     mov %rax,(%r12)
+    mov %rsp,%r12
     mov %rbx,%fs:{TOP}(%r10) # from here on a fault is the host's
     mov {STACK_WORDS}(%r11),%rax
     test %rax,%rax
@@ -112,16 +178,16 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     call *{FUNCTION}(%r11)
 
     mov lockgate_thread@gottpoff(%rip),%r10
-    cmp %rbx,%fs:{TOP}(%r10) # the host may have jumped out of calls, or switched stacks
-    jne .Lgate_pending
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lgate_pending
-.Lgate_back:
+.Lgate_back: # the host may have jumped out of calls, or switched stacks
+    lockgate_gate_is_own .Lgate_pending
     movq $0,%fs:{STATUS}(%r10) # of a call by the host's function that it did not look at
     mov {BINDING}-{RECORD}(%rbx),%rcx
     testl ${X87}|{MXCSR_BIT}|{HIDES},{FLAGS}(%rcx)
     jnz .Lgate_cpu_back
 .Lgate_window: # off the records first: a call by a handler of the host's is refused then, finds no place above live frames, and leaves no gs
+    lockgate_gate_place %rcx,%r12
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
     mov {SLOT}(%rbx),%rcx
@@ -224,10 +290,12 @@ lockgate_gate_check:
     movsd %xmm0,(%rsp)
     movsd %xmm1,8(%rsp)
     mov %rbx,%rdi
+    mov %r12,%rsi
     call {pending}
     mov lockgate_thread@gottpoff(%rip),%r10
-    test %eax,%eax
-    jnz .Lgate_unwind
+    cmp ${ENDS},%eax
+    je .Lgate_unwind
+    ja lockgate_left
     movsd (%rsp),%xmm0
     movsd 8(%rsp),%xmm1
     add $16,%rsp
@@ -235,9 +303,6 @@ lockgate_gate_check:
     pop %rax
     jmp .Lgate_back
 
-    .globl lockgate_gate_unwind
-    .hidden lockgate_gate_unwind
-lockgate_gate_unwind:
 .Lgate_unwind: # to the entry's caller, as the exit stub does
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
@@ -245,6 +310,8 @@ lockgate_gate_unwind:
     jnz 1f
     movq $0,%fs:{TRANSIT}(%r10)
 1:
+    mov {BINDING}(%rcx),%r12
+    lockgate_gate_place %r12,%r12
     mov {SLOT}(%rbx),%r11
     mov %r11,(%r12)
     mov %rcx,%r10
@@ -325,19 +392,19 @@ lockgate_gate_resolve:
     lea {RECORD}(%r10),%rbx
     lockgate_gate_frame
     mov %r12,{R12}(%rbx)
-    movq ${GATE},{KIND}(%rbx)
-    mov %r11,{GATE_ENTRY}(%rbx)
-    mov lockgate_thread@gottpoff(%rip),%rax
     mov {BINDING}(%r10),%r12
-    mov {SLOT_OFFSET}(%r12),%r12d
-    add %fs:{SLOTS}(%rax),%r12
-    mov (%r12),%r10
-    mov %r10,{SLOT}(%rbx) # all that is read of a gate's record is there before it is on top
-    mov {CONTROL}(%rbx),%r10
-    sub ${RED_ZONE},%r10
-    and $-16,%r10
-    mov %r10,(%r12)
-    mov %rbx,%fs:{TOP}(%rax) # what goes wrong here is the host's
+    mov lockgate_thread@gottpoff(%rip),%r10
+    lockgate_gate_mark %rsp
+    mov %r11,{GATE_ENTRY}(%rbx)
+    lockgate_gate_place %r12,%r12
+    mov (%r12),%rax
+    mov %rax,{SLOT}(%rbx) # all that is read of a gate's record is there before it is on top
+    mov {CONTROL}(%rbx),%rax
+    sub ${RED_ZONE},%rax
+    and $-16,%rax
+    mov %rax,(%r12)
+    mov %rsp,%r12
+    mov %rbx,%fs:{TOP}(%r10) # what goes wrong here is the host's
     push %rdi
     push %rsi
     push %rdx
@@ -351,6 +418,9 @@ lockgate_gate_resolve:
     mov %rbx,%rdi
     call {resolve}
     mov %rax,128(%rsp)
+    mov lockgate_thread@gottpoff(%rip),%r10
+.Lresolve_back:
+    lockgate_gate_is_own .Lresolve_pending
     .irp number,0,1,2,3,4,5,6,7
     movups 16*\number(%rsp),%xmm\number
     .endr
@@ -362,16 +432,30 @@ lockgate_gate_resolve:
     pop %rdx
     pop %rsi
     pop %rdi
-    mov lockgate_thread@gottpoff(%rip),%rax
-    lea -{RECORD}(%rbx),%r10
-    mov %r10,%fs:{TOP}(%rax)
+    lea -{RECORD}(%rbx),%rax
+    mov %rax,%fs:{TOP}(%r10)
+    mov {BINDING}(%rax),%r12
+    lockgate_gate_place %r12,%r12
+    mov %rax,%r10
     mov {SLOT}(%rbx),%rax
     mov %rax,(%r12)
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
     mov {RBX}(%rbx),%rbx
+    .cfi_remember_state
     lockgate_gate_outside
     jmp *{CODE}(%r11)
+    .cfi_restore_state
+
+.Lresolve_pending:
+    mov %rbx,%rdi
+    mov %r12,%rsi
+    call {pending}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmp ${ENDS},%eax
+    jb .Lresolve_back
+    je .Lgate_unwind
+    jmp lockgate_left
     .cfi_endproc
     .size lockgate_gate_resolve,.-lockgate_gate_resolve
 
@@ -393,8 +477,8 @@ lockgate_gate_syscall:
     lea {RECORD}(%rcx),%rbx
     lockgate_gate_frame
     mov %r12,{R12}(%rbx)
-    movq ${GATE},{KIND}(%rbx)
     movq $0,{GATE_ENTRY}(%rbx)
+    mov %rsp,%r12
     push %r9
     push %r8
     push %r10
@@ -402,54 +486,28 @@ lockgate_gate_syscall:
     push %rsi
     push %rdi
     push %rax
+    mov %r11,%r10
+    lockgate_gate_mark %r12
     mov {BINDING}(%rcx),%rcx
-    mov {SLOT_OFFSET}(%rcx),%r12d
-    add %fs:{SLOTS}(%r11),%r12
-    mov (%r12),%rax
+    lockgate_gate_place %rcx,%r11
+    mov (%r11),%rax
     mov %rax,{SLOT}(%rbx)
     mov {CONTROL}(%rbx),%rax
     sub ${RED_ZONE},%rax
     and $-16,%rax
-    mov %rax,(%r12)
-    mov %rbx,%fs:{TOP}(%r11)
+    mov %rax,(%r11)
+    mov %rbx,%fs:{TOP}(%r10)
 
     mov %rsp,%rsi # the frame
-    mov {GATES}(%rcx),%rax
-    mov {XSAVE_MASK}(%rax),%eax
-    xor %edx,%edx
-    sub {XSAVE_SIZE}(%rip),%rsp
-    and $-64,%rsp
-    movq $0,512+16(%rsp)
-    movq $0,512+24(%rsp)
-    movq $0,512+32(%rsp)
-    movq $0,512+40(%rsp)
-    movq $0,512+48(%rsp)
-    movq $0,512+56(%rsp)
-    testb $1,{XSAVE_COMPACT}(%rip)
-    jz .Lsyscall_save
-    xsavec (%rsp)
-.Lsyscall_saved:
-    mov %rcx,%r8
-    testl ${X87},{FLAGS}(%r8)
-    jz 3f
-    lockgate_gate_host_words %rdx,{SAVED_X87}
-    jz 3f
-    fninit
-    fldcw {ENTRY_X87}(%rdx)
-3:
-    testl ${MXCSR_BIT},{FLAGS}(%r8)
-    jz 4f
-    lockgate_gate_host_words %rdx,{SAVED_MXCSR}
-    jz 4f
-    ldmxcsr {ENTRY_MXCSR}(%rdx)
-4:
+    lockgate_gate_save
     mov %rbx,%rdi
     call {syscall}
     mov %rax,%rcx
     mov lockgate_thread@gottpoff(%rip),%r10
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lsyscall_pending
-.Lsyscall_restore:
+.Lsyscall_back: # as after a host function: a handler may have switched stacks
+    lockgate_gate_is_own .Lsyscall_pending
     mov {BINDING}-{RECORD}(%rbx),%r11
     mov {GATES}(%r11),%rax
     mov {XSAVE_MASK}(%rax),%eax
@@ -457,19 +515,19 @@ lockgate_gate_syscall:
     xrstor (%rsp)
     lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
     mov %rax,%fs:{TOP}(%r10)
+    lockgate_gate_place %r11,%r9
     mov {SLOT}(%rbx),%rax
-    mov %rax,(%r12)
+    mov %rax,(%r9)
     rdgsbase %rax
     cmp {WINDOW}(%r11),%rax
     jne .Lsyscall_gs
 .Lsyscall_leave:
-    mov {HOST}-{RECORD}(%rbx),%r11
-    mov -{FRAME_SIZE}+{ARGUMENTS}(%r11),%rdi
-    mov -{FRAME_SIZE}+{ARGUMENTS}+8(%r11),%rsi
-    mov -{FRAME_SIZE}+{ARGUMENTS}+16(%r11),%rdx
-    mov -{FRAME_SIZE}+{ARGUMENTS}+24(%r11),%r10
-    mov -{FRAME_SIZE}+{ARGUMENTS}+32(%r11),%r8
-    mov -{FRAME_SIZE}+{ARGUMENTS}+40(%r11),%r9
+    mov -{FRAME_SIZE}+{ARGUMENTS}(%r12),%rdi
+    mov -{FRAME_SIZE}+{ARGUMENTS}+8(%r12),%rsi
+    mov -{FRAME_SIZE}+{ARGUMENTS}+16(%r12),%rdx
+    mov -{FRAME_SIZE}+{ARGUMENTS}+24(%r12),%r10
+    mov -{FRAME_SIZE}+{ARGUMENTS}+32(%r12),%r8
+    mov -{FRAME_SIZE}+{ARGUMENTS}+40(%r12),%r9
     mov %rcx,%rax
     xor %ecx,%ecx
     xor %r11d,%r11d
@@ -481,28 +539,134 @@ lockgate_gate_syscall:
     ret
     .cfi_restore_state
 
-.Lsyscall_save: # a processor without xsavec; xsave keeps what it finds in these words
-    movq $0,512(%rsp)
-    movq $0,512+8(%rsp)
-    xsave (%rsp)
-    jmp .Lsyscall_saved
-
 .Lsyscall_gs:
     mov {WINDOW}(%r11),%rax
     wrgsbase %rax
     jmp .Lsyscall_leave
 
 .Lsyscall_pending: # does the call end here?
-    mov %rcx,{GATE_ENTRY}(%rbx)
+    push %rcx
+    push %rcx
     mov %rbx,%rdi
+    mov %r12,%rsi
     call {pending}
     mov lockgate_thread@gottpoff(%rip),%r10
-    test %eax,%eax
-    jnz .Lgate_unwind
-    mov {GATE_ENTRY}(%rbx),%rcx
-    jmp .Lsyscall_restore
+    cmp ${ENDS},%eax
+    je .Lgate_unwind
+    ja lockgate_left
+    pop %rcx
+    pop %rcx
+    jmp .Lsyscall_back
     .cfi_endproc
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
+    # `resume` (resume_sys.rs): r10d the label, r11d the address. As after a system call every other register is the module's, but
+    # control goes on elsewhere.
+    .p2align 6
+    .globl lockgate_gate_resume
+    .hidden lockgate_gate_resume
+    .type lockgate_gate_resume,@function
+lockgate_gate_resume:
+    .cfi_startproc
+    .cfi_signal_frame
+    shl $32,%r10
+    mov %r11d,%r11d
+    or %r10,%r11
+    mov lockgate_thread@gottpoff(%rip),%r10
+    mov %fs:{TOP}(%r10),%r10
+    mov %rsp,{RECORD}+{CONTROL}(%r10)
+    mov {HOST}(%r10),%rsp
+    lockgate_gate_switched 10
+    mov %rbx,{RECORD}+{RBX}(%r10)
+    lea {RECORD}(%r10),%rbx
+    lockgate_gate_frame
+    mov %r12,{R12}(%rbx)
+    movq $0,{GATE_ENTRY}(%rbx)
+    mov %rsp,%r12
+    push %rax
+    push %rcx
+    push %rdx
+    push %rsi
+    push %rdi
+    push %r8
+    push %r9
+    sub ${RESUME_SIZE},%rsp
+    mov %r11d,%eax
+    shr $32,%r11
+    mov %rax,{ADDRESS}(%rsp)
+    mov %r11,{LABEL}(%rsp)
+    mov lockgate_thread@gottpoff(%rip),%r10
+    lockgate_gate_mark %r12
+    mov {BINDING}-{RECORD}(%rbx),%rcx
+    lockgate_gate_place %rcx,%r11
+    mov (%r11),%rax
+    mov %rax,{SLOT}(%rbx)
+    mov {CONTROL}(%rbx),%rax
+    sub ${RED_ZONE},%rax
+    and $-16,%rax
+    mov %rax,(%r11)
+    mov %rbx,%fs:{TOP}(%r10)
+
+    mov %rsp,%rsi # the frame
+    lockgate_gate_save
+    mov %rbx,%rdi
+    mov %r12,%rdx
+    call {resume}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmp ${ENDS},%eax
+    je .Lgate_unwind
+    ja lockgate_left
+    cmpq $0,%fs:{PENDING}(%r10)
+    jne .Lresume_pending
+.Lresume_back: # a handler may have switched stacks
+    lockgate_gate_is_own .Lresume_pending
+    mov {BINDING}-{RECORD}(%rbx),%r11
+    mov {GATES}(%r11),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    xrstor (%rsp)
+    lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
+    mov %rax,%fs:{TOP}(%r10)
+    lockgate_gate_place %r11,%r9
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r9)
+    rdgsbase %rax
+    cmp {WINDOW}(%r11),%rax
+    jne .Lresume_gs
+.Lresume_leave:
+    mov %r12,%r10
+    mov -56(%r10),%r9
+    mov -48(%r10),%r8
+    mov -40(%r10),%rdi
+    mov -32(%r10),%rsi
+    mov -24(%r10),%rdx
+    mov -16(%r10),%rcx
+    mov -8(%r10),%rax
+    mov {R12}(%rbx),%r12
+    mov {RBX}(%rbx),%rbx
+    .cfi_remember_state
+    .cfi_undefined rip
+    mov -56-{RESUME_SIZE}+{ADDRESS}(%r10),%r11
+    mov -56-{RESUME_SIZE}+{RESUME_ENTRY}(%r10),%rsp
+    mov -56-{RESUME_SIZE}+{LABEL}(%r10),%r10 # as any jump through a pointer: the host's addresses stay its own (R24)
+    jmp *%r10
+    .cfi_restore_state
+
+.Lresume_gs:
+    mov {WINDOW}(%r11),%rax
+    wrgsbase %rax
+    jmp .Lresume_leave
+
+.Lresume_pending: # does the call end here?
+    mov %rbx,%rdi
+    mov %r12,%rsi
+    call {pending}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmp ${ENDS},%eax
+    jb .Lresume_back
+    je .Lgate_unwind
+    jmp lockgate_left
+    .cfi_endproc
+    .size lockgate_gate_resume,.-lockgate_gate_resume
     .globl lockgate_gate_end
     .hidden lockgate_gate_end
 lockgate_gate_end:
@@ -513,9 +677,11 @@ lockgate_gate_end:
     TRANSIT = const offset_of!(ThreadBlock, transit),
     UNTAKEN = const UNTAKEN,
     STATUS = const offset_of!(ThreadBlock, status),
-    GATE = const GATE,
+    MARK = const offset_of!(ThreadBlock, mark),
+    NEXT_MARK = const NEXT_MARK,
+    ENDS = const super::gate_sys::ENDS,
     RECORD = const RECORD,
-    KIND = const offset_of!(GateRecord, kind),
+    KIND = const offset_of!(GateRecord, mark),
     BINDING = const offset_of!(EntryRecord, binding),
     HOST = const offset_of!(EntryRecord, host),
     ENTRY_MXCSR = const offset_of!(EntryRecord, mxcsr),
@@ -559,6 +725,11 @@ lockgate_gate_end:
     HIDES = const HIDES,
     HEADER_W = const lockgate_abi::header::W,
     AVX512 = const super::gate_sys::component::AVX512,
+    RESUME_SIZE = const size_of::<ResumeFrame>(),
+    RESUME_ENTRY = const offset_of!(ResumeFrame, entry),
+    ADDRESS = const offset_of!(ResumeFrame, address),
+    LABEL = const offset_of!(ResumeFrame, label),
+    resume = sym super::resume_sys::lockgate_resume,
     XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
@@ -573,6 +744,8 @@ lockgate_gate_end:
 // One-byte and two-byte LEB128 offsets for the debugger.
 const _: () = {
     assert!(offset_of!(GateRecord, r12) < 64);
+    // Of the seven registers that resume's gate pushes, and its frame.
+    assert!((7 * size_of::<u64>() + size_of::<ResumeFrame>()).is_multiple_of(16));
     assert!(RECORD + (offset_of!(GateRecord, control) as u64) < 128);
     assert!(offset_of!(GateEntry, code) == 0 && offset_of!(GateEntry, function) == 8);
 };

@@ -1,10 +1,11 @@
 //! What gates do in Rust: system calls, closures, and ending the call in progress.
 use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, SyscallFrame};
 use super::signals_sys::{outer_must_stop, why_stop};
-use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
+use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault};
+use crate::space;
 use crate::syscall::{self, Outcome, SyscallContext, Thread};
 use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
@@ -63,8 +64,8 @@ pub(crate) unsafe fn caller<'a>() -> &'a Core {
 
 /// The base of the domain in whose gate the calling thread is.
 pub(crate) fn calling_base() -> Option<u64> {
-    // SAFETY: in a gate, the record below is a live entry, whose binding keeps its domain.
-    thread_sys::in_gate().then(|| unsafe { caller() }.base())
+    // SAFETY: in a gate, the record below is an entry. (Its binding may be gone, if a jump has left it.)
+    thread_sys::in_gate().then(|| unsafe { space::base_of((*entry(gate())).control) })
 }
 
 /// Ends the domain's call when the host's function returns.
@@ -102,29 +103,42 @@ pub(super) unsafe fn record_fault(state: &ThreadState, gate: *const GateRecord, 
     }
 }
 
-/// Called by gates when something is pending, or the gate's record is not on top: the host's function has jumped out of calls, or it has
-/// switched stacks. Returns 1 if the call ends: the thread's status says why then.
+/// What a gate does when it has asked [`lockgate_pending`].
+pub(super) const GOES_ON: u32 = 0;
+/// The call ends; the thread's status says why.
+pub(super) const ENDS: u32 = 1;
+/// The call ends by [`lockgate_left`](super::left_sys), which leaves the records as they are.
+pub(super) const LEFT: u32 = 2;
+
+/// Called by gates when something is pending, or the record is not the gate's own, or not on top: the host's function has jumped out of
+/// calls, or it has switched stacks. Returns [`GOES_ON`], [`ENDS`] or [`LEFT`].
 ///
 /// # Safety
-/// Only gates call it.
-pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord) -> u32 {
-    // SAFETY: live records and the thread's own state.
+/// Only gates call it, with the frame of their entry, which has the gate's mark.
+pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *const u64) -> u32 {
+    // SAFETY: live records, if the gate's is the innermost one, and the thread's own state.
     unsafe {
-        let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
+        let Some(state) = (*thread_sys::block()).state.as_ref() else { return LEFT };
         let block = state.block;
-        if !thread_sys::is_innermost(state, gate) {
-            // Whatever goes on may overwrite what is alive: all calls end that are still to come back, and none begins.
-            state.out_of_turn.set(true);
-            (*block).alternate_size = u64::MAX;
-            record_fault(state, gate, Cause::OutOfTurn);
+        if thread_sys::find(state, gate, own) != Found::Innermost {
+            return LEFT;
         }
-        if let Some(cause) = why_stop(state, entry(gate))
+        let cause = match state.out_of_turn.get() {
+            true => Some(Cause::OutOfTurn),
+            false => why_stop(state, entry(gate)),
+        };
+        let outer = outer_must_stop(state, entry(gate).cast());
+        // The host was asked, and may have done anything.
+        if thread_sys::find(state, gate, own) != Found::Innermost {
+            return LEFT;
+        }
+        if let Some(cause) = cause
             && (*state.ending.get()).is_none()
         {
             record_fault(state, gate, cause);
         }
-        (*block).pending = u64::from(outer_must_stop(state, entry(gate).cast()));
-        u32::from(end_now(state, gate))
+        (*block).pending = u64::from(state.out_of_turn.get() || outer);
+        if end_now(state, gate) { ENDS } else { GOES_ON }
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct ThreadBlock {
     /// thread meanwhile is a handler of the host's, and enters no domain. The same of a gate whose call
     /// ends; and, with [`UNTAKEN`], of a call that has failed, until its caller has looked. Else 0.
     pub transit: u64,
+    /// What the last gate's record began with: [`GateRecord::mark`].
+    pub mark: u64,
     /// Entry of system-call gates. (This and the other code pointers are the same in every thread, from its start.)
     pub gate_syscall: usize,
     /// Entry of import gates.
@@ -77,18 +79,18 @@ pub(crate) const UNTAKEN: u64 = 1;
 #[repr(C, align(64))]
 pub(crate) struct Record {
     /// [`IDLE`], [`ENTRY`], [`LIMITED_ENTRY`] or [`GATE`].
-    pub kind: u64,
+    pub kind: u8,
 }
 
 /// Kind of the record below all others: the thread is in no domain.
-pub(crate) const IDLE: u64 = 0;
+pub(crate) const IDLE: u8 = 0;
 /// Kind of a record made by a proxy: the thread runs the domain's code.
-pub(crate) const ENTRY: u64 = 1;
+pub(crate) const ENTRY: u8 = 1;
 /// Kind of a record made by a gate: the thread runs host code, or another domain, on the domain's behalf. The
 /// record below it is that domain's entry.
-pub(crate) const GATE: u64 = 2;
+pub(crate) const GATE: u8 = 2;
 /// An [`ENTRY`] that has a time limit of its own.
-pub(crate) const LIMITED_ENTRY: u64 = 3;
+pub(crate) const LIMITED_ENTRY: u8 = 3;
 
 impl Record {
     /// True for both kinds of entry.
@@ -100,8 +102,8 @@ impl Record {
 /// One entry into a domain.
 #[repr(C, align(64))]
 pub(crate) struct EntryRecord {
-    pub kind: u64,
-    /// The binding called.
+    pub kind: u8,
+    /// The binding called; null if it has ended, and the call had been left by a jump.
     pub binding: *const BindingHeader,
     /// rsp in the domain at its first instruction, before the call that leads there. For debuggers.
     pub control: u64,
@@ -120,14 +122,21 @@ pub(crate) struct EntryRecord {
     pub started: u64,
 }
 
-/// Bytes of the proxy's frame: padding, six callee-saved registers, return address. Keeps the stack
-/// 16-aligned for what gates call.
+/// Bytes of the proxy's frame: a word for the mark of the gate that was called from there ([`GateRecord::mark`]), six callee-saved registers,
+/// return address, which is 0 in a crossing's. Keeps the stack 16-aligned for what gates call.
 pub(crate) const FRAME: u64 = 8 + 6 * 8 + 8;
+
+/// What marks of gates differ by: the bits above their kind are a number.
+pub(crate) const NEXT_MARK: u64 = 1 << 8;
 
 /// One call from a domain to the host, or through it to another domain.
 #[repr(C, align(64))]
 pub(crate) struct GateRecord {
-    pub kind: u64,
+    /// [`GATE`] in the lowest byte, which is [`Record::kind`]; above it a number that no other gate of the thread has had, from 1. The gate
+    /// keeps a copy in the frame of the entry that it was called from, on the stack on which the host's function runs: that is how it knows
+    /// its record again. Number 0 is a crossing's, which asks only where the host's code runs under it, or that of a
+    /// record that was taken for a dead one.
+    pub mark: u64,
     /// The module's rsp at the gate: its return address lies there.
     pub control: u64,
     /// What the thread's slot table held for the domain.

@@ -94,7 +94,7 @@ fields! {
     ENTRY_RECORD = EntryRecord as "entry":
         kind binding control host mxcsr x87_control result sequence limit started;
     GATE_RECORD = GateRecord as "gate":
-        kind control slot entry rbx;
+        mark control slot entry rbx;
     GATE_ENTRY = GateEntry as "function":
         function context;
 }

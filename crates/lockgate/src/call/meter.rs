@@ -1,7 +1,7 @@
 //! Processor time of domains, by samples: what a thread has used since the last look counts for the domain that it is found in.
 use super::thread_sys::{ThreadState, processor_time};
 use crate::registry::{Gauge, Row};
-use lockgate_abi::window;
+use crate::space;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,7 +49,7 @@ impl Meter {
     fn publish(&self, threads: &[Arc<ThreadState>]) {
         let Some(row) = &self.row else { return };
         let is_inside = |thread: &&Arc<ThreadState>| {
-            thread.entries().iter().any(|entry| entry.control - entry.control % window::STRIDE == self.base)
+            thread.entries().iter().any(|entry| space::base_of(entry.control) == self.base)
         };
         row.set_threads(true, threads.iter().filter(is_inside).count() as u32);
         row.set(Gauge::Cpu, self.used.load(Ordering::Relaxed));
@@ -73,7 +73,7 @@ impl Samples {
             let Some(used) = processor_time(thread.tid) else { continue };
             now.insert(thread.tid, used);
             let Some(innermost) = thread.entries().last().copied() else { continue };
-            let base = innermost.control - innermost.control % window::STRIDE;
+            let base = space::base_of(innermost.control);
             if let Some(meter) = meters.iter().find(|meter| meter.base == base) {
                 let before = self.0.get(&thread.tid).copied().unwrap_or(used);
                 meter.used.fetch_add(used.saturating_sub(before), Ordering::Relaxed);

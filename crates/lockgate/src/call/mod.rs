@@ -17,13 +17,13 @@ mod gate_sys;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
 mod interpose_sys;
 pub(crate) mod layout;
+mod left_sys;
 pub(crate) mod listing;
 #[cfg(test)]
 mod listing_tests;
 pub(crate) mod mask_sys;
 pub(crate) mod meter;
 mod proxy_asm;
-mod resume_asm;
 pub(crate) mod resume_sys;
 pub(crate) mod shape;
 pub(crate) mod signals_sys;

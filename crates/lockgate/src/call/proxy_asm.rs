@@ -93,6 +93,45 @@ lockgate_unwind:
     .cfi_endproc
     .size lockgate_unwind,.-lockgate_unwind
 
+    # A call ends to which the host has come back out of turn: rbx the gate's record, r12 the frame of its entry, which is on this stack.
+    # Nothing is taken from the records, and they stay as they are.
+    .p2align 4
+    .globl lockgate_left
+    .hidden lockgate_left
+    .type lockgate_left,@function
+lockgate_left:
+    .cfi_startproc
+    .cfi_def_cfa r12,{FRAME}
+    mov %r12,%rsp
+    .cfi_def_cfa rsp,{FRAME}
+    sub $32,%rsp
+    .cfi_adjust_cfa_offset 32
+    mov %rbx,%rdi
+    mov %r12,%rsi
+    mov %rsp,%rdx
+    call {left}
+    fnstcw 32(%rsp) # the x87 stack as the convention wants it
+    fninit
+    fldcw 32(%rsp)
+    pop %rax
+    pop %rdx
+    movsd (%rsp),%xmm0
+    movsd 8(%rsp),%xmm1
+    add $16,%rsp
+    .cfi_adjust_cfa_offset -32
+1: # crossings have no return address
+    cmpq $0,{FRAME}-8(%rsp)
+    jne 2f
+    add ${FRAME},%rsp
+    jmp 1b
+2:
+    lockgate_load_frame
+    add ${FRAME}-8,%rsp
+    .cfi_adjust_cfa_offset -({FRAME}-8)
+    ret
+    .cfi_endproc
+    .size lockgate_left,.-lockgate_left
+
     .macro lockgate_save_arguments
     push %rdi
     push %rsi
@@ -214,8 +253,9 @@ lockgate_cross_slow:
     lea 128+64(%rsp),%rdx
     call {admit_crossing}
     lockgate_restore_arguments
-    test %eax,%eax
-    jnz 1f
+    cmp ${ENDS},%eax
+    je 1f
+    ja 2f
     mov lockgate_thread@gottpoff(%rip),%rax
     mov %r10,%fs:{TOP}(%rax)
     jmp *%rbx
@@ -223,6 +263,10 @@ lockgate_cross_slow:
     add $2*{RECORD},%r10
     mov %rbp,%r11
     jmp lockgate_cross_failed
+2:
+    lea {RECORD}(%r10),%rbx
+    mov %rsp,%r12
+    jmp lockgate_left
     .cfi_endproc
     .size lockgate_cross_slow,.-lockgate_cross_slow
 
@@ -246,6 +290,7 @@ lockgate_cross_failed:
     movsd %xmm1,8(%rsp)
     mov %r10,%rdi
     mov %rsp,%rsi
+    lea 48(%rsp),%rdx
     call {crossing_failed}
     mov %eax,%ecx
     movsd (%rsp),%xmm0
@@ -257,11 +302,16 @@ lockgate_cross_failed:
     pop %r10
     pop %r11
     .cfi_adjust_cfa_offset -32
-    test %ecx,%ecx
-    jnz 1f
+    cmp ${ENDS},%ecx
+    je 1f
+    ja 3f
     lockgate_load_frame
     xor %r9d,%r9d
     jmp *%r11
+3:
+    lea -{RECORD}(%r10),%rbx
+    mov %rsp,%r12
+    jmp lockgate_left
 1: # the caller's call ends, too: its place on its stacks is what it was before its gate (R9)
     mov lockgate_thread@gottpoff(%rip),%rax
     mov {GATE_SLOT}-{RECORD}(%r10),%rdx
@@ -373,6 +423,7 @@ lockgate_invoke:
     STATUS = const offset_of!(ThreadBlock, status),
     TRANSIT = const offset_of!(ThreadBlock, transit),
     UNTAKEN = const UNTAKEN,
+    ENDS = const super::gate_sys::ENDS,
     RECORD = const RECORD,
     FRAME = const FRAME,
     BINDING = const offset_of!(EntryRecord, binding),
@@ -393,6 +444,7 @@ lockgate_invoke:
     admit = sym super::admit_sys::lockgate_admit,
     admit_crossing = sym super::admit_sys::lockgate_admit_crossing,
     crossing_failed = sym super::crossing_sys::lockgate_crossing_failed,
+    left = sym super::left_sys::lockgate_end_out_of_turn,
     wake = sym super::exclusive_sys::lockgate_wake_next,
     report = sym crate::binding::lockgate_report_failure,
     options(att_syntax)

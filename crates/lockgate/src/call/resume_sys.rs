@@ -3,9 +3,9 @@
 //!
 //! The walk goes from the function that asks out to the place that the innermost entry was made at, and no further: what lies beyond
 //! that is the host's, or another call's. It allocates nothing, waits for nobody, and asks as it goes whether its call is to end.
-use super::gate_sys::{entry, lockgate_pending, refuse};
+use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::layout::{GateRecord, ResumeFrame};
-use super::thread_sys;
+use super::thread_sys::{self, Found};
 use super::walk::{Lost, Walk};
 use crate::domain::Core;
 use crate::fault::Cause;
@@ -29,38 +29,62 @@ pub(crate) enum NoResume {
 /// Activations between two looks at what is pending: some microseconds.
 const PATIENCE: usize = 1024;
 
-/// Called by the gate, with its record on top. Returns 1 if the call ends; else the frame says where control goes on.
+/// How a search ends that finds nothing.
+enum Over {
+    /// The gate is to do this: [`ENDS`] or [`LEFT`].
+    Now(u32),
+    No(NoResume),
+}
+
+impl From<NoResume> for Over {
+    fn from(no: NoResume) -> Over {
+        Over::No(no)
+    }
+}
+
+/// Called by the gate, with its record on top, and the frame of its entry, which has the gate's mark. Returns [`GOES_ON`], and the frame
+/// says where; [`ENDS`], or [`LEFT`].
 ///
 /// # Safety
 /// Only that gate calls it.
-pub(super) unsafe extern "C" fn lockgate_resume(gate: *mut GateRecord, frame: *mut ResumeFrame) -> u32 {
+pub(super) unsafe extern "C" fn lockgate_resume(
+    gate: *mut GateRecord,
+    frame: *mut ResumeFrame,
+    own: *const u64,
+) -> u32 {
     // SAFETY: live records; a live entry's binding keeps its domain; the frame is the gate's own.
     let (domain, frame, control, exit) = unsafe {
         let below = &*entry(gate);
         (&*(*below.binding).domain, &mut *frame, (*gate).control, below.control - size_of::<u64>() as u64)
     };
-    let resumed = find(domain, control, exit, frame.address as u32, frame.label as u32, || {
-        // SAFETY: a word of the thread's own block, which its signal handlers write; and the gate's record is on top.
+    let over = || {
+        // SAFETY: a word of the thread's own block, which its signal handlers write; the gate's record and frame.
         unsafe {
-            let pending = (&raw const (*thread_sys::block()).pending).read_volatile();
-            pending != 0 && lockgate_pending(gate) != 0
+            match (&raw const (*thread_sys::block()).pending).read_volatile() {
+                0 => GOES_ON,
+                _ => lockgate_pending(gate, own),
+            }
         }
-    });
-    match resumed {
-        Ok(Some((entry, address, label))) => {
-            *frame = ResumeFrame { entry, address, label };
-            0
+    };
+    match find(domain, control, exit, frame.address as u32, frame.label as u32, over) {
+        Ok(found) => {
+            *frame = found;
+            GOES_ON
         }
-        Ok(None) => 1,
-        Err(no) => {
-            // SAFETY: as above.
-            unsafe { refuse(gate, Cause::Resume(no)) };
-            1
-        }
+        Err(Over::Now(what)) => what,
+        // SAFETY: as above; a handler of the host's may have switched stacks, and the record may be another call's.
+        Err(Over::No(no)) => unsafe {
+            let state = (*thread_sys::block()).state.as_ref();
+            if state.is_none_or(|state| thread_sys::find(state, gate, own) != Found::Innermost) {
+                return LEFT;
+            }
+            refuse(gate, Cause::Resume(no));
+            ENDS
+        },
     }
 }
 
-/// The rsp, address on the data stack and label with which control goes on; `None` if the call ends, as `ends` says.
+/// Where control goes on, unless it is `over` before.
 #[inline(always)]
 fn find(
     domain: &Core,
@@ -68,19 +92,19 @@ fn find(
     exit: u64,
     address: u32,
     label: u32,
-    ends: impl Fn() -> bool,
-) -> Result<Option<(u64, u64, u64)>, NoResume> {
+    over: impl Fn() -> u32,
+) -> Result<ResumeFrame, Over> {
     let label = domain.base() + u64::from(label);
     let codes = domain.codes();
     if !codes.at(label).is_some_and(|code| code.holds(label + 3)) || read_label(label) != code::LABEL {
-        return Err(NoResume::NoLabel);
+        return Err(NoResume::NoLabel.into());
     }
     // An address of either stack says where in the slot, if it is the thread's own.
     let slot = control - control % stack::SLOT;
     let data = slot - u64::from(code::OFF);
     let distance = u64::from(address.wrapping_sub(slot as u32).min(address.wrapping_sub(data as u32)));
     if distance >= stack::SLOT {
-        return Err(NoResume::OtherStack);
+        return Err(NoResume::OtherStack.into());
     }
     let wanted = slot + distance;
     // SAFETY: the walk reads between a gate's rsp and the place of its entry, on one control stack, which is mapped there.
@@ -96,23 +120,23 @@ fn find(
     let mut activation = walk.next().map_err(|_| NoResume::Stack)?;
     // Below all that is in progress there is nothing to go back to.
     if wanted < activation.rsp {
-        return Err(NoResume::Returned);
+        return Err(NoResume::Returned.into());
     }
     let mut patience = PATIENCE;
     while activation.entry < wanted {
         patience -= 1;
         if patience == 0 {
-            if ends() {
-                return Ok(None);
+            match over() {
+                GOES_ON => patience = PATIENCE,
+                what => return Err(Over::Now(what)),
             }
-            patience = PATIENCE;
         }
         activation = walk.next().map_err(|lost| match lost {
             Lost::Exit => NoResume::Beyond,
             Lost::Word(_) => NoResume::Stack,
         })?;
     }
-    Ok(Some((activation.entry, wanted - u64::from(code::OFF), label)))
+    Ok(ResumeFrame { entry: activation.entry, address: wanted - u64::from(code::OFF), label })
 }
 
 fn read_label(at: u64) -> [u8; 4] {

@@ -1,12 +1,12 @@
 //! Signals: faults of domains become errors of calls; everything else goes to the host's own handlers.
 //!
 //! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
-//! thread's innermost record alone (rule R14). All handlers of the process must run on the alternate stack
-//! (rule R11), because a signal frame on a control stack would be a forged set of return addresses.
+//! thread's innermost record alone (rule R14). Handlers of the process are asked to run on the alternate stack (rule R11): on a control
+//! stack, where they do no harm, there may be no room for them.
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
 use super::layout::{
-    EntryRecord, GATE, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
+    EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{bit, hold_more, unblock, unblock_in_handler};
@@ -182,18 +182,14 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
     Ok(())
 }
 
-/// Makes our handlers the first for faults, and every handler of the process run on the alternate stack. Where the process finds our
-/// `sigaction`, no handler blocks what the library lives by, whenever it was installed.
+/// Makes our handlers the first for faults, and has every handler of the process run on the alternate stack: a module may leave no room for
+/// one on its control stack. Where the process finds our `sigaction`, no handler blocks what the library lives by, whenever it was
+/// installed.
 ///
 /// # Errors
 /// The number of a signal whose handler does not and cannot be changed.
 pub(crate) fn check_handlers() -> Result<(), i32> {
     claim();
-    mend_handlers()
-}
-
-/// The same without the first: handlers stay in the order in which the host has them.
-pub(super) fn mend_handlers() -> Result<(), i32> {
     for signal in 1..=LAST_SIGNAL {
         let action = kernel_action(signal, None);
         let mut wanted = Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action };
@@ -335,8 +331,7 @@ unsafe fn is_domains(info: &siginfo_t, frame: &ucontext_t, record: *const EntryR
     let register = |number: c_int| frame.uc_mcontext.gregs[number as usize] as u64;
     let (rip, rsp) = (register(libc::REG_RIP), register(libc::REG_RSP));
     // SAFETY: a live entry; SIGSEGV and the like have an address.
-    let (base, address) =
-        unsafe { ((*record).control / window::STRIDE * window::STRIDE, info.si_addr() as u64) };
+    let (base, address) = unsafe { (space::base_of((*record).control), info.si_addr() as u64) };
     let stride = base..base + window::STRIDE;
     let gates = lockgate_gate_import as *const () as u64..lockgate_gate_end as *const () as u64;
     stride.contains(&rip)
@@ -383,7 +378,7 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
             }
             return;
         };
-        let base = (*(*record).binding).window;
+        let base = space::base_of((*record).control);
         if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
             return; // in the proxy or a gate: nudges come until one finds it inside or outside
         }
@@ -395,23 +390,24 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
     }
 }
 
-/// Why the entry `record` must end, if it must.
+/// Why the entry `record` must end, if it must. One whose binding has ended was left by a jump.
 ///
 /// # Safety
-/// `record` is a live entry of the calling thread.
+/// `record` is an entry of the calling thread.
 pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
     // SAFETY: live records have live bindings; the block is our own.
     unsafe {
         if space::is_inherited((*record).control) {
             return Some(Cause::Forked);
         }
-        if (*(*(*record).binding).domain).is_killed() {
+        let binding = (*record).binding.as_ref()?;
+        if (*binding.domain).is_killed() {
             return Some(Cause::Killed);
         }
-        if (*(*(*record).binding).info).is_stopped() {
+        if (*binding.info).is_stopped() {
             return Some(Cause::Revoked);
         }
-        if state.stop.load(Ordering::Acquire) || (*(*(*record).binding).domain).must_stop() {
+        if state.stop.load(Ordering::Acquire) || (*binding.domain).must_stop() {
             return Some(Cause::Stopped);
         }
         overdue_limit(state, record.cast()).map(Cause::TimeLimit)
@@ -487,7 +483,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
             untaken if untaken & UNTAKEN != 0 => untaken,
             _ => 0,
         };
-        (*block).pending = u64::from(outer_must_stop(state, record.cast()));
+        (*block).pending = u64::from(state.out_of_turn.get() || outer_must_stop(state, record.cast()));
         let registers = &mut frame.uc_mcontext.gregs;
         registers[..libc::REG_RIP as usize].fill(0);
         // The caller's registers, which proxies need not restore: padding, r15, r14, r13, r12, rbx, rbp.
@@ -659,4 +655,6 @@ fn admit_anew() {
     }
 }
 
-const _: () = assert!(offset_of!(Record, kind) == 0 && offset_of!(EntryRecord, kind) == 0);
+const _: () = assert!(
+    offset_of!(Record, kind) == 0 && offset_of!(EntryRecord, kind) == 0 && offset_of!(GateRecord, mark) == 0
+);

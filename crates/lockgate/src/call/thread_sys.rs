@@ -1,7 +1,7 @@
 //! The runtime's side of a host thread: its block, records, slot table and alternate stack.
 use super::layout::{
-    BindingHeader, ENTRY, EntryRecord, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY, RECORD,
-    Record, ThreadBlock, UNTAKEN,
+    BindingHeader, ENTRY, EntryRecord, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY, NEXT_MARK,
+    RECORD, Record, ThreadBlock, UNTAKEN,
 };
 use crate::binding::Info;
 use crate::debug::Entered;
@@ -10,7 +10,7 @@ use crate::error::CallError;
 use crate::fault::{Cause, RawFault, Registers};
 use crate::host::{AtThreadEnd, Owner, PerProcess, maps};
 use crate::space::{self, MAX_STRIDES};
-use lockgate_abi::{PAGE, window};
+use lockgate_abi::PAGE;
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::any::Any;
@@ -257,7 +257,7 @@ impl ThreadState {
             const { assert!(PLACE == std::mem::offset_of!(GateRecord, slot)) };
             // SAFETY: an aligned word in the array of records. Its thread may write another record there, but none of this domain.
             let place = unsafe { AtomicU64::from_ptr(record.byte_add(PLACE).cast::<u64>().cast_mut()) };
-            let is_in_domain = |at: u64| (at - at % window::STRIDE == base).then_some(LEFT);
+            let is_in_domain = |at: u64| (space::base_of(at) == base).then_some(LEFT);
             let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, is_in_domain);
         }
         self.set_slot(id, 0);
@@ -265,7 +265,7 @@ impl ThreadState {
 
     /// The domain that an entry's record is of, unless that is gone, or a parent's.
     fn domain_of(&self, control: u64) -> Option<Arc<Core>> {
-        let base = control - control % window::STRIDE;
+        let base = space::base_of(control);
         let is_there = control != LEFT && !space::is_inherited(control);
         let attached = self.attached.borrow();
         is_there.then(|| attached.iter().filter_map(Weak::upgrade).find(|domain| domain.base() == base))?
@@ -421,6 +421,8 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         (*block).slots = state.slots.start().cast();
         (*block).stack_floor = state.stack.start + STACK_RESERVE;
         (*block).tid = state.tid as u32;
+        // No number comes twice, though the thread may have been attached before.
+        (*block).mark = (*block).mark.max(GATE.into());
     }
     Ok(state)
 }
@@ -532,6 +534,7 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
     unsafe {
         let block = state.block;
         let first = state.records.start().cast::<Record>();
+        let mut of_gate = false;
         loop {
             // Read again: a signal handler may have repaired as well.
             let top = (*block).top;
@@ -541,19 +544,26 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             }
             let entry =
                 if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
-            if !is_gone(state, (*entry).host, rsp) {
+            // An entry on top, that is, whose domain's code was interrupted: a handler has jumped out of it; or it has switched to another
+            // coroutine's stack, and that code will go on.
+            let goes_on =
+                || !of_gate && (*top).is_entry() && rsp != u64::MAX && !state.stack.contains(&(*entry).host);
+            if !of_gate && (!is_gone(state, (*entry).host, rsp) || goes_on()) {
                 repair_transit(state, rsp);
                 return top;
             }
+            of_gate = (*top).kind == GATE;
             // The binding may be gone, and its header another's: only the domain can be asked, if that is still there.
             let domain = state.domain_of(ptr::read_volatile(&raw const (*entry).control));
             if (*top).kind == GATE {
                 if let Some(domain) = domain {
                     state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
                 }
+                // Should its function come back all the same, the gate does not know its record any more.
+                (*top.cast::<GateRecord>()).mark = GATE.into();
                 *state.ending.get() = None;
             } else if let Some(domain) = domain
-                && ptr::eq((*(*entry).binding).owner, domain.owner())
+                && (*entry).binding.as_ref().is_none_or(|binding| ptr::eq(binding.owner, domain.owner()))
             {
                 super::exclusive_sys::release(domain.owner(), state.tid as u32);
             }
@@ -576,8 +586,8 @@ fn repair_transit(state: &ThreadState, rsp: u64) {
         let in_use = state.records().any(|record| unsafe {
             (*record).is_entry() && {
                 let entry = record.cast::<EntryRecord>();
-                (*entry).control - (*entry).control % window::STRIDE == domain.base()
-                    && ptr::eq((*(*entry).binding).owner, word)
+                space::base_of((*entry).control) == domain.base()
+                    && (*entry).binding.as_ref().is_some_and(|binding| ptr::eq(binding.owner, word))
             }
         });
         if !in_use {
@@ -595,19 +605,50 @@ pub(super) fn is_elsewhere(state: &ThreadState, rsp: u64) -> bool {
     }
 }
 
-/// True if the call whose gate a function of the host's has returned to is the innermost one, when what that function has jumped out of
-/// is off the records.
+/// What came of the record of a gate to which a function of the host's has returned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It is the innermost one, now that what the function has jumped out of is off the records.
+    Innermost,
+    /// It is there, but not the innermost one: calls on another stack are.
+    Covered,
+    /// It was taken for a dead one, and may be another call's by now; or it is another thread's.
+    Lost,
+}
+
+/// Looks for the record of a gate whose entry has its frame at `own`, where the gate's mark is.
 ///
 /// # Safety
-/// A gate's record of the calling thread.
-pub(super) unsafe fn is_innermost(state: &ThreadState, gate: *const GateRecord) -> bool {
-    // SAFETY: our own block; below a gate's record is its entry's.
+/// The frame is there, on the stack that the thread runs on.
+pub(super) unsafe fn find(state: &ThreadState, gate: *const GateRecord, own: *const u64) -> Found {
+    let records = state.records.start() as usize..state.records.start() as usize + state.records.size();
+    // SAFETY: our own block and records, and the caller's frame.
     unsafe {
-        let gate = gate.cast::<Record>();
-        if (*state.block).top.cast_const() > gate {
-            repair(state, (*gate.byte_sub(RECORD as usize).cast::<EntryRecord>()).host - 1);
+        if !records.contains(&(gate as usize)) || (*gate).mark != *own {
+            return Found::Lost;
         }
-        ptr::eq((*state.block).top, gate)
+        let (block, gate) = (state.block, gate.cast::<Record>());
+        if (*block).top.cast_const() > gate {
+            repair(state, own as u64 - 1);
+        }
+        match (*block).top.cast_const().cmp(&gate) {
+            std::cmp::Ordering::Less => Found::Lost,
+            std::cmp::Ordering::Equal => Found::Innermost,
+            std::cmp::Ordering::Greater => Found::Covered,
+        }
+    }
+}
+
+/// Gives a gate's record a mark, and its copy to the frame of the gate's entry: for gates that make none themselves.
+///
+/// # Safety
+/// The innermost record of the calling thread, which is a gate's, and the frame.
+pub(super) unsafe fn mark(gate: *mut GateRecord, own: *mut u64) {
+    // SAFETY: our own block.
+    unsafe {
+        (*block()).mark += NEXT_MARK;
+        (*gate).mark = (*block()).mark;
+        *own = (*gate).mark;
     }
 }
 
@@ -818,10 +859,11 @@ fn outer_calls(state: &ThreadState) -> Vec<Entered> {
         while (*record).kind == GATE && calls.len() < MOST_OUTER {
             let gate = record.cast::<GateRecord>();
             let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
-            if state.domain_of((*entry).control).is_none() {
+            let binding = (*entry).binding;
+            if state.domain_of((*entry).control).is_none() || binding.is_null() {
                 break; // its stacks are the parent's, or gone
             }
-            let binding = (*(*(*entry).binding).info).that_ran((*gate).control);
+            let binding = (*(*binding).info).that_ran((*gate).control);
             calls.push(Entered::new(binding, registers_at(gate), (*entry).control));
             record = record.byte_sub(2 * RECORD as usize);
         }
@@ -914,10 +956,29 @@ impl ThreadState {
     }
 }
 
+/// Takes a binding that ends off all threads' records: where a call through it was left by a jump, its record outlives it.
+pub(crate) fn forget(binding: *const BindingHeader) {
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    for record in threads.iter().flat_map(|thread| thread.records()) {
+        // SAFETY: an aligned word in the array of records, where gates have another one, which is no header's address. Its thread may
+        // write another record there, but none of this binding, which nobody can call any more.
+        let word = unsafe {
+            AtomicPtr::from_ptr(
+                record
+                    .byte_add(std::mem::offset_of!(EntryRecord, binding))
+                    .cast::<*mut BindingHeader>()
+                    .cast_mut(),
+            )
+        };
+        let _ =
+            word.compare_exchange(binding.cast_mut(), ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
 /// Number of entries in progress in the domain at `base`, on all threads.
 pub(crate) fn calls_in(base: u64) -> usize {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
-    let inside = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE == base;
+    let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
 
@@ -939,7 +1000,7 @@ pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
                 }
             }
         }
-        if innermost.is_some_and(|control| control - control % window::STRIDE == base) {
+        if innermost.is_some_and(|control| space::base_of(control) == base) {
             inside.push(thread.tid);
         }
     }

@@ -11,7 +11,7 @@ use super::signals_sys;
 use super::thread_sys::{OVERDUE, SeenEntry, THREADS};
 use crate::domain;
 use crate::host::{PerProcess, peek, process};
-use lockgate_abi::window;
+use crate::space;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,9 +19,6 @@ use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
 const POLL: Duration = Duration::from_millis(3);
-/// How long a handler that came behind our back may stay as it is while the watcher is awake (rule R11). A look at all signals takes some
-/// ten microseconds.
-const MEND: Duration = Duration::from_millis(100);
 /// Interval of nudges to a call that is overdue.
 const INSIST: Duration = Duration::from_millis(1);
 
@@ -85,7 +82,7 @@ enum Condemned {
 impl Condemned {
     fn holds(self, entry: &SeenEntry) -> bool {
         match self {
-            Condemned::Domain(base, _) => entry.control - entry.control % window::STRIDE == base,
+            Condemned::Domain(base, _) => space::base_of(entry.control) == base,
             Condemned::Binding(header, _) => entry.binding == header,
         }
     }
@@ -223,7 +220,6 @@ type Seen = HashMap<(i32, u32), Instant>;
 
 fn watch() {
     let mut samples = Samples::default();
-    let mut mended: Option<Instant> = None;
     loop {
         let mut interested = interested();
         let mut heard = BELL.rings();
@@ -257,11 +253,6 @@ fn watch() {
             domain::end_for_cpu_time(meter.id);
         }
         found.stopped.into_iter().for_each(domain::interrupt_waits);
-        if mended.is_none_or(|mended| mended.elapsed() >= MEND) {
-            // Of a handler that cannot be changed the next thread that first calls a domain tells.
-            let _ = signals_sys::mend_handlers();
-            mended = Some(Instant::now());
-        }
         std::thread::sleep(found.pause);
     }
 }
@@ -285,7 +276,7 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> F
     let now = Instant::now();
     let mut found = Found { pause: POLL, inhabited: Vec::new(), stopped: Vec::new(), unanswered: false };
     let mut present = Seen::new();
-    let base = |entry: &SeenEntry| entry.control - entry.control % window::STRIDE;
+    let base = |entry: &SeenEntry| space::base_of(entry.control);
     for thread in threads.iter() {
         let entries = thread.entries();
         // A thread that has not looked yet may be in a proxy, past the admission, with no record to show for it.

@@ -2,21 +2,19 @@
 //! that the call was nested in.
 //!
 //! Nothing is unwound when the call ends: the thread's stacks are copied (`stack_image.rs`), and read when somebody asks.
-//! Return addresses are on the control stack, which a module cannot write to, so that none is ever forged; but stale ones lie
-//! between frames. Which are live is said by the module's own frame information (`frames.rs`), a proposal that must lead to a
-//! return address right behind a call; or, for functions without any (the C library's), by what fits best (`chain.rs`). A module that lies about its frames gets a wrong backtrace of itself, nothing else.
-use super::chain::{Called, Chain};
-use super::frames::{REGISTERS, RSP, Rule, Rules};
+//! Return addresses are on the control stack, which a module cannot write to. Which words there are live, and which are left of calls
+//! that have returned, the verifier knows of every instruction (docs/returns.md): frames are exact, whatever the module says of itself.
 use super::{SourcePlace, StackImage};
 use crate::binding::Info;
+use crate::call::walk::{self, Lost, Walk};
 use crate::domain::Placed;
 use crate::fault::Registers;
 use lockgate_abi::window;
+use lockgate_verify::State;
 use std::fmt;
 
 /// Most frames of a domain that are shown.
 const MOST_FRAMES: usize = 200;
-const WORD: u64 = 8;
 
 /// A function in progress.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -92,14 +90,14 @@ impl fmt::Display for Backtrace {
 pub(crate) struct Entered {
     pub domain: String,
     pub entry_point: String,
-    /// As [`in_image`](Entered::in_image) counts.
-    pub(super) entry_address: u64,
     /// Of its window: its module's first.
     images: Vec<Placed>,
     /// `W`.
     window: u64,
     pub registers: Registers,
-    pub(super) stack: StackImage,
+    /// Of the innermost function, in the state that it is known to be in.
+    rsp: u64,
+    stack: StackImage,
 }
 
 /// What is kept of a call that ended: it, and those that it was nested in.
@@ -120,15 +118,30 @@ impl Entered {
     /// A call through `binding` that began with its stack pointer at `entry`, with its stacks as they are now.
     pub(crate) fn new(binding: &Info, registers: Registers, entry: u64) -> Entered {
         let domain = &binding.core;
-        Entered {
+        let mut call = Entered {
             domain: domain.name().to_owned(),
             entry_point: binding.signature.name.clone(),
-            entry_address: binding.address - window::IMAGE,
             images: domain.images(),
             window: domain.base(),
             registers,
-            stack: StackImage::take(domain.stride(), domain.stack_size(), registers.rsp, entry),
+            rsp: registers.rsp,
+            stack: StackImage::default(),
+        };
+        if call.opens_frame() {
+            call.rsp = registers.r11;
         }
+        call.stack = StackImage::take(domain.stride(), domain.stack_size(), call.rsp, entry);
+        call
+    }
+
+    /// Whether the call has ended in a unit that opens a frame, with rsp moved already, perhaps far out of the stack: r11 is what it was.
+    fn opens_frame(&self) -> bool {
+        /// `mov %r11,(%rsp)`, which is legal nowhere else.
+        const STORES_FRAME_WORD: [u8; 4] = [0x4c, 0x89, 0x1c, 0x24];
+        let mut code = [0; STORES_FRAME_WORD.len()];
+        let place = self.in_image(self.registers.rip).and_then(|at| self.image_of(at));
+        let read = place.and_then(|(image, own)| image.module.image().read(own, &mut code));
+        !self.after_call() && read.is_some() && code == STORES_FRAME_WORD
     }
 
     /// Name of the domain's module.
@@ -154,53 +167,41 @@ impl Entered {
         Some(image.module.symbols().at(own))
     }
 
-    /// Copies code at such an address.
-    pub(super) fn read_code(&self, at: u64, into: &mut [u8]) -> Option<()> {
-        let (image, own) = self.image_of(at)?;
-        image.module.image().read(own, into)
-    }
-
     /// Whether a gate, not an instruction, ended the call: rip is a return address.
     pub(crate) fn after_call(&self) -> bool {
         self.registers.rflags == 0
     }
 
-    /// Where the function at such an address starts.
-    pub(super) fn start_of(&self, at: u64) -> Option<u64> {
-        let (image, own) = self.image_of(at)?;
-        image.module.symbols().start_of(own).map(|start| start + (at - own))
-    }
-
-    /// What the call right before the return address `word` calls; `None` if there is none: `word` is no return address.
-    /// (Nor is that of a gate's call in a frame further out, because gates begin calls of their own.)
-    pub(super) fn called(&self, word: u64) -> Option<Called> {
-        const DIRECT: u64 = 5;
-        let at = self.in_image(word)?;
-        let mut before = [0; DIRECT as usize];
-        self.read_code(at.checked_sub(DIRECT)?, &mut before)?;
-        match before {
-            [0xe8, a, b, c, d] => {
-                let distance = i32::from_le_bytes([a, b, c, d]);
-                Some(Called::Function(at.wrapping_add_signed(distance.into())))
-            }
-            [.., 0x41, 0xff, 0xd3] => Some(Called::Any), // call *%r11, the end of unit U1
-            _ => None,
+    /// Where rsp is before the instruction at an address of the window.
+    fn state_at(&self, pc: u64) -> Option<State> {
+        let (image, own) = self.image_of(self.in_image(pc)?)?;
+        match self.after_call() {
+            true => image.module.report().frames.at(own),
+            false => image.module.state_before(own),
         }
     }
 
+    /// The same of where a function goes on.
+    fn state_behind_call(&self, site: u64) -> Option<State> {
+        let (image, own) = self.image_of(self.in_image(site)?)?;
+        image.module.report().frames.at(own)
+    }
+
     fn frames(&self) -> DomainFrames {
-        let mut walk = Walk::new(self);
-        let mut frames = Vec::new();
+        let exit = self.stack.exit();
+        let read = |at: u64| self.stack.word(at);
+        let mut frames = self.named(self.registers.rip, self.after_call());
         let mut complete = false;
-        for _ in 0..MOST_FRAMES {
-            frames.extend(walk.named());
-            match walk.step() {
-                Step::Caller => {}
-                Step::Entry => {
-                    complete = true;
-                    break;
+        if let Some(entry) = self.innermost(exit, read) {
+            let mut walk = Walk::new(entry, exit, read, |site| self.state_behind_call(site));
+            for _ in 0..MOST_FRAMES {
+                match walk.next() {
+                    Ok(caller) => frames.extend(self.named(caller.site, true)),
+                    Err(lost) => {
+                        complete = lost == Lost::Exit;
+                        break;
+                    }
                 }
-                Step::Lost => break,
             }
         }
         DomainFrames {
@@ -211,51 +212,24 @@ impl Entered {
             complete,
         }
     }
-}
 
-/// Where one step outwards has led.
-enum Step {
-    Caller,
-    /// There is none: the function is the entry point.
-    Entry,
-    Lost,
-}
-
-/// A walk from the innermost frame outwards.
-struct Walk<'a> {
-    call: &'a Entered,
-    pc: u64,
-    /// The instruction is the one before `pc`.
-    after_call: bool,
-    /// By DWARF number, as far as they are known.
-    registers: [Option<u64>; REGISTERS],
-    /// Made when first needed.
-    chain: Option<Chain>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(call: &'a Entered) -> Walk<'a> {
-        let Registers { rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, .. } = call.registers;
-        let Registers { r8, r9, r10, r11, r12, r13, r14, r15, rip, .. } = call.registers;
-        let all = [rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15];
-        // Gates note no other register of the module's.
-        let known = |number| !call.after_call() || number == RSP;
-        let registers = std::array::from_fn(|number| known(number).then_some(all[number]));
-        Walk { call, pc: rip, after_call: call.after_call(), registers, chain: None }
-    }
-
-    /// Image-relative address of the instruction that the frame is at.
-    fn instruction(&self) -> Option<u64> {
-        let at = self.call.in_image(self.pc)?;
-        Some(if self.after_call { at.saturating_sub(1) } else { at })
-    }
-
-    /// The frame by names, with what was inlined in it. Nothing outside of the image has any.
-    fn named(&self) -> Vec<Frame> {
-        let (Some(address), Some(instruction)) = (self.call.in_image(self.pc), self.instruction()) else {
-            return Vec::new();
+    /// Where the return word of the innermost function lies.
+    fn innermost(&self, exit: u64, read: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+        let rip = self.registers.rip;
+        let Some(state) = self.state_at(rip) else {
+            // The runtime's stubs leave rsp where it is.
+            let is_stub = (window::STUBS..window::IMAGE).contains(&rip.wrapping_sub(self.window));
+            return is_stub.then_some(self.rsp);
         };
-        let Some((image, own)) = self.call.image_of(instruction) else { return Vec::new() };
+        walk::entry(state, self.rsp, exit, read)
+    }
+
+    /// The function that has come to `pc` by names, with what was inlined in it. Nothing outside of the images has any.
+    fn named(&self, pc: u64, after_call: bool) -> Vec<Frame> {
+        let Some(address) = self.in_image(pc) else { return Vec::new() };
+        // Behind a call, the instruction is the one before.
+        let instruction = if after_call { address.saturating_sub(1) } else { address };
+        let Some((image, own)) = self.image_of(instruction) else { return Vec::new() };
         let mut places = image.module.symbols().frames(own);
         let start = instruction - own;
         if let Some(whole) = places.last_mut() {
@@ -264,49 +238,5 @@ impl<'a> Walk<'a> {
         let outermost = places.len() - 1;
         let frame = |(depth, place)| Frame { address: address - start, place, inlined: depth < outermost };
         places.into_iter().enumerate().map(frame).collect()
-    }
-
-    fn step(&mut self) -> Step {
-        let image = self.instruction().and_then(|at| self.call.image_of(at));
-        let rules = image.and_then(|(image, own)| image.module.frames_at(own));
-        let described = rules.and_then(|rules| self.follow(&rules));
-        let Some((slot, registers)) = described.or_else(|| self.search()) else { return Step::Lost };
-        if slot == self.call.stack.exit() {
-            return Step::Entry;
-        }
-        let Some(returns) = self.call.stack.word(slot) else { return Step::Lost };
-        (self.pc, self.after_call, self.registers) = (returns, true, registers);
-        Step::Caller
-    }
-
-    /// The place of the return address, and the caller's registers, as the frame information says, if what it says leads
-    /// outwards to a return address.
-    fn follow(&self, rules: &Rules) -> Option<(u64, [Option<u64>; REGISTERS])> {
-        let frame = self.registers[rules.frame.0]?.wrapping_add_signed(rules.frame.1);
-        let slot = frame.wrapping_add_signed(rules.returns);
-        let stack = &self.call.stack;
-        let is_outwards = slot >= self.registers[RSP]? && slot % WORD == 0;
-        let is_live = slot == stack.exit() || self.call.called(stack.word(slot)?).is_some();
-        if !is_outwards || !(slot == stack.exit() || stack.is_control(slot)) || !is_live {
-            return None;
-        }
-        let mut registers = std::array::from_fn(|number| match rules.caller[number] {
-            Rule::Unknown => None,
-            Rule::Same => self.registers[number],
-            Rule::Is(value) => Some(frame.wrapping_add_signed(value)),
-            Rule::Saved(at) => stack.word(frame.wrapping_add_signed(at)),
-        });
-        registers[RSP] = Some(slot.checked_add(WORD)?);
-        Some((slot, registers))
-    }
-
-    /// The place of the return address of a function without frame information.
-    fn search(&mut self) -> Option<(u64, [Option<u64>; REGISTERS])> {
-        let start = self.instruction().and_then(|at| self.call.start_of(at));
-        let chain = self.chain.get_or_insert_with(|| Chain::new(self.call));
-        let slot = chain.next(start, self.registers[RSP]?)?;
-        let mut registers = [None; REGISTERS];
-        registers[RSP] = Some(slot.checked_add(WORD)?);
-        Some((slot, registers))
     }
 }

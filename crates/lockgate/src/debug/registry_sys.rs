@@ -8,11 +8,12 @@
 
 use crate::call::thread_sys;
 use crate::host::{Owner, PerProcess};
+use lockgate_verify::State;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 /// Version of the layout of [`Head`] and [`Entry`], for the script.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// A module at its place in one domain's window. The script knows this layout.
 #[repr(C)]
@@ -28,6 +29,24 @@ struct Entry {
     name_size: u64,
     domain: *const u8,
     domain_size: u64,
+    sites: *const Site,
+    site_count: u64,
+}
+
+/// A return site, from the verifier's table: image-relative address, b and d of C(b, d), or o and [`CONSTANT`] of S(o). The script knows
+/// this layout, too.
+pub(crate) type Site = [u32; 3];
+
+/// In place of d, which is a multiple of 8.
+const CONSTANT: u32 = u32::MAX;
+
+/// The table of `frames` for debuggers. (Images are smaller than 4 GiB.)
+pub(crate) fn sites(frames: &lockgate_verify::Frames) -> Vec<Site> {
+    let site = |(address, state)| match state {
+        State::S { o } => [address as u32, o, CONSTANT],
+        State::C { b, d } => [address as u32, b, d],
+    };
+    frames.iter().map(site).collect()
 }
 
 /// Where the script starts.
@@ -108,9 +127,9 @@ unsafe impl Send for Registration {}
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// Lists the module in `file`, called `name`, of the domain called `domain`, whose image is at `image`. All three must
+    /// Lists the module in `file`, called `name`, of the domain called `domain`, whose image is at `image`, with its return sites. All must
     /// stay where they are while the registration lives, because a debugger reads them; this process never does.
-    pub(crate) fn new(image: u64, domain: &str, name: &str, file: &[u8]) -> Registration {
+    pub(crate) fn new(image: u64, domain: &str, name: &str, file: &[u8], sites: &[Site]) -> Registration {
         let entry = Box::into_raw(Box::new(Entry {
             next: null_mut(),
             previous: null_mut(),
@@ -121,6 +140,8 @@ impl Registration {
             name_size: name.len() as u64,
             domain: domain.as_ptr(),
             domain_size: domain.len() as u64,
+            sites: sites.as_ptr(),
+            site_count: sites.len() as u64,
         }));
         let _guard = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: under the lock; all entries in the list live until their registration is dropped.
@@ -215,14 +236,14 @@ mod tests {
         for line in lines {
             assert!(script.lines().any(|found| found == line), "the script has no line {line:?}");
         }
-        assert_eq!((window::STRIDE, size_of::<Head>(), size_of::<Entry>()), (8 << 30, 24, 72));
+        assert_eq!((window::STRIDE, size_of::<Head>(), size_of::<Entry>()), (8 << 30, 24, 88));
     }
 
     #[test]
     fn the_list_holds_what_is_registered() {
         // No image is this high: other tests may run domains meanwhile.
         let base = 1 << 60;
-        let [a, b, c] = [1, 2, 3].map(|n| Registration::new(base + n, "d", "m", b"file"));
+        let [a, b, c] = [1, 2, 3].map(|n| Registration::new(base + n, "d", "m", b"file", &[]));
         assert_eq!(listed(base), [base + 3, base + 2, base + 1]);
         drop(b);
         assert_eq!(listed(base), [base + 3, base + 1]);

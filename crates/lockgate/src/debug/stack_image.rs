@@ -1,18 +1,17 @@
-//! A copy of a thread's two stacks in a domain, taken when a call ends: the next call overwrites them.
+//! A copy of a thread's control stack in a domain, taken when a call ends: the next call overwrites them.
 use crate::space::Stride;
-use lockgate_abi::{code, stack, window};
+use lockgate_abi::{stack, window};
 
-/// Most bytes of each stack that are copied, from the innermost frame on.
+/// Most bytes that are copied, from the innermost frame on.
 const MOST: u64 = 32 << 10;
 const WORD: u64 = 8;
 
-/// Words of a control stack and of the same part of its data stack.
+/// Words of a control stack.
 #[derive(Default)]
 pub(crate) struct StackImage {
-    /// Address of the first word of the control stack.
+    /// Address of the first word.
     start: u64,
-    control: Box<[u64]>,
-    data: Box<[u64]>,
+    words: Box<[u64]>,
     /// Where the outermost call began: the exit word lies below.
     end: u64,
 }
@@ -35,39 +34,18 @@ impl StackImage {
         }
         let offset = start - stride.base();
         let words = ((entry - start).min(MOST) / WORD) as usize;
-        let copy = |from: u64| stride.read_words(from, words).unwrap_or_default();
-        StackImage { start, control: copy(offset), data: copy(offset - code::OFF as u64), end: entry }
+        StackImage { start, words: stride.read_words(offset, words).unwrap_or_default(), end: entry }
     }
 
-    /// The word at an address of either stack.
+    /// The word at an address.
     pub(super) fn word(&self, address: u64) -> Option<u64> {
-        let at = |start: u64, words: &[u64]| {
-            let offset = address.checked_sub(start).filter(|offset| offset % WORD == 0)?;
-            words.get(usize::try_from(offset / WORD).ok()?).copied()
-        };
-        let data = self.start.wrapping_sub(code::OFF as u64);
-        at(self.start, &self.control).or_else(|| at(data, &self.data))
+        let offset = address.checked_sub(self.start).filter(|offset| offset % WORD == 0)?;
+        self.words.get(usize::try_from(offset / WORD).ok()?).copied()
     }
 
     /// The address of the exit word: the call ends with the return there.
     pub(super) fn exit(&self) -> u64 {
         self.end.wrapping_sub(WORD)
-    }
-
-    /// Whether `address` is a word of the control stack in this copy.
-    pub(super) fn is_control(&self, address: u64) -> bool {
-        (self.start..self.start + self.control.len() as u64 * WORD).contains(&address)
-    }
-
-    /// Addresses and values of the control stack's words that are not zero.
-    pub(super) fn control(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let words = (self.start..).step_by(WORD as usize).zip(self.control.iter().copied());
-        words.filter(|(_, word)| *word != 0)
-    }
-
-    /// Whether the outermost frames are missing.
-    pub(super) fn is_cut(&self) -> bool {
-        self.start + (self.control.len() as u64) * WORD < self.end
     }
 }
 
@@ -87,13 +65,10 @@ mod tests {
             let access = ProtFlags::READ | ProtFlags::WRITE;
             stride.map(area + top - SIZE, SIZE, access, Backing::Anonymous).unwrap();
         }
-        stride.write(window::STACKS + top - 16, &7_u64.to_le_bytes()).unwrap();
+        stride.write(window::CONTROL + top - 16, &7_u64.to_le_bytes()).unwrap();
         let control = stride.base() + window::CONTROL;
         let entry = control + top - 8;
-        let words = |rsp: u64, entry: u64| {
-            let image = StackImage::take(&stride, SIZE, rsp, entry);
-            (image.control.len() as u64, image.data.len() as u64, image.is_cut())
-        };
+        let words = |rsp: u64, entry: u64| StackImage::take(&stride, SIZE, rsp, entry).words.len() as u64;
         let cases = [
             ("a frame", entry - 24, entry, 3),
             ("not aligned", entry - 21, entry, 3),
@@ -101,7 +76,7 @@ mod tests {
             ("no frame", entry, entry, 0),
             ("beyond the entry", entry + 8, entry, 0),
             ("another slot", control + stack::TOP - 64, entry, 0),
-            ("the data stack", entry - u64::from(code::OFF) - 24, entry, 0),
+            ("the data stack", entry - u64::from(lockgate_abi::code::OFF) - 24, entry, 0),
             ("another domain's", entry - 24 - window::STRIDE, entry, 0),
             ("nowhere", 0, entry, 0),
             ("the end of the address space", u64::MAX, entry, 0),
@@ -110,12 +85,10 @@ mod tests {
         ];
         for (name, rsp, entry, expected) in cases {
             let expected = expected.min(MOST / WORD);
-            let (control, data, cut) = words(rsp, entry);
-            assert_eq!((control, data), (expected, expected), "{name}");
-            assert_eq!(cut, expected == MOST / WORD, "{name}");
+            assert_eq!(words(rsp, entry), expected, "{name}");
         }
         let image = StackImage::take(&stride, SIZE, entry - 24, entry);
-        assert_eq!(image.word(entry - 8 - u64::from(code::OFF)), Some(7));
+        assert_eq!(image.word(entry - 8), Some(7));
         assert_eq!((image.word(entry - 32), image.word(entry), image.word(entry - 4)), (None, None, None));
     }
 }

@@ -127,12 +127,6 @@ impl Symbols {
         frames
     }
 
-    /// Where the function at `address` starts, if there is one.
-    pub(super) fn start_of(&self, address: u64) -> Option<u64> {
-        let place = self.at(address);
-        place.function.is_some().then(|| address - place.offset)
-    }
-
     /// Start, size and name of every function; a size that is not known goes up to the next function.
     pub(super) fn functions(&self) -> impl Iterator<Item = (u64, u64, &str)> {
         let next = self.functions.iter().skip(1).map(|function| function.address).chain([u64::MAX]);

@@ -11,6 +11,7 @@ use crate::domain::{self, JoinError};
 use crate::error::BindError;
 use crate::memory::Pointer;
 use crate::signature::Signature;
+use crate::space;
 use lockgate_abi::window;
 use std::path::Path;
 use std::sync::Arc;
@@ -310,7 +311,7 @@ impl Library {
 
     /// The library whose window `address` lies in; of several in one domain the one whose image it lies in, or the base.
     pub fn of_address(address: u64) -> Option<Library> {
-        let (base, offset) = (address - address % window::STRIDE, address % window::STRIDE);
+        let (base, offset) = (space::base_of(address), address % window::STRIDE);
         let rows = table::rows();
         let mut inside: Vec<&Row> = rows.iter().filter(|row| row.loaded.core().base() == base).collect();
         inside.sort_by_key(|row| !row.loaded.image().holds(offset));

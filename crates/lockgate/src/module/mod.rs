@@ -27,8 +27,10 @@ pub struct Module {
     report: Report,
     image: Image,
     file: Vec<u8>,
+    /// Of the report, for debuggers.
+    sites: Vec<crate::debug::Site>,
     symbols: Once<crate::debug::Symbols>,
-    frames: Once<crate::debug::Frames>,
+    states: Once<Option<lockgate_verify::States>>,
 }
 
 /// Why a module was not loaded.
@@ -126,7 +128,17 @@ impl Module {
             // The image holds the bytes now; relocated words are all that domains need of them.
             segment.bytes = Vec::new();
         }
-        Ok(Arc::new(Module { name, parsed, report, image, file, symbols: Once::new(), frames: Once::new() }))
+        let sites = crate::debug::sites(&report.frames);
+        Ok(Arc::new(Module {
+            name,
+            parsed,
+            report,
+            image,
+            file,
+            sites,
+            symbols: Once::new(),
+            states: Once::new(),
+        }))
     }
 
     /// File name, or "module" for one from bytes.
@@ -181,7 +193,7 @@ impl Module {
     /// Shows debuggers the module of `domain`, whose image is at `image`, until the registration is dropped. `domain` must
     /// stay where it is until then.
     pub(crate) fn list_for_debuggers(&self, image: u64, domain: &str) -> crate::debug::Registration {
-        crate::debug::Registration::new(image, domain, &self.name, &self.file)
+        crate::debug::Registration::new(image, domain, &self.name, &self.file, &self.sites)
     }
 
     /// Debug information, read when first asked for.
@@ -189,9 +201,13 @@ impl Module {
         self.symbols.get(|| crate::debug::Symbols::read(&self.file))
     }
 
-    /// How the frame of the function at an image-relative address lies on the stacks. As [`symbols`](Module::symbols).
-    pub(crate) fn frames_at(&self, address: u64) -> Option<crate::debug::FrameRules> {
-        self.frames.get(|| crate::debug::Frames::read(&self.file)).at(&self.file, address)
+    /// Where rsp is before the instruction at an image-relative address. As [`symbols`](Module::symbols).
+    pub(crate) fn state_before(&self, address: u64) -> Option<lockgate_verify::State> {
+        let states = || {
+            let parsed = lockgate_verify::Module::parse(&self.file).ok()?;
+            lockgate_verify::states(&parsed).ok()
+        };
+        self.states.get(states).as_ref()?.before(address)
     }
 }
 

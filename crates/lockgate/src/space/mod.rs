@@ -13,3 +13,8 @@ pub(crate) use stride_sys::{
     Backing, MAX_STRIDES, Staged, Stride, abandon, in_a_stride, index_of, is_inherited,
 };
 pub(crate) use written_sys::written;
+
+/// The base of the window whose stride `address` is in.
+pub(crate) const fn base_of(address: u64) -> u64 {
+    address - address % lockgate_abi::window::STRIDE
+}

@@ -747,6 +747,47 @@ pub fn coroutine_stacks(near: u64) -> [u64; 2] {
     }
 }
 
+/// Room for two stacks of coroutines, the lower one first, that nothing separates.
+pub fn adjoining_stacks() -> [u64; 2] {
+    let length = 2 * COROUTINE_STACK;
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping, which is never taken back.
+    let at = unsafe {
+        libc::mmap(std::ptr::null_mut(), length, rights, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    };
+    assert_ne!(at, libc::MAP_FAILED);
+    [at as u64, at as u64 + COROUTINE_STACK as u64]
+}
+
+/// A coroutine that shares its stack with others: what it has there is put aside while it does not run (as greenlets do).
+pub struct Sharing {
+    coroutine: Box<Coroutine>,
+    aside: Vec<u8>,
+}
+
+impl Sharing {
+    /// It has not begun.
+    pub fn new(stack: u64, work: impl FnOnce() + 'static) -> Sharing {
+        let mut aside = vec![0; COROUTINE_STACK];
+        // What there is to be put back the first time is what `Coroutine::new` leaves.
+        let coroutine = Coroutine::new(stack, work);
+        // SAFETY: the stack, on which nothing runs.
+        unsafe { std::ptr::copy_nonoverlapping(stack as *const u8, aside.as_mut_ptr(), COROUTINE_STACK) };
+        Sharing { coroutine, aside }
+    }
+
+    /// Goes on until it gives way, or is over.
+    pub fn resume(&mut self) {
+        let stack = self.coroutine.here.uc_stack.ss_sp.cast::<u8>();
+        // SAFETY: the stack, on which nothing runs before and after.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.aside.as_ptr(), stack, COROUTINE_STACK);
+            self.coroutine.resume();
+            std::ptr::copy_nonoverlapping(stack, self.aside.as_mut_ptr(), COROUTINE_STACK);
+        }
+    }
+}
+
 impl Coroutine {
     /// It has not begun.
     pub fn new(stack: u64, work: impl FnOnce() + 'static) -> Box<Coroutine> {
@@ -780,6 +821,31 @@ impl Coroutine {
         unsafe { libc::swapcontext(&raw mut (*own).caller, &raw const (*own).here) };
         RUNNING.set(before);
     }
+}
+
+/// True in a coroutine, on its own stack: not in a handler that runs on another.
+pub fn on_own_stack() -> bool {
+    let local = 0_u8;
+    let own = RUNNING.get();
+    // SAFETY: a coroutine that runs is there.
+    let low = || unsafe { (*own).here.uc_stack.ss_sp } as usize;
+    !own.is_null() && (low()..low() + COROUTINE_STACK).contains(&(&raw const local as usize))
+}
+
+/// Runs `work`; a signal comes in a millisecond, whose handler, on the alternate stack, gives way.
+pub fn give_way_in_handler<T>(signal: i32, work: impl FnOnce() -> T) -> T {
+    thread_local! {
+        static GIVEN: Cell<bool> = const { Cell::new(false) };
+    }
+    extern "C" fn give(_: libc::c_int) {
+        if !GIVEN.replace(true) {
+            give_way();
+        }
+    }
+    GIVEN.set(false);
+    let mut result = None;
+    storm(signal, MILLISECOND, give, || result = Some(work()));
+    result.expect("the work was done")
 }
 
 /// In a coroutine: back to who resumed it.

@@ -272,3 +272,28 @@ fn endings_are_the_modules_own() {
     assert_eq!(ask(base, "noted", 0), 1234);
     base.close().unwrap();
 }
+
+/// A jump of the base's over functions of a module that joined. Red if the walk knows return sites of the domain's first module alone.
+#[test]
+fn jumps_lead_through_all_modules_of_a_domain() {
+    let source = "#include <setjmp.h>
+        static jmp_buf place;
+        static long (*function)(long);
+        void set_function(long (*given)(long)) { function = given; }
+        void leave(void) { longjmp(place, 40); }
+        long guarded(long x) { int landed = setjmp(place); return landed ? landed + 1 : function(x); }";
+    let base = File::new("base.so", base_guest(source));
+    let deeper = "void leave(void), set_function(long (*)(long));
+        __attribute__((noinline)) static long deeper(long x) { if (x) return deeper(x - 1) + 1; leave(); return 0; }
+        long give(long unused) { set_function(deeper); return 0; }";
+    let path = base.beside("deeper.so", joining_guest(deeper, &[&base.path]));
+    let (library, place) = (base.open(), path);
+    let joined = open_into(&place, library);
+    ask(joined, "give", 0);
+    for depth in [0, 1, 50] {
+        assert_eq!(ask(library, "guarded", depth), 41, "{depth}");
+    }
+    for library in [joined, library] {
+        library.close().unwrap();
+    }
+}

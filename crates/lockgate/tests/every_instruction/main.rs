@@ -210,6 +210,12 @@ fn a_kill_of_the_caller_ends_a_call_into_another_domain() {
     kill_at_every_instruction("kill_caller", MOST, &["killed, then killed", "returned 4, then killed"]);
 }
 
+/// Within `resume`, too, and where it goes on.
+#[test]
+fn a_kill_ends_a_call_that_jumps() {
+    kill_at_every_instruction("jump", 2 * MOST, &["killed, then killed", "returned 3, then killed"]);
+}
+
 #[test]
 fn a_kill_ends_a_call_that_calls_the_host() {
     kill_at_every_instruction("call_back", MOST, &["killed, then killed", "returned 12, then killed"]);
@@ -235,7 +241,7 @@ fn locks_hold_when_a_second_thread_comes() {
 /// A handler runs to its end wherever the signal comes, finds the host's state, is refused a domain, and harms no call.
 #[test]
 fn signals_come_between_any_two_instructions() {
-    for (scenario, result) in [("increment", 2), ("call_back", 12), ("across", 4)] {
+    for (scenario, result) in [("increment", 2), ("call_back", 12), ("across", 4), ("jump", 3)] {
         let outcomes = at_every_instruction(scenario, Event::Signal, MOST);
         for (outcome, times) in outcomes {
             assert_eq!(
@@ -294,7 +300,7 @@ fn a_jump_out_of_a_lazy_import_moves_no_stack() {
 #[test]
 fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
     for (scenario, result) in
-        [("increment", 2), ("exclusive", 2), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2)]
+        [("increment", 2), ("exclusive", 2), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2), ("jump", 3)]
     {
         let most = if scenario == "lazy_deep" { 300 } else { 2 * MOST };
         let outcomes = with_handler(scenario, Some("calls"), Event::Signal, most);
@@ -310,7 +316,7 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
 #[test]
 fn calls_of_another_domain_leave_no_window_behind() {
     for (scenario, result) in
-        [("increment", 2), ("remember", 2), ("remember_across_service", 2), ("across", 4)]
+        [("increment", 2), ("remember", 2), ("remember_across_service", 2), ("across", 4), ("jump", 3)]
     {
         let outcomes = with_handler(scenario, Some("calls another"), Event::Signal, 2 * MOST);
         let expected = ["entered", "refused"]
@@ -331,7 +337,7 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {
 #[test]
 fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
     for (scenario, result) in
-        [("increment", 2), ("exclusive", 2), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2)]
+        [("increment", 2), ("exclusive", 2), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2), ("jump", 3)]
     {
         let most = if scenario == "lazy_deep" { 300 } else { 2 * MOST };
         let outcomes = with_handler(scenario, Some("jumps"), Event::Signal, most);
@@ -345,7 +351,7 @@ fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
 /// the host's code, are the domain's whose record is innermost.
 #[test]
 fn faults_of_handlers_are_the_hosts_on_any_stack() {
-    for (scenario, result) in [("increment", 2), ("deep", 11), ("deep_across", 2)] {
+    for (scenario, result) in [("increment", 2), ("deep", 11), ("deep_across", 2), ("jump", 3)] {
         let outcomes = with_handler(scenario, Some("faults"), Event::Signal, 2 * MOST);
         let expected = [format!("returned {result}, then {result}; handled, skipped")];
         assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");

@@ -32,6 +32,21 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         long crash(long x) { __builtin_trap(); return x; }
         static long own, *volatile at = &own;
         long remember(long x) { *at = x; host(x); return *at + 1; }
+        #include <setjmp.h>
+        __attribute__((noinline)) static void leave(jmp_buf place, long depth) {
+            if (depth) leave(place, depth - 1); else longjmp(place, 3);
+            __asm__ volatile(\"\");
+        }
+        long jump(long x) {
+            jmp_buf place;
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            int landed = setjmp(place);
+            if (!landed) leave(place, x);
+            long sum = landed;
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }
         #include <unistd.h>
         long remember_across_service(long x) { *at = x; getppid(); return *at + 1; }
         long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }"
@@ -43,6 +58,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long call_back(long)",
         "long crash(long)",
         "long remember(long)",
+        "long jump(long)",
         "long remember_across_service(long)",
         "long wait_8(long, long, long, long, long, long, long, long)",
         "long smash(long)",
@@ -169,7 +185,8 @@ impl World {
             | "crash"
             | "deep"
             | "remember"
-            | "remember_across_service" => {
+            | "remember_across_service"
+            | "jump" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
             "exclusive" => return World::of(direct("increment"), vec![server], 0),

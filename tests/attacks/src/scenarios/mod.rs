@@ -7,7 +7,6 @@ use crate::world::World;
 use anyhow::Result;
 
 mod bind_as_noted;
-mod exit_word_of_another_binding;
 mod few_mappings;
 pub mod granted;
 mod hostile_allocator;
@@ -26,7 +25,6 @@ pub type Scenario = fn(&mut World) -> Result<Ending>;
 const ALL: &[(&str, Scenario)] = &[
     ("after-a-reset", used_before::after_a_reset),
     ("bind-as-noted", bind_as_noted::run),
-    ("exit-word-of-another-binding", exit_word_of_another_binding::run),
     ("few-mappings", few_mappings::run),
     ("granted", granted::run),
     ("host-uses-the-x87", registers_sys::after_the_x87),

@@ -1,18 +1,13 @@
-function call_host
-    call *%gs:0x11080
-    ret
-# Where the exit word of a call lies.
-function place
-    mov %rsp,%rax
-    ret
-# rdi is such a place: unit U2, then the return.
+# rdi is where the exit word of a call lay: unit U2, then the return.
 function attack
-    mov $77,%eax
-    xor %ebx,%ebx
-    xor %ebp,%ebp
+    sub $8,%rsp
     mov %rdi,%r11
     xor %rsp,%r11
     and $0xfffff8,%r11d
-    xor %r11,%rsp
-    mov -OFF(%rsp),%r11
+    xor %rsp,%r11
+    cmp %rsp,%r11
+    ja 1f
+    xchg %r11,%rsp
+    mov %r11,(%rsp)
     ret
+1:  ud2

@@ -1,4 +1,3 @@
-# Each return lands behind a call of this module, or at zero.
 function attack
     mov $8,%ecx
     call deep

@@ -1,9 +1,9 @@
-# Touches 64 KiB above rsp until the next step would fault: the stack has 1 MiB.
+# Touches 60 KiB above rsp until the next step would fault: the stack has 1 MiB.
 function attack
-    mov $18,%ecx
-1:  lea -0xf000(%rsp),%rsp
+    .rept 18
+    lea -0xf000(%rsp),%rsp
     mov %rax,0xf000-OFF(%rsp)
-    dec %ecx
-    jne 1b
+    .endr
     call attack
+    lea 18*0xf000(%rsp),%rsp
     ret

@@ -3,4 +3,4 @@ function attack
 1:  lea -0x1000(%rsp),%rsp
     jrcxz 1b
     mov %rax,-OFF(%rsp)
-    ret
+    ud2

@@ -1,7 +1,13 @@
 function attack
-    lea -0x10000(%rsp),%rsp
+    lea -0x20000(%rsp),%rsp
     xor %rsp,%r11
     and $0xfffff8,%r11d
-    xor %r11,%rsp
-    mov -OFF(%rsp),%r11
+    xor %rsp,%r11
+    cmp %rsp,%r11
+    ja 1f
+    xchg %r11,%rsp
+    mov %r11,(%rsp)
+    mov (%rsp),%rsp
+    lea 0x20000(%rsp),%rsp
     ret
+1:  ud2

@@ -3,4 +3,4 @@ function attack
     dec %edi
     jne 1b
     mov %rax,-OFF(%rsp)
-    ret
+    ud2

@@ -1,4 +1,4 @@
 function attack
 1:  lea -0x1000(%rsp),%rsp
     jmp 1b
-    ret
+    ud2

@@ -6,4 +6,4 @@ function attack
     mov %edi,%r11d
     addr32 add %gs:0x10008,%r11
     call *%r11
-    ret
+    ud2

@@ -11,4 +11,4 @@ function attack
     .balign 4
 2:  .long 1b-2b, 1b-2b
     .text
-    ret
+    ud2

@@ -1,8 +1,15 @@
 function attack
+    sub $8,%rsp
     mov %rsp,%r11
     and $-0x1000000,%r11
     xor %rsp,%r11
     and $0xfffff8,%r11d
-    xor %r11,%rsp
-    mov -OFF(%rsp),%r11
+    xor %rsp,%r11
+    cmp %rsp,%r11
+    ja 1f
+    xchg %r11,%rsp
+    mov %r11,(%rsp)
+    mov (%rsp),%rsp
+    add $8,%rsp
     ret
+1:  ud2

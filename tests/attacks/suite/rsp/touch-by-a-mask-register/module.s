@@ -1,6 +1,9 @@
 function attack
     kxorw %k1,%k1,%k1
-1:  lea -0x1000(%rsp),%rsp
+    lea -0x20000(%rsp),%rsp
     vmovdqu32 -OFF(%rsp),%zmm0{%k1}
-    jmp 1b
+    test %edi,%edi
+    je 1f
+    nop
+1:  lea 0x20000(%rsp),%rsp
     ret

@@ -1,6 +1,9 @@
 function attack
     vpxor %xmm1,%xmm1,%xmm1
-1:  lea -0x1000(%rsp),%rsp
+    lea -0x20000(%rsp),%rsp
     vmaskmovps -OFF(%rsp),%xmm1,%xmm0
-    jmp 1b
+    test %edi,%edi
+    je 1f
+    nop
+1:  lea 0x20000(%rsp),%rsp
     ret

@@ -1,5 +1,8 @@
 function attack
-1:  lea -0x1000(%rsp),%rsp
+    lea -0x20000(%rsp),%rsp
     nopl -OFF(%rsp)
-    jmp 1b
+    test %edi,%edi
+    je 1f
+    nop
+1:  lea 0x20000(%rsp),%rsp
     ret

@@ -1,4 +1,7 @@
 function attack
-1:  lea -0x10000(%rsp),%rsp
+    .rept 18
+    lea -0x10000(%rsp),%rsp
     mov %rax,0x10000-OFF(%rsp)
-    jmp 1b
+    .endr
+    lea 18*0x10000(%rsp),%rsp
+    ret

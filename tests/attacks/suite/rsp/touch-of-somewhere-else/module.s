@@ -1,6 +1,9 @@
 function attack
     lea -OFF(%rsp),%rdx
-1:  lea -0x1000(%rsp),%rsp
+    lea -0x20000(%rsp),%rsp
     mov %rax,%gs:(%edx)
-    jmp 1b
+    test %edi,%edi
+    je 1f
+    nop
+1:  lea 0x20000(%rsp),%rsp
     ret

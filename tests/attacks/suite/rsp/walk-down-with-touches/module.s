@@ -1,4 +1,7 @@
 function attack
-1:  lea -0x1000(%rsp),%rsp
+    .rept 300
+    lea -0x1000(%rsp),%rsp
     mov %rax,-OFF(%rsp)
-    jmp 1b
+    .endr
+    lea 300*0x1000(%rsp),%rsp
+    ret

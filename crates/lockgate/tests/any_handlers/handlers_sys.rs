@@ -1,0 +1,72 @@
+//! Handlers that nobody asks to run on the alternate stack.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "rt_sigaction(2) and tgkill(2) with the kernel's structures and handlers of this file"
+)]
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The kernel's struct sigaction: handler, flags, restorer, mask.
+type Action = [u64; 4];
+
+const FLAGS: usize = 1;
+
+/// What each handler does, by its number.
+static WORK: std::sync::OnceLock<fn(usize, u64)> = std::sync::OnceLock::new();
+/// How often handlers have run.
+pub static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn handle(signal: libc::c_int) {
+    let here = 0_u8;
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+    if let Some(work) = WORK.get() {
+        work(signal as usize, &raw const here as u64);
+    }
+}
+
+fn action(signal: i32, new: Option<&Action>) -> Action {
+    let mut old = [0; 4];
+    let new = new.map_or(std::ptr::null(), |new| new.as_ptr());
+    let done =
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old.as_mut_ptr(), size_of::<u64>()) };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    old
+}
+
+/// Signals that have no handler yet, real-time ones and `SIGUSR1`: as many as asked for.
+pub fn free_signals(count: usize) -> Vec<i32> {
+    let all = [libc::SIGUSR1].into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX());
+    let free: Vec<i32> = all.filter(|signal| action(*signal, None)[0] == 0).take(count).collect();
+    assert_eq!(free.len(), count, "signals without a handler");
+    free
+}
+
+/// Has all of them handled by `work`, which is told the signal and an address of its stack, by system calls that nobody hears of.
+pub fn handle_all(signals: &[i32], work: fn(usize, u64)) {
+    assert!(WORK.set(work).is_ok(), "once");
+    unsafe {
+        let mut like: libc::sigaction = std::mem::zeroed();
+        like.sa_sigaction = handle as *const () as usize;
+        like.sa_flags = libc::SA_RESTART;
+        assert_eq!(libc::sigaction(libc::SIGUSR2, &raw const like, std::ptr::null_mut()), 0);
+    }
+    let mut like = action(libc::SIGUSR2, None);
+    like[FLAGS] &= !(libc::SA_ONSTACK as u64);
+    for signal in signals {
+        action(*signal, Some(&like));
+    }
+}
+
+/// Whether none of them is asked to run on the alternate stack.
+pub fn are_off_alternate_stack(signals: &[i32]) -> bool {
+    signals.iter().all(|signal| action(*signal, None)[FLAGS] & libc::SA_ONSTACK as u64 == 0)
+}
+
+/// This thread, for [`raise`].
+pub fn thread_number() -> i32 {
+    unsafe { libc::gettid() }
+}
+
+/// Sends a signal to a thread of this process; more than may wait are dropped.
+pub fn raise(thread: i32, signal: i32) {
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
