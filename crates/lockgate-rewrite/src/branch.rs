@@ -190,7 +190,10 @@ impl Rewriter<'_> {
         // Other objects' code is a function's start.
         let state = inside.map_or(Some(ENTRY), |place| self.state_at(place));
         let Some(state) = state else { return Err(unknown_branch()) };
-        if matches!(condition, Some(Condition::Always)) && state == ENTRY && self.real != ENTRY.moved(self.lag) {
+        if matches!(condition, Some(Condition::Always))
+            && state == ENTRY
+            && self.real != ENTRY.moved(self.lag)
+        {
             // Out of the function.
             self.leave_frame()?;
         }
@@ -212,7 +215,11 @@ impl Rewriter<'_> {
             }
         }
         let at = inside.filter(|place| place.0 == self.number).map(|place| place.1);
-        if state == ENTRY { self.leave_frame()? } else { self.become_state(state, at)? }
+        if state == ENTRY {
+            self.leave_frame()?
+        } else {
+            self.become_state(state, at)?
+        }
         self.go(index, reloc, Some(Condition::Always))?;
         (self.lag, self.real, self.moved) = before;
         self.out.set_bias(self.lag);
@@ -221,12 +228,7 @@ impl Rewriter<'_> {
     }
 
     /// The jump itself, with rsp as its target has it.
-    fn go(
-        &mut self,
-        index: usize,
-        reloc: Option<Reloc>,
-        condition: Option<Condition>,
-    ) -> Result<(), Reason> {
+    fn go(&mut self, index: usize, reloc: Option<Reloc>, condition: Option<Condition>) -> Result<(), Reason> {
         let ins = &self.text.code[index];
         if let Some(reloc) = reloc.filter(|_| ins.target == NONE) {
             let over = self.out.new_label();

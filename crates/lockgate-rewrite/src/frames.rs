@@ -104,6 +104,8 @@ pub(crate) struct TextFrames {
     pub(crate) carried: HashSet<u32>,
     /// Landing pads of exceptions.
     pub(crate) pads: HashSet<u32>,
+    /// Starts of runs on the only way out of a function with a computed frame: how far below E the original's rsp has to be there.
+    pub(crate) exits: HashMap<u32, i32>,
 }
 
 /// By text.
@@ -259,7 +261,8 @@ impl Input<'_> {
     /// The instruction at which control is after the padding from `index` on.
     fn behind_padding(&self, number: usize, mut index: usize) -> usize {
         let code = &self.code.texts[number].code;
-        while code.get(index).is_some_and(|ins| ins.code.mnemonic() == Mnemonic::Nop && !ins.has(mark::LABEL)) {
+        while code.get(index).is_some_and(|ins| ins.code.mnemonic() == Mnemonic::Nop && !ins.has(mark::LABEL))
+        {
             index += 1;
         }
         index
@@ -364,9 +367,8 @@ impl Walk<'_, '_> {
     /// Groups in which a label that indirect jumps may reach has a computed frame.
     fn groups_that_carry(&mut self) -> BTreeSet<usize> {
         let labels = self.inner_labels();
-        let computed = |&place: &CodePlace| {
-            matches!(self.frames[place.0].before[place.1], Some(State::Computed(_)))
-        };
+        let computed =
+            |&place: &CodePlace| matches!(self.frames[place.0].before[place.1], Some(State::Computed(_)));
         let labels: Vec<CodePlace> = labels.into_iter().filter(computed).collect();
         labels.into_iter().map(|place| self.groups.at(self.input, place)).collect()
     }
@@ -396,7 +398,8 @@ impl Walk<'_, '_> {
     /// Takes the calls before labels for such as return, where that is so: the label has the very state, or a computed one, or none
     /// yet. Says whether there were any.
     fn accept_calls(&mut self) -> bool {
-        let calls: Vec<(CodePlace, Known)> = self.waiting.iter().map(|(&call, &known)| (call, known)).collect();
+        let calls: Vec<(CodePlace, Known)> =
+            self.waiting.iter().map(|(&call, &known)| (call, known)).collect();
         let mut unreached = None;
         let mut found = false;
         for (call, known) in calls {
@@ -496,7 +499,9 @@ impl Walk<'_, '_> {
         let input = self.input;
         let mut taken = Vec::new();
         for (number, text) in input.code.texts.iter().enumerate() {
-            for (index, ins) in text.code.iter().enumerate().filter(|(_, ins)| ins.code.mnemonic() == Mnemonic::Lea) {
+            for (index, ins) in
+                text.code.iter().enumerate().filter(|(_, ins)| ins.code.mnemonic() == Mnemonic::Lea)
+            {
                 let relocs = text.relocs(input.object, index);
                 let place = if let Some(reloc) = relocs.iter().find(|reloc| is_relative(reloc.kind)) {
                     let to_end = ins.code.next_ip() as i64 - reloc.offset as i64;
@@ -518,10 +523,18 @@ impl Walk<'_, '_> {
         let (number, mut index) = place;
         let Some(mut known) = self.arrived[self.node(place)] else { return };
         let text = &self.input.code.texts[number];
+        let mut is_start = true;
         loop {
             if record {
                 self.frames[number].before[index] = Some(known.state);
             }
+            if is_start && let Some(below) = self.exit(number, index, &known) {
+                known.state = State::Constant(below);
+                if record {
+                    self.frames[number].exits.insert(index as u32, below);
+                }
+            }
+            is_start = effect(&text.code[index]).ends;
             let ins = &text.code[index];
             let next = index + 1;
             if let Some((by, target)) = self.clash_loop(number, index, &known) {
@@ -549,7 +562,7 @@ impl Walk<'_, '_> {
                 index = next;
             }
             let Some(ins_there) = text.code.get(index) else {
-                if record && !ins.ends_flow() {
+                if record && !ins.ends_flow() && !self.joins_next(number) {
                     self.frames[number].stops.insert(index as u32 - 1);
                 }
                 return;
@@ -567,6 +580,14 @@ impl Walk<'_, '_> {
                 return;
             }
         }
+    }
+
+    /// A run that takes down more than what lies below the frame word, where nothing but the way out follows: where rsp is then.
+    fn exit(&mut self, number: usize, index: usize, known: &Known) -> Option<i32> {
+        let State::Computed(d) = known.state else { return None };
+        let by = Plan::run(&self.input.code.texts[number], index).by;
+        let below = self.way_out((number, index)).filter(|&below| below >= by && by > d.max(0))?;
+        self.is_free((number, index)).then_some(below)
     }
 
     /// Control does not come to function `index` from above: the instruction before its padding stops.
@@ -653,8 +674,9 @@ impl Walk<'_, '_> {
         if next.is_some_and(|next| !next.has(mark::LABEL)) {
             return true;
         }
-        if record {
-            return self.accepted.contains(&place) && self.arrived[self.node((place.0, place.1 + 1))].is_none();
+        if record && next.is_some() {
+            return self.accepted.contains(&place)
+                && self.arrived[self.node((place.0, place.1 + 1))].is_none();
         }
         if next.is_some() {
             let known = Known { state: known.state.settled(), ..*known };
@@ -662,10 +684,18 @@ impl Walk<'_, '_> {
             if self.accepted.contains(&place) {
                 self.arrive((place.0, place.1 + 1), &known);
             }
+        } else if self.joins_next(place.0) {
+            return true;
         } else {
             self.frames[place.0].stops.insert(place.1 as u32);
         }
         false
+    }
+
+    /// Whether the linker puts another object's code right behind a section, into which control falls.
+    fn joins_next(&self, number: usize) -> bool {
+        let section = self.input.code.texts[number].section;
+        matches!(&self.input.object.sections[section].name[..], ".init" | ".fini")
     }
 
     /// A call throws: rsp is there as it was before its arguments on the stack.
@@ -675,8 +705,7 @@ impl Walk<'_, '_> {
             if pad.place.0 != call.0 || !pad.calls.contains(&start) {
                 continue;
             }
-            let known =
-                Known { state: known.state.settled(), registers: known.registers.only(CALLEE_SAVED) };
+            let known = Known { state: known.state.settled(), registers: known.registers.only(CALLEE_SAVED) };
             let met = match self.pads.get(&pad.place) {
                 None => known,
                 Some(there) => Known {
@@ -695,7 +724,8 @@ impl Walk<'_, '_> {
     fn switch(&mut self, number: usize, switch: &Switch, table: Key, known: &Known) {
         let known = Known { state: known.state.settled(), ..*known };
         let targets = &self.input.code.tables[&table].targets;
-        let (met, cases) = self.hubs.entry(table).or_insert_with(|| (known, targets.iter().copied().collect()));
+        let (met, cases) =
+            self.hubs.entry(table).or_insert_with(|| (known, targets.iter().copied().collect()));
         cases.extend(switch.otherwise.map(|otherwise| (number, otherwise as usize)));
         met.state = met.state.meets(known.state);
         met.registers = met.registers.meets(&known.registers);
@@ -789,79 +819,76 @@ impl Walk<'_, '_> {
             return Set::Constant(below);
         }
         let ins = &text.code[index];
-        let from_value = !matches!(ins.code.mnemonic(), Mnemonic::Leave | Mnemonic::Lea);
-        match self.end_of_run(number, index) {
-            End::SetAgain if ins.code.mnemonic() == Mnemonic::Leave => Set::Unused,
-            End::Jumps if from_value && ins.code.mnemonic() == Mnemonic::Mov => Set::Resumes,
-            End::Leaves | End::Jumps
-                if self.live[number].r11_free(text, index + 1)
-                    && self.live[number].flags_free(text, index + 1) =>
-            {
-                known.state = State::Constant(by);
-                Set::Leaves(by)
+        let end = self.end_of_run(number, index);
+        let out = match end {
+            End::SetAgain if ins.code.mnemonic() == Mnemonic::Leave => return Set::Unused,
+            End::Jumps if ins.code.mnemonic() == Mnemonic::Mov => return Set::Resumes,
+            End::Jumps => Some(by),
+            _ => self.way_out((number, index + 1)),
+        };
+        match out.filter(|&below| below >= by.max(0) && self.is_free((number, index + 1))) {
+            Some(below) => {
+                known.state = State::Constant(below);
+                Set::Leaves(below)
             }
-            _ => {
+            None => {
                 known.state = State::Computed(by);
                 Set::Computed
             }
         }
     }
 
+    /// Whether r11 and the flags are free before `place`.
+    fn is_free(&mut self, (number, index): CodePlace) -> bool {
+        let text = &self.input.code.texts[number];
+        self.live[number].r11_free(text, index) && self.live[number].flags_free(text, index)
+    }
+
+    /// If there is one way from `place` on, and it leads out of the function: how far rsp moves on it. It is E there.
+    fn way_out(&self, mut place: CodePlace) -> Option<i32> {
+        /// Instructions of the longest way that is followed.
+        const LONGEST: usize = 64;
+        let mut by = 0;
+        for _ in 0..LONGEST {
+            let ins = self.input.ins(place).filter(|ins| !ins.has(mark::FUNCTION))?;
+            match ins.code.flow_control() {
+                FlowControl::Return => return Some(by),
+                FlowControl::UnconditionalBranch => {
+                    match self.input.code.branch_place(self.input.object, place.0, place.1) {
+                        Some(target) if !self.input.ins(target)?.has(mark::FUNCTION) => place = target,
+                        _ => return Some(by),
+                    }
+                    continue;
+                }
+                FlowControl::Next if !effect(ins).ends => by += effect(ins).delta,
+                _ => return None,
+            }
+            place.1 += 1;
+        }
+        None
+    }
+
     /// How the run of code goes on behind an instruction that sets rsp.
     fn end_of_run(&self, number: usize, index: usize) -> End {
         let text = &self.input.code.texts[number];
+        let mut used = false;
         for at in index + 1..text.code.len() {
             let ins = &text.code[at];
             if ins.has(mark::LABEL) {
-                return End::Goes;
+                break;
             }
-            match ins.code.flow_control() {
-                FlowControl::Return => return End::Leaves,
-                FlowControl::UnconditionalBranch => {
-                    let target = self.input.code.branch_place(self.input.object, number, at);
-                    let stays = target.is_some_and(|target| {
-                        self.input.ins(target).is_some_and(|ins| !ins.has(mark::FUNCTION))
-                    });
-                    return if stays { End::Goes } else { End::Leaves };
-                }
-                FlowControl::IndirectBranch => {
-                    let is_switch = self.input.switches[number].contains_key(&(at as u32));
-                    let stays = is_switch || !self.may_leave(number, at);
-                    return if stays { End::Goes } else { End::Jumps };
-                }
-                FlowControl::Next => (),
-                _ => return End::Goes,
+            if ins.code.flow_control() == FlowControl::IndirectBranch {
+                let is_switch = self.input.switches[number].contains_key(&(at as u32));
+                return if is_switch || !self.may_leave(number, at) { End::Goes } else { End::Jumps };
             }
-            if ins.code.mnemonic() == Mnemonic::Leave {
+            let sets = writes_rsp(ins) && constant_move(ins).is_none();
+            let looks = memory_operand(&ins.code).is_some() && is_rsp(ins.code.memory_base())
+                || !matches!(ins.code.mnemonic(), Mnemonic::Mov | Mnemonic::Lea);
+            if !used && (ins.code.mnemonic() == Mnemonic::Leave || sets && !looks) {
                 return End::SetAgain;
             }
-            if writes_rsp(ins) && constant_move(ins).is_none() {
-                let used = memory_operand(&ins.code).is_some() && is_rsp(ins.code.memory_base())
-                    || !matches!(ins.code.mnemonic(), Mnemonic::Mov | Mnemonic::Lea);
-                return if used { End::Goes } else { End::SetAgain };
-            }
-            if uses_rsp(&ins.code)
-                && !matches!(ins.code.mnemonic(), Mnemonic::Pop)
-                && constant_move(ins).is_none()
-            {
-                // It is looked at.
-                return self.end_that_uses(number, at);
-            }
+            used |= uses_rsp(&ins.code);
             if effect(ins).ends {
-                return End::Goes;
-            }
-        }
-        End::Goes
-    }
-
-    fn end_that_uses(&self, number: usize, from: usize) -> End {
-        let rest = &self.input.code.texts[number].code[from + 1..];
-        for ins in rest {
-            let returns = ins.code.flow_control() == FlowControl::Return;
-            if returns && !ins.has(mark::LABEL) {
-                return End::Leaves;
-            }
-            if ins.has(mark::LABEL) || effect(ins).ends {
                 break;
             }
         }
@@ -880,18 +907,14 @@ impl Walk<'_, '_> {
         let text = &self.input.code.texts[number];
         let code = &text.code[index].code;
         let to = code.op0_register();
-        let is_wide = code.op_count() >= 2
-            && code.op0_kind() == OpKind::Register
-            && to.is_gpr64()
-            && !is_rsp(to);
+        let is_wide =
+            code.op_count() >= 2 && code.op0_kind() == OpKind::Register && to.is_gpr64() && !is_rsp(to);
         let value = match code.mnemonic() {
-            Mnemonic::Mov if is_wide && code.op1_kind() == OpKind::Register => {
-                match code.op1_register() {
-                    Register::RSP => constant(known.state),
-                    from if from.is_gpr64() => known.registers.get(number_of(from)),
-                    _ => None,
-                }
-            }
+            Mnemonic::Mov if is_wide && code.op1_kind() == OpKind::Register => match code.op1_register() {
+                Register::RSP => constant(known.state),
+                from if from.is_gpr64() => known.registers.get(number_of(from)),
+                _ => None,
+            },
             Mnemonic::Lea if is_wide => sum(code, known),
             Mnemonic::Add | Mnemonic::Sub
                 if is_wide && !matches!(code.op1_kind(), OpKind::Register | OpKind::Memory) =>
@@ -944,8 +967,6 @@ impl Walk<'_, '_> {
 
 /// How a run of code ends.
 enum End {
-    /// By leaving the function.
-    Leaves,
     /// By an indirect jump that leaves the function, or goes to the inside of another one.
     Jumps,
     /// By setting rsp once more.

@@ -303,6 +303,15 @@ impl Rewriter<'_> {
         Ok(())
     }
 
+    /// On the only way out of a function with a computed frame: rsp has to be `below` E, or this traps, and moves on by `by`.
+    pub(crate) fn begin_exit(&mut self, below: i32, by: i32) {
+        self.put(encode::lea_stack(R11, by - self.lag));
+        self.close();
+        self.lag = below - FRAME;
+        self.move_rsp(by - self.lag, true);
+        self.compare_rsp();
+    }
+
     /// Moves rsp by a constant, up or down.
     fn lower_or_raise(&mut self, by: i32, flags_free: bool) {
         if by < 0 { self.lower(by, flags_free) } else { self.move_rsp(by, flags_free) }

@@ -208,7 +208,8 @@ impl<'a> Rewriter<'a> {
         };
         // A frame that was opened anew further up has its word there from then on.
         debug_assert!(
-            self.real == state.moved(self.lag) || matches!(state.moved(self.lag), State::Computed(d) if d < 0),
+            self.real == state.moved(self.lag)
+                || matches!(state.moved(self.lag), State::Computed(d) if d < 0),
             "the original's state at {:#x} is {state:?}, the new one {:?} at {}",
             ins.start(),
             self.real,
@@ -220,6 +221,10 @@ impl<'a> Rewriter<'a> {
             self.move_original(by);
             self.skip = CLASH_LOOP - 1;
             return self.go_on(index + CLASH_LOOP - 1);
+        }
+        if let Some(&below) = self.mine().exits.get(&(index as u32)) {
+            let by = std::mem::take(&mut self.plan.by);
+            self.begin_exit(below, by);
         }
         if index == self.plan.at && self.plan.by != 0 {
             let flags_free = self.live.flags_free(self.text, index);
@@ -312,10 +317,9 @@ impl<'a> Rewriter<'a> {
     fn finish(&mut self) {
         let Some(last) = self.text.code.len().checked_sub(1) else { return };
         let is_open = !self.stops(last) && self.mine().before[last].is_some();
-        if is_open && matches!(&self.object.sections[self.text.section].name[..], ".init" | ".fini") {
+        if is_open {
+            // Only the linker knows what follows.
             self.place_traps_aside();
-        } else if is_open {
-            self.out.put(&TRAP);
         }
         self.place_traps();
         self.out.end();

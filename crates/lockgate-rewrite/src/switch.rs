@@ -91,11 +91,7 @@ pub(crate) fn recover(
 /// Gives entry labels to the cases of tables that something else than a unit U4 may use: no unit uses them, or a
 /// function in `open` takes their address or has one of their cases, or is a part of another function. Says whether
 /// one of these tables has its parts in several code sections, and which they are.
-fn open_tables(
-    code: &mut Code,
-    used: &HashSet<Key>,
-    open: &HashSet<CodePlace>,
-) -> (bool, HashSet<Key>) {
+fn open_tables(code: &mut Code, used: &HashSet<Key>, open: &HashSet<CodePlace>) -> (bool, HashSet<Key>) {
     let is_part = |&(number, start): &CodePlace| !code.texts[number].code[start].has(mark::FUNCTION);
     let some_part = open.iter().any(is_part);
     let is_open = |&(number, index): &CodePlace| {

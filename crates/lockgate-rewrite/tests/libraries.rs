@@ -8,7 +8,12 @@ use lockgate_rewrite::{Options, Stats, rewrite_archive};
 use object::read::archive::ArchiveFile;
 
 /// Members that are refused, and why: each has a version of our own, or belongs to a feature that is refused.
-const MUSL: [(&str, &str); 2] = [("memmove.lo", "backwards"), ("sigsetjmp.lo", "returns twice")];
+const MUSL: [(&str, &str); 4] = [
+    ("clone.lo", "above the return address"),
+    ("memmove.lo", "backwards"),
+    ("sigsetjmp.lo", "above the return address"),
+    ("vfork.lo", "above the return address"),
+];
 const LIBGCC: [(&str, &str); 3] = [
     ("generic-morestack.o", "split stack"),
     ("generic-morestack-thread.o", "split stack"),

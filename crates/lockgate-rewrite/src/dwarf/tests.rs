@@ -776,7 +776,8 @@ fn the_bias_is_that_of_the_code() {
                 }
                 let start = map.start(instruction.ip()).unwrap();
                 let end = map.start(instruction.next_ip()).unwrap();
-                let (old, new) = rsp.get_or_insert((0, 0));
+                // Where rsp is computed, the next run's move may have been made at once.
+                let (old, new) = rsp.get_or_insert((0, i64::from(map.bias_at(start))));
                 // Of several instructions merged at one place, the last counts.
                 if start != end {
                     let bias = i64::from(map.bias_at(start));
