@@ -41,6 +41,9 @@ static ON_CONTROL_STACK: AtomicU64 = AtomicU64::new(0);
 static ENTERED: AtomicU64 = AtomicU64::new(0);
 static WRONG: AtomicU64 = AtomicU64::new(0);
 
+/// How many handlers on control stacks, and calls of handlers that work, are an experiment.
+const ENOUGH: u64 = 100;
+
 /// Writes a good part of its stack; or calls the domain, or another one, which works or is refused.
 fn work(signal: usize, at: u64) {
     let on_control_stack = at.wrapping_sub(STRIDE.load(Ordering::Relaxed)) < window::STRIDE;
@@ -104,13 +107,16 @@ fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
     let [handled, inside, entered, wrong] =
         [&HANDLED, &ON_CONTROL_STACK, &ENTERED, &WRONG].map(|number| number.load(Ordering::Relaxed));
     println!("{count} calls, {handled} signals, {inside} on a control stack, {entered} calls by handlers");
-    assert!(inside > 100 && entered > 100, "{inside} handlers on a control stack, {entered} calls");
+    assert!(inside > ENOUGH && entered > ENOUGH, "{inside} handlers on a control stack, {entered} calls");
     assert_eq!(wrong, 0, "calls of handlers");
 }
 
 #[test]
 fn signals_on_control_stacks_change_no_result() {
-    call_under_fire(|_, time| time > Duration::from_secs(3));
+    // A busy machine takes its time until enough signals have found the thread where they are wanted.
+    let enough =
+        || [&ON_CONTROL_STACK, &ENTERED].iter().all(|number| number.load(Ordering::Relaxed) > ENOUGH);
+    call_under_fire(|_, time| time > Duration::from_secs(3) && (enough() || time > Duration::from_secs(60)));
 }
 
 /// The long form.
