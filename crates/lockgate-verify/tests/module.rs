@@ -59,9 +59,11 @@ fn code_is_padded_with_what_control_does_not_go_on_from() {
         let mut builder = FileBuilder::default();
         builder.code = vec![0x90; size];
         builder.code[..4].copy_from_slice(&code::LABEL);
-        builder.code[size - 2..].copy_from_slice(&code::UD2);
+        // jmp to itself
+        builder.code[size - 2..].copy_from_slice(&[0xeb, 0xfe]);
         (builder.headers[0][4], builder.headers[0][5]) = (size as u64, size as u64);
         let module = Module::parse(&builder.build()).unwrap();
+        assert_eq!(module.segments[0].bytes[..size], builder.code);
         assert_eq!(module.segments[0].bytes[size..], *end);
         verify(&module).unwrap();
     }
