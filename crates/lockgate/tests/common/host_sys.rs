@@ -829,6 +829,11 @@ impl Coroutine {
         }
     }
 
+    /// True if it has been resumed before.
+    pub fn has_begun(&self) -> bool {
+        self.work.is_none()
+    }
+
     /// Goes on until it gives way, or is over.
     pub fn resume(self: &mut Box<Coroutine>) {
         let own: *mut Coroutine = &raw mut **self;
