@@ -470,7 +470,7 @@ impl<'a> Rewriter<'a> {
                 }
                 self.open_unit();
                 self.lag = d;
-                self.move_rsp(-d, true);
+                self.lower(-d, true);
             }
         }
         Ok(())
