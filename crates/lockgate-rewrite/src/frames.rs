@@ -269,7 +269,7 @@ impl Input<'_> {
     }
 
     fn is_inner_label(&self, place: CodePlace) -> bool {
-        self.ins(place).is_some_and(|ins| ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION))
+        self.ins(place).is_some_and(|ins| ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION | mark::INNER))
     }
 }
 

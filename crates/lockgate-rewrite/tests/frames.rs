@@ -135,3 +135,39 @@ fn what_is_accepted_is_verified() {
     assert!(failures.is_empty(), "{failures}");
     assert!(accepted * 5 > cases, "{accepted} of {cases} were accepted");
 }
+
+/// Landing pads are entered with rsp = E, too, and open the frame of the call that threw.
+#[test]
+fn landing_pads_open_their_frames() {
+    const SOURCE: &str = "
+        struct Guard { ~Guard(); };
+        void use(char *, int);
+        int many(int, int, int, int, int, int, int, int);
+        int constant(int n) { Guard g; try { return many(n, 1, 2, 3, 4, 5, 6, 7) + n; } catch (int e) { return e; } catch (...) { return 1; } }
+        int variable(int n) { Guard g; char b[n]; try { use(b, n); return b[0]; } catch (int e) { return e + b[1]; } }
+        int aligned(int n) { Guard g; alignas(64) char b[64]; for (int i = 0; i < n; i++) try { use(b, i); } catch (int e) { n -= e; } return b[n]; }
+        int loop(int n) { int s = 0; for (int i = 1; i < n; i++) { Guard g; char b[i]; use(b, i); s += b[0]; } return s; }
+    ";
+    for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
+        let object = support::compile(SOURCE, &["-x", "c++", "-fPIE", "-fno-rtti", level]);
+        let rewritten = rewrite_object("f.o", &object, &Options::default())
+            .unwrap_or_else(|error| panic!("{level}: {error}"));
+        let verdict = lockgate_verify::verify(&support::module(&rewritten.bytes));
+        verdict.unwrap_or_else(|rejection| panic!("{level}: {rejection}"));
+        assert!(rewritten.stats.labels > 4, "{level}: pads have labels: {}", rewritten.stats.labels);
+    }
+}
+
+/// A global label inside a function, as profilers and tables of exceptions have them, is passed by, and cannot be entered.
+#[test]
+fn global_labels_inside_of_functions() {
+    let object = support::assemble(
+        ".globl f, inside\n.type f,@function\nf: push %rbx\ncall external\ninside: call external\npop %rbx\nret\n.size f,.-f\n",
+    );
+    let rewritten = rewrite_object("f.o", &object, &Options::default()).expect("accepted");
+    lockgate_verify::verify(&support::module(&rewritten.bytes)).expect("verified");
+    let listing = support::listing(&rewritten.bytes, ".text");
+    let label = listing.iter().rposition(|line| line == "endbr64").expect("the label");
+    assert!(listing[label - 1].starts_with("jmp ") && listing[label + 1] == "ud2", "{listing:?}");
+    assert!(listing[label + 2].starts_with("call "), "{listing:?}");
+}
