@@ -13,21 +13,23 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// What is known about an instruction from the references to it: a union of these bits.
 pub(crate) mod mark {
     /// Control arrives here by another way than falling through.
-    pub(crate) const LABEL: u8 = 1;
+    pub(crate) const LABEL: u16 = 1;
     /// First instruction of a function.
-    pub(crate) const FUNCTION: u8 = 2;
+    pub(crate) const FUNCTION: u16 = 2;
     /// Reached by indirect branches: gets the entry label.
-    pub(crate) const ENTRY: u8 = 4;
+    pub(crate) const ENTRY: u16 = 4;
     /// Target of a switch table.
-    pub(crate) const CASE: u8 = 8;
+    pub(crate) const CASE: u16 = 8;
     /// Replaced by the unit of a later instruction: leaves no code of its own.
-    pub(crate) const ABSORBED: u8 = 16;
+    pub(crate) const ABSORBED: u16 = 16;
     /// Reached by a branch from another code section.
-    pub(crate) const OUTSIDE: u8 = 32;
+    pub(crate) const OUTSIDE: u16 = 32;
     /// A branch to the inside of a function, or to its cold part, in another code section.
-    pub(crate) const LEAVES: u8 = 64;
+    pub(crate) const LEAVES: u16 = 64;
     /// A call across which the value of r11 is kept.
-    pub(crate) const SPARES_R11: u8 = 128;
+    pub(crate) const SPARES_R11: u16 = 128;
+    /// A global label of a function's inside that is no function: nothing goes there but the function's own code, as far as is known.
+    pub(crate) const INNER: u16 = 256;
 }
 
 /// A decoded instruction.
@@ -39,7 +41,7 @@ pub(crate) struct Ins {
     /// Index of the instruction that a direct branch inside the section goes to, or [`NONE`].
     pub(crate) target: u32,
     /// Union of [`mark`] bits.
-    pub(crate) marks: u8,
+    pub(crate) marks: u16,
 }
 
 impl Ins {
@@ -54,7 +56,7 @@ impl Ins {
     }
 
     /// Whether any of the bits `marks` is set.
-    pub(crate) fn has(&self, marks: u8) -> bool {
+    pub(crate) fn has(&self, marks: u16) -> bool {
         self.marks & marks != 0
     }
 

@@ -60,6 +60,7 @@ pub mod reloc {
 /// Symbol types (`STT_*`) and bindings (`STB_*`).
 pub mod sym {
     #![allow(missing_docs)]
+    pub const NOTYPE: u8 = 0;
     pub const OBJECT: u8 = 1;
     pub const FUNC: u8 = 2;
     pub const SECTION: u8 = 3;

@@ -269,7 +269,7 @@ impl Input<'_> {
     }
 
     fn is_inner_label(&self, place: CodePlace) -> bool {
-        self.ins(place).is_some_and(|ins| ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION))
+        self.ins(place).is_some_and(|ins| ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION | mark::INNER))
     }
 }
 
@@ -523,8 +523,11 @@ impl Walk<'_, '_> {
         let (number, mut index) = place;
         let Some(mut known) = self.arrived[self.node(place)] else { return };
         let text = &self.input.code.texts[number];
-        let mut is_start = true;
+        let (mut is_start, mut run_end) = (true, index);
         loop {
+            if index >= run_end {
+                run_end = Plan::run(text, index).end;
+            }
             if record {
                 self.frames[number].before[index] = Some(known.state);
             }
@@ -553,6 +556,10 @@ impl Walk<'_, '_> {
                 }
                 let before = known;
                 let set = self.apply((number, index), &mut known);
+                // Or here.
+                if set.is_none() && next == run_end {
+                    known.state = known.state.settled();
+                }
                 if let Some(set) = set.filter(|_| record) {
                     self.frames[number].sets.insert(index as u32, set);
                 }

@@ -2,6 +2,8 @@
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register, RflagsBits};
 
+use lockgate_abi::code::MAX_MOVE;
+
 use crate::decode::{is_rsp, memory_operand};
 use crate::emit::Target;
 use crate::encode::{self, Bytes, DISTANCE, Parts, R11, RAX, RBP, Reg};
@@ -381,8 +383,9 @@ impl Rewriter<'_> {
     pub(crate) fn become_state(&mut self, state: State, at: Option<usize>) -> Result<(), Reason> {
         let d = match (self.real, state) {
             (real, state) if real == state => return Ok(()),
-            (State::Constant(o), State::Computed(d)) if o >= d + FRAME => d,
-            (State::Computed(_), State::Computed(d)) => d,
+            // A touch on a longer way down would write into the frame.
+            (State::Constant(o), State::Computed(d)) if o >= d + FRAME && d <= MAX_MOVE as i32 => d,
+            (State::Computed(_), State::Computed(d)) if d <= MAX_MOVE as i32 => d,
             _ => return Err(ways_differ()),
         };
         self.opened(at, None, d, |this| {
@@ -396,8 +399,13 @@ impl Rewriter<'_> {
     /// Moves rsp up beyond the frame word.
     pub(crate) fn reopen(&mut self, by: i32) -> Result<(), Reason> {
         let (lag, at) = (self.lag, self.at);
-        self.opened(Some(at), None, by, |this| {
-            this.put(encode::lea_stack(R11, 0));
+        debug_assert!(lag <= 0, "the original's rsp is not below");
+        // Places that are free below rsp are so below the original's, which may be far away; but not below where rsp goes, if the
+        // original's does not go there yet.
+        self.lag = 0;
+        let (first, then) = if lag < 0 { (by, 0) } else { (0, by) };
+        self.opened(Some(at), None, then, |this| {
+            this.put(encode::lea_stack(R11, first));
             Ok(Stack::Control)
         })?;
         self.lag = lag + by;

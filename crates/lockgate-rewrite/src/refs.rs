@@ -105,18 +105,18 @@ impl Code {
     }
 
     /// Adds marks to an instruction; the end of a section has none.
-    pub(crate) fn mark(&mut self, (number, index): CodePlace, marks: u8) {
+    pub(crate) fn mark(&mut self, (number, index): CodePlace, marks: u16) {
         if let Some(ins) = self.texts[number].code.get_mut(index) {
             ins.marks |= marks;
         }
     }
 
     /// Takes marks away from an instruction.
-    pub(crate) fn unmark(&mut self, (number, index): CodePlace, marks: u8) {
+    pub(crate) fn unmark(&mut self, (number, index): CodePlace, marks: u16) {
         self.texts[number].code[index].marks &= !marks;
     }
 
-    fn has(&self, (number, index): CodePlace, marks: u8) -> bool {
+    fn has(&self, (number, index): CodePlace, marks: u16) -> bool {
         self.texts[number].code.get(index).is_some_and(|ins| ins.has(marks))
     }
 
@@ -221,8 +221,11 @@ impl Code {
             let global = symbol.binding != sym::LOCAL;
             let function = matches!(symbol.kind, sym::FUNC | sym::IFUNC);
             let is_cold_part = !global && symbol.name.windows(5).any(|part| part == b".cold");
+            let is_inner = symbol.kind == sym::NOTYPE && lies_inside(object, section, symbol.value);
             let mut marks = mark::LABEL;
-            if global || function && !is_cold_part {
+            if is_inner {
+                marks |= mark::INNER;
+            } else if global || function && !is_cold_part {
                 marks |= mark::FUNCTION;
             }
             if global {
@@ -350,6 +353,16 @@ impl Code {
         }
         Ok(())
     }
+}
+
+/// Whether an offset lies inside a function, behind its start.
+fn lies_inside(object: &Object, section: usize, offset: u64) -> bool {
+    object.symbols.iter().any(|symbol| {
+        symbol.kind == sym::FUNC
+            && symbol.section() == Some(section)
+            && symbol.value < offset
+            && offset < symbol.value.saturating_add(symbol.size)
+    })
 }
 
 /// Whether a branch through these relocations may be resolved inside the section: no other definition of

@@ -423,6 +423,9 @@ impl<'a> Rewriter<'a> {
             return Ok(());
         }
         let is_inside = !ins.has(mark::FUNCTION);
+        if ins.has(mark::INNER) && is_inside && state != ENTRY {
+            return self.refuse_to_enter(index);
+        }
         let carried = self.mine().carried.contains(&(index as u32));
         let kept =
             KEPT.map(|(reg, slot)| (carried || self.is_inside_with(index, reg)).then_some((reg, slot)));
@@ -453,6 +456,20 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
+    /// Whoever comes to a global label of a function's inside knows nothing of its frame.
+    fn refuse_to_enter(&mut self, index: usize) -> Result<(), Reason> {
+        let over = self.out.new_label();
+        if index > 0 && !self.stops(index - 1) && self.mine().before[index - 1].is_some() {
+            self.out.jump(Target::Made(over));
+            self.out.restart();
+        }
+        self.out.put(&LABEL);
+        self.out.put(&TRAP);
+        self.out.place(over);
+        self.out.start_body();
+        Ok(())
+    }
+
     /// Behind a label at which rsp is E: brings it where it is in `state`, which is the address in `from` if that is computed.
     pub(crate) fn open_at_label(&mut self, state: State, from: Reg) -> Result<(), Reason> {
         match state {
@@ -470,7 +487,7 @@ impl<'a> Rewriter<'a> {
                 }
                 self.open_unit();
                 self.lag = d;
-                self.move_rsp(-d, true);
+                self.lower(-d, true);
             }
         }
         Ok(())

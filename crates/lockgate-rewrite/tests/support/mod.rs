@@ -31,8 +31,9 @@ pub fn compile(source: &str, flags: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (input, output) = (folder.path().join("a.c"), folder.path().join("a.o"));
     std::fs::write(&input, source).expect("a temporary file");
-    let mut arguments = vec!["-c", "-w", "-o", path(&output), path(&input)];
+    let mut arguments = vec!["-c", "-w", "-o", path(&output)];
     arguments.extend(flags);
+    arguments.push(path(&input));
     run("gcc", &arguments);
     std::fs::read(&output).expect("gcc wrote its output")
 }
