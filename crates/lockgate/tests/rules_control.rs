@@ -2,7 +2,7 @@
 mod common;
 
 use common::{Guest, host_sys, mappings, patience, peek};
-use lockgate::{Domain, DomainOptions, FaultKind, Function, FunctionType, HostFunction, Pointer, Policy};
+use lockgate::{Domain, DomainOptions, Function, FunctionType, HostFunction, Pointer};
 use lockgate_abi::{PAGE, stack, window};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
