@@ -166,7 +166,7 @@ impl Program {
         };
         let at_entry = state == State::ENTRY || wrong;
         match (random.below(16), state) {
-            (0, _) if at_entry => (Op::Label, State::ENTRY),
+            (0, _) if at_entry => (Op::Label, state),
             (1, _) if at_entry => (Op::Return, state),
             (2, _) if at_entry => (Op::JumpLabel, state),
             (3 | 4, _) => {
