@@ -111,6 +111,8 @@ impl Program {
     /// One with few mistakes. It ends with `ud2`.
     fn new(random: &mut Random) -> Program {
         let mistakes = random.pick(&[12, 40, 1_000_000, 1_000_000]).unwrap_or_default();
+        // It calls places that are as the caller is, which is right where frames begin, and nowhere else.
+        let trusting = random.one_in(8);
         let count = 12 + random.below(40);
         let mut states = vec![State::ENTRY];
         let mut seen = vec![State::ENTRY];
@@ -145,7 +147,7 @@ impl Program {
                 Op::Branch(_) => Op::Branch(to(random, states[i])),
                 Op::Jump(_) => Op::Jump(to(random, states[i])),
                 Op::Call(_) => {
-                    let inside = random.one_in(mistakes);
+                    let inside = trusting || random.one_in(mistakes);
                     Op::Call(to(random, if inside { states[i] } else { State::ENTRY }))
                 }
                 op => op,
@@ -164,7 +166,7 @@ impl Program {
         };
         let at_entry = state == State::ENTRY || wrong;
         match (random.below(16), state) {
-            (0, _) if at_entry => (Op::Label, State::ENTRY),
+            (0, _) if at_entry => (Op::Label, state),
             (1, _) if at_entry => (Op::Return, state),
             (2, _) if at_entry => (Op::JumpLabel, state),
             (3 | 4, _) => {
