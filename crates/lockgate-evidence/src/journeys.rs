@@ -2,12 +2,14 @@
 //!
 //! The window is mapped as a domain's is, but completely: header, gate table, code and constants can not be written, everything else can, but for
 //! the null guard and the guards of one thread's stacks. Outside, nothing is mapped but that thread's control stack.
+//!
+//! Calls are noted, and each `ret` must pop the word that its own call pushed (docs/returns.md), while words below rsp are rewritten.
 
 use crate::machine_sys::{Access, Component, End, Machine, Registers};
 use crate::nasty::{Generator, Nasty, Place, TABLE};
 use crate::semantics::Outcome as Steps;
 use anyhow::Result;
-use iced_x86::DecoderOptions;
+use iced_x86::{DecoderOptions, FlowControl};
 use lockgate_abi::{PAGE, code, gate, header, stack, window};
 use lockgate_verify::{Module, Reading, Report, Segment, SegmentKind, verify};
 use serde::{Deserialize, Serialize};
@@ -53,8 +55,9 @@ const RUNS: u64 = 12;
 const STEPS: u64 = 400;
 
 const RSP: usize = 4;
-/// `xor %r11,%rsp`, in unit U2.
-const SLOT_MOVE: [u8; 3] = [0x4c, 0x31, 0xdc];
+/// `xchg %r11,%rsp`, in unit U2.
+const SLOT_MOVE: [u8; 3] = [0x4c, 0x87, 0xdc];
+const RET: u8 = 0xc3;
 const XGETBV: [u8; 3] = [0x0f, 0x01, 0xd0];
 const ARITHMETIC_FLAGS: u64 = 0x8d5;
 const RESUME_FLAG: u64 = 0x1_0000;
@@ -80,6 +83,9 @@ const CONTROLS: &[(&str, &[u8])] = &[
     ("a jump into an instruction", &[0xeb, 0x01, 0xb8, 0x90, 0x90, 0x90, 0x90]),
     ("a word on the control stack", &[0x50]),
     ("a return address changed", &[0x48, 0x83, 0x04, 0x24, 0x01]),
+    ("a return through a word of its own frame", &[0x48, 0x83, 0xec, 0x08, 0xc3]),
+    ("a return behind a step too far", &[0x48, 0x83, 0xc4, 0x08, 0xc3]),
+    ("a frame that is closed and was never opened", &[0x48, 0x83, 0xec, 0x40, 0x48, 0x8b, 0x24, 0x24, 0xc3]),
     ("the direction flag", &[0xfd]),
     ("the control stack's guard jumped over", &[0x48, 0x8b, 0x84, 0x24, 0, 0, 0, 0x10]),
     ("x87, not in the report", &[0xd9, 0xe8]),
@@ -164,7 +170,8 @@ impl World {
         for (what, code) in CONTROLS {
             let mut text = code.to_vec();
             text.resize(TEXT, 0xcc);
-            let nasty = Nasty { text, table: vec![0; TABLE], starts: vec![0], returns: vec![] };
+            let nasty =
+                Nasty { text, table: vec![0; TABLE], starts: vec![0], entries: vec![0], returns: vec![] };
             let before = std::mem::take(&mut self.outcome);
             for _ in 0..ATTEMPTS {
                 self.program(&nasty, &Report::default())?;
@@ -192,36 +199,80 @@ impl World {
         Ok(())
     }
 
-    /// Return addresses everywhere on the control stack, as of calls long ago: `ret` goes on wherever rsp is.
+    /// What somebody might return to, or take for a frame word, everywhere on the control stack, as of calls long ago.
     fn stale_frames(&mut self, nasty: &Nasty) {
-        if nasty.returns.is_empty() {
-            return;
-        }
-        let text = self.machine.base() + window::IMAGE;
-        let random = &mut self.generator.random;
-        let word = |_| (text + *random.of(&nasty.returns) as u64).to_le_bytes();
-        let words: Vec<u8> = (0..USABLE / 8).flat_map(word).collect();
+        let words: Vec<u8> = (0..USABLE / 8).flat_map(|_| self.garbage(nasty).to_le_bytes()).collect();
         self.machine.write(CONTROL + stack::TOP - USABLE, &words);
     }
 
-    /// One run from a random unit, until it faults or has made enough steps.
+    fn garbage(&mut self, nasty: &Nasty) -> u64 {
+        let (base, random) = (self.machine.base(), &mut self.generator.random);
+        if nasty.returns.is_empty() || random.one_in(2) {
+            return base + CONTROL + stack::TOP - 8 - (random.below(USABLE) & !7);
+        }
+        base + window::IMAGE + *random.of(&nasty.returns) as u64
+    }
+
+    /// One run from a random unit where functions begin, until it faults, has returned, or has made enough steps.
     fn run(&mut self, nasty: &Nasty, report: &Report) {
         let mut registers = self.registers(nasty);
         let first = registers.clone();
+        let base = self.machine.base();
+        // Where return words were pushed, and what they say. The outermost one goes nowhere.
+        let mut live = vec![(registers.general[RSP], 0)];
+        self.machine.write(live[0].0 - base, &[0; 8]);
         for _ in 0..STEPS {
             let before = (registers.general, registers.rip);
             let end = self.machine.step(&mut registers);
             self.outcome.steps.cases += 1;
-            if let Some(what) = self.wrong(nasty, before, &registers, end) {
-                self.violation(what, nasty, before, &registers, end);
-            }
-            if end != End::Stepped {
-                self.outcome.steps.faults += 1;
+            let returned = self.returned(nasty, before.1) && registers.rip != before.1;
+            let back = (before.0[RSP], registers.rip);
+            if returned && live.pop() != Some(back) {
+                self.violation("return", nasty, before, &registers, end);
                 break;
             }
+            if !(returned && live.is_empty())
+                && let Some(what) = self.wrong(nasty, before, &registers, end)
+            {
+                self.violation(what, nasty, before, &registers, end);
+            }
+            if end != End::Stepped || live.is_empty() {
+                self.outcome.steps.faults += u64::from(end != End::Stepped);
+                break;
+            }
+            if let Some(behind) = self.called(nasty, before, &registers) {
+                live.push((registers.general[RSP], behind));
+            }
+            self.below(nasty, registers.general[RSP]);
         }
         if let Some(what) = unreported(&first, &registers, report) {
             self.violation(what, nasty, (first.general, first.rip), &registers, End::Stepped);
+        }
+    }
+
+    /// Whether a step from here is a return: the module's, or a gate's.
+    fn returned(&self, nasty: &Nasty, rip: u64) -> bool {
+        let base = self.machine.base();
+        let text = nasty.text.get(rip.wrapping_sub(base + window::IMAGE) as usize..).unwrap_or_default();
+        text.first() == Some(&RET) || rip == base + window::STUBS
+    }
+
+    /// The place behind the call that the step was, if it was one.
+    fn called(&self, nasty: &Nasty, before: ([u64; 16], u64), after: &Registers) -> Option<u64> {
+        let text = nasty.text.get(before.1.wrapping_sub(self.machine.base() + window::IMAGE) as usize..)?;
+        let instruction = iced_x86::Decoder::new(64, text, DecoderOptions::NONE).decode();
+        let calls = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+        (calls && after.general[RSP] == before.0[RSP] - 8).then(|| before.1 + instruction.len() as u64)
+    }
+
+    /// Whoever gets to write below rsp does so, now and then.
+    fn below(&mut self, nasty: &Nasty, rsp: u64) {
+        const WORDS: u64 = 24;
+        let at = rsp.wrapping_sub(self.machine.base());
+        let usable = CONTROL + stack::TOP - USABLE + 8 * WORDS..=CONTROL + stack::TOP;
+        if usable.contains(&at) && self.generator.random.one_in(4) {
+            let words: Vec<u8> = (0..WORDS).flat_map(|_| self.garbage(nasty).to_le_bytes()).collect();
+            self.machine.write(at - 8 * WORDS, &words);
         }
     }
 
@@ -244,7 +295,7 @@ impl World {
             _ => random.below(USABLE),
         };
         registers.general[RSP] = (top - 8 - down) & !7;
-        registers.rip = self.machine.base() + window::IMAGE + *random.of(&nasty.starts) as u64;
+        registers.rip = self.machine.base() + window::IMAGE + *random.of(&nasty.entries) as u64;
         registers.extended.reset_x87_and_mxcsr();
         registers
     }
@@ -273,11 +324,11 @@ impl World {
             End::Exception(PROTECTION) if !may_protect(text) => return Some("protection fault"),
             End::Exception(_) | End::Stepped => (),
         }
-        // Astray by T + D at most, in its own slot.
+        // Astray by T + D at most, in its own slot, and never above where a function began.
         let astray = u64::from(code::MAX_TOUCH + code::MAX_MOVE);
-        let usable = slot.start + stack::TOP - USABLE - astray..=slot.start + stack::TOP + astray;
+        let usable = slot.start + stack::TOP - USABLE - astray..=slot.start + stack::TOP;
         let rsp = after.general[RSP];
-        // In U2, anywhere in the slot, until the touch that follows.
+        // In U2, anywhere in the slot, until the store that follows.
         let astray = if text.starts_with(&SLOT_MOVE) { !slot.contains(&rsp) } else { !usable.contains(&rsp) };
         if astray || !rsp.is_multiple_of(8) {
             return Some("rsp");
@@ -309,14 +360,18 @@ impl World {
         word == code::LABEL
     }
 
-    /// What the control stack holds: addresses behind calls, and nothing else. Empties it.
+    /// What the control stack holds: addresses behind calls, frame words, and nothing else. Empties it.
     fn control_stack(&mut self, nasty: &Nasty) {
         let at = CONTROL + stack::TOP - USABLE;
         let mut words = vec![0; USABLE as usize];
         self.machine.read(at, &mut words);
         let text = self.machine.base() + window::IMAGE;
-        let legal =
-            |word: u64| word == 0 || nasty.returns.binary_search(&(word.wrapping_sub(text) as usize)).is_ok();
+        let slot = self.machine.base() + CONTROL..self.machine.base() + CONTROL + stack::SLOT;
+        let legal = |word: u64| {
+            word == 0
+                || slot.contains(&word) && word.is_multiple_of(8)
+                || nasty.returns.binary_search(&(word.wrapping_sub(text) as usize)).is_ok()
+        };
         let odd = words
             .chunks_exact(8)
             .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))

@@ -1,5 +1,5 @@
-//! Random code, as nasty as the rules permit: everything that the verifier accepts, in any order, with every unit, branches to anywhere, and rsp as far astray
-//! as it may go.
+//! Random code, as nasty as the rules permit: everything that the verifier accepts, in any order, with every unit, branches to wherever they may go, and rsp as far
+//! astray as it may be.
 
 use crate::decoders::Zydis;
 use crate::encodings::{Slice, slices};
@@ -33,8 +33,38 @@ pub struct Nasty {
     pub table: Vec<u8>,
     /// Offsets of units: where jumps may go.
     pub starts: Vec<usize>,
-    /// Offsets behind calls: what the control stack may hold.
+    /// Those of them where rsp is what it was when the function was entered.
+    pub entries: Vec<usize>,
+    /// Offsets behind calls: what the control stack may hold, beside frame words.
     pub returns: Vec<usize>,
+}
+
+/// Where rsp is, as rule V3 has it: bytes up to the return word, or up to the frame word; what the frame word says; *moved*.
+#[derive(Clone, Copy, Default)]
+struct Stack {
+    depth: u64,
+    frame: Option<u64>,
+    moved: u64,
+}
+
+impl Stack {
+    fn is_entry(self) -> bool {
+        self.state() == Stack::default().state()
+    }
+
+    fn state(self) -> (u64, Option<u64>) {
+        (self.depth, self.frame)
+    }
+
+    fn down(&mut self, by: u64) {
+        self.depth += by;
+        self.moved = (self.moved + by).min(self.depth.saturating_sub(D));
+    }
+
+    fn up(&mut self, by: u64) {
+        self.depth -= by;
+        self.moved = self.moved.saturating_sub(by).min(self.depth.saturating_sub(D));
+    }
 }
 
 /// Makes code.
@@ -51,6 +81,10 @@ struct Unit {
     bytes: Vec<u8>,
     fixes: Vec<Fix>,
     returns: bool,
+    /// Control does not go on behind it.
+    ends: bool,
+    /// Where rsp is before it.
+    stack: Stack,
 }
 
 /// A displacement: where it lies in its unit, and from where it counts.
@@ -61,10 +95,12 @@ struct Fix {
 }
 
 enum Target {
-    /// A unit, in 32 bits.
+    /// A unit with rsp in the same place, in 32 bits.
     Unit,
-    /// A unit that is near enough for 8 bits.
+    /// One that is near enough for 8 bits.
     Near,
+    /// A unit where functions may begin, in 32 bits.
+    Entry,
     /// A label, in 32 bits.
     Label,
     /// The trap at the end.
@@ -78,6 +114,8 @@ enum Target {
 const RSP: u8 = 4;
 const R11: u8 = 11;
 const D: u64 = code::MAX_MOVE as u64;
+/// rsp goes no further down: all that is mapped of a stack in `journeys`.
+const DEEPEST: u64 = 2 << 20;
 const OFF: i64 = code::OFF as i64;
 const TRAP: [u8; 2] = [0x0f, 0x0b];
 /// Longest unit.
@@ -97,44 +135,42 @@ impl Generator {
     pub fn make(&mut self, place: &Place) -> Nasty {
         let mut units = vec![Unit { bytes: code::LABEL.to_vec(), ..Unit::default() }];
         let mut size = code::LABEL.len();
-        let mut moved = 0;
+        let mut stack = Stack::default();
         while size + ROOM + TRAP.len() < place.size {
-            let unit = self.unit(&mut moved);
+            let before = stack;
+            let unit = Unit { stack: before, ..self.unit(&mut stack) };
+            if unit.ends {
+                stack = Stack::default();
+            }
             size += unit.bytes.len();
             units.push(unit);
-        }
-        if moved != 0 {
-            let touch = self.touch();
-            size += touch.bytes.len();
-            units.push(touch);
         }
         assert!(size + TRAP.len() <= place.size, "{size} bytes of units in {}", place.size);
         self.lay_out(&units, place)
     }
 
-    /// Any unit that is legal after changes of rsp of `moved` bytes, which it counts on.
-    fn unit(&mut self, moved: &mut u64) -> Unit {
-        match self.random.below(24) {
-            0..=2 => self.change(moved),
-            3 | 4 => {
-                *moved = 0;
+    /// Any unit that is legal where rsp is, which it changes.
+    fn unit(&mut self, stack: &mut Stack) -> Unit {
+        match self.random.below(26) {
+            0 | 1 => self.change(stack),
+            2 => {
+                stack.moved = 0;
                 self.touch()
             }
-            5 => Unit { bytes: code::LABEL.to_vec(), ..Unit::default() },
+            3 | 4 => self.back(stack),
+            5 if stack.is_entry() => Unit { bytes: code::LABEL.to_vec(), ..Unit::default() },
             6 | 7 => {
-                *moved = 0;
+                stack.moved = 0;
                 Unit {
                     bytes: vec![0xe8, 0, 0, 0, 0],
-                    fixes: vec![Fix { at: 1, from: 5, to: Target::Unit }],
+                    fixes: vec![Fix { at: 1, from: 5, to: Target::Entry }],
                     returns: true,
+                    ..Unit::default()
                 }
             }
-            8 if self.random.one_in(2) => {
-                *moved = 0;
-                Unit { bytes: vec![0xc3], ..Unit::default() }
-            }
+            8 if stack.is_entry() => Unit { bytes: vec![0xc3], ends: true, ..Unit::default() },
             8 => {
-                *moved = 0;
+                stack.moved = 0;
                 let slot = self.random.below(gate::SLOTS);
                 let disp = ((window::GATE_TABLE + 8 * slot) as u32).to_le_bytes();
                 Unit {
@@ -143,35 +179,60 @@ impl Generator {
                     ..Unit::default()
                 }
             }
-            9..=11 if *moved == 0 => self.branch(),
-            12 | 13 if *moved == 0 => self.checked_branch(),
-            14 if *moved == 0 => self.switch(),
-            15 if *moved == 0 => self.slot_move(),
-            16 => self.string(),
+            9..=11 if stack.moved == 0 => self.branch(),
+            12 | 13 if stack.moved == 0 => {
+                let jumps = stack.is_entry() && self.random.one_in(2);
+                self.checked_branch(jumps)
+            }
+            14 if stack.is_entry() => self.switch(),
+            15 | 16 if stack.moved == 0 && stack.frame.is_none() && stack.depth >= 8 => {
+                *stack = Stack { frame: Some(stack.depth), ..Stack::default() };
+                self.open()
+            }
+            17 => self.string(),
             _ => self.computing(),
         }
     }
 
-    /// Of four kinds, with a sum that is often as large as it may be.
-    fn change(&mut self, moved: &mut u64) -> Unit {
-        let room = D - *moved;
-        if self.random.one_in(5) {
-            let power = 8 << self.random.below(14);
-            if power <= room {
-                *moved += power;
-                return stack_unit(&[0x48, 0x81, 0xe4], -(power as i64));
-            }
-        }
-        let size = match self.random.below(3) {
+    /// A step down or up, often as large as it may be.
+    fn change(&mut self, stack: &mut Stack) -> Unit {
+        let up = self.random.one_in(3);
+        let room = if up {
+            stack.depth
+        } else {
+            (D - stack.moved)
+                .max((2 * D).saturating_sub(stack.depth))
+                .min(DEEPEST.saturating_sub(stack.depth))
+        };
+        let size = match self.random.below(6) {
             0 => room,
             1 => self.random.below(room + 1),
-            _ => room.min(8 * self.random.below(32)),
+            _ => room.min(8 * self.random.below(4)),
         } & !7;
-        *moved += size;
-        let (size, sub) = (size as i64, self.random.one_in(2));
-        match self.random.below(2) {
-            0 => stack_unit(if sub { &[0x48, 0x81, 0xec] } else { &[0x48, 0x81, 0xc4] }, size),
-            _ => stack_unit(&[0x48, 0x8d, 0xa4, 0x24], if sub { -size } else { size }),
+        if up {
+            stack.up(size);
+        } else {
+            stack.down(size);
+        }
+        let size = if up { size as i64 } else { -(size as i64) };
+        match self.random.below(3) {
+            0 => stack_unit(&[0x48, 0x81, 0xec], -size),
+            1 => stack_unit(&[0x48, 0x81, 0xc4], size),
+            _ => stack_unit(&[0x48, 0x8d, 0xa4, 0x24], size),
+        }
+    }
+
+    /// Back to where the function was entered, or to the frame word, or close.
+    fn back(&mut self, stack: &mut Stack) -> Unit {
+        match *stack {
+            Stack { frame: Some(b), depth, .. } if self.random.one_in(2) => {
+                *stack = Stack { depth: b, ..Stack::default() };
+                stack_unit(&[0x48, 0x8b, 0xa4, 0x24], depth as i64)
+            }
+            Stack { depth, .. } => {
+                stack.up(depth);
+                stack_unit(&[0x48, 0x81, 0xc4], depth as i64)
+            }
         }
     }
 
@@ -201,6 +262,7 @@ impl Generator {
             0 => Unit {
                 bytes: vec![0xe9, 0, 0, 0, 0],
                 fixes: vec![Fix { at: 1, from: 5, to: Target::Unit }],
+                ends: true,
                 ..Unit::default()
             },
             1 => {
@@ -208,6 +270,7 @@ impl Generator {
                 Unit {
                     bytes: vec![opcode, 0],
                     fixes: vec![Fix { at: 1, from: 2, to: Target::Near }],
+                    ends: opcode == 0xeb,
                     ..Unit::default()
                 }
             }
@@ -223,7 +286,7 @@ impl Generator {
     }
 
     /// U1, often with a target that passes.
-    fn checked_branch(&mut self) -> Unit {
+    fn checked_branch(&mut self, jumps: bool) -> Unit {
         let target = loop {
             match self.random.below(16) as u8 {
                 RSP | R11 => (),
@@ -250,7 +313,7 @@ impl Generator {
         unit.bytes.extend([0x41 | high << 2, 0x89, 0xc3 | low << 3]);
         unit.bytes.extend([0x65, 0x67, 0x4c, 0x03, 0x1c, 0x25]);
         unit.bytes.extend((header::W as u32).to_le_bytes());
-        unit.returns = self.random.one_in(2);
+        (unit.returns, unit.ends) = (!jumps, jumps);
         unit.bytes.extend([0x41, 0xff, if unit.returns { 0xd3 } else { 0xe3 }]);
         unit
     }
@@ -283,20 +346,26 @@ impl Generator {
             0xff,
             0xe3,
         ]);
+        unit.ends = true;
         unit
     }
 
-    fn slot_move(&mut self) -> Unit {
-        let mut bytes = vec![0x49, 0x31, 0xe3, 0x41, 0x81, 0xe3];
-        bytes.extend(code::SLOT_MASK.to_le_bytes());
-        bytes.extend([0x4c, 0x31, 0xdc, 0x4c, 0x8b, 0x9c, 0x24]);
-        bytes.extend(code::OFF.wrapping_neg().to_le_bytes());
-        if !self.random.one_in(3) {
-            // mov %rsp,%r11; xor of its lower bits: a place near by.
-            let near = (self.random.below(1 << 17) as u32 & !7).to_le_bytes();
-            bytes.splice(..0, [&[0x49, 0x89, 0xe3, 0x49, 0x81, 0xf3][..], &near].concat());
+    /// U2, often with a place near by, sometimes above rsp.
+    fn open(&mut self) -> Unit {
+        let mut unit = Unit::default();
+        if !self.random.one_in(4) {
+            let near = self.random.below(1 << 17) as i64 - if self.random.one_in(8) { 0 } else { 1 << 17 };
+            // lea near(%rsp),%r11, which is no part of the unit.
+            unit.bytes.extend([0x4c, 0x8d, 0x9c, 0x24]);
+            unit.bytes.extend((near as i32).to_le_bytes());
         }
-        Unit { bytes, ..Unit::default() }
+        unit.bytes.extend([0x49, 0x31, 0xe3, 0x41, 0x81, 0xe3]);
+        unit.bytes.extend(code::SLOT_MASK.to_le_bytes());
+        unit.bytes.extend([0x49, 0x31, 0xe3, 0x49, 0x39, 0xe3, 0x0f, 0x87, 0, 0, 0, 0]);
+        let to = if self.random.one_in(2) { Target::Unit } else { Target::Trap };
+        unit.fixes.push(Fix { at: unit.bytes.len() - 4, from: unit.bytes.len(), to });
+        unit.bytes.extend([0x4c, 0x87, 0xdc, 0x4c, 0x89, 0x1c, 0x24]);
+        unit
     }
 
     /// U3: any string instruction, often of few elements.
@@ -370,7 +439,17 @@ impl Generator {
         let trap = text.len();
         starts.push(trap);
         text.extend(TRAP);
-        text.resize(place.size, 0xcc);
+        // Control does not go on from what fills the rest.
+        let rest = place.size - text.len();
+        text.resize(place.size, if rest == 1 { 0xc3 } else { 0xcc });
+        if rest > 1 {
+            text[place.size - TRAP.len()..].copy_from_slice(&TRAP);
+        }
+        let same = |unit: &Unit| -> Vec<usize> {
+            let of = units.iter().zip(&starts).filter(|(other, _)| other.stack.state() == unit.stack.state());
+            of.map(|(_, start)| *start).chain([trap]).collect()
+        };
+        let entries = same(&Unit::default());
         let labels: Vec<usize> = units
             .iter()
             .zip(&starts)
@@ -384,7 +463,8 @@ impl Generator {
                 let from = (start + fix.from) as i64;
                 let at = start + fix.at;
                 let disp = match fix.to {
-                    Target::Unit => *self.random.of(&starts) as i64 - from,
+                    Target::Unit => *self.random.of(&same(unit)) as i64 - from,
+                    Target::Entry => *self.random.of(&entries) as i64 - from,
                     Target::Label => *self.random.of(&labels) as i64 - from,
                     Target::Trap => trap as i64 - from,
                     Target::Table => place.table as i64 - place.address as i64 - from,
@@ -393,7 +473,7 @@ impl Generator {
                         target as i64 - place.address as i64 - from
                     }
                     Target::Near => {
-                        let near: Vec<i64> = starts
+                        let near: Vec<i64> = same(unit)
                             .iter()
                             .map(|&start| start as i64 - from)
                             .filter(|disp| i8::try_from(*disp).is_ok())
@@ -405,9 +485,9 @@ impl Generator {
                 text[at..at + 4].copy_from_slice(&(disp as i32).to_le_bytes());
             }
         }
-        let entry = |_| (place.address as i64 + *self.random.of(&starts) as i64 - place.table as i64) as i32;
+        let entry = |_| (place.address as i64 + *self.random.of(&entries) as i64 - place.table as i64) as i32;
         let table = (0..ENTRIES).map(entry).flat_map(i32::to_le_bytes).collect();
-        Nasty { text, table, starts, returns }
+        Nasty { text, table, starts, entries, returns }
     }
 }
 

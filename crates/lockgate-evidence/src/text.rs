@@ -78,8 +78,8 @@ impl Text {
             page[at..end].copy_from_slice(&FILL[..end - at]);
         }
         let last = PAGE as usize - PAGE as usize % FILL.len();
-        page[last..last + TRAP.len()].copy_from_slice(&TRAP);
-        page[last + TRAP.len()..].fill(0xcc);
+        page[last..].fill(0xcc);
+        page[PAGE as usize - TRAP.len()..].copy_from_slice(&TRAP);
         self.filled = code.len();
     }
 }

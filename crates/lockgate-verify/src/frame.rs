@@ -31,7 +31,7 @@ impl State {
         let fits = |bytes: u32| bytes.is_multiple_of(8) && u64::from(bytes) <= stack::SLOT;
         match self {
             State::S { o } => fits(o),
-            State::C { b, d } => fits(b) && fits(d) && b > 0,
+            State::C { b, d } => fits(b) && fits(d) && b >= 8,
         }
     }
 

@@ -36,9 +36,7 @@ const BLOCK: usize = 64;
 
 impl<'a> Rsp<'a> {
     pub(crate) fn new(notes: &'a [(u64, State)], address: u64, text: usize) -> Rsp<'a> {
-        let state = State::ENTRY;
-        let mut index = Vec::with_capacity(text / BLOCK + 1);
-        index.push(0);
+        let (state, index) = (State::ENTRY, Vec::with_capacity(text / BLOCK + 1));
         Rsp { notes, address, state, moved: 0, changes: vec![(0, state)], index }
     }
 

@@ -56,16 +56,20 @@ fn code_is_padded_with_what_control_does_not_go_on_from() {
     let ends: [&[u8]; 5] = [&[], &[0xc3], &[0x0f, 0x0b], &[0xcc, 0x0f, 0x0b], &[0xcc, 0xcc, 0x0f, 0x0b]];
     for (room, end) in ends.into_iter().enumerate() {
         let size = 0x1000 - room;
-        let mut builder = FileBuilder::default();
-        builder.code = vec![0x90; size];
+        let mut builder = FileBuilder { code: vec![0x90; size], ..FileBuilder::default() };
         builder.code[..4].copy_from_slice(&code::LABEL);
-        builder.code[size - 2..].copy_from_slice(&code::UD2);
+        // jmp to itself
+        builder.code[size - 2..].copy_from_slice(&[0xeb, 0xfe]);
         (builder.headers[0][4], builder.headers[0][5]) = (size as u64, size as u64);
         let module = Module::parse(&builder.build()).unwrap();
+        assert_eq!(module.segments[0].bytes[..size], builder.code);
         assert_eq!(module.segments[0].bytes[size..], *end);
         verify(&module).unwrap();
     }
 }
+
+/// The bytes of a STATES note, and what they say.
+type Note<'a> = (&'a [u8], &'a [(u64, State)]);
 
 /// What the note of states says, and what linkers may have put behind it.
 #[test]
@@ -75,8 +79,10 @@ fn states_are_read() {
         builder.notes.push((note::STATES, note.to_vec()));
         Module::parse(&builder.build()).map(|module| module.states)
     };
-    let s = |o| State::S { o };
-    let cases: [(&[u8], &[(u64, State)]); 11] = [
+    const fn s(o: u32) -> State {
+        State::S { o }
+    }
+    let cases: [Note<'_>; 11] = [
         (&[], &[]),
         (&[12, 2], &[(12, s(8))]),
         (&[12, 2, 5, 4], &[(12, s(8)), (17, s(16))]),

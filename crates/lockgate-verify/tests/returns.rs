@@ -110,7 +110,9 @@ struct Program {
 impl Program {
     /// One with few mistakes. It ends with `ud2`.
     fn new(random: &mut Random) -> Program {
-        let mistakes = if random.one_in(3) { 12 } else { 1_000_000 };
+        let mistakes = random.pick(&[12, 40, 1_000_000, 1_000_000]).unwrap_or_default();
+        // It calls places that are as the caller is, which is right where frames begin, and nowhere else.
+        let trusting = random.one_in(8);
         let count = 12 + random.below(40);
         let mut states = vec![State::ENTRY];
         let mut seen = vec![State::ENTRY];
@@ -144,7 +146,10 @@ impl Program {
                 Op::Open(_) => Op::Open(to(random, states[i])),
                 Op::Branch(_) => Op::Branch(to(random, states[i])),
                 Op::Jump(_) => Op::Jump(to(random, states[i])),
-                Op::Call(_) => Op::Call(to(random, State::ENTRY)),
+                Op::Call(_) => {
+                    let inside = trusting || random.one_in(mistakes);
+                    Op::Call(to(random, if inside { states[i] } else { State::ENTRY }))
+                }
                 op => op,
             };
         }
@@ -173,10 +178,14 @@ impl Program {
                 let change = 8 * (1 + random.below(most) as i32);
                 (Op::Shift(change), by(change))
             }
-            (7 | 8, State::S { o }) if o > 0 || wrong => (Op::Open(0), State::C { b: o.max(8), d: 0 }),
+            (7 | 8, State::S { o }) if o > 0 || wrong => (Op::Open(0), State::C { b: o, d: 0 }),
             (9, State::C { b, d }) => {
-                let d = if wrong { 8 * random.below(4) as i32 } else { d as i32 };
-                (Op::Close(d), State::S { o: b })
+                let (d, o) = match (wrong, random.below(2)) {
+                    (false, _) => (d as i32, b),
+                    (true, 0) => (8 * random.below(4) as i32, b),
+                    (true, _) => (d as i32, 8 * random.below(4) as u32),
+                };
+                (Op::Close(d), State::S { o })
             }
             (9, State::S { o }) if wrong => (Op::Close(8 * random.below(3) as i32), State::S { o }),
             (10, _) => (Op::Call(0), state),

@@ -35,12 +35,13 @@ struct Options {
 
 /// What is run, in this order, until something is red: what is quick and notices much comes first. Test target, its arguments,
 /// and the processor time, in seconds, behind which a mutation never ends: many times what it takes without one.
-const STAGES: [(&str, &[&str], u64); 6] = [
+const STAGES: [(&str, &[&str], u64); 7] = [
     ("reading", &[], 1),
     ("tables", &[], 1),
     ("module", &SLOW, 2),
     ("cases", &[], 2),
     ("hostile", &[], 8),
+    ("returns", &[], 60),
     ("lib", &[], 15),
 ];
 /// Without these: they take ten times as long as all others, and show only that nothing crashes.
