@@ -525,8 +525,8 @@ function use
 /// keeps it: the next caller waits for ever.
 #[test]
 fn r23_unreadable_arguments_leave_no_exclusive_domain_taken() {
-    let prototype = "long add(long, long, long, long, long, long, long, long)";
-    let source = "long add(long a, long b, long c, long d, long e, long f, long g, long h) { return g + h; }
+    let prototype = &format!("long add({})", common::TEN_WORDS);
+    let source = "struct ten { long words[10]; }; long add(struct ten ten) { return ten.words[9]; }
         long free(void) { return 1; }";
     let server = Guest::c(source)
         .export(prototype)
@@ -536,7 +536,7 @@ fn r23_unreadable_arguments_leave_no_exclusive_domain_taken() {
     let said = crate::common::said(&client, "add", "add");
     client.link("add", &server, &said, Policy::default(), OnFailure::Propagate).expect("an import");
     let _patience = common::patience("a domain that nobody sets free");
-    let error = client.bind::<extern "C" fn() -> i64>("ask").unwrap().call().unwrap_err();
+    let error = common::ask_from_the_top(&client);
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert!(fault.reason().contains("arguments"), "{fault}");
     let free = server.bind::<extern "C" fn() -> i64>("free").unwrap();

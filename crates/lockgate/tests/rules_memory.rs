@@ -167,9 +167,10 @@ fn r2_data_stacks_mirror_control_stacks() {
 fn r2_walking_down_the_stack_ends_at_the_guard() {
     let domain = Guest::assembly(
         "function walk
-         1: lea -0x1000(%rsp),%rsp
+            lea -0x1000(%rsp),%rsp
             mov -OFF(%rsp),%rax
-            jmp 1b",
+            call walk
+            ud2",
     )
     .domain();
     let error = domain.bind::<extern "C" fn()>("walk").unwrap().call().unwrap_err();

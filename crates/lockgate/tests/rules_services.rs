@@ -2,7 +2,7 @@
 mod common;
 
 use common::{Guest, host_sys, mappings, peek};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer, Value};
 use lockgate_abi::{gate, stack, window};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -179,27 +179,13 @@ fn r22_slots_are_used_again() {
 /// if the gate copies without a guard: the host faults.
 #[test]
 fn r23_unreadable_arguments_end_the_call() {
-    type Host = extern "C" fn(i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64) -> i64;
-    extern "C" fn host(
-        _: i64,
-        _: i64,
-        _: i64,
-        _: i64,
-        _: i64,
-        _: i64,
-        g: i64,
-        _: i64,
-        _: i64,
-        _: i64,
-        _: i64,
-        l: i64,
-    ) -> i64 {
-        g + l
-    }
+    let prototype = format!("long host({})", common::TEN_WORDS);
+    let signature = prototype.parse().expect("a prototype");
+    let host = HostFunction::dynamic(signature, |_, _| Ok(Value::Signed(0))).expect("a host function");
     let domain = Guest::assembly(common::ASK_FROM_THE_TOP)
-        .gate("long host(long, long, long, long, long, long, long, long, long, long, long, long)")
-        .domain_with(DomainOptions::new().gate("host", host as Host));
-    let error = domain.bind::<extern "C" fn() -> i64>("ask").unwrap().call().unwrap_err();
+        .gate(&prototype)
+        .domain_with(DomainOptions::new().gate("host", host));
+    let error = common::ask_from_the_top(&domain);
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert_eq!(fault.kind(), FaultKind::Gate);
     assert!(fault.reason().contains("arguments"), "{fault}");

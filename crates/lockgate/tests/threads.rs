@@ -2,7 +2,7 @@
 mod common;
 
 use common::{Guest, host_sys, patience};
-use lockgate::{CallError, Domain, DomainOptions, HostFunction, Module, ResetError};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, ResetError};
 use std::sync::{Arc, Barrier, LazyLock};
 
 const SOURCE: &str = r#"
@@ -282,4 +282,21 @@ fn forged_clones_reach_nothing() {
     until_threads(&domain, 1);
     assert_eq!(*secret, [u32::MAX; 2]);
     assert_eq!(domain.bind::<Unary>("sum").unwrap().call(2).unwrap(), 11, "the domain goes on");
+}
+
+/// A thread was cancelled while its call was in a domain, and finds out at a point of libc's. Such points are none of the domain's to choose.
+/// Red, by the end of the process, if a service of a system call is one: the thread would end in the middle of the library's frames.
+#[test]
+fn cancelled_threads_find_out_in_no_service_of_a_domains() {
+    let _patience = patience("a thread that was cancelled");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let grants = lockgate::syscall::Grants::default().stdout(writer.into()).expect("a stream");
+    let guest = Guest::c("#include <unistd.h>\n long tell(void) { return write(1, \"x\", 1); }");
+    let domain = guest.export("long tell(void)").domain_with(DomainOptions::new().grants(grants));
+    let tell = domain.bind::<extern "C" fn() -> i64>("tell").expect("an export");
+    host_sys::on_plain_thread(move || {
+        let ended = host_sys::cancelled(|| tell.call()).expect_err("nobody reads");
+        assert!(matches!(ended.fault().map(|fault| fault.kind()), Some(FaultKind::Signal(_))), "{ended}");
+    });
 }

@@ -5,6 +5,7 @@ use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault};
+use crate::host::Uncancelled;
 use crate::space;
 use crate::syscall::{self, Outcome, SyscallContext, Thread};
 use std::any::Any;
@@ -168,6 +169,7 @@ pub(super) extern "C" fn lockgate_missing() {
 /// # Safety
 /// Only that gate calls it, with its record on top.
 pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *const GateEntry {
+    let _uncancelled = Uncancelled::new();
     // SAFETY: a live entry's binding keeps its domain, which is always inside an Arc.
     let (domain, slot) = unsafe {
         let domain = (*(*entry(gate)).binding).domain;
@@ -273,6 +275,8 @@ pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
 /// # Safety
 /// Only the system-call gate calls it.
 pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+    // A domain's calls lead to points of libc's where a thread that was cancelled meanwhile would end, in the middle of our frames.
+    let _uncancelled = Uncancelled::new();
     // SAFETY: live records, the gate's frame on the host's stack.
     let (domain, frame, control, deadline) = unsafe {
         let domain = &*(*(*entry(gate)).binding).domain;

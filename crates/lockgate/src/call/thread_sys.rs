@@ -527,6 +527,12 @@ fn is_gone(state: &ThreadState, host: u64, rsp: u64) -> bool {
     }
 }
 
+/// True if what was interrupted above the host's frame at `host`, a domain's code or a proxy, has to be taken for something that goes on: on a
+/// coroutine's stack, out of whose handlers nobody jumps, but they may switch to another stack in the same mapping.
+fn goes_on(state: &ThreadState, host: u64, rsp: u64) -> bool {
+    rsp != u64::MAX && !state.stack.contains(&host)
+}
+
 /// Drops records that a host's longjmp left behind: those of frames that no longer exist, because the stack
 /// pointer is above them (rule R16). Returns the innermost living one.
 pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
@@ -544,11 +550,8 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             }
             let entry =
                 if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
-            // An entry on top, that is, whose domain's code was interrupted: a handler has jumped out of it; or it has switched to another
-            // coroutine's stack, and that code will go on.
-            let goes_on =
-                || !of_gate && (*top).is_entry() && rsp != u64::MAX && !state.stack.contains(&(*entry).host);
-            if !of_gate && (!is_gone(state, (*entry).host, rsp) || goes_on()) {
+            let host = (*entry).host;
+            if !of_gate && (!is_gone(state, host, rsp) || (*top).is_entry() && goes_on(state, host, rsp)) {
                 repair_transit(state, rsp);
                 return top;
             }
@@ -576,7 +579,7 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
 fn repair_transit(state: &ThreadState, rsp: u64) {
     // SAFETY: our own block.
     let transit = unsafe { &mut (*state.block).transit };
-    if *transit == 0 || !is_gone(state, *transit, rsp) {
+    if *transit == 0 || !is_gone(state, *transit, rsp) || goes_on(state, *transit, rsp) {
         return;
     }
     *transit = 0;

@@ -157,20 +157,19 @@ mod tests {
     /// Nothing is read above the exit word, and no walk goes on for ever, whatever the words are.
     #[test]
     fn a_broken_stack_ends_the_walk() {
-        let broken: [(&str, fn(&mut Stack), Lost); 6] = [
-            ("no return site", |stack| stack.calls(5, 0), Lost::Word(5)),
-            ("a frame that ends above the exit word", |stack| stack.rsp = Stack::EXIT - 16, Lost::Word(200)),
-            ("a frame word above the exit word", |stack| stack.rsp = Stack::EXIT - 24, Lost::Word(301)),
-            ("a frame word that leads down", |stack| stack.rsp = Stack::EXIT - 64, Lost::Word(300)),
-            ("a frame word that leads nowhere", |stack| stack.rsp = Stack::EXIT - 96, Lost::Word(300)),
-            ("an empty stack", |stack| stack.rsp = Stack::EXIT - 1024, Lost::Word(0)),
-        ];
-        for (what, make, expected) in broken {
+        let exit = Stack::EXIT;
+        for (what, below, expected) in [
+            ("no return site", 40, Lost::Word(5)),
+            ("a frame that ends above the exit word", 16, Lost::Word(200)),
+            ("a frame word above the exit word", 24, Lost::Word(301)),
+            ("a frame word that leads down", 64, Lost::Word(300)),
+            ("a frame word that leads nowhere", 96, Lost::Word(300)),
+            ("an empty stack", 1024, Lost::Word(0)),
+        ] {
             let mut stack = Stack::new();
-            let exit = Stack::EXIT;
-            stack.words.extend([(exit - 16, 200), (exit - 24, 301), (exit - 64, 300), (exit - 96, 300)]);
-            stack.words.extend([(exit - 56, exit - 64), (exit - 88, u64::MAX - 7)]);
-            make(&mut stack);
+            stack.words.extend([(exit - 16, 200), (exit - 24, 301), (exit - 40, 5), (exit - 64, 300)]);
+            stack.words.extend([(exit - 56, exit - 64), (exit - 96, 300), (exit - 88, u64::MAX - 7)]);
+            stack.rsp = exit - below;
             assert_eq!(stack.walk().1, expected, "{what}");
         }
     }

@@ -12,15 +12,15 @@ const FLAGS: usize = 1;
 
 /// What each handler does, by its number.
 static WORK: std::sync::OnceLock<fn(usize, u64)> = std::sync::OnceLock::new();
-/// How often handlers have run.
+/// How many handlers have run to their ends.
 pub static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn handle(signal: libc::c_int) {
     let here = 0_u8;
-    HANDLED.fetch_add(1, Ordering::Relaxed);
     if let Some(work) = WORK.get() {
         work(signal as usize, &raw const here as u64);
     }
+    HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
 fn action(signal: i32, new: Option<&Action>) -> Action {
@@ -56,9 +56,15 @@ pub fn handle_all(signals: &[i32], work: fn(usize, u64)) {
     }
 }
 
-/// Whether none of them is asked to run on the alternate stack.
-pub fn are_off_alternate_stack(signals: &[i32]) -> bool {
-    signals.iter().all(|signal| action(*signal, None)[FLAGS] & libc::SA_ONSTACK as u64 == 0)
+/// Has them run where the thread is, whatever the library has asked for meanwhile.
+pub fn off_alternate_stack(signals: &[i32]) {
+    for &signal in signals {
+        let mut now = action(signal, None);
+        if now[FLAGS] & libc::SA_ONSTACK as u64 != 0 {
+            now[FLAGS] &= !(libc::SA_ONSTACK as u64);
+            action(signal, Some(&now));
+        }
+    }
 }
 
 /// This thread, for [`raise`].
@@ -66,7 +72,7 @@ pub fn thread_number() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// Sends a signal to a thread of this process; more than may wait are dropped.
+/// Sends a signal to a thread of this process.
 pub fn raise(thread: i32, signal: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
 }

@@ -7,7 +7,7 @@ mod common;
 mod handlers_sys;
 
 use common::Guest;
-use handlers_sys::{HANDLED, are_off_alternate_stack, free_signals, handle_all, raise, thread_number};
+use handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack, raise, thread_number};
 use lockgate::{CallError, Domain, DomainOptions, Function, HostFunction};
 use lockgate_abi::window;
 use std::sync::OnceLock;
@@ -40,6 +40,9 @@ static STRIDE: AtomicU64 = AtomicU64::new(0);
 static ON_CONTROL_STACK: AtomicU64 = AtomicU64::new(0);
 static ENTERED: AtomicU64 = AtomicU64::new(0);
 static WRONG: AtomicU64 = AtomicU64::new(0);
+
+/// How many handlers on control stacks, and calls of handlers that work, are an experiment.
+const ENOUGH: u64 = 100;
 
 /// Writes a good part of its stack; or calls the domain, or another one, which works or is refused.
 fn work(signal: usize, at: u64) {
@@ -77,8 +80,18 @@ fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
     let mut count = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                signals.iter().for_each(|signal| raise(own, *signal));
+            // One to three at a time, which interrupt each other; the calls go on in between.
+            let mut sent = 0;
+            for burst in (1..=3).flat_map(|size| signals.chunks(size)).cycle() {
+                off_alternate_stack(burst);
+                burst.iter().for_each(|signal| raise(own, *signal));
+                sent += burst.len() as u64;
+                while HANDLED.load(Ordering::Relaxed) < sent && !over.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
             }
         });
         let begun = Instant::now();
@@ -94,14 +107,16 @@ fn call_under_fire(is_enough: impl Fn(u64, Duration) -> bool) {
     let [handled, inside, entered, wrong] =
         [&HANDLED, &ON_CONTROL_STACK, &ENTERED, &WRONG].map(|number| number.load(Ordering::Relaxed));
     println!("{count} calls, {handled} signals, {inside} on a control stack, {entered} calls by handlers");
-    assert!(are_off_alternate_stack(&signals), "somebody has mended handlers");
-    assert!(inside > 100 && entered > 100, "{inside} handlers on a control stack, {entered} calls");
+    assert!(inside > ENOUGH && entered > ENOUGH, "{inside} handlers on a control stack, {entered} calls");
     assert_eq!(wrong, 0, "calls of handlers");
 }
 
 #[test]
 fn signals_on_control_stacks_change_no_result() {
-    call_under_fire(|_, time| time > Duration::from_secs(3));
+    // A busy machine takes its time until enough signals have found the thread where they are wanted.
+    let enough =
+        || [&ON_CONTROL_STACK, &ENTERED].iter().all(|number| number.load(Ordering::Relaxed) > ENOUGH);
+    call_under_fire(|_, time| time > Duration::from_secs(3) && (enough() || time > Duration::from_secs(60)));
 }
 
 /// The long form.

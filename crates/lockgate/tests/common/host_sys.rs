@@ -605,6 +605,22 @@ pub fn on_plain_thread<F: FnOnce() + Send>(work: F) -> u64 {
     result as u64
 }
 
+/// Runs `work` on the calling thread, which has been cancelled and has not found out.
+pub fn cancelled<T>(work: impl FnOnce() -> T) -> T {
+    unsafe extern "C" {
+        fn pthread_setcancelstate(state: libc::c_int, old: *mut libc::c_int) -> libc::c_int;
+    }
+    const DISABLE: libc::c_int = 1;
+    // SAFETY: the thread itself. Behind the work it never finds out.
+    unsafe {
+        assert_eq!(libc::pthread_cancel(libc::pthread_self()), 0);
+        let done = work();
+        let mut before = 0;
+        pthread_setcancelstate(DISABLE, &raw mut before);
+        done
+    }
+}
+
 thread_local! {
     /// What the handler of [`interrupt_once`] sets.
     static WISH: Cell<Option<&'static AtomicBool>> = const { Cell::new(None) };
@@ -811,6 +827,11 @@ impl Coroutine {
             libc::makecontext(&raw mut made.here, run, 0);
             made
         }
+    }
+
+    /// True if it has been resumed before.
+    pub fn has_begun(&self) -> bool {
+        self.work.is_none()
     }
 
     /// Goes on until it gives way, or is over.

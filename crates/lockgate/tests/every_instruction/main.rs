@@ -378,3 +378,28 @@ fn no_domain_is_buried_while_stack_arguments_are_copied() {
     let expected = ["returned -2, then -2"];
     expect_of_kills("kill_waiting_callee_on_stack", Event::KillAndNudge, 400, &expected);
 }
+
+/// It switches to another coroutine above in the same mapping, where a domain is called, and is switched back to in a callback of that: either
+/// call is refused, or both end. Red if a gate's service goes back by a record without asking whether that is its own: the other call's domain
+/// goes on with what the first one waited for.
+#[test]
+fn handlers_that_switch_stacks_lead_no_call_astray() {
+    for (scenario, result) in
+        [("increment", 2), ("call_back", 12), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2)]
+    {
+        let most = if scenario == "lazy_deep" { 300 } else { 2 * MOST };
+        let outcomes = with_handler(scenario, Some("switches"), Event::Signal, most);
+        let returned = format!("returned {result}");
+        for outcome in outcomes.keys() {
+            let (first, other) = outcome.split_once("; ").expect("two calls");
+            let fine = match other {
+                // Refused, or the signal found Rust's code, or the first call was over.
+                "none" | "SignalHandler" | "returned 2" => first == returned || first == "TooDeep",
+                _ => (first, other) == ("Gate", "Gate"),
+            };
+            assert!(fine, "{scenario}: {outcomes:?}");
+        }
+        let ended = outcomes.get("Gate; Gate").copied().unwrap_or_default();
+        assert!(ended > 3 || scenario == "increment", "{scenario}: {outcomes:?}");
+    }
+}

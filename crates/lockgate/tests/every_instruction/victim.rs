@@ -1,4 +1,5 @@
 //! The process that is traced: one thread makes call after call, another one does what the tracer asks for.
+use super::common::host_sys::Coroutine;
 use super::common::{Guest, frames, host_sys};
 use super::tracer_sys::{
     Handler, call_pointer, in_lazy_gate, install_handler, mark, off_alternate_stack, outside_of_rust, stay,
@@ -9,8 +10,9 @@ use lockgate::{
     Module, OnFailure, Policy, Principal, Registry, Version, take_call_error,
 };
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -330,6 +332,61 @@ extern "C" fn fault_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut 
     HANDLED.set(Some("skipped"));
 }
 
+thread_local! {
+    /// What [`switch_in_handler`] goes on with.
+    static OTHER: Cell<Option<Box<Coroutine>>> = const { Cell::new(None) };
+}
+
+/// Switches to another coroutine, which calls a domain, and is switched back to in a callback of that.
+extern "C" fn switch_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    if outside_of_rust(context) {
+        let mut other = OTHER.take().expect("it has not run yet");
+        other.resume();
+        OTHER.set(Some(other));
+    }
+}
+
+/// One call of a coroutine's, in which the signal comes, and what comes of both coroutines' calls. On a thread of its own: it may call no domain
+/// afterwards. Nothing separates the stacks, so that the second one's call is taken for the first one's caller's.
+fn switching_round(scenario: &str, going: &Receiver<()>) {
+    let [low, high] = host_sys::adjoining_stacks();
+    let world = World::new(scenario);
+    let give_way = HostFunction::new(|_: &Domain, x: i64| {
+        host_sys::give_way();
+        x
+    });
+    let domain =
+        Domain::new(&SERVER, DomainOptions::new().name("other").gate("host", give_way)).expect("a domain");
+    let other = domain.bind::<Long>("call_back").expect("an export");
+    domain.bind::<Long>("smash").expect("an export").call(1).expect("a call");
+    if !scenario.starts_with("lazy") {
+        world.call.call(1).expect("a call");
+    }
+    let told: [Rc<Cell<Option<String>>>; 2] = Default::default();
+    let telling = |index: usize, call: Function<Long>| {
+        let told = told[index].clone();
+        move || told.set(Some(say(call.call(1))))
+    };
+    let mut first = Coroutine::new(low, telling(0, world.call.clone()));
+    OTHER.set(Some(Coroutine::new(high, telling(1, other))));
+    println!("@ready {}", thread_number());
+    going.recv().expect("the tracer says when");
+    off_alternate_stack();
+    mark();
+    first.resume();
+    mark();
+    unblock();
+    let [first, second] = told;
+    let mut other = OTHER.take().expect("it is nowhere else");
+    let ended = second.take().or_else(|| {
+        let begun = other.has_begun();
+        begun.then(|| other.resume());
+        second.take()
+    });
+    let first = first.take().expect("the first is over");
+    println!("@outcome {first}; {}", ended.as_deref().unwrap_or("none"));
+}
+
 #[test]
 #[ignore = "traced by the other tests"]
 fn victim() {
@@ -347,6 +404,7 @@ fn victim() {
         Some("jumps") => jump_in_handler,
         Some("stays") => stay_in_handler,
         Some("faults") => fault_in_handler,
+        Some("switches") => switch_in_handler,
         Some(other) => panic!("no handler {other}"),
     };
     let another = || Domain::new(&SERVER, options("another")).expect("a domain");
@@ -400,6 +458,13 @@ fn victim() {
             }
             std::process::exit(0); // the tracer is gone
         });
+        if own == Some("switches") {
+            let going = Mutex::new(going);
+            let round = || switching_round(scenario, &going.lock().expect("no panic"));
+            loop {
+                std::thread::scope(|scope| scope.spawn(round).join()).expect("no panic");
+            }
+        }
         loop {
             let new = World::new(scenario);
             let call = Called::new(way, new.call.clone(), &new.domains[0]);
