@@ -400,7 +400,8 @@ impl Walk<'_, '_> {
     fn accept_calls(&mut self) -> bool {
         let calls: Vec<(CodePlace, Known)> =
             self.waiting.iter().map(|(&call, &known)| (call, known)).collect();
-        let mut unreached = None;
+        // By function.
+        let mut unreached: BTreeMap<(usize, usize), (CodePlace, Known, bool)> = BTreeMap::new();
         let mut found = false;
         for (call, known) in calls {
             if self.accepted.contains(&call) {
@@ -414,7 +415,12 @@ impl Walk<'_, '_> {
             };
             let returns = match (known.state.settled(), there) {
                 (_, None) => {
-                    unreached = unreached.or(Some((call, known)));
+                    let ends = self.ends_program(call);
+                    let function = (call.0, self.input.code.texts[call.0].function_of(call.1));
+                    let first = unreached.entry(function).or_insert((call, known, ends));
+                    if first.2 && !ends {
+                        *first = (call, known, ends);
+                    }
                     false
                 }
                 (state, Some(there)) if state == there => true,
@@ -426,11 +432,31 @@ impl Walk<'_, '_> {
                 found = true;
             }
         }
-        if let Some((call, known)) = unreached.filter(|_| !found) {
-            self.accept(call, &known);
-            found = true;
+        if !found {
+            found = !unreached.is_empty();
+            for (call, known, _) in unreached.into_values() {
+                self.accept(call, &known);
+            }
         }
         found
+    }
+
+    /// Whether what is called is known by its name not to return.
+    fn ends_program(&self, (number, index): CodePlace) -> bool {
+        const NAMES: [&[u8]; 10] = [
+            b"abort",
+            b"exit",
+            b"_exit",
+            b"_Exit",
+            b"longjmp",
+            b"__assert_fail",
+            b"__stack_chk_fail",
+            b"__cxa_throw",
+            b"__cxa_rethrow",
+            b"_Unwind_Resume",
+        ];
+        let relocs = self.input.code.texts[number].relocs(self.input.object, index);
+        relocs.iter().any(|reloc| NAMES.contains(&&self.input.object.symbols[reloc.symbol as usize].name[..]))
     }
 
     fn accept(&mut self, call: CodePlace, known: &Known) {

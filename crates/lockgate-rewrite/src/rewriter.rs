@@ -114,12 +114,10 @@ pub(crate) struct Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
-    #[allow(clippy::too_many_arguments)]
     pub(crate) fn new(
         file: &'a str,
         object: &'a Object,
-        code: &'a AllCode,
-        number: usize,
+        (code, number): (&'a AllCode, usize),
         frames: &'a Frames,
         live: Liveness,
         options: &'a Options,

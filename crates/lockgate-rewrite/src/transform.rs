@@ -45,7 +45,7 @@ pub(crate) fn transform(
     let by_text = switches.by_text.into_iter().zip(live).zip(across.waits);
     for (number, ((found, live), waits)) in by_text.enumerate() {
         let text = &code.texts[number];
-        let mut rewriter = Rewriter::new(file, &object, &code, number, &frames, live, options, &mut stats);
+        let mut rewriter = Rewriter::new(file, &object, (&code, number), &frames, live, options, &mut stats);
         rewriter.switches = found;
         rewriter.scattered = switches.scattered;
         rewriter.waits = waits;

@@ -87,7 +87,12 @@ fn pinpoint() {
     check("pinpoint.txt", &Options { pinpoint: true, ..Options::default() });
 }
 
-tables!(memory stack pointer branch string tls);
+tables!(memory stack pointer string tls);
+
+#[test]
+fn branch() {
+    check("branch.txt", &Options::default());
+}
 
 #[test]
 fn switch() {
