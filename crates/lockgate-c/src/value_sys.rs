@@ -118,7 +118,7 @@ fn number(kind: &Type) -> (i32, &'static str) {
     match kind {
         Type::Void => (VOID, "LG_VOID"),
         Type::Integer { signed: true, .. } => (SIGNED, "LG_SIGNED"),
-        Type::Integer { signed: false, .. } => (UNSIGNED, "LG_UNSIGNED"),
+        Type::Bool | Type::Integer { signed: false, .. } => (UNSIGNED, "LG_UNSIGNED"),
         Type::Float => (FLOAT, "LG_FLOAT"),
         Type::Double => (DOUBLE, "LG_DOUBLE"),
         Type::Pointer => (POINTER, "LG_POINTER"),

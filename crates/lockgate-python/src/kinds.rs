@@ -55,7 +55,7 @@ impl Kind {
     pub fn new(kind: &Type, code: &str, object: Option<Py<PyAny>>) -> PyResult<Kind> {
         Ok(match (kind, code) {
             (Type::Void, _) => Kind::Nothing,
-            (Type::Integer { bytes: 1, .. }, "?") => Kind::Bool,
+            (Type::Bool, _) | (Type::Integer { bytes: 1, .. }, "?") => Kind::Bool,
             (Type::Integer { bytes: 1, .. }, "c") => Kind::Char,
             (Type::Integer { bytes, signed }, _) => Kind::Integer { bytes: *bytes, signed: *signed },
             (Type::Float, _) => Kind::Float,

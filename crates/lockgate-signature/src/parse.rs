@@ -321,7 +321,8 @@ fn named(words: &[&str]) -> Parsed<Base> {
     {
         return match *name {
             "int8_t" => integer(1, true),
-            "uint8_t" | "bool" => integer(1, false),
+            "bool" => Ok(Base::Known(Type::Bool)),
+            "uint8_t" => integer(1, false),
             "int16_t" => integer(2, true),
             "uint16_t" => integer(2, false),
             "int32_t" => integer(4, true),
@@ -342,7 +343,7 @@ fn named(words: &[&str]) -> Parsed<Base> {
         ["void"] => Ok(Base::Known(Type::Void)),
         ["float"] => Ok(Base::Known(Type::Float)),
         ["double"] => Ok(Base::Known(Type::Double)),
-        ["_Bool"] => integer(1, false),
+        ["_Bool"] => Ok(Base::Known(Type::Bool)),
         _ if count("double") > 0 => Err("long double is not supported in signatures; use double".to_owned()),
         _ if count("char") == 1 => integer(1, signed),
         _ if count("short") == 1 => integer(2, signed),
@@ -368,7 +369,7 @@ mod tests {
         ("int f(char s[], struct stat *st, enum color c)", "int32_t f(void *, void *, int32_t)"),
         (
             "struct point { double x, y; } f(sqlite3 *, bool b)",
-            "struct { double f0; double f1; } f(void *, uint8_t)",
+            "struct { double f0; double f1; } f(void *, _Bool)",
         ),
         ("void f(struct { char a[2][3]; void (*g)(int); })", "void f(struct { int8_t f0[6]; void * f1; })"),
         ("signed char f(short unsigned x, long)", "int8_t f(uint16_t, int64_t)"),

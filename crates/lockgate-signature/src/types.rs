@@ -2,11 +2,13 @@
 use std::fmt;
 
 /// A type of C, as far as calls are concerned: typedefs resolved, pointers without what they point to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Type {
     /// `void`, as a result.
     Void,
-    /// An integer, enumeration, character or boolean of 1, 2, 4 or 8 bytes.
+    /// `_Bool`, which is 0 or 1: whatever else a domain has in its register counts as 1. Equal to `unsigned char`, for a call.
+    Bool,
+    /// An integer, enumeration or character of 1, 2, 4 or 8 bytes.
     Integer {
         /// Size, bytes.
         bytes: u8,
@@ -37,10 +39,20 @@ impl Type {
     pub fn size(&self) -> usize {
         match self {
             Type::Void => 0,
+            Type::Bool => 1,
             Type::Integer { bytes, .. } => usize::from(*bytes),
             Type::Float => 4,
             Type::Double | Type::Pointer => 8,
             Type::Struct(fields) => layout(fields).1.next_multiple_of(self.alignment()),
+        }
+    }
+
+    /// Size in bytes and sign of what is a number of bits.
+    fn number(&self) -> Option<(u8, bool)> {
+        match self {
+            Type::Bool => Some((1, false)),
+            Type::Integer { bytes, signed } => Some((*bytes, *signed)),
+            _ => None,
         }
     }
 
@@ -82,6 +94,21 @@ impl Type {
     }
 }
 
+impl PartialEq for Type {
+    fn eq(&self, other: &Type) -> bool {
+        match (self, other) {
+            (Type::Void, Type::Void)
+            | (Type::Float, Type::Float)
+            | (Type::Double, Type::Double)
+            | (Type::Pointer, Type::Pointer) => true,
+            (Type::Struct(fields), Type::Struct(others)) => fields == others,
+            _ => self.number().is_some() && self.number() == other.number(),
+        }
+    }
+}
+
+impl Eq for Type {}
+
 /// Each field with its offset, and where the last one ends. A structure's size is asked for once: this is recursive.
 fn layout(fields: &[Field]) -> (Vec<(usize, &Field)>, usize) {
     let mut end = 0;
@@ -98,6 +125,7 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Void => f.write_str("void"),
+            Type::Bool => f.write_str("_Bool"),
             Type::Integer { bytes, signed } => {
                 write!(f, "{}int{}_t", if *signed { "" } else { "u" }, u32::from(*bytes) * 8)
             }

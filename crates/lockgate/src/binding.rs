@@ -664,6 +664,8 @@ impl Dynamic {
 pub(crate) fn words(value: &Value, kind: &Type) -> Option<Vec<u64>> {
     let word = match (value, kind) {
         (Value::Void, Type::Void) => return Some(Vec::new()),
+        (Value::Signed(n @ 0..=1), Type::Bool) => *n as u64,
+        (Value::Unsigned(n @ 0..=1), Type::Bool) => *n,
         (Value::Signed(n), Type::Integer { bytes, signed }) => {
             let bits = u32::from(*bytes) * 8;
             let fits = if *signed {
@@ -706,6 +708,7 @@ pub(crate) fn value(words: &[u64], kind: &Type) -> Value {
     let word = words.first().copied().unwrap_or_default();
     match kind {
         Type::Void => Value::Void,
+        Type::Bool => Value::Unsigned((word as u8 != 0).into()),
         Type::Integer { bytes, signed } => {
             let unused = 64 - u32::from(*bytes) * 8;
             if *signed {

@@ -32,6 +32,7 @@ pub struct HostFunction {
     captured: Option<Arc<dyn Any + Send + Sync>>,
     context: usize,
     stack_words: u32,
+    small: u32,
     results: u64,
     signature: Signature,
 }
@@ -54,6 +55,7 @@ impl HostFunction {
             captured: None,
             context: user,
             stack_words: 0,
+            small: 0,
             results: RESULT_RAX | RESULT_RDX | RESULT_XMM0 | RESULT_XMM1,
             signature: Signature { name: String::new(), result: Type::Void, parameters: Vec::new() },
         }
@@ -83,6 +85,7 @@ impl HostFunction {
             captured: None,
             context: user,
             stack_words: plan.stack_words,
+            small: call::shape::small_arguments(signature, &plan),
             results: results(&plan),
             signature: signature.clone(),
         })
@@ -94,7 +97,7 @@ impl HostFunction {
     }
 
     pub(crate) fn entry(&self) -> GateEntry {
-        GateEntry::host(self.function as *const (), self.context, self.stack_words, self.results)
+        GateEntry::host(self.function as *const (), self.context, self.stack_words, self.small, self.results)
     }
 
     pub(crate) fn make(
@@ -104,8 +107,8 @@ impl HostFunction {
     ) -> HostFunction {
         let plan = Plan::new(&signature).expect("small structures only: checked when made");
         let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
-        let results = results(&plan);
-        HostFunction { function, captured, context, stack_words: plan.stack_words, results, signature }
+        let (small, results) = (call::shape::small_arguments(&signature, &plan), results(&plan));
+        HostFunction { function, captured, context, stack_words: plan.stack_words, small, results, signature }
     }
 }
 

@@ -157,7 +157,7 @@ fn values(
 /// An argument of the command line as a value of type `kind`.
 fn value(domain: &Domain, kind: &Type, reading: Reading, text: &str) -> anyhow::Result<Value> {
     Ok(match kind {
-        Type::Integer { .. } if reading == Reading::Truth => Value::Unsigned(match text {
+        Type::Bool => Value::Unsigned(match text {
             "0" | "false" => 0,
             "1" | "true" => 1,
             _ => bail!("give 0, 1, false or true"),

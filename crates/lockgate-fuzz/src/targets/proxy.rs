@@ -446,6 +446,7 @@ fn value(kind: &Type, random: &mut Random) -> Value {
     let word = random.word();
     match kind {
         Type::Void => Value::Void,
+        Type::Bool => Value::Unsigned(word & 1),
         Type::Integer { bytes, signed: true } => Value::Signed((word as i64) >> (64 - 8 * bytes)),
         Type::Integer { bytes, signed: false } => Value::Unsigned(word >> (64 - 8 * bytes)),
         Type::Float => Value::Float(f32::from_bits(word as u32 >> 2)),

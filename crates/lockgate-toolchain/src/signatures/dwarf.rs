@@ -335,7 +335,7 @@ fn number(entry: &Entry<'_>, size: u64) -> Option<Type> {
     match encoding {
         dw::DW_ATE_signed | dw::DW_ATE_signed_char => integer(true),
         dw::DW_ATE_unsigned | dw::DW_ATE_unsigned_char => integer(false),
-        dw::DW_ATE_boolean if size == 1 => integer(false),
+        dw::DW_ATE_boolean if size == 1 => Some(Type::Bool),
         dw::DW_ATE_float if size == 4 => Some(Type::Float),
         dw::DW_ATE_float if size == 8 => Some(Type::Double),
         _ => None,

@@ -200,18 +200,25 @@ impl Binding {
 }
 
 /// Called on the host's stack when a call through a bare pointer did not return, or was refused: what the caller finds in rax,
-/// rdx, xmm0, xmm1.
+/// rdx, xmm0, xmm1. `ended` is 1 if the thread's error is this call's, and 0 if the pointer led nowhere.
 ///
 /// # Safety
 /// Only proxies and their slow ways call it, with a header that has a reporter.
 pub(crate) unsafe extern "C" fn lockgate_report_failure(
     header: *const BindingHeader,
     results: *mut [u64; 4],
+    ended: u32,
 ) {
     // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
     let (header, reporter, results) = unsafe { (&*header, &*(*header).reporter, &mut *results) };
-    let error = living(header, |info| thread_sys::failed().then(|| thread_sys::take_error(info)).flatten());
-    let error = error.flatten().unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
+    let error = if ended == 0 {
+        None
+    } else {
+        // The library may have been buried since the call was refused: its error is taken all the same, or the thread would wait for
+        // somebody to look at it.
+        living(header, thread_sys::take_error).unwrap_or_else(thread_sys::take_orphaned_error)
+    };
+    let error = error.unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
     // SAFETY: the address of a result in memory is the caller's, who gave room for it.
     unsafe { reporter.tell(error, results) };
 }

@@ -660,6 +660,8 @@ impl Emitter<'_> {
             for (number, _) in SAVED {
                 self.trim(number, Fill::Nothing);
             }
+        } else if self.shape.caller != Caller::Host {
+            self.extend(&ARGUMENTS, self.shape.arguments.integers);
         }
         self.part("entry");
         code!(self
@@ -907,6 +909,7 @@ impl Emitter<'_> {
     /// The callee's values in general registers, but for results.
     fn hide_general(&mut self) {
         if !self.duties.hide_out_all {
+            self.extend(&RESULTS, self.shape.results.integers);
             return;
         }
         self.part("general registers");
@@ -918,10 +921,25 @@ impl Emitter<'_> {
         }
     }
 
+    /// Extends bytes and 16-bit values to 32 bits, which clang and rustc rely on: they use an index of type `unsigned char` without
+    /// another look. (System V ABI, 3.2.3, leaves it open; gcc extends on both sides.)
+    fn extend(&mut self, registers: &[u8], fills: [Fill; 6]) {
+        let is_small = |fill: &Fill| fill.is_small();
+        if fills.iter().any(is_small) {
+            self.part("small values");
+        }
+        for (number, fill) in registers.iter().zip(fills).filter(|(_, fill)| is_small(fill)) {
+            self.trim(*number, fill);
+        }
+    }
+
     /// Clears what the value in a general register leaves unused.
     fn trim(&mut self, number: u8, fill: Fill) {
         match fill {
             Fill::Nothing => code!(self ; xor Rd(number), Rd(number)),
+            Fill::Bool => {
+                code!(self ; test Rb(number), Rb(number) ; setne Rb(number) ; movzx Rd(number), Rb(number))
+            }
             Fill::Unsigned8 => code!(self ; movzx Rd(number), Rb(number)),
             Fill::Signed8 => code!(self ; movsx Rd(number), Rb(number)),
             Fill::Unsigned16 => code!(self ; movzx Rd(number), Rw(number)),

@@ -128,6 +128,33 @@ core::arch::global_asm!(
 4:
     .endm
 
+    # Extends an argument to 32 bits as the four bits of r10d from `shift` on say.
+    .macro lockgate_gate_small whole,byte,word,shift
+    test $0xf<<\shift,%r10d
+    jz 5f
+    test $1<<\shift,%r10d
+    jnz 1f
+    test $2<<\shift,%r10d
+    jnz 2f
+    test $4<<\shift,%r10d
+    jnz 3f
+    movswl \word,\whole
+    jmp 5f
+1:
+    movzbl \byte,\whole
+    test $2<<\shift,%r10d
+    jz 5f
+    test \whole,\whole
+    setne \byte
+    jmp 5f
+2:
+    movsbl \byte,\whole
+    jmp 5f
+3:
+    movzwl \word,\whole
+5:
+    .endm
+
     .text
     .p2align 6
     .globl lockgate_gate_import
@@ -171,9 +198,9 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     mov %rax,(%r12)
     mov %rsp,%r12
     mov %rbx,%fs:{TOP}(%r10) # from here on a fault is the host's
-    mov {STACK_WORDS}(%r11),%rax
+    mov {STACK_WORDS}(%r11),%rax # and, in its upper half, what is small
     test %rax,%rax
-    jnz .Lgate_stack
+    jnz .Lgate_arguments
 .Lgate_go:
     call *{FUNCTION}(%r11)
 
@@ -247,6 +274,19 @@ lockgate_gate_check:
     pop %rcx
     jmp .Lgate_slot
 
+.Lgate_arguments: # small ones are extended: the host's compiler may rely on it
+    mov %rax,%r10
+    shr $32,%r10
+    jz .Lgate_stack
+    lockgate_gate_small %edi,%dil,%di,0
+    lockgate_gate_small %esi,%sil,%si,4
+    lockgate_gate_small %edx,%dl,%dx,8
+    lockgate_gate_small %ecx,%cl,%cx,12
+    lockgate_gate_small %r8d,%r8b,%r8w,16
+    lockgate_gate_small %r9d,%r9b,%r9w,20
+    mov %eax,%eax
+    test %eax,%eax
+    jz .Lgate_go
 .Lgate_stack: # stack arguments, copied once; a fault while copying ends the call (R23)
     push %rdi
     push %rsi

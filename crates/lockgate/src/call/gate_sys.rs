@@ -213,6 +213,7 @@ const MISSING: GateEntry = GateEntry {
     function: lockgate_missing as *const (),
     context: 0,
     stack_words: 0,
+    small: 0,
     stack_distance: 8,
     results: 0,
 };
@@ -224,14 +225,20 @@ unsafe impl Send for GateEntry {}
 
 impl GateEntry {
     /// A host function's.
-    pub fn host(function: *const (), context: usize, stack_words: u32, results: u64) -> GateEntry {
-        GateEntry { function, context, stack_words: stack_words.into(), results, ..NO_FUNCTION }
+    pub fn host(
+        function: *const (),
+        context: usize,
+        stack_words: u32,
+        small: u32,
+        results: u64,
+    ) -> GateEntry {
+        GateEntry { function, context, stack_words, small, results, ..NO_FUNCTION }
     }
 
     /// That of a binding made for the domain: the proxy's code, and its header.
     pub fn crossing(code: usize, header: *const BindingHeader) -> GateEntry {
         // SAFETY: the caller's header.
-        let (stack_words, window) = unsafe { ((*header).stack_words.into(), (*header).window) };
+        let (stack_words, window) = unsafe { ((*header).stack_words, (*header).window) };
         let (code, function) = (code as *const (), window as *const ());
         GateEntry { code, function, context: header as usize, stack_words, ..NO_FUNCTION }
     }

@@ -175,7 +175,10 @@ pub(crate) struct GateEntry {
     /// slot.
     pub context: usize,
     /// 8-byte words of stack arguments.
-    pub stack_words: u64,
+    pub stack_words: u32,
+    /// Arguments of a host function that are extended to 32 bits: four bits for each of rdi rsi rdx rcx r8 r9, one of which says that
+    /// it is an unsigned or signed byte, or 16-bit value; the first two, that it is a `_Bool`. Gates look at it and `stack_words` at once.
+    pub small: u32,
     /// Distance from the domain's rsp at the gate up to the stack arguments, bytes.
     pub stack_distance: u64,
     /// Where a host function's result is: `RESULT_*`.

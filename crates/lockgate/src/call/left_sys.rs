@@ -49,7 +49,7 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
         // Nobody comes back to it a second time.
         (*gate).mark = GATE.into();
         if !(*binding).reporter.is_null() {
-            lockgate_report_failure(binding, results);
+            lockgate_report_failure(binding, results, 1);
         }
     }
 }

@@ -187,12 +187,12 @@ lockgate_slow:
     jmp *{PROXY}(%r11)
 1:
     cmpq $0,{REPORTER}(%r11)
-    jne lockgate_stale
+    jne lockgate_refused
     ret
     .cfi_endproc
     .size lockgate_slow,.-lockgate_slow
 
-    # What a bare pointer of a library that was closed leads to, and a call through one that is refused: r11 the binding.
+    # What a bare pointer of a library that was closed leads to: r11 the binding.
     .p2align 4
     .globl lockgate_stale
     .hidden lockgate_stale
@@ -200,9 +200,15 @@ lockgate_slow:
 lockgate_stale:
     .cfi_startproc
     mov %rdi,%rax # where a result in memory would be
+    xor %ecx,%ecx # the thread's error is not this call's
+    jmp 1f
+lockgate_refused: # a call through a bare pointer that was refused
+    mov %rdi,%rax
     .globl lockgate_report
     .hidden lockgate_report
 lockgate_report: # the same for a call that did not return, at the proxy's end
+    mov $1,%ecx
+1:
     sub $40,%rsp
     .cfi_adjust_cfa_offset 40
     mov %rax,(%rsp)
@@ -211,6 +217,7 @@ lockgate_report: # the same for a call that did not return, at the proxy's end
     movsd %xmm1,24(%rsp)
     mov %r11,%rdi
     mov %rsp,%rsi
+    mov %ecx,%edx
     call {report}
     mov (%rsp),%rax
     mov 8(%rsp),%rdx

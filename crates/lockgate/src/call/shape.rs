@@ -117,6 +117,8 @@ pub(crate) enum Fill {
     /// No value is in it.
     #[default]
     Nothing,
+    /// 0 or 1, in the low byte.
+    Bool,
     /// The low byte, zero- or sign-extended.
     Unsigned8,
     Signed8,
@@ -130,6 +132,13 @@ pub(crate) enum Fill {
     Low64,
     /// All 128 bits of a vector register's part that every processor has.
     Low128,
+}
+
+impl Fill {
+    /// Less than compilers take to be well-defined in a register that holds a value of an integer type.
+    pub fn is_small(self) -> bool {
+        matches!(self, Fill::Bool | Fill::Unsigned8 | Fill::Signed8 | Fill::Unsigned16 | Fill::Signed16)
+    }
 }
 
 /// Registers that hold values.
@@ -156,6 +165,9 @@ impl Values {
 
 /// Of a register with `bytes` bytes of a value of this type.
 fn integer_fill(kind: &Type, bytes: u8) -> Fill {
+    if matches!(kind, Type::Bool) {
+        return Fill::Bool;
+    }
     let signed = matches!(kind, Type::Integer { signed: true, .. });
     match (bytes, signed) {
         (1, false) => Fill::Unsigned8,
@@ -170,6 +182,23 @@ fn integer_fill(kind: &Type, bytes: u8) -> Fill {
 
 fn vector_fill(bytes: u8) -> Fill {
     if bytes == 4 { Fill::Low32 } else { Fill::Low64 }
+}
+
+/// How a gate extends a host function's small arguments: [`GateEntry::small`](super::layout::GateEntry::small).
+pub(crate) fn small_arguments(signature: &Signature, plan: &Plan) -> u32 {
+    let mut values = Values::default();
+    for (kind, place) in signature.parameters.iter().zip(&plan.parameters) {
+        values.place(kind, place);
+    }
+    let bit = |fill| match fill {
+        Fill::Bool => 3,
+        Fill::Unsigned8 => 1,
+        Fill::Signed8 => 2,
+        Fill::Unsigned16 => 4,
+        Fill::Signed16 => 8,
+        _ => 0,
+    };
+    (0..).zip(values.integers).map(|(number, fill)| bit(fill) << (4 * number)).sum()
 }
 
 /// Who calls through a proxy.

@@ -791,6 +791,24 @@ pub(crate) fn take_error(binding: &Info) -> Option<CallError> {
     }
 }
 
+/// Takes the error of a call whose binding is gone; `None` if it was a fault, which only the binding could explain.
+#[cold]
+pub(crate) fn take_orphaned_error() -> Option<CallError> {
+    match whose(false) {
+        Whose::Handlers => Some(CallError::SignalHandler),
+        Whose::Nobodys => None,
+        Whose::Callers => {
+            let refusal = take_refusal();
+            if let Some(state) = current() {
+                // SAFETY: our own state.
+                drop((unsafe { (*state.fault.get()).take() }, state.failure.take(), state.panic.take()));
+            }
+            taken();
+            refusal
+        }
+    }
+}
+
 /// Why the last call ended, which was not refused.
 pub(crate) fn take_fault(binding: &Info) -> CallError {
     let error = fault(binding);

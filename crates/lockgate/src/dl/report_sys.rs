@@ -131,7 +131,7 @@ impl Reporter {
 /// number. (A `bool` gets 0.)
 pub(super) fn value_by_type(signature: Option<&Signature>) -> u64 {
     match signature.map(|signature| &signature.result) {
-        Some(Type::Pointer | Type::Integer { bytes: 1, signed: false }) => 0,
+        Some(Type::Pointer | Type::Bool | Type::Integer { bytes: 1, signed: false }) => 0,
         _ => u64::MAX,
     }
 }

@@ -29,6 +29,25 @@ fn a_stale_pointer_is_an_error() {
     std::thread::spawn(move || assert_eq!(call(f as *const (), 1), -1)).join().unwrap();
 }
 
+/// The library may be buried between a call's refusal and its report, by the watcher: once in some hundred rounds.
+#[test]
+fn a_stale_call_while_the_library_is_buried_ends_that_call_only() {
+    let _patience = patience("stale calls");
+    let file = File::c("buried.so", "long f(long x) { return x + 1; }");
+    let other = File::c("other.so", "long g(long x) { return x + 2; }").open();
+    let g = other.function("g").unwrap();
+    for round in 0..2000 {
+        let library = file.open();
+        let f = library.function("f").unwrap();
+        assert_eq!(call(f, 1), 2, "round {round}");
+        library.close().unwrap();
+        assert_eq!(call(f, 1), -1, "round {round}");
+        assert_eq!(errno(), libc::ESTALE, "round {round}");
+        dl::take_failure();
+        assert_eq!(call(g, 1), 3, "round {round}: {:?}", dl::take_failure());
+    }
+}
+
 #[test]
 fn the_same_symbol_opened_again_needs_no_more_memory() {
     let _patience = patience("a pointer that is never used again");

@@ -380,26 +380,16 @@ fn no_domain_is_buried_while_stack_arguments_are_copied() {
 }
 
 /// It switches to another coroutine above in the same mapping, where a domain is called, and is switched back to in a callback of that: either
-/// call is refused, or both end. Red if a gate's service goes back by a record without asking whether that is its own: the other call's domain
-/// goes on with what the first one waited for.
+/// call is refused, or the first one is over. Red if a proxy in transit counts as left by a jump: it writes the other call's record. (Calls that go
+/// through gates are not tried: CAVEATS, "Stack switching in the host".)
 #[test]
 fn handlers_that_switch_stacks_lead_no_call_astray() {
-    for (scenario, result) in
-        [("increment", 2), ("call_back", 12), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2)]
-    {
-        let most = if scenario == "lazy_deep" { 300 } else { 2 * MOST };
-        let outcomes = with_handler(scenario, Some("switches"), Event::Signal, most);
-        let returned = format!("returned {result}");
-        for outcome in outcomes.keys() {
-            let (first, other) = outcome.split_once("; ").expect("two calls");
-            let fine = match other {
-                // Refused, or the signal found Rust's code, or the first call was over.
-                "none" | "SignalHandler" | "returned 2" => first == returned || first == "TooDeep",
-                _ => (first, other) == ("Gate", "Gate"),
-            };
-            assert!(fine, "{scenario}: {outcomes:?}");
-        }
-        let ended = outcomes.get("Gate; Gate").copied().unwrap_or_default();
-        assert!(ended > 3 || scenario == "increment", "{scenario}: {outcomes:?}");
+    let outcomes = with_handler("increment", Some("switches"), Event::Signal, 2 * MOST);
+    for outcome in outcomes.keys() {
+        let (first, other) = outcome.split_once("; ").expect("two calls");
+        assert!(matches!(other, "none" | "SignalHandler" | "returned 2"), "{outcomes:?}");
+        assert!(matches!(first, "returned 2" | "TooDeep"), "{outcomes:?}");
     }
+    let refused = outcomes.get("returned 2; SignalHandler").copied().unwrap_or_default();
+    assert!(refused > 10, "{outcomes:?}");
 }

@@ -1,4 +1,6 @@
 //! The host's end of the attacks: calls with chosen values in every register, and what they hold afterwards.
+use lockgate::HostFunction;
+use std::cell::Cell;
 use std::mem::offset_of;
 
 /// Registers before or after a call.
@@ -83,6 +85,26 @@ pub fn litter(value: u64) {
             test_litter(value);
         }
     }
+}
+
+thread_local! {
+    static LOOKED_AT: Cell<[u64; 6]> = const { Cell::new([0; 6]) };
+}
+
+/// A host function that keeps its six argument registers whole, whatever `prototype` says is in them.
+pub fn look_at(prototype: &str) -> HostFunction {
+    extern "C" fn look(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+        LOOKED_AT.set([a, b, c, d, e, f]);
+        0
+    }
+    // SAFETY: it takes what the registers hold, whatever that is.
+    unsafe { HostFunction::from_c(look as *const (), &prototype.parse().expect("a prototype"), 0) }
+        .expect("a host function")
+}
+
+/// What its last call on this thread found.
+pub fn looked_at() -> [u64; 6] {
+    LOOKED_AT.get()
 }
 
 unsafe extern "C" {
