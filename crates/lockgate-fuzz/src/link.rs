@@ -3,7 +3,8 @@
 //! Code first, then constants, then data. What the object does not define lies at the code's first byte, which is a function.
 
 use lockgate_abi::PAGE;
-use lockgate_verify::{Module, Segment, SegmentKind};
+use lockgate_abi::code::UD2;
+use lockgate_verify::{Module, Segment, SegmentKind, State};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind};
 use std::collections::BTreeMap;
 
@@ -74,19 +75,23 @@ pub fn link(object: &[u8]) -> Option<Linked> {
             fields.push(at);
         }
     }
-    Some(Linked { module: module(segments, address), fields })
+    let states = states(&segments);
+    Some(Linked { module: Module { states, ..module(segments, address) }, fields })
 }
 
 /// Fills what follows code up to the end of its page: traps, as far as an instruction may reach that is cut off, then few and long
-/// instructions (the verifier reads all of them, for each input), and a trap.
+/// instructions (the verifier reads all of them, for each input), and the trap that ends a way.
 pub fn pad(rest: &mut [u8]) {
     const LONGEST: usize = 15;
     /// `movabs $0,%rax`
     const MOVE: [u8; 10] = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0];
     rest.fill(0xcc);
-    let end = rest.len().saturating_sub(1).max(LONGEST);
+    let end = rest.len().saturating_sub(UD2.len()).max(LONGEST);
     if let Some(moves) = rest.get_mut(LONGEST..end) {
         moves.chunks_exact_mut(MOVE.len()).for_each(|place| place.copy_from_slice(&MOVE));
+    }
+    if let Some(end) = rest.last_chunk_mut() {
+        *end = UD2;
     }
 }
 
@@ -118,5 +123,30 @@ pub fn module(segments: Vec<Segment>, image_size: u64) -> Module {
         base: false,
         join: None,
         symbols: vec![],
+        states: vec![],
     }
+}
+
+/// What the note says of the code's regions, as the build side would write it.
+fn states(segments: &[Segment]) -> Vec<(u64, State)> {
+    let word = |address: u64| {
+        let segment = segments.iter().rev().find(|segment| segment.address <= address)?;
+        let at = (address - segment.address) as usize;
+        Some(i32::from_le_bytes(segment.bytes.get(at..at + 4)?.try_into().ok()?))
+    };
+    let note = lockgate_rewrite::states(&segments[0].bytes, word);
+    let mut numbers = note
+        .split_inclusive(|byte| byte & 0x80 == 0)
+        .map(|number| number.iter().rev().fold(0, |value: u64, byte| value << 7 | u64::from(byte & 0x7f)));
+    let (mut states, mut address) = (Vec::new(), 0);
+    while let (Some(distance), Some(tag)) = (numbers.next(), numbers.next()) {
+        address += distance;
+        let first = (tag / 2 * 8) as u32;
+        let state = match tag % 2 {
+            0 => State::S { o: first },
+            _ => State::C { b: first, d: (numbers.next().unwrap_or_default() * 8) as u32 },
+        };
+        states.push((address, state));
+    }
+    states
 }

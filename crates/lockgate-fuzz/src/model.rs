@@ -7,8 +7,8 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, MemorySize, Mnemonic,
     OpAccess, OpKind, Register, RflagsBits,
 };
-use lockgate_abi::{code, gate, header, window};
-use std::collections::BTreeSet;
+use lockgate_abi::{code, gate, header, stack, window};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A page of code in an image, and what lies around it.
 #[derive(Clone, Copy)]
@@ -43,12 +43,35 @@ pub fn judge(text: &Text<'_>) -> Result<(), String> {
         loads: BTreeSet::new(),
         of_switches: BTreeSet::new(),
         facts: InstructionInfoFactory::new(),
-        moved: 0,
+        stores: BTreeSet::new(),
+        frame: Frame::ENTRY,
+        settled: 0,
+        ended: true,
+        frames: BTreeMap::new(),
     };
     for (number, one) in instructions.iter().enumerate() {
+        if std::mem::take(&mut walk.ended) {
+            // Nobody comes from above, and whoever comes by a branch has touched the stack.
+            (walk.frame, walk.settled) = (Frame::ENTRY, 0);
+        }
+        walk.frames.insert(one.ip(), walk.frame);
         walk.instruction(number).map_err(|what| format!("{what}: {one} at {:#x}", one.ip()))?;
     }
+    ensure(walk.ended, "control leaves the code at its end")?;
     walk.whole()
+}
+
+/// Where rsp is: so many bytes below the word that is counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Frame {
+    /// What the frame word holds, as bytes below the return word; `None`: the return word itself is counted from.
+    word: Option<i64>,
+    depth: i64,
+}
+
+impl Frame {
+    /// At the entry of a function, where it returns, and at labels.
+    const ENTRY: Frame = Frame { word: None, depth: 0 };
 }
 
 struct Walk<'t> {
@@ -57,14 +80,22 @@ struct Walk<'t> {
     starts: BTreeSet<u64>,
     /// Instructions inside units: nothing may come here but from the one before.
     inside: BTreeSet<u64>,
-    /// Where branches lead.
-    branches: Vec<u64>,
+    /// Where branches lead, and where rsp is then.
+    branches: Vec<(u64, Frame)>,
     /// Loads that are legal in a switch only, and those that were in one.
     loads: BTreeSet<u64>,
     of_switches: BTreeSet<u64>,
     facts: InstructionInfoFactory,
-    /// Changes of rsp since the last touch.
-    moved: i64,
+    /// Stores of frame words: addresses of instructions that units have just made legal.
+    stores: BTreeSet<u64>,
+    /// Where rsp is.
+    frame: Frame,
+    /// The lowest depth that lies at most D below a mapped word; down to D any depth does.
+    settled: i64,
+    /// Control does not go on from the instruction before.
+    ended: bool,
+    /// Where rsp is before each instruction.
+    frames: BTreeMap<u64, Frame>,
 }
 
 type Verdict = Result<(), String>;
@@ -84,12 +115,13 @@ impl Walk<'_> {
         match one.flow_control() {
             FlowControl::Next => self.computes(number),
             FlowControl::Return => {
-                ensure(one.mnemonic() == Mnemonic::Ret && one.len() == 1, "a return that is no plain one")
-                    .map(|()| self.moved = 0)
+                ensure(one.mnemonic() == Mnemonic::Ret && one.len() == 1, "a return that is no plain one")?;
+                self.leaves()
             }
             FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
                 ensure(near(one), "a far or short branch")?;
-                self.branches.push(one.near_branch_target());
+                self.branches.push((one.near_branch_target(), self.frame));
+                self.ended = one.flow_control() == FlowControl::UnconditionalBranch;
                 self.settled()
             }
             FlowControl::Call => {
@@ -97,33 +129,47 @@ impl Walk<'_> {
                     return self.gate(one);
                 }
                 ensure(near(one), "a far call")?;
-                self.branches.push(one.near_branch_target());
-                self.moved = 0;
+                self.branches.push((one.near_branch_target(), Frame::ENTRY));
+                self.touched();
                 Ok(())
             }
             FlowControl::IndirectCall => match one.op0_kind() {
                 OpKind::Memory => self.gate(one),
-                _ => self.checked(number),
+                _ => self.checked(number).map(|()| self.touched()),
             },
-            FlowControl::IndirectBranch => self.checked(number).or_else(|_| self.switch(number)),
+            FlowControl::IndirectBranch => match self.checked(number) {
+                Ok(()) => self.leaves(),
+                Err(_) => self.switch(number).map(|()| self.ended = true),
+            },
             FlowControl::Exception | FlowControl::Interrupt => {
-                // It does not touch the stack, and a handler may go on behind it.
+                // It does not touch the stack. Behind `int3` a handler may go on.
+                self.ended = one.mnemonic() == Mnemonic::Ud2;
                 ensure(one.mnemonic() != Mnemonic::Int, "an interrupt")
             }
             FlowControl::XbeginXabortXend => Err("a transaction".into()),
         }
     }
 
-    /// At a branch, every change of rsp has been touched.
+    /// At a branch, rsp is at most D below a mapped word.
     fn settled(&self) -> Verdict {
-        ensure(self.moved == 0, "rsp has moved")
+        ensure(self.frame.depth <= self.settled.max(D), "rsp has moved")
+    }
+
+    fn touched(&mut self) {
+        self.settled = self.settled.max(self.frame.depth);
+    }
+
+    /// Where a function is left, its return word is on top.
+    fn leaves(&mut self) -> Verdict {
+        self.ended = true;
+        ensure(self.frame == Frame::ENTRY, "a function is left with a frame")
     }
 
     fn gate(&mut self, one: &Instruction) -> Verdict {
         let slot = one.memory_displacement64().wrapping_sub(window::GATE_TABLE);
         let plain = one.memory_base() == Register::None && one.memory_index() == Register::None;
         let fits = slot.is_multiple_of(8) && slot / 8 < gate::SLOTS;
-        self.moved = 0;
+        self.touched();
         ensure(plain && one.segment_prefix() == Register::GS && fits && one.len() == 8, "no gate call")
     }
 
@@ -184,7 +230,7 @@ impl Walk<'_> {
         let table = table.ip_rel_memory_address();
         for entry in 0..=last as u64 {
             let value = (self.text.read)(table + 4 * entry).ok_or("a table outside the constants")?;
-            self.branches.push(table.wrapping_add_signed(value.into()));
+            self.branches.push((table.wrapping_add_signed(value.into()), self.frame));
         }
         self.settled()?;
         self.of_switches.insert(load.ip());
@@ -222,6 +268,9 @@ impl Walk<'_> {
             Mnemonic::Swapgs,
         ];
         ensure(!FORBIDDEN.contains(&one.mnemonic()), "forbidden")?;
+        if one.mnemonic() == Mnemonic::Endbr64 {
+            ensure(self.frame == Frame::ENTRY, "a label in a frame")?;
+        }
         let changed = one.rflags_modified();
         ensure(changed & RflagsBits::AC == 0, "it changes AC")?;
         ensure(one.rflags_set() & RflagsBits::DF == 0, "it sets the direction")?;
@@ -240,6 +289,9 @@ impl Walk<'_> {
                     return self.changes_rsp(number);
                 }
             }
+        }
+        if self.stores.contains(&one.ip()) {
+            return Ok(());
         }
         ensure(facts.used_memory().len() <= 1, "several memory operands")?;
         let Some(used) = facts.used_memory().first().copied() else { return Ok(()) };
@@ -278,7 +330,7 @@ impl Walk<'_> {
             let certain = matches!(used.access(), OpAccess::Read | OpAccess::Write | OpAccess::ReadWrite);
             let prefetch = format!("{:?}", one.mnemonic()).contains("refetch");
             if certain && !prefetch && !one.has_op_mask() {
-                self.moved = 0;
+                self.touched();
             }
         }
         Ok(())
@@ -317,45 +369,71 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// V3: four ways, and a bound on their sum.
+    /// V3: by a constant, or by a frame word that is stored and loaded again.
     fn changes_rsp(&mut self, number: usize) -> Verdict {
         let one = &self.code[number];
         ensure(
             one.op0_kind() == OpKind::Register && one.op0_register() == Register::RSP,
             "it writes a part of rsp, or rsp by the way",
         )?;
+        let relative = one.memory_base() == Register::RSP && one.memory_index() == Register::None;
         let by = match one.mnemonic() {
-            Mnemonic::Add | Mnemonic::Sub if one.op1_kind() != OpKind::Register => one.immediate(1) as i64,
-            Mnemonic::Lea if one.memory_base() == Register::RSP && one.memory_index() == Register::None => {
-                one.memory_displacement64() as i64
-            }
-            Mnemonic::And if one.op1_kind() != OpKind::Register => {
-                let mask = one.immediate(1) as i64;
-                ensure(mask < 0 && mask.wrapping_neg().count_ones() == 1, "an alignment that is none")?;
-                mask.wrapping_neg()
-            }
-            Mnemonic::Xor => {
-                let [xor, and, move_, read] = {
-                    let at = |n: usize| self.code.get(n).copied().ok_or("a cut unit");
-                    let first = number.checked_sub(2).ok_or("a cut unit")?;
-                    [at(first)?, at(first + 1)?, at(first + 2)?, at(first + 3)?]
+            Mnemonic::Add if one.op1_kind() != OpKind::Register => one.immediate(1) as i64,
+            Mnemonic::Sub if one.op1_kind() != OpKind::Register => -(one.immediate(1) as i64),
+            Mnemonic::Lea if relative => one.memory_displacement64() as i64,
+            Mnemonic::Xchg => return self.opens(number),
+            Mnemonic::Mov if relative && one.segment_prefix() == Register::None => {
+                let Frame { word: Some(word), depth } = self.frame else {
+                    return Err("rsp is loaded without a frame word".into());
                 };
-                let is = (xor.mnemonic(), xor.op0_register(), xor.op1_register())
-                    == (Mnemonic::Xor, Register::R11, Register::RSP)
-                    && (and.mnemonic(), and.op0_register()) == (Mnemonic::And, Register::R11D)
-                    && and.immediate(1) as u32 == code::SLOT_MASK
-                    && move_.op1_register() == Register::R11
-                    && read.memory_base() == Register::RSP
-                    && read.memory_index() == Register::None
-                    && read.memory_displacement64() as i64 == -OFF;
-                ensure(is && self.moved == 0, "a computed rsp")?;
-                self.enclose(number + 1, 4);
+                ensure(one.memory_displacement64() as i64 == depth, "rsp is loaded from elsewhere")?;
+                // It was settled when the word was stored.
+                (self.frame, self.settled) = (Frame { word: None, depth: word }, word);
                 return Ok(());
             }
             _ => return Err("it writes rsp".into()),
         };
-        self.moved += by.abs();
-        ensure(by % 8 == 0 && self.moved <= D, "rsp goes too far")
+        let depth = self.frame.depth - by;
+        ensure(by % 8 == 0 && (0..=stack::SLOT as i64).contains(&depth), "rsp leaves its frame")?;
+        self.frame.depth = depth;
+        ensure(depth - self.settled.max(D) <= D, "rsp goes too far")
+    }
+
+    /// U2: rsp goes down inside its slot, and then what it was is stored where it is.
+    fn opens(&mut self, number: usize) -> Verdict {
+        let first = number.checked_sub(5).ok_or("a cut unit")?;
+        let Some([low, cut, high, compare, above, exchange, store]) = self.code.get(first..first + 7) else {
+            return Err("a cut unit".into());
+        };
+        let of_rsp = |one: &Instruction, mnemonic| {
+            (one.mnemonic(), one.op0_register(), one.op1_register())
+                == (mnemonic, Register::R11, Register::RSP)
+                && one.op1_kind() == OpKind::Register
+        };
+        let is = of_rsp(low, Mnemonic::Xor)
+            && (cut.mnemonic(), cut.op0_register()) == (Mnemonic::And, Register::R11D)
+            && cut.op1_kind() != OpKind::Register
+            && cut.immediate(1) as u32 == code::SLOT_MASK
+            && of_rsp(high, Mnemonic::Xor)
+            && of_rsp(compare, Mnemonic::Cmp)
+            && above.mnemonic() == Mnemonic::Ja
+            && exchange.op1_register() == Register::R11
+            && store.mnemonic() == Mnemonic::Mov
+            && store.op0_kind() == OpKind::Memory
+            && store.memory_base() == Register::RSP
+            && store.memory_index() == Register::None
+            && store.memory_displacement64() == 0
+            && store.segment_prefix() == Register::None
+            && store.op1_register() == Register::R11;
+        ensure(is, "a computed rsp")?;
+        self.settled()?;
+        let Frame { word: None, depth: word @ 8.. } = self.frame else {
+            return Err("a frame word in the place of another, or of the return word".into());
+        };
+        (self.frame, self.settled) = (Frame { word: Some(word), depth: 0 }, 0);
+        self.stores.insert(store.ip());
+        self.enclose(number + 1, 7);
+        Ok(())
     }
 
     /// What needs the whole text: labels, and where branches lead.
@@ -369,9 +447,13 @@ impl Walk<'_> {
         }
         let stray = self.loads.difference(&self.of_switches).next();
         ensure(stray.is_none(), &format!("an unconfined load at {stray:x?}"))?;
-        for target in &self.branches {
+        for (target, frame) in &self.branches {
             let fine = self.starts.contains(target) && !self.inside.contains(target);
             ensure(fine, &format!("a branch to {target:#x}, where no unit starts"))?;
+            // A trap needs no stack.
+            let bytes = &self.text.bytes[(target - self.text.address) as usize..];
+            let fits = self.frames[target] == *frame || bytes.starts_with(&code::UD2);
+            ensure(fits, &format!("a branch to {target:#x} with another frame: {frame:?}"))?;
         }
         Ok(())
     }
