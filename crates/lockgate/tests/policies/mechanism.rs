@@ -41,7 +41,7 @@ fn frames_are_out_of_reach() {
 fn forged_returns_are_refused() {
     let forged = |words: i64| {
         let rsp = 8 * words;
-        let source = format!("function forge\n lea {rsp}(%rsp),%rsp\n mov %rax,-OFF(%rsp)\n ret\n");
+        let source = format!("function forge\n add ${rsp},%rsp\n mov %rax,-OFF(%rsp)\n ret\n");
         let file = Guest::assembly(&source).try_build_unverified().expect("a module");
         Module::from_bytes(&file).map(|_| ()).map_err(|error| error.to_string())
     };

@@ -9,7 +9,6 @@ __attribute__((noinline)) static long jump(void)
             words[i] += 16 << 20;
     longjmp(buffer, 1);
 }
-/* In the same slot it lands again, if anywhere; its frame is what it was. */
 long attack(void)
 {
     if (setjmp(buffer))

@@ -14,7 +14,8 @@ function framed
     add %rcx,%rdx
     jmp *%rdx
 1:  ud2
-3:  ret
+3:  endbr64
+    ret
     .section .rodata
     .balign 4
 2:  .long 3b-2b, 3b-2b
