@@ -14,7 +14,8 @@
  *     if (lg_failed() && lg_take_call_error() != LG_OK)
  *         fprintf(stderr, "%s\n", lg_last_message());
  *
- * (A NULL handle is an error of every function that takes one, so that the look at the last result is enough.)
+ * (A NULL handle is an error of every function that takes one, so that the look at the last result is enough; only NULL for options is good: the
+ * defaults. So lg_options_new() never returns NULL.)
  *
  *     cc program.c $(pkg-config --cflags --libs lockgate)
  *
@@ -58,10 +59,14 @@
  * What the code that was interrupted has called is not concerned: lg_failed() may not be 0 there then, and lg_take_call_error() says LG_OK of a call
  * that returned. (A handler that the kernel runs on another stack than the alternate one, which only a system call of the host's own can bring about, keeps
  * lg_call_failed, as it keeps errno: saves it before, and puts it back after.)
+ * The real-time signal asks threads to look whether what they are in has ended. When a domain is killed or closed, or a call is stopped, each thread
+ * that has called any domain before may get it, wherever it is: poll(), nanosleep(), sem_timedwait() and what else no SA_RESTART restarts return EINTR
+ * there then, as for any signal.
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
  * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
- * another function of the library, whose frames would be lost: the process may end then. The same holds of C++ exceptions, but these may not
+ * another function of the library, whose frames would be lost: the process may end then. (A call that a worker makes is
+ * LG_E_CALLBACK then, and another worker takes the place.) The same holds of C++ exceptions, but these may not
  * leave a function that a domain has called in any case: catch them there, and lg_end_call(), as lockgate.hpp does.
  *
  * What a signal handler has left by siglongjmp, a call into a domain that it interrupted, counts as in progress until the thread makes a call from a
@@ -181,7 +186,7 @@ typedef enum lg_status {
     LG_E_PRIVATE = 82,      /* private memory of the host has no second address */
     LG_E_NOT_MAPPED = 83,   /* not one mapping of the host's */
     LG_E_WINDOW = 84,       /* a domain's own memory */
-    LG_E_FILE = 85,         /* a file that cannot be shared, or is too short, or a descriptor with too few rights */
+    LG_E_FILE = 85,         /* a file that cannot be shared, or is too short */
     LG_E_NO_ROOM = 86,      /* no room in the shared region of windows */
     LG_E_TOO_MANY = 87,     /* the domain has 64 grants already */
     LG_E_OVERLAP = 88,      /* the domain has the region already */
@@ -367,7 +372,8 @@ typedef uint32_t lg_policy;
 /* ---- Options ------------------------------------------------------------------------------------------------------ */
 
 /* Options of domains (docs/limits.md). Each setter may be called again and counts for domains that are made afterwards; one that fails
- * changes nothing. Values that cannot be are found out by lg_domain_new(). All cheap. */
+ * changes nothing. Values that cannot be are found out by lg_domain_new(). All cheap. (lg_options_new() is never NULL, which would be the defaults: if
+ * it fails, what it returns is LG_E_HANDLE wherever it is used.) */
 lg_options *lg_options_new(void);
 lg_status lg_options_free(lg_options *options);
 
@@ -395,10 +401,11 @@ lg_status lg_options_stop_if(lg_options *options, lg_question question, void *us
  * async-signal-safe, and does nothing on threads that have called no domain. */
 void lg_interrupt(void);
 
-/* One thread at a time; others wait so many milliseconds (LG_E_BUSY then), without end if the number is negative. */
+/* One thread at a time; others wait so many milliseconds (LG_E_BUSY then), without end if the number is negative. Threads that the module has
+ * started (lg_options_own_threads()) wait for their turn without end: there is nobody to tell. */
 lg_status lg_options_exclusive(lg_options *options, int64_t patience_ms);
 
-/* Arguments (argv) and environment of a program; nothing of the host's own is passed on. */
+/* Arguments (argv) and environment of a program; nothing of the host's own is passed on. Of one name the last value counts. */
 lg_status lg_options_arguments(lg_options *options, size_t count, const char *const *arguments);
 lg_status lg_options_environment(lg_options *options, const char *name, const char *value);
 
@@ -416,13 +423,14 @@ lg_status lg_options_stream(lg_options *options, int number, int descriptor);
 lg_status lg_options_standard_streams(lg_options *options);
 lg_status lg_options_forbid(lg_options *options, int descriptor);
 
-/* Finds imports that lg_options_gate() does not answer in a registry (NULL: the process's), each at its first call, as the principal may (NULL:
- * the process). A call of one that is not found ends with LG_E_UNRESOLVED. The domain does not keep the registry. */
+/* Finds imports that lg_options_gate() does not answer in a registry (LG_PROCESS_REGISTRY: the process's), each at its first call, as the
+ * principal may. A call of one that is not found ends with LG_E_UNRESOLVED. The domain does not keep the registry. */
 lg_status lg_options_registry(lg_options *options, lg_registry *registry, lg_principal *principal);
 
 /* ---- Domains ------------------------------------------------------------------------------------------------------ */
 
-/* Where a domain is asked for, in a function that a domain has called: that domain. */
+/* Where a domain is asked for, in a function that a domain has called: that domain. It is the one's who made it: to free, close or reset it is
+ * LG_E_HANDLE. */
 #define LG_CALLER ((lg_domain *)1)
 
 /* Makes a domain and runs the module's initialisation in it, on this thread: some ten microseconds. Options may be NULL.
@@ -436,8 +444,8 @@ lg_status lg_domain_free(lg_domain *domain);
 lg_status lg_domain_kill(lg_domain *domain);
 
 /* LG_OK, or LG_E_FAULT if a thread that the module has started itself (lg_options_own_threads()) did something wrong, which ended the domain: what it
- * was, is the thread's last error then, lg_last_fault(). Calls tell that the domain was killed, not why: none was in progress on that thread. LG_OK
- * again behind a reset. */
+ * was, is the thread's last error then, lg_last_fault(); or what else ended it there, by its own status. Calls tell that the domain was killed, not
+ * why: none was in progress on that thread. LG_OK again behind a reset. */
 lg_status lg_domain_own_threads_fault(lg_domain *domain);
 
 /* Kills the domain, frees the handle, and lets go of the domains that it calls: those that call each other keep each other alive until one of
@@ -567,7 +575,8 @@ lg_status lg_end_call(const char *message);
 
 typedef enum lg_rights { LG_READ = 1, LG_READ_WRITE = 3 } lg_rights;
 
-/* Allocates in the domain with the module's own malloc, for arguments. A call. NULL: LG_E_NO_MEMORY, LG_E_NO_ALLOCATOR, errors of calls. */
+/* Allocates in the domain with the module's own malloc, for arguments. A call. Where it is, is the module's word (lg_memory_check()). NULL:
+ * LG_E_NO_MEMORY, LG_E_NO_ALLOCATOR, errors of calls. */
 void *lg_memory_alloc(lg_domain *domain, size_t size);
 
 /* The same, with a copy of `bytes` in it. Strings: strlen(s) + 1. */
@@ -603,7 +612,8 @@ lg_status lg_memory_check(lg_domain *domain, const void *at, size_t size, lg_rig
 lg_region *lg_region_new(uint64_t length);
 
 /* Part of a memory file or an ordinary one; `most` are the rights that can be granted. The descriptor is duplicated. Seal the file against cuts:
- * accesses behind a new end are faults in domains, LG_E_LOST here, and SIGBUS at lg_region_address(). LG_E_FILE, LG_E_UNALIGNED. */
+ * accesses behind a new end are faults in domains, LG_E_LOST here, and SIGBUS at lg_region_address(). LG_E_FILE, LG_E_UNALIGNED, LG_E_UPGRADE
+ * (the descriptor is open for less). */
 lg_region *lg_region_from_file(int descriptor, uint64_t from, uint64_t length, lg_rights most);
 
 /* Whole pages of one *shared* mapping of the host (mmap with MAP_SHARED). Private memory - heap, stacks, static data - has no second address:
@@ -664,8 +674,10 @@ lg_callback *lg_callback_to(lg_domain *domain, lg_domain *server, const char *pr
 
 /* ---- Registry -------------------------------------------------------------------------------------------------------- */
 
-/* Entry points by name (docs/registry.md), for clients and servers that know nothing of each other. Where a registry is asked for, NULL is the
- * process's own; where a principal is, NULL is the process: its user and groups. */
+/* Entry points by name (docs/registry.md), for clients and servers that know nothing of each other. Where a registry is asked for,
+ * LG_PROCESS_REGISTRY is the process's own; where a principal is, LG_PROCESS is the process: its user and groups. */
+#define LG_PROCESS_REGISTRY ((lg_registry *)2)
+#define LG_PROCESS ((lg_principal *)3)
 lg_registry *lg_registry_new(void);
 lg_status lg_registry_free(lg_registry *registry);
 
@@ -675,7 +687,7 @@ typedef struct lg_token {
 } lg_token;
 lg_status lg_token_new(lg_token *token);
 
-/* On whose behalf something is bound. The host says so; a module cannot. */
+/* On whose behalf something is bound. The host says so; a module cannot. (User and group UINT32_MAX are LG_E_ARGUMENT: there are none.) */
 lg_principal *lg_principal_nobody(void);
 lg_principal *lg_principal_process(void);
 lg_principal *lg_principal_user(uint32_t user);
@@ -684,7 +696,8 @@ lg_status lg_principal_in_group(lg_principal *principal, uint32_t group); /* in 
 lg_status lg_principal_with(lg_principal *principal, const lg_token *token);
 lg_status lg_principal_free(lg_principal *principal);
 
-/* An entry point to be exported under a name, with a version. Nobody may bind it until one of _allow_ says so. */
+/* An entry point to be exported under a name, with a version. Nobody may bind it until one of _allow_ says so. (A name that is empty, or has
+ * control characters, is LG_E_ARGUMENT when it is exported.) */
 lg_export *lg_export_new(const char *name, uint16_t major, uint16_t minor);
 lg_status lg_export_of(lg_export *of, const char *prototype); /* which function of the domain; the one of the same name if not said */
 lg_status lg_export_policy(lg_export *of, lg_policy policy);  /* what the server asks for in every call */
@@ -851,7 +864,8 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * What a call that fails returns. -1 (all bits set, so not a number for floating-point results), NULL for pointers, 0 for bool, zeros for
  * structures in memory; or what lg_dlfailure() or the options say. errno is set: EFAULT, ETIMEDOUT (a time limit), ECANCELED (killed, closed
  * meanwhile), ESTALE (closed before), ENOMEM, ENOSYS (an import that nothing answers), EAGAIN, EBUSY, EDEADLK. The thread's last error says
- * more: lg_last_status(), lg_last_message(), lg_last_fault(). A handler is told before the caller gets its value: lg_on_fault(). (lg_failed()
+ * more: lg_last_status(), lg_last_message(), lg_last_fault(). A handler is told before the caller gets its value: lg_on_fault(). A call that a signal
+ * handler makes fails with EPERM, and that is all: the last error stays what it was, and nobody is told. (lg_failed()
  * and lg_take_call_error() are not for these pointers: they have been asked already.) A call that returns leaves errno alone as far as its
  * module is concerned, whose errno is its own.
  *
@@ -936,8 +950,10 @@ int lg_dlfailure(void *handle, const char *symbol, uint64_t value);
 typedef void (*lg_dl_handler)(const char *library, const char *symbol, void *user);
 void lg_on_fault(lg_dl_handler handler, void *user);
 
-/* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the library's own free(). NULL if it has none left. Some
- * microseconds. */
+/* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the library's own free(). NULL if it has none left, or
+ * its malloc says that something else is room (LG_E_INACCESSIBLE). Some microseconds, and some ten nanoseconds for each page, which is touched. It is
+ * room when this returns: while something of the library's runs, a thread that it has started (lg_options_own_threads()) or a call of yours, that can
+ * unmap it, and then the host's own access is a fault of the host's. Where a library may, reach its memory by lg_peek() and lg_poke(). */
 void *lg_malloc(void *handle, size_t size);
 int lg_free(void *handle, void *at);
 
@@ -957,8 +973,9 @@ void *lg_expose(void *handle, void *at, size_t length, int rights);
 int lg_hide(void *handle, void *at);
 
 /* Offers a *service*: a function of the host that libraries call by name, having declared it (`lockgate cc --gate`). To one library, or, if the handle
- * is NULL, to all, also those that are open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
+ * is LG_ALL, to all, also those that are open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
  * arguments as the library's note says, in registers only. In it lg_user_data() is `user`, and lg_caller() the library. Arguments are the library's word. */
+#define LG_ALL ((void *)4)
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);
 

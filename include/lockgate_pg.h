@@ -116,9 +116,11 @@ extern void *lg_pg_state_alloc(size_t size);
  *     const lg_pg_row *function(const lg_pg_trigger *trigger);
  *
  * Rows of the table are structures as above, without those columns that a function cannot return (of types that are not listed, domains, row types):
- * they have a bit in `nulls`, and stay as they are. A table of more than 64 columns is refused when the trigger fires. Their size is `row_size`; compare it with the structure's. Before a row is written the function returns
- * it: `trigger->new_row`, changed if need be, or another one; for DELETE `old_row`. NULL: the row is left alone. After it, and for
- * statements, nobody looks at what is returned. Queries see transition tables. */
+ * they have a bit in `nulls`, and stay as they are. Rows of partitions are as the partitioned table has them that the trigger was made for, whatever
+ * the order of the partition's own columns; `schema` and `table` are the partition's. A table of more than 64 columns is refused when the trigger
+ * fires. Their size is `row_size`; compare it with the structure's. Before a row is written the function returns it: `trigger->new_row`, changed if
+ * need be, or another one; for DELETE `old_row`. NULL: the row is left alone. After it, and for statements, nobody looks at what is returned. Queries
+ * see transition tables. */
 enum lg_pg_event { LG_PG_INSERT = 0, LG_PG_UPDATE = 1, LG_PG_DELETE = 2, LG_PG_TRUNCATE = 3 };
 enum lg_pg_when { LG_PG_BEFORE = 0, LG_PG_AFTER = 1, LG_PG_INSTEAD = 2 };
 enum lg_pg_for { LG_PG_ROW = 0, LG_PG_STATEMENT = 1 };

@@ -46,7 +46,8 @@
 #define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
 /* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
 #define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n))
-/* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. */
+/* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the function returns. Of an LG_IN field: how many of them the
+ * library has read. */
 #define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n))
 /* A pointer that the library moves on behind what it has read or written of the buffer (fields only). */
 #define LG_CURSOR LG_NOTE_("cursor")
@@ -99,6 +100,9 @@
 /* The program's own pointer, which the library hands back and never follows. `void *` parameters of callbacks are, without
  * saying so. It comes back for the callback and handle that it was given with, or, without a handle, to callbacks of this very call only (LG_KEPT: for good). On a handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
+/* Data that comes with a callback, and is given for this very call: no later one gets it, and the program may free it when the call returns. For functions
+ * with a handle, where other data stays given as long as that lives. */
+#define LG_FOR_CALL LG_NOTE_("for_call")
 /* The program reads the pointer back as the first word behind handle `h` (a macro of the header's does). On a function with a
  * handle as its result: the same word is found behind that. */
 #define LG_SHOWN(h) LG_NOTE_("shown:" #h)
@@ -123,7 +127,8 @@
 #define LG_ERROR(value) LG_NOTE_("error:" LG_TEXT_(value))
 /* What is wrong is told by errno. */
 #define LG_ERRNO LG_NOTE_("errno")
-/* The result is at most this, and not negative, unless it is what the function returns when it fails. */
+/* The result is at most this, and not negative, unless it is what the function returns when it fails. Behind LG_OUT on a pointer to a number: the same of
+ * what the library sets it to. */
 #define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n))
 /* Like printf: the text is made before the library is called. */
 #define LG_PRINTF LG_NOTE_("printf")

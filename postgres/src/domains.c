@@ -7,11 +7,13 @@
 #include "gates.h"
 #include "interrupts.h"
 #include "miscadmin.h"
+#include "optimizer/planner.h"
 #include "states.h"
 #include "storage/fd.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "version.h"
 
 /* A function of a domain, bound. */
@@ -154,23 +156,49 @@ static void on_limit(int value, void *unused) {
     modules_generation++;
 }
 
+/* Plans that were made without a limit may be parallel. */
+static void on_cpu_limit(int value, void *unused) {
+    modules_generation++;
+    if (!value != !cpu_limit)
+        ResetPlanCache();
+}
+
+static planner_hook_type next_planner = NULL;
+
+/* Each parallel worker is a process, which has begun with nothing used, and ends with the statement: nobody adds up what they use. So statements under
+ * a limit of processor time have none. */
+static PlannedStmt *plan(Query *query, const char *text, int options, ParamListInfo parameters) {
+    if (cpu_limit)
+        options &= ~CURSOR_OPT_PARALLEL_OK;
+    return (next_planner ? next_planner : standard_planner)(query, text, options, parameters);
+}
+
 void domains_init(void) {
     DefineCustomIntVariable("lockgate.memory_limit", "Memory that a module may have in each session and for each role.", NULL, &memory_limit, 64, 1,
                             MOST_MEMORY, PGC_SUSET, GUC_UNIT_MB, NULL, on_limit, NULL);
     DefineCustomIntVariable("lockgate.cpu_limit", "Processor time that functions of one module may use in a transaction; 0 for no limit.", NULL,
-                            &cpu_limit, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, on_limit, NULL);
+                            &cpu_limit, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, on_cpu_limit, NULL);
     MarkGUCPrefixReserved("lockgate");
     RegisterXactCallback(at_end_of_transaction, NULL);
+    next_planner = planner_hook;
+    planner_hook = plan;
 }
 
 /* ---- Making domains ---- */
 
 /* Whether the domain is used on. One whose module has been replaced is so by the client's statement that has used it already: its rows are not one
- * module's and then another's. And states of aggregates keep theirs, which a new domain would take for its own. */
+ * module's and then another's. And states of aggregates keep theirs, which a new domain would take for its own:
+ * with the limits that it was made with, or not at all. */
 static bool is_current(const Domain *domain, const ModuleHash *hash) {
-    if (states_of(domain))
+    bool has_limits = domain->memory_limit == memory_limit && domain->cpu_limit == cpu_limit;
+    if (states_of(domain)) {
+        if (!has_limits)
+            ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
+                    errmsg("limits have been changed while module %s has aggregates over lockgate.state under way", domain->module),
+                    errhint("Close its cursors, or set the limits back."));
         return true;
-    if (domain->memory_limit != memory_limit || domain->cpu_limit != cpu_limit)
+    }
+    if (!has_limits)
         return false;
     return memcmp(&domain->hash, hash, sizeof *hash) == 0 || domain->statement == GetCurrentStatementStartTimestamp();
 }

@@ -29,9 +29,15 @@ static void add(Exchange *exchange, Size size) {
     chunk.region = lg_region_new(chunk_size);
     chunk.grant = chunk.region ? lg_grant_new(exchange->domain, chunk.region, LG_READ_WRITE) : NULL;
     if (!chunk.grant) {
+        lg_status status = lg_last_status();
+        char *message = pstrdup(lg_last_message());
         lg_region_free(chunk.region);
+        if (status == LG_E_TOO_MANY)
+            ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                    errmsg("one more aggregate over lockgate.state, or larger arguments, are more than a module can have at once"), errdetail("%s", message),
+                    errhint("Cursors with aggregates over lockgate.state keep theirs until they are closed."));
         ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                errmsg("no memory for %zu bytes of arguments of a function in language lgc", size), errdetail("%s", lg_last_message()));
+                errmsg("no memory for %zu bytes of arguments of a function in language lgc", size), errdetail("%s", message));
     }
     chunk.at = (char *)lg_grant_pointer(chunk.grant, 0);
     exchange->chunks[exchange->count++] = chunk;

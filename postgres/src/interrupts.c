@@ -10,8 +10,19 @@
 /* Signals whose handlers may leave a wish to end what runs: cancel, terminate, time-outs, conflicts of recovery. */
 static const int signals[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1};
 
-/* The server's own handlers, which only set flags. */
-static void (*handlers[lengthof(signals)])(int);
+/* Handlers of other libraries that have put themselves before ours, of one signal. More of them are unlikely: then the first goes. */
+#define MOST_STRANGERS 8
+
+/* Whom a signal goes to. A stranger may call the handler that it found, which is ours, so that one signal comes to ours several times: from the kernel
+ * first, then from within each stranger. Each time it goes to the one behind, and in the end to the server's own, which never leads back. */
+typedef struct Listener {
+    void (*own)(int);                         /* who was there when we came first: it only sets flags; NULL before */
+    void (*strangers[MOST_STRANGERS])(int);   /* the newest last */
+    volatile sig_atomic_t count;
+    volatile sig_atomic_t depth;              /* how often ours is on the stack */
+} Listener;
+
+static Listener listeners[lengthof(signals)];
 
 /* Whether the server would end the statement at the next CHECK_FOR_INTERRUPTS(). */
 static int must_stop(void *unused) {
@@ -20,10 +31,20 @@ static int must_stop(void *unused) {
     return may && (ProcDiePending || cancels || HAS_TRANSACTION_TIMED_OUT);
 }
 
+static void pass_on(Listener *listener, int number) {
+    int depth = listener->depth, behind = listener->count - depth;
+    listener->depth = depth + 1;
+    void (*handler)(int) = behind > 0 ? listener->strangers[behind - 1] : listener->own;
+    /* (A stranger may call ours with another signal's number than it found ours at.) */
+    if (handler)
+        handler(number);
+    listener->depth = depth;
+}
+
 static void on_signal(int number) {
     for (int i = 0; i < lengthof(signals); i++)
         if (signals[i] == number)
-            handlers[i](number);
+            pass_on(&listeners[i], number);
     /* Even if it is to be held off just now: a function may begin before anybody looks again, and then the domain asks. */
     if (QueryCancelPending || ProcDiePending || HAS_TRANSACTION_TIMED_OUT)
         lg_interrupt();
@@ -33,14 +54,43 @@ void interrupts_stop(lg_options *options) {
     lg_options_stop_if(options, must_stop, NULL);
 }
 
-void interrupts_listen(void) {
-    for (int i = 0; i < lengthof(signals); i++) {
-        struct sigaction action;
-        if (sigaction(signals[i], NULL, &action) != 0 || action.sa_flags & SA_SIGINFO || action.sa_handler == SIG_DFL ||
-            action.sa_handler == SIG_IGN || action.sa_handler == on_signal)
-            continue;
-        handlers[i] = action.sa_handler;
-        action.sa_handler = on_signal;
-        sigaction(signals[i], &action, NULL);
+/* A handler that stands before ours is the first to be called from now on. */
+static void add(Listener *listener, void (*handler)(int)) {
+    /* (A handler that jumped out of a signal has left this as it was.) */
+    listener->depth = 0;
+    if (!listener->own || listener->own == handler) {
+        /* The server's own leads to nobody. */
+        listener->own = handler;
+        listener->count = 0;
+        return;
     }
+    int kept = 0;
+    for (int i = listener->count == MOST_STRANGERS; i < listener->count; i++)
+        if (listener->strangers[i] != handler)
+            listener->strangers[kept++] = listener->strangers[i];
+    listener->strangers[kept++] = handler;
+    listener->count = kept;
+}
+
+static void listen_to(int number, Listener *listener) {
+    struct sigaction action;
+    if (sigaction(number, NULL, &action) != 0 || action.sa_flags & SA_SIGINFO || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN ||
+        action.sa_handler == on_signal)
+        return;
+    add(listener, action.sa_handler);
+    action.sa_handler = on_signal;
+    /* (A second signal in the midst of one would be taken for a stranger's call.) */
+    action.sa_flags &= ~(SA_NODEFER | SA_RESETHAND);
+    sigaction(number, &action, NULL);
+}
+
+void interrupts_listen(void) {
+    sigset_t ours, before;
+    sigemptyset(&ours);
+    for (int i = 0; i < lengthof(signals); i++)
+        sigaddset(&ours, signals[i]);
+    sigprocmask(SIG_BLOCK, &ours, &before);
+    for (int i = 0; i < lengthof(signals); i++)
+        listen_to(signals[i], &listeners[i]);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }

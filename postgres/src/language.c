@@ -195,9 +195,9 @@ Datum lockgate_validate(PG_FUNCTION_ARGS) {
     /* Not while a dump is restored: modules come after functions. */
     if (!check_function_bodies)
         PG_RETURN_VOID();
-    module_lock();
-    ModuleHash hash;
     const char *name = procedure->target.module;
+    module_lock(name);
+    ModuleHash hash;
     if (!module_find(name, &hash))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name),
                 errhint("Install it: SELECT lockgate.install_module('%s', ...).", name));

@@ -12,6 +12,7 @@
 #include "catalog/pg_proc.h"
 #include "commands/proclang.h"
 #include "commands/trigger.h"
+#include "common/hashfn.h"
 #include "domains.h"
 #include "endings.h"
 #include "fmgr.h"
@@ -20,6 +21,7 @@
 #include "miscadmin.h"
 #include "procedure.h"
 #include "storage/fd.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -31,6 +33,7 @@
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
+#include "version.h"
 
 /* Columns of lockgate.module. */
 enum { NAME = 1, OWNER, HASH, INSTALLED, IMAGE, COLUMNS = IMAGE };
@@ -92,17 +95,33 @@ void modules_init(void) {
     CacheRegisterSyscacheCallback(PROCOID, on_procedure, (Datum)0);
 }
 
+/* The index to look names up in: the primary key, if it is one of names. A superuser may have dropped it, or made others. */
+static Oid index_of_names(Relation table) {
+    Oid oid = primary_key_of(table);
+    if (!OidIsValid(oid))
+        return InvalidOid;
+    Relation index = index_open(oid, AccessShareLock);
+    bool is_good = index->rd_index->indnatts == 1 && index->rd_index->indkey.values[0] == NAME && index->rd_indcollation[0] == C_COLLATION_OID;
+    index_close(index, AccessShareLock);
+    return is_good ? oid : InvalidOid;
+}
+
 /* A scan for the module with this name. */
 static SysScanDesc scan_for(Relation table, const char *name, ScanKeyData *key) {
     ScanKeyInit(key, NAME, BTEqualStrategyNumber, F_TEXTEQ, CStringGetTextDatum(name));
     key->sk_collation = C_COLLATION_OID;
-    List *indexes = RelationGetIndexList(table);
-    return systable_beginscan(table, indexes ? linitial_oid(indexes) : InvalidOid, true, NULL, 1, key);
+    Oid index = index_of_names(table);
+    return systable_beginscan(table, index, OidIsValid(index), NULL, 1, key);
 }
 
+/* (That nothing is null is a constraint of the table's, which a superuser can drop.) */
 static Datum column(HeapTuple row, Relation table, int number) {
     bool is_null;
-    return heap_getattr(row, number, RelationGetDescr(table), &is_null);
+    Datum value = heap_getattr(row, number, RelationGetDescr(table), &is_null);
+    if (is_null)
+        ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+                errmsg("table lockgate.module is damaged: no %s in a row", NameStr(TupleDescAttr(RelationGetDescr(table), number - 1)->attname)));
+    return value;
 }
 
 static void read_hash(HeapTuple row, Relation table, ModuleHash *hash) {
@@ -124,8 +143,23 @@ bool module_find(const char *name, ModuleHash *hash) {
     return HeapTupleIsValid(row);
 }
 
-void module_lock(void) {
-    table_close(open_table(RowShareLock), NoLock);
+/* Locks a name until the transaction ends: what is being made for the module, against its replacement. (Names that share a number wait for each other.) */
+static void lock_name(Relation table, const char *name, LOCKMODE mode) {
+    uint32 number = DatumGetUInt32(hash_any((const unsigned char *)name, (int)strlen(name)));
+    LockDatabaseObject(RelationGetRelid(table), number, 0, mode);
+}
+
+void module_lock(const char *name) {
+    Relation table = open_table(AccessShareLock);
+    ScanKeyData key;
+    SysScanDesc scan = scan_for(table, name, &key);
+    HeapTuple row = systable_getnext(scan);
+    /* (By the role that would hold the lock, not by the function's owner: anybody can have functions of others looked at.) */
+    bool keeps = HeapTupleIsValid(row) && has_privs_of_role(GetUserId(), DatumGetObjectId(column(row, table, OWNER)));
+    systable_endscan(scan);
+    if (keeps)
+        lock_name(table, name, ShareLock);
+    table_close(table, AccessShareLock);
 }
 
 /* ---- Verifying ---- */
@@ -326,8 +360,8 @@ Datum lockgate_install_module(PG_FUNCTION_ARGS) {
                              PointerGetDatum(image)};
     bool nulls[COLUMNS] = {false};
 
-    /* Excludes others that change modules, and those that are making functions of one (module_lock), until the transaction ends. */
-    Relation table = open_table(ExclusiveLock);
+    Relation table = open_table(RowExclusiveLock);
+    lock_name(table, name, ExclusiveLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple old = systable_getnext(scan);
@@ -359,7 +393,8 @@ Datum lockgate_drop_module(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     PreventCommandIfReadOnly("lockgate.drop_module()");
     check_name(name);
-    Relation table = open_table(ExclusiveLock);
+    Relation table = open_table(RowExclusiveLock);
+    lock_name(table, name, ExclusiveLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple row = systable_getnext(scan);

@@ -34,7 +34,8 @@ lg_module *module_open(const char *name, const ModuleHash *hash);
  * go; ERROR if that does not help. ReleaseExternalFD() is the opposite. */
 void modules_take_descriptor(const lg_module *except);
 
-/* Keeps the module from being dropped or replaced until the transaction ends. */
-void module_lock(void);
+/* Keeps the module from being dropped or replaced until the transaction ends, if the current role may act for its owner: whose functions keep no
+ * module (lockgate_drop_module), keeps nobody waiting either. */
+void module_lock(const char *name);
 
 #endif

@@ -5,7 +5,9 @@
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
 #include "parser/parse_param.h"
+#include "parser/parser.h"
 #include "utils/memutils.h"
 #include "variable.h"
 #include "version.h"
@@ -80,22 +82,6 @@ static QueryRows *rows_of(Call *call) {
     return call->rows_of_query;
 }
 
-/* Whether the rows that came are the statement's answer, not those of one before it in the same string. */
-static bool answers_with_rows(int result) {
-    switch (result) {
-    case SPI_OK_SELINTO:
-    case SPI_OK_INSERT:
-    case SPI_OK_DELETE:
-    case SPI_OK_UPDATE:
-    case SPI_OK_REWRITTEN:
-#ifdef SPI_OK_MERGE
-    case SPI_OK_MERGE:
-#endif
-        return false;
-    default: return true;
-    }
-}
-
 /* ---- Statements ---- */
 
 static void set_up_parser(ParseState *state, void *parameters) {
@@ -139,6 +125,26 @@ void queries_begin(Call *call) {
     MemoryContextSwitchTo(before);
 }
 
+/* The statement that does not parse is the module's, not the client's. */
+static void on_parse_error(void *sql) {
+    int position = geterrposition();
+    if (position <= 0)
+        return;
+    errposition(0);
+    internalerrposition(position);
+    internalerrquery(sql);
+}
+
+/* The statements of a string: RawStmt. */
+static List *parse(const char *sql) {
+    ErrorContextCallback callback = {.previous = error_context_stack, .callback = on_parse_error, .arg = unconstify(char *, sql)};
+    error_context_stack = &callback;
+    List *statements = raw_parser(sql, RAW_PARSE_DEFAULT);
+    error_context_stack = callback.previous;
+    return statements;
+}
+
+/* Statements run one by one, as nothing says of which of several the rows are that came. */
 int64 query_run(Call *call, const char *sql, const void *parameters, size_t count, bool read_only) {
     QueryRows *rows = rows_of(call);
     forget(rows);
@@ -147,12 +153,18 @@ int64 query_run(Call *call, const char *sql, const void *parameters, size_t coun
         .read_only = read_only,
         .dest = &rows->receiver,
     };
-    int result = SPI_execute_extended(sql, &options);
-    if (result < 0)
-        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("lg_pg_query: %s", SPI_result_code_string(result)));
-    if (!answers_with_rows(result))
+    int64 processed = 0;
+    ListCell *cell;
+    foreach (cell, parse(sql)) {
+        const RawStmt *statement = lfirst_node(RawStmt, cell);
+        const char *at = sql + statement->stmt_location;
         forget(rows);
-    return rows->columns ? rows->count : SPI_processed;
+        int result = SPI_execute_extended(statement->stmt_len ? pnstrdup(at, statement->stmt_len) : at, &options);
+        if (result < 0)
+            ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("lg_pg_query: %s", SPI_result_code_string(result)));
+        processed = SPI_processed;
+    }
+    return rows->columns ? rows->count : processed;
 }
 
 char *query_value(Call *call, int64 row, int column) {

@@ -1,8 +1,13 @@
 #include "trigger.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tupconvert.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -30,7 +35,47 @@ static Span span(const char *string, Exchange *exchange) {
     return (Span){exchange_put(exchange, string, size), size};
 }
 
+/* The table of the trigger that a partition's is a copy of, or a copy of a copy; of one that is no copy its own. */
+static Oid table_of(Oid trigger, Oid table) {
+    Relation triggers = table_open(TriggerRelationId, AccessShareLock);
+    while (OidIsValid(trigger)) {
+        ScanKeyData key;
+        ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
+        SysScanDesc scan = systable_beginscan(triggers, TriggerOidIndexId, true, NULL, 1, &key);
+        HeapTuple row = systable_getnext(scan);
+        trigger = InvalidOid;
+        if (HeapTupleIsValid(row)) {
+            table = ((Form_pg_trigger)GETSTRUCT(row))->tgrelid;
+            trigger = ((Form_pg_trigger)GETSTRUCT(row))->tgparentid;
+        }
+        systable_endscan(scan);
+    }
+    table_close(triggers, AccessShareLock);
+    return table;
+}
+
+static TriggerRows rows_of(const TriggerData *data) {
+    Relation table = data->tg_relation;
+    TriggerRows rows = {.trigger = data->tg_trigger->tgoid, .columns = CreateTupleDescCopyConstr(RelationGetDescr(table))};
+    Oid own = RelationGetRelid(table), of = table->rd_rel->relispartition ? table_of(rows.trigger, own) : own;
+    if (of != own) {
+        Relation whole = table_open(of, AccessShareLock);
+        rows.layout = row_layout_of_table(RelationGetDescr(whole));
+        table_close(whole, AccessShareLock);
+        rows.to_layout = convert_tuples_by_name(rows.columns, rows.layout->descriptor);
+        rows.from_layout = convert_tuples_by_name(rows.layout->descriptor, rows.columns);
+    }
+    /* (If there is nothing to convert, then after the partition's columns: it alone knows what rows lack that are older than a column.) */
+    if (!rows.to_layout || !rows.from_layout) {
+        rows.layout = row_layout_of_table(rows.columns);
+        rows.to_layout = rows.from_layout = NULL;
+    }
+    return rows;
+}
+
 static const void *row(const TriggerRows *rows, HeapTuple tuple, Exchange *exchange) {
+    if (tuple && rows->to_layout)
+        tuple = execute_attr_map_tuple(tuple, rows->to_layout);
     return tuple ? row_give(rows->layout, tuple, exchange) : NULL;
 }
 
@@ -39,12 +84,12 @@ void trigger_give(FunctionCallInfo call, TriggerRows *rows, MemoryContext memory
         ereport(ERROR, errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION), errmsg("trigger functions can only be called as triggers"));
     TriggerData *data = (TriggerData *)call->context;
     Relation table = data->tg_relation;
-    if (rows->table != RelationGetRelid(table)) {
+    Trigger *trigger = data->tg_trigger;
+    if (rows->trigger != trigger->tgoid) {
         MemoryContext before = MemoryContextSwitchTo(memory);
-        *rows = (TriggerRows){RelationGetRelid(table), row_layout_of_table(RelationGetDescr(table))};
+        *rows = rows_of(data);
         MemoryContextSwitchTo(before);
     }
-    Trigger *trigger = data->tg_trigger;
     bool is_update = TRIGGER_FIRED_BY_UPDATE(data->tg_event), is_insert = TRIGGER_FIRED_BY_INSERT(data->tg_event);
     Description *description = exchange_room(exchange, sizeof *description);
     *description = (Description){
@@ -67,6 +112,26 @@ void trigger_give(FunctionCallInfo call, TriggerRows *rows, MemoryContext memory
     registers->integers[0] = (uint64)(uintptr_t)description;
 }
 
+/* The row with what the function has returned; columns that it did not see stay. */
+static HeapTuple changed(const TriggerRows *rows, HeapTuple tuple, const void *row, Domain *domain) {
+    const RowLayout *layout = rows->layout;
+    Datum values[MOST_COLUMNS];
+    bool nulls[MOST_COLUMNS];
+    row_take(layout, row, domain, values, nulls);
+    int count = rows->columns->natts;
+    Datum *new_values = palloc0(count * sizeof(Datum));
+    bool *new_nulls = palloc0(count * sizeof(bool)), *changes = palloc0(count * sizeof(bool));
+    for (int i = 0; i < count; i++) {
+        int from = rows->from_layout ? rows->from_layout->attrMap->attnums[i] - 1 : i;
+        if (from < 0 || !layout->columns[from].type)
+            continue;
+        new_values[i] = values[from];
+        new_nulls[i] = nulls[from];
+        changes[i] = true;
+    }
+    return heap_modify_tuple(tuple, rows->columns, new_values, new_nulls, changes);
+}
+
 Datum trigger_take(FunctionCallInfo call, const TriggerRows *rows, const void *row, Domain *domain) {
     TriggerData *data = (TriggerData *)call->context;
     call->isnull = false;
@@ -76,10 +141,5 @@ Datum trigger_take(FunctionCallInfo call, const TriggerRows *rows, const void *r
     if (TRIGGER_FIRED_BY_DELETE(data->tg_event))
         return PointerGetDatum(data->tg_trigtuple);
     HeapTuple tuple = TRIGGER_FIRED_BY_UPDATE(data->tg_event) ? data->tg_newtuple : data->tg_trigtuple;
-    Datum values[MOST_COLUMNS];
-    bool nulls[MOST_COLUMNS], changes[MOST_COLUMNS];
-    row_take(rows->layout, row, domain, values, nulls);
-    for (int i = 0; i < rows->layout->descriptor->natts; i++)
-        changes[i] = rows->layout->columns[i].type != NULL;
-    return PointerGetDatum(heap_modify_tuple(tuple, rows->layout->descriptor, values, nulls, changes));
+    return PointerGetDatum(changed(rows, tuple, row, domain));
 }

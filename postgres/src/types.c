@@ -10,6 +10,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
+#include "utils/float.h"
 #include "utils/geo_decls.h"
 #include "utils/lsyscache.h"
 #include "variable.h"
@@ -37,15 +38,19 @@ static void check_timestamp(void *object) {
                 errmsg("timestamp out of range: %lld microseconds from 2000-01-01", (long long)stamp));
 }
 
-/* Operators of box take it for granted that `high` is not below `low`. */
+static void sort(float8 *low, float8 *high) {
+    if (float8_lt(*high, *low)) {
+        float8 lower = *high;
+        *high = *low;
+        *low = lower;
+    }
+}
+
+/* Operators of box take it for granted that `high` is not below `low`, as the server compares: what is no number is above all numbers. */
 static void check_box(void *object) {
     BOX *box = object;
-    BOX sorted = *box;
-    sorted.high.x = box->high.x < box->low.x ? box->low.x : box->high.x;
-    sorted.low.x = box->high.x < box->low.x ? box->high.x : box->low.x;
-    sorted.high.y = box->high.y < box->low.y ? box->low.y : box->high.y;
-    sorted.low.y = box->high.y < box->low.y ? box->high.y : box->low.y;
-    *box = sorted;
+    sort(&box->low.x, &box->high.x);
+    sort(&box->low.y, &box->high.y);
 }
 
 static void check_circle(void *object) {

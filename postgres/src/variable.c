@@ -8,6 +8,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/fmgrprotos.h"
 #include "utils/geo_decls.h"
 #include "utils/memutils.h"
@@ -101,10 +102,11 @@ Datum take_polygon(const Type *type, const void *object, struct Domain *domain) 
     BOX bounds = {polygon->p[0], polygon->p[0]};
     for (int i = 1; i < count; i++) {
         Point point = polygon->p[i];
-        bounds.high.x = point.x > bounds.high.x ? point.x : bounds.high.x;
-        bounds.high.y = point.y > bounds.high.y ? point.y : bounds.high.y;
-        bounds.low.x = point.x < bounds.low.x ? point.x : bounds.low.x;
-        bounds.low.y = point.y < bounds.low.y ? point.y : bounds.low.y;
+        /* (What is no number is above all numbers.) */
+        bounds.high.x = float8_max(bounds.high.x, point.x);
+        bounds.high.y = float8_max(bounds.high.y, point.y);
+        bounds.low.x = float8_min(bounds.low.x, point.x);
+        bounds.low.y = float8_min(bounds.low.y, point.y);
     }
     polygon->boundbox = bounds;
     return PolygonPGetDatum(polygon);

@@ -18,6 +18,13 @@
 #define setup_parse_fixed_parameters parse_fixed_parameters
 #endif
 
+/* The index of a table's primary key, if it is one at every moment. */
+#if PG_VERSION_NUM >= 180000
+#define primary_key_of(table) RelationGetPrimaryKeyIndex(table, false)
+#else
+#define primary_key_of(table) RelationGetPrimaryKeyIndex(table)
+#endif
+
 /* Whether transaction_timeout has run out. */
 #if PG_VERSION_NUM >= 170000
 #define HAS_TRANSACTION_TIMED_OUT TransactionTimeoutPending

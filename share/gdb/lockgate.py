@@ -341,25 +341,38 @@ def clean_names(elf, sections):
             walk(Cursor(elf, start, at, size), abbreviations, name == b".debug_types")
 
 
-CONTROLS = bytes(c if c >= 32 and c != 127 or c == 0 else ord("?") for c in range(256))
+# A name may be read from any byte of it on: in the middle of a character of several bytes others begin, so none of those is left.
+CONTROLS = bytes(c if 32 <= c < 127 or c == 0 else ord("?") for c in range(256))
 
 
 def clean(elf, at, end):
     """The same for the strings that lie there; none becomes longer or shorter."""
     was = bytes(elf[at:end])
     now = was.translate(CONTROLS)
-    if not now.isascii():
-        now = b"\0".join(name if name.isascii() else clean_name(name) for name in now.split(b"\0"))
+    for escape in ESCAPES:
+        now = escape.sub(broken, now)
+    # Rust's names may have any character in Punycode. Shown as they are, they are only harder to read.
+    if b"_R" in now:
+        now = b"\0".join(name.replace(b"_R", b"?R") if PUNYCODE.search(name) else name for name in now.split(b"\0"))
     if now != was:
         elf[at:end] = now
 
 
-def clean_name(name):
-    try:
-        text = name.decode()
-    except UnicodeDecodeError:
-        return bytes(c if c < 128 else ord("?") for c in name)
-    return b"".join(c.encode() if c.isprintable() else b"?" * len(c.encode()) for c in text)
+# What gdb makes characters of when it shows a name: hexadecimal numbers in names of Ada's (which a name in a table of symbols may be for it,
+# whatever it was compiled from) and in Rust's older ones; and Rust's with Punycode.
+HEX = rb"[0-9A-Fa-f]"
+ESCAPES = [
+    re.compile(pattern % {b"h": HEX})
+    for pattern in (rb"U(?=(%(h)b{2}))", rb"W(?=(%(h)b{4}))", rb"W(?=W(%(h)b{8}))", rb"[$]u(?=(%(h)b{1,8})[$])")
+]
+PUNYCODE = re.compile(rb"u[0-9]")
+
+
+def broken(escape):
+    """A character's number without what makes it one, unless the character may be shown."""
+    number = int(escape[1], 16)
+    shown = number < 0x110000 and chr(number).isprintable()
+    return escape[0] if shown else b"?" + escape[0][1:]
 
 
 class Cursor:
@@ -375,7 +388,7 @@ class Cursor:
 
     def skip(self, size):
         self.at += size
-        if self.at > self.end:
+        if size < 0 or self.at > self.end:
             raise ValueError("debug information ends in the middle")
 
     def leb(self):
@@ -476,13 +489,23 @@ class Abbreviations:
                 name, form = table.leb(), table.leb()
                 if form == 0x21:
                     table.leb()
-                if not name and not form:
+                # gdb has 16 bits for each, and ends where there is no name.
+                if name >> 16 or form >> 16 or (not name) != (not form):
+                    raise ValueError("an attribute without a name or a form")
+                if not name:
                     break
                 forms.append(form)
                 if len(forms) > MOST_ATTRIBUTES:
                     raise ValueError("an entry with too many attributes")
-            known.setdefault(code, forms)
+            if code in known or code >> 32:
+                raise ValueError("two abbreviations with one number, for which gdb has 32 bits")
+            known[code] = forms
         return known
+
+
+# Operands of the instructions of line programs that every version has; forms of what version 5 says of files.
+OPERANDS = [0, 1, 1, 1, 1, 0, 0, 0, 1]
+LINE_FORMS = {0x05, 0x06, 0x07, 0x08, 0x09, 0x0B, 0x0F, 0x1E, 0x1F}
 
 
 def clean_lines(unit, *_):
@@ -497,12 +520,17 @@ def clean_lines(unit, *_):
     unit.skip(5 if version >= 4 else 4)
     first = unit.number(1)
     counts = [unit.number(1) for _ in range(1, first)]
+    # gdb knows these itself.
+    if counts[: len(OPERANDS)] != OPERANDS:
+        raise ValueError("instructions with other operands than they have")
     if version == 5:
         for _ in range(2):
             forms = [(unit.leb(), unit.leb())[1] for _ in range(unit.number(1))]
             for _ in range(unit.leb()):
                 before = unit.at
                 for form in forms:
+                    if form not in LINE_FORMS:
+                        raise ValueError("a form that gdb does not know here")
                     unit.form(form, address_size, version)
                 if unit.at == before:
                     raise ValueError("a file without a name")
@@ -517,8 +545,10 @@ def clean_lines(unit, *_):
         code = unit.number(1)
         if code == 0:
             after = unit.leb() + unit.at
+            if after == unit.at:
+                raise ValueError("an instruction without bytes, of which gdb reads one")
             # A file that is named on the way.
-            if after > unit.at and unit.number(1) == 3:
+            if unit.number(1) == 3:
                 unit.string()
             unit.skip(after - unit.at)
         elif code == 9:

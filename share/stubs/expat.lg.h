@@ -42,7 +42,7 @@ void XML_ParserFree(XML_Parser parser LG_RELEASE);
 
 enum XML_Status XML_Parse(XML_Parser parser, const char *s LG_IN LG_SIZE(len), int len, int isFinal);
 void *XML_GetBuffer(XML_Parser parser, int len) LG_LENT LG_SIZE(len);
-const char *XML_GetInputContext(XML_Parser parser, int *offset LG_OUT, int *size LG_OUT) LG_SIZE(*size);
+const char *XML_GetInputContext(XML_Parser parser, int *offset LG_OUT LG_AT_MOST(*size), int *size LG_OUT) LG_SIZE(*size);
 void XML_GetParsingStatus(XML_Parser parser, XML_ParsingStatus *status LG_OUT);
 void XML_SetUnknownEncodingHandler(XML_Parser parser, XML_UnknownEncodingHandler handler, void *encodingHandlerData LG_DATA);
 const XML_Feature *XML_GetFeatureList(void) LG_UNTIL(feature);

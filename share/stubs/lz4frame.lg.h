@@ -31,7 +31,7 @@ size_t LZ4F_compressEnd(LZ4F_cctx *cctx, void *dstBuffer LZ4F_ROOM(dstCapacity),
 
 LZ4F_errorCode_t LZ4F_createDecompressionContext(LZ4F_dctx **dctxPtr LG_OUT, unsigned version);
 LZ4F_errorCode_t LZ4F_freeDecompressionContext(LZ4F_dctx *dctx LG_RELEASE);
-size_t LZ4F_headerSize(const void *src LG_IN LG_SIZE(srcSize), size_t srcSize);
+size_t LZ4F_headerSize(const void *src LG_IN LG_SIZE(srcSize), size_t srcSize) LZ4F_SIZE_WITHIN(19);
 size_t LZ4F_getFrameInfo(LZ4F_dctx *dctx, LZ4F_frameInfo_t *frameInfoPtr LG_OUT, const void *srcBuffer LG_IN LG_SIZE(*srcSizePtr),
                          size_t *srcSizePtr LG_INOUT);
 size_t LZ4F_decompress(LZ4F_dctx *dctx, void *dstBuffer LG_OUT LG_SIZE(*dstSizePtr), size_t *dstSizePtr LG_INOUT,

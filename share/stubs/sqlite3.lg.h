@@ -12,7 +12,7 @@ int sqlite3_close(sqlite3 *db LG_RELEASE);
 int sqlite3_close_v2(sqlite3 *db LG_RELEASE);
 int sqlite3_exec(sqlite3 *db, const char *sql,
                  int (*callback)(void *data, int columns, char **values LG_SIZE(columns) LG_NULLABLE, char **names LG_SIZE(columns)),
-                 void *data, char **errmsg LG_OUT LG_STRING LG_FREED(sqlite3_free));
+                 void *data LG_FOR_CALL, char **errmsg LG_OUT LG_STRING LG_FREED(sqlite3_free));
 void sqlite3_free(void *memory LG_INSIDE);
 sqlite3 *sqlite3_db_handle(sqlite3_stmt *stmt) LG_BORROWED;
 sqlite3 *sqlite3_context_db_handle(sqlite3_context *context) LG_BORROWED;

@@ -33,7 +33,7 @@ size_t ZSTD_compress2(ZSTD_CCtx *cctx, void *dst ZSTD_ROOM(dstCapacity), size_t 
 
 /* Streams: what lies before `pos` is the program's, from earlier calls, and stays. */
 LG_FIELD(ZSTD_outBuffer, dst, LG_INOUT LG_SIZE(size) LG_WRITTEN(pos));
-LG_FIELD(ZSTD_inBuffer, src, LG_IN LG_SIZE(size));
+LG_FIELD(ZSTD_inBuffer, src, LG_IN LG_SIZE(size) LG_WRITTEN(pos));
 size_t ZSTD_compressStream2(ZSTD_CCtx *cctx, ZSTD_outBuffer *output LG_INOUT, ZSTD_inBuffer *input LG_INOUT, ZSTD_EndDirective endOp);
 size_t ZSTD_compressStream(ZSTD_CStream *zcs, ZSTD_outBuffer *output LG_INOUT, ZSTD_inBuffer *input LG_INOUT);
 size_t ZSTD_flushStream(ZSTD_CStream *zcs, ZSTD_outBuffer *output LG_INOUT);

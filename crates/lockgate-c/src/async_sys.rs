@@ -40,7 +40,7 @@ impl WorkersObject {
                 0 => workers.into(),
                 limit => workers.within(Duration::from_millis(limit)),
             };
-            Ok(AsyncObject { call: submit(submission)?, signature })
+            Ok(AsyncObject { call: submit(submission)?, signature, owner: lockgate::Owner::this() })
         })
     }
 }
@@ -50,6 +50,19 @@ pub struct AsyncObject {
     call: AsyncCall<Value>,
     /// `None` for a function of the program's.
     signature: Option<Signature>,
+    /// Whose it is.
+    owner: lockgate::Owner,
+}
+
+impl AsyncObject {
+    /// # Errors
+    /// [`Status::Forked`].
+    fn here(&self) -> Result<(), Failure> {
+        match self.owner.is_here() {
+            true => Ok(()),
+            false => Err(CallError::Forked.into()),
+        }
+    }
 }
 
 impl Handled for AsyncObject {
@@ -186,7 +199,9 @@ pub extern "C" fn lg_async_has_ended(call: Handle<AsyncObject>) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_async_cancel(call: Handle<AsyncObject>) -> i32 {
     guarded(|| {
-        call.get()?.call.cancel();
+        let call = call.get()?;
+        call.here()?;
+        call.call.cancel();
         Ok(())
     })
 }
@@ -218,8 +233,10 @@ pub unsafe extern "C" fn lg_async_notify(
 ) -> i32 {
     guarded(|| {
         let notify = notify.ok_or_else(|| Failure::argument("notify is NULL"))?;
+        let call = call.get()?;
+        call.here()?;
         let waker = Waker::from(Arc::new(Notification { notify, user: User(user) }));
-        call.get()?.call.wake_at_end(&waker);
+        call.call.wake_at_end(&waker);
         Ok(())
     })
 }

@@ -125,6 +125,9 @@ pub extern "C" fn lg_hide(handle: *mut c_void, at: *mut c_void) -> c_int {
     })
 }
 
+/// `LG_ALL` of the header: all libraries. (`NULL` is what an open that failed has returned.)
+const ALL: usize = 4;
+
 /// Offers a service.
 ///
 /// # Safety
@@ -139,9 +142,9 @@ pub unsafe extern "C" fn lg_gate(
     dl_value(-1, || {
         // SAFETY: the caller's promises.
         let service = unsafe { service(prototype, function, user)? };
-        match handle.is_null() {
-            true => dl::provide(service),
-            false => library(handle).provide(service)?,
+        match handle as usize {
+            ALL => dl::provide(service),
+            _ => library(handle).provide(service)?,
         }
         Ok(0)
     })

@@ -149,7 +149,7 @@ pub extern "C" fn lg_domain_kill(domain: Handle<DomainObject>) -> i32 {
 pub extern "C" fn lg_domain_own_threads_fault(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
         domain.with(|domain| match domain.own_threads_fault() {
-            None => Ok(()),
+            None => domain.own_threads_error(|error| Err(Failure::from(error))).unwrap_or(Ok(())),
             Some(fault) => Err(Failure {
                 status: Status::Fault,
                 message: fault.to_string(),

@@ -235,7 +235,7 @@ failures! {
 impl From<CreateError> for Failure {
     fn from(error: CreateError) -> Failure {
         let status = match &error {
-            CreateError::Space { .. } => Status::Memory,
+            CreateError::Space { .. } | CreateError::Threads { .. } => Status::Memory,
             CreateError::Limit { .. } => Status::Limit,
             CreateError::Option { .. } => Status::Option,
             CreateError::UnknownImport { .. } | CreateError::Import { .. } => Status::Import,
@@ -281,6 +281,7 @@ impl From<RegistryError> for Failure {
     fn from(error: RegistryError) -> Failure {
         let status = match &error {
             RegistryError::Removed(_) => Status::UnknownDomain,
+            RegistryError::Name(_) => Status::Argument,
             RegistryError::Unknown { .. } => Status::Unknown,
             RegistryError::Late { .. } => Status::Late,
             RegistryError::Forbidden { .. } => Status::Forbidden,

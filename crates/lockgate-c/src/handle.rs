@@ -54,6 +54,14 @@ impl<T: Handled> Handle<T> {
     /// No handle.
     pub const NULL: Self = Handle::from_bits(std::ptr::null_mut());
 
+    /// What is no handle, nor `NULL`: every function refuses it.
+    pub const REFUSED: Self = Handle::constant(0xf);
+
+    /// A constant of the header: a small number, which [`MARK`] tells from every handle that is made.
+    pub const fn constant(number: usize) -> Self {
+        Handle::from_bits(std::ptr::without_provenance_mut(number))
+    }
+
     pub const fn from_bits(bits: *mut c_void) -> Self {
         Handle { bits, kind: PhantomData }
     }
@@ -127,6 +135,16 @@ impl<T: Handled> Handle<T> {
             ));
         }
         let bits = self.bits as u64;
+        if bits <= Self::REFUSED.bits as u64 {
+            return Err(Failure::new(
+                Status::Handle,
+                format!(
+                    "this function needs {} that the program has made, and got a constant of the header: LG_CALLER and its like \
+                     stand for what is somebody else's, and only where the header says so",
+                    T::WHAT
+                ),
+            ));
+        }
         let (index, generation) = ((bits & 0xffff_ffff) as usize, (bits & !MARK) >> 32);
         match table.slots.get(index) {
             Some(slot) if bits & MARK != 0 && u64::from(slot.generation) == generation => Ok(index),

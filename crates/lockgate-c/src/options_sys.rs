@@ -1,5 +1,5 @@
 //! Section "Options" of the header.
-use crate::call::{freed, guarded, made};
+use crate::call::{freed, guarded, value};
 use crate::callback_sys::{Code, host_function};
 use crate::error::Failure;
 use crate::handle::{Handle, Handled};
@@ -62,10 +62,11 @@ impl Handle<OptionsObject> {
     }
 }
 
-/// New options: the defaults.
+/// New options: the defaults. What stands for none is `NULL`, which is the defaults as well and limits nothing: so this is what is
+/// returned if they cannot be made, and whoever uses it finds out.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_new() -> Handle<OptionsObject> {
-    made(|| Ok(OptionsObject::default()))
+    value(Handle::REFUSED, || Ok(Handle::new(OptionsObject::default())))
 }
 
 /// Frees them.
@@ -231,8 +232,14 @@ pub unsafe extern "C" fn lg_options_environment(
     name: *const c_char,
     value: *const c_char,
 ) -> i32 {
-    // SAFETY: the caller's strings.
-    options.change(|options| unsafe { Ok(options.environment(text(name, "name")?, text(value, "value")?)) })
+    options.change(|options| {
+        // SAFETY: the caller's strings.
+        let (name, value) = unsafe { (text(name, "name")?, text(value, "value")?) };
+        if name.is_empty() || name.contains('=') {
+            return Err(Failure::argument(format!("{name:?} is no name of a variable")));
+        }
+        Ok(options.environment(name, value))
+    })
 }
 
 /// Answers an import with a function of the host.
@@ -320,4 +327,19 @@ pub extern "C" fn lg_options_registry(
     principal: Handle<PrincipalObject>,
 ) -> i32 {
     options.change(|options| Ok(options.registry(&registry.registry()?, principal.principal()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Status;
+
+    #[test]
+    fn options_that_could_not_be_made_are_not_the_defaults() {
+        let refused = Handle::<OptionsObject>::REFUSED;
+        assert!(!refused.is_null());
+        assert_eq!(refused.options().err().map(|failure| failure.status), Some(Status::Handle));
+        assert_eq!(lg_options_memory_limit(refused, 1), Status::Handle as i32);
+        assert_eq!(lg_options_free(refused), Status::Handle as i32);
+    }
 }

@@ -33,12 +33,26 @@ impl CToken {
     }
 }
 
+/// A user or group as the program names it.
+///
+/// # Errors
+/// The number that the kernel's calls take for none.
+pub(crate) fn number(what: &str, number: u32) -> Result<u32, Failure> {
+    match number {
+        u32::MAX => Err(Failure::argument(format!("{number} is no {what}"))),
+        _ => Ok(number),
+    }
+}
+
 impl Handle<PrincipalObject> {
-    /// The principal; the process if there is none.
+    /// `LG_PROCESS` of the header.
+    const PROCESS: usize = 3;
+
+    /// The principal. What a constructor that failed has returned is none: least of all the process.
     pub(crate) fn principal(self) -> Result<Principal, Failure> {
-        match self.is_null() {
-            true => Ok(Principal::process()),
-            false => {
+        match self.bits() {
+            Self::PROCESS => Ok(Principal::process()),
+            _ => {
                 let object = self.get()?;
                 let _still = lockgate::still();
                 Ok(object.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
@@ -82,7 +96,7 @@ pub extern "C" fn lg_principal_process() -> Handle<PrincipalObject> {
 /// A user.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_principal_user(user: u32) -> Handle<PrincipalObject> {
-    made(|| Ok(PrincipalObject::new(Principal::user(user))))
+    made(|| Ok(PrincipalObject::new(Principal::user(number("user", user)?))))
 }
 
 /// A domain.
@@ -98,7 +112,7 @@ pub unsafe extern "C" fn lg_principal_domain(name: *const c_char) -> Handle<Prin
 /// In a group, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_principal_in_group(principal: Handle<PrincipalObject>, group: u32) -> i32 {
-    principal.change(|principal| Ok(principal.in_group(group)))
+    principal.change(|principal| Ok(principal.in_group(number("group", group)?)))
 }
 
 /// With a token.

@@ -21,11 +21,14 @@ impl Handled for RegistryObject {
 }
 
 impl Handle<RegistryObject> {
-    /// The registry; the process's own if there is none.
+    /// `LG_PROCESS_REGISTRY` of the header.
+    const PROCESS: usize = 2;
+
+    /// The registry. What a constructor that failed has returned is none.
     pub(crate) fn registry(self) -> Result<Registry, Failure> {
-        match self.is_null() {
-            true => Ok(Registry::process().clone()),
-            false => Ok(self.get()?.0.clone()),
+        match self.bits() {
+            Self::PROCESS => Ok(Registry::process().clone()),
+            _ => Ok(self.get()?.0.clone()),
         }
     }
 }

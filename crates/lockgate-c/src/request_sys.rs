@@ -3,7 +3,7 @@ use crate::call::{freed, guarded, made};
 use crate::error::Failure;
 use crate::handle::{Handle, Handled};
 use crate::policy::{COnFailure, on_failure, policy};
-use crate::principal_sys::CToken;
+use crate::principal_sys::{CToken, number};
 use crate::text_sys::text;
 use lockgate::{Allow, Export, Heal, Policy, Request, Version};
 use std::ffi::{c_char, c_int};
@@ -98,13 +98,13 @@ pub extern "C" fn lg_export_allow_everyone(export: Handle<ExportObject>) -> i32 
 /// A user may.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_export_allow_user(export: Handle<ExportObject>, user: u32) -> i32 {
-    export.change(|export| Ok(export.allow(Allow::User(user))))
+    export.change(|export| Ok(export.allow(Allow::User(number("user", user)?))))
 }
 
 /// A group may.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_export_allow_group(export: Handle<ExportObject>, group: u32) -> i32 {
-    export.change(|export| Ok(export.allow(Allow::Group(group))))
+    export.change(|export| Ok(export.allow(Allow::Group(number("group", group)?))))
 }
 
 /// A domain may.

@@ -39,8 +39,14 @@ fn every_function_has_a_page_with_its_declaration_and_description() {
 #[test]
 fn the_overview_tells_the_conventions() {
     let text = page("lockgate.3").text;
-    for part in [".SH CONVENTIONS", ".SH HOSTS", "lg_take_call_error", ".BR lockgate_domains (3),", "longjmp"]
-    {
+    for part in [
+        ".SH CONVENTIONS",
+        ".SH HOSTS",
+        "lg_take_call_error",
+        ".BR lockgate_domains (3),",
+        "longjmp",
+        "EINTR",
+    ] {
         assert!(text.contains(part), "lockgate(3) has no {part}");
     }
 }

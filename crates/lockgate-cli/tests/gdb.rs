@@ -424,6 +424,33 @@ fn threads_of_modules() {
     assert_in_order(&said, &wanted);
 }
 
+/// What gdb makes of names and tables itself, behind what the script lets through, is no text for terminals either: characters that a name
+/// has as numbers (Ada's, Rust's), the middle of a character of several bytes, what it reads otherwise than the script would.
+#[test]
+fn nothing_that_gdb_makes_of_names_is_obeyed() {
+    let names = [
+        "pkg__evilU1bU9bx",
+        "evilW001b_W009b",
+        "evilWW0000001bx",
+        "_RNvC1au18a31mEVILX_0ha4300g",
+        "_ZN9evil$u7f$x17h0123456789abcdefE",
+    ];
+    for name in names {
+        let shop = Shop::new();
+        let source = format!(
+            "int evil(int *p) __asm__(\"{name}\");\n__attribute__((noinline)) int evil(int *p) {{ return *p + 1; }}\n\
+             int crash(int *p) {{ return evil(p) + 1; }}\n"
+        );
+        shop.write("evil.c", &source);
+        let arguments = ["-O1", "-fno-ipa-cp", "-fno-ipa-sra", "evil.c", "-o", "evil.lg"];
+        shop.lockgate("cc").args(arguments).args(["--export", "int crash(int *)"]).run_quietly();
+        let said = gdb(&shop, "run\nbacktrace\n", &["call", "evil.lg", "int crash(int *)", "0"]);
+        assert!(said.contains("SIGSEGV") && said.contains("evil") | said.contains("EVIL"), "{said:?}");
+        let obeyed = said.chars().find(|&c| c.is_control() && c != '\n' && c != '\t');
+        assert_eq!(obeyed, None, "{said:?}");
+    }
+}
+
 /// gdb sees of a module what it may show, and runs nothing that comes with it; one that is damaged takes nothing from the others.
 #[test]
 fn nothing_of_a_modules_runs_in_the_debugger() {

@@ -90,6 +90,32 @@ fn one_file() {
     }
 }
 
+/// A size asks an entry that the program itself does not call; and -flto is the program's affair.
+#[test]
+fn sizes_that_ask_entries_and_lto() {
+    let shop = Shop::new();
+    shop.write(
+        "r.h",
+        "#include <lockgate/annotations.h>\nint get_len(const char *key LG_IN LG_STRING) LG_ERROR(-1);\n\
+         const char *get(const char *key LG_IN LG_STRING) LG_SIZE(get_len(key));\n",
+    );
+    shop.write(
+        "main.c",
+        "#include \"r.h\"\nint main(void)\n{\n    const char *p = get(\"key\");\n    return p ? p[7] : 9;\n}\n",
+    );
+    shop.write(
+        "parser.c",
+        "#include <string.h>\n#include \"r.h\"\nLG_DOMAIN(\"parser\", time=1000) LG_ENTRY int get_len(const char *key) { return 8; }\n\
+         LG_DOMAIN(\"parser\", time=1000) LG_ENTRY const char *get(const char *key)\n{\n    \
+         static char bytes[8];\n    bytes[7] = strcmp(key, \"key\") == 0 ? 3 : 4;\n    return bytes;\n}\n",
+    );
+    for options in [&["-O1"] as &[&str], &["-O2", "-flto"]] {
+        done(split_by_us(&shop).args(options).args(["main.c", "parser.c", "-o", "split"]))
+            .expect("it splits");
+        assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(3), "{options:?}");
+    }
+}
+
 /// Objects travel through `-c`, `ar` and `ld -r`, dependencies are written, and what has no annotations is gcc's own.
 #[test]
 fn objects_travel() {

@@ -97,6 +97,73 @@ fn built(name: &str, options: &[&str], arguments: &[&str]) {
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
+/// The same of three texts: what a test makes itself.
+fn made(name: &str, options: &[&str], texts: [&str; 3]) {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = |end: &str| folder.path().join(format!("{name}{end}"));
+    for (end, text) in [".h", ".c", "_host.c"].iter().zip(texts) {
+        std::fs::write(path(end), text).expect("a file");
+    }
+    let include = format!("-I{}", corpus().root().join("include").display());
+    let mut stubs = Command::new(LOCKGATE);
+    stubs.arg("stubs").arg(path(".h")).arg("-m").arg(path(".lg")).arg("-o").arg(folder.path().join("client"));
+    done(&mut stubs).expect("stubs");
+    let mut link = Command::new(LOCKGATE);
+    link.args(["cc", "-g", "-O1", "-w", &include]).arg(path(".c")).arg("-o").arg(path(".lg"));
+    done(link.arg("--exports").arg(folder.path().join(format!("client/{name}.exports")))).expect("it links");
+    let mut compile = Command::new("gcc");
+    compile
+        .args(["-std=gnu11", "-g"])
+        .args(options)
+        .arg(&include)
+        .arg("-I")
+        .arg(folder.path().join("client"));
+    compile.arg("-I").arg(folder.path()).arg("-I").arg(prefix().join("include")).arg(path("_host.c"));
+    compile.arg(folder.path().join(format!("client/{name}_client.c"))).arg("-o").arg(path(""));
+    done(kit().link_with_library(&mut compile)).expect("it compiles");
+    let output = run(&path(""), &[], folder.path(), b"", None);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+/// However many types of handles there are, each is another.
+#[test]
+fn more_types_of_handles_than_a_byte_counts() {
+    use std::fmt::Write as _;
+    let (mut header, mut source) =
+        ("#include <lockgate/annotations.h>\n".to_owned(), "static long h[600];\n".to_owned());
+    for n in 1..=260 {
+        let _ = writeln!(
+            header,
+            "struct h{n}; struct h{n} *make{n}(void); int look{n}(struct h{n} *h) LG_ERROR(-7);"
+        );
+        let _ = writeln!(
+            source,
+            "void *make{n}(void) {{ return h + 2 * {n}; }} int look{n}(void *h) {{ return h ? {n} : 0; }}"
+        );
+    }
+    let host = "#include <types.h>\nint main(void)\n{\n    static char garbage[64] __attribute__((aligned(64)));\n\
+                    struct h1 *one = make1();\n    struct h256 *last = make256();\n    return one && look1(one) == 1 && look256(last) == 256 && \
+                    look257((struct h257 *)one) == -7 && look256((struct h256 *)one) == -7 && look256((struct h256 *)garbage) == -7 ? 0 : 1;\n}\n";
+    made("types", &["-O1"], [&header, &source, host]);
+}
+
+/// Stubs are told apart by their frames: a linker that puts one into another does not make them one.
+#[test]
+fn stubs_have_frames_of_their_own() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nstruct th;\nstruct th *mk(void);\n\
+                  const char *blob(struct th *t) LG_SIZE(8);\nsize_t blob_len(struct th *t, const char *key);\n\
+                  int put(struct th *t, const char *key, const void *p LG_INSIDE LG_SIZE(blob_len(t, key)), const char *more);\n";
+    let source = "#include <string.h>\nstatic long h[8];\nvoid *mk(void) { return h; }\nconst char *blob(void *t) { return t; }\n\
+                  size_t blob_len(void *t, const char *k) { return 8; }\n\
+                  int put(void *t, const char *k, const void *p, const char *more) { return !strcmp(k, \"key\") && !strcmp(more, \"more\"); }\n";
+    let host = "#include <frames.h>\nint main(void)\n{\n    struct th *t = mk();\n    const char *p = blob(t);\n    int good = 0;\n    \
+                for (int i = 0; i < 3; i++)\n        good += put(t, \"key\", p, \"more\");\n    return good == 3 ? 0 : 1;\n}\n";
+    for options in [["-O2", "-flto"], ["-Os", "-flto"]] {
+        made("frames", &options, [header, source, host]);
+    }
+}
+
 #[test]
 fn everything_that_a_header_may_say() {
     synthetic("tricky");
@@ -365,7 +432,67 @@ fn what_is_not_sound_is_refused() {
             &["`q` in an expression is no integer", "*q"],
         ),
         ("int f(char *p LG_IN LG_SIZE(g(1)));", &["g() is no function of this header"]),
+        // What the library says when it is asked is no end of what the program has, fills, frees or follows.
+        ("int g(int n);\nint f(char *p LG_OUT LG_SIZE(g(1)));", &["parameter p", "asks g()", "lg_told"]),
+        ("int g(int n);\nint f(char *p LG_IN LG_SIZE(1 + g(1)));", &["parameter p", "asks g()"]),
+        ("int g(int n);\nint f(char **p LG_IN LG_ROWS(g(1)) LG_STRING);", &["parameter p", "asks g()"]),
+        (
+            "struct s { int n; };\nint g(int n);\nint f(struct s *s LG_IN LG_SIZE(g(1)));",
+            &["parameter s", "asks g()"],
+        ),
+        ("int g(int n);\nconst char **f(int n) LG_SIZE(g(n)) LG_BORROWED;", &["f: result", "asks g()"]),
+        (
+            "struct s { const char *name LG_STRING; };\nint g(int n);\nconst struct s *f(int n) LG_SIZE(g(n));",
+            &["f: result", "asks g()"],
+        ),
+        (
+            "struct s { int n; _Bool b; };\nint g(int n);\nconst struct s *f(int n) LG_SIZE(g(n));",
+            &["f: result", "asks g()"],
+        ),
+        ("int g(int n);\nconst _Bool *f(int n) LG_SIZE(g(n));", &["f: result", "asks g()"]),
+        ("int g(int n);\nchar *f(int n) LG_SIZE(g(n)) LG_FREED(free);", &["f: result", "asks g()"]),
+        ("struct h;\nint g(struct h *h);\nchar *f(struct h *h) LG_LENT LG_SIZE(g(h));", &["asks g()"]),
+        (
+            "struct h;\nint g(int n);\nint f(int (*c)(struct h **all LG_SIZE(g(n)), int n, void *d), void *d);",
+            &["parameter all", "asks g()"],
+        ),
+        (
+            "int g(int n);\nint f(int (*c)(char *p LG_OUT LG_SIZE(g(n)), int n, void *d), void *d);",
+            &["parameter p", "asks g()"],
+        ),
+        (
+            "int g(int n);\nint f(int (*c)(const int *p LG_SIZE(g(n)), const char *q LG_SIZE(*p), int n, void *d), void *d);",
+            &["parameter p", "asks g()"],
+        ),
+        (
+            "int g(int n);\nint f(const int **p LG_OUT LG_SIZE(g(1)) LG_FREED(free));",
+            &["parameter p", "asks g()"],
+        ),
+        ("double g(int n);\nconst int *f(int n) LG_SIZE(g(n));", &["g() in an expression gives no integer"]),
+        // What is given for a call is data, a callback's, and not for longer.
+        (
+            "struct h;\nint f(struct h *h, int *p LG_IN LG_FOR_CALL);",
+            &["LG_FOR_CALL", "not the program's own data"],
+        ),
+        ("struct h;\nint f(struct h *h, void *p LG_DATA LG_FOR_CALL);", &["LG_FOR_CALL", "no callback"]),
+        (
+            "typedef int (*c)(void *d);\nint f(c c, void *d LG_DATA LG_KEPT LG_FOR_CALL);",
+            &["LG_FOR_CALL contradicts LG_KEPT"],
+        ),
+        ("int f(int n LG_FOR_CALL);", &["LG_FOR_CALL says nothing of"]),
         ("int f(const char *s, ...);", &["variable arguments", "LG_PRINTF"]),
+        // Names that mean something in the program, or in the stub itself.
+        ("int close(int fd);", &["the C library has a function of this name", "LG_OMIT"]),
+        ("int f(const char *strlen);", &["a parameter called strlen"]),
+        // Only callbacks fill what goes back.
+        (
+            "struct t { const char *c; };\nstruct s { int n; struct t *t LG_OUT; };\nconst struct s *f(void) LG_SIZE(1);",
+            &["struct s, field t", "only a callback is given"],
+        ),
+        (
+            "struct t { const char *c; };\nstruct t *f(void) LG_OUT LG_BORROWED;",
+            &["f: result", "only a callback is given"],
+        ),
         ("#include <stdarg.h>\nint f(va_list v);", &["f: parameter v"]),
         ("void *f(void);", &["result", "LG_SIZE", "LG_OPAQUE"]),
         ("struct s { int n; char *p; };\nint f(struct s *s LG_INOUT);", &["struct s, field p", "LG_STRING"]),

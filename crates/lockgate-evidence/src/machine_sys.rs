@@ -333,7 +333,7 @@ extern "C" fn handler(signal: c_int, _: *mut siginfo_t, context: *mut c_void) {
             registers[libc::REG_EFL as usize] = (exchange.wanted.flags | TRAP_FLAG) as i64;
             let wanted = &exchange.wanted.extended.0;
             // Before the first step there is none.
-            if wanted[EXTENDED_SIZE] != 0 {
+            if wanted[EXTENDED_SIZE..EXTENDED_SIZE + 4] != [0; 4] {
                 ptr::copy_nonoverlapping(wanted.as_ptr(), extended, exchange.extended_size);
             }
             exchange.inside = true;

@@ -55,9 +55,15 @@ fn first(text: &str, most: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// Line and paragraph separators, marks of direction, and others that are not seen.
+/// Line and paragraph separators, marks of direction, and others that are not seen: Unicode's format characters (Cf), separators of lines
+/// (Zl, Zp), and what fonts show as nothing (Default_Ignorable_Code_Point); private and unassigned planes, of which nobody knows.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{61c}' | '\u{feff}' | '\u{fffd}')
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+        | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{ffff}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..)
 }
 
 #[cfg(test)]
@@ -72,6 +78,8 @@ mod tests {
             ("m.lg: verified\nlockgate: x\ty\r", "m.lg: verified?lockgate: x?y?"),
             ("\u{9b}31m", "?31m"),
             ("a\u{202e}gl.m\u{2028}", "a?gl.m?"),
+            ("\u{fff9}x\u{fffb} \u{e0041}tag", "?x? ?tag"),
+            ("\u{34f}\u{115f}\u{3164}\u{ad}\u{fe0f}\u{180e}\u{2800}\u{ffa0}\u{f000}\u{10ffff}", "??????????"),
         ] {
             assert_eq!(printable(text), expected);
             assert_eq!(printable_bytes(text.as_bytes()), expected);

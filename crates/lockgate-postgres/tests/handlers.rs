@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{installation, modules, server};
-use std::path::Path;
+use common::{installation, modules, patience, server};
+use lockgate_postgres::done;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Whether the machine's PostgreSQL has a language.
 fn has(language: &str) -> bool {
@@ -66,4 +68,100 @@ fn faults_of_modules_after_pl_perl_was_loaded() {
 #[test]
 fn faults_of_modules_after_pl_python_was_loaded() {
     after("plpython3u", "python", "DO $$ x = 1 $$ LANGUAGE plpython3u");
+}
+
+/// Another extension, whose handlers of SIGINT count and call the one before them: `chain(0)` and `chain(1)` install one each, `replace()`
+/// one that calls nobody else's; `strike(which)` says how often that one is called by a signal, or -1 if the server does not hear of it.
+const CHAIN: &str = r#"
+    #include "postgres.h"
+    #include "fmgr.h"
+    #include "miscadmin.h"
+    #include "tcop/tcopprot.h"
+    #include <signal.h>
+    PG_MODULE_MAGIC;
+    static void (*before[2])(int);
+    static volatile sig_atomic_t counts[2];
+    static void zero(int number) { counts[0]++; before[0](number); }
+    static void one(int number) { counts[1]++; before[1](number); }
+    static void alone(int number) { StatementCancelHandler(number); }
+    static void (*put(void (*handler)(int)))(int) {
+        struct sigaction action;
+        sigaction(SIGINT, NULL, &action);
+        void (*old)(int) = action.sa_handler;
+        action.sa_handler = handler;
+        sigaction(SIGINT, &action, NULL);
+        return old;
+    }
+    PG_FUNCTION_INFO_V1(chain);
+    Datum chain(PG_FUNCTION_ARGS) {
+        int which = PG_GETARG_INT32(0);
+        before[which] = put(which ? one : zero);
+        PG_RETURN_VOID();
+    }
+    PG_FUNCTION_INFO_V1(replace);
+    Datum replace(PG_FUNCTION_ARGS) { put(alone); PG_RETURN_VOID(); }
+    PG_FUNCTION_INFO_V1(strike);
+    Datum strike(PG_FUNCTION_ARGS) {
+        int which = PG_GETARG_INT32(0), was = counts[which];
+        raise(SIGINT);
+        bool heard = QueryCancelPending;
+        QueryCancelPending = false;
+        PG_RETURN_INT32(heard ? counts[which] - was : -1);
+    }
+"#;
+
+/// The library of [`CHAIN`].
+fn chain() -> PathBuf {
+    let source = modules().join("chain.c");
+    std::fs::write(&source, CHAIN).unwrap();
+    let library = source.with_extension("so");
+    let config = std::env::var("PG_CONFIG").unwrap_or_else(|_| "pg_config".to_owned());
+    let headers = done(Command::new(config).arg("--includedir-server")).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O2", "-I", headers.trim_end()]);
+    done(compiler.arg(&source).arg("-o").arg(&library)).unwrap();
+    library
+}
+
+/// Another extension's handlers stand before ours and call it, again and again: a signal comes to each of them once, and to the server in the end.
+#[test]
+fn handlers_that_call_ours_are_called_once() {
+    let _patience = patience("chains");
+    let database = server().database("chains").unwrap();
+    database.install("hostile", &modules().join("hostile.lg")).unwrap();
+    let functions = "
+        CREATE FUNCTION fine(integer) RETURNS integer LANGUAGE lgc AS 'hostile.fine' STRICT;
+        CREATE FUNCTION forever(integer) RETURNS integer LANGUAGE lgc AS 'hostile.forever' STRICT;";
+    database.run(&database.user(), functions).unwrap();
+    let library = chain();
+    let make = ["chain(integer) RETURNS void", "replace() RETURNS void", "strike(integer) RETURNS integer"]
+        .map(|function| format!("CREATE FUNCTION {function} LANGUAGE c AS '{}';", library.display()));
+    database.run("postgres", &make.concat()).unwrap();
+    let mut session = database.session("postgres").unwrap();
+    assert_eq!(session.run("SELECT fine(1)").unwrap(), "2");
+    // What is installed, whether we look at it then, and how often a signal comes to each.
+    let steps = [
+        ("SELECT chain(0)", false, "1 0"),
+        ("SELECT 1", true, "1 0"),
+        ("SELECT chain(1)", false, "1 1"),
+        ("SELECT 1", true, "1 1"),
+        ("SELECT chain(0)", true, "1 1"),
+        // (This one calls the other itself, which has its own place, too.)
+        ("SELECT chain(0); SELECT chain(1);", true, "2 1"),
+        // (Who calls nobody hides those behind, with us or without.)
+        ("SELECT replace()", true, "0 0"),
+        ("SELECT chain(1)", true, "0 1"),
+    ];
+    for (install, look, each) in steps {
+        session.run(install).unwrap();
+        if look {
+            // The next call makes a domain.
+            session.run("DISCARD ALL; SELECT fine(1);").unwrap();
+        }
+        let counts = session.run("SELECT strike(0) || ' ' || strike(1)").unwrap();
+        assert_eq!(counts, each, "{install}, look: {look}");
+        let said =
+            session.run("SET statement_timeout = 300; SELECT forever(0); RESET statement_timeout").unwrap();
+        assert_eq!(said, "ERROR:  canceling statement due to statement timeout", "{install}");
+    }
 }

@@ -42,6 +42,11 @@ const GREEDY: &str = r#"
     lg_pg_state *count_both(lg_pg_state *one, lg_pg_state *other) {
         return one ? one : other;
     }
+    int32_t spin(int32_t times) {
+        for (volatile int32_t left = times; left > 0; left--)
+            ;
+        return times;
+    }
     int64_t count_result(lg_pg_state *state) { return state ? *(int64_t *)state : -1; }
 "#;
 
@@ -50,6 +55,7 @@ const FUNCTIONS: &str = "
     CREATE FUNCTION ask_with(integer) RETURNS integer LANGUAGE lgc AS 'greedy.ask_with' STRICT;
     CREATE FUNCTION tell_often(integer) RETURNS integer LANGUAGE lgc AS 'greedy.tell_often' STRICT;
     CREATE FUNCTION ask_for(integer) RETURNS integer LANGUAGE lgc AS 'greedy.ask_for' STRICT;
+    CREATE FUNCTION spin(integer) RETURNS integer LANGUAGE lgc AS 'greedy.spin' PARALLEL SAFE;
     CREATE FUNCTION count_step(lockgate.state, integer) RETURNS lockgate.state LANGUAGE lgc AS 'greedy.count_step' PARALLEL SAFE;
     CREATE FUNCTION count_both(lockgate.state, lockgate.state) RETURNS lockgate.state LANGUAGE lgc AS 'greedy.count_both' PARALLEL SAFE;
     CREATE FUNCTION count_result(lockgate.state) RETURNS bigint LANGUAGE lgc AS 'greedy.count_result' PARALLEL SAFE;
@@ -106,7 +112,14 @@ fn cursors_take_no_descriptors() {
     assert_eq!(session.run(&open(2, 50)).unwrap(), "");
     assert_eq!(descriptors(&id), before);
     let said = session.run(&open(51, 100)).unwrap();
-    assert!(said.contains("domain greedy has 64 grants already"), "{said}");
+    assert!(
+        said.contains("one more aggregate over lockgate.state, or larger arguments, are more than"),
+        "{said}"
+    );
+    assert!(
+        said.contains("domain greedy has 64 grants already") && said.contains("HINT:  Cursors"),
+        "{said}"
+    );
     session.run("ROLLBACK").unwrap();
     assert_eq!(session.run("SELECT counted(x) FROM generate_series(1, 3) x").unwrap(), "6");
 }
@@ -223,4 +236,55 @@ fn states_are_not_combined() {
         session.run("SET max_parallel_workers_per_gather = 0; SELECT in_parts(i) FROM numbers;").unwrap(),
         "50000"
     );
+}
+
+/// Limits that change while a cursor keeps a domain hold from then on, or there is an error: no call is made with others.
+#[test]
+fn limits_that_change_under_a_cursor_are_not_passed_over() {
+    let database = database(server(), "changed_limits");
+    let mut session = database.session("postgres").unwrap();
+    let cursor = "BEGIN; DECLARE c CURSOR FOR SELECT counted(x) OVER (ORDER BY x) FROM generate_series(1, 3) x; FETCH 1 FROM c;";
+    for change in ["lockgate.memory_limit = '8MB'", "lockgate.cpu_limit = '1s'"] {
+        assert_eq!(session.run(cursor).unwrap(), "1");
+        session.run(&format!("SET LOCAL {change}; SAVEPOINT s;")).unwrap();
+        for call in ["SELECT tell_often(1)", "SELECT counted(1)"] {
+            let said = session.run(call).unwrap();
+            let expected = "limits have been changed while module greedy has aggregates";
+            assert!(said.contains(expected), "{change}, {call}: {said}");
+            session.run("ROLLBACK TO s").unwrap();
+        }
+        assert_eq!(session.run("CLOSE c; SELECT tell_often(1); COMMIT;").unwrap(), "1");
+    }
+    assert_eq!(session.run(cursor).unwrap(), "1");
+    let there_and_back =
+        "SET LOCAL lockgate.memory_limit = '8MB'; SET LOCAL lockgate.memory_limit TO DEFAULT;";
+    session.run(there_and_back).unwrap();
+    assert_eq!(session.run("FETCH 1 FROM c; SELECT tell_often(1); COMMIT;").unwrap(), "3\n1");
+}
+
+/// A limit of processor time holds for the transaction, not for each process that works at it: there is one.
+#[test]
+fn processor_time_is_not_multiplied_by_workers() {
+    let database = database(server(), "workers");
+    let _patience = patience("workers");
+    let mut session = database.session("postgres").unwrap();
+    let settings =
+        "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+        SET max_parallel_workers_per_gather = 2; SET parallel_leader_participation = off;
+        CREATE TABLE numbers AS SELECT i FROM generate_series(1, 1000) i; ANALYZE numbers;
+        PREPARE p AS SELECT count(spin(i * 0 + 20000)) FROM numbers;";
+    session.run(settings).unwrap();
+    assert_eq!(session.run("EXECUTE p").unwrap(), "1000");
+    let plan = session.run("EXPLAIN EXECUTE p").unwrap();
+    assert!(plan.contains("Workers Planned: 2"), "{plan}");
+    let said = session.run("BEGIN; SET LOCAL lockgate.cpu_limit = '500ms'; EXPLAIN EXECUTE p;").unwrap();
+    assert!(said.contains("Seq Scan") && !said.contains("Workers"), "{said}");
+    // (Each alone takes a small part of the limit.)
+    let statements =
+        "DO $$ BEGIN FOR n IN 1..200 LOOP PERFORM count(spin(i * 0 + 20000)) FROM numbers; END LOOP; END $$";
+    let said = session.run(statements).unwrap();
+    assert!(said.contains("processor time"), "{said}");
+    session.run("ROLLBACK").unwrap();
+    let plan = session.run("EXPLAIN EXECUTE p").unwrap();
+    assert!(plan.contains("Workers Planned: 2"), "{plan}");
 }

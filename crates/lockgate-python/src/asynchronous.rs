@@ -1,4 +1,5 @@
 //! Calls that other threads make: [`Workers`], and handles of their calls.
+use crate::changes::Changes;
 use crate::domain::Domain;
 use crate::function::{self, Binding, Function};
 use crate::interpreter_sys::{self, attach, detach};
@@ -10,7 +11,7 @@ use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyTimeoutError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Wake;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
@@ -97,7 +98,7 @@ impl Workers {
             _wanted: wanted,
             handle,
             state: Mutex::new(State::Running),
-            converted: Condvar::new(),
+            converted: Changes::default(),
             _domain: function.get().owner().clone_ref(py),
         };
         interpreter_sys::call(class, (Bound::new(py, call)?,), None)
@@ -156,9 +157,10 @@ pub struct Call {
     /// The call has the other one: it sees whether anybody has the handle.
     _wanted: Arc<()>,
     handle: AsyncCall<function::Call>,
+    /// Only taken with the interpreter's lock.
     state: Mutex<State>,
-    /// Notified when the state becomes [`State::Ended`].
-    converted: Condvar,
+    /// Told when the state becomes [`State::Ended`].
+    converted: Changes,
     _domain: Py<Domain>,
 }
 
@@ -177,21 +179,21 @@ impl Call {
         let result = ended.map_err(|error| errors::call_in(py, self._domain.get(), error)).and_then(convert);
         let result = result.map_err(|error| error.into_value(py));
         *lock(&self.state) = State::Ended(result);
-        self.converted.notify_all();
+        self.converted.tell();
     }
 
     /// Waits, at most for `time`, until another thread has converted the result. Without the interpreter's lock, which that needs.
     fn await_conversion(&self, py: Python<'_>, time: Duration) -> PyResult<()> {
+        let seen = self.converted.count();
         if matches!(&*lock(&self.state), State::Converting(thread) if *thread == std::thread::current().id())
         {
             return Err(PyRuntimeError::new_err(
                 "this call's result is being converted here: its errcheck, or what that calls, waits for the call itself",
             ));
         }
-        detach(py, || {
-            let unsettled = |state: &mut State| !matches!(state, State::Ended(_));
-            drop(self.converted.wait_timeout_while(lock(&self.state), time, unsettled));
-        });
+        if !matches!(&*lock(&self.state), State::Ended(_)) {
+            detach(py, || self.converted.wait(seen, time));
+        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Domains, and pointers into them.
 use crate::buffer_sys::Region;
 use crate::callback::{Answer, Offer, Pin, Pinned, Target};
+use crate::changes::Changes;
 use crate::function::{self, Binding, Slot};
 use crate::interpreter_sys::detach;
 use crate::kinds::Given;
@@ -16,7 +17,7 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -32,9 +33,10 @@ pub struct Domain {
     exclusive: bool,
     /// The process that made it: nothing is done to it in a child.
     owner: lockgate::Owner,
+    /// Only taken with the interpreter's lock.
     state: Mutex<State>,
-    /// Notified when a reset is over.
-    settled: Condvar,
+    /// Told when a reset is over.
+    settled: Changes,
     scratch: Arc<Scratch>,
 }
 
@@ -154,19 +156,19 @@ impl Domain {
     /// # Errors
     /// This thread resets it; Ctrl-C.
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
-        loop {
+        while self.owner.is_here() {
+            let seen = self.settled.count();
             let resetting = self.state().resetting;
             match resetting {
                 None => return Ok(()),
                 Some(thread) if thread == std::thread::current().id() => return Err(self.busy(py)),
                 Some(_) => {}
             }
-            detach(py, || {
-                let unsettled = |state: &mut State| state.resetting.is_some();
-                drop(self.settled.wait_timeout_while(self.state(), LOOK, unsettled));
-            });
+            detach(py, || self.settled.wait(seen, LOOK));
             py.check_signals()?;
         }
+        // Whoever reset it when this child was forked is not here.
+        Ok(())
     }
 
     fn busy(&self, py: Python<'_>) -> PyErr {
@@ -256,7 +258,7 @@ impl Domain {
             exclusive,
             owner: lockgate::Owner::this(),
             state: Mutex::new(State { live: Some(Arc::new(live)), answers, kept, ..State::default() }),
-            settled: Condvar::new(),
+            settled: Changes::default(),
             scratch: Arc::default(),
         }
     }
@@ -611,7 +613,7 @@ impl Domain {
             state.live = live.map(Arc::new);
             state.resetting = None;
         }
-        self.settled.notify_all();
+        self.settled.tell();
         drop(rest);
         done.map_err(|error| errors::reset(py, error))
     }

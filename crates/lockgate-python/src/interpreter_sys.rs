@@ -8,6 +8,7 @@
 //!   who comes later stays.
 //! - Who is in code of Python's that native code has called may lose the lock there and be ended when it wants that back: [`call`]
 //!   meets the unwinding, and stays.
+use lockgate::PerProcess;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -46,8 +47,9 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 static PASSING: AtomicUsize = AtomicUsize::new(0);
 /// Who ends the interpreter, for whom the gate is always open.
 static ENDER: OnceLock<ThreadId> = OnceLock::new();
-/// Where threads wait before a closed gate: it opens again while the one that ends the interpreter waits for them.
-static WAITING: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+/// Where threads wait before a closed gate: it opens again while the one that ends the interpreter waits for them. They have this lock
+/// without the interpreter's, so a child may not find it as its parent left it.
+static WAITING: PerProcess<(Mutex<()>, Condvar)> = PerProcess::new(Default::default);
 
 thread_local! {
     /// This thread is in a domain with the interpreter's lock in hand.

@@ -7,6 +7,7 @@
 mod asynchronous;
 mod buffer_sys;
 mod callback;
+mod changes;
 mod domain;
 mod errors;
 mod function;

@@ -48,6 +48,11 @@ impl Module {
         table(py, self.0.imports())
     }
 
+    /// The name of an export that `name` may have been meant for, among those that are worth a look.
+    fn _near(&self, py: Python<'_>, name: &str) -> Option<String> {
+        detach(py, || lockgate::nearest(name, self.0.exports().map(|(name, _)| name)))
+    }
+
     fn __repr__(&self) -> String {
         format!("<lockgate.Module {:?}>", self.0.name())
     }

@@ -5,7 +5,7 @@ use crate::interpreter_sys::detach;
 use crate::kinds::Given;
 use crate::principal::{Allow, Principal};
 use crate::{errors, options};
-use lockgate::{Dynamic, Export, Heal, RegistryError, Request, Revoke, Version};
+use lockgate::{Dynamic, Export, Heal, PerProcess, RegistryError, Request, Revoke, Version};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -23,8 +23,9 @@ pub struct Registry {
     inner: lockgate::Registry,
     /// Names, and the domains that serve them. Only taken with the interpreter's lock, and nothing is allocated under it.
     servers: Mutex<Vec<(String, Py<Domain>)>>,
-    /// Whoever changes the runtime's registry and the servers together; waited for without the interpreter's lock.
-    changing: Mutex<()>,
+    /// Whoever changes the runtime's registry and the servers together; held and waited for without the interpreter's lock, so that a
+    /// thread may fork meanwhile.
+    changing: PerProcess<Mutex<()>>,
     /// The [`Answer`]s of functions of Python's that are exported, a list.
     hosts: Py<PyList>,
 }
@@ -131,7 +132,7 @@ impl Registry {
     fn new(py: Python<'_>, process: bool) -> Registry {
         let inner = if process { lockgate::Registry::process().clone() } else { lockgate::Registry::new() };
         let hosts = PyList::empty(py).unbind();
-        Registry { inner, servers: Mutex::default(), changing: Mutex::default(), hosts }
+        Registry { inner, servers: Mutex::default(), changing: PerProcess::default(), hosts }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -223,3 +223,38 @@ def test_a_callback_has_one_place_in_a_domain(hostile):
             assert places[0] == places[1] and hostile.call(places[0], 1) == 2
     finally:
         sys.setswitchinterval(pace)
+
+
+def test_a_pointer_that_was_kept_leads_nowhere_for_long(hostile):
+    """The place of a callback that is gone is used again when all others have been, and not by the next one."""
+    hostile.keep.argtypes = [UNARY]
+    hostile.keep(lambda x: 5)
+    wide = lockgate.CFUNCTYPE(c_double, c_double, c_double)
+    others = [kind(lambda *x: pytest.fail("another function answered")) for kind in (UNARY, wide, UNARY)]
+    for other in others:
+        other.address(hostile.domain)
+    for _ in range(200):  # each in a place of its own, too
+        UNARY(lambda x: 7).address(hostile.domain)
+    with pytest.raises(lockgate.Fault) as caught:
+        hostile.call_kept(1)
+    assert caught.value.kind == "gate"
+
+
+def test_a_structure_that_a_callback_returns_is_of_its_type(build):
+    class Pair(ctypes.Structure):
+        _fields_ = [("a", c_double), ("b", c_double)]
+
+    class More(Pair):
+        pass
+
+    class Other(ctypes.Structure):
+        _fields_ = [("a", c_uint64), ("b", c_uint64)]
+
+    lib = lockgate.CDLL(build("values"))
+    lib.call_pair.argtypes, lib.call_pair.restype = [lockgate.CFUNCTYPE(Pair, c_int), c_int], Pair
+    for value in (Pair(1, 2), More(1, 2)):
+        pair = lib.call_pair(lambda _, value=value: value, 1)
+        assert (pair.a, pair.b) == (1, 2)
+    for value in (16, bytes(16), bytearray(16), [0] * 16, (1, 2), None, "x", Other(1, 2), (c_double * 2)(1, 2)):
+        with pytest.raises(TypeError, match="a callback returned .*, not Pair"):
+            lib.call_pair(lambda _, value=value: value, 1)

@@ -2,14 +2,17 @@
 
 import contextlib
 import gc
+import random
+import subprocess
 import sys
 import threading
+import time
 import weakref
 from ctypes import byref, c_int32, c_int64
 
 import lockgate
 import pytest
-from conftest import During
+from conftest import During, program
 
 
 def test_options_are_checked(values_module):
@@ -397,3 +400,36 @@ def test_a_library_without_its_domain_says_so():
 
     with pytest.raises(AttributeError, match="no domain yet"):
         Library()
+
+
+def test_patience_without_end(values_module):
+    """No clock ever gets there: it is as good as None, and does not end the process."""
+    longest = (1 << 64) - 2048
+    with lockgate.CDLL(values_module, exclusive=longest, time_limit=longest) as library:
+        with lockgate.Pool(values_module, 1, exclusive=longest).take() as pooled:
+            assert pooled["count"]() == 1
+        # Many threads, so that some have to wait.
+        threads = [threading.Thread(target=lambda: [library.count() for _ in range(1000)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert library.count() == 4001
+
+
+def test_a_suggestion_costs_little_however_many_names_there_are(tmp_path, build):
+    source = tmp_path / "many.s"
+    # The same letters in another order, as hard to compare as may be.
+    letters = list("open_the_database_with_all_its_options_and_return_a_handle")
+    order = random.Random(1)
+    names = [f"f{n}_{''.join(order.sample(letters, len(letters)))}" for n in range(6000)]
+    lines = (f".globl {name}\n.type {name},@function\n{name}: endbr64\n ret\n" for name in names)
+    source.write_text(".text\n" + "".join(lines))
+    subprocess.run([program(), "cc", "-shared", "-o", tmp_path / "many.lg", source], check=True)
+    with lockgate.Domain(tmp_path / "many.lg") as domain:
+        begun = time.monotonic()
+        with pytest.raises(lockgate.SymbolError):
+            domain["f1234_" + "".join(letters)]
+        assert time.monotonic() - begun < 1
+    with lockgate.Domain(build("values")) as domain, pytest.raises(lockgate.SymbolError, match="did you mean 'count'"):
+        domain["coumt"]

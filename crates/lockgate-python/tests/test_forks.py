@@ -200,3 +200,59 @@ def test_a_child_does_not_write_to_what_its_parent_passes(build):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     thread.join()
     assert isinstance(ended[0], lockgate.Timeout)
+
+
+def test_a_callback_that_another_thread_is_placing_works_in_a_child(hostile_module):
+    """The fork comes while a thread is in the middle of giving the callback a place."""
+    kind = lockgate.CFUNCTYPE(c_int32, c_int32)
+    callback = kind(lambda x: x + 1)
+    inside, go = threading.Event(), threading.Event()
+
+    class Slow(lockgate.Domain):
+        def _callback(self, *given):
+            inside.set()
+            go.wait()
+            return super()._callback(*given)
+
+    def use():
+        with lockgate.CDLL(hostile_module) as own:
+            own.call.argtypes = [kind, c_int32]
+            assert own.call(callback, 1) == 2
+
+    domain = Slow(hostile_module)
+    thread = threading.Thread(target=lambda: callback.address(domain))
+    thread.start()
+    inside.wait()
+    try:
+        in_child(use)
+    finally:
+        go.set()
+        thread.join()
+    use()
+
+
+def test_a_registry_that_other_threads_are_changing_works_in_a_child(values_module):
+    registry = lockgate.Registry.process()
+    over = threading.Event()
+
+    def change(name):
+        with lockgate.Domain(values_module, name=name) as domain:
+            while not over.is_set():
+                registry.export(domain, name, of="count")
+                registry.unexport(name)
+
+    def use():
+        with lockgate.Domain(values_module, name="of the child") as domain:
+            registry.export(domain, "of the child", of="count")
+            registry.unexport("of the child")
+
+    threads = [threading.Thread(target=change, args=(f"changed {n}",)) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(60):
+            in_child(use)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()

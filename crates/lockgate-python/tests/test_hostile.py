@@ -1,5 +1,7 @@
 """Whatever a module does is an exception of its kind, with a report; the interpreter goes on (see the fixture `hostile`)."""
 
+import copy
+import errno
 import pickle
 from ctypes import POINTER, Structure, byref, c_int, c_int32, c_uint64, c_void_p
 
@@ -151,3 +153,13 @@ def test_the_family_of_errors():
     assert len(errors) > 15 and all(issubclass(kind, lockgate.Error) for kind in errors)
     for kind in (lockgate.Fault, lockgate.Timeout, lockgate.QuotaExceeded, lockgate.Killed, lockgate.Cancelled):
         assert issubclass(kind, lockgate.CallError)
+
+
+def test_errors_of_files_come_out_of_pickles_whole():
+    with pytest.raises(lockgate.LoadError) as caught:
+        lockgate.Module("/nonexistent")
+    error = caught.value
+    error.add_note("a note")
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is lockgate.LoadError and str(again) == str(error) and again.__notes__ == ["a note"]
+        assert (again.errno, again.filename) == (error.errno, error.filename) == (errno.ENOENT, "/nonexistent")

@@ -102,11 +102,11 @@ impl Compiler {
                         .to_owned();
                 return Err(Error::Program { program: format!("splitting {}", source.path), what });
             }
+            // (Behind the program's own -flto: domains are linked from code.)
+            let plain: Vec<String> = options.iter().cloned().chain(["-fno-lto".to_owned()]).collect();
             for part in inside_parts.iter().skip(1) {
                 let own = part.text(&inside, &folded);
-                let mut compiler = self.inside();
-                compiler.arg("-fno-lto");
-                let status = self.compile(compiler, &options, &own, &made, folder.path())?;
+                let status = self.compile(self.inside(), &plain, &own, &made, folder.path())?;
                 if !status.success() {
                     return Ok(status);
                 }

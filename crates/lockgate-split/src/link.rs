@@ -139,8 +139,10 @@ fn contradictions(domain: &Domain<'_>, ours: &Header) -> Result<Vec<Refusal>, Er
         }
     }
     let mut refusals = Vec::new();
+    // (Sizes ask others than those that are called.)
+    let all: BTreeSet<String> = domain.entries.iter().chain(domain.gates.keys()).cloned().collect();
     for (unit, names) in others {
-        let theirs = read(&declarations(&[unit]), &unit.source, names.clone())?;
+        let theirs = read(&declarations(&[unit]), &unit.source, all.clone())?;
         for name in &names {
             if plan::agree(ours, &theirs, name, domain.gates.contains_key(name)) != Some(false) {
                 continue;

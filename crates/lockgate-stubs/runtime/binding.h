@@ -13,6 +13,8 @@ struct lg_stub_aside {
     struct lg_stub_error error;
     size_t given;
     int number;
+    const void *filling;
+    size_t fills;
     char *mirror; /* which the other may not write to */
     unsigned depth;
     bool is_set;
@@ -25,6 +27,13 @@ static __thread struct {
     unsigned depth;
 } lgs_asides;
 
+/* What the next call fills lent memory with; null: nothing, the program does that itself. */
+static void lgs_binding_fill(const void *contents, size_t size)
+{
+    lgs_thread.filling = contents;
+    lgs_thread.fills = size;
+}
+
 /* The first half is over: nothing of it stays with the thread. */
 static void lgs_binding_take(struct lg_stub_call *call)
 {
@@ -33,13 +42,16 @@ static void lgs_binding_take(struct lg_stub_call *call)
     call->number = lgs_number;
     call->report = call->error.kind == LG_STUB_FAULT ? strdup(lg_last_message()) : 0;
     lgs_thread.error.kind = LG_STUB_NONE;
+    lgs_thread.filling = 0;
     lgs_number = 0;
 }
 
 /* A call begins within another one, wherever that is. */
 static void lgs_binding_aside(struct lg_stub_aside *aside)
 {
-    *aside = (struct lg_stub_aside){lgs_thread.error, lgs_thread.given, lgs_number, lgs_thread.mirror, lgs_asides.depth, true};
+    *aside = (struct lg_stub_aside){lgs_thread.error,   lgs_thread.given,  lgs_number,       lgs_thread.filling,
+                                    lgs_thread.fills,   lgs_thread.mirror, lgs_asides.depth, true};
+    lgs_thread.filling = 0;
     lgs_thread.error.kind = LG_STUB_NONE;
     lgs_number = 0;
     unsigned depth = ++lgs_asides.depth;
@@ -60,6 +72,8 @@ static void lgs_binding_back(struct lg_stub_aside *aside)
     lgs_thread.error = aside->error;
     lgs_thread.given = aside->given;
     lgs_number = aside->number;
+    lgs_thread.filling = aside->filling;
+    lgs_thread.fills = aside->fills;
     lgs_thread.mirror = aside->mirror;
 }
 

@@ -13,9 +13,9 @@ static void lgs_nobody(void)
 {
 }
 
-static size_t *lgs_data_bucket(const void *data, void (*function)(void), uint64_t handle)
+static size_t *lgs_data_bucket(const void *data, void (*function)(void), uint64_t key)
 {
-    uint64_t mixed = ((uintptr_t)data ^ (uintptr_t)function * 31 ^ handle * 961) * 0x9e3779b97f4a7c15u;
+    uint64_t mixed = ((uintptr_t)data ^ (uintptr_t)function * 31 ^ key * 961) * 0x9e3779b97f4a7c15u;
     return &lgs.data_buckets[mixed >> 32 & (lgs.data_bucket_count - 1)];
 }
 
@@ -33,7 +33,7 @@ static bool lgs_data_room(void)
     for (size_t i = 0; i < before; i++)
         for (size_t place = old[i], next; place; place = next) {
             struct lgs_token *token = lgs_token(place);
-            size_t *bucket = lgs_data_bucket(token->data, token->function, token->handle);
+            size_t *bucket = lgs_data_bucket(token->data, token->function, token->key);
             next = token->next;
             token->next = *bucket;
             *bucket = place;
@@ -45,7 +45,7 @@ static bool lgs_data_room(void)
 static void lgs_data_unlink(size_t place)
 {
     struct lgs_token *token = lgs_token(place);
-    size_t *at = lgs_data_bucket(token->data, token->function, token->handle);
+    size_t *at = lgs_data_bucket(token->data, token->function, token->key);
     while (*at != place)
         at = &lgs_token(*at)->next;
     *at = token->next;
@@ -54,7 +54,7 @@ static void lgs_data_unlink(size_t place)
 static void lgs_data_link(size_t place)
 {
     struct lgs_token *token = lgs_token(place);
-    size_t *bucket = lgs_data_bucket(token->data, token->function, token->handle);
+    size_t *bucket = lgs_data_bucket(token->data, token->function, token->key);
     token->next = *bucket;
     *bucket = place;
 }
@@ -87,15 +87,24 @@ static uint64_t lgs_data_give(size_t place, const void *data, void (*function)(v
     return number;
 }
 
+/* Null is the same for all, and the library gets no number for it: it is found by who may pass it, a handle's whole family. */
+static uint64_t lgs_data_key(const void *data, const struct lgs_scope *scope)
+{
+    return !scope ? 0 : data ? scope->inside : scope->family | (uint64_t)1 << 63;
+}
+
 /* The place of a pointer that is given for `function`, or for any, with `handle`. Without one it is given for good. */
 static size_t lgs_data_new(const void *data, void (*function)(void), uint64_t handle)
 {
     struct lgs_scope *scope = handle ? lgs_life(handle) : 0;
     if ((handle && !scope) || !lgs_data_room())
         return 0;
+    if (!function && data)
+        *(scope ? &scope->alone : &lgs.alone) = true;
     if (scope && scope->itself && !function)
         function = lgs_nobody;
-    size_t place = *lgs_data_bucket(data, function, handle);
+    uint64_t key = lgs_data_key(data, scope);
+    size_t place = *lgs_data_bucket(data, function, key);
     for (; place; place = lgs_token(place)->next) {
         const struct lgs_token *token = lgs_token(place);
         if (token->data == data && token->function == function && token->handle == handle)
@@ -104,6 +113,7 @@ static size_t lgs_data_new(const void *data, void (*function)(void), uint64_t ha
     if (!(place = lgs_data_place()))
         return 0;
     lgs_data_give(place, data, function, handle, scope ? scope->data : 0);
+    lgs_token(place)->key = key;
     if (scope)
         scope->data = place;
     lgs_data_link(place);
@@ -111,14 +121,19 @@ static size_t lgs_data_new(const void *data, void (*function)(void), uint64_t ha
     return place;
 }
 
-/* The number of a pointer that comes together with `function`, or, if that is null, alone. For good only if the annotations say so (LG_KEPT) and there is
- * no handle. */
-static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(void), bool kept, const char *what)
+/* How long data is given: for the handle, or, where there is none, for the call; for good where there is none (LG_KEPT); for the call, whatever handle there is. */
+enum { LGS_FOR_HANDLE, LGS_FOR_GOOD, LGS_FOR_CALL };
+
+/* The number of a pointer that comes together with `function`, or, if that is null, alone. Null has none, but it is remembered that it was given, unless the
+ * function is missing that it comes with. */
+static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(void), bool alone, int how_long, const char *what)
 {
     uint64_t number = 0;
-    if (c->failed || !data)
+    bool brief = how_long == LGS_FOR_CALL;
+    /* (What is given for a call only is a callback's that comes with it.) */
+    if (c->failed || (!function && (brief || (!data && !alone))))
         return 0;
-    if (c->makes || !(c->handle || kept)) {
+    if (brief || c->makes || !(c->handle || how_long == LGS_FOR_GOOD)) {
         lgs_need_mark(c);
         lgs_watch();
         size_t place = lgs_thread.spare;
@@ -134,6 +149,7 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(
             struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
             lgs_token(place)->call = lgs_serial(c);
             number = lgs_data_give(place, data, function, 0, mark->data);
+            lgs_token(place)->brief = brief;
             mark->data = place;
         }
     } else {
@@ -144,7 +160,7 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(
     }
     if (!number)
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
-    return number;
+    return data ? number : 0;
 }
 
 static void lgs_data_free(size_t place)
@@ -208,35 +224,41 @@ static void lgs_itself(uint64_t handle)
             lgs_data_link(place);
         }
     if (scope)
-        scope->itself = true;
+        scope->itself = scope->alone = true;
     pthread_mutex_unlock(&lgs.lock);
 }
 
 /* The call has made a handle that is the program's: of the family of the one that it was made with. `first`: what was given for the call is for this. */
-static void lgs_born(struct lgs_call *c, const void *host, bool first)
+static void lgs_born(struct lgs_call *c, const void *host, bool first, struct lgs_made *made)
 {
     size_t at = lgs_scope_place(host);
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *scope = at ? &lgs.scopes[at] : 0, *maker = lgs_scope_of(c->handle);
     if (scope && scope->type) {
-        if (!scope->family) {
+        if (!scope->family || (made && made->place == at && made->family == scope->family)) {
             bool of = maker && maker != scope && maker->family;
             scope->family = of ? maker->family : ++lgs.births;
             scope->itself = of && maker->itself;
+            scope->alone = of && maker->alone;
         }
         struct lgs_mark *mark = first && c->marked ? &lgs_thread.marks[lgs_thread.depth - 1] : 0;
-        for (size_t place = mark && lgs_data_room() ? mark->data : 0, next; place; place = next) {
+        for (size_t *list = mark ? &mark->data : 0, place; list && (place = *list) && lgs_data_room();) {
             struct lgs_token *token = lgs_token(place);
-            next = token->sibling;
+            if (token->brief) {
+                list = &token->sibling;
+                continue;
+            }
+            *list = token->sibling;
             if (!token->function && scope->itself)
                 __atomic_store_n(&token->function, lgs_nobody, __ATOMIC_RELEASE);
+            scope->alone |= !token->function && token->data;
+            token->key = lgs_data_key(token->data, scope);
             token->sibling = scope->data;
             scope->data = place;
             __atomic_store_n(&token->handle, scope->inside, __ATOMIC_RELEASE);
             __atomic_store_n(&token->call, 0, __ATOMIC_RELEASE);
             lgs_data_link(place);
             lgs.data_used++;
-            mark->data = next;
         }
         for (const union lgs_head *owned = mark ? mark->owned : 0; owned; owned = owned->next)
             if (owned->keeps) {
@@ -244,16 +266,9 @@ static void lgs_born(struct lgs_call *c, const void *host, bool first)
                 owned->stream->handle = scope->inside;
             }
     }
+    if (made)
+        made->place = 0;
     pthread_mutex_unlock(&lgs.lock);
-}
-
-/* The library may not give the program the same handle twice: what it has given for one would be the other's. */
-static void lgs_unborn(struct lgs_call *c, const void *host, const char *what)
-{
-    size_t place = c->failed ? 0 : lgs_scope_place(host);
-    bool lives = place && lgs.scopes[place].type && __atomic_load_n(&lgs.scopes[place].family, __ATOMIC_ACQUIRE);
-    if (lives)
-        lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle that the program has already (LG_BORROWED says that it may)");
 }
 
 /* What is known of the pointer of a number, if it is one. */
@@ -294,11 +309,49 @@ static __attribute__((noinline)) bool lgs_is_near(struct lgs_call *c, uint64_t h
     return near;
 }
 
-/* The pointer of a number that was given: to `callback`, or, if that is null, for the handle of the call. */
-static void *lgs_data_out(struct lgs_call *c, const struct lgs_callback *callback, uint64_t number, const char *what)
+static bool lgs_data_has(const void *data, void (*function)(void), uint64_t key)
 {
-    if (c->failed || !number)
+    size_t place = lgs.data_bucket_count ? *lgs_data_bucket(data, function, key) : 0;
+    for (; place; place = lgs_token(place)->next) {
+        const struct lgs_token *token = lgs_token(place);
+        if (token->data == data && token->function == function && token->key == key)
+            return true;
+    }
+    return false;
+}
+
+/* Null, too, goes only to whom it was given: with this function, for the family of the call's handle, for the call or for good. A function that came without
+ * data gets it as long as there is none either for the handle or the call. */
+static __attribute__((noinline)) bool lgs_null_given(const struct lgs_call *c, const struct lgs_callback *callback)
+{
+    bool null = false, none = !callback->bound;
+    void (*function)(void) = callback->bound ? callback->function : 0;
+    for (unsigned i = c->serial ? lgs_thread.depth : 0; i--;)
+        for (size_t place = lgs_thread.marks[i].data; place; place = lgs_token(place)->sibling) {
+            const struct lgs_token *token = lgs_token(place);
+            if (token->call != c->serial || token->function != function)
+                continue;
+            null |= !token->data;
+            none = false;
+        }
+    pthread_mutex_lock(&lgs.lock);
+    const struct lgs_scope *scope = lgs_scope_behind(c->handle);
+    none &= !lgs.alone && !(scope && scope->alone);
+    null |= none || (scope && scope->family && lgs_data_has(0, function, lgs_data_key(0, scope))) || lgs_data_has(0, function, 0);
+    pthread_mutex_unlock(&lgs.lock);
+    return null;
+}
+
+/* The pointer of a number that was given: to `callback`, or, if that is null, for the handle of the call. */
+static void *lgs_data_out(struct lgs_call *c, const struct lgs_callback *callback, uint64_t number, int flags, const char *what)
+{
+    if (c->failed)
         return 0;
+    if (!number) {
+        if (callback && !(flags & LGS_NULLABLE) && !lgs_null_given(c, callback))
+            lgs_fail(c, LG_STUB_DATA, what, "the library passed a null pointer for user data, and was given none (LG_NULLABLE says that it may)");
+        return 0;
+    }
     void *data = 0;
     struct lgs_token given;
     if (lgs_given(number, &given)) {

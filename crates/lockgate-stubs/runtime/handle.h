@@ -1,7 +1,7 @@
 /* ---- handles by number, places ------------------------------------------------------------------------------------------- */
 
 /* An array of handles of the library's. */
-static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, unsigned char type, const char *what)
+static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, uint32_t type, const char *what)
 {
     size_t size = lgs_size(c, count, 8, what);
     if (!size)

@@ -20,7 +20,7 @@ static void lgs_to_heap(struct lgs_call *c, struct lgs_heap *heap, const void *c
     if (heap->copy && !(flags & LGS_WRITES))
         memcpy(heap->copy, copy, size);
     if (!heap->copy)
-        lgs_fail(c, LG_STUB_MEMORY, what, "no memory for what the program is to free");
+        lgs_unread(c, LG_STUB_MEMORY, what, "no memory for what the program is to free, or it is more than the library may have");
 }
 
 /* The library's own is freed as soon as all checks have passed: nobody will ask for it. */

@@ -43,7 +43,7 @@ static bool lgs_option(lg_options *options, const char *option)
     if (LGS_IS("streams"))
         return lg_options_standard_streams(options) == LG_OK;
     if (LGS_IS("memory"))
-        return lg_options_memory_limit(options, number) == LG_OK;
+        return lg_options_memory_limit(options, lgs.memory_limit = number) == LG_OK;
     if (LGS_IS("stack"))
         return lg_options_stack_size(options, number) == LG_OK;
     if (LGS_IS("time"))

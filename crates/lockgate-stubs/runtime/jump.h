@@ -31,40 +31,47 @@ static void *lgs_jump_buffer(struct lgs_call *c, uint64_t address, uint64_t hand
     return jump ? &jump->env : 0;
 }
 
-/* The library jumps: out of its call, for a start. */
+/* The library jumps: out of its call, for a start. What it jumps to is copied now: by the time that the call has given back all that it held, another thread
+ * may have let go of the handle. */
 static void lgs_jump_later(struct lgs_call *c, const struct lgs_callback *here, uint64_t address, int value)
 {
-    struct lgs_jump *found = 0;
+    bool found = false;
     pthread_mutex_lock(&lgs.lock);
-    const struct lgs_scope *scope = lgs_scope_of(c->jumps);
-    for (struct lgs_jump *jump = scope ? scope->jumps : 0; jump; jump = jump->next)
-        if (jump->inside == address && (lg_code)jump->function == here->function)
-            found = jump;
+    const struct lgs_scope *scope = &lgs.scopes[c->jumps];
+    for (const struct lgs_jump *jump = scope->type ? scope->jumps : 0; jump && !found; jump = jump->next)
+        if (jump->inside == address && (lg_code)jump->function == here->function) {
+            found = true;
+            lgs_thread.last = *jump;
+        }
     pthread_mutex_unlock(&lgs.lock);
     if (!found) {
         lgs_fail(c, LG_STUB_JUMP, "env", "the library jumped where the call that it was in may not jump");
         return;
     }
-    lgs_thread.jump = found;
+    lgs_thread.jump = &lgs_thread.last;
     lgs_thread.jump_value = value;
     c->failed = true;
 }
 
-/* The call has failed, and everything that it held is given back. Returns if the program has not said where errors go. */
+/* The call has failed, and everything that it held is given back. Returns if the program has not said where errors go. A handle that is none any more, because
+ * its domain has ended, has its jmp_buf until the program lets go of it. */
 static void lgs_jump(const struct lgs_call *c)
 {
-    struct lgs_jump *jump = lgs_thread.jump;
-    int value = lgs_thread.jump_value;
-    lgs_thread.jump = 0;
-    if (!jump) {
-        value = 1;
+    struct lgs_jump jump = {0};
+    int value = 1;
+    if (lgs_thread.jump) {
+        jump = lgs_thread.last;
+        value = lgs_thread.jump_value;
+    } else if (c->jumps && c->jumps <= __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&lgs.lock);
-        const struct lgs_scope *scope = lgs_scope_of(c->jumps);
-        jump = scope ? scope->jumps : 0;
+        const struct lgs_scope *scope = &lgs.scopes[c->jumps];
+        if ((scope->type || scope->held) && scope->jumps)
+            jump = *scope->jumps;
         pthread_mutex_unlock(&lgs.lock);
     }
-    if (c->jumps && jump && jump->function)
-        jump->function(jump->env, value);
+    lgs_thread.jump = 0;
+    if (c->jumps && jump.function)
+        jump.function(jump.env, value);
 }
 
 /* A function that does not return came back, and there is nowhere to jump. */

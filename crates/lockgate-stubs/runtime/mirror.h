@@ -200,65 +200,76 @@ static struct lgs_lent *lgs_lent_drop(struct lgs_lent **list, struct lgs_lent *l
     return 0;
 }
 
+/* A new piece that is lent, at `host`. */
+static struct lgs_lent *lgs_lent_new(struct lgs_lent **list, void *host, size_t size, uint64_t address)
+{
+    struct lgs_lent *lent = calloc(1, sizeof *lent);
+    if (!lent)
+        return 0;
+    if (!(lent->piece = lgs_piece_new(host, size, address))) {
+        free(lent);
+        return 0;
+    }
+    lent->piece->lent = true;
+    lent->next = *list;
+    return *list = lent;
+}
+
 /* Memory of the library's that the program will fill; it goes back before the next call with the same handle, or of the same thread where there is none. The
- * piece is kept for the next time. */
+ * piece is kept for the next time. Another thread's call with the handle may give it back, or drop it, as soon as the lock is free: so a binding says before the
+ * call what it is filled with, and nothing of it is looked at afterwards. */
 static void *lgs_lend(struct lgs_call *c, uint64_t address, size_t size, const char *what)
 {
     uint32_t offset;
     if (c->failed || !address || !lgs_offset(c, address, size, &offset, what))
         return 0;
     lgs_watch();
-    pthread_mutex_lock(&lgs.lock);
-    struct lgs_scope *scope = lgs_scope_of(c->handle);
-    struct lgs_lent **list = scope ? &scope->lent : &lgs_thread.lent, *lent = *list;
-    while (lent && lent->out)
-        lent = lent->next;
-    if (lent && (lent->piece->size < size || (uintptr_t)lent->piece->host % lgs_alignment(address)))
-        lent = lgs_lent_drop(list, lent);
-    if (!lent && (lent = calloc(1, sizeof *lent))) {
-        void *host = lgs_piece_room(size, address);
-        lent->piece = host ? lgs_piece_new(host, size, address) : 0;
-        if (lent->piece) {
-            lent->next = *list;
-            *list = lent;
-        } else {
-            free(host);
-            free(lent);
-            lent = 0;
+    void *host = 0, *room = 0;
+    for (bool again = true; again && !host;) {
+        pthread_mutex_lock(&lgs.lock);
+        struct lgs_scope *scope = lgs_scope_of(c->handle);
+        struct lgs_lent **list = scope ? &scope->lent : &lgs_thread.lent, *lent = *list;
+        while (lent && lent->out)
+            lent = lent->next;
+        if (lent && (lent->piece->size < size || (uintptr_t)lent->piece->host % lgs_alignment(address)))
+            lent = lgs_lent_drop(list, lent);
+        if (!lent && room && (lent = lgs_lent_new(list, room, size, address)))
+            room = 0;
+        if (lent) {
+            host = (void *)(uintptr_t)lent->piece->host;
+            lent->piece->inside = address;
+            lent->piece->generation = lgs.generation;
+            lent->size = size;
+            lent->out = true;
+            __atomic_fetch_add(&lgs.lent, 1, __ATOMIC_RELAXED);
+            if (lgs_thread.filling)
+                memcpy(host, lgs_thread.filling, lgs_thread.fills < size ? lgs_thread.fills : size);
         }
+        pthread_mutex_unlock(&lgs.lock);
+        again = !host && !room && (room = lgs_piece_room(size, address));
     }
-    if (lent) {
-        lent->piece->inside = address;
-        lent->piece->generation = lgs.generation;
-        lent->size = lgs_thread.given = size;
-        lent->out = true;
-        __atomic_fetch_add(&lgs.lent, 1, __ATOMIC_RELAXED);
-    }
-    pthread_mutex_unlock(&lgs.lock);
-    if (!lent)
-        lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
-    return lent ? (void *)(uintptr_t)lent->piece->host : 0;
+    free(room);
+    if (host)
+        lgs_thread.given = size;
+    else
+        lgs_unread(c, LG_STUB_MEMORY, what, "no memory, or the library lends more than it may have");
+    return host;
 }
 
-/* What was lent for this handle, or for none on this thread, goes back. (The piece stays until the handle is released, or the thread ends.) */
+/* What was lent for this handle, or for none on this thread, goes back, before anybody else can drop it. (The piece stays until the handle is released, or the
+ * thread ends.) */
 static void lgs_lent_back(struct lgs_call *c, uint64_t handle)
 {
-    for (bool more = true; more;) {
-        pthread_mutex_lock(&lgs.lock);
-        struct lgs_scope *scope = lgs_scope_of(handle);
-        struct lgs_lent *lent = handle ? scope ? scope->lent : 0 : lgs_thread.lent;
-        while (lent && !lent->out)
-            lent = lent->next;
-        struct lgs_piece piece = lent ? *lent->piece : (struct lgs_piece){0};
-        size_t size = lent ? lent->size : 0;
-        if (lent) {
-            lent->out = false;
-            __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
-        }
-        more = lent;
-        pthread_mutex_unlock(&lgs.lock);
-        lgs_memory_back(c, piece.inside, piece.host, size, "buffer");
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    for (struct lgs_lent *lent = handle ? scope ? scope->lent : 0 : lgs_thread.lent; lent; lent = lent->next) {
+        if (!lent->out)
+            continue;
+        lent->out = false;
+        __atomic_fetch_sub(&lgs.lent, 1, __ATOMIC_RELAXED);
+        lgs_memory_back(c, lent->piece->inside, lent->piece->host, lent->size, "buffer");
     }
+    pthread_mutex_unlock(&lgs.lock);
 }
 
 /* A call begins, with this handle or none: what was lent for it goes back. */
@@ -348,31 +359,37 @@ static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, siz
     return object ? object->bytes : 0;
 }
 
-/* An array of the library's, copied once, element by element, to the first whose `length` bytes at `offset` are zero: that one included, and nothing
- * is looked at again. `count` becomes its elements. */
+/* An array of the library's, copied once, to the first element whose `length` bytes at `offset` are zero: that one included, and nothing is looked at
+ * again. `count` becomes its elements. */
 static void *lgs_until(struct lgs_call *c, uint64_t address, size_t size, size_t offset, size_t length, lgs_wide *count, const char *what)
 {
     char *copy = 0;
     *count = 0;
     if (c->failed || !address)
         return 0;
-    for (size_t room = 0, there = 0;; there++) {
-        if (there == room) {
-            room = room ? room * 2 : 16;
-            char *more = room * size > LGS_OBJECTS ? 0 : lgs_own_aligned(c, room * size, lgs_alignment(size), what);
-            if (!more) {
-                lgs_fail(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
+    for (size_t room = 0, read = 0, there = 0;; there++) {
+        if (there == read) {
+            /* As many as end before a boundary, so that no page behind the last is read; one, if none does. */
+            size_t more = (64 - ((address + read * size) & 63)) / size;
+            more = more ? more : 1;
+            if (room < read + more) {
+                room = room * 2 < read + more ? read + more : room * 2;
+                char *larger = room * size > LGS_OBJECTS ? 0 : lgs_own_aligned(c, room * size, lgs_alignment(size), what);
+                if (!larger) {
+                    lgs_fail(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
+                    return 0;
+                }
+                if (read)
+                    memcpy(larger, copy, read * size);
+                copy = larger;
+            }
+            if (!lgs_read(copy + read * size, address + read * size, more * size)) {
+                lgs_unread(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
                 return 0;
             }
-            if (there)
-                memcpy(more, copy, there * size);
-            copy = more;
+            read += more;
         }
-        char *element = copy + there * size;
-        if (!lgs_read(element, address + there * size, size)) {
-            lgs_unread(c, LG_STUB_LENGTH, what, "the library returned an array without an end");
-            return 0;
-        }
+        const char *element = copy + there * size;
         size_t zeros = 0;
         while (zeros < length && !element[offset + zeros])
             zeros++;

@@ -12,6 +12,7 @@ struct lgs_piece {
     size_t size;
     uint64_t inside;
     unsigned generation; /* of the domain that it came from */
+    bool lent;           /* it is a handle's: nothing that the program gives back ends it */
 };
 
 /* Pieces lie apart: those that overlap are one. */
@@ -44,14 +45,28 @@ static size_t lgs_alignment(uint64_t inside)
     return alignment > 4096 ? 4096 : alignment < _Alignof(max_align_t) ? _Alignof(max_align_t) : alignment;
 }
 
-/* Host memory, zeros, as aligned as what it stands for. */
+/* Host memory, zeros, as aligned as what it stands for. It is the library that says how much: no more than it may have itself, and zeros that are written
+ * count as copies do. */
 static void *lgs_piece_room(size_t size, uint64_t inside)
 {
     size_t alignment = lgs_alignment(inside);
-    void *host = 0;
+    void *at = 0;
+    if (lgs.memory_limit && size > lgs.memory_limit)
+        return 0;
     if (alignment == _Alignof(max_align_t))
         return calloc(1, size ? size : 1); /* untouched, if it is large */
-    return posix_memalign(&host, alignment, size ? size : 1) == 0 ? memset(host, 0, size) : 0;
+    if (posix_memalign(&at, alignment, size ? size : 1) != 0)
+        return 0;
+    char *host = at;
+    for (size_t done = 0, piece; done < size; done += piece) {
+        piece = size - done < LGS_PAUSE ? size - done : LGS_PAUSE;
+        if (!lgs_may_copy(piece)) {
+            free(host);
+            return 0;
+        }
+        memset(host + done, 0, piece);
+    }
+    return host;
 }
 
 /* The library's memory at `inside` is the program's, as the piece at `host`. */
@@ -60,7 +75,7 @@ static struct lgs_piece *lgs_piece_new(const void *host, size_t size, uint64_t i
     struct lgs_piece *piece = malloc(sizeof *piece), *old;
     if (!piece)
         return 0;
-    *piece = (struct lgs_piece){host, size ? size : 1, inside, lgs.generation};
+    *piece = (struct lgs_piece){host, size ? size : 1, inside, lgs.generation, false};
     /* (What is there by now was given to free() itself.) */
     while ((old = lgs_piece_at(host, piece->size)))
         lgs_piece_forget(old);
@@ -75,7 +90,7 @@ static void lgs_piece_end(const void *host)
 {
     pthread_mutex_lock(&lgs.lock);
     struct lgs_piece *piece = host ? lgs_piece_at(host, 1) : 0;
-    bool whole = piece && piece->host == host;
+    bool whole = piece && piece->host == host && !piece->lent;
     if (whole)
         lgs_piece_forget(piece);
     pthread_mutex_unlock(&lgs.lock);

@@ -5,6 +5,7 @@
  * domain. Then the place means nothing until others have been used up: an old handle is never a new one, not in the next domain either. */
 
 static bool lgs_null(struct lgs_call *c, int flags, const char *what);
+static void lgs_unread(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason);
 static void lgs_data_end(size_t *first);
 static void lgs_data_end_of_call(size_t *first);
 static void lgs_data_spare_free(void);
@@ -72,17 +73,8 @@ static void lgs_scope_clear(struct lgs_scope *scope)
         free(told);
     }
     scope->told = 0;
-    for (struct lgs_jump *jump = scope->jumps, *next; jump; jump = next) {
-        next = jump->next;
-        if (lgs_thread.jump == jump) {
-            lgs_thread.last = *jump;
-            lgs_thread.jump = &lgs_thread.last;
-        }
-        free(jump);
-    }
-    scope->jumps = 0;
     lgs_lent_end(scope->lent);
-    scope->itself = false;
+    scope->itself = scope->alone = false;
 }
 
 /* The same when the program ends it. A callback on another thread that has some of it is waited for: the program may free that as soon as this
@@ -90,6 +82,12 @@ static void lgs_scope_clear(struct lgs_scope *scope)
 static void lgs_scope_forget(struct lgs_scope *scope)
 {
     lgs_scope_clear(scope);
+    /* (Until here the program may call setjmp with it, whatever has become of the handle.) */
+    for (struct lgs_jump *jump = scope->jumps, *next; jump; jump = next) {
+        next = jump->next;
+        free(jump);
+    }
+    scope->jumps = 0;
     /* What was shown behind it (LG_SHOWN). */
     memset(lgs_scope_host(scope), 0, sizeof(void *));
     while (scope->users > lgs_scope_own_users(scope))
@@ -114,6 +112,21 @@ static void lgs_scope_die(struct lgs_scope *scope)
 {
     __atomic_store_n(&scope->type, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&lgs.scope_at[(uint32_t)scope->inside >> 3], 0, __ATOMIC_RELEASE);
+}
+
+/* Something else is where it was. The program may still have it: nothing that it owns or may look at goes. */
+static void lgs_scope_leave(struct lgs_scope *scope)
+{
+    lgs_scope_die(scope);
+    lgs_scope_clear(scope);
+    scope->inside = 1; /* where no handle is: nothing of the new one ends with it */
+    scope->held = true;
+}
+
+/* A life that the program holds: no answer ends it. */
+static inline bool lgs_scope_is_held(const struct lgs_scope *scope)
+{
+    return scope->family || scope->jumps;
 }
 
 /* The program lets go of it. */
@@ -153,16 +166,22 @@ static void lgs_handle_ends(const struct lgs_call *c, const void *host, uint64_t
 }
 
 /* A handle that the library has not given out, or of another type. */
-static __attribute__((noinline, cold)) uint32_t lgs_scope_new(struct lgs_call *c, uint64_t handle, unsigned char type, const char *what)
+static __attribute__((noinline, cold)) uint32_t lgs_scope_new(struct lgs_call *c, uint64_t handle, uint32_t type, const char *what)
 {
+    if (!lgs_may_copy(sizeof(struct lgs_scope))) {
+        lgs_unread(c, LG_STUB_MEMORY, what, "");
+        return 0;
+    }
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *scope = lgs_scope_of(handle);
     if (scope && scope->type != type) {
-        /* Something else is there by now. The program may still have the other one. */
-        lgs_scope_die(scope);
-        lgs_scope_forget(scope);
-        scope->held = true;
-        scope = lgs_scope_of(handle);
+        if (!scope->ending && lgs_scope_is_held(scope)) {
+            pthread_mutex_unlock(&lgs.lock);
+            lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle that the program has already, as one of another type");
+            return 0;
+        }
+        lgs_scope_leave(scope);
+        scope = 0;
     }
     uint32_t place = scope ? (uint32_t)(scope - lgs.scopes) : 0;
     if (!place) {
@@ -199,7 +218,7 @@ static inline void lgs_shows(const struct lgs_call *c, struct lgs_scope *scope)
 }
 
 /* A handle that the library gives out. */
-static void *lgs_handle_out(struct lgs_call *c, uint64_t address, unsigned char type, int flags, const char *what)
+static void *lgs_handle_out(struct lgs_call *c, uint64_t address, uint32_t type, int flags, const char *what)
 {
     if (c->failed || (!address && lgs_null(c, flags, what)))
         return 0;
@@ -222,27 +241,49 @@ static inline void lgs_handle_ending(const void *host)
         __atomic_store_n(&lgs.scopes[place].ending, true, __ATOMIC_RELEASE);
 }
 
-/* A handle that the library has made: another one than that which a call on another thread is ending, if that was there. */
-static void *lgs_handle_made(struct lgs_call *c, uint64_t address, unsigned char type, int flags, const char *what)
+/* A handle that the library has made: another one than that which a call on another thread is ending, if that was there. With `made`, one for which things
+ * are remembered: the call claims it, in the same look, so that no other call, at the same time on another thread, is given the same. */
+static void *lgs_handle_made(struct lgs_call *c, uint64_t address, uint32_t type, int flags, struct lgs_made *made, const char *what)
 {
     for (;;) {
         void *host = lgs_handle_out(c, address, type, flags, what);
-        struct lgs_scope *scope = &lgs.scopes[host ? lgs_scope_place(host) : 0];
-        if (!host || (scope->inside == address && scope->type == type && !__atomic_load_n(&scope->ending, __ATOMIC_ACQUIRE)))
-            return host;
+        if (!host)
+            return 0;
+        size_t place = lgs_scope_place(host);
+        struct lgs_scope *scope = &lgs.scopes[place];
         pthread_mutex_lock(&lgs.lock);
-        if (scope->inside == address && scope->type && scope->ending) {
-            lgs_scope_die(scope);
-            lgs_scope_clear(scope);
-            scope->inside = 1; /* where no handle is: nothing of the new one ends with it */
-            scope->held = true;
+        bool here = scope->inside == address && scope->type == type, known = false;
+        if (here && scope->ending) {
+            lgs_scope_leave(scope);
+            here = false;
+        } else if (here && made) {
+            known = scope->family != 0;
+            if (!known)
+                *made = (struct lgs_made){place, scope->family = ++lgs.births};
         }
         pthread_mutex_unlock(&lgs.lock);
+        if (known) {
+            lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle that the program has already (LG_BORROWED says that it may)");
+            return 0;
+        }
+        if (here)
+            return host;
     }
 }
 
+/* The call has failed: it is nobody's. */
+static void lgs_unclaim(const struct lgs_made *made)
+{
+    if (!made->place)
+        return;
+    pthread_mutex_lock(&lgs.lock);
+    if (lgs.scopes[made->place].family == made->family)
+        lgs.scopes[made->place].family = 0;
+    pthread_mutex_unlock(&lgs.lock);
+}
+
 /* Whether the library gave out `host` as a handle of this type, and where it has that. */
-static inline bool lgs_known(uint64_t *inside, const void *host, unsigned char type)
+static inline bool lgs_known(uint64_t *inside, const void *host, uint32_t type)
 {
     const struct lgs_scope *scope = &lgs.scopes[lgs_scope_place(host)];
     if (__builtin_expect(scope->type != type, 0))
@@ -252,7 +293,7 @@ static inline bool lgs_known(uint64_t *inside, const void *host, unsigned char t
 }
 
 /* A handle that the program passes. */
-static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, unsigned char type, const char *what)
+static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, uint32_t type, const char *what)
 {
     uint64_t inside = 0;
     if (host && !c->failed && !lgs_known(&inside, host, type))

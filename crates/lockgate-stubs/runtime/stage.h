@@ -55,6 +55,7 @@ static inline void lgs_pop(void)
     struct lgs_mark *mark = &lgs_thread.marks[--lgs_thread.depth];
     lgs_thread.block = mark->block;
     lgs_thread.used = mark->used;
+    lgs_thread.own_used = mark->own;
     if (__builtin_expect(((uintptr_t)mark->owned | mark->data | mark->out) != 0, 0)) {
         lgs_notice_child();
         if (mark->out)
@@ -89,7 +90,7 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
     }
     c->marked = true;
     lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){
-        .call = c, .frame = c->frame, .used = lgs_thread.used, .block = lgs_thread.block, .calls_back = c->calls_back};
+        .call = c, .frame = c->frame, .used = lgs_thread.used, .own = lgs_thread.own_used, .block = lgs_thread.block, .calls_back = c->calls_back};
 }
 
 /* The same before something is put there. */
@@ -131,6 +132,8 @@ static void lgs_leave_thread(void *unused)
     lgs_lent_free(&lgs_thread.lent);
     pthread_mutex_unlock(&lgs.lock);
     lgs_stage_free();
+    free(lgs_thread.own);
+    lgs_thread.own = 0;
     lgs_thread.watched = false;
 }
 
@@ -232,18 +235,31 @@ static inline void lgs_back(const struct lgs_block *block, size_t size)
         lgs_fetch(block->host, block->here, size < block->size ? size : block->size);
 }
 
+/* Zeros of the thread's own room, until the innermost mark ends; null if there are not so many. */
+static inline char *lgs_own_room(size_t size)
+{
+    if (LGS_SANITIZED || size > LGS_OWN - lgs_thread.own_used)
+        return 0;
+    if (__builtin_expect(!lgs_thread.own, 0) && !(lgs_thread.own = aligned_alloc(64, LGS_OWN)))
+        return 0;
+    char *at = lgs_thread.own + lgs_thread.own_used;
+    lgs_thread.own_used += (size + 15) & ~(size_t)15;
+    return memset(at, 0, size);
+}
+
 /* Host memory, zeros, until the call ends, which the library cannot reach. */
 static void *lgs_own_aligned(struct lgs_call *c, size_t size, size_t alignment, const char *what)
 {
     lgs_need_mark(c);
     lgs_watch();
     size_t slack = alignment - _Alignof(max_align_t);
-    char *base = c->failed ? 0 : calloc(1, sizeof(union lgs_head) + slack + size);
-    if (!base) {
+    size_t whole = sizeof(union lgs_head) + slack + size;
+    char *room = c->failed ? 0 : lgs_own_room(whole), *base = c->failed || room ? 0 : calloc(1, whole);
+    if (!room && !base) {
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
         return 0;
     }
-    char *at = base + sizeof(union lgs_head);
+    char *at = (room ? room : base) + sizeof(union lgs_head);
     at += -(uintptr_t)at % alignment;
     union lgs_head **of_frame = &lgs_thread.marks[lgs_thread.depth - 1].owned;
     LGS_HEAD(at)->base = base;

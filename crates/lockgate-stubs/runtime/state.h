@@ -45,6 +45,13 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 #define LGS_CHUNKS ((size_t)1 << 16)
 /* The first block of a thread's stage; each further one is twice as large. */
 #define LGS_STAGE ((size_t)256 << 10)
+/* A thread's own room; what it has no more room for comes from the heap, and so does all where a sanitizer is to know each piece. */
+#define LGS_OWN ((size_t)64 << 10)
+#ifdef __SANITIZE_ADDRESS__
+#define LGS_SANITIZED 1
+#else
+#define LGS_SANITIZED 0
+#endif
 /* Longer strings of the library's are refused. */
 #define LGS_STRING ((size_t)1 << 30)
 /* Copies of one call are looked at once for so many bytes, of which each copy counts some more than it has. */
@@ -121,8 +128,10 @@ struct lgs_token {
     void *data;
     void (*function)(void); /* the callback that it came with, or null */
     uint64_t handle;        /* the handle that it was given for */
+    uint64_t key;           /* by which it is found: that handle, or, of null, its family */
     uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */
     uint32_t round;         /* how often it was given */
+    bool brief;             /* for the call, whatever handle that makes */
     size_t next;            /* in its bucket, or in the list of free ones, from 1 */
     size_t sibling;         /* given for the same handle or call */
 };
@@ -138,10 +147,17 @@ struct lgs_scope {
     uint64_t shown;          /* the handle in whose call the library showed it, if the program has given nothing for it */
     unsigned users;          /* callbacks in progress that have something of it while the call is another handle's */
     uint32_t next;           /* in the list of free ones */
-    unsigned char type;      /* of the handle; 0: it is none any more */
+    uint32_t type;           /* of the handle; 0: it is none any more */
     bool itself;             /* what handlers get is the handle, no data */
+    bool alone;              /* the program has given data alone for it, or for the one that made it */
     bool held;               /* ended with its domain; the program has not let go of it */
     bool ending;             /* a call that is to end it is in progress */
+};
+
+/* A handle that a call has claimed, and by which number of a family that is not yet its own. */
+struct lgs_made {
+    size_t place; /* 0: none */
+    uint64_t family;
 };
 
 /* Host memory as large as the window, for copies of what the library gives to one thread. */
@@ -226,6 +242,7 @@ static struct {
     unsigned generation; /* of the domain: which one it is */
     uint64_t window;
     uint64_t time_limit; /* milliseconds, or 0 */
+    uint64_t memory_limit; /* bytes, or 0 */
     struct lgs_mirror *mirrors;
     uint64_t ends; /* of threads that had one */
     void *pieces; /* a tree */
@@ -260,6 +277,7 @@ static struct {
     size_t data_free;                   /* the first of those that are, from 1 */
     size_t *data_buckets;               /* a power of two of them: places from 1 */
     size_t data_bucket_count, data_used;
+    bool alone;                         /* data was given alone, for good */
 } lgs = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;
@@ -285,6 +303,7 @@ struct lgs_mark {
     size_t data; /* given for it: the first place, from 1 */
     uint64_t serial; /* of the call */
     size_t used;
+    size_t own; /* the same of the thread's own room */
     unsigned block;
     bool calls_back; /* it is a callback's */
     bool out;        /* the program's function runs */
@@ -295,6 +314,8 @@ static __thread struct {
     unsigned count;
     unsigned block; /* in use */
     size_t used;    /* of that one */
+    char *own;      /* host memory for what is small and ends with a frame: the library cannot reach it */
+    size_t own_used;
     struct lgs_mark marks[LGS_DEPTH];
     unsigned depth;
     unsigned generation; /* of the blocks */
@@ -305,15 +326,17 @@ static __thread struct {
     char *mirror;
     /* Of the call in progress, the innermost: each says so before it begins, and a callback when it ends. */
     uint64_t handle; /* the first among its parameters, or 0 */
-    uint64_t jumps;  /* that to whose jmp_buf it may jump, or 0 */
+    size_t jumps;    /* the place of that to whose jmp_buf it may jump, or 0 */
     uint64_t call;   /* its number, if something was given for it */
     uint64_t serial; /* the last of these numbers: no two calls of the process have the same */
     size_t copied, next_pause;
     uint64_t copying_since; /* milliseconds */
     bool exhausted;
     size_t given; /* bytes of the library's memory that were copied out last */
+    const void *filling; /* what a binding fills lent memory with, or null, */
+    size_t fills;        /* and how much that is */
     struct lgs_jump *jump; /* the library jumps there when the call has ended */
-    struct lgs_jump last;  /* it, if its handle ends with the call */
+    struct lgs_jump last;  /* a copy: its handle may end meanwhile */
     int jump_value;
     struct lg_stub_error error;
 } lgs_thread;
@@ -350,7 +373,7 @@ struct lgs_call {
     bool marked;    /* has a mark of its own */
     bool calls_back; /* it is a callback, and what follows is of the call that it came from */
     uint64_t handle; /* the first handle among its parameters */
-    uint64_t jumps;  /* the handle to whose jmp_buf it may jump */
+    size_t jumps;    /* the place of the handle to whose jmp_buf it may jump: an address may be another's by then */
     uint64_t serial; /* its number, if something was given for it */
     unsigned generation; /* of the domain that it is in */
 };

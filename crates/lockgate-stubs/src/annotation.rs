@@ -58,6 +58,7 @@ pub struct Notes {
     pub lent: bool,
     pub callback: bool,
     pub data: bool,
+    pub for_call: bool,
     pub errno: bool,
     pub printf: bool,
     /// `LG_DOMAIN` before a declaration: the number of the mark, and the name.
@@ -180,6 +181,7 @@ impl Notes {
             "inside" => self.inside = true,
             "callback" => self.callback = true,
             "data" => self.data = true,
+            "for_call" => self.for_call = true,
             "errno" => self.errno = true,
             "printf" => self.printf = true,
             "entry" => self.entry = true,
@@ -260,6 +262,7 @@ impl Notes {
             ("LENT", self.lent),
             ("CALLBACK", self.callback),
             ("DATA", self.data),
+            ("FOR_CALL", self.for_call),
             ("ERRNO", self.errno),
             ("PRINTF", self.printf),
             ("JUMP", self.jump),
@@ -301,6 +304,9 @@ impl Notes {
         }
         if self.null && self.nullable {
             return Err(NoteError::Contradiction("NULLABLE", "NULL"));
+        }
+        if self.for_call && (self.kept || self.shown.is_some()) {
+            return Err(NoteError::Contradiction("FOR_CALL", if self.kept { "KEPT" } else { "SHOWN" }));
         }
         if self.freed.is_some() && self.borrowed {
             return Err(NoteError::Contradiction("FREED", "BORROWED"));
@@ -345,6 +351,7 @@ impl Notes {
         self.lent |= other.lent;
         self.callback |= other.callback;
         self.data |= other.data;
+        self.for_call |= other.for_call;
         self.errno |= other.errno;
         self.printf |= other.printf;
         fill(&mut self.home, &other.home);

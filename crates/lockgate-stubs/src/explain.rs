@@ -172,9 +172,13 @@ fn passing(plan: &Plan, passing: &Passing) -> String {
             format!("a pointer of the program's that the library sets: {before}{}", outcome(plan, after))
         }
         Passing::Callback { name } => format!("a function of type {name}, by a pointer of the client's"),
-        Passing::Data { kept, .. } => {
-            let kept = if *kept { ", for good where there is no handle" } else { "" };
-            format!("the program's own data: a number to the library{kept}")
+        Passing::Data { kept, for_call, .. } => {
+            let long = match (kept, for_call) {
+                (true, _) => ", for good where there is no handle",
+                (_, true) => ", for this call",
+                _ => "",
+            };
+            format!("the program's own data: a number to the library{long}")
         }
         Passing::Dispose { object, .. } => format!("called by the client, with {object}, after the call"),
     }

@@ -10,6 +10,7 @@ pub mod emit;
 pub mod explain;
 pub mod expression;
 pub mod header;
+mod libc;
 pub mod name;
 pub mod plan;
 pub mod watch;

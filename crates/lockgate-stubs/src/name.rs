@@ -56,6 +56,33 @@ pub fn is_ours(name: &str) -> bool {
     ["lg_", "lgs_", "LG_", "LGS_", "lockgate_"].iter().any(|start| name.starts_with(start))
 }
 
+/// Whether a stub's own text uses `name`, as what C's headers declare: no parameter can have it.
+pub fn is_called(name: &str) -> bool {
+    const CALLED: [&str; 20] = [
+        "abort",
+        "bool",
+        "errno",
+        "free",
+        "int64_t",
+        "intptr_t",
+        "jmp_buf",
+        "longjmp",
+        "memcpy",
+        "memset",
+        "offsetof",
+        "ptrdiff_t",
+        "size_t",
+        "ssize_t",
+        "strlen",
+        "uint32_t",
+        "uint64_t",
+        "uintptr_t",
+        "va_list",
+        "va_start",
+    ];
+    CALLED.contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

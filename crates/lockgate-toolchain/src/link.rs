@@ -376,12 +376,21 @@ impl Link {
             let mut name = self.output.clone().into_os_string();
             name.push(".rejected");
             let kept = self.keep_rejected.then(|| PathBuf::from(name));
-            match kept.as_deref().map(|path| put(path, file, EXECUTABLE)) {
+            match kept.as_deref().map(|path| keep(path, file)) {
                 Some(Err(error)) => error,
                 _ => Error::Rejected { rejection, kept },
             }
         })
     }
+}
+
+/// Writes what was rejected, under a name that nobody has said: nothing else may have it that is no file, or waits for who reads it.
+fn keep(path: &Path, file: &[u8]) -> Result<(), Error> {
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let error = std::io::Error::other("it is there, and no file");
+        return Err(Error::Io { action: "write", path: path.to_owned(), error });
+    }
+    put(path, file, EXECUTABLE)
 }
 
 pub(crate) fn inputs(parts: &[Part]) -> impl Iterator<Item = &Input> {

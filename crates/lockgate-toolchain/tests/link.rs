@@ -162,6 +162,20 @@ fn a_rejected_module_is_not_left_behind() {
     }
 }
 
+/// Nor is it written where somebody has put a pipe: that would be waited for.
+#[test]
+fn a_rejected_module_is_kept_in_a_file() {
+    let shop = Workshop::new();
+    let object = shop.assemble("f: endbr64; push %rax; pop %rax; ret; .globl f; .type f,@function");
+    let pipe = shop.folder.path().join("module.lg.rejected");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("it starts").success());
+    let mut link = shop.link();
+    link.verbatim(&object).unwrap().export("f").unwrap();
+    link.keep_rejected(true);
+    let error = link.run(&shop.sysroot, &lockgate_toolchain::silent).unwrap_err();
+    assert!(matches!(&error, Error::Io { path, .. } if *path == pipe), "{error}");
+}
+
 /// A module that joins a domain has no libc, and no gates of its own; what it cannot have is refused by name.
 #[test]
 fn modules_that_join() {

@@ -232,6 +232,8 @@ arity!(A a B b C c D d E e G g H h I i J j K k L l M m);
 
 /// A host function, or another domain's, that the module can call through a function pointer, until this is dropped. After that, a call
 /// through the pointer ends the domain's call with [`FaultKind::Gate`](crate::FaultKind::Gate).
+/// The place of the pointer that has been free the longest is given out first: an old pointer leads to another function after a thousand
+/// more callbacks at the earliest.
 ///
 /// What a closure captured stays until the domain is gone or reset: a thread may still be in it. So a closure that captures a
 /// [`Function`](crate::Function) of the same domain keeps the domain, and itself, for ever; let it use the domain

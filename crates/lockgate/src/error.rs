@@ -41,6 +41,18 @@ pub enum CreateError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// The system gives no more threads.
+    #[error(
+        "{name}: the system gives no {threads} threads ({source}); take fewer, or raise the limits (ulimit -u, kernel.threads-max, pids.max)"
+    )]
+    Threads {
+        /// What they are for.
+        name: String,
+        /// How many were asked for.
+        threads: usize,
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// The image and one thread's stacks do not fit in the memory limit.
     #[error("domain {name}: image and stacks need {needed} bytes, the memory limit is {limit}; raise it")]
     Limit {
@@ -259,7 +271,7 @@ pub enum CallError {
     #[error("{0} was revoked; bind again when it is exported again")]
     Revoked(String),
     /// The domain was restarted, and the binding was made for the instance before.
-    #[error("domain {0} was restarted; bind again, or bind with Heal::Yes")]
+    #[error("domain {0} was restarted; bind again, or ask for a binding that heals")]
     Restarted(String),
     /// The library was closed, and a pointer of it called.
     #[error("{0} was closed: pointers that dlsym gave before are stale; open it again")]

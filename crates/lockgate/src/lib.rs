@@ -60,9 +60,11 @@ pub use fault::{Access, Fault, FaultKind, Registers};
 pub use function::{Function, FunctionType};
 pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};
 #[doc(hidden)]
-pub use host::{AtThreadEnd, Owner, Still, Uncancelled, still};
+pub use host::{AtThreadEnd, Owner, PerProcess, Still, Uncancelled, still};
 pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted, copy as copy_memory};
 pub use module::{LoadError, Module, read_module};
+#[doc(hidden)]
+pub use nearest::nearest;
 pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};
 pub use registry::{

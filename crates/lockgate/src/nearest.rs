@@ -11,7 +11,7 @@ const MOST: usize = 1000;
 
 /// Whether `candidate` is worth a comparison with `name`: few letters more or less.
 pub(crate) fn is_worth_it(name: &str, candidate: &str) -> bool {
-    name.len() <= LONGEST && name.len().abs_diff(candidate.len()) <= few(name)
+    !candidate.is_empty() && name.len() <= LONGEST && name.len().abs_diff(candidate.len()) <= few(name)
 }
 
 /// Letters that may differ.
@@ -20,7 +20,7 @@ fn few(name: &str) -> usize {
 }
 
 /// The candidate that differs from `name` in the fewest letters, if in few.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let candidates = candidates.filter(|candidate| is_worth_it(name, candidate)).take(MOST);
     let (near, best) = candidates.map(|candidate| (distance(name, candidate), candidate)).min()?;
     (near <= few(name)).then(|| best.to_owned())

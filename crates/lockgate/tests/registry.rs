@@ -632,9 +632,16 @@ fn process_to_look_at() {
     let server = server("server");
     registry.export(&server, everyone("increment").policy(Policy::MUTUAL_DISTRUST)).unwrap();
     registry
-        .export(&server, Export::new("count", Version::new(3, 1)).allow(Allow::Domain("client".to_owned())))
+        .export(
+            &server,
+            Export::new("count", Version::new(3, 1)).allow(Allow::Domain("cli\u{1b}ent".to_owned())),
+        )
         .unwrap();
-    registry.export_host(HostFunction::new(|_: &Domain, x: i64| x), everyone("from\u{1b}host")).unwrap();
+    let host = || HostFunction::new(|_: &Domain, x: i64| x);
+    for name in ["", "from\u{1b}host", "two\nlines"] {
+        assert!(matches!(registry.export_host(host(), everyone(name)), Err(RegistryError::Name(_))));
+    }
+    registry.export_host(host(), everyone("from.host")).unwrap();
     let request = Request::newest("increment").policy(Policy::MUTUAL_TRUST.timed());
     let increment = registry.bind::<Long>(&Principal::user(7), &request).unwrap();
     for i in 0..1000 {
@@ -661,11 +668,11 @@ fn another_process_sees_names_bindings_and_counts() {
         exports.iter().map(|e| (e.name.as_str(), e.version.as_str(), e.server.as_str())).collect();
     let expected = [
         ("count", "3.1", "domain server"),
-        ("from?host", "1.0", "host"),
+        ("from.host", "1.0", "host"),
         ("increment", "1.0", "domain server"),
     ];
     assert_eq!(names, expected);
-    assert_eq!((exports[0].allowed.as_str(), exports[0].bindings.len()), ("domain client", 0));
+    assert_eq!((exports[0].allowed.as_str(), exports[0].bindings.len()), ("domain cli?ent", 0));
     assert_eq!(exports[2].policy, "mutual distrust");
     let [binding] = &exports[2].bindings[..] else { panic!("{exports:?}") };
     assert_eq!((binding.client.as_str(), binding.policy.as_str()), ("user 7", "mutual distrust, timed"));

@@ -444,7 +444,7 @@ int lua_offer_services(lua_State *L) {
     };
     (void)L;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (lg_gate(NULL, all[i].name, all[i].function, NULL) != 0)
+        if (lg_gate(LG_ALL, all[i].name, all[i].function, NULL) != 0)
             return -1;
     }
     return 0;

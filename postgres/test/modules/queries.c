@@ -16,6 +16,13 @@ lg_pg_text ask(lg_pg_text sql) {
     return value;
 }
 
+/* How many rows it says that there are. */
+int64_t rows_of(lg_pg_text sql) {
+    char statement[1024];
+    snprintf(statement, sizeof statement, "%.*s", (int)sql.size, sql.at);
+    return lg_pg_query(statement, NULL, 0);
+}
+
 int64_t total(int32_t least) {
     char number[16];
     snprintf(number, sizeof number, "%d", least);

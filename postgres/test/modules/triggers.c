@@ -78,3 +78,30 @@ const lg_pg_row *bad(const lg_pg_trigger *trigger) {
     }
     return &new->row;
 }
+
+struct account {
+    lg_pg_row row;
+    int32_t id;
+    lg_pg_text note, secret, added;
+};
+
+/* On: CREATE TABLE accounts (id integer, note text, secret text): secrets are masked. With arguments it says what it sees, of an account or of a partition
+ * (note text, id integer, secret text), and changes nothing. */
+const lg_pg_row *mask(const lg_pg_trigger *trigger) {
+    struct account *row = (struct account *)(trigger->new_row ? trigger->new_row : trigger->old_row);
+    if (trigger->argument_count) {
+        struct { lg_pg_row row; lg_pg_text note; int32_t id; lg_pg_text secret; } *part = (void *)row;
+        if (trigger->old_row)
+            lg_pg_log(LG_PG_NOTICE, "%d %.*s %.*s %.*s", row->id, (int)row->note.size, row->note.at, (int)row->secret.size, row->secret.at,
+                      (int)row->added.size, row->added.at);
+        else
+            lg_pg_log(LG_PG_NOTICE, "%.*s %d %.*s", (int)part->note.size, part->note.at, part->id, (int)part->secret.size, part->secret.at);
+        return &row->row;
+    }
+    row->secret = text("***");
+    if (row->row.nulls & 2) {
+        row->note = text("nameless");
+        row->row.nulls &= ~2ul;
+    }
+    return &row->row;
+}

@@ -126,6 +126,16 @@ const lg_pg_polygon *bad_polygon(int32_t count) {
     return &polygon;
 }
 lg_pg_circle bad_circle(double radius) { return (lg_pg_circle){{0, 0}, radius}; }
+/* Corners and points that are no numbers. */
+lg_pg_box odd_box(double x1, double y1, double x2, double y2) { return (lg_pg_box){{x1, y1}, {x2, y2}}; }
+const lg_pg_polygon *odd_polygon(double x, double y) {
+    lg_pg_polygon *polygon = lg_pg_alloc(sizeof *polygon + 3 * sizeof(lg_pg_point));
+    polygon->count = 3;
+    polygon->points[0] = (lg_pg_point){0, 0};
+    polygon->points[1] = (lg_pg_point){x, y};
+    polygon->points[2] = (lg_pg_point){2, 2};
+    return polygon;
+}
 lg_pg_box twisted(void) { return (lg_pg_box){{1, 2}, {3, 4}}; }
 const lg_pg_numeric *bad_numeric(int32_t which) {
     static struct { lg_pg_numeric number; int16_t digits[2]; } numbers[] = {

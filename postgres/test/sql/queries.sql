@@ -35,3 +35,13 @@ SET statement_timeout = '400ms';
 SELECT ask('SELECT pg_sleep(60)');
 RESET statement_timeout;
 SELECT total(99);
+-- Of several statements the last one's rows count, if it has any.
+CREATE FUNCTION rows_of(text) RETURNS bigint LANGUAGE lgc AS 'queries.rows_of' STRICT;
+SELECT rows_of(statement), statement FROM unnest(ARRAY[
+    'SELECT generate_series(1, 7)', 'SELECT generate_series(1, 7); SET work_mem = ''4MB''', 'SELECT 1; SELECT generate_series(1, 7);;',
+    'SELECT generate_series(1, 7); CREATE TEMPORARY TABLE t (i integer)', 'SELECT 1; INSERT INTO t VALUES (1), (2)', 'SHOW work_mem',
+    'SET work_mem = ''4MB''; SHOW work_mem', 'SELECT 1, 2; DO $do$ BEGIN END $do$', 'EXPLAIN (COSTS off) SELECT 1', 'SELECT 1; SELECT 1 WHERE false',
+    'INSERT INTO t VALUES (3) RETURNING i; DELETE FROM t', 'CREATE TEMPORARY TABLE u AS SELECT generate_series(1, 4)', ';;', '']) statement;
+SELECT ask('SELECT ''stale''; SET work_mem = ''4MB''');
+SELECT rows_of('SELECT 1; SELECT 2 +; SELECT 3');
+SELECT rows_of('SELECT 1; SELECT nothing');

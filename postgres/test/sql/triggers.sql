@@ -72,3 +72,26 @@ ALTER TABLE part_2 DROP COLUMN more;
 ALTER TABLE parts ATTACH PARTITION part_2 FOR VALUES IN (2);
 CREATE TRIGGER tell AFTER INSERT ON parts FOR EACH ROW EXECUTE FUNCTION tell();
 INSERT INTO parts VALUES (1, 'a'), (2, 'b'), (1, 'c');
+
+-- Partitions whose columns have another order: functions see rows as the table has them that the trigger was made for.
+CREATE FUNCTION mask() RETURNS trigger LANGUAGE lgc AS 'triggers.mask';
+CREATE TABLE accounts (id integer, note text, secret text) PARTITION BY LIST (id);
+CREATE TABLE account_1 PARTITION OF accounts FOR VALUES IN (1);
+CREATE TABLE account_2 (secret text, id integer, note text) PARTITION BY LIST (id);
+ALTER TABLE accounts ATTACH PARTITION account_2 FOR VALUES IN (2, 3);
+CREATE TABLE account_3 (gone text, note text, more text, id integer, secret text);
+ALTER TABLE account_3 DROP COLUMN gone, DROP COLUMN more;
+ALTER TABLE account_2 ATTACH PARTITION account_3 FOR VALUES IN (2);
+CREATE TRIGGER mask BEFORE INSERT OR UPDATE ON accounts FOR EACH ROW EXECUTE FUNCTION mask();
+INSERT INTO accounts VALUES (1, 'note', 'secret'), (2, 'note', 'secret');
+INSERT INTO account_3 (id, note, secret) VALUES (2, NULL, 'secret');
+UPDATE accounts SET note = note || '!', secret = 'another';
+SELECT tableoid::regclass AS partition, * FROM accounts ORDER BY 1, 3;
+-- One that was made for the partition sees the partition's.
+CREATE TRIGGER of_partition BEFORE INSERT ON account_3 FOR EACH ROW EXECUTE FUNCTION mask('partition');
+INSERT INTO accounts VALUES (2, 'first', 'second');
+DROP TRIGGER of_partition ON account_3;
+-- Rows that are older than a column have its default.
+ALTER TABLE accounts ADD COLUMN added text DEFAULT 'default';
+CREATE TRIGGER keep BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION mask('tell');
+DELETE FROM accounts WHERE note = 'note!';

@@ -170,3 +170,11 @@ SELECT weighed(1, box '(4,5),(2,3)', 6, 7), weighed(1, circle '<(2,3),4>', 5), w
 CREATE FUNCTION sizes(text, text, text) RETURNS bigint LANGUAGE lgc AS 'types.sizes' STRICT;
 SELECT a, b, c, sizes(repeat('a', a), repeat('b', b), repeat('c', c)) - a - b - c AS zero
     FROM (VALUES (65536, 0, 0), (65535, 0, 0), (65520, 16, 0), (65520, 0, 1), (0, 65536, 65536), (65535, 1, 131072), (5000000, 0, 3), (1, 5000000, 9000000), (0, 0, 0)) AS v (a, b, c);
+-- Shapes with what is no number are as the server's input functions make them.
+CREATE FUNCTION odd_box(double precision, double precision, double precision, double precision) RETURNS box LANGUAGE lgc AS 'types.odd_box' STRICT;
+CREATE FUNCTION odd_polygon(double precision, double precision) RETURNS polygon LANGUAGE lgc AS 'types.odd_polygon' STRICT;
+SELECT a, b, c, d, odd_box(a, b, c, d), odd_box(a, b, c, d)::text = format('((%s,%s),(%s,%s))', a, b, c, d)::box::text AS same
+    FROM (VALUES (1::double precision, 1::double precision, 'NaN'::double precision, 'NaN'::double precision), ('NaN', 'NaN', 1, 1), ('Infinity', 1, '-Infinity', 'NaN'), ('NaN', 1, 1, 'NaN'), ('NaN', 'NaN', 'NaN', 'NaN'))
+        AS v (a, b, c, d);
+SELECT x, y, box(odd_polygon(x, y)), box(odd_polygon(x, y))::text = box(format('((0,0),(%s,%s),(2,2))', x, y)::polygon)::text AS same
+    FROM (VALUES (1::double precision, 1::double precision), ('NaN', 'NaN'), ('NaN', -1), ('-Infinity', 'NaN')) AS v (x, y);

@@ -241,6 +241,26 @@ fn unsafe_code_lives_in_named_files() {
     assert!(offenders.is_empty(), "unsafe code outside *_sys.rs and *_asm.rs: {offenders:#?}");
 }
 
+/// `Instant + Duration` panics where no clock gets. A time that somebody else chose is added by `checked_add`; our own constants are small.
+#[test]
+fn times_that_others_choose_are_added_with_care() {
+    let mut offenders = BTreeSet::new();
+    for path in files_in(&root().join("crates"), &["rs"]) {
+        if !path.components().any(|part| part.as_os_str() == "src") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("readable source");
+        let sum = |line: &str| {
+            let added = line.split_once("Instant::now() + ")?.1;
+            Some(!added.starts_with(|c: char| c.is_ascii_uppercase()) || added.starts_with("Duration"))
+        };
+        if text.lines().any(|line| sum(line).unwrap_or(false)) {
+            offenders.insert(path.strip_prefix(root()).expect("inside the tree").display().to_string());
+        }
+    }
+    assert!(offenders.is_empty(), "a time is added that may be any: {offenders:#?}");
+}
+
 #[test]
 fn the_verifier_forbids_unsafe_code_and_does_not_know_the_rewriter() {
     let folder = root().join("crates/lockgate-verify");

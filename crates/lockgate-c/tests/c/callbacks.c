@@ -25,6 +25,11 @@ static void note(const char *text) {
     CHECK(strcmp(copy, "noted") == 0);
     CHECK(!lg_user_data());
     STATUS(LG_E_HANDLE, lg_domain_free(LG_CALLER));
+    SAYS("LG_CALLER");
+    STATUS(LG_E_HANDLE, lg_domain_close(LG_CALLER));
+    SAYS("LG_CALLER");
+    STATUS(LG_E_HANDLE, lg_domain_reset(LG_CALLER));
+    SAYS("LG_CALLER");
     CHECK(lg_domain_base(LG_CALLER) != 0);
 }
 

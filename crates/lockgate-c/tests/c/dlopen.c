@@ -2,6 +2,7 @@
 #include "check.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 /* A symbol as a function of a type: ISO C knows no cast from data to functions. */
@@ -48,11 +49,14 @@ static void offer(void) {
     CHECK(strstr(lg_dlerror(), "undefined symbol: host_add"));
     CHECK(!lg_dlerror()); /* once */
     static char adds[] = "adds";
-    CHECK(lg_gate(NULL, "int host_add(int, int)", (lg_code)host_add, adds) == 0);
-    CHECK(lg_gate(NULL, "host_note", (lg_code)host_note, NULL) == 0);
-    CHECK(lg_gate(NULL, "int f(", (lg_code)host_add, NULL) == -1);
-    CHECK(lg_gate(NULL, "f", NULL, NULL) == -1);
-    CHECK(lg_gate(NULL, "gone", (lg_code)host_add, NULL) == 0);
+    CHECK(lg_gate(LG_ALL, "int host_add(int, int)", (lg_code)host_add, adds) == 0);
+    CHECK(lg_gate(LG_ALL, "host_note", (lg_code)host_note, NULL) == 0);
+    CHECK(lg_gate(LG_ALL, "int f(", (lg_code)host_add, NULL) == -1);
+    CHECK(lg_gate(LG_ALL, "f", NULL, NULL) == -1);
+    CHECK(lg_gate(LG_ALL, "gone", (lg_code)host_add, NULL) == 0);
+    void *failed = lg_dlopen("./no-such.lg", RTLD_NOW); /* offers nothing to anybody */
+    CHECK(!failed && lg_gate(failed, "leaked", (lg_code)host_add, NULL) == -1 && lg_last_status() == LG_E_HANDLE);
+    CHECK(lg_ungate("leaked") == -1);
     CHECK(lg_ungate("gone") == 0 && lg_ungate("gone") == -1);
     CHECK(!lg_caller());
 }
@@ -121,6 +125,67 @@ static void memory(void *guest) {
     CHECK(!lg_dlcallback(guest, "int triple(", (lg_code)triple, NULL));
 }
 
+/* Room is room: whatever the library's own malloc says, the host can write there, or gets nothing. */
+static void wild(void) {
+    void *library = lg_dlopen("./wild.lg", RTLD_NOW);
+    CHECK(library);
+    void (*set_mode)(int) = (void (*)(int))lg_dlsym_typed(library, "void set_mode(int)");
+    CHECK(set_mode);
+    for (int mode = 1; mode < 7; mode++) {
+        set_mode(mode);
+        lg_clear_error();
+        char *at = (char *)lg_malloc(library, 8192);
+        if (at)
+            memset(at, 1, 8192);
+        else
+            CHECK(lg_last_status() == LG_E_INACCESSIBLE);
+        CHECK(!at || mode == 2); /* whatever lies there */
+    }
+    set_mode(0);
+    CHECK(!lg_malloc(library, 8192) && lg_last_status() == LG_E_NO_MEMORY);
+    set_mode(7);
+    char *room = (char *)lg_malloc(library, 4 * 4096);
+    CHECK(room && lg_owner(room) == library);
+    memset(room, 1, 4 * 4096);
+    CHECK(lg_dlclose(library) == 0);
+}
+
+/* Calls in a signal handler are refused without a word: what it interrupted may hold any lock, and has a last error of its own. */
+static number in_handler;
+static volatile int handlers, answered, seen;
+static void on_signal(int number) {
+    errno = 0;
+    answered = in_handler(7);
+    seen = errno;
+    handlers += number == SIGUSR1;
+}
+
+static int raised(int x) {
+    raise(SIGUSR1);
+    return x;
+}
+
+static void signal_handlers(void *guest) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    taker crash = AS(taker, lg_dlsym(guest, "crash"));
+    in_handler = (number)lg_dlsym_typed(guest, "int same(int)");
+    faults = 0;
+    lg_on_fault(told, &faults);
+    crash(NULL);
+    const char *message = lg_last_message();
+    CHECK(faults == 1 && raise(SIGUSR1) == 0);
+    CHECK(handlers == 1 && seen == EPERM);
+    /* In a call, too. */
+    void *inside = lg_dlcallback(guest, "int raised(int)", (lg_code)raised, NULL);
+    CHECK(AS(applier, lg_dlsym(guest, "apply"))(AS(number, inside), 5) == 6);
+    CHECK(handlers == 2 && seen == EPERM);
+    CHECK(faults == 1 && lg_last_status() == LG_E_FAULT && lg_last_message() == message && !lg_failed());
+    lg_on_fault(NULL, NULL);
+}
+
 /* Two modules in one domain. */
 static void join(void) {
     lg_options *wide = lg_options_new();
@@ -161,6 +226,8 @@ int main(void) {
     symbols(guest);
     failures(guest);
     memory(guest);
+    signal_handlers(guest);
+    wild();
 
     number same = AS(number, lg_dlsym(guest, "same"));
     for (int i = 0; i < 3; i++)
@@ -168,6 +235,10 @@ int main(void) {
     CHECK(lg_dlclose(guest) == -1 && lg_last_status() == LG_E_HANDLE);
     errno = 0;
     CHECK(same(7) == 13 && errno == ESTALE && lg_last_status() == LG_E_GONE);
+    lg_clear_error();
+    in_handler = same;
+    raise(SIGUSR1);
+    CHECK(handlers == 3 && answered == 13 && seen == EPERM && lg_last_status() == LG_OK);
     CHECK(!lg_dlsym(guest, "same") && !lg_dlsym((void *)(uintptr_t)64, "same"));
 
     lg_dl_options options = {NULL, LG_DEFAULT, 16, 500, 1, 99, NULL};

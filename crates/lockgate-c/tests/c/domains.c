@@ -270,8 +270,14 @@ static void programs(void) {
     STATUS(LG_OK, lg_run(program, options, &status));
     CHECK(status == 2 && read(ends[0], heard, sizeof heard) == 8 && memcmp(heard, "2 hello\n", 8) == 0);
     STATUS(LG_E_ARGUMENT, lg_run(program, options, NULL));
+    STATUS(LG_OK, lg_options_environment(options, "WHICH", "first"));
+    STATUS(LG_OK, lg_options_environment(options, "WHICH", "last"));
+    STATUS(LG_OK, lg_run(program, options, &status));
+    CHECK(status == 2);
     STATUS(LG_OK, lg_options_environment(options, "CRASH", "1"));
     STATUS(LG_E_ARGUMENT, lg_options_environment(options, "CRASH", NULL));
+    STATUS(LG_E_ARGUMENT, lg_options_environment(options, "", "1"));
+    STATUS(LG_E_ARGUMENT, lg_options_environment(options, "A=B", "1"));
     STATUS(LG_E_FAULT, lg_run(program, options, &status));
     CHECK(strstr(lg_last_fault()->file, "program.c"));
     STATUS(LG_E_ARGUMENT, lg_run(module, NULL, &status));

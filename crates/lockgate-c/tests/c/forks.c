@@ -24,6 +24,7 @@ static int (*parents_pointer)(int);
 static void *library;
 static void (*library_pointer)(int *);
 static lg_async *pending;
+static lg_grant *grant;
 static void *given;
 
 static void stop_late(lg_domain *domain) {
@@ -79,6 +80,11 @@ static void make_early(void) {
     early = is_early ? new_domain(module, options) : NULL;
 }
 
+static void nobody(void *unused) {
+    (void)unused;
+    CHECK(!"a parent's call ended in the child");
+}
+
 static void in_the_child(void) {
     if (early) {
         CHECK(POINTER(int (*)(int), bind(early, "same"))(7) == 7);
@@ -98,6 +104,11 @@ static void in_the_child(void) {
     STATUS(LG_E_FORKED, lg_call(parents_same, &argument, 1, &result));
     NOTHING(LG_E_FORKED, lg_call_async(parents_same, workers, 0, &argument, 1));
     STATUS(LG_E_FORKED, lg_async_wait(pending, -1, &result));
+    STATUS(LG_E_FORKED, lg_async_cancel(pending));
+    STATUS(LG_E_FORKED, lg_async_notify(pending, nobody, NULL));
+    NOTHING(LG_E_FORKED, lg_grant_rights(grant));
+    NOTHING(LG_E_FORKED, lg_grant_pointer(grant, 0));
+    STATUS(LG_E_FORKED, lg_grant_downgrade(grant, LG_READ));
     errno = 0;
     library_pointer(NULL);
     CHECK(errno == EPERM);
@@ -136,7 +147,7 @@ static void forks(int plain) {
 }
 
 /* A function of the program's that forks while a domain waits for it, or while a worker runs it; and what the child does then. */
-enum { RETURNS, LOOKS, EXITS, WAITS };
+enum { RETURNS, LOOKS, ENDS, EXITS, WAITS };
 static int then;
 static pid_t forked;
 static int alive[2]; /* open in the child until it ends */
@@ -150,6 +161,8 @@ static int forks_there(int x) {
         void *frames[64];
         if (then == LOOKS)
             CHECK(backtrace(frames, 64) > 1);
+        if (then == ENDS)
+            CHECK(lg_end_call("the child ends it") == LG_OK);
         if (then == EXITS)
             pthread_exit(NULL);
         while (then == WAITS)
@@ -207,7 +220,7 @@ static void within_calls(void) {
     /* On a worker the child ends with the worker's function: nobody else is there. It hears signals as the program's own threads do. */
     for (int call = 0; call < 2; call++)
         for (then = RETURNS; then <= WAITS; then++) {
-            if (then == EXITS && !call)
+            if ((then == EXITS || then == ENDS) && !call)
                 continue; /* pthread_exit may leave a function that a domain has called, and no other */
             is_early = call && then != EXITS; /* domains of its own, and their thread, or none */
             CHECK(pipe(alive) == 0);
@@ -257,6 +270,8 @@ int main(void) {
     CHECK(parents_pointer(3) == 3);
     given = lg_memory_alloc(parents, 8);
     CHECK(given);
+    grant = lg_grant_new(parents, lg_region_new(4096), LG_READ_WRITE);
+    CHECK(grant);
     library = lg_dlopen("./base.lg", RTLD_NOW);
     CHECK(library);
     *(void **)&library_pointer = lg_dlsym(library, "keep");

@@ -95,4 +95,16 @@ int start_crash(void) {
     pthread_t id;
     return pthread_create(&id, NULL, crash_in_thread, NULL);
 }
+static void *use_host(void *unused) {
+    for (;;)
+        host_add(1, 2);
+    return unused;
+}
+int start_users(int count) {
+    pthread_t id;
+    int started = 0;
+    while (started < count && pthread_create(&id, NULL, use_host, NULL) == 0)
+        started++;
+    return started;
+}
 long odd_syscall(void) { return syscall(319, "name", 0); }

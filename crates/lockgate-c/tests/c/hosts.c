@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,6 +92,30 @@ static void own_handler(void) {
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* No signal can be queued: another process of the user may have filled the queue. */
+static void no_queue(void) {
+    for (int i = 0; i < 12; i++) { /* whether a thread waits for a signal is a matter of luck */
+        pid_t child = fork();
+        if (child == 0) {
+            struct rlimit none = {0, 0};
+            CHECK(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
+            alarm(60);
+            execl("/proc/self/exe", "hosts", "no-queue", (char *)NULL);
+            _exit(127);
+        }
+        int status = 0;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+static int with_no_queue(void) {
+    lg_options *options = lg_options_new();
+    STATUS(LG_OK, lg_options_time_limit(options, 100));
+    domain = new_domain(open_module("guest.lg"), options);
+    CHECK(POINTER(int (*)(int), bind(domain, "same"))(7) == 7);
+    return 0;
+}
+
 static int with_own_handler(void) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -123,6 +148,47 @@ static int jump(int x) {
     if (x)
         longjmp(back, x);
     return x;
+}
+
+/* What the mask of a handler of the program's says, holds while it runs, whoever calls it; and is over when it returns. */
+static volatile sig_atomic_t inside, at_once, later;
+static void on_other(int number) {
+    (void)number;
+    if (inside)
+        at_once++;
+    else
+        later++;
+}
+
+static void on_chained(int number) {
+    inside = 1;
+    raise(SIGUSR2);
+    inside = 0;
+    handled = number;
+}
+
+static void masks(void) {
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    struct sigaction action, other, before;
+    memset(&action, 0, sizeof action);
+    memset(&other, 0, sizeof other);
+    other.sa_handler = on_other;
+    CHECK(sigaction(SIGUSR2, &other, NULL) == 0);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (int masked = 0; masked < 2; masked++) {
+            at_once = later = handled = 0;
+            action.sa_handler = on_chained;
+            sigemptyset(&action.sa_mask);
+            if (masked)
+                sigfillset(&action.sa_mask);
+            CHECK(sigaction(numbers[i], &action, &before) == 0);
+            CHECK(raise(numbers[i]) == 0 && handled == numbers[i]);
+            CHECK(at_once == !masked && later == masked);
+            CHECK(sigaction(numbers[i], &before, NULL) == 0);
+            crash(NULL);
+            FAILED(LG_E_FAULT);
+        }
+    signal(SIGUSR2, SIG_DFL);
 }
 
 static void jumps(void) {
@@ -183,12 +249,16 @@ static void forks(void) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "own-handler") == 0)
         return with_own_handler();
+    if (argc > 1 && strcmp(argv[1], "no-queue") == 0)
+        return with_no_queue();
     domain = new_domain(open_module("guest.lg"), NULL);
     same = POINTER(int (*)(int), bind(domain, "same"));
     apply = POINTER(int (*)(void *, int), bind(domain, "apply"));
     crash = POINTER(void (*)(int *), bind(domain, "crash"));
     signals();
     own_handler();
+    no_queue();
+    masks();
     jumps();
     exits();
     forks();

@@ -39,28 +39,32 @@ static void names_and_versions(void) {
     NOTHING(LG_E_ARGUMENT, lg_names_get(names, 1, NULL, NULL));
     STATUS(LG_OK, lg_names_free(names));
 
-    lg_function *same = lg_registry_bind(registry, NULL, lg_request_new("number.same", 1, 0));
+    STATUS(LG_E_ARGUMENT, lg_registry_export(registry, server, export_of("", 0, "same")));
+    STATUS(LG_E_ARGUMENT, lg_registry_export(registry, server, export_of("two\nlines", 0, "same")));
+    STATUS(LG_E_ARGUMENT, lg_registry_export(registry, server, export_of("\x1b[2J", 0, "same")));
+
+    lg_function *same = lg_registry_bind(registry, LG_PROCESS, lg_request_new("number.same", 1, 0));
     CHECK(same && POINTER(int (*)(int), same)(4) == 4);
     CHECK(lg_function_policy(same) & LG_COUNTED);
-    CHECK(lg_registry_bind_as(registry, NULL, lg_request_newest("number.same"), "int f(int)"));
-    NOTHING(LG_E_SIGNATURE, lg_registry_bind_as(registry, NULL, lg_request_newest("number.same"), "int f(long)"));
-    NOTHING(LG_E_VERSION, lg_registry_bind(registry, NULL, lg_request_new("number.same", 1, 3)));
-    NOTHING(LG_E_VERSION, lg_registry_bind(registry, NULL, lg_request_new("number.same", 2, 0)));
-    NOTHING(LG_E_UNKNOWN, lg_registry_bind(registry, NULL, lg_request_newest("number.sane")));
+    CHECK(lg_registry_bind_as(registry, LG_PROCESS, lg_request_newest("number.same"), "int f(int)"));
+    NOTHING(LG_E_SIGNATURE, lg_registry_bind_as(registry, LG_PROCESS, lg_request_newest("number.same"), "int f(long)"));
+    NOTHING(LG_E_VERSION, lg_registry_bind(registry, LG_PROCESS, lg_request_new("number.same", 1, 3)));
+    NOTHING(LG_E_VERSION, lg_registry_bind(registry, LG_PROCESS, lg_request_new("number.same", 2, 0)));
+    NOTHING(LG_E_UNKNOWN, lg_registry_bind(registry, LG_PROCESS, lg_request_newest("number.sane")));
     SAYS("number.same");
-    NOTHING(LG_E_UNKNOWN, lg_registry_bind(NULL, NULL, lg_request_newest("number.same"))); /* another registry */
+    NOTHING(LG_E_UNKNOWN, lg_registry_bind(LG_PROCESS_REGISTRY, LG_PROCESS, lg_request_newest("number.same"))); /* another registry */
     lg_request *late = lg_request_newest("later");
     STATUS(LG_OK, lg_request_wait(late, 10));
-    NOTHING(LG_E_LATE, lg_registry_bind(registry, NULL, late));
-    NOTHING(LG_E_HANDLE, lg_registry_bind(registry, NULL, NULL));
+    NOTHING(LG_E_LATE, lg_registry_bind(registry, LG_PROCESS, late));
+    NOTHING(LG_E_HANDLE, lg_registry_bind(registry, LG_PROCESS, NULL));
 
     lg_export *host = lg_export_new("number.doubled", 1, 0);
     STATUS(LG_OK, lg_export_allow_everyone(host));
     STATUS(LG_OK, lg_registry_export_host(registry, "int doubled(int)", (lg_code)doubled, NULL, host));
-    NOTHING(LG_E_HOST_FUNCTION, lg_registry_bind(registry, NULL, lg_request_newest("number.doubled")));
+    NOTHING(LG_E_HOST_FUNCTION, lg_registry_bind(registry, LG_PROCESS, lg_request_newest("number.doubled")));
     lg_domain *caller = new_domain(client, NULL);
-    STATUS(LG_OK, lg_registry_link(registry, caller, "remote", NULL, lg_request_newest("number.doubled")));
-    STATUS(LG_E_IMPORT, lg_registry_link(registry, caller, "nothing", NULL, lg_request_newest("number.doubled")));
+    STATUS(LG_OK, lg_registry_link(registry, caller, "remote", LG_PROCESS, lg_request_newest("number.doubled")));
+    STATUS(LG_E_IMPORT, lg_registry_link(registry, caller, "nothing", LG_PROCESS, lg_request_newest("number.doubled")));
     int (*forward)(int) = POINTER(int (*)(int), bind(caller, "forward"));
     CHECK(forward(4) == 1008);
 
@@ -69,7 +73,7 @@ static void names_and_versions(void) {
     CHECK(POINTER(int (*)(int), same)(4) == 4);
     RETURNED();
     STATUS(LG_OK, lg_registry_export(registry, server, what));
-    lg_function *again = lg_registry_bind(registry, NULL, lg_request_newest("number.same"));
+    lg_function *again = lg_registry_bind(registry, LG_PROCESS, lg_request_newest("number.same"));
     STATUS(LG_OK, lg_registry_revoke(registry, "number.same", 0));
     POINTER(int (*)(int), again)(4);
     FAILED(LG_E_REVOKED);
@@ -121,15 +125,52 @@ static void who_may(void) {
     STATUS(LG_OK, lg_request_free(request));
 }
 
+/* What a constructor that failed has returned has no rights: NULL is an error, and not the strongest that there is. */
+static void what_failed_may_nothing(void) {
+    lg_registry *registry = lg_registry_new();
+    lg_domain *server = named(guest, "server"), *caller = new_domain(client, NULL);
+    lg_export *what = export_of("remote", 0, "same");
+    STATUS(LG_OK, lg_export_allow_user(what, geteuid()));
+    STATUS(LG_E_ARGUMENT, lg_export_allow_user(what, UINT32_MAX));
+    STATUS(LG_E_ARGUMENT, lg_export_allow_group(what, UINT32_MAX));
+    STATUS(LG_OK, lg_registry_export(registry, server, what));
+    lg_request *request = lg_request_newest("remote");
+    CHECK(lg_registry_bind(registry, LG_PROCESS, request));
+    lg_options *options = lg_options_new();
+    for (int way = 0; way < 3; way++) {
+        lg_clear_error();
+        lg_principal *failed = way == 0   ? lg_principal_domain("viewer\xff")
+                               : way == 1 ? lg_principal_domain(NULL)
+                                          : lg_principal_user(UINT32_MAX);
+        CHECK(!failed && lg_last_status() == LG_E_ARGUMENT);
+        NOTHING(LG_E_HANDLE, lg_registry_bind(registry, failed, request));
+        NOTHING(LG_E_HANDLE, lg_registry_bind_as(registry, failed, request, "int same(int)"));
+        STATUS(LG_E_HANDLE, lg_registry_link(registry, caller, "remote", failed, request));
+        STATUS(LG_E_HANDLE, lg_options_registry(options, registry, failed));
+    }
+    STATUS(LG_E_ARGUMENT, lg_principal_in_group(lg_principal_nobody(), UINT32_MAX));
+    STATUS(LG_E_HANDLE, lg_registry_export(NULL, server, what));
+    STATUS(LG_E_HANDLE, lg_registry_remove(NULL, "server"));
+    NOTHING(LG_E_HANDLE, lg_registry_names(NULL));
+    NOTHING(LG_E_HANDLE, lg_registry_bind(NULL, LG_PROCESS, request));
+    STATUS(LG_E_HANDLE, lg_options_registry(options, NULL, LG_PROCESS));
+    /* Nor is a constant good for another kind of handle. */
+    NOTHING(LG_E_HANDLE, lg_registry_bind((lg_registry *)LG_PROCESS, LG_PROCESS, request));
+    NOTHING(LG_E_HANDLE, lg_registry_bind(registry, (lg_principal *)LG_PROCESS_REGISTRY, request));
+    NOTHING(LG_E_HANDLE, lg_domain_new(guest, (lg_options *)LG_PROCESS));
+    STATUS(LG_OK, lg_options_free(options));
+    STATUS(LG_OK, lg_registry_free(registry));
+}
+
 static void restarts(void) {
     lg_domain *server = named(guest, "restarted");
     lg_export *what = export_of("count", 0, "count");
     STATUS(LG_OK, lg_export_allow_everyone(what));
-    STATUS(LG_OK, lg_registry_export(NULL, server, what));
+    STATUS(LG_OK, lg_registry_export(LG_PROCESS_REGISTRY, server, what));
     lg_request *healing = lg_request_newest("count"), *not_healing = lg_request_newest("count");
     STATUS(LG_OK, lg_request_heal(healing, 1));
     STATUS(LG_OK, lg_request_policy(healing, LG_INTEGRITY | LG_TIMED));
-    lg_function *one = lg_registry_bind(NULL, NULL, healing), *two = lg_registry_bind(NULL, NULL, not_healing);
+    lg_function *one = lg_registry_bind(LG_PROCESS_REGISTRY, LG_PROCESS, healing), *two = lg_registry_bind(LG_PROCESS_REGISTRY, LG_PROCESS, not_healing);
     int (*healed)(void) = POINTER(int (*)(void), one), (*lost)(void) = POINTER(int (*)(void), two);
     CHECK(healed() == 1 && lost() == 2);
     lg_observed *observed = lg_observe((uint32_t)getpid());
@@ -146,18 +187,18 @@ static void restarts(void) {
     STATUS(LG_OK, lg_observed_free(observed));
     NOTHING(LG_E_NO_PROCESS, lg_observe(0x3fffffff));
 
-    STATUS(LG_OK, lg_registry_limit_restarts(NULL, "restarted", 1, 60000));
-    lg_domain *again = lg_registry_restart(NULL, "restarted");
+    STATUS(LG_OK, lg_registry_limit_restarts(LG_PROCESS_REGISTRY, "restarted", 1, 60000));
+    lg_domain *again = lg_registry_restart(LG_PROCESS_REGISTRY, "restarted");
     CHECK(again && strcmp(lg_domain_name(again), "restarted") == 0);
     CHECK(healed() == 1);
     RETURNED();
     lost();
     FAILED(LG_E_RESTARTED);
-    NOTHING(LG_E_TOO_OFTEN, lg_registry_restart(NULL, "restarted"));
-    NOTHING(LG_E_UNKNOWN_DOMAIN, lg_registry_restart(NULL, "nobody"));
+    NOTHING(LG_E_TOO_OFTEN, lg_registry_restart(LG_PROCESS_REGISTRY, "restarted"));
+    NOTHING(LG_E_UNKNOWN_DOMAIN, lg_registry_restart(LG_PROCESS_REGISTRY, "nobody"));
     /* A fault after the call was handed on is reported as the new instance's. */
     CHECK(healed() == 2);
-    STATUS(LG_OK, lg_registry_remove(NULL, "restarted"));
+    STATUS(LG_OK, lg_registry_remove(LG_PROCESS_REGISTRY, "restarted"));
 }
 
 static void imports(void) {
@@ -217,7 +258,7 @@ static void links(void) {
     STATUS(LG_OK, lg_export_of(what, "deep"));
     STATUS(LG_OK, lg_export_allow_everyone(what));
     STATUS(LG_OK, lg_registry_export(registry, server, what));
-    STATUS(LG_OK, lg_registry_link(registry, caller, "remote", NULL, request));
+    STATUS(LG_OK, lg_registry_link(registry, caller, "remote", LG_PROCESS, request));
     CHECK(forward(1) == 998);
 }
 
@@ -227,6 +268,7 @@ int main(void) {
     NOTHING(LG_E_NO_EXPORTS, lg_observe((uint32_t)getpid()));
     names_and_versions();
     who_may();
+    what_failed_may_nothing();
     restarts();
     imports();
     links();

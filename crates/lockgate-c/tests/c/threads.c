@@ -119,6 +119,63 @@ static void exclusive(void) {
     CHECK(lg_domain_new(module, options));
 }
 
+static int add(int a, int b) {
+    return a + b;
+}
+
+/* Threads that the module has started wait for their turn as long as it takes: nobody is told, and nothing ends. */
+static void own_threads_wait(void) {
+    lg_options *options = lg_options_new();
+    STATUS(LG_OK, lg_options_exclusive(options, 20));
+    STATUS(LG_OK, lg_options_own_threads(options, 4));
+    STATUS(LG_OK, lg_options_gate(options, "int host_add(int, int)", (lg_code)add, NULL));
+    lg_domain *domain = new_domain(module, options);
+    CHECK(POINTER(int (*)(int), bind(domain, "start_users"))(4) == 4);
+    int (*same)(int) = POINTER(int (*)(int), bind(domain, "same"));
+    do
+        same(1);
+    while (!lg_failed()); /* until one of them has its turn, which it keeps */
+    FAILED(LG_E_BUSY);
+    for (int i = 0; i < 10; i++) { /* longer than the others would be patient */
+        same(1);
+        FAILED(LG_E_BUSY);
+    }
+    STATUS(LG_OK, lg_domain_own_threads_fault(domain));
+    STATUS(LG_OK, lg_domain_close(domain));
+    STATUS(LG_OK, lg_options_free(options));
+}
+
+static int leave_worker(int x) {
+    pthread_exit(NULL);
+    return x;
+}
+
+/* A function that a domain has called may leave by pthread_exit on a worker, too: its call ends, and another worker takes the place. */
+static void lost_workers(void) {
+    lg_workers *workers = lg_workers_new(1, 4);
+    lg_domain *domain = new_domain(module, NULL);
+    lg_callback *callback = lg_callback_new(domain, "int leave_worker(int)", (lg_code)leave_worker, NULL);
+    lg_function *apply = bind(domain, "int apply(int (*)(int), int)"), *same = bind(domain, "same");
+    lg_value arguments[] = {{LG_POINTER, {0}, {NULL, 0}}, {LG_SIGNED, {7}, {NULL, 0}}}, result = {LG_SIGNED, {0}, {NULL, 0}};
+    arguments[0].as.p = lg_callback_pointer(callback);
+    for (int i = 0; i < 3; i++) {
+        lg_async *lost = lg_call_async(apply, workers, 0, arguments, 2), *next = lg_call_async(same, workers, 0, &arguments[1], 1);
+        CHECK(lost && next);
+        STATUS(LG_E_CALLBACK, lg_async_wait(lost, 60000, &result));
+        SAYS("ended the worker's thread");
+        STATUS(LG_OK, lg_async_wait(next, 60000, &result));
+        CHECK(result.as.i == 7);
+        STATUS(LG_OK, lg_async_free(lost));
+        STATUS(LG_OK, lg_async_free(next));
+    }
+    lg_async *last = lg_call_async(apply, workers, 0, arguments, 2);
+    STATUS(LG_OK, lg_workers_finish(workers));
+    STATUS(LG_E_CALLBACK, lg_async_wait(last, 0, &result));
+    workers = lg_workers_new(2, 4);
+    CHECK(lg_call_async(apply, workers, 0, arguments, 2));
+    STATUS(LG_OK, lg_workers_free(workers));
+}
+
 static int (*limited)(int);
 static void *too_many(void *argument) {
     limited(1);
@@ -268,6 +325,8 @@ int main(void) {
 #endif
     asynchronous();
     exclusive();
+    own_threads_wait();
+    lost_workers();
     other_limits();
     many();
     same_at_exit = POINTER(int (*)(int), bind(new_domain(module, NULL), "same"));

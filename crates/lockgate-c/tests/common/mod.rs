@@ -46,7 +46,7 @@ pub fn installed() -> &'static Path {
     })
 }
 
-/// A folder with modules: `guest.lg`, `hostile.lg`, `client.lg`, `liar.lg`, `start.lg`, `program.lg`, `refused.lg`, `garbage.lg`.
+/// A folder with modules: `guest.lg`, `hostile.lg`, `client.lg`, `liar.lg`, `wild.lg`, `start.lg`, `program.lg`, `refused.lg`, `garbage.lg`.
 pub fn modules() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(make_modules)
@@ -59,6 +59,7 @@ fn make_modules() -> PathBuf {
     module(&folder, "guest.lg", &source("guest.c"), &gates);
     module(&folder, "hostile.lg", &source("hostile.c"), &["int host_measure(const char *)"]);
     module(&folder, "client.lg", &source("client.c"), &["int remote(int)"]);
+    module(&folder, "wild.lg", &source("wild.c"), &[]);
     module(&folder, "liar.lg", &source("liar.c"), &[]);
     module(&folder, "start.lg", &source("start.c"), &[]);
     module(&folder, "program.lg", &source("program.c"), &[]);

@@ -98,7 +98,8 @@ fn careless() -> Result<(), Error> {
             Err(error) => break error,
         }
     };
-    assert_eq!((all.len() + 2, refused.kind), (256, ErrorKind::Memory));
+    // (Nor those of two that the library was given with nothing that would tell them from others.)
+    assert_eq!((all.len() + 4, refused.kind), (256, ErrorKind::Memory));
     assert_eq!(tricky_call(&all[100])?, 3);
     drop(all);
     assert_eq!(tricky_call(&Notify::new(|_, _, _| 4)?)?, 4);
@@ -145,7 +146,20 @@ fn hostile() -> Result<(), Error> {
     // A function pointer of a closure that is gone.
     let other = Notify::new(|_, _, _| 5)?;
     drop(notify);
-    fails(12, || tricky_call(&other), Kind::Callback, "closure");
+    fails(12, || tricky_call(&other), Kind::Data, "data");
+    fails(14, || tricky_call(&other), Kind::Callback, "closure");
+    // Nor does it lead to another closure, which may be in its place where user data tells them apart.
+    let gone = Notify::new(|_, _, _| 6)?;
+    assert_eq!(tricky_call(&gone)?, 6);
+    drop(gone);
+    let next = Notify::new(|_, _, _| panic!("it was never given"))?;
+    fails(15, || tricky_call(&other), Kind::Callback, "closure");
+    tricky_set(&next)?;
+    drop(next);
+    let last: Vec<Notify> = (0..3).map(|_| Notify::new(|_, _, _| panic!("nor was this"))).collect::<Result<_, _>>()?;
+    fails(14, || tricky_call(&other), Kind::Callback, "closure");
+    drop(last);
+    tricky_set(None)?;
     fails(13, || tricky_colour(), Kind::Value, "result");
 
     let crash = tricky_crash().unwrap_err();

@@ -22,6 +22,15 @@ jmp_buf *jumpy_set_jump(struct engine *e, engine_jump jump, size_t size) LG_JUMP
 /* Calls the handler, then jumps. */
 int jumpy_fail(struct engine *e LG_JUMPS, int value);
 void jumpy_stop(struct engine *e LG_JUMPS, int value) __attribute__((noreturn));
+/* Something of another type. */
+struct part;
+struct part *jumpy_piece(struct engine *e);
+void jumpy_free_part(struct part *part LG_RELEASE);
+/* What the program goes on from. */
+struct taken { const char *from; int size; int pos; };
+LG_FIELD(struct taken, from, LG_IN LG_SIZE(size) LG_WRITTEN(pos));
+int jumpy_take(struct taken *taken LG_INOUT) LG_ERROR(-1);
+int jumpy_mark(int *at LG_OUT LG_AT_MOST(n), int n) LG_ERROR(-1);
 /* Does not fail. */
 int jumpy_ask(const struct engine *e);
 

@@ -168,6 +168,14 @@ static void both_ways(void)
     FAILS(18, jumpy_part(some, 8, &n) == -1 && n == 7 && some[0] == '.', LG_STUB_LENGTH, "out");
     CHECK(jumpy_list_of(&n) && n == 4);
     FAILS(18, jumpy_list_of(&n) == NULL && n == 4, LG_STUB_SIZE, "result");
+    /* Where the program goes on is where something is. */
+    struct taken taken = {"eight ch", 8, 0};
+    CHECK(jumpy_take(&taken) == 0 && taken.pos == 8 && jumpy_mark(&n, 5) == 0 && n == 5);
+    for (int hostile = 20; hostile < 22; hostile++) {
+        taken.pos = 3;
+        FAILS(hostile, jumpy_take(&taken) == -1 && taken.pos == 3, LG_STUB_LENGTH, "from");
+        FAILS(hostile, jumpy_mark(&n, 7) == -1 && n == 5, LG_STUB_LENGTH, "at");
+    }
 }
 
 /* Strings are the program's own, wherever they stand: the library could take away their end before it is looked for. */
@@ -282,6 +290,13 @@ static void hostile(void)
     FAILS(16, jumpy_copy(from, to) == -1, LG_STUB_DATA, "stream");
     jumpy_mode(0);
     fclose(from), fclose(to);
+    /* Nor does an answer end what the program has: where its errors go is known as before. */
+    CHECK(JUMPS(e, jumpy_fail(e, 3)) == 3);
+    FAILS(19, jumpy_piece(e) == NULL, LG_STUB_HANDLE, "result");
+    CHECK(jumpy_ask(e) == 5 && JUMPS(e, jumpy_fail(e, 4)) == 4);
+    struct part *part = jumpy_piece(e);
+    CHECK(part);
+    jumpy_free_part(part);
 }
 
 int main(void)

@@ -11,12 +11,14 @@ struct life {
 };
 
 static int mode;
+static volatile int arrived;
 /* Those that were given first since the mode was set. */
 static struct life taken;
 
 void lives_mode(int to)
 {
     mode = to;
+    arrived = 0;
     taken = (struct life){0};
 }
 
@@ -62,8 +64,26 @@ struct life *lives_log(FILE *file)
 
 struct life *lives_part(struct life *life) { return made(*life); }
 
+struct other *lives_other(struct life *life) { return mode == 4 ? (struct other *)life : malloc(8); }
+
+static struct life same;
+
+int lives_same(struct life **life, char *room, int n)
+{
+    (void)room, (void)n;
+    *life = &same;
+    __atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST);
+    while (arrived < 2)
+        ;
+    return 0;
+}
+
+void lives_drop(void *memory) { (void)memory; }
+
 void lives_free(struct life *life)
 {
+    if (life == &same)
+        return;
     free(life->buffer);
     if (spare)
         free(life);
@@ -83,11 +103,32 @@ void lives_user(struct life *life, void *user) { life->user = user; }
 
 int lives_run(struct life *life, int n)
 {
+    if (mode == 6)
+        return life->event(NULL, n);
     return mode ? taken.event(taken.user, n) : life->event(life->user, n);
 }
 
 int lives_write(struct life *life, const char *text) { return fputs(text, mode ? taken.file : life->file) < 0; }
 int lives_value(struct life *life) { return life ? 1 : 0; }
+
+int lives_for(struct life *life, int n, lives_event event, void *user)
+{
+    if (!life || !event)
+        return user ? -1 : 0;
+    if (!taken.event)
+        taken = (struct life){event, user, 0, 0};
+    int sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += event(mode == 3 ? taken.user : user, i);
+    return sum;
+}
+
+struct life *lives_started(lives_event event, void *user)
+{
+    struct life *life = lives_with(event, user);
+    event(user, 0);
+    return life;
+}
 
 int lives_each(int n, lives_event event, void *user)
 {
@@ -129,7 +170,11 @@ int lives_steal(struct life *life)
 
 int lives_tried(void) { return tried = 1; }
 
-char *lives_buffer(struct life *life, int n) { return life->buffer = realloc(life->buffer, (size_t)n); }
+char *lives_buffer(struct life *life, int n)
+{
+    static char fixed[8192] __attribute__((aligned(4096)));
+    return mode == 7 ? fixed : (life->buffer = realloc(life->buffer, (size_t)n));
+}
 
 int lives_sum(struct life *life, int n)
 {

@@ -24,11 +24,19 @@ struct life *lives_ops(const struct lives_ops *ops LG_IN);
 struct life *lives_log(FILE *file LG_KEPT);
 struct life *lives_part(struct life *life);
 void lives_free(struct life *life LG_RELEASE);
+struct other;
+struct other *lives_other(struct life *life);
+/* Both of two threads at once are in it. */
+int lives_same(struct life **life LG_OUT, char *room LG_OUT LG_SIZE(n), int n) LG_ERROR(-7);
 void lives_on(struct life *life, lives_event event, void *user);
 void lives_user(struct life *life, void *user LG_DATA LG_SHOWN(life));
 int lives_run(struct life *life, int n) LG_ERROR(-7);
 int lives_write(struct life *life, const char *text) LG_ERROR(-7);
 int lives_value(struct life *life) LG_ERROR(-7);
+
+/* With a handle, or one that is made, and for the call only. */
+int lives_for(struct life *life, int n, lives_event event, void *user LG_FOR_CALL) LG_ERROR(-7);
+struct life *lives_started(lives_event event, void *user LG_DATA LG_FOR_CALL);
 
 /* Without a handle. */
 int lives_each(int n, lives_event event, void *user LG_DATA) LG_ERROR(-7);
@@ -44,6 +52,7 @@ int lives_steal(struct life *life) LG_ERROR(-7);
 int lives_tried(void) LG_ERROR(-7);
 
 char *lives_buffer(struct life *life, int n) LG_LENT LG_SIZE(n);
+void lives_drop(void *memory LG_INSIDE LG_RELEASE);
 int lives_sum(struct life *life, int n) LG_ERROR(-7);
 int lives_both(struct life *one, struct life *other) LG_ERROR(-7);
 int lives_numbers(const int *numbers LG_IN LG_SIZE(n), int n) LG_ERROR(-7);

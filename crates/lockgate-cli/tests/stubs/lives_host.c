@@ -47,6 +47,54 @@ static void calls_without_a_handle(void)
     CHECK(lives_later() == 1 && lives_later() == 2 && kept.calls == 2);
 }
 
+/* What is given for a call is nobody's after it, whatever handle the call has or makes. */
+static struct life *within;
+static int on_inner(void *user, int n)
+{
+    struct count *count = user;
+    FAILS(lives_run(within, n), LG_STUB_DATA, "user");
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+    return ++count->calls + n;
+}
+
+static void calls_with_a_handle(void)
+{
+    struct life *life = within = lives_new(), *part = lives_part(life);
+    lives_mode(1);
+    struct count *count = counter();
+    CHECK(lives_for(life, 3, on_event, count) == 9 && count->calls == 3);
+    free(count);
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    FAILS(lives_run(part, 1), LG_STUB_DATA, "user");
+    FAILS(lives_later(), LG_STUB_DATA, "user");
+    /* Nor does a later call of the same kind, to which the same place belongs. */
+    struct count mine = {0};
+    lives_mode(3);
+    CHECK(lives_for(life, 1, on_event, &mine) == 1);
+    FAILS(lives_for(life, 1, on_event, &mine), LG_STUB_DATA, "user");
+    CHECK(mine.calls == 1);
+    /* Nor a call from within a callback; that has it again when it goes on. */
+    lives_mode(1);
+    mine.calls = 0;
+    CHECK(lives_for(life, 3, on_inner, &mine) == 9 && mine.calls == 3);
+    /* Without a function there is nobody to get it. */
+    CHECK(lives_for(life, 1, NULL, &mine) == 0);
+    lives_mode(1);
+    count = counter();
+    struct life *made = lives_started(on_event, count);
+    CHECK(made && count->calls == 1);
+    free(count);
+    FAILS(lives_run(made, 1), LG_STUB_DATA, "user");
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    /* Places are free again: more calls than there can be places. */
+    lives_mode(0);
+    for (int i = 0; i < 10000; i++)
+        CHECK(lives_for(life, 1, on_event, &mine) == mine.calls);
+    lives_free(made);
+    lives_free(part);
+    lives_free(life);
+}
+
 /* What comes with a handle's making is the handle's. */
 static void handles_that_are_made(void)
 {
@@ -272,6 +320,112 @@ static void buffers(void)
     lives_free(other);
 }
 
+/* Nor does the program give back what is lent; a binding says before the call what it is filled with; and more than the library may have it cannot lend. */
+static void *filling(void *life)
+{
+    static char contents[4096];
+    for (int i = 0; i < 2000; i++) {
+        lg_lives_fill(contents, sizeof contents);
+        CHECK(lives_buffer(life, 16 + i % 100 * 40));
+        lg_lives_fill(NULL, 0);
+    }
+    return 0;
+}
+
+static void buffers_that_are_not_the_programs(void)
+{
+    lives_mode(0);
+    struct life *life = lives_new();
+    lg_lives_fill("abcd", 4);
+    char *buffer = lives_buffer(life, 3);
+    lg_lives_fill(NULL, 0);
+    CHECK(memcmp(buffer, "abc", 3) == 0 && lives_sum(life, 3) == 'a' + 'b' + 'c');
+    lives_drop(buffer);
+    buffer = lives_buffer(life, 3);
+    memset(buffer, 1, 3);
+    CHECK(lives_sum(life, 3) == 3);
+    lives_mode(7);
+    CHECK(lives_buffer(life, 1 << 30) == NULL);
+    CHECK_ERROR(LG_STUB_MEMORY, "result");
+    pthread_t thread;
+    CHECK(pthread_create(&thread, 0, filling, life) == 0);
+    filling(life);
+    pthread_join(thread, 0);
+    lives_mode(0);
+    lives_free(life);
+}
+
+/* No answer ends a life that the program holds, and none is given to two. */
+static void *same(void *made)
+{
+    enum { ROOM = 8 << 20 };
+    struct life **life = made;
+    char *room = malloc(ROOM);
+    if (lives_same(life, room, ROOM) != 0)
+        *life = NULL;
+    free(room);
+    return 0;
+}
+
+static void handles_of_others(void)
+{
+    struct count count = {0};
+    lives_mode(0);
+    struct life *life = lives_new(), *both[2] = {0};
+    lives_on(life, on_event, &count);
+    lives_mode(4);
+    CHECK(lives_other(life) == NULL);
+    CHECK_ERROR(LG_STUB_HANDLE, "result");
+    lives_mode(0);
+    CHECK(lives_run(life, 1) == 2 && lives_other(life) != NULL);
+    lives_free(life);
+    for (int i = 0; i < 5; i++) {
+        pthread_t thread;
+        lives_mode(5);
+        CHECK(pthread_create(&thread, 0, same, &both[0]) == 0);
+        same(&both[1]);
+        pthread_join(thread, 0);
+        CHECK(!both[0] != !both[1]);
+        lives_mode(0);
+        lives_free(both[0] ? both[0] : both[1]);
+    }
+}
+
+/* Null is data like any other: given to a function, for a handle or a call. */
+static int on_null(void *user, int n) { return user ? -1 : n + 100; }
+
+static void null_is_given_too(void)
+{
+    struct count count = {0};
+    lives_mode(0);
+    struct life *life = lives_new(), *other = lives_new();
+    lives_on(life, on_event, &count);
+    lives_on(other, on_null, NULL);
+    struct life *part = lives_part(other);
+    CHECK(lives_run(other, 1) == 101 && lives_run(part, 2) == 102);
+    CHECK(lives_for(life, 2, on_null, NULL) == 201 && lives_each(1, on_null, NULL) == 100);
+    lives_mode(6);
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    lives_mode(1);
+    lives_on(other, on_null, NULL);
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    lives_free(part);
+    lives_free(other);
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    lives_free(life);
+    /* That which comes alone, too. */
+    lives_mode(0);
+    life = lives_ops(&(struct lives_ops){on_event, &count});
+    CHECK(lives_run(life, 1) == 2);
+    lives_mode(6);
+    FAILS(lives_run(life, 1), LG_STUB_DATA, "user");
+    lives_free(life);
+    lives_mode(0);
+    life = lives_ops(&(struct lives_ops){on_null, NULL});
+    CHECK(lives_run(life, 1) == 101);
+    lives_free(life);
+}
+
 /* A call that the program has left by longjmp is none any more, however deep the next is made; what it was given is nobody's. */
 static jmp_buf out;
 static int on_jump(void *user, int n)
@@ -383,6 +537,7 @@ const char *__asan_default_options(void) { return "detect_leaks=0"; }
 int main(void)
 {
     calls_without_a_handle();
+    calls_with_a_handle();
     handles_that_are_made();
     handles_that_were();
     streams_of_other_threads();
@@ -391,6 +546,9 @@ int main(void)
     releases_by_callbacks();
     handles_that_are_borrowed();
     buffers();
+    buffers_that_are_not_the_programs();
+    handles_of_others();
+    null_is_given_too();
     calls_that_were_left();
     calls_within_callbacks();
     threads_that_end();

@@ -61,6 +61,26 @@ const struct wide *sly_wide(void)
     return last - 1;
 }
 
+/* So many strings, up to the end of the memory that it has. */
+const char **sly_edge(int n)
+{
+    static char *all;
+    if (!all) {
+        all = mmap(0, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(all + 4096, 4096, PROT_NONE);
+    }
+    const char **end = (const char **)(all + 4096), **texts = end - n - 1;
+    for (int i = 0; i < n; i++)
+        texts[i] = text;
+    end[-1] = mode == 1 ? text : 0;
+    return texts;
+}
+
+int sly_edges(int n, int (*each)(const char **texts, void *user), void *user)
+{
+    return each(sly_edge(n), user);
+}
+
 int sly_string(char *out, size_t size)
 {
     memset(out, 'A', size);
@@ -152,6 +172,8 @@ const void *sly_blob(int n)
 int sly_blob_size(int n) { return asked++ > n ? 1 << 30 : 0; }
 const void *sly_wide_blob(int n) { return sly_blob(n); }
 long sly_wide_size(int n) { return asked++ > n ? 1L << 40 : 0; }
+const double *sly_numbers(int n) { return sly_blob(n); }
+int sly_numbers_count(int n) { return asked++ > n ? 0x7fffffff : 0; }
 
 void sly_fill(struct state *state) { dirty(state, sizeof *state); }
 

@@ -19,6 +19,8 @@ LG_FIELD(struct option, name, LG_STRING LG_NULLABLE);
 const struct option *sly_options(void) LG_UNTIL(name);
 struct wide { int key; char name[256]; };
 const struct wide *sly_wide(void) LG_UNTIL(key);
+const char **sly_edge(int n) LG_STRINGS LG_BORROWED;
+int sly_edges(int n, int (*each)(const char **texts LG_STRINGS, void *user), void *user LG_DATA) LG_ERROR(-7);
 int sly_string(char *out LG_OUT LG_STRING LG_SIZE(size), size_t size);
 const char **sly_list(void) LG_STRINGS LG_BORROWED;
 const char **sly_some(int n) LG_STRINGS LG_SIZE(n) LG_BORROWED;
@@ -33,6 +35,8 @@ const void *sly_blob(int n) LG_SIZE(sly_blob_size(n));
 int sly_blob_size(int n) LG_ERROR(0);
 const void *sly_wide_blob(int n) LG_SIZE(sly_wide_size(n));
 long sly_wide_size(int n) LG_ERROR(0);
+const double *sly_numbers(int n) LG_SIZE(sly_numbers_count(n));
+int sly_numbers_count(int n) LG_ERROR(0);
 
 /* Places within. */
 const char *sly_find(const char *text LG_STRING, int c) LG_WITHIN(text);

@@ -47,8 +47,39 @@ static void races(void)
     printf("%d pieces\n", pieces);
 }
 
+/* What a callback was given is its own until it returns, whatever its calls and their callbacks are given meanwhile. */
+static int on_edges(const char **texts, void *user)
+{
+    int *deep = user, n = *deep, sum = 0;
+    const char *before[64];
+    for (int i = 0; i < n; i++)
+        CHECK(strcmp(before[i] = texts[i], "x") == 0);
+    CHECK(texts[n] == NULL);
+    if (n) {
+        *deep = n - 1;
+        sum = sly_edges(n - 1, on_edges, deep);
+        CHECK(sly_edge(n - 1) != NULL);
+    }
+    CHECK(memcmp(before, texts, (size_t)n * sizeof *texts) == 0 && texts[n] == NULL);
+    return sum + n;
+}
+
+static void edges(void)
+{
+    for (int n = 0; n < 40; n++) {
+        const char **texts = sly_edge(n);
+        for (int i = 0; texts && i < n; i++)
+            CHECK(strcmp(texts[i], "x") == 0);
+        CHECK(texts && texts[n] == NULL);
+        FAILS(1, sly_edge(n) == NULL, LG_STUB_LENGTH, "result");
+    }
+    int deep = 30;
+    CHECK(sly_edges(30, on_edges, &deep) == 30 * 31 / 2);
+}
+
 static void ends(void)
 {
+    edges();
     const struct wide *wide = sly_wide();
     CHECK(wide && wide[0].key && !wide[1].key);
     FAILS(1, sly_wide() == NULL, LG_STUB_LENGTH, "result");
@@ -174,6 +205,9 @@ static void bounds(void)
         CHECK(blob[i] == 0);
     CHECK(sly_wide_blob(1) != NULL);
     FAILS(0, sly_wide_size(1) == 0, LG_STUB_LENGTH, "result");
+    /* Nor is more than a mirror has room for, in elements that are larger. */
+    CHECK(sly_numbers(1) != NULL);
+    FAILS(0, sly_numbers_count(1) == 0, LG_STUB_LENGTH, "result");
 }
 
 /* Of memory that the library can change, nothing is concluded. */

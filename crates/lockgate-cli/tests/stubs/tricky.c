@@ -98,6 +98,9 @@ notify tricky_set(notify function)
     return mode == 5 ? inside : before;
 }
 
+static notify last;
+static void *last_data;
+
 int tricky_call(notify function, void *d)
 {
     int numbers[] = {1, 2, 3};
@@ -111,7 +114,12 @@ int tricky_call(notify function, void *d)
     case 11: return function(before, "called", numbers, 3);
     case 8: return function(d, "called", numbers, -1);
     case 12: return set(d, "called", numbers, 3);
-    default: return function(d, "called", numbers, 3);
+    case 14: return set(0, "called", numbers, 3);
+    case 15: return last(last_data, "called", numbers, 3);
+    default:
+        last = function;
+        last_data = d;
+        return function(d, "called", numbers, 3);
     }
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import contextlib
 import weakref
 from collections.abc import Callable as Function
 from typing import Any, ClassVar
@@ -24,8 +24,7 @@ class Callback:
         if not callable(function):
             raise TypeError(f"expected a function, not {type(function).__name__}")
         self.function = function
-        self._pinning = threading.RLock()
-        self._pins: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._pins: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
 
     @staticmethod
     def like(kind: Any) -> type[Callback]:
@@ -50,26 +49,37 @@ class Callback:
 
     def pin(self, domain: Any) -> Any:
         """The function's place in a domain."""
-        pin = self._pins.get(domain)
-        if pin is not None and pin.address is not None:
-            return pin
-        # One place, whichever thread comes first: the end of another would take a pointer away that somebody has.
-        with self._pinning:
-            pin = self._pins.get(domain)
-            if pin is None or pin.address is None:
-                prototype, kinds, _ = self._signature()
-                pin = self._pins[domain] = domain._callback(prototype, kinds, self._answer())
-            return pin
+        for pin in tuple(self._pins.get(domain, ())):
+            if pin.address is not None:
+                return pin
+        prototype, kinds, _ = self._signature()
+        new = domain._callback(prototype, kinds, self._answer())
+        # One place, whichever thread comes first: the end of another would take a pointer away that somebody has. Without a lock, which a
+        # child could find held by a thread that it does not have: the first one that lives is the one, and each step is one of a list's.
+        pins = self._pins.setdefault(domain, [])
+        pins.append(new)
+        first = next(pin for pin in tuple(pins) if pin.address is not None or pin is new)
+        for pin in tuple(pins):
+            if pin.address is None or (pin is new and pin is not first):
+                with contextlib.suppress(ValueError):
+                    pins.remove(pin)
+        return first
 
     def _answer(self) -> Function[..., Any]:
         """What the domain's call runs: it must not keep this object, whose end takes the callback away."""
         function, (_, _, wraps) = self.function, self._signature()
-        structure = hasattr(self._restype_, "_fields_")
+        expected = self._restype_
+        structure = hasattr(expected, "_fields_")
 
         def answer(domain: Any, *plain: Any) -> Any:
             arguments = [value if wrap is None else wrap(domain, value) for value, wrap in zip(plain, wraps, strict=True)]
             result = function(*arguments)
-            return bytes(result) if structure else result
+            if structure:
+                # Not whatever bytes() takes: zeros for a number, or another structure's bytes.
+                if not isinstance(result, expected):
+                    raise TypeError(f"a callback returned {_types.name_of(type(result))}, not {_types.name_of(expected)}")
+                return bytes(result)
+            return result
 
         return answer
 

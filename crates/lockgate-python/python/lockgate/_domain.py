@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import difflib
 import enum
 import math
 import operator
@@ -194,8 +193,8 @@ class Domain(_native.Domain):
 
     def __getitem__(self, name: str) -> Function:
         if name not in self.module.exports:
-            near = difflib.get_close_matches(name, self.module.exports, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            near = self.module._near(name)
+            hint = f"; did you mean {near!r}?" if near else ""
             raise SymbolError(f"{self.module.name} exports no function {name!r}{hint}")
         return Function(self, name)
 

@@ -27,6 +27,9 @@ class LoadError(Error, OSError):
     def __str__(self) -> str:
         return str(self.args[0])
 
+    def __reduce__(self):
+        return type(self), (self.args[0], self.errno, self.filename), {**self.__dict__}
+
 
 class Refused(Error):
     """The verifier refused the module: it breaks a rule of the code model, which the message names."""

@@ -39,7 +39,7 @@ _NUMBERS = {
 _NOTED = {
     "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "int16_t": ctypes.c_int16, "uint16_t": ctypes.c_uint16,
     "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64,
-    "float": ctypes.c_float, "double": ctypes.c_double, "void": None,
+    "_Bool": ctypes.c_bool, "float": ctypes.c_float, "double": ctypes.c_double, "void": None,
 }  # fmt: skip
 
 

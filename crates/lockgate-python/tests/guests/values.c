@@ -53,3 +53,6 @@ int count(void) { return ++counter; }
 void scale(double *to, const double *from, size_t count, double by) { for (size_t i = 0; i < count; i++) to[i] = from[i] * by; }
 double total(const double *values, size_t count) { double s = 0; while (count--) s += *values++; return s; }
 int64_t first(const int64_t *values) { return *values; }
+
+struct two { double a, b; };
+struct two call_pair(struct two (*f)(int), int x) { return f(x); }

@@ -81,6 +81,8 @@ class _Call(ctypes.Structure):
     ]
     exception: BaseException | None = None
     """Of a function that the library called."""
+    contents: bytes | None = None
+    """What the client fills memory with that the library lends."""
     outer: _Call | None = None
     """The call in which it is made: by a callback, or by what Python runs wherever it likes."""
     aside: _Aside | None = None
@@ -93,6 +95,8 @@ class _Aside(ctypes.Structure):
         ("error", _StubError),
         ("given", ctypes.c_size_t),
         ("number", ctypes.c_int),
+        ("filling", ctypes.c_void_p),
+        ("fills", ctypes.c_size_t),
         ("mirror", ctypes.c_void_p),
         ("depth", ctypes.c_uint),
         ("is_set", ctypes.c_bool),
@@ -119,6 +123,8 @@ _heap_free = ctypes.CDLL(None).free
 _heap_free.argtypes, _heap_free.restype = [ctypes.c_void_p], None
 _take = _lib.lg_@NAME@_take
 _take.argtypes, _take.restype = [ctypes.POINTER(_Call)], None
+_filling = _lib.lg_@NAME@_fill
+_filling.argtypes, _filling.restype = [ctypes.c_char_p, ctypes.c_size_t], None
 _aside, _back = _lib.lg_@NAME@_aside, _lib.lg_@NAME@_back
 _aside.argtypes, _aside.restype = [ctypes.POINTER(_Aside)], None
 _back.argtypes, _back.restype = [ctypes.POINTER(_Aside)], None
@@ -140,6 +146,8 @@ def _call(call: _Call, function: Any, *arguments: Any) -> Any:
         call.aside = _Aside()
         _aside(call.aside)
     _thread.call = call
+    if call.contents is not None:
+        _filling(call.contents, len(call.contents))
     try:
         result = function(*arguments)
     finally:
@@ -384,13 +392,11 @@ def _result_memory(call: _Call, address: int | None, element: Any) -> Any:
     return _memory(address, element, call.given // ctypes.sizeof(element)) if address else None
 
 
-def _fill(call: _Call, address: int | None, contents: bytes) -> None:
-    """Fills memory that the library has lent: as much of it as that was in the end, whatever was asked for."""
-    if address:
-        room = call.given
-        if len(contents) > room:
-            raise Error(Kind.LENGTH, "contents", f"contents: the library lent {room} bytes for {len(contents)}")
-        ctypes.memmove(address, contents, len(contents))
+def _filled(call: _Call, address: int | None) -> None:
+    """The client has filled memory that the library has lent: as much of it as that was in the end, whatever was asked for."""
+    contents, room = call.contents or b"", call.given
+    if address and len(contents) > room:
+        raise Error(Kind.LENGTH, "contents", f"contents: the library lent {room} bytes for {len(contents)}")
 
 
 def _strings(address: int | None, count: int | None) -> list:

@@ -3,9 +3,10 @@
 //! The client in C checks what the library gives; this file checks what C would have believed of the program: sizes of
 //! buffers, ends of strings, lives of closures.
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -82,6 +83,8 @@ unsafe extern "C" {
     fn take_error(error: *mut StubError) -> c_int;
     #[link_name = "lg_@NAME@_given"]
     fn given() -> usize;
+    #[link_name = "lg_@NAME@_fill"]
+    fn fill_with(contents: *const u8, size: usize);
     fn lg_end_call(message: *const c_char) -> c_int;
     fn lg_last_message() -> *const c_char;
     fn __errno_location() -> *mut c_int;
@@ -308,20 +311,43 @@ pub(crate) unsafe fn memory<T: Plain>(at: *const T) -> Option<Memory<T>> {
     unsafe { values(at, given() / size_of::<T>()) }.map(|values| Memory { values, place })
 }
 
-/// Fills memory that the call which has just been made has lent: as much of it as that was in the end, whatever was asked for.
-///
-/// # Safety
-/// `at` is that call's result.
-pub(crate) unsafe fn fill(at: *mut u8, contents: &[u8]) -> Result<(), Error> {
-    // SAFETY: a number.
-    let room = unsafe { given() };
-    if contents.len() > room {
-        let message = format!("the library lent {room} bytes for {}", contents.len());
-        return Err(Error::new(ErrorKind::Length, "contents", &message));
+thread_local! {
+    static FILLING: Cell<(*const u8, usize)> = const { Cell::new((std::ptr::null(), 0)) };
+}
+
+/// The client fills what the library lends with this, until it is dropped: a handle is shared by threads, and another one's call may take such memory
+/// away as soon as the call has returned.
+pub(crate) struct Filling<'a> {
+    outer: (*const u8, usize),
+    contents: &'a [u8],
+}
+
+impl<'a> Filling<'a> {
+    pub(crate) fn with(contents: &'a [u8]) -> Filling<'a> {
+        let own = (contents.as_ptr(), contents.len());
+        // SAFETY: they are there until this is dropped.
+        unsafe { fill_with(own.0, own.1) };
+        Filling { outer: FILLING.replace(own), contents }
     }
-    // SAFETY: the client has so many bytes there, as was just compared.
-    unsafe { at.copy_from_nonoverlapping(contents.as_ptr(), contents.len()) };
-    Ok(())
+
+    /// As much was lent as there is, whatever was asked for.
+    pub(crate) fn is_in(self) -> Result<(), Error> {
+        // SAFETY: a number.
+        let room = unsafe { given() };
+        if self.contents.len() > room {
+            let message = format!("the library lent {room} bytes for {}", self.contents.len());
+            return Err(Error::new(ErrorKind::Length, "contents", &message));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Filling<'_> {
+    fn drop(&mut self) {
+        FILLING.set(self.outer);
+        // SAFETY: what a call further out fills with, or nothing.
+        unsafe { fill_with(self.outer.0, self.outer.1) };
+    }
 }
 
 /// Elements of the structures that the call which has just been made gave as its result.
@@ -361,16 +387,52 @@ pub(crate) fn offset(at: *const c_char, object: *const c_char) -> Option<usize> 
 /// Closures of one type that can exist at a time: each needs a function of its own, by which the library knows it.
 pub(crate) const SLOTS: usize = 256;
 
+/// Handles that the program has, of all types: as long as there is one, the library may hold what it was given with it.
+static HANDLES: AtomicUsize = AtomicUsize::new(0);
+
+/// The program has one more.
+pub(crate) fn handle_begins() {
+    HANDLES.fetch_add(1, Ordering::Relaxed);
+}
+
+/// It has let go of it.
+pub(crate) fn handle_ends() {
+    HANDLES.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// What a closure is passed to the library with.
+#[derive(Clone, Copy)]
+pub(crate) enum With {
+    /// Its own number as user data: that comes back with each call.
+    Data,
+    /// A handle.
+    Handle,
+    /// Nothing.
+    Nothing,
+}
+
 /// A closure, and the thread that it runs on.
 pub(crate) struct Held<F: ?Sized> {
+    /// No two have the same.
+    serial: usize,
+    /// It was passed without this, too.
+    bare: AtomicBool,
     owner: Mutex<Option<ThreadId>>,
     function: Mutex<Box<F>>,
 }
 
-/// The closures of one type.
-pub(crate) struct Slots<F: ?Sized>(Mutex<Vec<Option<Arc<Held<F>>>>>);
+/// A function by which the library knows a closure.
+pub(crate) struct Position<F: ?Sized> {
+    held: Option<Arc<Held<F>>>,
+    /// It was passed where it is told from others by nothing else: with a handle, or (`for_good`) without.
+    bare: bool,
+    for_good: bool,
+}
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The closures of one type.
+pub(crate) struct Slots<F: ?Sized>(Mutex<Vec<Position<F>>>);
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -380,36 +442,63 @@ impl<F: ?Sized> Slots<F> {
     }
 }
 
-/// The place of one closure among those of its type, until it is dropped.
+/// The place of one closure among those of its type. When it is dropped, another closure gets it only if the library cannot take that for this one.
 pub(crate) struct Slot<F: ?Sized + 'static> {
     slots: &'static Slots<F>,
     number: usize,
+    serial: usize,
 }
 
 impl<F: ?Sized> Slot<F> {
     pub(crate) fn new(slots: &'static Slots<F>, function: Box<F>) -> Result<Slot<F>, Error> {
-        let held = Arc::new(Held { owner: Mutex::new(None), function: Mutex::new(function) });
+        static SERIALS: AtomicUsize = AtomicUsize::new(1);
+        let serial = SERIALS.fetch_add(1, Ordering::Relaxed);
+        let held = Arc::new(Held {
+            serial,
+            bare: AtomicBool::new(false),
+            owner: Mutex::new(None),
+            function: Mutex::new(function),
+        });
         let mut all = lock(&slots.0);
-        let free = all.iter().position(Option::is_none).unwrap_or(all.len());
+        let is_free = |position: &Position<F>| {
+            let nobodys = !position.for_good && HANDLES.load(Ordering::Relaxed) == 0;
+            position.held.is_none() && (!position.bare || nobodys)
+        };
+        let free = all.iter().position(is_free).unwrap_or(all.len());
         if free == SLOTS {
-            return Err(Error::new(ErrorKind::Memory, "closure", "there are 256 of this type already"));
+            let message = "there are 256 of this type already, or the library may hold them still";
+            return Err(Error::new(ErrorKind::Memory, "closure", message));
         }
-        if free == all.len() {
-            all.push(None);
+        let position = Position { held: Some(held), bare: false, for_good: false };
+        match all.get_mut(free) {
+            Some(place) => *place = position,
+            None => all.push(position),
         }
-        all[free] = Some(held);
-        Ok(Slot { slots, number: free })
+        Ok(Slot { slots, number: free, serial })
     }
 
-    pub(crate) fn number(&self) -> usize {
+    /// Its function's number, for a call that passes it.
+    pub(crate) fn number(&self, with: With) -> usize {
+        if !matches!(with, With::Data)
+            && let Some(position) = lock(&self.slots.0).get_mut(self.number)
+        {
+            position.bare = true;
+            position.for_good |= matches!(with, With::Nothing);
+            position.held.iter().for_each(|held| held.bare.store(true, Ordering::Relaxed));
+        }
         self.number
+    }
+
+    /// The user data that it is passed with.
+    pub(crate) fn data(&self) -> *mut c_void {
+        std::ptr::without_provenance_mut(self.serial)
     }
 }
 
 impl<F: ?Sized> Drop for Slot<F> {
     fn drop(&mut self) {
         // What the closure owns may call back in here.
-        let held = lock(&self.slots.0)[self.number].take();
+        let held = lock(&self.slots.0)[self.number].held.take();
         drop(held);
     }
 }
@@ -421,14 +510,20 @@ fn end(why: End) {
     unsafe { lg_end_call(c"a closure of the program's has ended it".as_ptr()) };
 }
 
-/// The library calls closure `number`: `run` does. A panic ends the library's call and goes on in the program's.
+/// The library calls closure `number`, with this user data: `run` does. A panic ends the library's call and goes on in the program's.
 pub(crate) fn enter<F: ?Sized, R: Default>(
     slots: &'static Slots<F>,
     number: usize,
+    data: *mut c_void,
     run: impl FnOnce(&mut F) -> Result<R, Error>,
 ) -> R {
-    let held = lock(&slots.0).get(number).cloned().flatten();
-    let Some(held) = held else {
+    let held = lock(&slots.0).get(number).and_then(|position| position.held.clone());
+    // (Without data it is known by its function alone.)
+    let meant = |held: &Arc<Held<F>>| match data.addr() {
+        0 => held.bare.load(Ordering::Relaxed),
+        serial => serial == held.serial,
+    };
+    let Some(held) = held.filter(meant) else {
         let message = "what the library calls has been dropped";
         end(End::Error(Error::new(ErrorKind::Callback, "closure", message)));
         return R::default();

@@ -53,7 +53,14 @@ fn clean<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let first = lines.first().map_or("", |line| line.trim_start());
     let rest = lines.iter().skip(1).map(|line| line.get(shared..).unwrap_or(""));
     let text: Vec<&str> = std::iter::once(first).chain(rest).collect();
-    text.join("\n").trim_matches('\n').trim_end().to_owned()
+    plain(text.join("\n").trim_matches('\n').trim_end())
+}
+
+/// Without what does something to a terminal, or has text read otherwise than it stands there: it becomes documentation in sources.
+fn plain(text: &str) -> String {
+    let marks = |c: char| matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let kept = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || marks(*c));
+    text.chars().filter(kept).collect()
 }
 
 #[cfg(test)]
@@ -71,6 +78,10 @@ mod tests {
             ("int f(void);\n/*\n    Behind it.\n  More.\n*/\n", Some("  Behind it.\nMore.")),
             ("int f(void); /* On its line. */\n", Some("On its line.")),
             ("int f(void);\n\n/* Of the next. */\nint g(void);\n", None),
+            (
+                "/* Looks\u{1b}[2J \u{202e}like\u{2066} this\r\u{7}. */\nint f(void);\n",
+                Some("Looks[2J like this."),
+            ),
             ("int f(void)", None),
         ];
         for (text, expected) in cases {

@@ -316,6 +316,8 @@ pub enum Passing {
         shown: Option<String>,
         /// Where there is no handle, it is given for good, not for the call.
         kept: bool,
+        /// Where there is a handle, it is given for the call all the same.
+        for_call: bool,
     },
     /// Called here, after the call, with the object of another parameter.
     Dispose {
@@ -554,9 +556,16 @@ impl Plan {
         self.facts().lends
     }
 
-    /// `function` says how large something is that the library gives, of elements of so many bytes: the program will ask it, too.
-    pub fn asked(&self, function: &str) -> Option<u64> {
-        self.facts().asked.get(function).copied()
+    /// `function` says how large something is that the library gives: the program will ask it, too. The bytes of an element, if it could say more than what
+    /// copies are followed by, zeros as far as a window.
+    pub fn asked(&self, function: &FunctionPlan) -> Option<u64> {
+        let element = *self.facts().asked.get(&function.name)?;
+        let result = &function.prototype.result;
+        let most = match result.shape {
+            Shape::Integer { signed, .. } => 1_u128 << (8 * result.size - u64::from(signed)),
+            _ => u128::MAX >> 64,
+        };
+        (most * u128::from(element) > 1 << 32).then_some(element)
     }
 
     /// `function` says how much of what is the program's goes back: the program, which asks it, too, hears of no more than it has.
@@ -721,9 +730,25 @@ impl<'a> Planner<'a> {
         let Function { name, prototype, notes, .. } = function;
         let of_function = |no| (None, no);
         let names = prototype.parameters.iter().map(|parameter| &parameter.name);
-        if let Some(ours) = std::iter::once(name).chain(names).find(|name| crate::name::is_ours(name)) {
-            let No { reason, remedy } = is_ours(ours);
-            return Err((None, No { reason, remedy }));
+        if let Some(ours) = std::iter::once(name).chain(names.clone()).find(|name| crate::name::is_ours(name))
+        {
+            return Err((None, is_ours(ours)));
+        }
+        if crate::libc::defines(name) {
+            return no(
+                "the C library has a function of this name: the stub would be called in its place, in the whole program and in the client itself",
+                "leave it out with LG_OMIT",
+            )
+            .map_err(of_function);
+        }
+        if let Some(taken) = names.clone().find(|name| crate::name::is_called(name)) {
+            return no(
+                format!(
+                    "a parameter called {taken} would stand in the stub's way, which uses what C calls so"
+                ),
+                "give it another name",
+            )
+            .map_err(of_function);
         }
         places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
         let formatted = self.formatted(function).map_err(of_function)?;

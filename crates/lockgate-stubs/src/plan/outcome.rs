@@ -16,10 +16,42 @@ impl Planner<'_> {
         result: bool,
     ) -> Result<Outcome, No> {
         let notes = self.notes(parameter);
-        let nullable = notes.nullable || result;
         for expression in [&notes.size, &notes.written].into_iter().flatten() {
             self.check_expression(expression, siblings)?;
         }
+        let outcome = self.way_out(parameter, notes, siblings, result)?;
+        // (Its copy ends with the frame, and nothing goes back.)
+        if result && matches!(outcome, Outcome::Filled { .. }) {
+            return no(
+                "LG_OUT: what the program fills and the library takes back when it returns, only a callback is given",
+                "annotate it with LG_OPAQUE if the program only passes it on; else leave the function out with LG_OMIT",
+            );
+        }
+        let bounded = match &outcome {
+            Outcome::Memory { buffer } => {
+                // (What other sizes follow is copied out of the mirror.)
+                let followed = || self.followed_by(siblings).contains(&parameter.name);
+                let freed = self.notes(parameter).freed.is_some();
+                !(buffer.writes || buffer.bools.is_some() || freed || followed())
+            }
+            Outcome::Record { key, .. } => {
+                self.plan.records.get(key).is_some_and(|record| record.is_plain() && record.bools.is_empty())
+            }
+            Outcome::Within { .. } => true,
+            _ => false,
+        };
+        self.may_ask(parameter, bounded)?;
+        Ok(outcome)
+    }
+
+    fn way_out(
+        &mut self,
+        parameter: &Parameter,
+        notes: Notes,
+        siblings: &[Parameter],
+        result: bool,
+    ) -> Result<Outcome, No> {
+        let nullable = notes.nullable || result;
         let kind = &parameter.kind;
         self.is_shut(kind, &notes)?;
         match &kind.shape {

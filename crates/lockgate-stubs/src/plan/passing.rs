@@ -12,9 +12,22 @@ impl Planner<'_> {
     /// How `parameter` goes in, one of `siblings` (itself among them).
     pub(super) fn passing(&mut self, parameter: &Parameter, siblings: &[Parameter]) -> Result<Passing, No> {
         let notes = self.notes(parameter);
-        for expression in [&notes.size, &notes.written, &notes.rows].into_iter().flatten() {
+        for expression in [&notes.size, &notes.written, &notes.rows, &notes.at_most].into_iter().flatten() {
             self.check_expression(expression, siblings)?;
         }
+        let passing = self.way_in(parameter, &notes, siblings)?;
+        // What goes back to the library goes as far as the client has it; what it sets was looked at as an outcome.
+        let bounded = matches!(passing, Passing::Inside { .. } | Passing::Pointer { .. });
+        self.may_ask(parameter, bounded)?;
+        Ok(passing)
+    }
+
+    fn way_in(
+        &mut self,
+        parameter: &Parameter,
+        notes: &Notes,
+        siblings: &[Parameter],
+    ) -> Result<Passing, No> {
         match &parameter.kind.shape {
             shape if notes.ignore => self.known(shape).map(|()| Passing::Ignore),
             Shape::Integer { .. } | Shape::Float => {
@@ -35,8 +48,8 @@ impl Planner<'_> {
                 _ => no("an array of pointers or structures by value", "leave the function out with LG_OMIT"),
             },
             Shape::Record(key) => self.plain_record(key).map(|()| Passing::Value),
-            Shape::Function(_) => self.function_pointer(parameter, &notes, siblings),
-            Shape::Pointer(to) => self.pointer(parameter, to, &notes, siblings),
+            Shape::Function(_) => self.function_pointer(parameter, notes, siblings),
+            Shape::Pointer(to) => self.pointer(parameter, to, notes, siblings),
         }
     }
 
@@ -79,12 +92,23 @@ impl Planner<'_> {
         if bare && siblings.iter().any(is_called) {
             self.is_data(parameter, siblings)?;
         }
-        if notes.data || bare && siblings.iter().any(is_called) {
+        let more = Notes { for_call: false, data: false, ..notes.clone() } != Notes::default();
+        if notes.for_call && (more || self.is_handle(kind, notes)) {
+            return no("LG_FOR_CALL says nothing of what is not the program's own data", "remove it");
+        }
+        if notes.data || notes.for_call || bare && siblings.iter().any(is_called) {
             if self.is_handle(kind, notes) {
                 let number = self.handle(&handle_name(kind));
                 return Ok(Passing::Handle { number, release: false, data: true });
             }
-            return Ok(Passing::Data { shown: self.shown(notes, siblings)?, kept: notes.kept });
+            if notes.for_call && !siblings.iter().any(is_called) {
+                return no(
+                    "LG_FOR_CALL, but no callback comes with the data",
+                    "remove it: what is given for a handle alone stays given as long as that lives",
+                );
+            }
+            let shown = self.shown(notes, siblings)?;
+            return Ok(Passing::Data { shown, kept: notes.kept, for_call: notes.for_call });
         }
         if notes.inside {
             return Ok(Passing::Inside { release: notes.release });

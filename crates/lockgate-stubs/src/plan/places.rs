@@ -28,7 +28,11 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
     let said = [
         ("LG_IN, LG_OUT or LG_INOUT", notes.direction.is_some(), pointer),
         ("LG_SIZE", notes.size.is_some(), pointer),
-        ("LG_WRITTEN", notes.written.is_some(), inner || pointer && writes && notes.size.is_some()),
+        (
+            "LG_WRITTEN",
+            notes.written.is_some(),
+            inner || pointer && (writes || field) && notes.size.is_some(),
+        ),
         ("LG_ROWS", notes.rows.is_some(), pointer && parameter),
         ("LG_WITHIN", notes.within.is_some(), pointer && (whole || inner || variable)),
         ("LG_UNTIL", notes.until.is_some(), pointer && (!parameter || variable)),
@@ -49,11 +53,20 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_LENT", notes.lent, pointer && whole),
         ("LG_CALLBACK", notes.callback, function),
         ("LG_DATA", notes.data, pointer),
+        ("LG_FOR_CALL", notes.for_call, pointer && parameter),
         ("LG_JUMP", notes.jump, pointer && inner),
         ("LG_JUMPS", notes.jumps, pointer && parameter),
         ("LG_BORROWED", notes.borrowed, pointer && !inner && (whole || field || variable)),
         ("LG_FREED", notes.freed.is_some(), pointer && !inner && (whole || field || variable)),
-        ("LG_AT_MOST", notes.at_most.is_some(), whole && (kind.is_integer() || kind.shape == Shape::Float)),
+        (
+            "LG_AT_MOST",
+            notes.at_most.is_some(),
+            whole && (kind.is_integer() || kind.shape == Shape::Float)
+                || parameter
+                    && writes
+                    && kind.pointee().is_some_and(CType::is_integer)
+                    && notes.size.is_none(),
+        ),
         ("LG_ERROR", notes.error.is_some(), whole && kind.shape != Shape::Void),
         ("LG_ERRNO", notes.errno, whole),
         ("LG_POLICY", notes.policy.is_some(), whole),

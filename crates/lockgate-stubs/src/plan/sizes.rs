@@ -62,6 +62,22 @@ impl Planner<'_> {
         Ok(order)
     }
 
+    /// A size that another function is asked for (`LG_SIZE(f(h))`) is the library's word, and the program, which asks, too, may hear another. So it may be
+    /// that of nothing but bytes of the library's that have a mirror, where zeros follow, or of what the client itself knows the end of.
+    pub(super) fn may_ask(&self, parameter: &Parameter, bounded: bool) -> Result<(), No> {
+        let notes = self.notes(parameter);
+        let asked = [&notes.size, &notes.rows].into_iter().flatten().flat_map(Expression::called).next();
+        match asked {
+            Some(asked) if !bounded => no(
+                format!(
+                    "its size asks {asked}(), which may answer the program otherwise: it would read or write beyond what there is"
+                ),
+                "say the size by a parameter, or by lg_told(…), which is what the program has heard",
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// Every name in `expression` is a number among `siblings` (or behind one, or a string), or a constant.
     pub(super) fn check_expression(
         &mut self,
@@ -88,8 +104,15 @@ impl Planner<'_> {
                 _ => no(format!("strlen({name}): no string of that name"), "name a pointer to characters"),
             },
             Expression::Call(name, arguments) => {
-                if !self.header.functions.iter().any(|function| function.name == *name) {
-                    return no(format!("{name}() is no function of this header"), "call one that is");
+                match self.header.functions.iter().find(|function| function.name == *name) {
+                    None => return no(format!("{name}() is no function of this header"), "call one that is"),
+                    Some(function) if !function.prototype.result.is_integer() => {
+                        return no(
+                            format!("{name}() in an expression gives no integer"),
+                            "call one that does",
+                        );
+                    }
+                    Some(_) => {}
                 }
                 arguments.iter().try_for_each(|argument| match argument {
                     // (It may be a pointer here.)

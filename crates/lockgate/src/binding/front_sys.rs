@@ -211,6 +211,15 @@ pub(crate) unsafe extern "C" fn lockgate_report_failure(
 ) {
     // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
     let (header, reporter, results) = unsafe { (&*header, &*(*header).reporter, &mut *results) };
+    // A signal handler's call: what it interrupted may hold any lock, the allocator's and ours, and has a last error of its own.
+    let is_handlers = match ended {
+        0 => thread_sys::on_alternate_stack(),
+        _ => thread_sys::take_handlers_refusal(),
+    };
+    if is_handlers {
+        // SAFETY: as below.
+        return unsafe { reporter.answer(libc::EPERM, results) };
+    }
     let error = if ended == 0 {
         None
     } else {

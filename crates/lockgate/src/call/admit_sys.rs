@@ -58,12 +58,16 @@ fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) ->
 }
 
 fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
-    // First of all: what locks and tables of the parent's hold is of no meaning here.
+    // First of all: a handler gets this answer alone, for which nothing is allocated or locked; not even that of a child's.
+    if thread_sys::on_alternate_stack() {
+        return Err(CallError::SignalHandler);
+    }
+    // Then: what locks and tables of the parent's hold is of no meaning here.
     host::process();
     if space::is_inherited(binding.window) {
         return Err(CallError::Forked);
     }
-    let state = thread_sys::attach()?;
+    let state = thread_sys::attach_on_own_stack()?;
     thread_sys::publish(&state);
     let top = thread_sys::repair(&state, rsp);
     if thread_sys::is_inside(&state) {
@@ -74,7 +78,9 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if nested && (thread_sys::too_deep(&state, rsp) || thread_sys::is_elsewhere(&state, rsp)) {
         return Err(CallError::TooDeep);
     }
-    take_place(&state, binding)
+    // A thread that the module has started itself has nobody to tell that its turn did not come: it waits for it, as on any machine.
+    let patient = !nested && crate::is_modules_thread();
+    take_place(&state, binding, patient)
 }
 
 fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
@@ -85,11 +91,11 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if thread_sys::too_deep(&state, rsp) {
         return Err(CallError::TooDeep);
     }
-    take_place(&state, binding)
+    take_place(&state, binding, false)
 }
 
-/// A place on the domain's stacks; its turn, if the domain is exclusive.
-fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallError> {
+/// A place on the domain's stacks; its turn, if the domain is exclusive: however long that takes, if the caller is `patient`.
+fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Result<(), CallError> {
     let domain = living(binding, |info| info.is_open().map(|()| info.core.clone()))
         .ok_or_else(|| CallError::Unloaded("the library".to_owned()))??;
     if thread_sys::beyond_depth(state, binding.depth) {
@@ -106,7 +112,7 @@ fn take_place(state: &ThreadState, binding: &BindingHeader) -> Result<(), CallEr
         domain.attach(state)?;
     }
     match domain.exclusive() {
-        Some(patience) => exclusive_sys::wait(state, &domain, patience),
+        Some(patience) => exclusive_sys::wait(state, &domain, patience.filter(|_| !patient)),
         None => Ok(()),
     }
 }

@@ -48,7 +48,8 @@ pub(super) fn wait(
     patience: Option<Duration>,
 ) -> Result<(), CallError> {
     let word = domain.owner();
-    let end = patience.map(|patience| Instant::now() + patience);
+    // So much patience that no clock gets there is for ever.
+    let end = patience.and_then(|patience| Instant::now().checked_add(patience));
     loop {
         let seen = word.load(Ordering::Acquire);
         if seen & !WAITED_FOR == 0 {

@@ -137,7 +137,7 @@ core::arch::global_asm!(
     test $2<<\shift,%r10d
     jnz 2f
     test $4<<\shift,%r10d
-    jnz 3f
+    jnz 6f
     movswl \word,\whole
     jmp 5f
 1:
@@ -150,7 +150,7 @@ core::arch::global_asm!(
 2:
     movsbl \byte,\whole
     jmp 5f
-3:
+6:
     movzwl \word,\whole
 5:
     .endm

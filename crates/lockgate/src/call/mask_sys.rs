@@ -72,6 +72,14 @@ pub(super) fn unblock_in_handler() {
     let _ = kernel(libc::SIG_UNBLOCK, Some(lifelines()));
 }
 
+/// Blocks what a handler of the program's is to have blocked, but for what the library lives by, for as long as it runs in ours.
+pub(super) fn block_in_handler(mask: u64) {
+    let more = mask & !lifelines() & !LIBCS;
+    if more != 0 {
+        let _ = kernel(libc::SIG_BLOCK, Some(more));
+    }
+}
+
 /// Runs `body`, which starts a thread, with every signal blocked: the new thread has them so from its first instruction. The
 /// process's signals are for the host's threads. A handler that ran in one of ours could not tell whose call it interrupts, and
 /// [`interrupt`](super::thread_sys::interrupt) would find nothing there.

@@ -9,18 +9,19 @@ use super::layout::{
     EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
-use super::mask_sys::{bit, hold_more, unblock, unblock_in_handler};
+use super::mask_sys::{bit, block_in_handler, hold_more, unblock, unblock_in_handler};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
-use crate::host::PerProcess;
+use crate::host::{PerProcess, Uncancelled};
 use crate::space;
+use crate::sync::futex;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_abi::window;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::offset_of;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// Signals that faulting instructions raise.
 const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
@@ -125,21 +126,26 @@ fn known(action: Action) -> &'static Action {
 /// glibc installs SIGCANCEL's handler at the first `pthread_cancel` and SIGSETXID's at the first thread, both
 /// without SA_ONSTACK: have it done now, so that [`check_handlers`] can mend them (rule R11).
 fn settle_libc() {
+    // The thread is at no cancellation point, nor lets itself be cancelled: it would wait for the signal for good, which may not come. (A
+    // user's signals that wait are counted: RLIMIT_SIGPENDING.)
     extern "C" fn wait(end: *mut c_void) -> *mut c_void {
-        // SAFETY: whoever starts this keeps the semaphore until it has ended; waiting for it is a cancellation point.
-        unsafe { libc::sem_wait(end.cast()) };
+        std::mem::forget(Uncancelled::new());
+        // SAFETY: whoever starts this keeps the word until it has ended.
+        let end = unsafe { &*end.cast::<AtomicU32>() };
+        while end.load(Ordering::Acquire) == 0 {
+            let _ = futex::wait(end, futex::Flags::PRIVATE, 0, None);
+        }
         ptr::null_mut()
     }
-    let mut end = MaybeUninit::<libc::sem_t>::uninit();
-    let end = end.as_mut_ptr();
-    // SAFETY: the thread does nothing but wait for its end; nothing of it is used afterwards.
+    let end = AtomicU32::new(0);
+    // SAFETY: the thread does nothing but wait for its end, and `end` stays until then; nothing of it is used afterwards.
     unsafe {
-        libc::sem_init(end, 0, 0);
         let mut thread = 0;
-        if starting_a_thread(|| libc::pthread_create(&mut thread, ptr::null(), wait, end.cast())) == 0 {
+        let word = (&raw const end).cast_mut().cast();
+        if starting_a_thread(|| libc::pthread_create(&mut thread, ptr::null(), wait, word)) == 0 {
             pthread_cancel(thread);
-            // The signal of the cancellation may not come: a user's signals that wait are counted (RLIMIT_SIGPENDING).
-            libc::sem_post(end);
+            end.store(1, Ordering::Release);
+            let _ = futex::wake(&end, futex::Flags::PRIVATE, 1);
             libc::pthread_join(thread, ptr::null_mut());
         }
     }
@@ -557,6 +563,9 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         (*thread_sys::block()).alternate_size = u64::MAX;
         if action.flags & libc::SA_RESETHAND as u64 != 0 && !handed_on {
             CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
+        }
+        if action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN {
+            block_in_handler(action.mask);
         }
         match action.handler {
             libc::SIG_IGN if (*info).si_code <= 0 => {}

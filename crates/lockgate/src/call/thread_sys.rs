@@ -340,9 +340,17 @@ pub(crate) fn settle() {
 /// # Errors
 /// Why the thread cannot enter any domain.
 pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
-    if on_alternate_stack() {
-        return Err(CallError::SignalHandler);
+    match on_alternate_stack() {
+        true => Err(CallError::SignalHandler),
+        false => attach_on_own_stack(),
     }
+}
+
+/// The same, where the thread is not [`on_alternate_stack`].
+///
+/// # Errors
+/// As there.
+pub(super) fn attach_on_own_stack() -> Result<Arc<ThreadState>, CallError> {
     let known = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| attachment.0.clone()));
     super::signals_sys::check_handlers().map_err(CallError::Handler)?;
     let state = match known {
@@ -490,7 +498,7 @@ pub(crate) fn in_living_gate(rsp: u64) -> bool {
 }
 
 /// True on an alternate signal stack, ours or anybody's (rule R13).
-fn on_alternate_stack() -> bool {
+pub(crate) fn on_alternate_stack() -> bool {
     let mut now = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     // SAFETY: a query.
     unsafe { super::signals_sys::kernel_sigaltstack(ptr::null(), &mut now) };
@@ -763,12 +771,11 @@ pub(crate) enum Whose {
 
 /// Whose the status is, given that [`failed`]. A handler's is taken with that.
 pub(crate) fn whose(bare: bool) -> Whose {
-    // SAFETY: our own block.
-    let block = unsafe { &mut *block() };
-    if !bare && block.status >= STATUS_HANDLER {
-        block.status -= STATUS_HANDLER;
+    if !bare && take_handlers_refusal() {
         return Whose::Handlers;
     }
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
     // Those who look at once are never let in while another's is untaken: it is their own, or they have been refused.
     let is_handler = bare && (on_alternate_stack() || current().is_some_and(is_inside));
     let refused = block.status & STATUS_BARE_HANDLER != 0;
@@ -789,6 +796,17 @@ pub(crate) fn take_error(binding: &Info) -> Option<CallError> {
         Whose::Nobodys => None,
         Whose::Callers => Some(take_refusal().unwrap_or_else(|| take_fault(binding))),
     }
+}
+
+/// True if the call that has just come back, of one of those that look at once, was a signal handler's and refused; that is taken then.
+pub(crate) fn take_handlers_refusal() -> bool {
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    let is_handlers = block.status >= STATUS_HANDLER;
+    if is_handlers {
+        block.status -= STATUS_HANDLER;
+    }
+    is_handlers
 }
 
 /// Takes the error of a call whose binding is gone; `None` if it was a fault, which only the binding could explain.
@@ -834,7 +852,8 @@ fn fault(binding: &Info) -> CallError {
         (state.and_then(|state| (*state.fault.get()).take()), state)
     };
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
-    if raw.cause == Cause::Forked {
+    if is_parents(&raw) {
+        drop((state.failure.take(), state.panic.take()));
         return CallError::Forked;
     }
     let binding = binding.that_ran(raw.registers.rsp);
@@ -852,6 +871,11 @@ fn fault(binding: &Info) -> CallError {
     }
 }
 
+/// True if a call ended that this process's parent had begun, by whatever: a function of the host's that has forked may end it, too.
+fn is_parents(raw: &RawFault) -> bool {
+    raw.cause == Cause::Forked || space::is_inherited(raw.entry)
+}
+
 /// True, once, if the last call through a thunk ended because this process is a child of the one that began it. (The binding is in the
 /// parent's books.)
 pub(crate) fn take_forked() -> bool {
@@ -860,7 +884,9 @@ pub(crate) fn take_forked() -> bool {
         let forked = (*block())
             .state
             .as_ref()
-            .is_some_and(|state| (*state.fault.get()).take_if(|raw| raw.cause == Cause::Forked).is_some());
+            .filter(|state| (*state.fault.get()).take_if(|raw| is_parents(raw)).is_some())
+            .map(|state| drop((state.failure.take(), state.panic.take())))
+            .is_some();
         if forked {
             taken();
         }

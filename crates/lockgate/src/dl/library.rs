@@ -8,7 +8,8 @@ use super::verdicts::{self, Hash, Opened};
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
 use crate::call;
 use crate::domain::{self, JoinError};
-use crate::error::BindError;
+use crate::error::{AllocError, BindError};
+use crate::grant::Rights;
 use crate::memory::Pointer;
 use crate::signature::Signature;
 use crate::space;
@@ -221,12 +222,17 @@ impl Library {
         })
     }
 
-    /// Room for `size` bytes on the library's heap: what the host gives the library pointers to.
+    /// Room for `size` bytes on the library's heap: what the host gives the library pointers to. All of it is memory of the library's that
+    /// can be read and written, when this returns: what its allocator gives besides is [`AllocError::Memory`].
     ///
     /// # Errors
     /// [`DlError::Alloc`], [`DlError::Handle`].
     pub fn allocate(self, size: usize) -> Result<u64, DlError> {
-        Ok(self.loaded()?.domain.alloc::<u8>(size.max(1))?.address())
+        let loaded = self.loaded()?;
+        let at = loaded.domain.alloc::<u8>(size.max(1))?;
+        // Where it is, is the module's word, and whoever asks for room goes on to write there.
+        loaded.domain.check(at, size.max(1), Rights::ReadWrite).map_err(AllocError::Memory)?;
+        Ok(at.address())
     }
 
     /// Frees what [`allocate`](Library::allocate) gave, or the library itself allocated.

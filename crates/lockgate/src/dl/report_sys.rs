@@ -44,7 +44,7 @@ pub fn take_failure() -> Option<Arc<Failure>> {
 }
 
 /// Has `handler` called after every call that failed, on the caller's thread, before the caller gets its value. `None` takes the
-/// handler away.
+/// handler away. Nobody is told of calls that a signal handler makes, which are all refused: what it interrupted may hold any lock.
 pub fn on_failure(handler: Option<Box<Handler>>) {
     let handler = handler.map(Arc::from);
     let mut place = Short::new(|| HANDLER.write().unwrap_or_else(PoisonError::into_inner));
@@ -117,7 +117,19 @@ impl Reporter {
     /// # Safety
     /// For a function that returns its result in memory, rax is the address of room for it.
     pub(crate) unsafe fn tell(&self, error: CallError, registers: &mut [u64; 4]) {
+        let number = errno(&error);
         tell(Failure { library: self.library.clone(), symbol: self.symbol.clone(), error });
+        // SAFETY: the caller's promise.
+        unsafe { self.answer(number, registers) };
+    }
+
+    /// What a failing call returns, and `errno`: all that a signal handler gets. Nothing is locked, allocated, freed or called.
+    ///
+    /// # Safety
+    /// As [`tell`](Reporter::tell).
+    pub(crate) unsafe fn answer(&self, number: i32, registers: &mut [u64; 4]) {
+        // SAFETY: the calling thread's own.
+        unsafe { *libc::__errno_location() = number };
         if self.memory == 0 {
             *registers = [self.value.load(Ordering::Relaxed); 4];
         } else {

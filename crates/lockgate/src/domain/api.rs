@@ -458,6 +458,11 @@ impl Domain {
         self.core().own_threads().fault()
     }
 
+    /// The same, and what else may have ended it there: what `look` makes of it.
+    pub fn own_threads_error<R>(&self, look: impl FnOnce(&CallError) -> R) -> Option<R> {
+        self.core().own_threads().error(look)
+    }
+
     /// How many bindings, callbacks, exports, threads of the module's own and calls of workers keep the domain, beside this handle:
     /// who knows of fewer knows that [`reset`](Domain::reset) would be refused, before dropping them.
     pub fn holders(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::error::CallError;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock, barrier};
 use lockgate_abi::gate;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ptr;
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(crate) struct GateTables {
     resolver: Option<Box<Resolver>>,
     /// By number of the callback; made when the first one is.
     callbacks: OnceLock<Box<[AtomicPtr<GateEntry>]>>,
-    free: Mutex<Vec<u64>>,
+    free: Mutex<VecDeque<u64>>,
     kept: Mutex<Entries>,
 }
 
@@ -206,7 +206,7 @@ impl GateTables {
     /// Gives `gate` a callback number; `None` if all are taken.
     pub fn add_callback(&self, gate: Gate) -> Option<u64> {
         let table = self.callbacks.get_or_init(|| self.start_callbacks());
-        let number = self.free().pop()?;
+        let number = self.free().pop_front()?;
         self.keep(gate.entry(), gate, &table[number as usize]);
         Some(number)
     }
@@ -214,7 +214,7 @@ impl GateTables {
     fn start_callbacks(&self) -> Box<[AtomicPtr<GateEntry>]> {
         let none = || AtomicPtr::new(ptr::from_ref(GateEntry::none()).cast_mut());
         let table: Box<[_]> = (0..gate::CALLBACKS).map(|_| none()).collect();
-        *self.free() = (0..gate::CALLBACKS).rev().collect();
+        *self.free() = (0..gate::CALLBACKS).collect();
         self.gates.callbacks.store(table.as_ptr().cast_mut().cast(), Ordering::Release);
         self.gates.callback_count.store(gate::CALLBACKS, Ordering::Release);
         table
@@ -227,7 +227,8 @@ impl GateTables {
         let mut kept = self.kept();
         let none = ptr::from_ref(GateEntry::none()).cast_mut();
         let was_binding = kept.leave(table[number as usize].swap(none, Ordering::SeqCst));
-        self.free().push(number);
+        // Behind all others: a pointer that the module has kept leads nowhere for as long as may be.
+        self.free().push_back(number);
         // A binding holds a domain.
         was_binding || kept.retired >= PATIENCE
     }
@@ -294,7 +295,7 @@ impl GateTables {
         self.kept.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn free(&self) -> MutexGuard<'_, Vec<u64>> {
+    fn free(&self) -> MutexGuard<'_, VecDeque<u64>> {
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
 }

@@ -110,8 +110,9 @@ impl DomainOptions {
         self
     }
 
-    /// Adds `NAME=value` to the environment of the program. Nothing of the host's own is passed on.
+    /// Adds `NAME=value` to the environment of the program, in place of what that name had. Nothing of the host's own is passed on.
     pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.retain(|known| known.strip_prefix(name).is_none_or(|rest| !rest.starts_with('=')));
         self.environment.push(format!("{name}={value}"));
         self
     }

@@ -57,6 +57,11 @@ impl OwnThreads {
         self.books().error.as_ref().and_then(CallError::fault).cloned()
     }
 
+    /// What `look` makes of why a thread ended the domain, if one did.
+    pub fn error<R>(&self, look: impl FnOnce(&CallError) -> R) -> Option<R> {
+        self.books().error.as_ref().map(look)
+    }
+
     /// What ended the domain, if a thread of its own did.
     pub fn take_error(&self) -> Option<CallError> {
         self.books().error.take()

@@ -7,7 +7,7 @@ use crate::Domain;
 use crate::domain::Core;
 use crate::host::PerProcess;
 use crate::memory::Pointer;
-use crate::space::Stride;
+use crate::space::{self, Stride};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -45,6 +45,8 @@ pub struct Grant {
     serial: u64,
     /// `W`.
     window: u64,
+    /// The domain's name.
+    domain: String,
     region: Region,
 }
 
@@ -83,7 +85,7 @@ impl Grant {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let (stride, passed_on) = (stride.clone(), Vec::new());
         book.insert(key, Entry { serial, rights, region: region.clone(), stride, from, passed_on });
-        Ok(Grant { key, serial, window: domain.base(), region: region.clone() })
+        Ok(Grant { key, serial, window: domain.base(), domain: name(), region: region.clone() })
     }
 
     /// The region.
@@ -149,6 +151,9 @@ impl Grant {
     }
 
     fn entry<'a>(&self, book: &'a mut BTreeMap<Key, Entry>) -> Result<&'a mut Entry, GrantError> {
+        if space::is_inherited(self.window) {
+            return Err(GrantError::Forked { domain: self.domain.clone() });
+        }
         let entry = book.get_mut(&self.key).filter(|entry| entry.serial == self.serial);
         entry.ok_or(GrantError::Revoked { offset: self.key.1 })
     }

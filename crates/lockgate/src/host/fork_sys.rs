@@ -192,7 +192,8 @@ extern "C" fn in_child() {
 }
 
 /// What each process has one of, made when it is first asked for. What a child's parent had stays where it is, untouched.
-pub(crate) struct PerProcess<T> {
+#[doc(hidden)]
+pub struct PerProcess<T> {
     now: AtomicPtr<Made<T>>,
     make: fn() -> T,
     kind: PhantomData<T>,

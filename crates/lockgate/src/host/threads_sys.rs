@@ -2,7 +2,9 @@
 use super::fork_sys::Once;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
+use std::os::unix::thread::JoinHandleExt as _;
 use std::ptr;
+use std::thread::JoinHandle;
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
@@ -41,6 +43,13 @@ impl Drop for Uncancelled {
         // SAFETY: as above; what it was.
         unsafe { pthread_setcancelstate(self.before, &raw mut now) };
     }
+}
+
+/// Waits for the end of a thread, however it ends: what a function of the host's has ended by `pthread_exit` has left nothing for
+/// [`JoinHandle::join`] to find.
+pub(crate) fn join(thread: JoinHandle<()>) {
+    // SAFETY: the handle is given up, so nobody else joins it or lets go of it.
+    unsafe { libc::pthread_join(thread.into_pthread_t(), ptr::null_mut()) };
 }
 
 /// What is done on threads that end, among the destructors of their keys.

@@ -13,7 +13,7 @@ use crate::nearest::is_worth_it;
 use crate::policy::Policy;
 use crate::signature::{self, Signature};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Who was given an entry.
 pub(super) enum Bound {
@@ -148,7 +148,8 @@ impl Registry {
     /// Binds, or waits until there is something to bind. A domain has it as its import then.
     fn gate(&self, client: Client<'_>, request: &Request, asked: Asked<'_>) -> Result<Gate, RegistryError> {
         let signature = if let Asked::By(signature) = asked { Some(signature) } else { None };
-        let end = Instant::now() + request.wait;
+        // None is for ever: no clock gets there.
+        let end = Instant::now().checked_add(request.wait);
         let mut state = self.state();
         loop {
             match state.find(client.principal, request, signature) {
@@ -162,7 +163,7 @@ impl Registry {
                     return Ok(gate);
                 }
                 Err(RegistryError::Unknown { name, .. }) => {
-                    let left = end.saturating_duration_since(Instant::now());
+                    let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
                     if request.wait.is_zero() {
                         let known = state.like(client.principal, &name);
                         drop(state);

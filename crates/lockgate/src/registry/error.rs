@@ -24,7 +24,7 @@ pub enum RegistryError {
         patience: Duration,
     },
     /// The client may not bind it.
-    #[error("{principal} may not bind {name}; the exporter says who may with Export::allow")]
+    #[error("{principal} may not bind {name}; the exporter says who may")]
     Forbidden {
         /// The name asked for.
         name: String,
@@ -89,11 +89,14 @@ pub enum RegistryError {
     /// A function of the host, which the host need not bind.
     #[error("{0} is a function of the host: call it directly; domains bind it")]
     HostFunction(String),
+    /// A name that cannot be shown.
+    #[error("{0:?} is no name to export: give at least one character, and none that controls a terminal")]
+    Name(String),
     /// All places are taken.
     #[error("all {0} places for exports and bindings are taken; drop bindings that are no longer needed")]
     Full(usize),
     /// The registry that the domain was made with has been dropped.
-    #[error("the registry that the domain was made with is gone; keep it, or use Registry::process")]
+    #[error("the registry that the domain was made with is gone; keep it, or use the process's")]
     Gone,
     /// The domain fails too often.
     #[error("domain {domain} was restarted {most} times within {} s; it has to be mended first", within.as_secs())]

@@ -252,6 +252,9 @@ impl State {
         said_by: Sayer,
         server: Server,
     ) -> Result<(), RegistryError> {
+        if export.name.is_empty() || export.name.contains(char::is_control) {
+            return Err(RegistryError::Name(export.name));
+        }
         let key = (export.name.clone(), export.version.major);
         // A name is its first exporter's in all versions: whoever asks for the newest one must not get a stranger.
         let versions = (export.name.clone(), 0)..=(export.name.clone(), u16::MAX);

@@ -1,6 +1,6 @@
 //! Who asks, and who may.
 use crate::error::CallError;
-use rustix::process::{Gid, Uid};
+use rustix::process::Gid;
 use std::fmt;
 
 /// A capability: whoever holds it may bind what was exported for it. 128 random bits, compared in constant time.
@@ -50,6 +50,9 @@ impl fmt::Debug for Token {
     }
 }
 
+/// What the kernel's calls take for no user and no group.
+const NONE: u32 = u32::MAX;
+
 /// On whose behalf something is bound: the host says so, because modules cannot.
 #[derive(Debug, Clone, Default)]
 pub struct Principal {
@@ -76,9 +79,9 @@ impl Principal {
         }
     }
 
-    /// A user by number.
+    /// A user by number; nobody, if it is `u32::MAX`, which is no user's.
     pub fn user(user: u32) -> Principal {
-        Principal { user: Some(Uid::from_raw(user).as_raw()), ..Principal::default() }
+        Principal { user: (user != NONE).then_some(user), ..Principal::default() }
     }
 
     /// The domain called `name`.
@@ -86,9 +89,9 @@ impl Principal {
         Principal { domain: Some(name.into()), ..Principal::default() }
     }
 
-    /// The same, in a group, too.
+    /// The same, in a group, too; `u32::MAX` is none.
     pub fn in_group(mut self, group: u32) -> Principal {
-        self.groups.push(group);
+        self.groups.extend((group != NONE).then_some(group));
         self
     }
 

@@ -8,9 +8,12 @@ use task::{Job, Stop, Task};
 use crate::call::{mask_sys, signals_sys};
 use crate::domain::{Core, Domain};
 use crate::error::{CallError, CreateError};
-use crate::host::{Owner, PerProcess};
+use crate::host::{AtThreadEnd, Owner, PerProcess, threads_sys};
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ffi::c_void;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -39,7 +42,6 @@ pub struct Workers {
 /// The workers of one process.
 struct Crew {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
 }
 
 /// Where an asynchronous call goes: to workers, perhaps with a deadline ([`Workers::within`]).
@@ -65,6 +67,34 @@ struct Shared {
     capacity: usize,
     /// Whose threads they are.
     owner: Owner,
+    /// The mask of the thread that started them.
+    mask: Option<u64>,
+    /// Those that nobody has joined. One that is lost starts another in its place before it ends.
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What a worker is at, of which it finds itself out when its thread ends: by `pthread_exit` in a function of the host's, whose frames are
+/// all that ends then.
+struct Attendance {
+    shared: Arc<Shared>,
+    job: Arc<dyn Job>,
+}
+
+thread_local! {
+    /// Left behind as [`AtThreadEnd`] says.
+    static ATTENDANCE: Cell<Option<ManuallyDrop<Attendance>>> = const { Cell::new(None) };
+}
+
+static END: AtThreadEnd = AtThreadEnd::new(leave);
+
+extern "C" fn leave(_: *mut c_void) {
+    let Some(Attendance { shared, job }) = ATTENDANCE.take().map(ManuallyDrop::into_inner) else { return };
+    // In a forked child the call was the parent's, and so is the rest.
+    if shared.owner.is_here() && shared.books().end(&job) {
+        job.lose();
+        Shared::replace(&shared);
+        shared.clock.notify_all(); // which may wait for the last one
+    }
 }
 
 #[derive(Default)]
@@ -78,6 +108,8 @@ struct Books {
     /// Jobs with a deadline that have not ended, in order of that; the number tells equal ones apart.
     deadlines: BTreeMap<(Instant, u64), Arc<dyn Job>>,
     numbers: u64,
+    /// Threads that make calls.
+    workers: usize,
     closed: bool,
 }
 
@@ -93,8 +125,45 @@ impl Shared {
         job.stop(why);
     }
 
+    /// Starts a thread.
+    fn start(
+        shared: &Arc<Shared>,
+        title: String,
+        life: impl FnOnce(&Arc<Shared>) + Send + 'static,
+    ) -> io::Result<()> {
+        let (mask, own) = (shared.mask, shared.clone());
+        let live = move || {
+            mask_sys::serve(mask);
+            life(&own);
+        };
+        let builder = std::thread::Builder::new().name(title);
+        let thread = signals_sys::starting_a_thread(|| builder.spawn(live))?;
+        shared.threads().push(thread);
+        Ok(())
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Starts a worker in place of the calling thread.
+    fn replace(shared: &Arc<Shared>) {
+        if Shared::start(shared, "lockgate-call".to_owned(), Shared::work).is_ok() {
+            return;
+        }
+        // The system gives no thread. Calls that nobody is left to make end now.
+        let left: Vec<_> = {
+            let mut books = shared.books();
+            books.workers -= 1;
+            if books.workers > 0 { Vec::new() } else { books.queue.iter().cloned().collect() }
+        };
+        for job in left {
+            shared.stop(&job, Stop::Cancel);
+        }
+    }
+
     /// A worker's life.
-    fn work(&self) {
+    fn work(self: &Arc<Shared>) {
         loop {
             let job = {
                 let mut books = self.books();
@@ -108,6 +177,9 @@ impl Shared {
                     books = self.work.wait(books).unwrap_or_else(|e| e.into_inner());
                 }
             };
+            let attendance = Attendance { shared: self.clone(), job: job.clone() };
+            ATTENDANCE.set(Some(ManuallyDrop::new(attendance)));
+            END.arm();
             job.run();
             if !self.owner.is_here() {
                 // The host's function has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
@@ -118,11 +190,13 @@ impl Shared {
             if books.closed {
                 self.clock.notify_all();
             }
+            drop(books);
+            drop(ATTENDANCE.take().map(ManuallyDrop::into_inner));
         }
     }
 
     /// The timekeeper's life.
-    fn keep_time(&self) {
+    fn keep_time(self: &Arc<Shared>) {
         let mut books = self.books();
         while !(books.closed && books.deadlines.is_empty()) {
             let Some(next) = books.deadlines.first_key_value().map(|((at, _), _)| *at) else {
@@ -170,9 +244,12 @@ impl Books {
         }
     }
 
-    fn end(&mut self, job: &Arc<dyn Job>) {
+    /// False if it has ended before.
+    fn end(&mut self, job: &Arc<dyn Job>) -> bool {
+        let before = self.running.len();
         self.running.retain(|other| !Arc::ptr_eq(other, job));
         self.deadlines.retain(|_, other| !Arc::ptr_eq(other, job));
+        self.running.len() < before
     }
 }
 
@@ -180,23 +257,14 @@ impl Crew {
     fn start(threads: usize, capacity: usize) -> io::Result<Crew> {
         let (work, clock) = (Condvar::new(), Condvar::new());
         let owner = Owner::this();
-        let shared = Arc::new(Shared { books: Mutex::default(), work, clock, capacity, owner });
-        let mask = mask_sys::seen();
+        let (mask, started) = (mask_sys::seen(), Mutex::default());
+        let books = Mutex::new(Books { workers: threads, ..Books::default() });
+        let shared = Arc::new(Shared { books, work, clock, capacity, owner, mask, threads: started });
         // From here on, the drop ends what was begun.
-        let mut crew = Crew { shared, threads: Vec::new() };
-        for number in 0..=threads {
-            let shared = crew.shared.clone();
-            let (title, life): (_, fn(&Shared)) = match number {
-                0 => ("lockgate-clock".to_owned(), Shared::keep_time),
-                _ => (format!("lockgate-call-{number}"), Shared::work),
-            };
-            let thread = std::thread::Builder::new().name(title);
-            let live = move || {
-                mask_sys::serve(mask);
-                life(&shared);
-            };
-            let thread = signals_sys::starting_a_thread(|| thread.spawn(live));
-            crew.threads.push(thread?);
+        let crew = Crew { shared };
+        Shared::start(&crew.shared, "lockgate-clock".to_owned(), Shared::keep_time)?;
+        for number in 1..=threads {
+            Shared::start(&crew.shared, format!("lockgate-call-{number}"), Shared::work)?;
         }
         Ok(crew)
     }
@@ -207,12 +275,12 @@ impl Crew {
         self.shared.clock.notify_all();
     }
 
-    fn join(&mut self) {
-        for thread in self.threads.drain(..) {
+    fn join(&self) {
+        loop {
+            let Some(thread) = self.shared.threads().pop() else { return };
             // A worker that ends the workers ends by itself when its call returns.
             if thread.thread().id() != std::thread::current().id() {
-                // A worker catches what its calls panic with.
-                drop(thread.join());
+                threads_sys::join(thread);
             }
         }
     }
@@ -238,7 +306,7 @@ impl Workers {
     /// worker takes a place in every domain that it calls.
     ///
     /// # Errors
-    /// [`CreateError::Option`] if one of them is 0; [`CreateError::Space`] if the system gives no thread.
+    /// [`CreateError::Option`] if one of them is 0; [`CreateError::Threads`] if the system gives no thread.
     pub fn new(threads: usize, capacity: usize) -> Result<Workers, CreateError> {
         let name = || "workers".to_owned();
         if threads == 0 || capacity == 0 {
@@ -247,7 +315,8 @@ impl Workers {
             return Err(CreateError::Option { name: name(), what });
         }
         let workers = Workers { threads, capacity, crew: PerProcess::default() };
-        workers.shared().map_err(|source| CreateError::Space { name: name(), source })?;
+        let few = |source| CreateError::Threads { name: name(), threads, source };
+        workers.shared().map_err(few)?;
         Ok(workers)
     }
 
@@ -283,7 +352,7 @@ impl Workers {
     /// cannot end before it does.
     pub fn finish(self) {
         let crew = self.crew().take();
-        if let Some(mut crew) = crew {
+        if let Some(crew) = crew {
             crew.close();
             crew.join();
         }

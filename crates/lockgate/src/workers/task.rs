@@ -33,6 +33,8 @@ pub(super) trait Job: Send + Sync {
     fn domain(&self) -> &Core;
     /// Runs it on the calling thread, a worker, unless it was stopped before.
     fn run(&self);
+    /// Ends it: its thread ends in the midst of it, and whatever it was at.
+    fn lose(&self);
     /// Stops it: it does not begin, or ends as soon as its code is the domain's. What has ended stays so.
     fn stop(&self, why: Stop);
 }
@@ -167,6 +169,14 @@ impl<R: Send> Job for Task<R> {
             _ => error,
         });
         self.end(state, result);
+    }
+
+    fn lose(&self) {
+        let state = self.state();
+        if let Stage::Running { .. } = state.stage {
+            let why = "it ended the worker's thread".to_owned();
+            self.end(state, Err(CallError::Panic(Panic::new(Box::new(why)))));
+        }
     }
 
     fn stop(&self, why: Stop) {

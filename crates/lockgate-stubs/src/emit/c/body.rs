@@ -18,8 +18,8 @@ struct Body {
     check: String,
     /// When all checks have passed: copies out.
     out: String,
-    /// Handles that the call has made, as the program has them.
-    made: Vec<String>,
+    /// Handles that the call has made, as the program has them; and by what name they were claimed.
+    made: Vec<(String, Option<String>)>,
     /// Whatever happened.
     finally: String,
     /// Arguments of the call.
@@ -42,7 +42,8 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     }
     let plain = stub.is_plain();
     let mut text = match plain {
-        false => format!("\n{}\n{{\n", stub.declared(name)),
+        // (A frame of its own, whatever a linker would make of it: calls are told apart by theirs.)
+        false => format!("\n__attribute__((noinline)) {}\n{{\n", stub.declared(name)),
         true => {
             format!("\nstatic __attribute__((noinline)) {}\n{{\n", stub.declared(&format!("lgs_long_{name}")))
         }
@@ -88,10 +89,13 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         );
     }
     if let Some(handle) = &function.jumps {
-        let _ = writeln!(body.before, "    lgs_c.jumps = lgs_v_{handle};");
+        let _ = writeln!(body.before, "    lgs_c.jumps = lgs_scope_place({handle});");
     }
     for name in function.freed.iter().chain(&function.owned) {
         let _ = writeln!(text, "    struct lgs_heap lgs_h_{name} = {{0}};");
+    }
+    for name in stub.claimed() {
+        let _ = writeln!(text, "    struct lgs_made lgs_m_{name} = {{0}};");
     }
     text += &body.first;
     let handles = stub.handles();
@@ -141,9 +145,7 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
             "    if (lg_result != {failure} && ({beyond}))\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"the library returned more than there can be, or less than nothing\");"
         );
     }
-    if let Some(element) = plan.asked(name)
-        && prototype.result.size > 4
-    {
+    if let Some(element) = plan.asked(function) {
         let _ = writeln!(
             text,
             "    if ((lgs_wide)lg_result > (lgs_wide)(LGS_WINDOW / {element}))\n        lgs_fail(&lgs_c, LG_STUB_LENGTH, \"result\", \"nothing that the library has is as large\");"
@@ -172,8 +174,11 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     if !void {
         let mut value =
             outcome("lg_result", &prototype.result.spelling, result, "result", plan, &|e| stub.after(e));
-        if matches!(result, Outcome::Handle { .. }) && !function.is_borrowed("result") {
-            value = made(&value);
+        if let Outcome::Handle { number, .. } = result
+            && !function.is_borrowed("result")
+        {
+            let claims = plan.follows_handles() && plan.carries(*number);
+            value = made(&value, "result", claims);
         }
         let _ =
             writeln!(text, "    {} = {value};", declare(&mutable(&prototype.result.spelling), "lgs_value"));
@@ -194,15 +199,14 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         && plan.follows_handles()
         && !function.borrowed
     {
-        if plan.carries(*number) {
-            text += "    lgs_unborn(&lgs_c, lgs_value, \"result\");\n";
-        }
-        body.made.push("lgs_value".to_owned());
+        body.made.push(("lgs_value".to_owned(), plan.carries(*number).then(|| "result".to_owned())));
     }
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     text += &body.out;
     for (number, made) in body.made.iter().enumerate() {
-        let _ = writeln!(text, "    lgs_born(&lgs_c, {made}, {});", number == 0);
+        let (made, claimed) = made;
+        let claimed = claimed.as_ref().map_or("0".to_owned(), |name| format!("&lgs_m_{name}"));
+        let _ = writeln!(text, "    lgs_born(&lgs_c, {made}, {}, {claimed});", number == 0);
     }
     if function.is_to_end("result") {
         text += "    lgs_result = lgs_take(&lgs_h_result);\n";
@@ -217,6 +221,9 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         text += "    lgs_errno(&lgs_c);\n";
     }
     text += "lgs_end:\n";
+    for name in body.made.iter().filter_map(|(_, claimed)| claimed.as_ref()) {
+        let _ = writeln!(text, "    if (lgs_c.failed)\n        lgs_unclaim(&lgs_m_{name});");
+    }
     text += &body.finally;
     text += "    lgs_finish(&lgs_c);\n";
     if function.jumps.is_some() {
@@ -235,8 +242,19 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
 }
 
 /// A handle that the library makes is not one that it has given out and ended.
-fn made(value: &str) -> String {
-    value.replacen("lgs_handle_out(", "lgs_handle_made(", 1)
+fn made(value: &str, name: &str, claims: bool) -> String {
+    let claim = if claims { format!("&lgs_m_{name}") } else { "0".to_owned() };
+    let what = format!(", \"{name}\")");
+    value.replacen("lgs_handle_out(", "lgs_handle_made(", 1).replacen(&what, &format!(", {claim}{what}"), 1)
+}
+
+/// How long data is given.
+pub fn how_long(kept: bool, for_call: bool) -> &'static str {
+    match (kept, for_call) {
+        (true, _) => "LGS_FOR_GOOD",
+        (_, true) => "LGS_FOR_CALL",
+        _ => "LGS_FOR_HANDLE",
+    }
 }
 
 /// What the program will give to `free`, or back, goes to its own heap.
@@ -383,7 +401,7 @@ pub fn outcome(
         Outcome::Handles { number, count } => {
             cast(format!("lgs_handles(&lgs_c, {raw}, {}, {number}, \"{what}\")", size(count)))
         }
-        Outcome::Data => cast(format!("lgs_data_out(&lgs_c, lgs_here, {raw}, \"{what}\")")),
+        Outcome::Data => cast(format!("lgs_data_out(&lgs_c, lgs_here, {raw}, 0, \"{what}\")")),
         Outcome::Callback { name } => {
             let number = 1 + plan.callbacks.keys().position(|known| known == name).unwrap_or(0);
             cast(format!("lgs_callback_out(&lgs_c, {raw}, {number}, \"{what}\")"))
@@ -498,7 +516,7 @@ impl Stub<'_> {
         let FunctionPlan { errno, at_most, format, formatted, shown, jumps, .. } = self.function;
         let more = *errno || at_most.is_some() || format.is_some() || formatted.is_some() || shown.is_some();
         let told = self.plan.told.iter().any(|(teller, _)| teller == name)
-            || self.plan.asked(name).is_some() && prototype.result.size > 4;
+            || self.plan.asked(self.function).is_some();
         let bools = match &prototype.result.shape {
             Shape::Record(key) => self.plan.records.get(key).is_some_and(|record| !record.bools.is_empty()),
             _ => false,
@@ -582,6 +600,31 @@ impl Stub<'_> {
             _ => false,
         };
         parameters.find(|(_, passing)| jumps(passing)).map(|(parameter, _)| parameter.name.as_str())
+    }
+
+    /// What `parameter` is set to is a handle that nobody else may be given.
+    fn claims(&self, parameter: &Parameter, before: Option<&Passing>, after: &Outcome) -> bool {
+        let carries = |number: usize| self.plan.follows_handles() && self.plan.carries(number);
+        let made = !self.function.is_borrowed(&parameter.name) && before.is_none();
+        matches!(after, Outcome::Handle { number, .. } if made && carries(*number))
+    }
+
+    /// Parameters, and `result`, of which that is true.
+    fn claimed(&self) -> Vec<&str> {
+        let FunctionPlan { prototype, parameters, result, borrowed, .. } = self.function;
+        let set = prototype.parameters.iter().zip(parameters).filter(|(parameter, passing)| match passing {
+            Passing::Pointer { before, after } => self.claims(parameter, before.as_deref(), after),
+            _ => false,
+        });
+        let mut names: Vec<&str> = set.map(|(parameter, _)| parameter.name.as_str()).collect();
+        if let Outcome::Handle { number, .. } = result
+            && !borrowed
+            && self.plan.follows_handles()
+            && self.plan.carries(*number)
+        {
+            names.push("result");
+        }
+        names
     }
 
     /// Names of the parameters that are handles.
@@ -703,12 +746,22 @@ impl Stub<'_> {
                 );
                 argument = format!("lgs_v_{name}");
             }
-            Passing::Data { shown, kept } => {
+            Passing::Data { shown, kept, for_call } => {
                 let function = self.first_callback();
+                let long = how_long(*kept, *for_call);
+                let callbacks = self.callbacks();
+                let alone = callbacks.is_empty();
                 let _ = writeln!(
                     body.before,
-                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, {kept}, \"{name}\");"
+                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, {alone}, {long}, \"{name}\");"
                 );
+                // (Null is every function's that it comes with.)
+                for other in callbacks.iter().skip(1) {
+                    let _ = writeln!(
+                        body.before,
+                        "    if (!{name})\n        lgs_data(&lgs_c, 0, (lg_code){other}, false, {long}, \"{name}\");"
+                    );
+                }
                 if let Some(handle) = shown {
                     let _ =
                         writeln!(body.out, "    if ({handle})\n        *(const void **){handle} = {name};");
@@ -736,12 +789,16 @@ impl Stub<'_> {
         }
     }
 
-    /// C for the callback that user data of this call is for, null if it comes alone.
-    fn first_callback(&self) -> String {
+    /// Names of the parameters that are callbacks.
+    fn callbacks(&self) -> Vec<&str> {
         let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
         let callbacks = parameters.filter(|(_, passing)| matches!(passing, Passing::Callback { .. }));
-        let names: Vec<&str> = callbacks.map(|(parameter, _)| parameter.name.as_str()).collect();
-        names
+        callbacks.map(|(parameter, _)| parameter.name.as_str()).collect()
+    }
+
+    /// C for the callback that user data of this call is for, null if it comes alone.
+    fn first_callback(&self) -> String {
+        self.callbacks()
             .iter()
             .rev()
             .fold("(lg_code)0".to_owned(), |rest, name| format!("({name} ? (lg_code){name} : {rest})"))
@@ -828,6 +885,14 @@ impl Stub<'_> {
                 let _ = writeln!(load, "    lgs_bools(&lgs_s_{name}, 1);");
             }
             body.check.insert_str(0, &load);
+            if let Some(most) = &parameter.notes.at_most {
+                let most = self.after(most);
+                let _ = writeln!(
+                    body.check,
+                    "    if ((lgs_wide)lgs_s_{name} < 0 || (lgs_wide)lgs_s_{name} > {most})\n        \
+                     lgs_fail(&lgs_c, LG_STUB_LENGTH, \"{name}\", \"the library says more than there can be, or less than nothing\");"
+                );
+            }
             let _ = writeln!(body.out, "    if ({name})\n        *{name} = lgs_s_{name};");
         }
     }
@@ -862,8 +927,9 @@ impl Stub<'_> {
         }
         let _ = writeln!(body.check, "    uint64_t lgs_u_{name} = lgs_pointer(&lgs_b_{name});");
         let mut value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
+        let claims = self.claims(parameter, before, after);
         if matches!(after, Outcome::Handle { .. }) && !self.function.is_borrowed(name) {
-            value = made(&value);
+            value = made(&value, name, claims);
         }
         if within {
             let nullable = if parameter.notes.nullable { "LGS_NULLABLE" } else { "0" };
@@ -878,14 +944,11 @@ impl Stub<'_> {
         }
         let value = if freed { format!("lgs_take(&lgs_h_{name})") } else { format!("lgs_p_{name}") };
         let _ = writeln!(body.out, "    if ({name})\n        *{name} = {value};");
-        if let Outcome::Handle { number, .. } = after
+        if matches!(after, Outcome::Handle { .. })
             && self.plan.follows_handles()
             && !self.function.is_borrowed(name)
         {
-            if before.is_none() && self.plan.carries(*number) {
-                let _ = writeln!(body.check, "    lgs_unborn(&lgs_c, lgs_p_{name}, \"{name}\");");
-            }
-            body.made.push(format!("lgs_p_{name}"));
+            body.made.push((format!("lgs_p_{name}"), claims.then(|| name.clone())));
         }
     }
 

@@ -158,6 +158,11 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
         }
         let mut value = match planned {
             Outcome::Memory { buffer } if buffer.writes => filled(&raw(n), parameter, buffer, &size),
+            Outcome::Data if parameter.notes.nullable => {
+                let (spelling, what) = (&parameter.kind.spelling, &parameter.name);
+                let data = format!("lgs_data_out(&lgs_c, lgs_here, {}, LGS_NULLABLE, \"{what}\")", raw(n));
+                format!("({spelling})(uintptr_t){data}")
+            }
             _ => outcome(&raw(n), &parameter.kind.spelling, planned, &parameter.name, plan, &size),
         };
         if callback.followed.contains(&parameter.name) {

@@ -81,6 +81,8 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
          struct lg_stub_call;\n\
          struct lg_stub_aside;\n\
          void lg_{short}_take(struct lg_stub_call *call);\n\
+         /* What the next call on this thread fills memory with that the library lends (LG_LENT), for bindings; null if the caller fills it itself. */\n\
+         void lg_{short}_fill(const void *contents, size_t size);\n\
          void lg_{short}_aside(struct lg_stub_aside *aside);\n\
          void lg_{short}_back(struct lg_stub_aside *aside);\n\
          /* Memory that the library has, too: buffers in it are passed as they are, not copied. Null if there is none. */\n\
@@ -178,6 +180,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
          enum lg_stub_kind lg_{0}_take_error(struct lg_stub_error *error)\n{{\n    *error = lgs_thread.error;\n    \
          lgs_thread.error.kind = LG_STUB_NONE;\n    return error->kind;\n}}\n\n\
          size_t lg_{0}_given(void)\n{{\n    return lgs_thread.given;\n}}\n\n\
+         void lg_{0}_fill(const void *contents, size_t size)\n{{\n    lgs_binding_fill(contents, size);\n}}\n\n\
          void lg_{0}_take(struct lg_stub_call *call)\n{{\n    lgs_binding_take(call);\n}}\n\n\
          void lg_{0}_aside(struct lg_stub_aside *aside)\n{{\n    lgs_binding_aside(aside);\n}}\n\n\
          void lg_{0}_back(struct lg_stub_aside *aside)\n{{\n    lgs_binding_back(aside);\n}}\n\n\

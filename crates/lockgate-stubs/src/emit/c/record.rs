@@ -1,5 +1,5 @@
 //! Structures with pointers in them, field by field.
-use super::body::{bytes, flags, outcome, steady};
+use super::body::{bytes, flags, how_long, outcome, steady};
 use super::declare::declare;
 use super::expression::{Scope, emit};
 use crate::expression::Expression;
@@ -63,7 +63,7 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
             _ => None,
         })
         .collect();
-    let mut text = format!("\n/* {spelling} */\nstruct lgs_with_{word} {{\n    int none;\n");
+    let mut text = format!("\n/* {spelling} */\nstruct lgs_with_{word} {{\n    int lgs_none;\n");
     for (field, _) in &buffers {
         let _ = writeln!(text, "    struct lgs_block {0};\n    size_t written_{0};", field.name);
     }
@@ -183,7 +183,10 @@ fn into(text: &mut String, field: &FieldPlan, spelling: &str, plan: &Plan) {
             cast(format!("lgs_handle(&lgs_c, from->{name}, {number}, \"{name}\")"))
         }
         Passing::Inside { .. } => cast(format!("lgs_inside(&lgs_c, from->{name}, \"{name}\")")),
-        Passing::Data { kept, .. } => cast(format!("lgs_data(&lgs_c, from->{name}, 0, {kept}, \"{name}\")")),
+        Passing::Data { kept, for_call, .. } => {
+            let long = how_long(*kept, *for_call);
+            cast(format!("lgs_data(&lgs_c, from->{name}, 0, true, {long}, \"{name}\")"))
+        }
         Passing::Callback { name: type_name } => {
             let number = 1 + plan.callbacks.keys().position(|known| known == type_name).unwrap_or(0);
             cast(format!("lgs_callback(&lgs_c, (lg_code)from->{name}, {number}, false, \"{name}\")"))

@@ -346,7 +346,8 @@ impl Writer<'_> {
                 body.before,
                 "    lg_contents = memoryview(contents).tobytes()\n    _enough(len(lg_contents), {room}, \"contents\")"
             );
-            body.after += "        _fill(lg_call, lg_result, lg_contents)\n";
+            body.stored += "        lg_call.contents = lg_contents\n";
+            body.after += "        _filled(lg_call, lg_result)\n";
             return Some(("int | None".to_owned(), "lg_result".to_owned()));
         }
         let given =

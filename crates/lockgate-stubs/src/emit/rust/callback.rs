@@ -53,6 +53,8 @@ pub fn closure(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
     let declared = declared.join(", ");
     let passed: String = (0..prototype.parameters.len()).map(|number| format!(", {}", raw(number))).collect();
     let types: Vec<String> = prototype.parameters.iter().map(|p| sys(&p.kind, surface)).collect();
+    let data = parameters.iter().position(|outcome| *outcome == Outcome::Data);
+    let data = data.map_or("null_mut()".to_owned(), raw);
     let called = parameters_text(callback);
     let mut text = format!(
         "\n/// `{own}`: a function of the program's that the library calls ({called}). The library can call it until this is dropped;\n\
@@ -62,10 +64,10 @@ pub fn closure(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
          impl {name} {{\n    /// At most 256 of a type can exist at a time. A panic ends the library's call and goes on in the program's.\n    \
          pub fn new(function: impl {signature} + 'static) -> Result<{name}, Error> {{\n        \
          support::Slot::new(&LG_SLOTS_{upper}, Box::new(function)).map({name})\n    }}\n\n    \
-         fn pointer(&self) -> *mut c_void {{\n        LG_CODE_{upper}[self.0.number()] as *mut c_void\n    }}\n}}\n\n\
+         fn pointer(&self, with: support::With) -> *mut c_void {{\n        LG_CODE_{upper}[self.0.number(with)] as *mut c_void\n    }}\n}}\n\n\
          unsafe extern \"C\" fn lg_call_{own}<const N: usize>({declared}) -> {result} {{\n    lg_run_{own}(N{passed})\n}}\n\n\
          fn lg_run_{own}(number: usize, {declared}) -> {result} {{\n    \
-         support::enter(&LG_SLOTS_{upper}, number, |function| {{\n",
+         support::enter(&LG_SLOTS_{upper}, number, {data}, |function| {{\n",
         types.join(", "),
     );
     for seen in &seen {

@@ -3,7 +3,7 @@ use super::{Use, arithmetic, documentation, element, sys, type_name, word};
 use crate::emit::function::{Body, Failed, prototype, says_errno};
 use crate::emit::surface::{Role, Surface, cursors, is_single};
 use crate::header::model::{CType, Parameter, Shape};
-use crate::plan::{Buffer, FunctionPlan, Outcome};
+use crate::plan::{Buffer, FunctionPlan, Outcome, Passing};
 use std::fmt::Write as _;
 
 /// The declaration in `sys`.
@@ -115,6 +115,25 @@ impl Writer<'_> {
         }
     }
 
+    fn is_data(&self, name: &str) -> bool {
+        let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
+        parameters.filter(|(p, _)| p.name == name).any(|(_, p)| matches!(p, Passing::Data { .. }))
+    }
+
+    /// The closure with which the user data of this function comes back: the only one that it takes.
+    fn told_apart(&self) -> Option<&str> {
+        let data = self.function.parameters.iter().filter(|p| matches!(p, Passing::Data { .. })).count();
+        let mut closures = self.roles.iter().filter(|(_, role)| matches!(role, Role::Closure(_)));
+        match (closures.next(), closures.next()) {
+            (Some((closure, _)), None) if data == 1 => Some(&closure.name),
+            _ => None,
+        }
+    }
+
+    fn has_handle(&self) -> bool {
+        self.roles.iter().any(|(_, role)| matches!(role, Role::Handle { .. } | Role::Replaced { .. }))
+    }
+
     fn size(&self, body: &mut Body, parameter: &Parameter, role: &Role<'_>) {
         let (Role::Slice(buffer) | Role::Record(_, buffer)) = role else { return };
         let Some(size) = &buffer.size else { return };
@@ -145,6 +164,11 @@ impl Writer<'_> {
             None => sys(kind, surface),
         };
         let argument = match role {
+            // A closure's own number: what the library gives back with its calls.
+            Role::Zero if self.is_data(name) && self.told_apart().is_some() => {
+                let closure = self.told_apart().unwrap_or_default();
+                format!("lg_{closure}.map_or(null_mut(), |closure| closure.0.data())")
+            }
             Role::Zero if kind.pointee().is_some() || matches!(kind.shape, Shape::Function(_)) => {
                 "null_mut()".to_owned()
             }
@@ -237,9 +261,15 @@ impl Writer<'_> {
                 format!("(&raw mut {local}).cast()")
             }
             Role::Closure(callback) => {
-                body.parameters
-                    .push(format!("{own}: impl Into<Option<&'a {}>>", type_name(&surface.closure(callback))));
-                format!("{own}.into().map_or(null_mut(), |closure| closure.pointer())")
+                let kind = type_name(&surface.closure(callback));
+                body.parameters.push(format!("{own}: impl Into<Option<&'a {kind}>>"));
+                let _ = writeln!(body.before, "    let {local}: Option<&{kind}> = {own}.into();");
+                let with = match (self.told_apart(), self.has_handle()) {
+                    (Some(_), _) => "Data",
+                    (None, true) => "Handle",
+                    (None, false) => "Nothing",
+                };
+                format!("{local}.map_or(null_mut(), |closure| closure.pointer(support::With::{with}))")
             }
         };
         let argument = hoisted(body, &argument, name);
@@ -357,8 +387,8 @@ impl Writer<'_> {
                 "    let lg_room = (|| -> Option<i128> {{ Some({room}) }})();\n    if lg_room.is_none_or(|room| contents.len() as i128 > room) {{\n        \
                  return Err(Error::new(ErrorKind::Size, \"contents\", \"there is less room\"));\n    }}"
             );
-            body.after += "    if !lg_result.is_null() {\n        // SAFETY: the result of the call.\n        \
-                           unsafe { support::fill(lg_result.cast(), contents) }?;\n    }\n";
+            let _ = writeln!(body.before, "    let lg_filling = support::Filling::with(contents);");
+            body.after += "    if !lg_result.is_null() {\n        lg_filling.is_in()?;\n    }\n";
             return Some((
                 "Option<Place>".to_owned(),
                 "(!lg_result.is_null()).then_some(Place(lg_result))".to_owned(),

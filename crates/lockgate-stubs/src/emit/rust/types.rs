@@ -96,14 +96,15 @@ fn handle(text: &mut String, number: usize, surface: &Surface<'_>) {
         "\n/// `{own}`: a handle of the library's. {end}\n#[derive(Debug)]\npub struct {name} {{\n    raw: *mut c_void,\n    owned: bool,\n}}\n\n\
          // SAFETY: an address that the client alone looks at, under its own locks.\nunsafe impl Send for {name} {{}}\n\
          // SAFETY: as above.\nunsafe impl Sync for {name} {{}}\n\n\
-         impl {name} {{\n    fn given(raw: *mut c_void, owned: bool) -> Option<{name}> {{\n        (!raw.is_null()).then_some({name} {{ raw, owned }})\n    }}\n\n    \
-         fn into_raw(mut self) -> *mut c_void {{\n        self.owned = false;\n        self.raw\n    }}\n}}\n"
+         impl {name} {{\n    fn given(raw: *mut c_void, owned: bool) -> Option<{name}> {{\n        if owned && !raw.is_null() {{\n            support::handle_begins();\n        }}\n        \
+         (!raw.is_null()).then_some({name} {{ raw, owned }})\n    }}\n\n    \
+         fn into_raw(mut self) -> *mut c_void {{\n        if self.owned {{\n            support::handle_ends();\n        }}\n        self.owned = false;\n        self.raw\n    }}\n}}\n"
     );
     if let Some(release) = release.map(word) {
         let _ = write!(
             text,
             "\nimpl Drop for {name} {{\n    fn drop(&mut self) {{\n        \
-             if self.owned {{\n            // SAFETY: the client looks the handle up.\n            let _ = support::call(|| unsafe {{ sys::{release}(self.raw) }});\n        }}\n    }}\n}}\n"
+             if self.owned {{\n            // SAFETY: the client looks the handle up.\n            let _ = support::call(|| unsafe {{ sys::{release}(self.raw) }});\n            support::handle_ends();\n        }}\n    }}\n}}\n"
         );
     }
 }

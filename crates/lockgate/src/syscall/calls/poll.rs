@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 /// `poll(fds, count, milliseconds)`; negative is for ever.
 pub fn poll(ctx: &SyscallContext<'_>, [fds, count, timeout, ..]: [u64; 6]) -> Reply {
-    let until = u64::try_from(timeout as i32).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    let patience = u64::try_from(timeout as i32).ok().map(Duration::from_millis);
+    let until = patience.and_then(|patience| Instant::now().checked_add(patience));
     wait(ctx, fds, count, until)
 }
 
