@@ -458,8 +458,8 @@ fn names_that_are_taken() {
         ("cache.h", "int f(void);\nLG_DOMAIN(\"stash\");\n", ""),
         (
             "a.h",
-            "struct stat { int x; };\nint stat(struct stat *of LG_OUT);\n",
-            "would be called stat in Python",
+            "struct place { int x; };\nint place(struct place *of LG_OUT);\n",
+            "would be called place in Python",
         ),
         ("a.h", "int def(void);\nint def_(void);\n", "would be called def_ in Python"),
     ];

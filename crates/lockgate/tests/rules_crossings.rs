@@ -627,12 +627,15 @@ fn r22_functions_stay_while_a_thread_is_in_their_gate() {
     let (other, context) = (slot.clone(), Context);
     let first = HostFunction::new(move |domain: &Domain, x: i64| {
         if x == 0 {
-            // The number is free, then taken again at once.
-            other.lock().unwrap().take();
+            // The number is free, and taken again when all others have been.
+            let gone = other.lock().unwrap().take().expect("the callback that runs");
+            let was = gone.pointer::<u8>();
+            drop(gone);
             come_and_go(domain);
             context.check();
-            let next = HostFunction::new(|_: &Domain, x: i64| 10 * x);
-            *other.lock().unwrap() = domain.callback(next);
+            let next = || domain.callback(HostFunction::new(|_: &Domain, x: i64| 10 * x));
+            let same = std::iter::from_fn(next).find(|next| next.pointer::<u8>() == was);
+            *other.lock().unwrap() = same;
         }
         x
     });
@@ -723,7 +726,9 @@ fn r22_functions_find_their_own_context() {
             move |_: &Domain, _: i64| i64::from(own == [2; 8])
         })
     };
-    let pointer = domain.callback(ones()).unwrap().pointer::<u8>();
+    // All numbers are taken but one.
+    let mut all: Vec<Callback> = std::iter::from_fn(|| domain.callback(ones())).collect();
+    let pointer = all.pop().expect("there are some").pointer::<u8>();
     let apply = domain.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("apply").unwrap();
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -431,9 +431,12 @@ pub enum Count {
 #[derive(Debug, Default)]
 struct Facts {
     follows_handles: bool,
+    jumps: bool,
     lends: bool,
     /// Functions that say how large something is, with the bytes of an element.
     asked: BTreeMap<String, u64>,
+    /// Functions that say how much of what is the program's goes back.
+    asked_of_own: BTreeSet<String>,
     /// Keys of structures of which there are arrays that end with a zero.
     ends: BTreeSet<String>,
     /// Handles that things are remembered for.
@@ -450,7 +453,14 @@ impl Facts {
             )
         };
         let fields = || plan.records.values().flat_map(|record| &record.fields);
+        facts.jumps = plan.functions.iter().any(|function| function.jumps.is_some());
         facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
+        for asking in &plan.functions {
+            let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
+            let inside = parameters.filter(|(_, passing)| matches!(passing, Passing::Inside { .. }));
+            let sizes = inside.filter_map(|(parameter, _)| parameter.notes.size.as_ref());
+            facts.asked_of_own.extend(sizes.flat_map(|size| size.called()).map(str::to_owned));
+        }
         facts.follows_handles = !plan.told.is_empty()
             || facts.lends
             || plan.functions.iter().any(|f| f.result == Outcome::Data || f.parameters.iter().any(passed))
@@ -548,7 +558,7 @@ impl Plan {
 
     /// What callbacks are given depends on the call that they come from.
     pub fn follows_calls(&self) -> bool {
-        self.follows_handles() || self.functions.iter().any(|function| function.jumps.is_some())
+        self.follows_handles() || self.facts().jumps
     }
 
     /// The library lends memory to the program.
@@ -570,14 +580,7 @@ impl Plan {
 
     /// `function` says how much of what is the program's goes back: the program, which asks it, too, hears of no more than it has.
     pub fn asked_of_own(&self, function: &str) -> bool {
-        self.functions.iter().any(|asking| {
-            let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
-            parameters.filter(|(_, passing)| matches!(passing, Passing::Inside { .. })).any(
-                |(parameter, _)| {
-                    parameter.notes.size.as_ref().is_some_and(|size| size.called().contains(&function))
-                },
-            )
-        })
+        self.facts().asked_of_own.contains(function)
     }
 
     /// After a fault the next call begins a new domain.
