@@ -13,7 +13,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use crate::decode::{Ins, is_rsp, mark, memory_operand};
 use crate::elf::Object;
-use crate::encode::{RBP, RSP, Reg, number};
+use crate::encode::{RBP, RSP, Reg, number as number_of};
 use crate::landing::Pad;
 use crate::liveness::Liveness;
 use crate::refs::{Code, CodePlace, is_relative};
@@ -807,7 +807,7 @@ impl Walk<'_, '_> {
             }
             Mnemonic::Pop => {
                 known.state = known.state.moved(8);
-                if code.op0_kind() == OpKind::Register {
+                if code.op0_kind() == OpKind::Register && code.op0_register().is_gpr() {
                     known.registers.set(number_of(code.op0_register()), None);
                 }
                 return None;
@@ -832,7 +832,9 @@ impl Walk<'_, '_> {
                 return None;
             }
             let target = match (code.mnemonic(), code.op1_kind()) {
-                (Mnemonic::Mov, OpKind::Register) => known.registers.get(number_of(code.op1_register())),
+                (Mnemonic::Mov, OpKind::Register) if code.op1_register().is_gpr64() => {
+                    known.registers.get(number_of(code.op1_register()))
+                }
                 (Mnemonic::Lea, OpKind::Memory) => sum(code, known),
                 _ => None,
             };
@@ -1006,10 +1008,6 @@ enum End {
     SetAgain,
     /// In another way.
     Goes,
-}
-
-fn number_of(register: Register) -> Reg {
-    number(register)
 }
 
 fn constant(state: State) -> Option<i32> {

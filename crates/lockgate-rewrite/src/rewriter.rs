@@ -355,10 +355,8 @@ impl<'a> Rewriter<'a> {
                 self.nop(ins);
                 return Ok(());
             }
-            Mnemonic::Endbr64 => {
-                self.out.put(&LABEL);
-                return Ok(());
-            }
+            // Labels are where control can be led to, [`Rewriter::label`]; the input's may stand in the middle of a frame.
+            Mnemonic::Endbr64 => return Ok(()),
             // What compilers for AMD's processors write for `fstp %st(0)`, and no manual lists.
             Mnemonic::Ffreep if code.op0_register() == Register::ST0 => {
                 self.out.put(&[0xdd, 0xd8]);
@@ -393,8 +391,7 @@ impl<'a> Rewriter<'a> {
         let flow = ins.code.flow_control();
         // Others have labels of their own behind them, and no constants.
         let has_constants =
-            matches!(flow, FlowControl::Next | FlowControl::IndirectCall | FlowControl::IndirectBranch)
-                && ins.code.mnemonic() != Mnemonic::Endbr64;
+            matches!(flow, FlowControl::Next | FlowControl::IndirectCall | FlowControl::IndirectBranch);
         let mut code = self.out.since(start).windows(LABEL.len());
         if has_constants && code.any(|bytes| bytes == LABEL) {
             let what = "a constant in it has the bytes of the entry label (f3 0f 1e fa)";
@@ -433,10 +430,8 @@ impl<'a> Rewriter<'a> {
             self.out.jump(Target::Made(over));
             self.out.restart();
         }
-        if is_piece || ins.code.mnemonic() != Mnemonic::Endbr64 {
-            self.out.put(&LABEL);
-            self.stats.labels += 1;
-        }
+        self.out.put(&LABEL);
+        self.stats.labels += 1;
         if is_piece {
             self.real = ENTRY;
             self.moved = 0;

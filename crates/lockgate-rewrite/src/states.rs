@@ -95,9 +95,34 @@ impl Scan {
         for target in calls {
             self.branch(target, ENTRY);
         }
+        self.follow_all();
+        for number in 1..self.starts.len() {
+            if self.begins_region(number) && self.before[number].is_none() {
+                self.arrive(number, self.led_to(number));
+                self.follow_all();
+            }
+        }
+    }
+
+    fn follow_all(&mut self) {
         while let Some(number) = self.work.pop() {
             self.follow(number as usize);
         }
+    }
+
+    /// Control does not go on from the instruction before this one, and this one is no label.
+    fn begins_region(&self, number: usize) -> bool {
+        let ends =
+            matches!(self.units.get(&(number as u32 - 1)), Some(Unit::Jump(_) | Unit::Switch(_) | Unit::End));
+        ends && !self.labels[number]
+    }
+
+    /// The state of a region that nothing branches to: padding has that of what it leads to, a function that nothing calls its own.
+    fn led_to(&self, number: usize) -> State {
+        let region = (number..self.starts.len()).take_while(|&at| {
+            at == number || matches!(self.units.get(&(at as u32 - 1)), None | Some(Unit::Other))
+        });
+        region.map(|at| self.before[at]).find(Option::is_some).flatten().unwrap_or(ENTRY)
     }
 
     fn arrive(&mut self, number: usize, state: State) {
@@ -156,19 +181,12 @@ impl Scan {
         let mut note = Vec::new();
         let mut previous = 0;
         for number in 1..self.starts.len() {
-            let ends = matches!(
-                self.units.get(&(number as u32 - 1)),
-                Some(Unit::Jump(_) | Unit::Switch(_) | Unit::End)
-            );
-            if !ends || self.labels[number] {
+            if !self.begins_region(number) {
                 continue;
             }
-            // Padding has the state of what it leads to.
-            let behind = (number..self.starts.len()).take_while(|&at| {
-                at == number || matches!(self.units.get(&(at as u32 - 1)), None | Some(Unit::Other))
-            });
-            let state = behind.map(|at| self.before[at]).find(Option::is_some).flatten();
-            let Some(state) = state.filter(|&state| state != ENTRY && is_valid(state)) else { continue };
+            let Some(state) = self.before[number].filter(|&state| state != ENTRY && is_valid(state)) else {
+                continue;
+            };
             let at = self.starts[number];
             uleb128(&mut note, u64::from(at - previous));
             previous = at;
