@@ -188,7 +188,7 @@ impl Rule {
             Step::Add(n) => {
                 let depth = self.depth - n;
                 let moved = (self.moved - n).max(0).min((depth - D).max(0));
-                (n % 8 == 0 && depth >= 0 && depth <= SLOT && moved <= D).then_some(Rule {
+                (n % 8 == 0 && (0..=SLOT).contains(&depth) && moved <= D).then_some(Rule {
                     moved,
                     depth,
                     ..self
