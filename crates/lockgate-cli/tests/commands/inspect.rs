@@ -11,7 +11,7 @@ fn everything_is_shown_by_default() {
         "  const char *skip(const char *, unsigned int)\n",
         "imports (0)",
         "verified",
-        "ABI version 3",
+        "ABI version 4",
         "library.c",
     ] {
         assert!(ran.out.contains(part), "{part:?} is not in: {}", ran.out);
