@@ -3,13 +3,14 @@
 //!
 //! The walk goes from the function that asks out to the place that the innermost entry was made at, and no further: what lies beyond
 //! that is the host's, or another call's. It allocates nothing, waits for nobody, and asks as it goes whether its call is to end.
-use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
+use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, exit_of, lockgate_pending, refuse};
 use super::layout::{GateRecord, ResumeFrame};
 use super::thread_sys::{self, Found};
 use super::walk::{Lost, Walk};
 use crate::domain::Core;
 use crate::fault::Cause;
 use lockgate_abi::{code, stack};
+use lockgate_verify::State;
 
 /// Why control cannot go on where a module wants it to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,10 +54,8 @@ pub(super) unsafe extern "C" fn lockgate_resume(
     own: *const u64,
 ) -> u32 {
     // SAFETY: live records; a live entry's binding keeps its domain; the frame is the gate's own.
-    let (domain, frame, control, exit) = unsafe {
-        let below = &*entry(gate);
-        (&*(*below.binding).domain, &mut *frame, (*gate).control, below.control - size_of::<u64>() as u64)
-    };
+    let (domain, frame, control, exit) =
+        unsafe { (&*(*(*entry(gate)).binding).domain, &mut *frame, (*gate).control, exit_of(gate)) };
     let over = || {
         // SAFETY: a word of the thread's own block, which its signal handlers write; the gate's record and frame.
         unsafe {
@@ -66,7 +65,8 @@ pub(super) unsafe extern "C" fn lockgate_resume(
             }
         }
     };
-    match find(domain, control, exit, frame.address as u32, frame.label as u32, over) {
+    // SAFETY: the gate's, in progress.
+    match unsafe { find(domain, control, exit, frame.address as u32, frame.label as u32, over) } {
         Ok(found) => {
             *frame = found;
             GOES_ON
@@ -84,9 +84,35 @@ pub(super) unsafe extern "C" fn lockgate_resume(
     }
 }
 
-/// Where control goes on, unless it is `over` before.
+/// The functions in progress, from a gate's rsp at `control` out to the place of its entry, at `exit`.
+///
+/// # Safety
+/// The gate is in progress on the calling thread: the control stack is mapped there, and stays so.
 #[inline(always)]
-fn find(
+pub(super) unsafe fn functions(
+    domain: &Core,
+    control: u64,
+    exit: u64,
+) -> Walk<impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
+    // SAFETY: the walk reads between the two, on one control stack.
+    let read = |at: u64| Some(unsafe { (at as *const u64).read() });
+    let codes = domain.codes();
+    let mut last = codes.first();
+    let sites = move |site: u64| {
+        if !last.holds(site) {
+            last = codes.at(site)?;
+        }
+        last.state(site)
+    };
+    Walk::new(control, exit, read, sites)
+}
+
+/// Where control goes on, unless it is `over` before.
+///
+/// # Safety
+/// As [`functions`].
+#[inline(always)]
+unsafe fn find(
     domain: &Core,
     control: u64,
     exit: u64,
@@ -107,16 +133,8 @@ fn find(
         return Err(NoResume::OtherStack.into());
     }
     let wanted = slot + distance;
-    // SAFETY: the walk reads between a gate's rsp and the place of its entry, on one control stack, which is mapped there.
-    let read = |at: u64| Some(unsafe { (at as *const u64).read() });
-    let mut last = codes.first();
-    let sites = |site: u64| {
-        if !last.holds(site) {
-            last = codes.at(site)?;
-        }
-        last.state(site)
-    };
-    let mut walk = Walk::new(control, exit, read, sites);
+    // SAFETY: as the caller's.
+    let mut walk = unsafe { functions(domain, control, exit) };
     let mut activation = walk.next().map_err(|_| NoResume::Stack)?;
     // Below all that is in progress there is nothing to go back to.
     if wanted < activation.rsp {
