@@ -102,8 +102,6 @@ pub(crate) struct TextFrames {
     pub(crate) switches: HashMap<u32, State>,
     /// Labels inside functions that indirect jumps bring rsp to.
     pub(crate) carried: HashSet<u32>,
-    /// Landing pads of exceptions.
-    pub(crate) pads: HashSet<u32>,
     /// Starts of runs on the only way out of a function with a computed frame: how far below E the original's rsp has to be there.
     pub(crate) exits: HashMap<u32, i32>,
 }
@@ -305,8 +303,7 @@ impl Walk<'_, '_> {
         }
         for number in 0..self.input.code.texts.len() {
             for index in 0..self.input.code.texts[number].code.len() {
-                let ins = &self.input.code.texts[number].code[index];
-                if ins.has(mark::FUNCTION) || index == 0 && !ins.has(mark::OUTSIDE | mark::CASE) {
+                if self.input.code.texts[number].code[index].has(mark::FUNCTION) {
                     self.arrive((number, index), &Known { state: ENTRY, registers: Registers::default() });
                 }
             }
@@ -348,9 +345,6 @@ impl Walk<'_, '_> {
             if carries.contains(&group) {
                 self.frames[place.0].carried.insert(place.1 as u32);
             }
-        }
-        for pad in self.input.pads {
-            self.frames[pad.place.0].pads.insert(pad.place.1 as u32);
         }
     }
 
@@ -933,7 +927,7 @@ impl Walk<'_, '_> {
     /// Whether indirect jump `index` may leave its function: a computed goto stays, and has labels there.
     fn may_leave(&self, number: usize, index: usize) -> bool {
         !self.inner_labels_of(number, index).any(|label| {
-            self.input.is_inner_label(label) && !self.input.pads.iter().any(|pad| pad.place == label)
+            self.input.is_inner_label(label) && self.input.ins(label).is_some_and(|ins| !ins.has(mark::PAD))
         })
     }
 
