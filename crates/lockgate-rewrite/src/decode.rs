@@ -33,6 +33,8 @@ pub(crate) mod mark {
     pub(crate) const INNER: u16 = 256;
     /// It has rsp, or a part of it, as an operand that it writes.
     pub(crate) const SETS_RSP: u16 = 512;
+    /// First instruction of a function's cold part, which control comes to by branches only.
+    pub(crate) const PART: u16 = 2048;
     /// A landing pad of exceptions.
     pub(crate) const PAD: u16 = 1024;
 }

@@ -66,7 +66,10 @@ impl State {
             (State::Constant(_), State::Constant(_)) | (State::Computed(_), State::Computed(_)) => {
                 State::Computed(0)
             }
-            (computed @ State::Computed(_), _) | (_, computed) => computed,
+            // Where the frame word would lie above what is on the stack, it goes to rsp.
+            (State::Computed(d), State::Constant(o)) | (State::Constant(o), State::Computed(d)) => {
+                State::Computed(if o >= d + FRAME { d } else { 0 })
+            }
         }
     }
 }
@@ -378,6 +381,7 @@ impl Walk<'_, '_> {
             Some(_) if is_function => return,
             None if is_function => Known { state: ENTRY, registers: Registers::default() },
             None => known,
+            Some(before) if ends_all(&ins.code) => *before,
             Some(before) => Known {
                 state: before.state.meets(known.state),
                 registers: before.registers.meets(&known.registers),
@@ -417,6 +421,7 @@ impl Walk<'_, '_> {
                     }
                     false
                 }
+                _ if ins.has(mark::PART) => false,
                 (state, Some(there)) if state == there => true,
                 (State::Constant(_), Some(State::Constant(_))) => false,
                 _ => !ins.has(mark::FUNCTION),
@@ -1026,6 +1031,11 @@ fn sum(code: &Instruction, known: &Known) -> Option<i32> {
 /// Instructions that become a trap, although control goes on behind them by the manual.
 pub(crate) fn is_trap(code: &Instruction) -> bool {
     matches!(code.mnemonic(), Mnemonic::Hlt | Mnemonic::Incsspd | Mnemonic::Incsspq)
+}
+
+/// Instructions that become a trap behind which nobody goes on, and which takes rsp wherever it is: ways need not agree there.
+pub(crate) fn ends_all(code: &Instruction) -> bool {
+    matches!(code.mnemonic(), Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Hlt)
 }
 
 /// Whether rsp is an operand, or part of one.

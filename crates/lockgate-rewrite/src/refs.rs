@@ -239,6 +239,8 @@ impl Code {
                 marks |= mark::INNER;
             } else if global || function && !is_cold_part {
                 marks |= mark::FUNCTION;
+            } else if function {
+                marks |= mark::PART;
             }
             if global {
                 marks |= mark::ENTRY;

@@ -256,7 +256,9 @@ impl<'a> Rewriter<'a> {
             && let Some(state) = frames::at(self.code, self.frames, (self.number, index + 1))
         {
             self.settle(false);
-            self.become_state(state, Some(index + 1))?;
+            if !frames::ends_all(&next.code) {
+                self.become_state(state, Some(index + 1))?;
+            }
         }
         Ok(())
     }
