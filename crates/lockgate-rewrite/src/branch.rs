@@ -8,7 +8,7 @@ use crate::elf::{Object, Reloc, reloc, sym};
 use crate::emit::Target;
 use crate::encode::{self, R10, R11, RAX, Reg};
 use crate::error::Reason;
-use crate::frames::{ENTRY, State};
+use crate::frames::{self, ENTRY, State};
 use crate::liveness::Effect;
 use crate::operand::absolute;
 use crate::rewriter::{Landing, Rewriter, Slot, TRAP, is_reserved_target};
@@ -190,7 +190,9 @@ impl Rewriter<'_> {
         // Other objects' code is a function's start.
         let state = inside.map_or(Some(ENTRY), |place| self.state_at(place));
         let Some(state) = state else { return Err(unknown_branch()) };
+        let ends = inside.is_some_and(|place| frames::ends_all(&self.code.texts[place.0].code[place.1].code));
         if matches!(condition, Some(Condition::Always))
+            && !ends
             && state == ENTRY
             && self.real != ENTRY.moved(self.lag)
         {
@@ -198,7 +200,7 @@ impl Rewriter<'_> {
             self.leave_frame()?;
         }
         self.settle(false);
-        if self.real == state {
+        if self.real == state || ends {
             return self.go(index, reloc, condition);
         }
         // The frame changes on the way.

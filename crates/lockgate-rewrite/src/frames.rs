@@ -66,7 +66,10 @@ impl State {
             (State::Constant(_), State::Constant(_)) | (State::Computed(_), State::Computed(_)) => {
                 State::Computed(0)
             }
-            (computed @ State::Computed(_), _) | (_, computed) => computed,
+            // Where the frame word would lie above what is on the stack, it goes to rsp.
+            (State::Computed(d), State::Constant(o)) | (State::Constant(o), State::Computed(d)) => {
+                State::Computed(if o >= d + FRAME { d } else { 0 })
+            }
         }
     }
 }
@@ -102,8 +105,6 @@ pub(crate) struct TextFrames {
     pub(crate) switches: HashMap<u32, State>,
     /// Labels inside functions that indirect jumps bring rsp to.
     pub(crate) carried: HashSet<u32>,
-    /// Landing pads of exceptions.
-    pub(crate) pads: HashSet<u32>,
     /// Starts of runs on the only way out of a function with a computed frame: how far below E the original's rsp has to be there.
     pub(crate) exits: HashMap<u32, i32>,
 }
@@ -305,8 +306,7 @@ impl Walk<'_, '_> {
         }
         for number in 0..self.input.code.texts.len() {
             for index in 0..self.input.code.texts[number].code.len() {
-                let ins = &self.input.code.texts[number].code[index];
-                if ins.has(mark::FUNCTION) || index == 0 && !ins.has(mark::OUTSIDE | mark::CASE) {
+                if self.input.code.texts[number].code[index].has(mark::FUNCTION) {
                     self.arrive((number, index), &Known { state: ENTRY, registers: Registers::default() });
                 }
             }
@@ -349,9 +349,6 @@ impl Walk<'_, '_> {
                 self.frames[place.0].carried.insert(place.1 as u32);
             }
         }
-        for pad in self.input.pads {
-            self.frames[pad.place.0].pads.insert(pad.place.1 as u32);
-        }
     }
 
     fn node(&self, place: CodePlace) -> usize {
@@ -384,6 +381,7 @@ impl Walk<'_, '_> {
             Some(_) if is_function => return,
             None if is_function => Known { state: ENTRY, registers: Registers::default() },
             None => known,
+            Some(before) if ends_all(&ins.code) => *before,
             Some(before) => Known {
                 state: before.state.meets(known.state),
                 registers: before.registers.meets(&known.registers),
@@ -423,6 +421,7 @@ impl Walk<'_, '_> {
                     }
                     false
                 }
+                _ if ins.has(mark::PART) => false,
                 (state, Some(there)) if state == there => true,
                 (State::Constant(_), Some(State::Constant(_))) => false,
                 _ => !ins.has(mark::FUNCTION),
@@ -933,7 +932,7 @@ impl Walk<'_, '_> {
     /// Whether indirect jump `index` may leave its function: a computed goto stays, and has labels there.
     fn may_leave(&self, number: usize, index: usize) -> bool {
         !self.inner_labels_of(number, index).any(|label| {
-            self.input.is_inner_label(label) && !self.input.pads.iter().any(|pad| pad.place == label)
+            self.input.is_inner_label(label) && self.input.ins(label).is_some_and(|ins| !ins.has(mark::PAD))
         })
     }
 
@@ -1032,6 +1031,11 @@ fn sum(code: &Instruction, known: &Known) -> Option<i32> {
 /// Instructions that become a trap, although control goes on behind them by the manual.
 pub(crate) fn is_trap(code: &Instruction) -> bool {
     matches!(code.mnemonic(), Mnemonic::Hlt | Mnemonic::Incsspd | Mnemonic::Incsspq)
+}
+
+/// Instructions that become a trap behind which nobody goes on, and which takes rsp wherever it is: ways need not agree there.
+pub(crate) fn ends_all(code: &Instruction) -> bool {
+    matches!(code.mnemonic(), Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Hlt)
 }
 
 /// Whether rsp is an operand, or part of one.
