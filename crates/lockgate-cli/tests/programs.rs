@@ -82,7 +82,7 @@ fn functions_see_who_called_them() {
         let source = Shop::program("backtrace");
         shop.lockgate("cc").args(flags.split(' ')).arg(&source).args(["-o", "program.lg"]).run_quietly();
         let output = shop.lockgate("run").arg("program.lg").output();
-        let expected = "1 1 1 1 1\n101\n95\n-95\n0\n[0x12ab]\n[0x0]\n[0xffffffffffffffff]\n";
+        let expected = "1 1 1 1 1\n100\n95\n-95\n0\n[0x12ab]\n[0x0]\n[0xffffffffffffffff]\n";
         assert_eq!(text(&output.stdout), expected, "{flags}: {}", text(&output.stderr));
     }
 }

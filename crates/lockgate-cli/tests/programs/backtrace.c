@@ -54,7 +54,7 @@ int main(void) {
     int all = count;
     printf("%d %d %d %d %d\n", value > 0, is_in(0, look), is_in(1, constant), is_in(2, computed), is_in(3, aligned));
     int recursions = 0;
-    while (4 + recursions < all && is_in(4 + recursions, deep)) recursions++;
+    while (5 + recursions < all && seen[5 + recursions] == seen[5]) recursions++;
     printf("%d\n", recursions);
     deep(5, 3);
     printf("%d\n", all - count);
