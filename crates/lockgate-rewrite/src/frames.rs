@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-use crate::decode::{Ins, is_rsp, mark, memory_operand};
+use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
 use crate::elf::Object;
 use crate::encode::{RBP, RSP, Reg, number as number_of};
 use crate::landing::Pad;
@@ -594,7 +594,7 @@ impl Walk<'_, '_> {
                 index = next;
             }
             let Some(ins_there) = text.code.get(index) else {
-                if record && !ins.ends_flow() && !self.joins_next(number) {
+                if record && !ins.ends_flow() && !joins_next(self.input.object, text) {
                     self.frames[number].stops.insert(index as u32 - 1);
                 }
                 return;
@@ -716,18 +716,12 @@ impl Walk<'_, '_> {
             if self.accepted.contains(&place) {
                 self.arrive((place.0, place.1 + 1), &known);
             }
-        } else if self.joins_next(place.0) {
+        } else if joins_next(self.input.object, &self.input.code.texts[place.0]) {
             return true;
         } else {
             self.frames[place.0].stops.insert(place.1 as u32);
         }
         false
-    }
-
-    /// Whether the linker puts another object's code right behind a section, into which control falls.
-    fn joins_next(&self, number: usize) -> bool {
-        let section = self.input.code.texts[number].section;
-        matches!(&self.input.object.sections[section].name[..], ".init" | ".fini")
     }
 
     /// A call throws: rsp is there as it was before its arguments on the stack.
@@ -1036,6 +1030,11 @@ pub(crate) fn is_trap(code: &Instruction) -> bool {
 /// Instructions that become a trap behind which nobody goes on, and which takes rsp wherever it is: ways need not agree there.
 pub(crate) fn ends_all(code: &Instruction) -> bool {
     matches!(code.mnemonic(), Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Hlt)
+}
+
+/// Whether the linker puts another object's code right behind a section, into which control falls.
+pub(crate) fn joins_next(object: &Object, text: &Text) -> bool {
+    matches!(&object.sections[text.section].name[..], ".init" | ".fini")
 }
 
 /// Whether rsp is an operand, or part of one.
