@@ -282,6 +282,11 @@ pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
 /// # Safety
 /// Only the system-call gate calls it.
 pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+    // SAFETY: live records; the gate's frame on the host's stack.
+    if unsafe { (*frame).number } == lockgate_abi::context::CALL {
+        // SAFETY: as for this function.
+        return unsafe { super::context_sys::serve(gate, &*frame) };
+    }
     // A domain's calls lead to points of libc's where a thread that was cancelled meanwhile would end, in the middle of our frames.
     let _uncancelled = Uncancelled::new();
     // SAFETY: live records, the gate's frame on the host's stack.
@@ -291,7 +296,7 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
     };
     let emulate = || {
         let deadline = deadline.map(|deadline| deadline.at);
-        let thread = Thread { slot: domain.slot_of(control), deadline, stopped: is_stopped };
+        let thread = Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
         let memory = domain.services();
         let process = domain.process();
         let mut context = SyscallContext { memory: &memory, process, thread, threads: domain };

@@ -7,7 +7,7 @@ use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::layout::{GateRecord, ResumeFrame};
 use super::thread_sys::{self, Found};
 use super::walk::{Lost, Walk};
-use crate::domain::Core;
+use crate::domain::{Core, context_base};
 use crate::fault::Cause;
 use lockgate_abi::{code, stack};
 
@@ -22,6 +22,8 @@ pub(crate) enum NoResume {
     Returned,
     /// It lies in functions of an earlier call, beyond host code.
     Beyond,
+    /// It lies beyond the function that the context has begun with.
+    Context,
     /// The stack is not what verified code leaves.
     Stack,
 }
@@ -53,9 +55,9 @@ pub(super) unsafe extern "C" fn lockgate_resume(
     own: *const u64,
 ) -> u32 {
     // SAFETY: live records; a live entry's binding keeps its domain; the frame is the gate's own.
-    let (domain, frame, control, exit) = unsafe {
+    let (domain, frame, control, entered) = unsafe {
         let below = &*entry(gate);
-        (&*(*below.binding).domain, &mut *frame, (*gate).control, below.control - size_of::<u64>() as u64)
+        (&*(*below.binding).domain, &mut *frame, (*gate).control, below.control)
     };
     let over = || {
         // SAFETY: a word of the thread's own block, which its signal handlers write; the gate's record and frame.
@@ -66,7 +68,7 @@ pub(super) unsafe extern "C" fn lockgate_resume(
             }
         }
     };
-    match find(domain, control, exit, frame.address as u32, frame.label as u32, over) {
+    match find(domain, control, entered, frame.address as u32, frame.label as u32, over) {
         Ok(found) => {
             *frame = found;
             GOES_ON
@@ -84,19 +86,42 @@ pub(super) unsafe extern "C" fn lockgate_resume(
     }
 }
 
+/// The address of the word that a walk ends with which begins at `control`, in a call that was `entered` there: the exit word, or what
+/// the context begins with that the call runs.
+#[inline(always)]
+pub(crate) fn end_of_walk(control: u64, entered: u64) -> u64 {
+    match is_on_own_frames(control, entered) {
+        true => entered - size_of::<u64>() as u64,
+        false => context_base(control),
+    }
+}
+
+/// Whether `control` lies in the frames of the innermost call itself, which was `entered` there, and not in those of a context. The call
+/// gets to other slots by switches alone.
+#[inline(always)]
+pub(super) fn is_on_own_frames(control: u64, entered: u64) -> bool {
+    control / stack::SLOT == entered / stack::SLOT
+}
+
+/// The label at `address`, if there is one in verified code.
+#[inline(always)]
+pub(super) fn is_label(domain: &Core, address: u64) -> bool {
+    domain.codes().at(address).is_some_and(|code| code.holds(address + 3)) && read_label(address) == code::LABEL
+}
+
 /// Where control goes on, unless it is `over` before.
 #[inline(always)]
 fn find(
     domain: &Core,
     control: u64,
-    exit: u64,
+    entered: u64,
     address: u32,
     label: u32,
     over: impl Fn() -> u32,
 ) -> Result<ResumeFrame, Over> {
     let label = domain.base() + u64::from(label);
     let codes = domain.codes();
-    if !codes.at(label).is_some_and(|code| code.holds(label + 3)) || read_label(label) != code::LABEL {
+    if !is_label(domain, label) {
         return Err(NoResume::NoLabel.into());
     }
     // An address of either stack says where in the slot, if it is the thread's own.
@@ -116,7 +141,7 @@ fn find(
         }
         last.state(site)
     };
-    let mut walk = Walk::new(control, exit, read, sites);
+    let mut walk = Walk::new(control, end_of_walk(control, entered), read, sites);
     let mut activation = walk.next().map_err(|_| NoResume::Stack)?;
     // Below all that is in progress there is nothing to go back to.
     if wanted < activation.rsp {
@@ -132,7 +157,8 @@ fn find(
             }
         }
         activation = walk.next().map_err(|lost| match lost {
-            Lost::Exit => NoResume::Beyond,
+            Lost::Exit if is_on_own_frames(control, entered) => NoResume::Beyond,
+            Lost::Exit => NoResume::Context,
             Lost::Word(_) => NoResume::Stack,
         })?;
     }

@@ -971,7 +971,7 @@ pub(crate) struct SeenEntry {
 impl ThreadState {
     /// The records in use, outermost first, without the idle one. The thread itself, and any other that holds the lock of [`THREADS`],
     /// may read them, word by word; one that was made or went meanwhile may be missing or show another's values.
-    fn records(&self) -> impl Iterator<Item = *const Record> {
+    pub(super) fn records(&self) -> impl Iterator<Item = *const Record> {
         let first = self.records.start().cast::<Record>();
         // SAFETY: the block lives as long as its state; an aligned word, which the thread writes in single instructions.
         let top = unsafe { AtomicPtr::from_ptr(&raw mut (*self.block).top) }.load(Ordering::Relaxed);
