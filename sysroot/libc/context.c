@@ -32,7 +32,8 @@ void makecontext(ucontext_t *context, void (*function)(void), int count, ...) {
     uintptr_t start = (uintptr_t)context->uc_stack.ss_sp;
     size_t size = context->uc_stack.ss_size;
     int more = count > FIRST ? count - FIRST : 0;
-    context->__uc_flags = -1UL;
+    unsigned long *told = (unsigned long *)context; /* uc_flags, by either name */
+    *told = -1UL;
     if (more > MORE || size < (size_t)more * sizeof(long)) return;
     long *rest = (long *)((start + size) & -sizeof(long)) - more;
     va_list arguments;
@@ -56,7 +57,7 @@ void makecontext(ucontext_t *context, void (*function)(void), int count, ...) {
         errno = (int)-word;
         return;
     }
-    context->__uc_flags = (unsigned long)word;
+    *told = (unsigned long)word;
 }
 
 void __lg_context_main(ucontext_t *context) {

@@ -344,7 +344,9 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
             FaultKind::Gate,
             match no {
                 NoResume::NoLabel => "a jump (longjmp) to something that is no label of the module's code",
-                NoResume::OtherStack => "a jump (longjmp) to a function on another stack: another thread's, or a context's",
+                NoResume::OtherStack => {
+                    "a jump (longjmp) to a function on another stack: another thread's, or a context's"
+                }
                 NoResume::Returned => "a jump (longjmp) to a function that has returned",
                 NoResume::Beyond => {
                     "a jump (longjmp) beyond the host: to a function of a call that this one is nested in"
@@ -358,8 +360,12 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
         Cause::Context(no) => plain(
             FaultKind::Gate,
             match no {
-                NoContext::Gone => "a switch (swapcontext) to a context that has gone on or ended since, or never was one",
-                NoContext::Runs => "a switch (swapcontext) to a context that is running, or waiting for the host",
+                NoContext::Gone => {
+                    "a switch (swapcontext) to a context that has gone on or ended since, or never was one"
+                }
+                NoContext::Runs => {
+                    "a switch (swapcontext) to a context that is running, waits for the host, or ended with the call that ran it"
+                }
                 NoContext::Frames => {
                     "a switch (swapcontext) to functions of another call of the domain, or to where this one has gone on since"
                 }
@@ -390,9 +396,17 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
         let reason = "access through an address that the processor cannot form, or not aligned as demanded";
         return Judgement { kind: FaultKind::Segv, reason: reason.to_owned(), address: None, access: None };
     }
-    if raw.address == 0 && raw.registers.rip == 0 && raw.registers.rsp.wrapping_sub(8) == context_base(raw.registers.rsp) {
+    if raw.address == 0
+        && raw.registers.rip == 0
+        && raw.registers.rsp.wrapping_sub(8) == context_base(raw.registers.rsp)
+    {
         let reason = "the function that a context began with returned";
-        return Judgement { kind: FaultKind::Segv, reason: reason.to_owned(), address: None, access: Some(access) };
+        return Judgement {
+            kind: FaultKind::Segv,
+            reason: reason.to_owned(),
+            address: None,
+            access: Some(access),
+        };
     }
     let offset = raw.address.wrapping_sub(domain.base());
     let is_in_slots = |start: u64, at: u64| (start..start + stack::SLOTS * stack::SLOT).contains(&at);

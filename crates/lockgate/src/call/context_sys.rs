@@ -80,7 +80,9 @@ fn create(state: &ThreadState, domain: &Core, label: u64, start: u64, size: u64)
     }
     // Calls that have ended in the midst of contexts have left them.
     let is_in_use = |slot: u32| {
-        state.gates().any(|control| space::base_of(control) == domain.base() && domain.slot_of(control) == slot)
+        state
+            .gates()
+            .any(|control| space::base_of(control) == domain.base() && domain.slot_of(control) == slot)
     };
     domain.contexts().drop_lost(state.tid, is_in_use);
     domain.create_context(label, start..end)

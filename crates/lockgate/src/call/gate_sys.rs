@@ -296,7 +296,8 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
     };
     let emulate = || {
         let deadline = deadline.map(|deadline| deadline.at);
-        let thread = Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
+        let thread =
+            Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
         let memory = domain.services();
         let process = domain.process();
         let mut context = SyscallContext { memory: &memory, process, thread, threads: domain };

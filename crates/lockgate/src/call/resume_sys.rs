@@ -106,7 +106,8 @@ pub(super) fn is_on_own_frames(control: u64, entered: u64) -> bool {
 /// The label at `address`, if there is one in verified code.
 #[inline(always)]
 pub(super) fn is_label(domain: &Core, address: u64) -> bool {
-    domain.codes().at(address).is_some_and(|code| code.holds(address + 3)) && read_label(address) == code::LABEL
+    domain.codes().at(address).is_some_and(|code| code.holds(address + 3))
+        && read_label(address) == code::LABEL
 }
 
 /// Where control goes on, unless it is `over` before.

@@ -188,6 +188,11 @@ impl Contexts {
         }
     }
 
+    /// Whether a context has the slot.
+    pub(super) fn holds(&self, slot: usize) -> bool {
+        self.slot(slot as u32).is_some_and(|known| !known.is_free())
+    }
+
     /// Slots of contexts, past and present, with their sizes.
     pub(super) fn mapped(&self) -> impl Iterator<Item = (usize, u64)> {
         let size = |(slot, known): (usize, &Slot)| (slot, known.size.load(Ordering::Relaxed));
@@ -230,10 +235,11 @@ impl Core {
         // Whoever gives a slot to somebody holds this.
         let slots = self.slots();
         self.contexts.drop_overlaid(&stack);
-        let slot = self.context_slot(table, slots.owners.len().max(1), size)?;
+        let is_threads = |slot: usize| slot == 0 || slots.owners.get(slot).is_some_and(Option::is_some);
+        let slot = self.context_slot(table, is_threads, size)?;
         let known = &table[slot];
         let start = window::CONTROL + slot as u64 * stack::SLOT;
-        self.stride().write(start + BEGIN, &[label.to_le_bytes(), [0; 8]].concat())?;
+        self.stride().begin_stack(start + BEGIN, [label, 0])?;
         let (life, number) = (self.contexts.number(), self.contexts.number());
         known.life.store(life, Ordering::Relaxed);
         known.control.store(self.base() + start + BEGIN, Ordering::Relaxed);
@@ -244,10 +250,17 @@ impl Core {
     }
 
     /// A slot for a context that is mapped and nobody's: from the last one down, since threads get theirs from the first one up.
-    fn context_slot(&self, table: &[Slot], first: usize, size: u64) -> Result<usize, Errno> {
+    fn context_slot(
+        &self,
+        table: &[Slot],
+        is_threads: impl Fn(usize) -> bool,
+        size: u64,
+    ) -> Result<usize, Errno> {
         let find = |matches: &dyn Fn(u64) -> bool| {
-            let is_fit = |at: &usize| table[*at].is_free() && matches(table[*at].size.load(Ordering::Relaxed));
-            (first..table.len()).rev().find(is_fit)
+            let is_fit = |at: &usize| {
+                table[*at].is_free() && !is_threads(*at) && matches(table[*at].size.load(Ordering::Relaxed))
+            };
+            (0..table.len()).rev().find(is_fit)
         };
         if let Some(slot) = find(&|mapped| mapped == size) {
             return Ok(slot);

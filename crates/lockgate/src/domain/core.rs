@@ -402,18 +402,18 @@ impl Core {
             return Ok((own, self.entry_rsp(&slots, own), true));
         }
         let parked = slots.first_parked && first;
-        let slot = match slots.owners.iter().enumerate().position(|(i, o)| o.is_none() && (i > 0 || parked)) {
-            Some(free) => free,
-            None if slots.owners.len() < self.options.limits.threads as usize => {
-                self.empty_context_slot(slots.owners.len()).map_err(CallError::memory)?;
-                slots.owners.push(None);
-                slots.owners.len() - 1
-            }
-            None => {
-                let limit = self.options.limits.threads;
-                return Err(CallError::Threads { domain: self.name.clone(), limit });
-            }
+        let limit = self.options.limits.threads;
+        let known = slots.owners.iter().flatten().count();
+        let is_free = |slot: &usize| {
+            let is_another = slots.owners.get(*slot).is_some_and(Option::is_some);
+            !is_another && (*slot > 0 || parked || slots.owners.is_empty()) && !self.contexts.holds(*slot)
         };
+        let slot = (0..stack::SLOTS as usize).find(is_free).filter(|_| known < limit as usize);
+        let slot = slot.ok_or_else(|| CallError::Threads { domain: self.name.clone(), limit })?;
+        self.empty_context_slot(slot).map_err(CallError::memory)?;
+        if slots.owners.len() <= slot {
+            slots.owners.resize(slot + 1, None);
+        }
         if slot == 0 && parked {
             slots.first_parked = false;
         } else {

@@ -188,7 +188,7 @@ impl Core {
                 let size = self.stack_size();
                 self.unmap_stacks(0, size).and_then(|()| self.map_both_stacks(0, size))
             })
-                .and_then(|()| self.stride().write(storage.start, &kept.0));
+            .and_then(|()| self.stride().write(storage.start, &kept.0));
             if woken.is_err() {
                 slots.resting = Some(kept);
             }
