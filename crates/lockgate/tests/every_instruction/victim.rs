@@ -49,6 +49,34 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum;
         }
+        #include <ucontext.h>
+        static ucontext_t turning, turned;
+        static char room[32768];
+        static long made, wrong;
+        static void turns(void) {
+            for (long n = 0;; n++) {
+                volatile long kept[8];
+                for (int i = 0; i < 8; i++) kept[i] = n + i;
+                swapcontext(&turning, &turned);
+                for (int i = 0; i < 8; i++) wrong += kept[i] != n + i;
+            }
+        }
+        long turn(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            if (!made) {
+                getcontext(&turning);
+                turning.uc_stack.ss_sp = room;
+                turning.uc_stack.ss_size = sizeof room;
+                makecontext(&turning, turns, 0);
+            }
+            made = 0; /* whoever jumps out of here leaves it lost */
+            swapcontext(&turned, &turning);
+            made = 1;
+            long sum = 3 + wrong;
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }
         #include <unistd.h>
         long remember_across_service(long x) { *at = x; getppid(); return *at + 1; }
         long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }"
@@ -61,6 +89,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long crash(long)",
         "long remember(long)",
         "long jump(long)",
+        "long turn(long)",
         "long remember_across_service(long)",
         "long wait_8(long, long, long, long, long, long, long, long)",
         "long smash(long)",
@@ -188,7 +217,8 @@ impl World {
             | "deep"
             | "remember"
             | "remember_across_service"
-            | "jump" => {
+            | "jump"
+            | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
             "exclusive" => return World::of(direct("increment"), vec![server], 0),
