@@ -418,6 +418,11 @@ fn nested_calls_switch_among_themselves() {
         // Another context; the one that waits; the frames of the call that it is of.
         inner.extend([call("run", 1), call("go", 0), call("run", 0), call("to_kept", 0)].map(say));
         drop(inner);
+        // New ones take no slot that is in use.
+        for i in 10..64 {
+            domain.bind::<Longs>("make").unwrap().call(i, DIGS).unwrap();
+            assert_eq!(call("run", i).unwrap(), 7);
+        }
         n + 1
     });
     let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
@@ -443,6 +448,7 @@ fn nested_calls_switch_among_themselves() {
 /// numbers.
 #[test]
 fn a_context_that_waits_for_the_host_runs() {
+    let _patience = patience("a context on two threads");
     let (entered, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (inside, over) = (entered.clone(), go_on.clone());
     let host = HostFunction::new(move |_: &Domain, n: i64| {
@@ -545,6 +551,20 @@ fn slots_are_shared_with_threads() {
     assert_eq!(calls.run(most), 1);
     refused(calls.one("run", 5), GONE);
     assert_eq!(calls.run(6), 2);
+    // What threads have lost goes with them. (Two slots are left: theirs, and that of
+    // what they lose.)
+    for i in [8, 9] {
+        calls.make(i, ENDS);
+        assert_eq!(calls.one("next", i).unwrap(), 40 + i);
+    }
+    for _ in 0..70 {
+        let lose = || {
+            calls.make(5, CRASHES);
+            assert_eq!(calls.run(5), 1);
+            calls.one("run", 5).unwrap_err();
+        };
+        std::thread::scope(|scope| scope.spawn(lose).join().unwrap());
+    }
     // One that has ended gives its place to a thread.
     calls.make(6, ENDS);
     assert_eq!(calls.one("next", 6).unwrap(), 46);
@@ -572,20 +592,20 @@ fn stacks_have_the_size_that_is_asked_for() {
 #[test]
 fn a_reset_drops_all_contexts() {
     let pool = Pool::new(module(), options(), 1);
-    let mut memory = None;
+    let (mut memory, mut words) = (None, Vec::new());
     for _ in 0..5 {
         let domain = pool.take().unwrap();
         let now = domain.usage().memory;
         assert_eq!(*memory.get_or_insert(now), now);
         let call = |name: &str, i, what| domain.bind::<Longs>(name).unwrap().call(i, what);
-        for i in 0..20 {
-            // What the last user has had.
-            let word = (i as i64 + 2) << context::SLOT_BITS | (62 - i as i64 / 2);
+        // What the last user has had.
+        for word in std::mem::take(&mut words) {
             refused(call("forge", 40, word), GONE);
         }
         for i in 0..20 {
             call("make", i, COUNTS).unwrap();
             assert_eq!(domain.bind::<Long>("run").unwrap().call(i).unwrap(), 1);
+            words.push(domain.bind::<Long>("word").unwrap().call(i).unwrap());
         }
     }
 }

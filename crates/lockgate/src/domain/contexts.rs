@@ -290,3 +290,91 @@ impl Core {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// A table with one suspended context, on the last slot. Its life's number is 1.
+    fn with_one() -> Contexts {
+        let table = Contexts::default();
+        let slots = table.slots.get_or_init(|| (0..stack::SLOTS).map(|_| Slot::default()).collect());
+        let (life, number) = (table.number(), table.number());
+        slots[LAST as usize].life.store(life, Ordering::Relaxed);
+        slots[LAST as usize].state.store(number << NUMBER | SUSPENDED, Ordering::Release);
+        table
+    }
+
+    const LAST: u32 = stack::SLOTS as u32 - 1;
+    const WORD: u64 = 1 << context::SLOT_BITS | LAST as u64;
+
+    /// Threads take it all the time, and give it back. Red without compare-and-swap.
+    #[test]
+    fn one_thread_at_a_time_has_a_context() {
+        const TIMES: u32 = 200_000;
+        let (table, taken, broken) = (with_one(), AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for home in [0, 1, 2] {
+                let (table, taken, broken) = (&table, &taken, &broken);
+                scope.spawn(move || {
+                    let mut count = 0;
+                    while count < TIMES && !broken.load(Ordering::Relaxed) {
+                        match table.take(WORD, home, home, home as i32) {
+                            Ok(Some(_)) => {
+                                if taken.swap(true, Ordering::Relaxed) || table.home(LAST) != home {
+                                    broken.store(true, Ordering::Relaxed);
+                                }
+                                count += 1;
+                                taken.store(false, Ordering::Relaxed);
+                                table.give_back(LAST, false, Some(count.into()));
+                            }
+                            Err(NoContext::Runs) => std::hint::spin_loop(),
+                            other => panic!("{other:?}"),
+                        }
+                    }
+                });
+            }
+        });
+        assert!(!broken.into_inner(), "two threads have had it");
+    }
+
+    #[test]
+    fn words_are_good_for_what_they_are_about() {
+        let table = with_one();
+        let first = 2 << context::SLOT_BITS | u64::from(LAST);
+        let take = |word, here| table.take(word, here, 0, 7).map(|taken| taken.is_some());
+        assert_eq!(take(first, 0), Ok(true));
+        assert_eq!(table.word(LAST), WORD);
+        // It runs: here, or for somebody else.
+        assert_eq!(take(WORD, LAST), Ok(false));
+        assert_eq!((take(WORD, 1), take(first, 1)), (Err(NoContext::Runs), Err(NoContext::Runs)));
+        // The call's own frames: suspended now, by what has led here.
+        let frames = table.give_back(0, true, Some(0x1000));
+        assert_eq!(take(frames, LAST), Ok(true));
+        assert_eq!(
+            (take(frames + (1 << context::SLOT_BITS), LAST), take(0, LAST)),
+            (Err(NoContext::Frames), Ok(true))
+        );
+        // Another call has none that are suspended, whatever it says.
+        assert_eq!(table.take(frames, 3, 3, 7).map(|taken| taken.is_some()), Err(NoContext::Frames));
+        let second = table.give_back(LAST, false, Some(0x2000));
+        assert_eq!(take(first, 0), Err(NoContext::Gone));
+        assert_eq!(table.take(second, 0, 0, 7).unwrap().map(|taken| taken.control), Some(0x2000));
+        assert_eq!(table.home(LAST), 0);
+        // It is over.
+        table.give_back(LAST, false, None);
+        assert_eq!(
+            (take(second, 0), take(WORD, 0), take(table.nobodys(), 0)),
+            (Err(NoContext::Gone), Err(NoContext::Gone), Err(NoContext::Gone))
+        );
+        // A thread's calls have ended in the midst of it.
+        let table = with_one();
+        table.take(WORD, 0, 0, 7).unwrap();
+        table.drop_lost(8, |_| false);
+        table.drop_lost(7, |slot| slot == LAST);
+        assert_eq!(table.take(WORD, 1, 1, 8).map(drop), Err(NoContext::Runs));
+        table.drop_lost(7, |_| false);
+        assert_eq!(table.take(WORD, 1, 1, 8).map(drop), Err(NoContext::Gone));
+    }
+}
