@@ -361,7 +361,9 @@ fn limits_and_kills_reach_contexts() {
     in_time(|| calls.two("make", 3, SPINS)).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(1));
+            while calls.domain.usage().calls == 0 {
+                std::thread::yield_now();
+            }
             calls.domain.kill();
         });
         let error = calls.one("run", 3).unwrap_err();

@@ -28,9 +28,6 @@ pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
         let Some(state) = (*thread_sys::block()).state.as_ref() else { return 0 };
         (&*(*below.binding).domain, (*gate).control, below.control, state)
     };
-    if space::is_inherited(entered) {
-        return refuse(Cause::Forked);
-    }
     let here = domain.slot_of(control);
     let is_own = is_on_own_frames(control, entered);
     let [wanted, word, start, size, ..] = frame.arguments;
