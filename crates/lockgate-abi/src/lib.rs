@@ -139,6 +139,30 @@ pub mod gate {
     pub const IMPORT_DEPTH: u64 = 8;
 }
 
+/// Contexts (`<ucontext.h>`, docs/returns.md): further stacks of a domain, on which its code runs in turn. They are asked for through
+/// [`gate::SYSCALL`] by a number that Linux does not have.
+pub mod context {
+    /// The number, in rax. rdi says what is wanted: one of the following.
+    pub const CALL: u64 = 0x4c67_0001;
+    /// Which context runs: its word for [`SWITCH`], which is good as long as the context lives; 0 for the call's own frames.
+    pub const SELF: u64 = 0;
+    /// A new context. rsi: the label that it begins at, with rsp = E; rdx and r10: start and size of the stack that the program has for it,
+    /// which says how large the new one is. Returns a word, good for the first switch to it; `-EINVAL` (no label), `-ENOMEM`.
+    pub const CREATE: u64 = 1;
+    /// Leaves the context that runs, which waits, and goes on in that of the word in rsi: behind its own last call of this, or at its
+    /// label. All registers but rax, rcx and r11 are kept. There, rax is the word of the context that was left: good until it
+    /// has gone on. A word that says nothing (any more) ends the call into the domain. One of the context that runs changes nothing.
+    pub const SWITCH: u64 = 2;
+    /// The same, but the context that is left is gone, if it is not the call's own frames.
+    pub const LEAVE: u64 = 3;
+    /// Ends the call: the context's function has returned, and nobody says where to go on.
+    pub const END: u64 = 4;
+    /// Bits of a word that say which slot of the stacks it is: 0 for the call's own frames, on whatever slot. Above is a number.
+    pub const SLOT_BITS: u32 = 8;
+    /// Least usable size of a context's stack, bytes.
+    pub const MIN_SIZE: u64 = 64 << 10;
+}
+
 /// ELF notes of a module. Owner name [`NAME`](note::NAME), descriptors as below, all in a read-only segment
 /// and covered by a PT_NOTE program header.
 pub mod note {

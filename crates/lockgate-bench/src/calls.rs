@@ -6,8 +6,10 @@
 //! AVX-512 instructions, so that its proxies keep and clear all state there is. `calls.in_turn.<number>` goes through so many
 //! domains, one call each: every call changes the window, and many of them share the caches. `calls.long_jump.<number>` is what a
 //! `longjmp` costs within a domain that leaves so many functions, their calls included; `calls.throw` a setjmp and a longjmp over
-//! three, as in interpreters whose programs throw all the time.
+//! three, as in interpreters whose programs throw all the time. `calls.switch` is one `swapcontext` between two contexts of a domain,
+//! `calls.native_switch` one of the system's C library, which makes a system call for the mask of signals each time.
 
+use crate::contexts_sys::NativeContexts;
 use crate::gs_sys::write_gs_twice;
 use crate::interleave::{Side, interleave, repeat};
 use crate::preset::PRESETS;
@@ -70,6 +72,11 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let null_write = domain.bind::<extern "C" fn()>("null_write")?;
     let jump_many = domain.bind::<extern "C" fn(i64, i64) -> i64>("jump_many")?;
     let throw_many = domain.bind::<Number>("throw_many")?;
+    let source = Corpus::locate()?.root().join("bench/contexts.c");
+    let contexts = objects::module(&source, "contexts", &[], &["long switch_many(long n)"], folder.path())?;
+    let contexts = Domain::new(&Module::open(contexts)?, DomainOptions::new())?;
+    let switch_many = contexts.bind::<Number>("switch_many")?;
+    let mut native_contexts = NativeContexts::new();
     let in_turn = in_turn(&plain)?;
     let client = Domain::new(&plain, DomainOptions::new())?;
     let call_many = client.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_many")?;
@@ -126,6 +133,16 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         black_box(throw_many.call(CALLS.into())?);
         Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
     }));
+    sides.push(Side::timed("calls.native_switch".to_owned(), || {
+        let start = Instant::now();
+        native_contexts.switch(CALLS);
+        Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
+    }));
+    sides.push(Side::timed("calls.switch".to_owned(), || {
+        let start = Instant::now();
+        black_box(switch_many.call(CALLS.into())?);
+        Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
+    }));
     sides.extend(arguments(&domain)?);
     for count in IN_TURN {
         let functions = in_turn.get(..count).context("as many domains as are called in turn")?;
@@ -134,7 +151,11 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let samples = interleave("calls", options, ROUNDS, sides)?;
     let mut metrics = samples.iter().map(|samples| samples.metric("ns"));
     let native = metrics.next().context("the first side")?;
-    let others: Vec<Metric> = metrics.map(|metric| metric.against(&native)).collect();
+    let mut others: Vec<Metric> = metrics.map(|metric| metric.against(&native)).collect();
+    if let Some(at) = others.iter().position(|metric| metric.name == "calls.native_switch") {
+        let [native, own] = [at, at + 1].map(|at| others[at].clone());
+        others[at + 1] = own.against(&native);
+    }
     Ok([native].into_iter().chain(others).collect())
 }
 

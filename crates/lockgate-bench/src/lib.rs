@@ -22,6 +22,7 @@ pub mod verify;
 
 mod child_sys;
 mod code_size;
+mod contexts_sys;
 mod dlopen_sys;
 mod gs_sys;
 mod interleave;

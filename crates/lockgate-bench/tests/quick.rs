@@ -17,6 +17,8 @@ fn calls_are_compared_with_a_native_one() {
             ("calls.fault_recovery", "ns"),
             ("calls.long_jump.10", "ns"),
             ("calls.throw", "ns"),
+            ("calls.native_switch", "ns"),
+            ("calls.switch", "ns"),
             ("calls.arguments.0", "ns"),
             ("calls.arguments.12", "ns"),
             ("calls.in_turn.1", "ns"),

@@ -18,20 +18,27 @@ fn same_as_native(program: &str, arguments: &[&str]) {
 
 /// The same for several runs, with options of `lockgate run`.
 fn same_with(program: &str, options: &[&str], runs: &[&[&str]]) {
+    same_as(&["musl-gcc", "-static"], program, options, runs);
+}
+
+/// The same; `native` compiles the program natively.
+fn same_as(native_compiler: &[&str], program: &str, options: &[&str], runs: &[&[&str]]) {
     let shop = Shop::new();
     for flags in FLAGS {
         let source = Shop::program(program);
         let flags: Vec<&str> = flags.split(' ').collect();
         let native = shop.path("native");
         let status = shop
-            .command("musl-gcc")
-            .args(["-static", "-w"])
+            .command(native_compiler[0])
+            .args(&native_compiler[1..])
+            .arg("-w")
             .args(flags.iter().filter(|flag| **flag != PINPOINT))
             .arg(&source)
             .arg("-o")
             .arg(&native)
+            .arg("-lm")
             .status();
-        assert!(status.expect("musl-gcc runs (package musl-tools)").success());
+        assert!(status.expect("a compiler runs (musl-gcc: package musl-tools)").success());
         shop.lockgate("cc").arg("-w").args(&flags).arg(&source).args(["-o", "program.lg"]).run_quietly();
         for arguments in runs {
             let native = shop.command(&native).args(*arguments).output().unwrap();
@@ -69,6 +76,12 @@ fn thread_local_variables() {
 #[test]
 fn functions_that_return_twice() {
     same_as_native("setjmp", &[]);
+}
+
+/// musl has none of this: the other side is the system's C library.
+#[test]
+fn contexts_take_turns() {
+    same_as(&["gcc"], "contexts", &[], &[&[]]);
 }
 
 #[test]

@@ -20,8 +20,8 @@ const NOT_EQUAL: u8 = 5;
 const ABOVE: u8 = 7;
 
 /// Functions that return twice: their caller hands them a labelled landing.
-const RETURNS_TWICE: [&[u8]; 6] =
-    [b"setjmp", b"_setjmp", b"__setjmp", b"sigsetjmp", b"__sigsetjmp", b"vfork"];
+const RETURNS_TWICE: [&[u8]; 7] =
+    [b"setjmp", b"_setjmp", b"__setjmp", b"sigsetjmp", b"__sigsetjmp", b"vfork", b"getcontext"];
 
 impl Rewriter<'_> {
     /// An instruction that may not go on to the next one.

@@ -3,7 +3,7 @@
 use crate::cache::{Cache, Key};
 use crate::input::Input;
 use crate::{Error, Progress, glue, process, tools::Tools};
-use lockgate_abi::{code, gate, stack, window};
+use lockgate_abi::{code, context, gate, stack, window};
 use lockgate_rewrite::Options;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,8 @@ const JOIN: &[Source] = &[source!("start/zero.S"), source!("start/join.c")];
 const LIBC: &[Source] = &[
     source!("libc/setjmp.S"),
     source!("libc/thread_area.S"),
+    source!("libc/ucontext.S"),
+    source!("libc/context.c"),
     source!("libc/process.c"),
     source!("libc/alarm.c"),
     source!("libc/dlsym.c"),
@@ -277,7 +279,14 @@ impl Source {
 fn code_model() -> String {
     let constants = [
         ("OFF", i64::from(code::OFF)),
+        ("SYSCALL", (window::GATE_TABLE + 8 * gate::SYSCALL) as i64),
         ("RESUME", (window::GATE_TABLE + 8 * gate::RESUME) as i64),
+        ("CONTEXT", context::CALL as i64),
+        ("CONTEXT_SELF", context::SELF as i64),
+        ("CONTEXT_CREATE", context::CREATE as i64),
+        ("CONTEXT_SWITCH", context::SWITCH as i64),
+        ("CONTEXT_LEAVE", context::LEAVE as i64),
+        ("CONTEXT_END", context::END as i64),
         ("THREAD_POINTER_DISP", stack::THREAD_POINTER_DISP.into()),
     ]
     .map(|(name, value)| format!("#define LG_{name} {value}\n"));

@@ -2,7 +2,7 @@
 use crate::binding::Info;
 use crate::call::resume_sys::NoResume;
 use crate::debug::{Backtrace, Captured, Entered, SourcePlace};
-use crate::domain::Core;
+use crate::domain::{Core, NoContext, context_base};
 use crate::registry::Gauge;
 use crate::syscall;
 use lockgate_abi::{PAGE, code, stack, window};
@@ -52,6 +52,8 @@ pub(crate) enum Cause {
     OutOfTurn,
     /// The module wanted to go on where it cannot.
     Resume(NoResume),
+    /// It wanted to go on in a context that it cannot.
+    Context(NoContext),
 }
 
 /// Registers at the fault. General registers are zero where a gate, not an instruction, ended the call.
@@ -342,12 +344,32 @@ fn judge(raw: &RawFault, domain: &Core) -> Judgement {
             FaultKind::Gate,
             match no {
                 NoResume::NoLabel => "a jump (longjmp) to something that is no label of the module's code",
-                NoResume::OtherStack => "a jump (longjmp) to a function on another thread's stack",
+                NoResume::OtherStack => {
+                    "a jump (longjmp) to a function on another stack: another thread's, or a context's"
+                }
                 NoResume::Returned => "a jump (longjmp) to a function that has returned",
                 NoResume::Beyond => {
                     "a jump (longjmp) beyond the host: to a function of a call that this one is nested in"
                 }
+                NoResume::Context => {
+                    "a jump (longjmp) out of a context: to a function further out than the one that it began with"
+                }
                 NoResume::Stack => "a jump (longjmp) over a stack that is not what the module's calls left",
+            },
+        ),
+        Cause::Context(no) => plain(
+            FaultKind::Gate,
+            match no {
+                NoContext::Gone => {
+                    "a switch (swapcontext) to a context that has gone on or ended since, or never was one"
+                }
+                NoContext::Runs => {
+                    "a switch (swapcontext) to a context that is running, waits for the host, or ended with the call that ran it"
+                }
+                NoContext::Frames => {
+                    "a switch (swapcontext) to functions of another call of the domain, or to where this one has gone on since"
+                }
+                NoContext::Ended => "the function of a context returned, and its uc_link is null",
             },
         ),
     }
@@ -373,6 +395,18 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
         // A general-protection fault has no address (rule R14).
         let reason = "access through an address that the processor cannot form, or not aligned as demanded";
         return Judgement { kind: FaultKind::Segv, reason: reason.to_owned(), address: None, access: None };
+    }
+    if raw.address == 0
+        && raw.registers.rip == 0
+        && raw.registers.rsp.wrapping_sub(8) == context_base(raw.registers.rsp)
+    {
+        let reason = "the function that a context began with returned";
+        return Judgement {
+            kind: FaultKind::Segv,
+            reason: reason.to_owned(),
+            address: None,
+            access: Some(access),
+        };
     }
     let offset = raw.address.wrapping_sub(domain.base());
     let is_in_slots = |start: u64, at: u64| (start..start + stack::SLOTS * stack::SLOT).contains(&at);

@@ -50,12 +50,6 @@ pub(super) unsafe fn entry(gate: *const GateRecord) -> *const EntryRecord {
     unsafe { gate.byte_sub(RECORD as usize).cast() }
 }
 
-/// Where the exit word of the entry below `gate` lies.
-pub(super) unsafe fn exit_of(gate: *const GateRecord) -> u64 {
-    // SAFETY: as above.
-    unsafe { (*entry(gate)).control - size_of::<u64>() as u64 }
-}
-
 /// Address that the host gave with the function being called: [`super::layout::GateEntry::context`].
 pub(crate) fn context() -> usize {
     // SAFETY: functions with a context are only called through gates, whose record names the entry.
@@ -290,19 +284,25 @@ pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
 /// # Safety
 /// Only the system-call gate calls it.
 pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+    // SAFETY: live records; the gate's frame on the host's stack.
+    if unsafe { (*frame).number } == lockgate_abi::context::CALL {
+        // SAFETY: as for this function.
+        return unsafe { super::context_sys::serve(gate, &*frame) };
+    }
     // A domain's calls lead to points of libc's where a thread that was cancelled meanwhile would end, in the middle of our frames.
     let _uncancelled = Uncancelled::new();
     // SAFETY: live records, the gate's frame on the host's stack.
-    let (domain, frame, control, exit, deadline) = unsafe {
+    let (domain, frame, control, entered, deadline) = unsafe {
         let domain = &*(*(*entry(gate)).binding).domain;
-        (domain, &*frame, (*gate).control, exit_of(gate), thread_sys::deadline())
+        (domain, &*frame, (*gate).control, (*entry(gate)).control, thread_sys::deadline())
     };
     let emulate = || {
         let deadline = deadline.map(|deadline| deadline.at);
-        let thread = Thread { slot: domain.slot_of(control), deadline, stopped: is_stopped };
+        let thread =
+            Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
         let memory = domain.services();
         let process = domain.process();
-        let stack = Stack { domain, control, exit };
+        let stack = Stack { domain, control, entered };
         let mut context = SyscallContext { memory: &memory, process, thread, threads: domain, stack: &stack };
         syscall::dispatch(&mut context, frame.number, frame.arguments)
     };
@@ -336,14 +336,14 @@ struct Stack<'a> {
     domain: &'a Core,
     /// rsp at the gate.
     control: u64,
-    /// Where the exit word lies.
-    exit: u64,
+    /// Where the call was entered.
+    entered: u64,
 }
 
 impl ControlStack for Stack<'_> {
     fn functions(&self) -> Box<dyn Iterator<Item = InProgress> + '_> {
         // SAFETY: only the gate makes one.
-        let mut walk = unsafe { functions(self.domain, self.control, self.exit) };
+        let mut walk = unsafe { functions(self.domain, self.control, self.entered) };
         Box::new(std::iter::from_fn(move || {
             let function = walk.next().ok()?;
             let frame = function.entry + size_of::<u64>() as u64 - u64::from(code::OFF);

@@ -5,6 +5,7 @@
 mod admit_sys;
 mod bell;
 mod code_sys;
+mod context_sys;
 mod crossing_sys;
 #[allow(
     clippy::useless_conversion,

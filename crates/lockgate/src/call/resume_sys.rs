@@ -3,11 +3,11 @@
 //!
 //! The walk goes from the function that asks out to the place that the innermost entry was made at, and no further: what lies beyond
 //! that is the host's, or another call's. It allocates nothing, waits for nobody, and asks as it goes whether its call is to end.
-use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, exit_of, lockgate_pending, refuse};
+use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::layout::{GateRecord, ResumeFrame};
 use super::thread_sys::{self, Found};
 use super::walk::{Lost, Walk};
-use crate::domain::Core;
+use crate::domain::{Core, context_base};
 use crate::fault::Cause;
 use lockgate_abi::{code, stack};
 use lockgate_verify::State;
@@ -23,6 +23,8 @@ pub(crate) enum NoResume {
     Returned,
     /// It lies in functions of an earlier call, beyond host code.
     Beyond,
+    /// It lies beyond the function that the context has begun with.
+    Context,
     /// The stack is not what verified code leaves.
     Stack,
 }
@@ -54,8 +56,8 @@ pub(super) unsafe extern "C" fn lockgate_resume(
     own: *const u64,
 ) -> u32 {
     // SAFETY: live records; a live entry's binding keeps its domain; the frame is the gate's own.
-    let (domain, frame, control, exit) =
-        unsafe { (&*(*(*entry(gate)).binding).domain, &mut *frame, (*gate).control, exit_of(gate)) };
+    let (domain, frame, control, entered) =
+        unsafe { (&*(*(*entry(gate)).binding).domain, &mut *frame, (*gate).control, (*entry(gate)).control) };
     let over = || {
         // SAFETY: a word of the thread's own block, which its signal handlers write; the gate's record and frame.
         unsafe {
@@ -66,7 +68,7 @@ pub(super) unsafe extern "C" fn lockgate_resume(
         }
     };
     // SAFETY: the gate's, in progress.
-    match unsafe { find(domain, control, exit, frame.address as u32, frame.label as u32, over) } {
+    match unsafe { find(domain, control, entered, frame.address as u32, frame.label as u32, over) } {
         Ok(found) => {
             *frame = found;
             GOES_ON
@@ -84,7 +86,31 @@ pub(super) unsafe extern "C" fn lockgate_resume(
     }
 }
 
-/// The functions in progress, from a gate's rsp at `control` out to the place of its entry, at `exit`.
+/// The address of the word that a walk ends with which begins at `control`, in a call that was `entered` there: the exit word, or what
+/// the context begins with that the call runs.
+#[inline(always)]
+pub(crate) fn end_of_walk(control: u64, entered: u64) -> u64 {
+    match is_on_own_frames(control, entered) {
+        true => entered - size_of::<u64>() as u64,
+        false => context_base(control),
+    }
+}
+
+/// Whether `control` lies in the frames of the innermost call itself, which was `entered` there, and not in those of a context. The call
+/// gets to other slots by switches alone.
+#[inline(always)]
+pub(super) fn is_on_own_frames(control: u64, entered: u64) -> bool {
+    control / stack::SLOT == entered / stack::SLOT
+}
+
+/// The label at `address`, if there is one in verified code.
+#[inline(always)]
+pub(super) fn is_label(domain: &Core, address: u64) -> bool {
+    domain.codes().at(address).is_some_and(|code| code.holds(address + 3))
+        && read_label(address) == code::LABEL
+}
+
+/// The functions in progress, from a gate's rsp at `control` out to where the call was `entered`, or its context begins.
 ///
 /// # Safety
 /// The gate is in progress on the calling thread: the control stack is mapped there, and stays so.
@@ -92,7 +118,7 @@ pub(super) unsafe extern "C" fn lockgate_resume(
 pub(super) unsafe fn functions(
     domain: &Core,
     control: u64,
-    exit: u64,
+    entered: u64,
 ) -> Walk<impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
     // SAFETY: the walk reads between the two, on one control stack.
     let read = |at: u64| Some(unsafe { (at as *const u64).read() });
@@ -104,7 +130,7 @@ pub(super) unsafe fn functions(
         }
         last.state(site)
     };
-    Walk::new(control, exit, read, sites)
+    Walk::new(control, end_of_walk(control, entered), read, sites)
 }
 
 /// Where control goes on, unless it is `over` before.
@@ -115,14 +141,13 @@ pub(super) unsafe fn functions(
 unsafe fn find(
     domain: &Core,
     control: u64,
-    exit: u64,
+    entered: u64,
     address: u32,
     label: u32,
     over: impl Fn() -> u32,
 ) -> Result<ResumeFrame, Over> {
     let label = domain.base() + u64::from(label);
-    let codes = domain.codes();
-    if !codes.at(label).is_some_and(|code| code.holds(label + 3)) || read_label(label) != code::LABEL {
+    if !is_label(domain, label) {
         return Err(NoResume::NoLabel.into());
     }
     // An address of either stack says where in the slot, if it is the thread's own.
@@ -134,7 +159,7 @@ unsafe fn find(
     }
     let wanted = slot + distance;
     // SAFETY: as the caller's.
-    let mut walk = unsafe { functions(domain, control, exit) };
+    let mut walk = unsafe { functions(domain, control, entered) };
     let mut activation = walk.next().map_err(|_| NoResume::Stack)?;
     // Below all that is in progress there is nothing to go back to.
     if wanted < activation.rsp {
@@ -150,7 +175,8 @@ unsafe fn find(
             }
         }
         activation = walk.next().map_err(|lost| match lost {
-            Lost::Exit => NoResume::Beyond,
+            Lost::Exit if is_on_own_frames(control, entered) => NoResume::Beyond,
+            Lost::Exit => NoResume::Context,
             Lost::Word(_) => NoResume::Stack,
         })?;
     }

@@ -10,7 +10,7 @@ use crate::error::CallError;
 use crate::fault::{Cause, RawFault, Registers};
 use crate::host::{AtThreadEnd, Owner, PerProcess, maps};
 use crate::space::{self, MAX_STRIDES};
-use lockgate_abi::PAGE;
+use lockgate_abi::{PAGE, stack};
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::any::Any;
@@ -245,6 +245,16 @@ impl ThreadState {
             LEFT => None,
             place => (now != 0).then_some(place),
         };
+        let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+    }
+
+    /// The same for an entry that began at `control`: a jump out of the few instructions in which a gate has moved the place, and shows no
+    /// record, leaves it below frames that are gone, perhaps on a context's slot, which may become another thread's.
+    fn give_back_from(&self, id: u32, control: u64) {
+        // SAFETY: as above.
+        let slot = unsafe { AtomicU64::from_ptr(self.slot(id)) };
+        let above = control..=control | (stack::SLOT - 1);
+        let raised = |now: u64| (now != 0 && !above.contains(&now)).then_some(control);
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
     }
 
@@ -565,7 +575,8 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             }
             of_gate = (*top).kind == GATE;
             // The binding may be gone, and its header another's: only the domain can be asked, if that is still there.
-            let domain = state.domain_of(ptr::read_volatile(&raw const (*entry).control));
+            let control = ptr::read_volatile(&raw const (*entry).control);
+            let domain = state.domain_of(control);
             if (*top).kind == GATE {
                 if let Some(domain) = domain {
                     state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
@@ -573,10 +584,11 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
                 // Should its function come back all the same, the gate does not know its record any more.
                 (*top.cast::<GateRecord>()).mark = GATE.into();
                 *state.ending.get() = None;
-            } else if let Some(domain) = domain
-                && (*entry).binding.as_ref().is_none_or(|binding| ptr::eq(binding.owner, domain.owner()))
-            {
-                super::exclusive_sys::release(domain.owner(), state.tid as u32);
+            } else if let Some(domain) = domain {
+                state.give_back_from(domain.id(), control);
+                if (*entry).binding.as_ref().is_none_or(|binding| ptr::eq(binding.owner, domain.owner())) {
+                    super::exclusive_sys::release(domain.owner(), state.tid as u32);
+                }
             }
             set_top(block, top.byte_sub(RECORD as usize));
         }
@@ -971,7 +983,7 @@ pub(crate) struct SeenEntry {
 impl ThreadState {
     /// The records in use, outermost first, without the idle one. The thread itself, and any other that holds the lock of [`THREADS`],
     /// may read them, word by word; one that was made or went meanwhile may be missing or show another's values.
-    fn records(&self) -> impl Iterator<Item = *const Record> {
+    pub(super) fn records(&self) -> impl Iterator<Item = *const Record> {
         let first = self.records.start().cast::<Record>();
         // SAFETY: the block lives as long as its state; an aligned word, which the thread writes in single instructions.
         let top = unsafe { AtomicPtr::from_ptr(&raw mut (*self.block).top) }.load(Ordering::Relaxed);

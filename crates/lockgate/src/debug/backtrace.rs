@@ -6,6 +6,7 @@
 //! that have returned, the verifier knows of every instruction (docs/returns.md): frames are exact, whatever the module says of itself.
 use super::{SourcePlace, StackImage};
 use crate::binding::Info;
+use crate::call::resume_sys::end_of_walk;
 use crate::call::walk::{self, Lost, Walk};
 use crate::domain::Placed;
 use crate::fault::Registers;
@@ -130,7 +131,9 @@ impl Entered {
         if call.opens_frame() {
             call.rsp = registers.r11;
         }
-        call.stack = StackImage::take(domain.stride(), domain.stack_size(), call.rsp, entry);
+        // A context's frames end with the word that it began with.
+        let end = end_of_walk(call.rsp, entry) + 8;
+        call.stack = StackImage::take(domain.stride(), domain.stack_size_at(call.rsp), call.rsp, end);
         call
     }
 

@@ -1,5 +1,6 @@
 //! The state of a domain that calls, gates and threads share.
 use super::codes::Codes;
+use super::contexts::Contexts;
 use super::gates_sys::{GateTables, Resolver};
 use super::images::Joined;
 use super::limits::Usage;
@@ -46,6 +47,7 @@ pub(crate) struct Core {
     facts: Facts,
     /// Where code lies, of its own module and those that joined.
     pub(super) codes: Codes,
+    pub(super) contexts: Contexts,
     /// Shared with the grants of the domain, which end before it.
     stride: Arc<Stride>,
     pub(super) services: Services,
@@ -148,6 +150,7 @@ impl Core {
             facts,
             joined: Mutex::default(),
             codes: Codes::new(module, stride.base()),
+            contexts: Contexts::default(),
             watch: watch::Interest::new(options.time_limit.is_some(), meter, options.stop_if.is_some())
                 .map_err(no_watcher)?,
             spent: AtomicBool::new(false),
@@ -399,21 +402,22 @@ impl Core {
             return Ok((own, self.entry_rsp(&slots, own), true));
         }
         let parked = slots.first_parked && first;
-        let slot = match slots.owners.iter().enumerate().position(|(i, o)| o.is_none() && (i > 0 || parked)) {
-            Some(free) => free,
-            None if slots.owners.len() < self.options.limits.threads as usize => {
-                slots.owners.push(None);
-                slots.owners.len() - 1
-            }
-            None => {
-                let limit = self.options.limits.threads;
-                return Err(CallError::Threads { domain: self.name.clone(), limit });
-            }
+        let limit = self.options.limits.threads;
+        let known = slots.owners.iter().flatten().count();
+        let is_free = |slot: &usize| {
+            let is_another = slots.owners.get(*slot).is_some_and(Option::is_some);
+            !is_another && (*slot > 0 || parked || slots.owners.is_empty()) && !self.contexts.holds(*slot)
         };
+        let slot = (0..stack::SLOTS as usize).find(is_free).filter(|_| known < limit as usize);
+        let slot = slot.ok_or_else(|| CallError::Threads { domain: self.name.clone(), limit })?;
+        self.empty_context_slot(slot).map_err(CallError::memory)?;
+        if slots.owners.len() <= slot {
+            slots.owners.resize(slot + 1, None);
+        }
         if slot == 0 && parked {
             slots.first_parked = false;
         } else {
-            self.map_stacks(slot).map_err(CallError::memory)?;
+            self.map_stacks(slot, self.options.stack_size).map_err(CallError::memory)?;
         }
         slots.owners[slot] = Some(tid);
         self.publish_threads(&slots);
@@ -423,6 +427,7 @@ impl Core {
     /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
     pub(super) fn release(&self, thread: &ThreadState, slot: usize) {
         thread.set_slot(self.id(), 0);
+        self.contexts.drop_lost(thread.tid, |_| false);
         self.process.thread_leaves(&self.services(), slot as u32);
         let mut slots = self.slots();
         slots.owners[slot] = None;
@@ -445,7 +450,7 @@ impl Core {
             slots.first_parked = emptied.is_ok();
         } else {
             // If the kernel refuses, the slot is lost: never handed out with old contents.
-            match self.unmap_stacks(slot) {
+            match self.unmap_stacks(slot, self.options.stack_size) {
                 Ok(()) => self.services.refund(2 * self.options.stack_size),
                 Err(_) => slots.owners[slot] = Some(LOST),
             }
@@ -465,8 +470,7 @@ impl Core {
     /// Window offset and length of the usable part of a data-stack slot. The control slot's is the same, `OFF`
     /// higher: the mirror rule (R2).
     pub(super) fn stack_range(&self, slot: usize) -> (u64, u64) {
-        let size = self.options.stack_size;
-        (window::STACKS + slot as u64 * stack::SLOT + stack::TOP - size, size)
+        (stack_start(slot, self.options.stack_size), self.options.stack_size)
     }
 
     /// Window offsets of what the first thread's data stack keeps between calls: the start block, the thread header.
@@ -476,18 +480,18 @@ impl Core {
         end - (stack::TOP - stack::THREAD_HEADER + slots.start_block)..end
     }
 
-    fn map_stacks(&self, slot: usize) -> Result<(), Errno> {
-        let length = 2 * self.options.stack_size;
-        self.services.charge(length)?;
-        let mapped = rest::with_room(|| self.map_both_stacks(slot));
+    /// Maps a slot's stacks, of so many usable bytes each.
+    pub(super) fn map_stacks(&self, slot: usize, size: u64) -> Result<(), Errno> {
+        self.services.charge(2 * size)?;
+        let mapped = rest::with_room(|| self.map_both_stacks(slot, size));
         if mapped.is_err() {
-            self.services.refund(length);
+            self.services.refund(2 * size);
         }
         mapped
     }
 
-    pub(super) fn map_both_stacks(&self, slot: usize) -> Result<(), Errno> {
-        let (data, length) = self.stack_range(slot);
+    pub(super) fn map_both_stacks(&self, slot: usize, length: u64) -> Result<(), Errno> {
+        let data = stack_start(slot, length);
         // Control first: a data page is accessible only if its control page is (rule R2).
         let control = data - window::STACKS + window::CONTROL;
         self.stride.map(control, length, READ_WRITE, Backing::Anonymous)?;
@@ -495,8 +499,8 @@ impl Core {
         self.stride.map(data, length, READ_WRITE, Backing::Anonymous)
     }
 
-    pub(super) fn unmap_stacks(&self, slot: usize) -> Result<(), Errno> {
-        let (data, length) = self.stack_range(slot);
+    pub(super) fn unmap_stacks(&self, slot: usize, length: u64) -> Result<(), Errno> {
+        let data = stack_start(slot, length);
         let control = data - window::STACKS + window::CONTROL;
         self.stride.clear(data, length)?;
         self.stride.keep_in_children(control, length)?;
@@ -561,7 +565,8 @@ impl Core {
             return false;
         }
         let own = thread_sys::current().map(|thread| thread.tid);
-        let alone = matches!(self.slots().owners.as_slice(), [owner] if owner.is_some() && *owner == own);
+        let alone = matches!(self.slots().owners.as_slice(), [owner] if owner.is_some() && *owner == own)
+            && self.contexts.mapped().next().is_none();
         let snapshot = self.snapshot.as_ref().filter(|_| alone && !self.is_killed());
         snapshot.is_some_and(|s| s.restore(&self.module, &self.stride, &self.services).is_ok())
     }
@@ -574,9 +579,13 @@ impl Core {
         for (slot, owner) in slots.owners.iter().enumerate() {
             // Slots of threads that ended are unmapped already, but for the first.
             if owner.is_some() || (slot == 0 && slots.first_parked) {
-                self.unmap_stacks(slot)?;
+                self.unmap_stacks(slot, self.options.stack_size)?;
                 self.services.refund(2 * self.options.stack_size);
             }
+        }
+        for (slot, size) in self.contexts.mapped() {
+            self.unmap_stacks(slot, size)?;
+            self.services.refund(2 * size);
         }
         Ok(())
     }
@@ -603,6 +612,7 @@ impl Core {
             slots: _,
             // What is left is the last user's.
             process,
+            contexts,
             gates,
             killed,
             spent,
@@ -612,6 +622,7 @@ impl Core {
             watch,
         } = self;
         *process = new_process(options);
+        *contexts = Contexts::default();
         gates.forget_callbacks();
         (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
         *admissions = Admissions::default();
@@ -645,6 +656,11 @@ impl Drop for Core {
         self.leave_all();
         grant::end_domain(self.id());
     }
+}
+
+/// Window offset of the usable part of a data-stack slot.
+fn stack_start(slot: usize, size: u64) -> u64 {
+    window::STACKS + slot as u64 * stack::SLOT + stack::TOP - size
 }
 
 fn new_process(options: &DomainOptions) -> Process {

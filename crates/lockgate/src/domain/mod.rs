@@ -2,6 +2,7 @@
 mod api;
 mod burial;
 mod codes;
+mod contexts;
 mod core;
 mod gates_sys;
 mod images;
@@ -17,6 +18,7 @@ mod stop;
 
 pub use api::{Domain, ProgramEnd};
 pub(crate) use burial::{bury, close, close_then, release_functions, release_leftovers, settle};
+pub(crate) use contexts::{NoContext, base as context_base};
 pub(crate) use core::Core;
 pub(crate) use gates_sys::Gate;
 pub use images::JoinError;

@@ -161,7 +161,7 @@ impl Core {
             thread.set_slot(self.id(), 0);
         }
         slots.resting = Some(kept);
-        self.unmap_stacks(0).is_ok()
+        self.unmap_stacks(0, self.stack_size()).is_ok()
     }
 
     /// The host's own access to the window: what it looks for may lie on a stack that rests.
@@ -184,8 +184,11 @@ impl Core {
         if let Some(kept) = slots.resting.take() {
             let storage = self.storage(slots);
             // The kernel may have kept some of them when the domain went to rest.
-            let woken = with_room(|| self.unmap_stacks(0).and_then(|()| self.map_both_stacks(0)))
-                .and_then(|()| self.stride().write(storage.start, &kept.0));
+            let woken = with_room(|| {
+                let size = self.stack_size();
+                self.unmap_stacks(0, size).and_then(|()| self.map_both_stacks(0, size))
+            })
+            .and_then(|()| self.stride().write(storage.start, &kept.0));
             if woken.is_err() {
                 slots.resting = Some(kept);
             }

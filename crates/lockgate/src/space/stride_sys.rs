@@ -462,6 +462,22 @@ impl Stride {
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 
+    /// Writes two words of a control stack on which nothing runs.
+    ///
+    /// # Errors
+    /// `EFAULT`.
+    pub fn begin_stack(&self, offset: u64, words: [u64; 2]) -> Result<(), Errno> {
+        assert!(
+            (window::CONTROL..window::CONTROL_END - 16).contains(&offset),
+            "in the control area: {offset:#x}"
+        );
+        // SAFETY: `words` is ours; in this stride, whose faults end the copy.
+        let left = unsafe {
+            lockgate_copy((self.base + offset) as *mut c_void, words.as_ptr().cast(), size_of_val(&words))
+        };
+        if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
+    }
+
     /// Whether every byte of a part of the window can be read, and written if `writable`. Nothing changes.
     ///
     /// # Errors

@@ -216,6 +216,12 @@ fn a_kill_ends_a_call_that_jumps() {
     kill_at_every_instruction("jump", 2 * MOST, &["killed, then killed", "returned 3, then killed"]);
 }
 
+/// Within a switch to another context, there, and on the way back.
+#[test]
+fn a_kill_ends_a_call_that_switches() {
+    kill_at_every_instruction("turn", 4 * MOST, &["killed, then killed", "returned 3, then killed"]);
+}
+
 #[test]
 fn a_kill_ends_a_call_that_calls_the_host() {
     kill_at_every_instruction("call_back", MOST, &["killed, then killed", "returned 12, then killed"]);
@@ -241,7 +247,7 @@ fn locks_hold_when_a_second_thread_comes() {
 /// A handler runs to its end wherever the signal comes, finds the host's state, is refused a domain, and harms no call.
 #[test]
 fn signals_come_between_any_two_instructions() {
-    for (scenario, result) in [("increment", 2), ("call_back", 12), ("across", 4), ("jump", 3)] {
+    for (scenario, result) in [("increment", 2), ("call_back", 12), ("across", 4), ("jump", 3), ("turn", 3)] {
         let outcomes = at_every_instruction(scenario, Event::Signal, MOST);
         for (outcome, times) in outcomes {
             assert_eq!(
@@ -299,10 +305,20 @@ fn a_jump_out_of_a_lazy_import_moves_no_stack() {
 /// a proxy in transit lets it in, whose record it overwrites, or if a gate raises its domain's place before it is off the records.
 #[test]
 fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
-    for (scenario, result) in
-        [("increment", 2), ("exclusive", 2), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2), ("jump", 3)]
-    {
-        let most = if scenario == "lazy_deep" { 300 } else { 2 * MOST };
+    for (scenario, result) in [
+        ("increment", 2),
+        ("exclusive", 2),
+        ("deep", 11),
+        ("deep_across", 2),
+        ("lazy_deep", 2),
+        ("jump", 3),
+        ("turn", 3),
+    ] {
+        let most = match scenario {
+            "lazy_deep" => 300,
+            "turn" => 4 * MOST,
+            _ => 2 * MOST,
+        };
         let outcomes = with_handler(scenario, Some("calls"), Event::Signal, most);
         let expected = ["entered", "refused"]
             .map(|came_of_it| format!("returned {result}, then {result}; handled, {came_of_it}"));
@@ -315,13 +331,38 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
 /// writes.
 #[test]
 fn calls_of_another_domain_leave_no_window_behind() {
-    for (scenario, result) in
-        [("increment", 2), ("remember", 2), ("remember_across_service", 2), ("across", 4), ("jump", 3)]
-    {
+    for (scenario, result) in [
+        ("increment", 2),
+        ("remember", 2),
+        ("remember_across_service", 2),
+        ("across", 4),
+        ("jump", 3),
+        ("turn", 3),
+    ] {
         let outcomes = with_handler(scenario, Some("calls another"), Event::Signal, 2 * MOST);
         let expected = ["entered", "refused"]
             .map(|came_of_it| format!("returned {result}, then {result}; handled, {came_of_it}"));
         assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// The handler's call takes the very context that is switched to or from, as soon as that can be had. What it finds is another matter; but no frame
+/// changes. Red if a context can be had before the thread's next call begins elsewhere.
+#[test]
+fn calls_of_handlers_that_take_contexts_change_no_frame() {
+    let outcomes = with_handler("turn", Some("invades"), Event::Signal, 4 * MOST);
+    let expected = |outcome: &String| {
+        ["returned 3, then ", "Gate, then "].iter().any(|first| {
+            outcome.strip_prefix(first).and_then(|rest| rest.split_once("; handled, ")).is_some_and(
+                |(next, came)| {
+                    ["3", "Gate"].contains(&next) && ["entered", "refused", "kept out"].contains(&came)
+                },
+            )
+        })
+    };
+    assert!(outcomes.keys().all(expected), "{outcomes:?}");
+    for came in ["entered", "refused", "kept out"] {
+        assert!(outcomes.keys().any(|outcome| outcome.ends_with(came)), "{came}: {outcomes:?}");
     }
 }
 
@@ -336,10 +377,20 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {
 /// the thread there, or an exclusive domain taken.
 #[test]
 fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
-    for (scenario, result) in
-        [("increment", 2), ("exclusive", 2), ("deep", 11), ("deep_across", 2), ("lazy_deep", 2), ("jump", 3)]
-    {
-        let most = if scenario == "lazy_deep" { 300 } else { 2 * MOST };
+    for (scenario, result) in [
+        ("increment", 2),
+        ("exclusive", 2),
+        ("deep", 11),
+        ("deep_across", 2),
+        ("lazy_deep", 2),
+        ("jump", 3),
+        ("turn", 3),
+    ] {
+        let most = match scenario {
+            "lazy_deep" => 300,
+            "turn" => 4 * MOST,
+            _ => 2 * MOST,
+        };
         let outcomes = with_handler(scenario, Some("jumps"), Event::Signal, most);
         let expected =
             ["jumped", &format!("returned {result}")].map(|first| format!("{first}, then {result}"));

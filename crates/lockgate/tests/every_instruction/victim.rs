@@ -49,6 +49,54 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum;
         }
+        #include <ucontext.h>
+        static ucontext_t turning, turned;
+        static char room[32768];
+        static long made, wrong;
+        static ucontext_t door, invader;
+        static volatile int invited;
+        long smash(long);
+        static void turns(void) {
+            getcontext(&door);
+            if (invited) {
+                invited = 0;
+                smash(1);
+                swapcontext(&turning, &invader);
+            }
+            for (long n = 0;; n++) {
+                volatile long kept[8];
+                for (int i = 0; i < 8; i++) kept[i] = n + i;
+                swapcontext(&turning, &turned);
+                for (int i = 0; i < 8; i++) wrong += kept[i] != n + i;
+            }
+        }
+        long turn(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            if (!made) {
+                getcontext(&turning);
+                turning.uc_stack.ss_sp = room;
+                turning.uc_stack.ss_size = sizeof room;
+                makecontext(&turning, turns, 0);
+            }
+            invited = 0;
+            made = 0; /* whoever jumps out of here leaves it lost */
+            swapcontext(&turned, &turning);
+            made = 1;
+            long sum = 3 + wrong;
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }
+        /* Takes the context, and goes on at an early place of it, which uses much of its stack. */
+        long invade(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            invited = 1;
+            swapcontext(&invader, &door);
+            long sum = 0x5a5a5a5a;
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }
         #include <unistd.h>
         long remember_across_service(long x) { *at = x; getppid(); return *at + 1; }
         long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }"
@@ -61,6 +109,8 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long crash(long)",
         "long remember(long)",
         "long jump(long)",
+        "long turn(long)",
+        "long invade(long)",
         "long remember_across_service(long)",
         "long wait_8(long, long, long, long, long, long, long, long)",
         "long smash(long)",
@@ -188,7 +238,8 @@ impl World {
             | "deep"
             | "remember"
             | "remember_across_service"
-            | "jump" => {
+            | "jump"
+            | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
             "exclusive" => return World::of(direct("increment"), vec![server], 0),
@@ -306,6 +357,17 @@ extern "C" fn call_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut l
     }));
 }
 
+/// The same of a call that takes a context, which may be had or not.
+extern "C" fn invade_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
+    HANDLED.set(Some(match function.as_ref().expect("a function").call(1) {
+        Ok(0x5a5a_5a5a) => "entered",
+        Err(CallError::SignalHandler) => "refused",
+        Err(error) if error.fault().is_some_and(|fault| fault.kind() == FaultKind::Gate) => "kept out",
+        _ => "WRONG",
+    }));
+}
+
 /// Calls by a pointer, on the alternate stack, and does not ask what came of it.
 extern "C" fn forget_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
@@ -400,6 +462,7 @@ fn victim() {
     let handle = match own {
         None => handler as Handler,
         Some("calls" | "calls another") => call_in_handler,
+        Some("invades") => invade_in_handler,
         Some("forgets") => forget_in_handler,
         Some("jumps") => jump_in_handler,
         Some("stays") => stay_in_handler,
@@ -469,13 +532,14 @@ fn victim() {
             let new = World::new(scenario);
             let call = Called::new(way, new.call.clone(), &new.domains[0]);
             let smashed = another.as_ref().unwrap_or(&new.domains[0]);
-            let smash = || Called::Typed(smashed.bind("smash").expect("an export"));
+            let name = if own == Some("invades") { "invade" } else { "smash" };
+            let smash = || Called::Typed(smashed.bind(name).expect("an export"));
             *FROM_HANDLERS.lock().expect("no panic") = Some(match own {
                 Some(own) if own != "forgets" && scenario != "lock" => smash(),
                 _ if way == "bare" => call.clone(),
                 _ => Called::Typed(new.call.clone()), // (A result in a frame is allocated.)
             });
-            if own.is_some() && scenario != "lock" {
+            if own.is_some() && own != Some("invades") && scenario != "lock" {
                 smash().call(1).expect("a call");
             }
             *world.lock().expect("no panic") = Some(new);

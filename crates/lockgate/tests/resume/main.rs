@@ -376,12 +376,12 @@ fn only_functions_in_progress_are_gone_to() {
             at + 8,
             "a jump (longjmp) beyond the host: to a function of a call that this one is nested in",
         ),
-        ("another thread's stack", at + slot, "a jump (longjmp) to a function on another thread's stack"),
-        ("the same below", at - off - slot, "a jump (longjmp) to a function on another thread's stack"),
-        ("the heap", 0x4000_0000, "a jump (longjmp) to a function on another thread's stack"),
+        ("another thread's stack", at + slot, "a jump (longjmp) to a function on another stack"),
+        ("the same below", at - off - slot, "a jump (longjmp) to a function on another stack"),
+        ("the heap", 0x4000_0000, "a jump (longjmp) to a function on another stack"),
         // The first control stacks begin where the low 32 bits are 0.
         ("nowhere", 0, "a jump (longjmp) to a function that has returned"),
-        ("the window's end", -1, "a jump (longjmp) to a function on another thread's stack"),
+        ("the window's end", -1, "a jump (longjmp) to a function on another stack"),
     ] {
         assert_eq!(reason(anything.call(3, address, label)), expected, "{what}");
     }

@@ -1,0 +1,445 @@
+//! Control stacks, what is known of them that no program can change, the runtime's part, and the adversary.
+//!
+//! Several threads, whose steps alternate, have calls in progress, each nested in a gate of the one before. A call runs on frames of its
+//! own, or on a context, of which there are as many as wanted, each on a stack of its own. All that the runtime does is chosen by chance among what its rules allow.
+use super::program::{Op, Program, Random};
+use lockgate_verify::{Frames, State};
+
+/// A rule of the runtime's that a machine goes without.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Without {
+    Nothing,
+    /// Only suspended contexts are taken.
+    Suspended,
+    /// A call's own frames are gone back to by that call alone, while it is innermost.
+    OwnFrames,
+    /// A context with a live gate is not switched to: not even by the thread that it is of.
+    LiveGate,
+    /// Where a suspended context goes on is what the host has stored last.
+    Latest,
+    /// Walks end with the context that they begin in.
+    Base,
+    /// Nested calls begin below what their thread runs on.
+    Place,
+}
+
+pub const RULES: [Without; 6] = [
+    Without::Suspended,
+    Without::OwnFrames,
+    Without::LiveGate,
+    Without::Latest,
+    Without::Base,
+    Without::Place,
+];
+
+const SPACING: u64 = 0x10_0000;
+const ROOM: u64 = 0x1000;
+const STACKS: usize = 6;
+const THREADS: usize = 2;
+const MOST_CALLS: usize = 3;
+/// What marks return words; their low half is a place of the program.
+const WORD: u64 = 1 << 63;
+/// The exit word, and that which a context begins with.
+const EXIT: u64 = WORD | 0xffff_ffff;
+const BASE: u64 = 0;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Is {
+    Runs,
+    Suspended,
+    Over,
+}
+
+/// Frames that were called one by another: a call's own, or a context's.
+#[derive(Debug)]
+struct Chain {
+    stack: usize,
+    is: Is,
+    /// rsp, while it does not run; and what it was when it did not run the time before.
+    rsp: u64,
+    before: u64,
+    /// Return words that are still to be popped: where they were pushed, and what they say.
+    live: Vec<(u64, u64)>,
+    is_context: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    own: usize,
+    /// The chain that it runs.
+    runs: usize,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    calls: Vec<Call>,
+    rsp: u64,
+    place: usize,
+}
+
+pub struct Machine<'a> {
+    program: &'a Program,
+    frames: &'a Frames,
+    without: Without,
+    random: Random,
+    /// Of each stack, from [`low`] up.
+    words: Vec<Vec<u64>>,
+    chains: Vec<Chain>,
+    threads: Vec<Thread>,
+    labels: Vec<usize>,
+    pushed: u64,
+    pub returned: u64,
+    pub switched: u64,
+}
+
+const fn top(stack: usize) -> u64 {
+    (stack as u64 + 1) * SPACING
+}
+
+const fn low(stack: usize) -> u64 {
+    top(stack) - ROOM
+}
+
+/// How a thread's step ends.
+enum Step {
+    At(usize),
+    /// The innermost call ends, and with it the context that it runs.
+    Ends,
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(program: &'a Program, frames: &'a Frames, seed: u64, without: Without) -> Machine<'a> {
+        let labels = (0..program.ops.len()).filter(|&place| program.ops[place] == Op::Label).collect();
+        Machine {
+            program,
+            frames,
+            without,
+            random: Random(seed),
+            words: vec![vec![0; (ROOM / 8 + 1) as usize]; STACKS],
+            chains: Vec::new(),
+            threads: (0..THREADS).map(|_| Thread::default()).collect(),
+            labels,
+            pushed: 0,
+            returned: 0,
+            switched: 0,
+        }
+    }
+
+    fn place_of(at: u64) -> Option<(usize, usize)> {
+        let stack = usize::try_from(at.wrapping_sub(1) / SPACING).ok().filter(|&stack| stack < STACKS)?;
+        let skip = at.checked_sub(low(stack)).filter(|skip| skip.is_multiple_of(8))?;
+        Some((stack, (skip / 8) as usize))
+    }
+
+    /// The word at an address; what is no word of a stack reads as zero.
+    fn word(&self, at: u64) -> u64 {
+        Machine::place_of(at).map_or(0, |(stack, number)| self.words[stack][number])
+    }
+
+    fn set(&mut self, at: u64, word: u64) {
+        if let Some((stack, number)) = Machine::place_of(at) {
+            self.words[stack][number] = word;
+        }
+    }
+
+    /// Whoever gets to write below rsp: signals, debuggers, later calls. On a stack that waits, too.
+    fn adversary(&mut self) {
+        let running: Vec<usize> =
+            self.threads.iter().flat_map(|t| t.calls.last()).map(|call| call.runs).collect();
+        let waiting = self.chains.iter().filter(|chain| chain.is == Is::Suspended && chain.is_context);
+        let waiting: Vec<u64> = waiting.map(|chain| chain.rsp).collect();
+        let known: Vec<u64> =
+            running.iter().flat_map(|&chain| self.chains[chain].live.iter().map(|&(_, word)| word)).collect();
+        let now: Vec<u64> = self.threads.iter().filter(|t| !t.calls.is_empty()).map(|t| t.rsp).collect();
+        for rsp in now.into_iter().chain(waiting) {
+            for at in (rsp.saturating_sub(80)..rsp).step_by(8) {
+                let garbage = match self.random.below(3) {
+                    0 => self.random.pick(&known).unwrap_or(0),
+                    1 => rsp - 8 * self.random.below(30) as u64,
+                    _ => 0,
+                };
+                self.set(at, garbage);
+            }
+        }
+    }
+
+    fn label(&mut self) -> Option<usize> {
+        self.random.pick(&self.labels)
+    }
+
+    fn call_of(&self, thread: usize) -> Call {
+        *self.threads[thread].calls.last().expect("a call in progress")
+    }
+
+    /// Pushes a word to return to `place` with; `false`: the guard stops it.
+    fn push(&mut self, thread: usize, place: usize) -> bool {
+        let runs = self.call_of(thread).runs;
+        let rsp = self.threads[thread].rsp - 8;
+        self.threads[thread].rsp = rsp;
+        self.pushed += 1;
+        let word = WORD | (self.pushed & 0x7fff_ffff) << 32 | place as u64;
+        self.set(rsp, word);
+        self.chains[runs].live.push((rsp, word));
+        rsp > low(self.chains[runs].stack) + 64
+    }
+
+    /// The word that the table says is the next to be popped, behind a call that ended at `place`.
+    fn entry(&self, thread: usize, place: usize) -> Option<u64> {
+        let rsp = self.threads[thread].rsp;
+        match self.frames.at(self.program.addresses[place])? {
+            State::S { o } => Some(rsp + u64::from(o)),
+            State::C { b, d } => self.word(rsp + u64::from(d)).checked_add(b.into()),
+        }
+    }
+
+    /// A call begins on `stack`, with rsp at most `rsp`.
+    fn enter(&mut self, thread: usize, stack: usize, rsp: u64) -> Option<()> {
+        let label = self.label()?;
+        if rsp < low(stack) + 512 {
+            return None;
+        }
+        self.set(rsp, EXIT);
+        let live = vec![(rsp, EXIT)];
+        self.chains.push(Chain { stack, is: Is::Runs, rsp, before: rsp, live, is_context: false });
+        let own = self.chains.len() - 1;
+        let thread = &mut self.threads[thread];
+        thread.calls.push(Call { own, runs: own });
+        (thread.rsp, thread.place) = (rsp, label);
+        Some(())
+    }
+
+    /// Runs all threads. `Err`: what was broken.
+    pub fn run(&mut self, steps: u64) -> Result<u64, String> {
+        if self.labels.is_empty() {
+            return Ok(0);
+        }
+        for step in 0..steps {
+            let thread = self.random.below(THREADS);
+            if self.threads[thread].calls.is_empty() && self.enter(thread, thread, top(thread)).is_none() {
+                return Ok(step);
+            }
+            match self.step(thread)? {
+                Step::At(place) => self.threads[thread].place = place,
+                Step::Ends => self.end(thread),
+            }
+            let now = &self.threads[thread];
+            if let Some(call) = now.calls.last() {
+                let stack = self.chains[call.runs].stack;
+                if now.rsp > top(stack) {
+                    return Err(format!("rsp is {:#x} before place {}", now.rsp, now.place));
+                }
+                if now.rsp < low(stack) + 64 {
+                    self.end(thread);
+                }
+            }
+            self.adversary();
+        }
+        Ok(steps)
+    }
+
+    /// The innermost call ends, by a fault or a limit: the context that it runs is lost, its frames are gone, and the gate that it was nested
+    /// in returns.
+    fn end(&mut self, thread: usize) {
+        let call = self.threads[thread].calls.pop().expect("a call in progress");
+        self.chains[call.runs].is = Is::Over;
+        self.chains[call.own].is = Is::Over;
+        self.back_at_gate(thread);
+    }
+
+    /// The innermost call has ended: the gate below it returns to what that call's thread ran.
+    fn back_at_gate(&mut self, thread: usize) {
+        let Some(call) = self.threads[thread].calls.last() else { return };
+        if let Some(&(at, _)) = self.chains[call.runs].live.last() {
+            self.threads[thread].rsp = at;
+        }
+        self.threads[thread].place = usize::MAX; // `ret`
+    }
+
+    fn step(&mut self, thread: usize) -> Result<Step, String> {
+        let place = self.threads[thread].place;
+        if place == usize::MAX {
+            return self.pop(thread, place);
+        }
+        let (rsp, next) = (self.threads[thread].rsp, place + 1);
+        Ok(Step::At(match self.program.ops[place] {
+            Op::Label | Op::Nop | Op::Int3 => next,
+            Op::Shift(by) => {
+                self.threads[thread].rsp = rsp.wrapping_add_signed(by.into());
+                next
+            }
+            Op::Open(away) => {
+                let wanted = rsp - 32 + 8 * self.random.below(9) as u64;
+                if wanted > rsp {
+                    away
+                } else {
+                    self.threads[thread].rsp = wanted;
+                    self.adversary();
+                    self.set(wanted, rsp);
+                    next
+                }
+            }
+            Op::Close(d) => {
+                let closed = self.word(rsp.wrapping_add_signed(d.into()));
+                let stack = self.chains[self.call_of(thread).runs].stack;
+                if !(low(stack)..=top(stack)).contains(&closed) {
+                    return Err(format!("rsp is {closed:#x} behind place {place}"));
+                }
+                self.threads[thread].rsp = closed;
+                next
+            }
+            Op::Call(to) if self.push(thread, next) => to,
+            Op::CallLabel if self.push(thread, next) => match self.label() {
+                Some(label) => label,
+                None => return Ok(Step::Ends),
+            },
+            Op::Call(_) | Op::CallLabel | Op::Ud2 => return Ok(Step::Ends),
+            Op::JumpLabel => match self.label() {
+                Some(label) => label,
+                None => return Ok(Step::Ends),
+            },
+            Op::Branch(to) if self.random.one_in(2) => to,
+            Op::Branch(_) => next,
+            Op::Jump(to) => to,
+            Op::Return => return self.pop(thread, place),
+            Op::Resume => match self.resume(thread) {
+                Some(label) => label,
+                None => return Ok(Step::Ends),
+            },
+            Op::Gate if self.push(thread, next) => return Ok(self.gate(thread)),
+            Op::Gate => return Ok(Step::Ends),
+        }))
+    }
+
+    fn pop(&mut self, thread: usize, place: usize) -> Result<Step, String> {
+        let call = self.call_of(thread);
+        let rsp = self.threads[thread].rsp;
+        let popped = (rsp, self.word(rsp));
+        let own = self.chains[call.runs].live.pop();
+        if own != Some(popped) {
+            return Err(format!("ret at place {place} pops {popped:x?}, not {own:x?}"));
+        }
+        self.returned += 1;
+        match popped.1 {
+            BASE => return Ok(Step::Ends), // a fault
+            EXIT if call.runs != call.own => return Err("the exit word of another call".to_owned()),
+            EXIT => {
+                self.chains[call.own].is = Is::Over;
+                self.threads[thread].calls.pop();
+                self.back_at_gate(thread);
+                return Ok(Step::At(self.threads[thread].place));
+            }
+            _ => {}
+        }
+        self.threads[thread].rsp += 8;
+        let site = (popped.1 & 0xffff_ffff) as usize;
+        if site >= self.program.ops.len() {
+            return Ok(Step::At(self.label().expect("a context's begin"))); // the word was a label's address
+        }
+        let Some(&(entry, _)) = self.chains[call.runs].live.last() else {
+            return Err(format!("nothing is left to return to behind place {site}"));
+        };
+        let said = self.entry(thread, site);
+        if said != Some(entry) {
+            return Err(format!("the table says {said:x?} behind place {site}, not {entry:#x}"));
+        }
+        Ok(Step::At(site))
+    }
+
+    fn resume(&mut self, thread: usize) -> Option<usize> {
+        let label = self.label()?;
+        let mut chain = self.call_of(thread).runs;
+        if self.without == Without::Base {
+            chain = self.random.below(self.chains.len());
+            if self.chains[chain].live.is_empty() || self.chains[chain].is == Is::Over {
+                return None;
+            }
+        }
+        let kept = 1 + self.random.below(self.chains[chain].live.len());
+        self.threads[thread].rsp = self.chains[chain].live[kept - 1].0;
+        self.chains[chain].live.truncate(kept);
+        Some(label)
+    }
+
+    /// What happens behind a gate, whose word has been pushed. In the end rsp is at the word that it returns by.
+    fn gate(&mut self, thread: usize) -> Step {
+        let call = self.call_of(thread);
+        let rsp = self.threads[thread].rsp;
+        match self.random.below(4) {
+            0 if self.threads[thread].calls.len() < MOST_CALLS => {
+                let stack = self.chains[call.runs].stack;
+                // Below the red zone, as far as that matters here; without the rule, where this call began.
+                let begin = match self.without {
+                    Without::Place => self.chains[call.runs].live[0].0 - 8,
+                    _ => rsp - 16 - 8 * self.random.below(3) as u64,
+                };
+                if self.enter(thread, stack, begin).is_some() {
+                    return Step::At(self.threads[thread].place);
+                }
+            }
+            1 => {
+                // A new context, if there is a stack that nobody has.
+                let used: Vec<usize> = self
+                    .chains
+                    .iter()
+                    .filter(|chain| chain.is != Is::Over)
+                    .map(|chain| chain.stack)
+                    .collect();
+                if let Some(stack) = (THREADS..STACKS).find(|stack| !used.contains(stack)) {
+                    let base = top(stack);
+                    let begin = WORD | 0xffff_0000;
+                    self.set(base, BASE);
+                    self.set(base - 8, begin);
+                    let live = vec![(base, BASE), (base - 8, begin)];
+                    let rsp = base - 8;
+                    self.chains.push(Chain {
+                        stack,
+                        is: Is::Suspended,
+                        rsp,
+                        before: rsp,
+                        live,
+                        is_context: true,
+                    });
+                }
+            }
+            2 | 3 => self.switch(thread, call, rsp),
+            _ => {}
+        }
+        Step::At(usize::MAX)
+    }
+
+    fn switch(&mut self, thread: usize, call: Call, rsp: u64) {
+        let is_allowed = |number: usize| {
+            let chain = &self.chains[number];
+            let runs_here = self.threads[thread].calls.iter().any(|call| call.runs == number);
+            match (chain.is, chain.is_context) {
+                (Is::Over, _) => false,
+                (_, _) if number == call.runs => false,
+                (Is::Suspended, true) => true,
+                (Is::Suspended, false) if number == call.own => true,
+                (Is::Suspended, false) => {
+                    self.without == Without::OwnFrames
+                        && self.threads[thread].calls.iter().any(|call| call.own == number)
+                }
+                (Is::Runs, true) => match self.without {
+                    Without::Suspended => !runs_here,
+                    Without::LiveGate => runs_here,
+                    _ => false,
+                },
+                (Is::Runs, false) => false,
+            }
+        };
+        let targets: Vec<usize> = (0..self.chains.len()).filter(|&number| is_allowed(number)).collect();
+        let Some(target) = self.random.pick(&targets) else { return };
+        let left = &mut self.chains[call.runs];
+        (left.before, left.rsp) = (left.rsp, rsp);
+        left.is = Is::Suspended;
+        let taken = &mut self.chains[target];
+        taken.is = Is::Runs;
+        self.threads[thread].rsp = match self.without {
+            Without::Latest => taken.before,
+            _ => taken.rsp,
+        };
+        self.threads[thread].calls.last_mut().expect("a call in progress").runs = target;
+        self.switched += 1;
+    }
+}

@@ -1,0 +1,75 @@
+//! The theorem of docs/returns.md, tried: programs that the verifier accepts run on a model of control stacks, whose adversary
+//! rewrites every word below rsp after each step, wants rsp anywhere, takes branches as it likes, resumes and switches contexts where it may. Each `ret`
+//! must pop the word that its own `call` pushed, and the report's table must lead from each return site to the word that is next.
+mod machine;
+mod program;
+#[path = "../support/mod.rs"]
+mod support;
+
+use lockgate_verify::verify;
+use machine::{Machine, RULES, Without};
+use program::{Program, Random};
+
+const RUNS: u64 = 12;
+const STEPS: u64 = 250;
+
+#[test]
+fn each_return_pops_its_own_word() {
+    try_programs(0..10_000);
+}
+
+/// 10^8 steps.
+#[test]
+#[ignore = "minutes"]
+fn each_return_pops_its_own_word_for_long() {
+    try_programs(10_000..180_000);
+}
+
+fn try_programs(numbers: std::ops::Range<u64>) {
+    let programs = numbers.end - numbers.start;
+    let (mut accepted, mut refused, mut steps, mut returns, mut switches) = (0, 0, 0, 0, 0);
+    for number in numbers {
+        let mut random = Random(number);
+        let program = Program::new(&mut random);
+        let Ok(report) = verify(&program.module) else {
+            refused += 1;
+            continue;
+        };
+        accepted += 1;
+        for run in 0..RUNS {
+            let mut machine = Machine::new(&program, &report.frames, number * RUNS + run, Without::Nothing);
+            match machine.run(STEPS) {
+                Ok(taken) => steps += taken,
+                Err(what) => {
+                    panic!("program {number}: {what}\n{:?}\n{:?}", program.ops, program.module.states)
+                }
+            }
+            returns += machine.returned;
+            switches += machine.switched;
+        }
+    }
+    println!(
+        "{accepted} programs accepted, {refused} refused, {steps} steps, {returns} returns, {switches} switches"
+    );
+    assert!(accepted > programs / 3 && refused > programs / 10, "{accepted} accepted, {refused} refused");
+    assert!(steps > 20 * accepted && returns > accepted, "{steps} steps, {returns} returns");
+    assert!(switches > accepted, "{switches} switches");
+}
+
+/// Each of the runtime's rules about contexts is needed: without it some return goes wrong.
+#[test]
+fn without_any_of_the_rules_a_return_goes_wrong() {
+    for without in RULES {
+        let mut broken = 0;
+        for number in 0..4000 {
+            let program = Program::new(&mut Random(number));
+            let Ok(report) = verify(&program.module) else { continue };
+            for run in 0..RUNS {
+                let mut machine = Machine::new(&program, &report.frames, number * RUNS + run, without);
+                broken += u64::from(machine.run(STEPS).is_err());
+            }
+        }
+        println!("without {without:?}: {broken} broken");
+        assert!(broken > 0, "{without:?}");
+    }
+}

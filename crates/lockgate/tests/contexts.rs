@@ -1,0 +1,654 @@
+//! Contexts (`<ucontext.h>`, docs/returns.md): what programs do with them, and what nobody may do with them. Walks, returns and limits
+//! that hold within a call hold within each of its contexts.
+mod common;
+
+use common::host_sys::{exit_now, fork_here, install_raw_handler, signal_storm, wait_for};
+use common::{Guest, in_time, patience, started};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, Pool};
+use lockgate_abi::{context, stack};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, LazyLock, Mutex};
+use std::time::Duration;
+
+type Long = extern "C" fn(i64) -> i64;
+type Longs = extern "C" fn(i64, i64) -> i64;
+
+/// `make(i, what)` makes context i, `next(i)` runs it until it yields a value. Each thread has its own way back.
+const SOURCE: &str = r#"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#define COUNT 64
+#define STACK 32768
+#define FAR __attribute__((noinline, noclone))
+long host(long);
+static ucontext_t of[COUNT], stale, kept;
+static char stacks[COUNT][STACK];
+static __thread ucontext_t *back;
+static __thread long value;
+static ucontext_t link;
+
+FAR static void yield(long i, long v) { value = v; swapcontext(&of[i], back); }
+FAR static long deep(long i, long n) { volatile long own[9]; own[n % 9] = n; if (n) return deep(i, n - 1) + own[n % 9]; yield(i, 7); return 0; }
+static void counts(long i) { for (long n = 1;; n++) yield(i, n); }
+static void digs(long i) { for (long n = 0;; n++) yield(i, deep(i, n % 30)); }
+static void crashes(long i) { yield(i, 1); *(volatile int *)0x8000 = 1; yield(i, 2); }
+static void spins(long i) { for (volatile int n = 0;; n++); }
+static void asks(long i) { for (long n = i;;) { yield(i, n); ucontext_t *own = back; n = host(n); back = own; } }
+static void ends(long i) { value = 40 + i; }
+static jmp_buf place;
+FAR static void leave(long n) { if (n) leave(n - 1); else longjmp(place, 5); __asm__ volatile(""); }
+static void jumps(long i) { for (;;) { jmp_buf own; memcpy(&own, &place, sizeof own); if (!setjmp(place)) leave(9); else yield(i, 5); } }
+static void sets(long i) { if (!setjmp(place)) yield(i, 1); yield(i, 2); }
+static void leaves(long i) { leave(9); }
+static void overflows(long i) { volatile char room[1 << 20]; room[i] = 1; yield(i, room[i]); }
+static void recurses(long i) { deep(i, 1 << 20); }
+static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses};
+
+static void prepare(long i, long what, long size) {
+    getcontext(&of[i]);
+    of[i].uc_stack.ss_sp = stacks[i];
+    of[i].uc_stack.ss_size = size;
+    of[i].uc_link = &link;
+    makecontext(&of[i], (void (*)(void))bodies[what], 1, i);
+}
+long make(long i, long what) { prepare(i, what, STACK); return 0; }
+/* Nobody looks at the memory. */
+long make_large(long i, long size) {
+    getcontext(&of[i]);
+    of[i].uc_stack.ss_sp = (void *)(i << 28);
+    of[i].uc_stack.ss_size = size;
+    makecontext(&of[i], (void (*)(void))counts, 1, i);
+    return 0;
+}
+long make_unlinked(long i, long what) { prepare(i, what, STACK); of[i].uc_link = 0; makecontext(&of[i], (void (*)(void))bodies[what], 1, i); return 0; }
+/* Where a context's function returns to: this very call. */
+long next(long i) {
+    ucontext_t own;
+    volatile int came = 0;
+    getcontext(&link);
+    if (came++) return value;
+    back = &own;
+    if (swapcontext(&own, &of[i])) return -errno;
+    return value;
+}
+/* Without a link: of the thread's own alone. */
+long run(long i) {
+    ucontext_t own;
+    back = &own;
+    if (swapcontext(&own, &of[i])) return -errno;
+    return value;
+}
+long sum(long i, long n) { long all = 0; for (; n; n--) all += run(i); return all; }
+long forever(long i, long j) { for (;;) { run(i); run(j); } }
+long go(long i) { setcontext(&of[i]); return -errno; }
+long copy(long i) { stale = of[i]; return 0; }
+long again(long i) { of[i] = stale; return run(i); }
+/* The way back that this call leaves to others. */
+long keep(long i) { back = &kept; if (swapcontext(&kept, &of[i])) return -errno; return value; }
+long to_kept(long i) { return setcontext(&kept); }
+long run_back_to_kept(long i) { ucontext_t own; back = &kept; if (swapcontext(&own, &of[i])) return -errno; return value; }
+long from_host(long i) { return host(i); }
+long set(long i) { return setjmp(place) ? 77 : 1; }
+long set_and_run(long i) { return setjmp(place) ? 77 : run(i); }
+long jump(long i) { leave(3); return i; }
+long word(long i) { return *(unsigned long *)&of[i]; }
+long forge(long i, long word) { *(unsigned long *)&of[i] = word; return run(i); }
+"#;
+
+const COUNTS: i64 = 0;
+const DIGS: i64 = 1;
+const CRASHES: i64 = 2;
+const SPINS: i64 = 3;
+const ASKS: i64 = 4;
+const ENDS: i64 = 5;
+const JUMPS: i64 = 6;
+const SETS: i64 = 7;
+const LEAVES: i64 = 8;
+const OVERFLOWS: i64 = 9;
+const RECURSES: i64 = 10;
+
+fn module() -> &'static Arc<Module> {
+    static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| {
+        Guest::c_with(SOURCE, &["-O1", "-g", "-fno-omit-frame-pointer"]).gate("long host(long)").module()
+    });
+    &MODULE
+}
+
+fn options() -> DomainOptions {
+    DomainOptions::new().name("guest").gate("host", HostFunction::new(|_: &Domain, n: i64| n + 1))
+}
+
+/// A domain's functions.
+struct Calls {
+    domain: Domain,
+}
+
+impl Calls {
+    fn new() -> Calls {
+        Calls::with(options())
+    }
+
+    fn with(options: DomainOptions) -> Calls {
+        Calls { domain: started(module(), options) }
+    }
+
+    fn bind(&self, name: &str) -> Function<Long> {
+        self.domain.bind::<Long>(name).expect("an export")
+    }
+
+    fn one(&self, name: &str, argument: i64) -> Result<i64, CallError> {
+        self.bind(name).call(argument)
+    }
+
+    fn two(&self, name: &str, first: i64, second: i64) -> Result<i64, CallError> {
+        self.domain.bind::<Longs>(name).expect("an export").call(first, second)
+    }
+
+    fn make(&self, number: i64, what: i64) {
+        assert_eq!(self.two("make", number, what).unwrap(), 0);
+    }
+
+    fn run(&self, number: i64) -> i64 {
+        self.one("run", number).unwrap()
+    }
+}
+
+/// A call ended by a fault with this in its reason.
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: Result<T, CallError>, reason: &str) {
+    let error = result.expect_err(reason);
+    let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
+    assert!(fault.reason().contains(reason), "{} instead of {reason:?}", fault.reason());
+}
+
+const GONE: &str = "has gone on or ended since, or never was one";
+const RUNS: &str = "is running, waits for the host, or ended with the call that ran it";
+const FRAMES: &str = "to functions of another call of the domain";
+
+#[test]
+fn sixty_contexts_take_turns_over_many_calls() {
+    let calls = Calls::new();
+    for i in 0..60 {
+        calls.make(i, if i % 2 == 0 { COUNTS } else { DIGS });
+    }
+    let deep = |n: i64| (1..=n % 30).sum::<i64>();
+    for round in 1..=70 {
+        for i in 0..60 {
+            // Digging ones give a 7 from the depth, then what all functions on the way add up to.
+            let expected = match (i % 2, round % 2) {
+                (0, _) => round,
+                (_, 1) => 7,
+                _ => deep(round / 2 - 1),
+            };
+            assert_eq!(calls.run(i), expected, "context {i}, round {round}");
+        }
+    }
+    assert_eq!(calls.two("sum", 0, 1000).unwrap(), (71..=1070).sum());
+}
+
+#[test]
+fn a_function_that_returns_goes_on_at_the_link() {
+    let calls = Calls::new();
+    // More of them than there are slots: those of contexts that are over are used again.
+    for i in 0..200 {
+        calls.make(i % 64, ENDS);
+        assert_eq!(calls.one("next", i % 64).unwrap(), 40 + i % 64);
+        refused(calls.one("run", i % 64), GONE);
+    }
+}
+
+#[test]
+fn a_function_that_returns_to_nowhere_ends_the_call() {
+    let calls = Calls::new();
+    calls.make(0, COUNTS);
+    calls.two("make_unlinked", 1, ENDS).unwrap();
+    refused(calls.one("run", 1), "the function of a context returned, and its uc_link is null");
+    assert_eq!(calls.run(0), 1);
+}
+
+/// The library's own start of a context never returns; another one may, and finds a word there that leads nowhere.
+#[test]
+fn a_context_does_not_return_from_its_call() {
+    let domain = Guest::assembly(&format!(
+        "function start
+            mov $1,%eax
+            ret
+        function not_a_label
+            lea start(%rip),%rsi
+            lea 4(%rsi),%rsi
+            jmp create
+        function attack
+            lea start(%rip),%rsi
+        create:
+            lea -8(%rsp),%rsp
+            mov ${CREATE},%edi
+            xor %edx,%edx
+            mov $0x1000,%r10d
+            mov ${CALL},%eax
+            call *%gs:0x11000
+            test %rax,%rax
+            js 1f
+            mov %rax,%rsi
+            mov ${SWITCH},%edi
+            mov ${CALL},%eax
+            call *%gs:0x11000
+        1:  lea 8(%rsp),%rsp
+            ret
+        # request(kind, word)
+        function request
+            mov ${CALL},%eax
+            call *%gs:0x11000
+            ret",
+        CREATE = context::CREATE,
+        SWITCH = context::SWITCH,
+        CALL = context::CALL,
+    ))
+    .domain();
+    let attack = domain.bind::<extern "C" fn() -> i64>("attack").unwrap();
+    for _ in 0..100 {
+        refused(attack.call(), "the function that a context began with returned");
+    }
+    let no_label = domain.bind::<extern "C" fn() -> i64>("not_a_label").unwrap();
+    assert_eq!(no_label.call().unwrap(), -22);
+    let request = domain.bind::<Longs>("request").unwrap();
+    assert_eq!(request.call(context::SELF as i64, 0).unwrap(), 0);
+    assert_eq!(request.call(99, 0).unwrap(), -22);
+    assert_eq!(request.call(context::CREATE as i64, 0).unwrap(), -22);
+    refused(request.call(context::END as i64, 0), "uc_link is null");
+}
+
+/// Words say nothing that the runtime does not know better.
+#[test]
+fn forged_words_lead_nowhere() {
+    let calls = Calls::new();
+    for i in 0..3 {
+        calls.make(i, COUNTS);
+        calls.run(i);
+    }
+    let known: Vec<u64> = (0..3).map(|i| calls.one("word", i).unwrap() as u64).collect();
+    for slot in (0..1 << context::SLOT_BITS).chain([u64::MAX]) {
+        // (What makecontext writes that has found no stack is nobody's word, and no switch.)
+        for number in [100, 1 << 40, u64::MAX >> context::SLOT_BITS] {
+            let word = number << context::SLOT_BITS | slot & 0xff;
+            if !known.contains(&word) && word != u64::MAX {
+                let error = calls.two("forge", 10, word as i64).expect_err("a forged word");
+                let reason = error.fault().expect("a fault").reason().to_owned();
+                assert!(reason.contains(GONE) || reason.contains(FRAMES), "{word:#x}: {reason}");
+            }
+        }
+    }
+    for i in 0..3 {
+        assert_eq!(calls.run(i), 2);
+    }
+}
+
+/// A word is for one switch. Red if the number of the suspension is not compared.
+#[test]
+fn nobody_goes_back_to_where_a_context_has_gone_on_from() {
+    let calls = Calls::new();
+    calls.make(0, COUNTS);
+    calls.one("copy", 0).unwrap();
+    assert_eq!(calls.run(0), 1);
+    refused(calls.one("again", 0), GONE);
+    // (The copy has taken the place of the context's own word: it is lost.)
+    calls.make(1, COUNTS);
+    assert_eq!(calls.run(1), 1);
+    calls.one("copy", 1).unwrap();
+    assert_eq!((calls.run(1), calls.run(1)), (2, 3));
+    refused(calls.one("again", 1), GONE);
+}
+
+/// The frames of a call are nobody's when it has ended, and no later call's. Red if the frames' number is not compared.
+#[test]
+fn nobody_goes_back_to_a_call_that_has_ended() {
+    let calls = Calls::new();
+    calls.make(0, COUNTS);
+    assert_eq!(calls.one("keep", 0).unwrap(), 1);
+    refused(calls.one("to_kept", 0), FRAMES);
+    // From a context, too.
+    refused(calls.one("run_back_to_kept", 0), FRAMES);
+    calls.make(0, COUNTS);
+    assert_eq!(calls.run(0), 1);
+}
+
+#[test]
+fn a_fault_ends_its_context_and_leaves_the_others() {
+    let calls = Calls::new();
+    for round in 0..100 {
+        if round == 0 {
+            calls.make(0, COUNTS);
+        }
+        calls.make(1, CRASHES);
+        assert_eq!((calls.run(0), calls.run(1)), (2 * round + 1, 1));
+        let error = calls.one("run", 1).unwrap_err();
+        let fault = error.fault().unwrap();
+        assert_eq!(fault.kind(), FaultKind::Segv);
+        // The frames are the context's: those of the call that runs it wait on another stack.
+        let backtrace = fault.backtrace();
+        let names: Vec<_> =
+            backtrace.calls[0].frames.iter().filter_map(|f| f.place.function.clone()).collect();
+        assert_eq!(names, ["crashes", "__lg_context_main", "__lg_context_begin"], "{backtrace}");
+        assert!(backtrace.calls[0].complete, "{backtrace}");
+        refused(calls.one("run", 1), RUNS);
+        assert_eq!(calls.run(0), 2 * round + 2);
+    }
+}
+
+#[test]
+fn limits_and_kills_reach_contexts() {
+    let calls = Calls::with(options().time_limit(Duration::from_millis(100)));
+    let again = |name: &str, number| in_time(|| calls.one(name, number)).unwrap();
+    for (i, what) in [(0, COUNTS), (1, COUNTS), (2, COUNTS)] {
+        in_time(|| calls.two("make", i, what)).unwrap();
+    }
+    assert_eq!(again("run", 0), 1);
+    let _patience = patience("a context without end");
+    for _ in 0..3 {
+        in_time(|| calls.two("make", 3, SPINS)).unwrap();
+        let error = calls.one("run", 3).unwrap_err();
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+        // Switches without end.
+        let error = calls.two("forever", 1, 2).unwrap_err();
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+        for i in [1, 2] {
+            in_time(|| calls.two("make", i, COUNTS)).unwrap();
+        }
+    }
+    assert_eq!(again("run", 0), 2);
+    in_time(|| calls.two("make", 3, SPINS)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while calls.domain.usage().calls == 0 {
+                std::thread::yield_now();
+            }
+            calls.domain.kill();
+        });
+        let error = calls.one("run", 3).unwrap_err();
+        assert!(matches!(error, CallError::Killed(_)) || error.fault().is_some(), "{error}");
+    });
+}
+
+#[test]
+fn overflows_are_found_on_contexts() {
+    let calls = Calls::new();
+    for _ in 0..70 {
+        calls.make(0, OVERFLOWS);
+        let error = calls.one("run", 0).unwrap_err();
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::StackOverflow), "{error}");
+        calls.make(0, RECURSES);
+        let error = calls.one("run", 0).unwrap_err();
+        let kind = error.fault().map(|fault| fault.kind());
+        assert!(matches!(kind, Some(FaultKind::StackOverflow | FaultKind::ControlStackOverflow)), "{error}");
+    }
+}
+
+/// longjmp within a context; out of it, to another one or to the call's own frames: refused. Red if walks do not end with the context.
+#[test]
+fn jumps_stay_in_their_context() {
+    let calls = Calls::new();
+    calls.make(0, JUMPS);
+    for _ in 0..10 {
+        assert_eq!(calls.run(0), 5);
+    }
+    // From the call's own frames into a context, and the reverse, and from one to another.
+    calls.make(1, SETS);
+    assert_eq!(calls.run(1), 1);
+    let other = "a jump (longjmp) to a function on another stack";
+    refused(calls.one("jump", 0), other);
+    calls.make(2, LEAVES);
+    refused(calls.one("run", 2), other);
+    calls.make(2, LEAVES);
+    refused(calls.one("set_and_run", 2), other);
+    assert_eq!(calls.run(1), 2);
+}
+
+/// A host function that a context waits for calls the domain again: that call runs other contexts, and gets neither to the one that waits nor to
+/// frames that are not its own. Red without the state, or if frames are not looked up for the innermost call.
+#[test]
+fn nested_calls_switch_among_themselves() {
+    static INNER: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let host = HostFunction::new(|domain: &Domain, n: i64| {
+        let call = |name: &str, i: i64| domain.bind::<Long>(name).unwrap().call(i);
+        let say = |result: Result<i64, CallError>| match result {
+            Ok(value) => value.to_string(),
+            Err(error) => error.fault().map_or_else(|| error.to_string(), |fault| fault.reason().to_owned()),
+        };
+        let mut inner = INNER.lock().unwrap();
+        // Another context; the one that waits; the frames of the call that it is of.
+        inner.extend([call("run", 1), call("go", 0), call("run", 0), call("to_kept", 0)].map(say));
+        drop(inner);
+        // New ones take no slot that is in use.
+        for i in 10..64 {
+            domain.bind::<Longs>("make").unwrap().call(i, DIGS).unwrap();
+            assert_eq!(call("run", i).unwrap(), 7);
+        }
+        n + 1
+    });
+    let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
+    calls.make(0, ASKS);
+    calls.make(1, COUNTS);
+    assert_eq!(calls.run(1), 1);
+    assert_eq!(calls.one("keep", 0).unwrap(), 0);
+    for round in 1..=20 {
+        assert_eq!(calls.one("keep", 0).unwrap(), round);
+        let inner = std::mem::take(&mut *INNER.lock().unwrap());
+        assert_eq!(inner[0], (round + 1).to_string());
+        assert!(inner[1].contains(RUNS) || inner[1].contains(GONE), "{}", inner[1]);
+        assert!(inner[2].contains(RUNS) || inner[2].contains(GONE), "{}", inner[2]);
+        assert!(inner[3].contains(FRAMES), "{}", inner[3]);
+    }
+    assert_eq!(calls.run(1), 22);
+    // A nested call that faults in a context of its own leaves the outer ones as they are.
+    calls.make(2, CRASHES);
+    assert_eq!(calls.one("keep", 0).unwrap(), 21);
+}
+
+/// Contexts that wait for the host are not to be had by their life's word, either, which getcontext gives. Red if only suspensions have
+/// numbers.
+#[test]
+fn a_context_that_waits_for_the_host_runs() {
+    let _patience = patience("a context on two threads");
+    let (entered, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (inside, over) = (entered.clone(), go_on.clone());
+    let host = HostFunction::new(move |_: &Domain, n: i64| {
+        inside.wait();
+        over.wait();
+        n + 1
+    });
+    let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
+    calls.make(0, ASKS);
+    assert_eq!(calls.run(0), 0);
+    calls.one("copy", 0).unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| calls.run(0));
+        entered.wait();
+        let error = calls.one("again", 0).unwrap_err();
+        assert!(error.fault().unwrap().reason().contains(RUNS), "{error}");
+        go_on.wait();
+        // Its own word was overwritten by the copy, and then by its own switch again.
+        assert_eq!(waits.join().unwrap(), 1);
+    });
+}
+
+/// Red if contexts are taken without compare-and-swap.
+#[test]
+fn of_two_threads_one_gets_a_context() {
+    const ROUNDS: usize = 3000;
+    let calls = Calls::new();
+    calls.make(0, COUNTS);
+    assert_eq!(calls.run(0), 1);
+    let (begin, best, lost) = (Barrier::new(3), AtomicI64::new(1), AtomicU64::new(0));
+    let seen = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let run = calls.bind("run");
+                begin.wait();
+                for _ in 0..ROUNDS {
+                    match run.call(0) {
+                        Ok(value) => {
+                            best.fetch_max(value, Ordering::Relaxed);
+                            seen.lock().unwrap().push(value);
+                        }
+                        Err(error) => {
+                            let reason =
+                                error.fault().unwrap_or_else(|| panic!("{error}")).reason().to_owned();
+                            assert!(reason.contains(RUNS) || reason.contains(GONE), "{reason}");
+                            lost.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let mut seen = seen.into_inner().unwrap();
+    seen.sort_unstable();
+    let (best, lost) = (best.into_inner(), lost.into_inner());
+    println!("{} runs, {lost} refusals", seen.len());
+    assert_eq!(seen, (2..=best).collect::<Vec<_>>());
+}
+
+/// Whoever runs it, it has the thread-local storage of the thread that it runs on.
+#[test]
+fn contexts_go_from_thread_to_thread_and_outlive_them() {
+    let calls = Calls::new();
+    for i in 0..4 {
+        calls.make(i, DIGS);
+    }
+    for round in 0..10 {
+        std::thread::scope(|scope| {
+            for i in 0..4 {
+                let calls = &calls;
+                scope.spawn(move || {
+                    let expected = if round % 2 == 0 { 7 } else { (1..=round / 2).sum() };
+                    assert_eq!(calls.run(i), expected, "context {i}, round {round}");
+                });
+            }
+        });
+    }
+}
+
+/// As many as there are slots; threads get what is left, contexts that are over give theirs back, and so do those that ended with their
+/// thread's calls.
+#[test]
+fn slots_are_shared_with_threads() {
+    let calls = Calls::new();
+    let most = stack::SLOTS as i64 - 1;
+    for i in 0..most {
+        calls.make(i, COUNTS);
+        assert_eq!(calls.run(i), 1);
+    }
+    calls.make(most, COUNTS);
+    assert_eq!(calls.one("run", most).unwrap(), -12);
+    let thread = std::thread::scope(|scope| scope.spawn(|| calls.one("run", 0)).join().unwrap());
+    assert!(matches!(thread, Err(CallError::Threads { .. })), "{thread:?}");
+    // Its stack is another's now.
+    calls.make(5, CRASHES);
+    assert_eq!(calls.run(5), 1);
+    calls.one("run", 5).unwrap_err();
+    calls.make(most, COUNTS);
+    assert_eq!(calls.run(most), 1);
+    refused(calls.one("run", 5), GONE);
+    assert_eq!(calls.run(6), 2);
+    // What threads have lost goes with them. (Two slots are left: theirs, and that of
+    // what they lose.)
+    for i in [8, 9] {
+        calls.make(i, ENDS);
+        assert_eq!(calls.one("next", i).unwrap(), 40 + i);
+    }
+    for _ in 0..70 {
+        let lose = || {
+            calls.make(5, CRASHES);
+            assert_eq!(calls.run(5), 1);
+            calls.one("run", 5).unwrap_err();
+        };
+        std::thread::scope(|scope| scope.spawn(lose).join().unwrap());
+    }
+    // One that has ended gives its place to a thread.
+    calls.make(6, ENDS);
+    assert_eq!(calls.one("next", 6).unwrap(), 46);
+    std::thread::scope(|scope| scope.spawn(|| assert_eq!(calls.run(7), 2)).join().unwrap());
+}
+
+#[test]
+fn stacks_have_the_size_that_is_asked_for() {
+    let calls = Calls::new();
+    for (i, size) in [(1, 1), (2, 1 << 20), (3, 8 << 20)] {
+        calls.two("make_large", i, size).unwrap();
+        assert_eq!(calls.run(i), 1);
+    }
+    let before = calls.domain.usage().memory;
+    calls.two("make_large", 4, stack::SLOT as i64).unwrap();
+    assert_eq!(calls.run(4), -12, "more than a slot has");
+    calls.two("make_large", 5, 12 << 20).unwrap();
+    calls.two("make_large", 6, 12 << 20).unwrap();
+    assert_eq!(calls.run(5), 1);
+    assert_eq!(calls.run(6), -12, "more than the domain's memory");
+    assert!(calls.domain.usage().memory <= before + (25 << 20), "{}", calls.domain.usage().memory);
+}
+
+/// Red if a reset keeps the table.
+#[test]
+fn a_reset_drops_all_contexts() {
+    let pool = Pool::new(module(), options(), 1);
+    let (mut memory, mut words) = (None, Vec::new());
+    for _ in 0..5 {
+        let domain = pool.take().unwrap();
+        let now = domain.usage().memory;
+        assert_eq!(*memory.get_or_insert(now), now);
+        let call = |name: &str, i, what| domain.bind::<Longs>(name).unwrap().call(i, what);
+        // What the last user has had.
+        for word in std::mem::take(&mut words) {
+            refused(call("forge", 40, word), GONE);
+        }
+        for i in 0..20 {
+            call("make", i, COUNTS).unwrap();
+            assert_eq!(domain.bind::<Long>("run").unwrap().call(i).unwrap(), 1);
+            words.push(domain.bind::<Long>("word").unwrap().call(i).unwrap());
+        }
+    }
+}
+
+/// In a child there is no domain, whichever stack the call runs on that the host's function comes back to.
+#[test]
+fn a_forked_child_has_no_contexts() {
+    static CHILD: AtomicI64 = AtomicI64::new(-1);
+    let host = HostFunction::new(|_: &Domain, n: i64| {
+        CHILD.store(fork_here(false).into(), Ordering::Relaxed);
+        n + 1
+    });
+    let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
+    let [run, go] = ["run", "go"].map(|name| calls.bind(name));
+    calls.make(0, ASKS);
+    calls.make(1, COUNTS);
+    assert_eq!((calls.run(0), calls.run(1)), (0, 1));
+    let forked = run.call(0);
+    if CHILD.load(Ordering::Relaxed) == 0 {
+        let is_forked = |result: Result<i64, CallError>| matches!(result, Err(CallError::Forked));
+        exit_now(i32::from(!(is_forked(forked) && is_forked(run.call(1)) && is_forked(go.call(0)))));
+    }
+    assert_eq!(forked.unwrap(), 1);
+    assert!(wait_for(CHILD.load(Ordering::Relaxed) as i32));
+    assert_eq!(calls.run(1), 2);
+}
+
+/// Handlers run on the stacks of contexts, below rsp.
+#[test]
+fn signals_on_control_stacks_change_nothing() {
+    let calls = Calls::new();
+    for i in 0..8 {
+        calls.make(i, if i % 2 == 0 { COUNTS } else { JUMPS });
+        calls.run(i);
+    }
+    install_raw_handler(libc::SIGUSR1, false);
+    let signals = signal_storm(libc::SIGUSR1, || {
+        for round in 0..300 {
+            assert_eq!(calls.two("sum", 0, 100).unwrap(), (100 * round + 2..100 * round + 102).sum());
+            assert_eq!(calls.two("sum", 1, 20).unwrap(), 100);
+        }
+    });
+    assert!(signals > 0);
+}
