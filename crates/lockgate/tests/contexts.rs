@@ -45,7 +45,9 @@ static void sets(long i) { if (!setjmp(place)) yield(i, 1); yield(i, 2); }
 static void leaves(long i) { leave(9); }
 static void overflows(long i) { volatile char room[1 << 20]; room[i] = 1; yield(i, room[i]); }
 static void recurses(long i) { deep(i, 1 << 20); }
-static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses};
+static void fills(long i) { volatile char room[20000]; for (unsigned n = 0; n < sizeof room; n++) room[n] = 0x5a; yield(i, room[9]); }
+static void finds(long i) { volatile char room[20000]; long all = 0; for (unsigned n = 0; n < sizeof room; n++) all += room[n] == 0x5a; yield(i, all); }
+static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses, fills, finds};
 
 static void prepare(long i, long what, long size) {
     getcontext(&of[i]);
@@ -109,6 +111,8 @@ const SETS: i64 = 7;
 const LEAVES: i64 = 8;
 const OVERFLOWS: i64 = 9;
 const RECURSES: i64 = 10;
+const FILLS: i64 = 11;
+const FINDS: i64 = 12;
 
 fn module() -> &'static Arc<Module> {
     static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| {
@@ -590,7 +594,7 @@ fn stacks_have_the_size_that_is_asked_for() {
     assert!(calls.domain.usage().memory <= before + (25 << 20), "{}", calls.domain.usage().memory);
 }
 
-/// Red if a reset keeps the table.
+/// Red if a reset keeps the table, or the stacks.
 #[test]
 fn a_reset_drops_all_contexts() {
     let pool = Pool::new(module(), options(), 1);
@@ -608,6 +612,11 @@ fn a_reset_drops_all_contexts() {
             call("make", i, COUNTS).unwrap();
             assert_eq!(domain.bind::<Long>("run").unwrap().call(i).unwrap(), 1);
             words.push(domain.bind::<Long>("word").unwrap().call(i).unwrap());
+        }
+        // Nor is there anything left on its stacks.
+        for (i, what, expected) in [(20, FINDS, 0), (20, FILLS, 0x5a)] {
+            call("make", i, what).unwrap();
+            assert_eq!(domain.bind::<Long>("run").unwrap().call(i).unwrap(), expected);
         }
     }
 }
