@@ -85,6 +85,22 @@ fn contexts_take_turns() {
 }
 
 #[test]
+fn functions_see_who_called_them() {
+    let shop = Shop::new();
+    for flags in [
+        "-O0",
+        "-O1 -fno-optimize-sibling-calls",
+        "-O2 -fno-optimize-sibling-calls -fno-inline -fno-ipa-icf -fno-ipa-sra",
+    ] {
+        let source = Shop::program("backtrace");
+        shop.lockgate("cc").args(flags.split(' ')).arg(&source).args(["-o", "program.lg"]).run_quietly();
+        let output = shop.lockgate("run").arg("program.lg").output();
+        let expected = "1 1 1 1 1\n101\n95\n-95\n0\n[0x12ab]\n[0x0]\n[0xffffffffffffffff]\n";
+        assert_eq!(text(&output.stdout), expected, "{flags}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn computed_stack_pointers_spare_every_register() {
     same_as_native("carried", &[]);
 }

@@ -52,6 +52,7 @@ const LIBC: &[Source] = &[
     source!("libc/process.c"),
     source!("libc/alarm.c"),
     source!("libc/dlsym.c"),
+    source!("libc/backtrace.c"),
     source!("libc/memmove.c"),
     source!("libc/memcmp.c"),
     source!("libc/memchr.c"),

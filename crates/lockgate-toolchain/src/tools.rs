@@ -22,6 +22,7 @@ const MUSL: &[(&str, &str)] = &[
 const HEADERS: &[(&str, &str)] = &[
     ("lockgate_ring.h", include_str!("../../../include/lockgate_ring.h")),
     ("lockgate_pg.h", include_str!("../../../include/lockgate_pg.h")),
+    ("execinfo.h", include_str!("../../../include/execinfo.h")),
     ("lockgate/annotations.h", include_str!("../../../include/lockgate/annotations.h")),
     ("lockgate.h", include_str!("../../../include/lockgate.h")),
     ("lockgate_stubs.h", include_str!("../../lockgate-stubs/runtime/stubs.h")),

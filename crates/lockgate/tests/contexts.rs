@@ -47,7 +47,10 @@ static void overflows(long i) { volatile char room[1 << 20]; room[i] = 1; yield(
 static void recurses(long i) { deep(i, 1 << 20); }
 static void fills(long i) { volatile char room[20000]; for (unsigned n = 0; n < sizeof room; n++) room[n] = 0x5a; yield(i, room[9]); }
 static void finds(long i) { volatile char room[20000]; long all = 0; for (unsigned n = 0; n < sizeof room; n++) all += room[n] == 0x5a; yield(i, all); }
-static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses, fills, finds};
+int backtrace(void **, int);
+FAR static long trace(long n) { void *seen[60]; if (n) return trace(n - 1) + 0 * n; return backtrace(seen, 60) + 0 * n; }
+static void traces(long i) { for (long n = 0;; n++) yield(i, trace(n)); }
+static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses, fills, finds, traces};
 
 static void prepare(long i, long what, long size) {
     getcontext(&of[i]);
@@ -113,6 +116,7 @@ const OVERFLOWS: i64 = 9;
 const RECURSES: i64 = 10;
 const FILLS: i64 = 11;
 const FINDS: i64 = 12;
+const TRACES: i64 = 13;
 
 fn module() -> &'static Arc<Module> {
     static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| {
@@ -386,6 +390,21 @@ fn overflows_are_found_on_contexts() {
         let error = calls.one("run", 0).unwrap_err();
         let kind = error.fault().map(|fault| fault.kind());
         assert!(matches!(kind, Some(FaultKind::StackOverflow | FaultKind::ControlStackOverflow)), "{error}");
+    }
+}
+
+/// Red if they do not end with the context.
+#[test]
+fn backtraces_are_the_contexts() {
+    let calls = Calls::new();
+    for i in [0, 1] {
+        calls.make(i, TRACES);
+    }
+    for depth in 0..20 {
+        for i in [0, 1] {
+            // The function, what it was begun by, and the library's two.
+            assert_eq!(calls.run(i), depth + 4, "context {i}");
+        }
     }
 }
 

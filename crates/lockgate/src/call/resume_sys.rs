@@ -10,6 +10,7 @@ use super::walk::{Lost, Walk};
 use crate::domain::{Core, context_base};
 use crate::fault::Cause;
 use lockgate_abi::{code, stack};
+use lockgate_verify::State;
 
 /// Why control cannot go on where a module wants it to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +69,8 @@ pub(super) unsafe extern "C" fn lockgate_resume(
             }
         }
     };
-    match find(domain, control, entered, frame.address as u32, frame.label as u32, over) {
+    // SAFETY: the gate's, in progress.
+    match unsafe { find(domain, control, entered, frame.address as u32, frame.label as u32, over) } {
         Ok(found) => {
             *frame = found;
             GOES_ON
@@ -110,9 +112,35 @@ pub(super) fn is_label(domain: &Core, address: u64) -> bool {
         && read_label(address) == code::LABEL
 }
 
-/// Where control goes on, unless it is `over` before.
+/// The functions in progress, from a gate's rsp at `control` out to where a walk [ends](end_of_walk), at `exit`.
+///
+/// # Safety
+/// The gate is in progress on the calling thread: the control stack is mapped there, and stays so.
 #[inline(always)]
-fn find(
+pub(super) unsafe fn functions(
+    domain: &Core,
+    control: u64,
+    exit: u64,
+) -> Walk<impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
+    // SAFETY: the walk reads between the two, on one control stack.
+    let read = |at: u64| Some(unsafe { (at as *const u64).read() });
+    let codes = domain.codes();
+    let mut last = codes.first();
+    let sites = move |site: u64| {
+        if !last.holds(site) {
+            last = codes.at(site)?;
+        }
+        last.state(site)
+    };
+    Walk::new(control, exit, read, sites)
+}
+
+/// Where control goes on, unless it is `over` before.
+///
+/// # Safety
+/// As [`functions`].
+#[inline(always)]
+unsafe fn find(
     domain: &Core,
     control: u64,
     entered: u64,
@@ -121,7 +149,6 @@ fn find(
     over: impl Fn() -> u32,
 ) -> Result<ResumeFrame, Over> {
     let label = domain.base() + u64::from(label);
-    let codes = domain.codes();
     if !is_label(domain, label) {
         return Err(NoResume::NoLabel.into());
     }
@@ -133,16 +160,8 @@ fn find(
         return Err(NoResume::OtherStack.into());
     }
     let wanted = slot + distance;
-    // SAFETY: the walk reads between a gate's rsp and the place of its entry, on one control stack, which is mapped there.
-    let read = |at: u64| Some(unsafe { (at as *const u64).read() });
-    let mut last = codes.first();
-    let sites = |site: u64| {
-        if !last.holds(site) {
-            last = codes.at(site)?;
-        }
-        last.state(site)
-    };
-    let mut walk = Walk::new(control, end_of_walk(control, entered), read, sites);
+    // SAFETY: as the caller's.
+    let mut walk = unsafe { functions(domain, control, end_of_walk(control, entered)) };
     let mut activation = walk.next().map_err(|_| NoResume::Stack)?;
     // Below all that is in progress there is nothing to go back to.
     if wanted < activation.rsp {

@@ -13,6 +13,23 @@ pub struct SyscallContext<'a> {
     pub thread: Thread,
     /// Who starts threads for the domain.
     pub threads: &'a dyn Threads,
+    /// The calling thread's control stack.
+    pub stack: &'a dyn ControlStack,
+}
+
+/// The control stack of a thread that makes a system call.
+pub trait ControlStack {
+    /// The functions in progress of the call into the domain, innermost first.
+    fn functions(&self) -> Box<dyn Iterator<Item = InProgress> + '_>;
+}
+
+/// A function in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InProgress {
+    /// Where it goes on.
+    pub site: u64,
+    /// Its frame's canonical address on the data stack: one word above its return slot.
+    pub frame: u64,
 }
 
 /// Starts threads that the domain asks for.

@@ -28,7 +28,7 @@ pub(crate) use directories::pseudo_file_system;
 /// Most descriptors that a domain may have.
 pub(crate) const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 
-pub use context::{Fault, Outcome, SyscallContext, Thread, ThreadStart, Threads};
+pub use context::{ControlStack, Fault, InProgress, Outcome, SyscallContext, Thread, ThreadStart, Threads};
 pub use grants::{Access, GrantError, Grants};
 pub use memory::{Memory, Placement, Protection};
 pub use process::Process;

@@ -16,9 +16,9 @@ pub enum Class {
 
 /// One emulated call.
 pub struct Entry {
-    /// Linux's number on x86-64.
+    /// Linux's number on x86-64, or one of those that it leaves free there (335 to 423).
     pub number: u64,
-    /// Linux's name.
+    /// Linux's name, or ours.
     pub name: &'static str,
     /// What it needs.
     pub class: Class,
@@ -147,6 +147,7 @@ pub const TABLE: &[Entry] = table! {
     318 getrandom           Own      random::getrandom;
     324 membarrier          Own      thread::membarrier;
     332 statx               Granted  stat::statx;
+    400 lg_functions        Own      functions::lg_functions;
     439 faccessat2          Granted  stat::faccessat2;
 };
 

@@ -5,6 +5,7 @@ mod confinement;
 mod deadlines;
 mod descriptors;
 mod files;
+mod functions;
 mod futexes;
 mod hostile;
 mod identity;

@@ -9,6 +9,7 @@ mod deadly_sys;
 pub(super) mod dup;
 pub(super) mod exit;
 pub(super) mod fcntl;
+pub(super) mod functions;
 pub(super) mod futex;
 pub(super) mod getdents;
 pub(super) mod identity;
