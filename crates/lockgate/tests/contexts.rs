@@ -45,7 +45,12 @@ static void sets(long i) { if (!setjmp(place)) yield(i, 1); yield(i, 2); }
 static void leaves(long i) { leave(9); }
 static void overflows(long i) { volatile char room[1 << 20]; room[i] = 1; yield(i, room[i]); }
 static void recurses(long i) { deep(i, 1 << 20); }
-static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses};
+static void fills(long i) { volatile char room[20000]; for (unsigned n = 0; n < sizeof room; n++) room[n] = 0x5a; yield(i, room[9]); }
+static void finds(long i) { volatile char room[20000]; long all = 0; for (unsigned n = 0; n < sizeof room; n++) all += room[n] == 0x5a; yield(i, all); }
+int backtrace(void **, int);
+FAR static long trace(long n) { void *seen[60]; if (n) return trace(n - 1) + 0 * n; return backtrace(seen, 60) + 0 * n; }
+static void traces(long i) { for (long n = 0;; n++) yield(i, trace(n)); }
+static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses, fills, finds, traces};
 
 static void prepare(long i, long what, long size) {
     getcontext(&of[i]);
@@ -109,6 +114,9 @@ const SETS: i64 = 7;
 const LEAVES: i64 = 8;
 const OVERFLOWS: i64 = 9;
 const RECURSES: i64 = 10;
+const FILLS: i64 = 11;
+const FINDS: i64 = 12;
+const TRACES: i64 = 13;
 
 fn module() -> &'static Arc<Module> {
     static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| {
@@ -385,6 +393,21 @@ fn overflows_are_found_on_contexts() {
     }
 }
 
+/// Red if they do not end with the context.
+#[test]
+fn backtraces_are_the_contexts() {
+    let calls = Calls::new();
+    for i in [0, 1] {
+        calls.make(i, TRACES);
+    }
+    for depth in 0..20 {
+        for i in [0, 1] {
+            // The function, what it was begun by, and the library's two.
+            assert_eq!(calls.run(i), depth + 4, "context {i}");
+        }
+    }
+}
+
 /// longjmp within a context; out of it, to another one or to the call's own frames: refused. Red if walks do not end with the context.
 #[test]
 fn jumps_stay_in_their_context() {
@@ -590,7 +613,7 @@ fn stacks_have_the_size_that_is_asked_for() {
     assert!(calls.domain.usage().memory <= before + (25 << 20), "{}", calls.domain.usage().memory);
 }
 
-/// Red if a reset keeps the table.
+/// Red if a reset keeps the table, or the stacks.
 #[test]
 fn a_reset_drops_all_contexts() {
     let pool = Pool::new(module(), options(), 1);
@@ -608,6 +631,11 @@ fn a_reset_drops_all_contexts() {
             call("make", i, COUNTS).unwrap();
             assert_eq!(domain.bind::<Long>("run").unwrap().call(i).unwrap(), 1);
             words.push(domain.bind::<Long>("word").unwrap().call(i).unwrap());
+        }
+        // Nor is there anything left on its stacks.
+        for (i, what, expected) in [(20, FINDS, 0), (20, FILLS, 0x5a)] {
+            call("make", i, what).unwrap();
+            assert_eq!(domain.bind::<Long>("run").unwrap().call(i).unwrap(), expected);
         }
     }
 }

@@ -56,8 +56,10 @@ pub(super) unsafe extern "C" fn lockgate_resume(
     own: *const u64,
 ) -> u32 {
     // SAFETY: live records; a live entry's binding keeps its domain; the frame is the gate's own.
-    let (domain, frame, control, entered) =
-        unsafe { (&*(*(*entry(gate)).binding).domain, &mut *frame, (*gate).control, (*entry(gate)).control) };
+    let (domain, frame, control, entered) = unsafe {
+        let below = &*entry(gate);
+        (&*(*below.binding).domain, &mut *frame, (*gate).control, below.control)
+    };
     let over = || {
         // SAFETY: a word of the thread's own block, which its signal handlers write; the gate's record and frame.
         unsafe {
@@ -110,7 +112,7 @@ pub(super) fn is_label(domain: &Core, address: u64) -> bool {
         && read_label(address) == code::LABEL
 }
 
-/// The functions in progress, from a gate's rsp at `control` out to where the call was `entered`, or its context begins.
+/// The functions in progress, from a gate's rsp at `control` out to where a walk [ends](end_of_walk), at `exit`.
 ///
 /// # Safety
 /// The gate is in progress on the calling thread: the control stack is mapped there, and stays so.
@@ -118,7 +120,7 @@ pub(super) fn is_label(domain: &Core, address: u64) -> bool {
 pub(super) unsafe fn functions(
     domain: &Core,
     control: u64,
-    entered: u64,
+    exit: u64,
 ) -> Walk<impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
     // SAFETY: the walk reads between the two, on one control stack.
     let read = |at: u64| Some(unsafe { (at as *const u64).read() });
@@ -130,7 +132,7 @@ pub(super) unsafe fn functions(
         }
         last.state(site)
     };
-    Walk::new(control, end_of_walk(control, entered), read, sites)
+    Walk::new(control, exit, read, sites)
 }
 
 /// Where control goes on, unless it is `over` before.
@@ -159,7 +161,7 @@ unsafe fn find(
     }
     let wanted = slot + distance;
     // SAFETY: as the caller's.
-    let mut walk = unsafe { functions(domain, control, entered) };
+    let mut walk = unsafe { functions(domain, control, end_of_walk(control, entered)) };
     let mut activation = walk.next().map_err(|_| NoResume::Stack)?;
     // Below all that is in progress there is nothing to go back to.
     if wanted < activation.rsp {

@@ -312,13 +312,15 @@ mod tests {
     /// Threads take it all the time, and give it back. Red without compare-and-swap.
     #[test]
     fn one_thread_at_a_time_has_a_context() {
-        const TIMES: u32 = 200_000;
+        const TIMES: u32 = 2_000_000;
+        let begin = std::sync::Barrier::new(3);
         let (table, taken, broken) = (with_one(), AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
             for home in [0, 1, 2] {
-                let (table, taken, broken) = (&table, &taken, &broken);
+                let (table, taken, broken, begin) = (&table, &taken, &broken, &begin);
                 scope.spawn(move || {
                     let mut count = 0;
+                    begin.wait();
                     while count < TIMES && !broken.load(Ordering::Relaxed) {
                         match table.take(WORD, home, home, home as i32) {
                             Ok(Some(_)) => {

@@ -311,7 +311,41 @@ fn say(result: Result<i64, CallError>) -> String {
 
 /// Of a domain of [`SERVER`].
 fn options(name: &str) -> DomainOptions {
-    DomainOptions::new().name(name).gate("host", HostFunction::new(|_: &Domain, x: i64| x + 10))
+    let host = |_: &Domain, x: i64| {
+        if INVADING.load(Ordering::SeqCst) == ASKED {
+            while INVADING.load(Ordering::SeqCst) == ASKED {
+                std::thread::yield_now();
+            }
+        }
+        x + 10
+    };
+    DomainOptions::new().name(name).gate("host", HostFunction::new(host))
+}
+
+/// What [`invade`] is to do, or has done.
+static INVADING: AtomicI32 = AtomicI32::new(IDLE);
+const IDLE: i32 = 0;
+const ASKED: i32 = 1;
+const TAKEN: i32 = 2;
+const KEPT_OUT: i32 = 3;
+/// By which function.
+static INVADER: Mutex<Option<Function<Long>>> = Mutex::new(None);
+
+/// A thread that takes a context of the domain's whenever it is asked for that, if it can be had.
+fn invade() {
+    loop {
+        if INVADING.load(Ordering::SeqCst) != ASKED {
+            std::thread::yield_now();
+            continue;
+        }
+        let function = INVADER.lock().expect("no panic").clone().expect("a function");
+        let done = match function.call(1) {
+            Ok(0x5a5a_5a5a) => TAKEN,
+            Err(error) if error.fault().is_some_and(|fault| fault.kind() == FaultKind::Gate) => KEPT_OUT,
+            other => panic!("{other:?}"),
+        };
+        INVADING.store(done, Ordering::SeqCst);
+    }
 }
 
 /// Returns when the watcher has looked at all threads some times: it ends an endless loop of this thread. `clock` is the loop, once
@@ -357,13 +391,16 @@ extern "C" fn call_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut l
     }));
 }
 
-/// The same of a call that takes a context, which may be had or not.
+/// The same of a call in the middle of which another thread takes a context, or is kept out.
 extern "C" fn invade_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
-    HANDLED.set(Some(match function.as_ref().expect("a function").call(1) {
-        Ok(0x5a5a_5a5a) => "entered",
-        Err(CallError::SignalHandler) => "refused",
-        Err(error) if error.fault().is_some_and(|fault| fault.kind() == FaultKind::Gate) => "kept out",
+    INVADING.store(ASKED, Ordering::SeqCst);
+    let called = function.as_ref().expect("a function").call(1);
+    HANDLED.set(Some(match (called, INVADING.swap(IDLE, Ordering::SeqCst)) {
+        (Ok(11), TAKEN) => "taken",
+        (Ok(11), KEPT_OUT) => "kept out",
+        // (The other thread may be at it by now, with nobody in the middle of anything.)
+        (Err(CallError::SignalHandler), _) => "refused",
         _ => "WRONG",
     }));
 }
@@ -521,6 +558,9 @@ fn victim() {
             }
             std::process::exit(0); // the tracer is gone
         });
+        if own == Some("invades") {
+            scope.spawn(invade);
+        }
         if own == Some("switches") {
             let going = Mutex::new(going);
             let round = || switching_round(scenario, &going.lock().expect("no panic"));
@@ -532,14 +572,17 @@ fn victim() {
             let new = World::new(scenario);
             let call = Called::new(way, new.call.clone(), &new.domains[0]);
             let smashed = another.as_ref().unwrap_or(&new.domains[0]);
-            let name = if own == Some("invades") { "invade" } else { "smash" };
+            let name = if own == Some("invades") { "deep" } else { "smash" };
             let smash = || Called::Typed(smashed.bind(name).expect("an export"));
             *FROM_HANDLERS.lock().expect("no panic") = Some(match own {
                 Some(own) if own != "forgets" && scenario != "lock" => smash(),
                 _ if way == "bare" => call.clone(),
                 _ => Called::Typed(new.call.clone()), // (A result in a frame is allocated.)
             });
-            if own.is_some() && own != Some("invades") && scenario != "lock" {
+            if own == Some("invades") {
+                *INVADER.lock().expect("no panic") = Some(new.domains[0].bind("invade").expect("an export"));
+            }
+            if own.is_some() && scenario != "lock" {
                 smash().call(1).expect("a call");
             }
             *world.lock().expect("no panic") = Some(new);

@@ -376,12 +376,28 @@ fn only_functions_in_progress_are_gone_to() {
             at + 8,
             "a jump (longjmp) beyond the host: to a function of a call that this one is nested in",
         ),
-        ("another thread's stack", at + slot, "a jump (longjmp) to a function on another stack"),
-        ("the same below", at - off - slot, "a jump (longjmp) to a function on another stack"),
-        ("the heap", 0x4000_0000, "a jump (longjmp) to a function on another stack"),
+        (
+            "another thread's stack",
+            at + slot,
+            "a jump (longjmp) to a function on another stack: another thread's, or a context's",
+        ),
+        (
+            "the same below",
+            at - off - slot,
+            "a jump (longjmp) to a function on another stack: another thread's, or a context's",
+        ),
+        (
+            "the heap",
+            0x4000_0000,
+            "a jump (longjmp) to a function on another stack: another thread's, or a context's",
+        ),
         // The first control stacks begin where the low 32 bits are 0.
         ("nowhere", 0, "a jump (longjmp) to a function that has returned"),
-        ("the window's end", -1, "a jump (longjmp) to a function on another stack"),
+        (
+            "the window's end",
+            -1,
+            "a jump (longjmp) to a function on another stack: another thread's, or a context's",
+        ),
     ] {
         assert_eq!(reason(anything.call(3, address, label)), expected, "{what}");
     }

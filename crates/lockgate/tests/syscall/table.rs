@@ -66,11 +66,14 @@ fn numbers_without_end_share_one_counter() {
     assert_eq!(refused[0].1, 5);
 }
 
-/// Numbers and names agree with Linux's own list.
+/// Numbers and names agree with Linux's own list; ours are of those that it leaves free.
 #[test]
 fn numbers_are_linux() {
     for entry in TABLE {
-        assert_eq!(name(entry.number), Some(entry.name));
+        match entry.name.starts_with("lg_") {
+            true => assert!((335..424).contains(&entry.number) && name(entry.number).is_none()),
+            false => assert_eq!(name(entry.number), Some(entry.name)),
+        }
     }
     assert_eq!(
         (name(libc::SYS_execve as u64), name(libc::SYS_socket as u64)),
