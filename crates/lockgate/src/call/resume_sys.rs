@@ -93,7 +93,7 @@ pub(super) unsafe extern "C" fn lockgate_resume(
 #[inline(always)]
 pub(crate) fn end_of_walk(control: u64, entered: u64) -> u64 {
     match is_on_own_frames(control, entered) {
-        true => entered - size_of::<u64>() as u64,
+        true => entered.wrapping_sub(size_of::<u64>() as u64),
         false => context_base(control),
     }
 }

@@ -132,7 +132,7 @@ impl Entered {
             call.rsp = registers.r11;
         }
         // A context's frames end with the word that it began with.
-        let end = end_of_walk(call.rsp, entry) + 8;
+        let end = end_of_walk(call.rsp, entry).wrapping_add(8);
         call.stack = StackImage::take(domain.stride(), domain.stack_size_at(call.rsp), call.rsp, end);
         call
     }
