@@ -30,6 +30,8 @@ pub(crate) mod mark {
     pub(crate) const SPARES_R11: u16 = 128;
     /// A global label of a function's inside that is no function: nothing goes there but the function's own code, as far as is known.
     pub(crate) const INNER: u16 = 256;
+    /// Its address is taken, and not by tables of labels alone ([`crate::labels`]).
+    pub(crate) const TAKEN: u16 = 512;
 }
 
 /// A decoded instruction.
