@@ -10,12 +10,12 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 
 use crate::decode::{Ins, Text, mark};
 use crate::elf::{Made, Object, Reloc, Section, reloc, shf, sht, sym};
-use crate::encode::{RAX, Reg, number};
+use crate::encode::{R11, RAX, Reg, number as number_of};
 use crate::error::{Error, Reason};
 use crate::landing::Pad;
 use crate::liveness::{Liveness, is_clear};
 use crate::map::AddressMap;
-use crate::refs::{Code, CodePlace, Form, Table};
+use crate::refs::{Code, CodePlace, Form, Table, is_relative};
 use crate::switch::{Goto, Switch, Switches, only_for};
 use crate::tables::{Key, Through};
 
@@ -80,20 +80,22 @@ fn objects(object: &Object) -> HashMap<Key, u64> {
 }
 
 /// Makes units U4 of the jumps through tables of labels, where that is possible. The result: by table, the section that is made for
-/// its distances, to be filled by [`fill`]. Numbers of symbols change.
+/// its distances, to be filled by [`fill`]. Numbers of symbols change. `keepers`: see [`crate::across::Across`].
 pub(crate) fn recover(
     code: &mut Code,
     object: &mut Object,
     pads: &[Pad],
+    keepers: &[HashSet<usize>],
     tables: &[HashMap<u32, Through>],
     switches: &mut Switches,
 ) -> BTreeMap<Key, Made> {
     let mut gotos = candidates(code, object, tables);
-    let mut chosen = BTreeMap::new();
+    let (mut chosen, mut closed) = (BTreeMap::new(), Vec::new());
     while !gotos.is_empty() {
-        let flow = Flow::of(code, object, pads, tables, &gotos);
+        let flow = Flow::of(code, object, (pads, keepers), tables, &gotos);
         chosen = flow.choose(&gotos);
         if chosen.len() == gotos.len() {
+            closed = flow.closed(object, tables, &gotos);
             break;
         }
         // The others read their tables' addresses.
@@ -133,6 +135,13 @@ pub(crate) fn recover(
             distances: Some(made[&through.table].symbol),
         };
         switches.by_text[number].insert(jump as u32, switch);
+    }
+    for table in closed {
+        for target in code.tables[&table].targets.clone() {
+            if !code.has(target, mark::TAKEN) {
+                code.unmark(target, mark::ENTRY);
+            }
+        }
     }
     made
 }
@@ -207,8 +216,8 @@ const ARGUMENTS: Lanes = COUNT | whole(0b0111_1100_0110);
 const RESULTS: Lanes = COUNT | whole(0b1111_0000_0011_1100);
 /// What an unknown place may read.
 const ELSEWHERE: Lanes = ALL & !whole(1 << RAX);
-/// Lanes for units, the best ones first: not those that the rewriter takes itself.
-const CHOICE: [Reg; 7] = [1, 2, 6, 7, 8, 9, RAX];
+/// Registers for units, the best ones first.
+const CHOICE: [Reg; 14] = [1, 2, 6, 7, 8, 9, RAX, R11, 3, 5, 12, 13, 14, 15];
 
 const fn whole(registers: u16) -> Lanes {
     registers as Lanes | (registers as Lanes) << 16
@@ -226,7 +235,7 @@ fn effect(info: &mut InstructionInfoFactory, code: &Instruction) -> [Lanes; 3] {
         if !register.is_gpr() {
             continue;
         }
-        let (low, rest): (Lanes, Lanes) = (1 << number(register), 0x1_0000 << number(register));
+        let (low, rest): (Lanes, Lanes) = (1 << number_of(register), 0x1_0000 << number_of(register));
         let is_high = matches!(register, Register::AH | Register::CH | Register::DH | Register::BH);
         let (looks, fills) = match register.size() {
             1 if is_high => (rest, 0),
@@ -249,7 +258,7 @@ fn effect(info: &mut InstructionInfoFactory, code: &Instruction) -> [Lanes; 3] {
         }
     }
     if is_clear(code) {
-        let register = whole(1 << number(code.op0_register()));
+        let register = whole(1 << number_of(code.op0_register()));
         reads &= !register;
         overwrites |= register;
     }
@@ -278,7 +287,7 @@ impl<'a> Flow<'a> {
     fn of(
         code: &'a Code,
         object: &Object,
-        pads: &[Pad],
+        (pads, keepers): (&[Pad], &[HashSet<usize>]),
         tables: &[HashMap<u32, Through>],
         gotos: &BTreeMap<CodePlace, (Goto, Through)>,
     ) -> Flow<'a> {
@@ -289,8 +298,10 @@ impl<'a> Flow<'a> {
         let mut info = InstructionInfoFactory::new();
         let (mut written, mut results) = (0, HashMap::new());
         for (_, through) in gotos.values() {
-            for &target in &code.tables[&through.table].targets {
-                flow.node(target, &mut places);
+            let table = &code.tables[&through.table];
+            let taken = table.owners.iter().map(|&(number, index)| (number, index + 1));
+            for place in table.targets.iter().copied().chain(taken).filter(|&place| exists(code, place)) {
+                flow.node(place, &mut places);
             }
         }
         let mut done = 0;
@@ -370,7 +381,8 @@ impl<'a> Flow<'a> {
             done += 1;
         }
         // A caller of the same object may know which registers a function never writes.
-        let results = RESULTS | ELSEWHERE & !written;
+        let kept = if keepers.iter().all(HashSet::is_empty) { 0 } else { whole(1 << R11) };
+        let results = RESULTS | ELSEWHERE & !written | kept;
         for node in nodes.iter_mut().filter(|node| node.returns) {
             node.reads |= results;
         }
@@ -405,6 +417,82 @@ impl<'a> Flow<'a> {
                 }
             }
         }
+    }
+
+    /// The tables that nothing but units reads: each address that code takes of one is in a register that nobody else reads, and no other
+    /// jump is there that could go to a label.
+    fn closed(
+        &self,
+        object: &Object,
+        tables: &[HashMap<u32, Through>],
+        gotos: &BTreeMap<CodePlace, (Goto, Through)>,
+    ) -> Vec<Key> {
+        let is_other = |&(number, index): &CodePlace| {
+            let is_known = || {
+                let through = tables[number].get(&(index as u32));
+                through.is_some_and(|through| self.code.tables[&through.table].form == Form::Distances)
+            };
+            self.code.texts[number].code[index].code.flow_control() == FlowControl::IndirectBranch
+                && !gotos.contains_key(&(number, index))
+                && !is_known()
+        };
+        if self.nodes.keys().any(is_other) {
+            return Vec::new();
+        }
+        let mut used: BTreeMap<Key, BTreeSet<CodePlace>> = BTreeMap::new();
+        for (_, through) in gotos.values() {
+            let owners = &self.code.tables[&through.table].owners;
+            used.entry(through.table).or_insert_with(|| owners.iter().copied().collect());
+        }
+        let is_unread = |&(number, index): &CodePlace| {
+            let register = self.code.texts[number].code[index].code.op0_register();
+            let live = self.nodes.get(&(number, index + 1)).map(|&node| self.live[node as usize]);
+            live.is_some_and(|live| live & whole(1 << number_of(register)) == 0)
+        };
+        used.retain(|_, owners| owners.iter().all(is_unread));
+        let function = |&(number, index): &CodePlace| {
+            let (start, end) = self.code.texts[number].function_around(index);
+            (number, start, end)
+        };
+        used.retain(|table, owners| {
+            let places = self.code.tables[table].targets.iter().chain(owners.iter());
+            let functions: BTreeSet<_> = places.map(function).collect();
+            let mut jumps = functions
+                .into_iter()
+                .flat_map(|(number, start, end)| (start..end).map(move |at| (number, at)));
+            !jumps.any(|place| is_other(&place))
+        });
+        let size = |table: &Key| 8 * self.code.tables[table].targets.len() as u64;
+        // The table that the byte at an offset of a section belongs to.
+        let around = |used: &BTreeMap<Key, BTreeSet<CodePlace>>, section: usize, offset: i64| {
+            let offset = u64::try_from(offset).ok()?;
+            let (&table, _) = used.range(..=(section, offset)).next_back()?;
+            (table.0 == section && offset < table.1 + size(&table)).then_some(table)
+        };
+        for symbol in object.symbols.iter().filter(|symbol| symbol.binding != sym::LOCAL) {
+            let table = symbol.section().and_then(|section| around(&used, section, symbol.value as i64));
+            table.map(|table| used.remove(&table));
+        }
+        for section in object.sections.iter().filter(|section| section.is_loaded() && !section.is_code()) {
+            for reloc in &section.relocs {
+                let place = object.resolve(reloc.symbol, reloc.addend);
+                let table = place.and_then(|(section, offset)| around(&used, section, offset));
+                table.map(|table| used.remove(&table));
+            }
+        }
+        for (number, text) in self.code.texts.iter().enumerate() {
+            for (index, ins) in text.code.iter().enumerate() {
+                for reloc in text.relocs(object, index) {
+                    let to_end = if is_relative(reloc.kind) { ins.code.next_ip() - reloc.offset } else { 0 };
+                    let place = object.resolve(reloc.symbol, reloc.addend + to_end as i64);
+                    let table = place.and_then(|(section, offset)| around(&used, section, offset));
+                    if let Some(table) = table.filter(|table| !used[table].contains(&(number, index))) {
+                        used.remove(&table);
+                    }
+                }
+            }
+        }
+        used.into_keys().collect()
     }
 
     /// By jump: registers for the table's address and for the target, if there are any.

@@ -41,7 +41,7 @@ enum Value {
 pub(crate) fn find(code: &Code, object: &Object) -> Vec<HashMap<u32, Through>> {
     let mut liveness: Vec<Liveness> = code.texts.iter().map(|_| Liveness::new(Default::default())).collect();
     let mut groups: Option<(Groups, Vec<Vec<bool>>)> = None;
-    let mut walks: BTreeMap<usize, Walk> = BTreeMap::new();
+    let mut walks: BTreeMap<usize, Walk<'_>> = BTreeMap::new();
     for (number, text) in code.texts.iter().enumerate() {
         for jump in 0..text.code.len() {
             if text.code[jump].code.flow_control() != FlowControl::IndirectBranch {

@@ -31,7 +31,7 @@ pub(crate) fn transform(
     let tables = tables::find(&code, &object);
     let across = across::find(file, &mut code, &object, &tables)?;
     let mut switches = switch::recover(&mut code, &tables, &across.keepers);
-    let made = labels::recover(&mut code, &mut object, &pads, &tables, &mut switches);
+    let made = labels::recover(&mut code, &mut object, &pads, &across.keepers, &tables, &mut switches);
     let mut layouts = Vec::with_capacity(code.texts.len());
     let mut map = AddressMap::new(object.sections.len());
     let mut live: Vec<Liveness> = across.keepers.into_iter().map(Liveness::new).collect();
