@@ -72,6 +72,11 @@ fn functions_that_return_twice() {
 }
 
 #[test]
+fn functions_that_do_not_return() {
+    same_as_native("unreturned", &[]);
+}
+
+#[test]
 fn computed_stack_pointers_spare_every_register() {
     same_as_native("carried", &[]);
 }

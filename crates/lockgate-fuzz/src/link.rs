@@ -47,7 +47,8 @@ pub fn link(object: &[u8]) -> Option<Linked> {
             }
         }
         let end = bytes.len();
-        bytes.resize((end as u64).next_multiple_of(PAGE) as usize, 0);
+        // The last page ends with a trap, behind whatever a section or its alignment leaves.
+        bytes.resize(((end + UD2.len()) as u64).next_multiple_of(PAGE) as usize, 0);
         if kind == SegmentKind::Code {
             pad(&mut bytes[end..]);
         }

@@ -50,7 +50,7 @@ pub(crate) fn find(
 ) -> Result<Across, Error> {
     let texts = code.texts.len();
     let mut across = Across { waits: vec![HashMap::new(); texts], keepers: vec![HashSet::new(); texts] };
-    let mut graph = Graph::of(code, object);
+    let mut graph = Graph::of(code, object, tables);
     graph.spread(code);
     let flow = Flow::of(code, object, tables, &graph);
     let live = flow.live();
@@ -136,7 +136,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(code: &Code, object: &Object) -> Graph {
+    fn of(code: &Code, object: &Object, tables: &[HashMap<u32, Through>]) -> Graph {
         let mut graph = Graph { of: HashMap::new(), calls: std::collections::BTreeMap::new() };
         for (number, text) in code.texts.iter().enumerate() {
             for function in 0..text.functions.len() {
@@ -144,7 +144,7 @@ impl Graph {
                 let end = text.functions.get(function + 1).map_or(text.code.len(), |&next| next as usize);
                 let mut known = Known::default();
                 for index in start..end {
-                    graph.look_at(code, object, (number, function), index, &mut known);
+                    graph.look_at(code, object, tables, ((number, function), index), &mut known);
                 }
                 let last = text.code[start..end].iter().rfind(|ins| ins.code.mnemonic() != Mnemonic::Nop);
                 if end < text.code.len() && last.is_some_and(|last| !last.ends_flow()) {
@@ -158,10 +158,19 @@ impl Graph {
         graph
     }
 
-    fn look_at(&mut self, code: &Code, object: &Object, caller: Function, index: usize, known: &mut Known) {
+    fn look_at(
+        &mut self,
+        code: &Code,
+        object: &Object,
+        tables: &[HashMap<u32, Through>],
+        (caller, index): (Function, usize),
+        known: &mut Known,
+    ) {
         let text = &code.texts[caller.0];
         let ins = &text.code[index];
         let place = (caller.0, index);
+        // Whoever jumps to the inside of a function lets the label restore r10.
+        known.takes_r10 |= ins.has(mark::ENTRY) && !ins.has(mark::FUNCTION);
         match ins.code.flow_control() {
             FlowControl::Next => {
                 for (reg, bits) in REGISTERS {
@@ -178,7 +187,10 @@ impl Graph {
                 known.unknown |= !indirect;
                 self.calls.insert(place, Call { caller, callee: None, indirect });
             }
-            FlowControl::IndirectBranch => known.takes_r10 |= takes_r10(ins),
+            // A computed goto, or a jump to another function's frame: r10 is theirs. A switch has registers of its own.
+            FlowControl::IndirectBranch => {
+                known.takes_r10 |= takes_r10(ins) || !tables[caller.0].contains_key(&(index as u32));
+            }
             FlowControl::Call if ins.code.mnemonic() == Mnemonic::Syscall => known.unknown = true,
             FlowControl::Call | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
                 if ins.is_near_branch() =>

@@ -8,9 +8,10 @@ use crate::elf::{Object, Reloc, reloc, sym};
 use crate::emit::Target;
 use crate::encode::{self, R10, R11, RAX, Reg};
 use crate::error::Reason;
-use crate::frames::{ENTRY, State};
+use crate::frames::{self, ENTRY, State};
 use crate::liveness::Effect;
 use crate::operand::absolute;
+use crate::refs::CodePlace;
 use crate::rewriter::{Landing, Rewriter, Slot, TRAP, is_reserved_target};
 use crate::switch::Switch;
 
@@ -186,11 +187,18 @@ impl Rewriter<'_> {
         }
         let condition = condition(ins);
         let place = self.code.branch_place(self.object, self.number, index);
+        if matches!(condition, Some(Condition::Always)) && self.runs_out(index, place) {
+            self.settle(false);
+            self.out.put(&TRAP);
+            return Ok(());
+        }
         let inside = place.filter(|place| self.code.texts[place.0].code.len() > place.1);
         // Other objects' code is a function's start.
         let state = inside.map_or(Some(ENTRY), |place| self.state_at(place));
         let Some(state) = state else { return Err(unknown_branch()) };
+        let ends = inside.is_some_and(|place| frames::ends_all(&self.code.texts[place.0].code[place.1].code));
         if matches!(condition, Some(Condition::Always))
+            && !ends
             && state == ENTRY
             && self.real != ENTRY.moved(self.lag)
         {
@@ -198,7 +206,7 @@ impl Rewriter<'_> {
             self.leave_frame()?;
         }
         self.settle(false);
-        if self.real == state {
+        if self.real == state || ends {
             return self.go(index, reloc, condition);
         }
         // The frame changes on the way.
@@ -225,6 +233,22 @@ impl Rewriter<'_> {
         self.out.set_bias(self.lag);
         self.out.place(over);
         Ok(())
+    }
+
+    /// Whether jump `index`, to `place`, goes with a frame to where its function ends: what clang -O0 has behind a call that throws, and
+    /// nobody executes.
+    fn runs_out(&self, index: usize, place: Option<CodePlace>) -> bool {
+        let text = self.text;
+        let target = match place {
+            Some((number, target)) => Some(target).filter(|_| number == self.number),
+            None if text.relocs(self.object, index).is_empty() => {
+                text.at(text.code[index].code.near_branch64() as i64)
+            }
+            None => None,
+        };
+        target == Some(text.function_around(index).1)
+            && self.real != ENTRY.moved(self.lag)
+            && !frames::joins_next(self.object, text)
     }
 
     /// The jump itself, with rsp as its target has it.
@@ -567,7 +591,8 @@ pub(crate) fn is_address_that_returns_twice(object: &Object, symbol: u32) -> boo
 pub(crate) fn address_that_returns_twice() -> Reason {
     Reason::new(
         "it takes the address of a function that returns twice",
-        "call setjmp by its name, in the function that handles its result: it cannot work through a pointer",
+        "call setjmp by its name, in the function that handles its result: it cannot work through a pointer; clang makes one of several \
+         calls with -fno-plt: compile without",
     )
 }
 

@@ -1,7 +1,8 @@
 //! Code sections as instructions: one linear sweep, every relocation on an operand.
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction, Mnemonic, OpKind, Register,
+    Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction, InstructionInfoFactory,
+    Mnemonic, OpAccess, OpKind, Register,
 };
 
 use crate::elf::{Object, Reloc, reloc, sym};
@@ -30,8 +31,14 @@ pub(crate) mod mark {
     pub(crate) const SPARES_R11: u16 = 128;
     /// A global label of a function's inside that is no function: nothing goes there but the function's own code, as far as is known.
     pub(crate) const INNER: u16 = 256;
+    /// It has rsp, or a part of it, as an operand that it writes.
+    pub(crate) const SETS_RSP: u16 = 512;
+    /// First instruction of a function's cold part, which control comes to by branches only.
+    pub(crate) const PART: u16 = 2048;
+    /// A landing pad of exceptions.
+    pub(crate) const PAD: u16 = 1024;
     /// Its address is taken, and not by tables of labels alone ([`crate::labels`]).
-    pub(crate) const TAKEN: u16 = 512;
+    pub(crate) const TAKEN: u16 = 4096;
 }
 
 /// A decoded instruction.
@@ -110,6 +117,7 @@ impl Text {
         let mut index = vec![NONE; data.len() + 1];
         let mut code: Vec<Ins> = Vec::with_capacity(data.len() / 4);
         let mut reloc = 0;
+        let mut info = InstructionInfoFactory::new();
         while decoder.can_decode() {
             index[decoder.position()] = code.len() as u32;
             code.push(Ins { code: Instruction::default(), reloc: reloc as u32, target: NONE, marks: 0 });
@@ -124,6 +132,9 @@ impl Text {
                     data_in_text("these bytes are no instruction"),
                 ));
             }
+            if writes_rsp(&ins.code, &mut info) {
+                ins.marks |= mark::SETS_RSP;
+            }
             if relocs.get(reloc).is_some_and(|next| next.offset < ins.code.next_ip()) {
                 let fields = decoder.get_constant_offsets(&ins.code);
                 while let Some(next) = relocs.get(reloc).filter(|next| next.offset < ins.code.next_ip()) {
@@ -134,6 +145,9 @@ impl Text {
                     if !on_operand {
                         let reason = data_in_text("a relocation lies on no operand of the instruction");
                         return Err(Error::at(file, name, ins.code.ip(), reason));
+                    }
+                    if next.symbol == 0 && next.kind != reloc::NONE {
+                        return Err(Error::at(file, name, ins.code.ip(), fixed_address()));
                     }
                     reloc += 1;
                 }
@@ -187,6 +201,28 @@ pub(crate) fn data_in_text(what: &str) -> Reason {
         format!("{what}: data in a code section, or a jump into the middle of an instruction"),
         "move constants to .rodata and jump only to whole instructions; for library assembly choose the portable C version",
     )
+}
+
+/// Refusal of a relocation that counts from address 0 instead of a symbol.
+fn fixed_address() -> Reason {
+    Reason::of_assembly(
+        "it goes to, or uses, an address that was fixed when it was assembled",
+        "name functions and data by their symbols",
+    )
+}
+
+/// Whether one of the operands is rsp, or a part of it, and is written.
+fn writes_rsp(code: &Instruction, info: &mut InstructionInfoFactory) -> bool {
+    let is_rsp = |n: &u32| code.op_kind(*n) == OpKind::Register && is_rsp(code.op_register(*n));
+    let Some(first) = (0..code.op_count()).find(is_rsp) else { return false };
+    let info = info.info(code);
+    let writes = |n: u32| {
+        !matches!(
+            info.op_access(n),
+            OpAccess::None | OpAccess::NoMemAccess | OpAccess::Read | OpAccess::CondRead
+        )
+    };
+    (first..code.op_count()).filter(is_rsp).any(writes)
 }
 
 /// Whether `register` is rsp or a part of it.

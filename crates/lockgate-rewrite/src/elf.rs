@@ -464,7 +464,19 @@ fn read(bytes: &[u8]) -> Result<Object, Reason> {
             "the object uses extended section numbers or relocations without addends",
         ));
     }
-    let symtab = sections.iter().position(|section| section.kind == sht::SYMTAB);
+    let mut symtabs = (0..sections.len()).filter(|&index| sections[index].kind == sht::SYMTAB);
+    let symtab = symtabs.next();
+    if symtabs.next().is_some() {
+        return Err(Reason::malformed("the object has two symbol tables"));
+    }
+    let entry = |section: &Section| match section.kind {
+        sht::SYMTAB => Some(SYM),
+        sht::RELA => Some(RELA),
+        _ => None,
+    };
+    if sections.iter().any(|section| entry(section).is_some_and(|size| section.entry_size != size as u64)) {
+        return Err(Reason::malformed("symbols or relocations have a size of their own"));
+    }
     if symtab.is_none() && sections.iter().any(Section::is_code) {
         return Err(Reason::new(
             "the object has code but no symbol table",

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-use crate::decode::{Ins, is_rsp, mark, memory_operand};
+use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
 use crate::elf::Object;
 use crate::encode::{RBP, RSP, Reg, number as number_of};
 use crate::landing::Pad;
@@ -66,7 +66,10 @@ impl State {
             (State::Constant(_), State::Constant(_)) | (State::Computed(_), State::Computed(_)) => {
                 State::Computed(0)
             }
-            (computed @ State::Computed(_), _) | (_, computed) => computed,
+            // Where the frame word would lie above what is on the stack, it goes to rsp.
+            (State::Computed(d), State::Constant(o)) | (State::Constant(o), State::Computed(d)) => {
+                State::Computed(if o >= d + FRAME { d } else { 0 })
+            }
         }
     }
 }
@@ -102,8 +105,6 @@ pub(crate) struct TextFrames {
     pub(crate) switches: HashMap<u32, State>,
     /// Labels inside functions that indirect jumps bring rsp to.
     pub(crate) carried: HashSet<u32>,
-    /// Landing pads of exceptions.
-    pub(crate) pads: HashSet<u32>,
     /// Starts of runs on the only way out of a function with a computed frame: how far below E the original's rsp has to be there.
     pub(crate) exits: HashMap<u32, i32>,
 }
@@ -306,8 +307,7 @@ impl Walk<'_, '_> {
         }
         for number in 0..self.input.code.texts.len() {
             for index in 0..self.input.code.texts[number].code.len() {
-                let ins = &self.input.code.texts[number].code[index];
-                if ins.has(mark::FUNCTION) || index == 0 && !ins.has(mark::OUTSIDE | mark::CASE) {
+                if self.input.code.texts[number].code[index].has(mark::FUNCTION) {
                     self.arrive((number, index), &Known { state: ENTRY, registers: Registers::default() });
                 }
             }
@@ -350,9 +350,6 @@ impl Walk<'_, '_> {
                 self.frames[place.0].carried.insert(place.1 as u32);
             }
         }
-        for pad in self.input.pads {
-            self.frames[pad.place.0].pads.insert(pad.place.1 as u32);
-        }
     }
 
     fn node(&self, place: CodePlace) -> usize {
@@ -385,6 +382,7 @@ impl Walk<'_, '_> {
             Some(_) if is_function => return,
             None if is_function => Known { state: ENTRY, registers: Registers::default() },
             None => known,
+            Some(before) if ends_all(&ins.code) => *before,
             Some(before) => Known {
                 state: before.state.meets(known.state),
                 registers: before.registers.meets(&known.registers),
@@ -424,6 +422,7 @@ impl Walk<'_, '_> {
                     }
                     false
                 }
+                _ if ins.has(mark::PART) => false,
                 (state, Some(there)) if state == there => true,
                 (State::Constant(_), Some(State::Constant(_))) => false,
                 _ => !ins.has(mark::FUNCTION),
@@ -596,7 +595,7 @@ impl Walk<'_, '_> {
                 index = next;
             }
             let Some(ins_there) = text.code.get(index) else {
-                if record && !ins.ends_flow() && !self.joins_next(number) {
+                if record && !ins.ends_flow() && !joins_next(self.input.object, text) {
                     self.frames[number].stops.insert(index as u32 - 1);
                 }
                 return;
@@ -718,18 +717,12 @@ impl Walk<'_, '_> {
             if self.accepted.contains(&place) {
                 self.arrive((place.0, place.1 + 1), &known);
             }
-        } else if self.joins_next(place.0) {
+        } else if joins_next(self.input.object, &self.input.code.texts[place.0]) {
             return true;
         } else {
             self.frames[place.0].stops.insert(place.1 as u32);
         }
         false
-    }
-
-    /// Whether the linker puts another object's code right behind a section, into which control falls.
-    fn joins_next(&self, number: usize) -> bool {
-        let section = self.input.code.texts[number].section;
-        matches!(&self.input.object.sections[section].name[..], ".init" | ".fini")
     }
 
     /// A call throws: rsp is there as it was before its arguments on the stack.
@@ -934,7 +927,7 @@ impl Walk<'_, '_> {
     /// Whether indirect jump `index` may leave its function: a computed goto stays, and has labels there.
     fn may_leave(&self, number: usize, index: usize) -> bool {
         !self.inner_labels_of(number, index).any(|label| {
-            self.input.is_inner_label(label) && !self.input.pads.iter().any(|pad| pad.place == label)
+            self.input.is_inner_label(label) && self.input.ins(label).is_some_and(|ins| !ins.has(mark::PAD))
         })
     }
 
@@ -1033,6 +1026,16 @@ fn sum(code: &Instruction, known: &Known) -> Option<i32> {
 /// Instructions that become a trap, although control goes on behind them by the manual.
 pub(crate) fn is_trap(code: &Instruction) -> bool {
     matches!(code.mnemonic(), Mnemonic::Hlt | Mnemonic::Incsspd | Mnemonic::Incsspq)
+}
+
+/// Instructions that become a trap behind which nobody goes on, and which takes rsp wherever it is: ways need not agree there.
+pub(crate) fn ends_all(code: &Instruction) -> bool {
+    matches!(code.mnemonic(), Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Hlt)
+}
+
+/// Whether the linker puts another object's code right behind a section, into which control falls.
+pub(crate) fn joins_next(object: &Object, text: &Text) -> bool {
+    matches!(&object.sections[text.section].name[..], ".init" | ".fini")
 }
 
 /// Whether rsp is an operand, or part of one.

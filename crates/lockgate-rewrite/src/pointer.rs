@@ -178,7 +178,11 @@ impl Rewriter<'_> {
             return Ok(());
         }
         if code.op0_register() != Register::RSP {
-            return Err(Reason::of_assembly("it writes a part of rsp", "use the 64-bit register"));
+            return Err(if code.op0_kind() == OpKind::Register && is_rsp(code.op0_register()) {
+                Reason::of_assembly("it writes a part of rsp", "use the 64-bit register")
+            } else {
+                unknown_set()
+            });
         }
         let source = (code.op_count() == 2).then(|| code.op1_kind());
         match (code.mnemonic(), source) {
@@ -593,9 +597,6 @@ impl Rewriter<'_> {
             let reg = encode::number(code.op0_register());
             self.put(encode::lea_stack_sized(code.op1_register() == Register::RSP, reg, value));
             return Ok(());
-        }
-        if matches!(code.mnemonic(), Mnemonic::Xchg | Mnemonic::Xadd | Mnemonic::Cmpxchg) {
-            return Err(Reason::of_assembly("rsp is exchanged", "set rsp with mov"));
         }
         self.with_scratch(index, |this, reg| {
             this.put(encode::lea_stack(reg, value));

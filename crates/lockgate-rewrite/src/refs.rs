@@ -154,11 +154,23 @@ impl Code {
             let place =
                 self.place(section, offset as i64).map_err(|reason| Error::at(file, name, offset, reason))?;
             if let Some(place) = place {
-                self.mark(place, mark::ENTRY | mark::LABEL | mark::TAKEN);
+                self.mark(place, mark::ENTRY | mark::LABEL | mark::PAD | mark::TAKEN);
                 pads.push(Pad { place, calls });
             }
         }
+        self.mark_starts();
         Ok(pads)
+    }
+
+    /// What a section begins with is a function, unless other parts of one come there.
+    fn mark_starts(&mut self) {
+        for text in &mut self.texts {
+            if let Some(first) = text.code.first_mut()
+                && !first.has(mark::OUTSIDE | mark::CASE | mark::PAD)
+            {
+                first.marks |= mark::LABEL | mark::FUNCTION;
+            }
+        }
     }
 
     /// Base of the table that relocation `number` of `relocs`, the relocations of data section `section`, is an entry of: the last
@@ -240,6 +252,8 @@ impl Code {
                 marks |= mark::INNER;
             } else if global || function && !is_cold_part {
                 marks |= mark::FUNCTION;
+            } else if function {
+                marks |= mark::PART;
             }
             if global {
                 marks |= mark::ENTRY;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use iced_x86::{Code, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use lockgate_abi::code::{LABEL, MAX_MOVE};
+use lockgate_abi::stack::SLOT;
 
 use crate::decode::{Ins, Text, is_rsp, mark};
 use crate::elf::Object;
@@ -205,14 +206,16 @@ impl<'a> Rewriter<'a> {
             return Ok(());
         };
         // A frame that was opened anew further up has its word there from then on.
-        debug_assert!(
-            self.real == state.moved(self.lag)
-                || matches!(state.moved(self.lag), State::Computed(d) if d < 0),
-            "the original's state at {:#x} is {state:?}, the new one {:?} at {}",
-            ins.start(),
-            self.real,
-            self.lag
-        );
+        let follows = self.real == state.moved(self.lag)
+            || matches!(state.moved(self.lag), State::Computed(d) if d < 0);
+        if !follows {
+            let (at, real, lag) = (ins.start(), self.real, self.lag);
+            debug_assert!(
+                false,
+                "the original's state at {at:#x} is {state:?}, the new one {real:?} at {lag}"
+            );
+            return Err(lost());
+        }
         self.label(index, state)?;
         if let Some(&by) = self.mine().loops.get(&(index as u32)) {
             self.plan = Plan { at: index, by: 0, end: index + CLASH_LOOP };
@@ -253,7 +256,9 @@ impl<'a> Rewriter<'a> {
             && let Some(state) = frames::at(self.code, self.frames, (self.number, index + 1))
         {
             self.settle(false);
-            self.become_state(state, Some(index + 1))?;
+            if !frames::ends_all(&next.code) {
+                self.become_state(state, Some(index + 1))?;
+            }
         }
         Ok(())
     }
@@ -345,7 +350,7 @@ impl<'a> Rewriter<'a> {
             }
             // Without a shadow stack, and domains have none, these leave the register as it is. The instruction that moves one is
             // not reached then.
-            Mnemonic::Rdsspd | Mnemonic::Rdsspq => return Ok(()),
+            Mnemonic::Rdsspd | Mnemonic::Rdsspq if !stack::writes_rsp(ins) => return Ok(()),
             Mnemonic::Incsspd | Mnemonic::Incsspq => {
                 self.out.put(&TRAP);
                 return Ok(());
@@ -435,7 +440,7 @@ impl<'a> Rewriter<'a> {
         if is_piece {
             self.real = ENTRY;
             self.moved = 0;
-            let from = if self.mine().pads.contains(&(index as u32)) { R11 } else { RAX };
+            let from = if ins.has(mark::PAD) { R11 } else { RAX };
             self.open_at_label(state, from)?;
             for (reg, slot) in kept.into_iter().flatten() {
                 self.put(encode::load(reg, self.slot(slot)));
@@ -678,6 +683,7 @@ impl<'a> Rewriter<'a> {
                 self.failure = self.failure.take().or(reopened.err());
                 return;
             }
+            moved if moved.depth() > SLOT as i32 => return self.fail(larger_than_a_slot(moved.depth())),
             moved => {
                 if by < 0 && self.moved + by.unsigned_abs() > MAX_MOVE {
                     self.touch(false);
@@ -840,6 +846,21 @@ fn above_entry() -> Reason {
         "rsp is above the return address, or not where the function began when it ends",
         "return with ret to where the function was called, and leave the return address where it is",
     )
+}
+
+/// The analysis of rsp and what became of the code disagree: a mistake here, of which nothing but this refusal may come.
+fn lost() -> Reason {
+    Reason::new(
+        "the stack pointer cannot be followed to here",
+        "report this with the object, and compile the function with another -O level meanwhile, or without variable-length arrays and alloca",
+    )
+}
+
+/// The frame is `depth` bytes deep.
+pub(crate) fn larger_than_a_slot(depth: i32) -> Reason {
+    let what =
+        format!("it brings rsp {depth} bytes below where the function began, and a stack has {SLOT} at most");
+    Reason::new(what, "allocate large objects on the heap")
 }
 
 /// No register can be had for the rewriter's own use.

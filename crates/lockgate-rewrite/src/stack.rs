@@ -6,7 +6,7 @@
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 use lockgate_abi::code::MAX_MOVE;
 
-use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
+use crate::decode::{Ins, Text, mark, memory_operand};
 
 /// Largest change of rsp that takes part in merging, bytes; larger ones are made at once, in steps.
 pub(crate) const MAX_MERGED: i32 = MAX_MOVE as i32 / 2;
@@ -54,13 +54,9 @@ pub(crate) fn effect(ins: &Ins) -> Effect {
     if code.is_string_instruction() { end } else { by(0) }
 }
 
-/// Whether the instruction's first operand is rsp and it writes it.
+/// Whether the instruction has rsp, or a part of it, as an operand that it writes; `pop` is another matter.
 pub(crate) fn writes_rsp(ins: &Ins) -> bool {
-    let code = &ins.code;
-    code.op_count() > 0
-        && code.op0_kind() == OpKind::Register
-        && is_rsp(code.op0_register())
-        && !matches!(code.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push | Mnemonic::Bt)
+    ins.has(mark::SETS_RSP)
 }
 
 /// The change of rsp by `add`, `sub` or `lea` with a constant.

@@ -75,6 +75,27 @@ fn foreign_inputs_are_named() {
     }
 }
 
+/// Linkers and other readers would take another symbol table than the rewriter.
+#[test]
+fn symbol_tables_that_readers_disagree_about_are_refused() {
+    let object = support::assemble(SOURCE.replace(", f+2", "").as_str());
+    let word = |at: usize| u64::from_le_bytes(object[at..at + 8].try_into().expect("eight bytes")) as usize;
+    let (table, count) = (word(40), usize::from(object[60]));
+    let headers = (0..count).map(|index| table + 64 * index);
+    let of_kind =
+        |kind: u8| headers.clone().find(|at| object[at + 4] == kind).expect("a section of the kind");
+    let patched = |at: usize, value: u8| {
+        let mut patched = object.clone();
+        patched[at] = value;
+        rewrite(&patched).expect_err("refused")
+    };
+    let (progbits, symtab, rela) = (of_kind(1), of_kind(2), of_kind(4));
+    assert!(patched(progbits + 4, 2).contains("two symbol tables"));
+    for table in [symtab, rela] {
+        assert!(patched(table + 56, 0).contains("a size of their own"));
+    }
+}
+
 #[test]
 fn a_pointer_into_an_instruction_is_refused() {
     let message = rewrite(&support::assemble(SOURCE)).expect_err("f+2 is no instruction");

@@ -158,6 +158,20 @@ fn landing_pads_open_their_frames() {
     }
 }
 
+/// What a section begins with is a function, with or without a symbol: a branch to there has to have rsp = E.
+#[test]
+fn sections_begin_with_functions() {
+    let rewrite = |source: &str| {
+        let object =
+            support::assemble(&format!("{source}\n.globl f\n.type f,@function\nf: call external\nret\n"));
+        rewrite_object("f.o", &object, &Options::default())
+    };
+    let rewritten = rewrite("1: dec %edi; jne 1b; ret").expect("accepted");
+    lockgate_verify::verify(&support::module(&rewritten.bytes)).expect("verified");
+    let message = rewrite("1: push %rbx; dec %edi; jne 1b; pop %rbx; ret").expect_err("refused").to_string();
+    assert!(message.contains("something of it left on the stack"), "{message}");
+}
+
 /// A global label inside a function, as profilers and tables of exceptions have them, is passed by, and cannot be entered.
 #[test]
 fn global_labels_inside_of_functions() {
