@@ -19,6 +19,8 @@ use crate::refs::{Code, CodePlace, Form, Table, is_relative};
 use crate::switch::{Goto, Switch, Switches, only_for};
 use crate::tables::{Key, Through};
 
+/// How often jumps are left out that lack registers, and others looked at again, before none is made a unit: hostile objects have many.
+const ROUNDS: usize = 8;
 /// Compilers make tables of addresses for less, but then nobody wrote an interpreter.
 const MIN_TABLE: usize = 2;
 
@@ -91,7 +93,10 @@ pub(crate) fn recover(
 ) -> BTreeMap<Key, Made> {
     let mut gotos = candidates(code, object, tables);
     let (mut chosen, mut closed) = (BTreeMap::new(), Vec::new());
-    while !gotos.is_empty() {
+    for round in 0.. {
+        if gotos.is_empty() || round == ROUNDS {
+            return BTreeMap::new();
+        }
         let flow = Flow::of(code, object, (pads, keepers), tables, &gotos);
         chosen = flow.choose(&gotos);
         if chosen.len() == gotos.len() {
