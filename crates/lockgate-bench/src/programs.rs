@@ -1,7 +1,8 @@
 //! The benchmark programs, built twice from the same sources with the same flags.
 
 use crate::command::done;
-use lockgate_corpus::{Corpus, PROGRAMS, Program};
+use crate::stubs::layout;
+use lockgate_corpus::{Corpus, Program};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,32 +25,91 @@ pub struct Pair {
     pub module: PathBuf,
 }
 
-/// Builds every driver once per side into `folder`, with `lockgate` as the driver of the sandboxed side; calls
-/// `built` after each. The result is by driver name.
+/// Builds every driver of `programs` into `folder`, with `lockgate` as the driver of the sandboxed side, in so many layouts
+/// ([`crate::stubs::layout`]); calls `built` after each. The result is by driver name.
 pub fn build(
     corpus: &Corpus,
     lockgate: &Path,
-    folder: &Path,
+    programs: &[&Program],
+    (folder, layouts): (&Path, usize),
     built: impl Fn(&str),
-) -> anyhow::Result<BTreeMap<&'static str, Pair>> {
-    let mut drivers: Vec<&Program> = PROGRAMS.iter().collect();
+) -> anyhow::Result<BTreeMap<&'static str, Vec<Pair>>> {
+    let mut drivers: Vec<&Program> = programs.to_vec();
     drivers.sort_by_key(|program| program.driver);
     drivers.dedup_by_key(|program| program.driver);
     let quicker = quicker(corpus, folder)?;
     let mut pairs = BTreeMap::new();
     for program in drivers {
-        let native = folder.join(program.driver);
-        let module = std::thread::scope(|scope| {
-            let compile_native =
-                || compile(corpus, program, Command::new("musl-gcc").arg("-static").args(&quicker), &native);
-            let native = scope.spawn(compile_native);
-            let module = module(corpus, lockgate, program.name, folder);
-            native.join().expect("a build does not panic").and(module)
-        })?;
+        let own = folder.join(program.driver);
+        let native = Side { link: &|| static_musl(&quicker), compile: &|| Command::new("musl-gcc") };
+        let cc = || {
+            let mut command = Command::new(lockgate);
+            command.arg("cc");
+            command
+        };
+        let module = Side { link: &cc, compile: &cc };
+        let (natives, modules) = std::thread::scope(|scope| {
+            let native = scope.spawn(|| native.build(corpus, program, &own.join("native"), layouts));
+            let module = module.build(corpus, program, &own.join("module"), layouts);
+            (native.join().expect("a build does not panic"), module)
+        });
         built(program.driver);
-        pairs.insert(program.driver, Pair { native, module });
+        let both = natives?.into_iter().zip(modules?);
+        pairs.insert(program.driver, both.map(|(native, module)| Pair { native, module }).collect());
     }
     Ok(pairs)
+}
+
+/// The compiler of the native side, ready to link.
+fn static_musl(quicker: &[PathBuf]) -> Command {
+    let mut command = Command::new("musl-gcc");
+    command.arg("-static").args(quicker);
+    command
+}
+
+/// How one side is made.
+struct Side<'a> {
+    compile: &'a (dyn Fn() -> Command + Sync),
+    link: &'a (dyn Fn() -> Command + Sync),
+}
+
+impl Side<'_> {
+    /// Builds a program in so many layouts.
+    fn build(
+        &self,
+        corpus: &Corpus,
+        program: &Program,
+        folder: &Path,
+        layouts: usize,
+    ) -> anyhow::Result<Vec<PathBuf>> {
+        std::fs::create_dir_all(folder)?;
+        let (_, driver, library) = corpus.program(program.name)?;
+        let mut compile = (self.compile)();
+        compile.args(FLAGS).arg(layout::FLAG).current_dir(folder).arg("-c").arg(&driver);
+        let mut sources = vec![driver];
+        if let Some(library) = library {
+            compile.args(library.flags()).args(&library.sources);
+            sources.extend(library.sources);
+        }
+        done(&mut compile)?;
+        let object = |source: &PathBuf| {
+            folder.join(source.file_name().expect("a file of the corpus")).with_extension("o")
+        };
+        let objects: Vec<PathBuf> = sources.iter().map(object).collect();
+        let lay = |number: usize| {
+            let padding = folder.join(format!("padding-{number}.c"));
+            std::fs::write(&padding, layout::padding(number))?;
+            let padded = padding.with_extension("o");
+            let mut compile = (self.compile)();
+            done(compile.args(FLAGS).args([layout::FLAG, "-c"]).arg(&padding).arg("-o").arg(&padded))?;
+            let joined = folder.join(format!("joined-{number}.o"));
+            let joined = layout::turned_behind(&[padded], &objects, number, layouts, joined)?;
+            let path = folder.join(format!("program-{number}"));
+            done((self.link)().args(FLAGS).arg(joined).arg("-lm").arg("-o").arg(&path))?;
+            Ok(path)
+        };
+        (0..layouts).map(lay).collect()
+    }
 }
 
 /// Compiles [`QUICKER`] for the native side; the results are the objects.

@@ -328,7 +328,9 @@ impl Rewriter<'_> {
             if let Some(&state) = self.mine().switches.get(&(index as u32)) {
                 self.become_state(state, Some(index))?;
             }
-            self.keep_scratch(index);
+            if switch.distances.is_none() {
+                self.keep_scratch(index);
+            }
             return self.switch(switch);
         }
         if let &[reloc] = self.text.relocs(self.object, index)
@@ -522,19 +524,29 @@ impl Rewriter<'_> {
         self.put(encode::compare_immediate(switch.index, switch.entries as i32 - 1));
         self.out.conditional(ABOVE, otherwise);
         self.put(encode::lea_rip(switch.base));
-        let text = self.text;
-        let from = &text.code[switch.table_from as usize];
-        let relocs = text.relocs(self.object, switch.table_from as usize);
+        if let Some(symbol) = switch.distances {
+            self.out.reloc(4, symbol, reloc::PC32, -4, 4);
+            self.table_jump(switch);
+            return Ok(());
+        }
+        let (number, index) = switch.table_from;
+        let text = &self.code.texts[number];
+        let from = &text.code[index];
+        let relocs = text.relocs(self.object, index);
         let reloc =
             relocs.iter().find(|reloc| crate::refs::is_relative(reloc.kind)).ok_or_else(unknown_branch)?;
         // The field of this `lea` ends its instruction, wherever that of the original's was.
         let to_end = (from.code.next_ip() - reloc.offset) as i64;
         self.out.reloc(4, reloc.symbol, reloc::PC32, reloc.addend + to_end - 4, 4);
+        self.table_jump(switch);
+        Ok(())
+    }
+
+    fn table_jump(&mut self, switch: Switch) {
         for bytes in encode::table_jump(switch.base, switch.index, switch.target) {
             self.put(bytes);
         }
         self.stats.switches += 1;
-        Ok(())
     }
 
     /// Loads a weak symbol's address, 0 if nothing defines it, into r10.

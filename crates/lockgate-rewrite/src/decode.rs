@@ -37,6 +37,8 @@ pub(crate) mod mark {
     pub(crate) const PART: u16 = 2048;
     /// A landing pad of exceptions.
     pub(crate) const PAD: u16 = 1024;
+    /// Its address is taken, and not by tables of labels alone ([`crate::labels`]).
+    pub(crate) const TAKEN: u16 = 4096;
 }
 
 /// A decoded instruction.

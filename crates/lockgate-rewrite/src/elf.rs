@@ -15,6 +15,7 @@ pub mod sht {
     pub const REL: u32 = 9;
     pub const GROUP: u32 = 17;
     pub const SYMTAB_SHNDX: u32 = 18;
+    pub const LLVM_ADDRSIG: u32 = 0x6fff_4c03;
 }
 
 /// Section flags (`sh_flags`).
@@ -98,7 +99,7 @@ pub struct Reloc {
 
 /// A section. String, symbol and relocation tables appear too, so that indices stay as in the input; their
 /// contents are made anew by [`Object::write`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Section {
     /// Name.
     pub name: String,
@@ -186,6 +187,13 @@ pub struct Object {
     section_names: usize,
 }
 
+/// A section that was added, and the symbol that names it.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    pub section: usize,
+    pub symbol: u32,
+}
+
 /// Whether `bytes` start like an ELF file.
 pub fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
@@ -236,6 +244,48 @@ impl Object {
         }
         self.sections.push(section);
         self.sections[index].reloc_section = Some(new);
+    }
+
+    /// Adds `count` sections like `section`, each with a symbol of its own, which is local: so the numbers of others change. None if the
+    /// file has no place for so many.
+    pub fn add_sections(&mut self, count: usize, section: &Section) -> Option<Vec<Made>> {
+        let symtab = self.symtab?;
+        let first = self.sections[symtab].info;
+        // Each may get a section of relocations, too.
+        if self.sections.len() + 2 * count >= usize::from(SHN_LORESERVE)
+            || first as usize > self.symbols.len()
+        {
+            return None;
+        }
+        let moved = |symbol: u32| if symbol >= first { symbol + count as u32 } else { symbol };
+        for section in &mut self.sections {
+            for reloc in &mut section.relocs {
+                reloc.symbol = moved(reloc.symbol);
+            }
+            match section.kind {
+                sht::GROUP => section.info = moved(section.info),
+                // Clang's list of symbols whose addresses matter.
+                sht::LLVM_ADDRSIG => section.data = move_numbers(&section.data, moved)?,
+                _ => (),
+            }
+        }
+        self.sections[symtab].info = first + count as u32;
+        let mut made = Vec::with_capacity(count);
+        for number in 0..count {
+            let symbol = Symbol {
+                name: Vec::new(),
+                binding: sym::LOCAL,
+                kind: sym::SECTION,
+                other: 0,
+                shndx: self.sections.len() as u16,
+                value: 0,
+                size: 0,
+            };
+            self.symbols.insert(first as usize + number, symbol);
+            made.push(Made { section: self.sections.len(), symbol: first + number as u32 });
+            self.sections.push(section.clone());
+        }
+        Some(made)
     }
 
     /// The object as a file.
@@ -312,6 +362,25 @@ impl Object {
         out[62..64].copy_from_slice(&(self.section_names as u16).to_le_bytes());
         out
     }
+}
+
+/// A list of numbers in ULEB128 with each changed by `moved`.
+fn move_numbers(list: &[u8], moved: impl Fn(u32) -> u32) -> Option<Vec<u8>> {
+    let mut new = Vec::with_capacity(list.len());
+    let mut rest = list;
+    while !rest.is_empty() {
+        let last = rest.iter().position(|byte| byte & 0x80 == 0)?;
+        let bytes = rest[..=last].iter().rev();
+        let number = bytes.fold(0u64, |number, byte| number << 7 | u64::from(byte & 0x7f));
+        let mut number = moved(u32::try_from(number).ok()?);
+        rest = &rest[last + 1..];
+        while number >= 0x80 {
+            new.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        new.push(number as u8);
+    }
+    Some(new)
 }
 
 /// A string table under construction.

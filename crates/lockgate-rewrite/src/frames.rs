@@ -181,7 +181,7 @@ pub(crate) fn find(input: &Input<'_>, live: &mut [Liveness]) -> Frames {
     let mut walk = Walk {
         input,
         live,
-        groups: Groups::of(input),
+        groups: Groups::of(input.code, input.object),
         first,
         arrived: vec![None; nodes],
         work: Vec::new(),
@@ -199,15 +199,15 @@ pub(crate) fn find(input: &Input<'_>, live: &mut [Liveness]) -> Frames {
 }
 
 /// Functions that belong together, because direct branches lead from the inside of one to that of another: parts of one.
-struct Groups {
+pub(crate) struct Groups {
     /// By text: number of its first function.
     first: Vec<usize>,
     parent: Vec<usize>,
 }
 
 impl Groups {
-    fn of(input: &Input<'_>) -> Groups {
-        let code = input.code;
+    pub(crate) fn of(code: &Code, object: &Object) -> Groups {
+        let exists = |place: &CodePlace| place.1 < code.texts[place.0].code.len();
         let mut first = vec![0];
         for text in &code.texts {
             first.push(first[first.len() - 1] + text.functions.len());
@@ -221,31 +221,32 @@ impl Groups {
                 );
                 if is_jump
                     && ins.is_near_branch()
-                    && let Some(target) = code.branch_place(input.object, number, index)
-                    && input.ins(target).is_some_and(|ins| !ins.has(mark::FUNCTION))
+                    && let Some(target) = code.branch_place(object, number, index)
+                    && exists(&target)
+                    && !code.has(target, mark::FUNCTION)
                 {
-                    groups.join(input, (number, index), target);
+                    groups.join(code, (number, index), target);
                 }
             }
         }
         for table in code.tables.values() {
-            for &place in table.targets.iter().filter(|&&place| input.ins(place).is_some()) {
+            for &place in table.targets.iter().filter(|place| exists(place)) {
                 for &owner in &table.owners {
-                    groups.join(input, owner, place);
+                    groups.join(code, owner, place);
                 }
             }
         }
         groups
     }
 
-    fn join(&mut self, input: &Input<'_>, one: CodePlace, other: CodePlace) {
-        let (one, other) = (self.at(input, one), self.at(input, other));
+    fn join(&mut self, code: &Code, one: CodePlace, other: CodePlace) {
+        let (one, other) = (self.at(code, one), self.at(code, other));
         self.parent[one.max(other)] = one.min(other);
     }
 
     /// The group of the function around `place`.
-    fn at(&mut self, input: &Input<'_>, place: CodePlace) -> usize {
-        let mut group = self.first[place.0] + input.code.texts[place.0].function_of(place.1);
+    pub(crate) fn at(&mut self, code: &Code, place: CodePlace) -> usize {
+        let mut group = self.first[place.0] + code.texts[place.0].function_of(place.1);
         while self.parent[group] != group {
             self.parent[group] = self.parent[self.parent[group]];
             group = self.parent[group];
@@ -302,7 +303,7 @@ impl Walk<'_, '_> {
     fn run(&mut self) {
         self.taken = self.taken();
         for place in self.inner_labels() {
-            self.labels.entry(self.groups.at(self.input, place)).or_default().push(place);
+            self.labels.entry(self.groups.at(self.input.code, place)).or_default().push(place);
         }
         for number in 0..self.input.code.texts.len() {
             for index in 0..self.input.code.texts[number].code.len() {
@@ -339,12 +340,12 @@ impl Walk<'_, '_> {
         let carries = self.groups_that_carry();
         for place in self.jumps.clone().into_keys() {
             if self.is_goto(place) {
-                let group = self.groups.at(self.input, place);
+                let group = self.groups.at(self.input.code, place);
                 self.frames[place.0].gotos.insert(place.1 as u32, carries.contains(&group));
             }
         }
         for place in self.inner_labels() {
-            let group = self.groups.at(self.input, place);
+            let group = self.groups.at(self.input.code, place);
             if carries.contains(&group) {
                 self.frames[place.0].carried.insert(place.1 as u32);
             }
@@ -367,7 +368,7 @@ impl Walk<'_, '_> {
         let computed =
             |&place: &CodePlace| matches!(self.frames[place.0].before[place.1], Some(State::Computed(_)));
         let labels: Vec<CodePlace> = labels.into_iter().filter(computed).collect();
-        labels.into_iter().map(|place| self.groups.at(self.input, place)).collect()
+        labels.into_iter().map(|place| self.groups.at(self.input.code, place)).collect()
     }
 
     /// Control arrives at `place`.
@@ -476,7 +477,7 @@ impl Walk<'_, '_> {
     fn follow_jumps(&mut self) -> bool {
         for (jump, known) in self.jumps.clone() {
             if self.is_goto(jump) {
-                let group = self.groups.at(self.input, jump);
+                let group = self.groups.at(self.input.code, jump);
                 for label in self.labels.get(&group).cloned().unwrap_or_default() {
                     self.arrive(label, &known);
                 }
@@ -486,7 +487,7 @@ impl Walk<'_, '_> {
             return true;
         }
         for (jump, known) in self.jumps.clone() {
-            let group = self.groups.at(self.input, jump);
+            let group = self.groups.at(self.input.code, jump);
             for label in self.labels.get(&group).cloned().unwrap_or_default() {
                 if self.arrived[self.node(label)].is_none() {
                     self.arrive(label, &known);
@@ -498,7 +499,7 @@ impl Walk<'_, '_> {
 
     /// Whether indirect jump `place` stays in its function: only such have a frame.
     fn is_goto(&mut self, place: CodePlace) -> bool {
-        let group = self.groups.at(self.input, place);
+        let group = self.groups.at(self.input.code, place);
         self.jumps[&place].state != ENTRY && self.labels.contains_key(&group)
     }
 

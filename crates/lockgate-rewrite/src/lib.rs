@@ -18,6 +18,7 @@ mod emit;
 mod encode;
 mod error;
 mod frames;
+mod labels;
 mod landing;
 mod liveness;
 mod map;

@@ -345,7 +345,7 @@ fn flags_read(code: &Instruction) -> u32 {
 }
 
 /// `xor r,r`, `sub r,r`: writes without reading.
-fn is_clear(code: &Instruction) -> bool {
+pub(crate) fn is_clear(code: &Instruction) -> bool {
     matches!(code.mnemonic(), Mnemonic::Xor | Mnemonic::Sub)
         && code.op_count() == 2
         && code.op0_kind() == OpKind::Register

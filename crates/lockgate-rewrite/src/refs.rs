@@ -1,14 +1,16 @@
 //! Who refers to which instruction: targets of branches, functions, labels whose address is taken, and the
 //! tables of switches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use iced_x86::{FlowControl, Mnemonic};
 
 use crate::decode::{Text, data_in_text, mark};
 use crate::elf::{Object, Reloc, Symbol, reloc, shf, sym};
 use crate::error::{Error, Reason};
+use crate::labels;
 use crate::landing::{self, Pad};
+use crate::tables::Key;
 
 /// The code sections of an object.
 pub(crate) struct Code {
@@ -17,20 +19,30 @@ pub(crate) struct Code {
     /// By section index: index in `texts` of code sections.
     by_section: Vec<Option<usize>>,
     /// By section: the places in data whose address code takes.
-    bases: BTreeMap<usize, Bases>,
+    pub(crate) bases: BTreeMap<usize, Bases>,
     /// Switch tables by section and offset of their first entry.
     pub(crate) tables: BTreeMap<(usize, u64), Table>,
 }
 
-/// A table of 32-bit distances from the table to code.
+/// A table of 32-bit distances from the table to code, or of addresses of labels.
 #[derive(Debug)]
 pub(crate) struct Table {
+    pub(crate) form: Form,
     /// Target of each entry.
     pub(crate) targets: Vec<CodePlace>,
     /// Instructions that take the table's address.
     pub(crate) owners: Vec<CodePlace>,
     /// Whether the table lies in memory that the module cannot write.
     pub(crate) read_only: bool,
+}
+
+/// What a table's entries are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// 32-bit distances from the table.
+    Distances,
+    /// 64-bit addresses of labels, which are read as data, too.
+    Addresses,
 }
 
 impl Table {
@@ -43,7 +55,7 @@ impl Table {
 }
 
 /// By offset in a section of data: the instructions that take its address.
-type Bases = BTreeMap<u64, Vec<CodePlace>>;
+pub(crate) type Bases = BTreeMap<u64, Vec<CodePlace>>;
 
 /// A place in the code: index in [`Code::texts`] and of the instruction.
 pub(crate) type CodePlace = (usize, usize);
@@ -84,7 +96,8 @@ impl Code {
         let mut code = Code { texts, by_section, bases: BTreeMap::new(), tables: BTreeMap::new() };
         code.mark_symbols(file, object)?;
         code.bases = code.mark_code_references(file, object)?;
-        code.mark_data_references(file, object)?;
+        let listed = labels::find_tables(&mut code, object);
+        code.mark_data_references(file, object, &listed)?;
         code.mark_scattered_switches();
         for text in &mut code.texts {
             let starts =
@@ -116,7 +129,7 @@ impl Code {
         self.texts[number].code[index].marks &= !marks;
     }
 
-    fn has(&self, (number, index): CodePlace, marks: u16) -> bool {
+    pub(crate) fn has(&self, (number, index): CodePlace, marks: u16) -> bool {
         self.texts[number].code.get(index).is_some_and(|ins| ins.has(marks))
     }
 
@@ -141,7 +154,7 @@ impl Code {
             let place =
                 self.place(section, offset as i64).map_err(|reason| Error::at(file, name, offset, reason))?;
             if let Some(place) = place {
-                self.mark(place, mark::ENTRY | mark::LABEL | mark::PAD);
+                self.mark(place, mark::ENTRY | mark::LABEL | mark::PAD | mark::TAKEN);
                 pads.push(Pad { place, calls });
             }
         }
@@ -305,7 +318,7 @@ impl Code {
                         self.mark((number, index), mark::LEAVES);
                     }
                 } else if ins.code.mnemonic() == Mnemonic::Lea || !relocs.is_empty() && is_got(relocs) {
-                    self.mark(place, mark::LABEL | mark::ENTRY);
+                    self.mark(place, mark::LABEL | mark::ENTRY | mark::TAKEN);
                 } else {
                     return Err(refuse(data_in_text("the instruction reads a code section as data")));
                 }
@@ -323,7 +336,13 @@ impl Code {
         }
     }
 
-    fn mark_data_references(&mut self, file: &str, object: &Object) -> Result<(), Error> {
+    /// `listed`: places in data that are entries of tables of labels.
+    fn mark_data_references(
+        &mut self,
+        file: &str,
+        object: &Object,
+        listed: &HashSet<Key>,
+    ) -> Result<(), Error> {
         for (index, section) in object.sections.iter().enumerate() {
             if !section.is_loaded() || section.is_code() || crate::dwarf::owns(section) {
                 continue;
@@ -345,6 +364,7 @@ impl Code {
                         let table = table.or_insert_with(|| {
                             let owners = self.bases.get(&index).and_then(|bases| bases.get(&base));
                             Table {
+                                form: Form::Distances,
                                 targets: Vec::new(),
                                 owners: owners.cloned().unwrap_or_default(),
                                 read_only,
@@ -352,8 +372,11 @@ impl Code {
                         });
                         table.targets.push(place);
                     }
+                    (reloc::ABS64, _) if listed.contains(&(index, reloc.offset)) => {
+                        self.mark(place, mark::LABEL | mark::ENTRY | mark::CASE);
+                    }
                     (reloc::ABS64 | reloc::PC32 | reloc::PC64, _) => {
-                        self.mark(place, mark::LABEL | mark::ENTRY)
+                        self.mark(place, mark::LABEL | mark::ENTRY | mark::TAKEN)
                     }
                     (kind, _) => {
                         let reason = Reason::new(

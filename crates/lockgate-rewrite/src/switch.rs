@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code as Code64, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use crate::decode::{Text, mark, memory_operand};
 use crate::encode::{RSP, Reg, number};
 use crate::liveness::{Effect, Liveness};
-use crate::refs::{Code, CodePlace};
+use crate::refs::{Code, CodePlace, Form};
 use crate::tables::{Key, Through};
 
 /// An indirect jump that becomes unit U4.
@@ -22,9 +22,11 @@ pub(crate) struct Switch {
     /// Number of entries.
     pub(crate) entries: u32,
     /// Instruction that takes the table's address: its relocation names the table.
-    pub(crate) table_from: u32,
+    pub(crate) table_from: CodePlace,
     /// Where other indices go: the place that the compiler's own check sends them to, if the unit's check replaces it.
     pub(crate) otherwise: Option<u32>,
+    /// Symbol of the table of distances that stands for one of addresses.
+    pub(crate) distances: Option<u32>,
 }
 
 /// How far back the parts of a switch may lie from its jump.
@@ -58,6 +60,7 @@ pub(crate) fn recover(
                 continue;
             }
             let through = tables[number].get(&(jump as u32));
+            let through = through.filter(|through| code.tables[&through.table].form == Form::Distances);
             match through.and_then(|through| match_switch(code, number, jump, through, &mut liveness)) {
                 Some((switch, absorbed)) => {
                     used.extend(through.map(|through| through.table));
@@ -101,7 +104,7 @@ fn open_tables(code: &mut Code, used: &HashSet<Key>, open: &HashSet<CodePlace>) 
     let mut scattered = some_part;
     let mut opened = HashSet::new();
     let mut cases = Vec::new();
-    for (place, table) in &code.tables {
+    for (place, table) in code.tables.iter().filter(|(_, table)| table.form == Form::Distances) {
         let closed = table.read_only && used.contains(place) && !some_part;
         if !closed || table.targets.iter().chain(&table.owners).any(is_open) {
             scattered |= !table.is_in_one_text();
@@ -171,6 +174,47 @@ impl Shape {
     }
 }
 
+/// The instructions of a jump through a table of labels' addresses: `jmp *(B,I,8)`, or `mov (B,I,8),X; jmp *X`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Goto {
+    /// What loads the address: the jump itself in the first form.
+    pub(crate) load: usize,
+    pub(crate) index: Reg,
+    pub(crate) base: Reg,
+    pub(crate) target: Option<Reg>,
+}
+
+impl Goto {
+    pub(crate) fn of(text: &Text, jump: usize, liveness: &mut Liveness) -> Option<Goto> {
+        let branch = &text.code[jump].code;
+        let load = match branch.op0_kind() {
+            OpKind::Memory => jump,
+            _ => back_to_write(text, jump, branch.op0_register(), liveness)?,
+        };
+        let code = &text.code[load].code;
+        let is_load = matches!(code.code(), Code64::Jmp_rm64 | Code64::Mov_r64_rm64)
+            && memory_operand(code).is_some()
+            && code.memory_index_scale() == 8
+            && code.memory_displacement64() == 0
+            && code.segment_prefix() == Register::None;
+        if !is_load || code.memory_base() == Register::None || code.memory_index() == Register::None {
+            return None;
+        }
+        let (index, base) = (number_of(code.memory_index())?, number_of(code.memory_base())?);
+        let target = if load == jump { None } else { Some(number_of(code.op0_register())?) };
+        // The unit does at the jump what was done from the load on: nothing between may see the difference.
+        for at in load + 1..jump {
+            if target.is_none_or(|target| liveness.effect(text, at, target) != Effect::None)
+                || liveness.writes(text, at, index)
+                || liveness.writes(text, at, base)
+            {
+                return None;
+            }
+        }
+        (base != index).then_some(Goto { load, index, base, target })
+    }
+}
+
 /// The unit for a jump through a known table, and the instructions that it stands for.
 fn match_switch(
     code: &Code,
@@ -183,10 +227,10 @@ fn match_switch(
     let Shape { load, add, index, base, target } = Shape::of(text, jump, liveness)?;
     let (entries, table_from) = (code.tables.get(&through.table)?.targets.len() as u32, through.from);
     let mut absorbed = vec![load, add];
-    if only_for(text, table_from as usize, jump, &absorbed, base, liveness) {
-        absorbed.push(table_from as usize);
+    if table_from.0 == number && only_for(text, table_from.1, jump, &absorbed, base, liveness) {
+        absorbed.push(table_from.1);
     }
-    let mut switch = Switch { index, base, target, entries, table_from, otherwise: None };
+    let mut switch = Switch { index, base, target, entries, table_from, otherwise: None, distances: None };
     if let Some((check, otherwise)) = own_check(text, jump, &switch, &absorbed, liveness) {
         absorbed.extend(check);
         switch.otherwise = Some(otherwise);
@@ -271,7 +315,7 @@ fn back_to_write(text: &Text, from: usize, register: Register, liveness: &mut Li
 
 /// Whether the `lea` at `from` serves the switch at `jump` alone: a straight run leads from one to the other, in which
 /// nothing but `parts` of the switch uses register `reg`.
-fn only_for(
+pub(crate) fn only_for(
     text: &Text,
     from: usize,
     jump: usize,

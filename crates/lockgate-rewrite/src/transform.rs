@@ -9,7 +9,7 @@ use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::refs::{Code, is_relative};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, across, dwarf, frames, switch, tables};
+use crate::{Options, Rewritten, Stats, across, dwarf, frames, labels, switch, tables};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
@@ -30,7 +30,8 @@ pub(crate) fn transform(
     let pads = code.mark_pads(file, &object)?;
     let tables = tables::find(&code, &object);
     let across = across::find(file, &mut code, &object, &tables)?;
-    let switches = switch::recover(&mut code, &tables, &across.keepers);
+    let mut switches = switch::recover(&mut code, &tables, &across.keepers);
+    let made = labels::recover(&mut code, &mut object, &pads, &across.keepers, &tables, &mut switches);
     let mut layouts = Vec::with_capacity(code.texts.len());
     let mut map = AddressMap::new(object.sections.len());
     let mut live: Vec<Liveness> = across.keepers.into_iter().map(Liveness::new).collect();
@@ -56,6 +57,7 @@ pub(crate) fn transform(
         layouts.push(layout);
     }
     move_data_references(file, &mut object, &code, &map)?;
+    labels::fill(file, &mut object, &code, &made, &map)?;
     install(file, &mut object, &code.texts, layouts, &map)?;
     let symbols = object.symbols.clone();
     move_symbols(&mut object, &map);
@@ -114,11 +116,16 @@ fn moved(map: &AddressMap, section: usize, old: i64) -> Option<i64> {
 }
 
 /// New addend of a relocation to `symbol` whose target was at `old` in the symbol's section.
-fn new_addend(object: &Object, map: &AddressMap, symbol: u32, old: i64) -> Option<i64> {
-    let symbol = &object.symbols[symbol as usize];
+fn new_addend(object: &Object, map: &AddressMap, number: u32, old: i64) -> Option<i64> {
+    let symbol = &object.symbols[number as usize];
     let section = symbol.section()?;
-    let origin = if symbol.kind == sym::SECTION { 0 } else { moved(map, section, symbol.value as i64)? };
-    Some(moved(map, section, old)? - origin)
+    Some(moved(map, section, old)? - origin(object, map, number)?)
+}
+
+/// New offset of what symbol `number` names in its section.
+pub(crate) fn origin(object: &Object, map: &AddressMap, number: u32) -> Option<i64> {
+    let symbol = &object.symbols[number as usize];
+    if symbol.kind == sym::SECTION { Some(0) } else { moved(map, symbol.section()?, symbol.value as i64) }
 }
 
 /// Relocations of data that point into code, those of switch tables included.

@@ -14,12 +14,56 @@ use std::process::Command;
 /// The compiler's option that makes this possible.
 pub const FLAG: &str = "-ffunction-sections";
 
+/// The C source of what moves all behind it by `number` steps: 16 bytes of code, 352 of data, so that small programs, too, whose
+/// few functions have few orders, lie differently in lines, pages and sets of the caches.
+pub fn padding(number: usize) -> String {
+    let mut source = format!("char lockgate_padding[{}] __attribute__((aligned(32)));\n", 352 * number + 1);
+    for step in 0..number {
+        let _ = writeln!(source, "__attribute__((aligned(16))) void lockgate_padding_{step}(void) {{}}");
+    }
+    source
+}
+
 /// Joins `objects` into one, `joined`, whose functions begin `number` / `of` of the way through theirs and go on from their end with
 /// those before.
 ///
 /// # Errors
 /// A file that cannot be read or written, is no object, or has no function in a section of its own; the linker's.
 pub fn turned(objects: &[PathBuf], number: usize, of: usize, joined: PathBuf) -> anyhow::Result<PathBuf> {
+    let functions = functions(objects)?;
+    anyhow::ensure!(functions.len() > of, "no functions to turn: {objects:?} were compiled without {FLAG}");
+    let named = turn(functions, number, of).into_iter().map(|name| (name.clone(), name));
+    join(&[], objects, named.collect(), joined)
+}
+
+/// The same behind the objects `before`, of programs however small.
+///
+/// # Errors
+/// As [`turned`].
+pub fn turned_behind(
+    before: &[PathBuf],
+    objects: &[PathBuf],
+    number: usize,
+    of: usize,
+    joined: PathBuf,
+) -> anyhow::Result<PathBuf> {
+    let own = functions(objects)?;
+    anyhow::ensure!(!own.is_empty(), "no functions to turn: {objects:?} were compiled without {FLAG}");
+    let mut order = functions(before)?;
+    order.extend(turn(own, number, of));
+    // By one name for all, since linkers put what is called .text.startup first: main, in small programs all there is.
+    let named = order.into_iter().enumerate().map(|(place, name)| (format!(".text.turned.{place}"), name));
+    join(before, objects, named.collect(), joined)
+}
+
+fn turn(mut functions: Vec<String>, number: usize, of: usize) -> Vec<String> {
+    let first = functions.len() * number / of;
+    functions.rotate_left(first);
+    functions
+}
+
+/// The sections of functions, in order.
+fn functions(objects: &[PathBuf]) -> anyhow::Result<Vec<String>> {
     let mut functions: Vec<String> = Vec::new();
     for object in objects {
         let data = std::fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
@@ -33,19 +77,24 @@ pub fn turned(objects: &[PathBuf], number: usize, of: usize, joined: PathBuf) ->
             }
         }
     }
-    anyhow::ensure!(functions.len() > of, "no functions to turn: {objects:?} were compiled without {FLAG}");
-    let first = functions.len() * number / of;
-    functions.rotate_left(first);
+    Ok(functions)
+}
 
+fn join(
+    before: &[PathBuf],
+    objects: &[PathBuf],
+    functions: Vec<(String, String)>,
+    joined: PathBuf,
+) -> anyhow::Result<PathBuf> {
     let mut script = String::from("SECTIONS {\n");
-    for name in &functions {
-        let _ = writeln!(script, "  \"{name}\" 0 : {{ *({name}) }}");
+    for (new, name) in &functions {
+        let _ = writeln!(script, "  \"{new}\" 0 : {{ *({name}) }}");
     }
     script += "}\n";
     let script_path = joined.with_extension("ld");
     std::fs::write(&script_path, script)?;
     let mut join = Command::new("ld");
-    done(join.arg("-r").arg("-T").arg(script_path).args(objects).arg("-o").arg(&joined))?;
+    done(join.arg("-r").arg("-T").arg(script_path).args(before).args(objects).arg("-o").arg(&joined))?;
     Ok(joined)
 }
 
@@ -90,6 +139,37 @@ mod tests {
             firsts.push(first.name().unwrap().to_owned());
         }
         assert_eq!(firsts, ["same", "a", "same"], "in order: same a b same main");
+    }
+
+    #[test]
+    fn what_lies_behind_padding_is_moved_and_does_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = "#include <stdio.h>\nint counted; int main(void) { printf(\"%d\\n\", counted + 21); }";
+        let compile = |name: &str, source: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, source).unwrap();
+            let object = file.with_extension("o");
+            done(Command::new("gcc").args(["-O2", FLAG, "-c"]).arg(file).arg("-o").arg(&object)).unwrap();
+            object
+        };
+        let own = compile("own.c", source);
+        let mut places = Vec::new();
+        for number in 0..3 {
+            let before = compile("padding.c", &padding(number));
+            let joined = folder.path().join("joined.o");
+            let object = turned_behind(&[before], std::slice::from_ref(&own), number, 3, joined).unwrap();
+            let program = folder.path().join("program");
+            done(Command::new("gcc").arg("-no-pie").arg(object).arg("-o").arg(&program)).unwrap();
+            assert_eq!(done(&mut Command::new(&program)).unwrap(), "21\n");
+            let data = std::fs::read(&program).unwrap();
+            let file = object::File::parse(&*data).unwrap();
+            let address = |name| file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().address();
+            places.push((address("main"), address("counted")));
+        }
+        let moved = |one: (u64, u64), other: (u64, u64)| (other.0 - one.0, other.1 - one.1);
+        assert_eq!(moved(places[0], places[1]).0, 16, "{places:?}");
+        assert_eq!(moved(places[1], places[2]).0, 16, "{places:?}");
+        assert_eq!(moved(places[1], places[2]).1, 352, "{places:?}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Args {
     /// Few samples: shows that everything works, proves no promise
     #[arg(long)]
     quick: bool,
-    /// Only metrics whose names begin with PREFIX: statements or programs (postgres and stubs only)
+    /// Only metrics whose names begin with PREFIX: statements or programs (overhead, postgres and stubs only)
     #[arg(long, value_name = "PREFIX")]
     only: Option<String>,
     /// How many calls or cycles to make (soak and cycles only)
@@ -39,7 +39,7 @@ enum Family {
     Capi,
     /// Calls into a domain beside every other kind of call: functions, system calls, pipes, sockets, semaphores, RPC, Wasmtime
     Ipc,
-    /// Run time and code size of rewritten programs against native ones (about five minutes)
+    /// Run time and code size of rewritten programs against native ones (about a quarter of an hour)
     Overhead,
     /// Functions of PostgreSQL in the language lgc, beside the same in language C and others (needs PostgreSQL and its headers)
     Postgres,
@@ -75,8 +75,8 @@ const STANDARD_OUTPUT: &str = "-";
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick, only: args.only.clone() };
     ensure!(
-        args.only.is_none() || matches!(args.family, Family::Postgres | Family::Stubs),
-        "--only goes with postgres and stubs only"
+        args.only.is_none() || matches!(args.family, Family::Postgres | Family::Stubs | Family::Overhead),
+        "--only goes with overhead, postgres and stubs only"
     );
     let counts = matches!(args.family, Family::Soak | Family::Cycles);
     ensure!(args.calls.is_none() || counts, "--calls goes with soak and cycles only");
