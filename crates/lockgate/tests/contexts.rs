@@ -224,6 +224,15 @@ fn a_context_does_not_return_from_its_call() {
         "function start
             mov $1,%eax
             ret
+        # huge(start, size)
+        function huge
+            mov %rdi,%rdx
+            mov %rsi,%r10
+            lea start(%rip),%rsi
+            mov ${CREATE},%edi
+            mov ${CALL},%eax
+            call *%gs:0x11000
+            ret
         function not_a_label
             lea start(%rip),%rsi
             lea 4(%rsi),%rsi
@@ -261,6 +270,12 @@ fn a_context_does_not_return_from_its_call() {
     }
     let no_label = domain.bind::<extern "C" fn() -> i64>("not_a_label").unwrap();
     assert_eq!(no_label.call().unwrap(), -22);
+    let huge = domain.bind::<Longs>("huge").unwrap();
+    for (start, size, refusal) in
+        [(0, -1, -12), (0x1000, -0x1001, -12), (0x1000, -0x1000, -22), (-1, 1, -22), (0, 16 << 20, -12)]
+    {
+        assert_eq!(huge.call(start, size).unwrap(), refusal, "{size:#x} bytes at {start:#x}");
+    }
     let request = domain.bind::<Longs>("request").unwrap();
     assert_eq!(request.call(context::SELF as i64, 0).unwrap(), 0);
     assert_eq!(request.call(99, 0).unwrap(), -22);

@@ -225,10 +225,11 @@ impl Core {
     /// # Errors
     /// `ENOMEM`: the stack is larger than a slot, or no slot is left, or no memory.
     pub fn create_context(&self, label: u64, stack: Range<u64>) -> Result<u64, Errno> {
-        let wanted = (stack.end - stack.start).next_multiple_of(PAGE).max(context::MIN_SIZE);
-        if wanted > stack::MAX_SIZE {
+        // Whatever a module says: nothing is rounded before this.
+        if stack.end - stack.start > stack::MAX_SIZE {
             return Err(Errno::NOMEM);
         }
+        let wanted = (stack.end - stack.start).next_multiple_of(PAGE).max(context::MIN_SIZE);
         // The header at the top is part of the slot.
         let size = (wanted + PAGE).min(stack::MAX_SIZE);
         let table = self.contexts.slots.get_or_init(|| (0..stack::SLOTS).map(|_| Slot::default()).collect());

@@ -298,7 +298,7 @@ impl Core {
 
     /// Index of the stack slot that a control address lies in.
     pub fn slot_of(&self, control: u64) -> u32 {
-        ((control - self.base() - window::CONTROL) / stack::SLOT) as u32
+        (control.wrapping_sub(self.base() + window::CONTROL) / stack::SLOT) as u32
     }
 
     pub fn admissions(&self) -> &Admissions {
