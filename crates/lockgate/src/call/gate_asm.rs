@@ -128,6 +128,18 @@ core::arch::global_asm!(
 4:
     .endm
 
+    # Asks whether the call ends here, and goes on behind if not. rbx the gate's record, r12 its mark's place; r10 is the thread's block
+    # then, and what C functions change is lost.
+    .macro lockgate_gate_ask
+    mov %rbx,%rdi
+    mov %r12,%rsi
+    call {pending}
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmp ${ENDS},%eax
+    je .Lgate_unwind
+    ja lockgate_left
+    .endm
+
     # Extends an argument to 32 bits as the four bits of r10d from `shift` on say.
     .macro lockgate_gate_small whole,byte,word,shift
     test $0xf<<\shift,%r10d
@@ -323,19 +335,13 @@ lockgate_gate_check:
     mov lockgate_thread@gottpoff(%rip),%r10
     jmp .Lgate_unwind
 
-.Lgate_pending: # does the call end here?
+.Lgate_pending:
     push %rax
     push %rdx
     sub $16,%rsp
     movsd %xmm0,(%rsp)
     movsd %xmm1,8(%rsp)
-    mov %rbx,%rdi
-    mov %r12,%rsi
-    call {pending}
-    mov lockgate_thread@gottpoff(%rip),%r10
-    cmp ${ENDS},%eax
-    je .Lgate_unwind
-    ja lockgate_left
+    lockgate_gate_ask
     movsd (%rsp),%xmm0
     movsd 8(%rsp),%xmm1
     add $16,%rsp
@@ -488,14 +494,8 @@ lockgate_gate_resolve:
     .cfi_restore_state
 
 .Lresolve_pending:
-    mov %rbx,%rdi
-    mov %r12,%rsi
-    call {pending}
-    mov lockgate_thread@gottpoff(%rip),%r10
-    cmp ${ENDS},%eax
-    jb .Lresolve_back
-    je .Lgate_unwind
-    jmp lockgate_left
+    lockgate_gate_ask
+    jmp .Lresolve_back
     .cfi_endproc
     .size lockgate_gate_resolve,.-lockgate_gate_resolve
 
@@ -584,16 +584,10 @@ lockgate_gate_syscall:
     wrgsbase %rax
     jmp .Lsyscall_leave
 
-.Lsyscall_pending: # does the call end here?
+.Lsyscall_pending:
     push %rcx
     push %rcx
-    mov %rbx,%rdi
-    mov %r12,%rsi
-    call {pending}
-    mov lockgate_thread@gottpoff(%rip),%r10
-    cmp ${ENDS},%eax
-    je .Lgate_unwind
-    ja lockgate_left
+    lockgate_gate_ask
     pop %rcx
     pop %rcx
     jmp .Lsyscall_back
@@ -696,15 +690,9 @@ lockgate_gate_resume:
     wrgsbase %rax
     jmp .Lresume_leave
 
-.Lresume_pending: # does the call end here?
-    mov %rbx,%rdi
-    mov %r12,%rsi
-    call {pending}
-    mov lockgate_thread@gottpoff(%rip),%r10
-    cmp ${ENDS},%eax
-    jb .Lresume_back
-    je .Lgate_unwind
-    jmp lockgate_left
+.Lresume_pending:
+    lockgate_gate_ask
+    jmp .Lresume_back
     .cfi_endproc
     .size lockgate_gate_resume,.-lockgate_gate_resume
     .globl lockgate_gate_end

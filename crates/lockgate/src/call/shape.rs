@@ -151,6 +151,14 @@ pub(crate) struct Values {
 }
 
 impl Values {
+    fn of_arguments(signature: &Signature, plan: &Plan) -> Values {
+        let mut values = Values::default();
+        for (kind, place) in signature.parameters.iter().zip(&plan.parameters) {
+            values.place(kind, place);
+        }
+        values
+    }
+
     fn place(&mut self, kind: &Type, place: &Place) {
         let Place::Registers(registers) = place else { return };
         for (number, register) in registers.iter().enumerate() {
@@ -186,10 +194,7 @@ fn vector_fill(bytes: u8) -> Fill {
 
 /// How a gate extends a host function's small arguments: [`GateEntry::small`](super::layout::GateEntry::small).
 pub(crate) fn small_arguments(signature: &Signature, plan: &Plan) -> u32 {
-    let mut values = Values::default();
-    for (kind, place) in signature.parameters.iter().zip(&plan.parameters) {
-        values.place(kind, place);
-    }
+    let values = Values::of_arguments(signature, plan);
     let bit = |fill| match fill {
         Fill::Bool => 3,
         Fill::Unsigned8 => 1,
@@ -255,15 +260,12 @@ impl fmt::Display for Shape {
 
 impl Shape {
     pub fn new(caller: Caller, callee: Facts, policy: Policy, signature: &Signature, plan: &Plan) -> Shape {
-        let (mut arguments, mut results) = (Values::default(), Values::default());
+        let (mut arguments, mut results) = (Values::of_arguments(signature, plan), Values::default());
         if plan.result == Place::Memory {
             arguments.integers[0] = Fill::Low64;
             results.integers[0] = Fill::Low64;
         }
         results.place(&signature.result, &plan.result);
-        for (kind, place) in signature.parameters.iter().zip(&plan.parameters) {
-            arguments.place(kind, place);
-        }
         let processor = Processor::here();
         Shape {
             caller: match caller {
