@@ -416,14 +416,14 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
     if is_in_slots(window::STACKS, offset) && is_near {
         let reason = format!(
             "stack overflow: {verb} offset {offset:#x}, outside this thread's stack of {} bytes",
-            domain.stack_size()
+            domain.stack_size_at(raw.registers.rsp)
         );
         return judgement(FaultKind::StackOverflow, reason, Some(offset));
     }
     if is_in_slots(window::CONTROL, offset) {
         let reason = format!(
             "control-stack overflow: recursion too deep for {} bytes of return addresses",
-            domain.stack_size()
+            domain.stack_size_at(raw.registers.rsp)
         );
         return judgement(FaultKind::ControlStackOverflow, reason, Some(offset));
     }

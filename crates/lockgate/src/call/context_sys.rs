@@ -16,6 +16,7 @@ use crate::space;
 use lockgate_abi::context;
 use rustix::io::Errno;
 use std::ptr;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// What [`context::CALL`] asks for. Returns the value for rax.
 ///
@@ -34,33 +35,40 @@ pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     match wanted {
         context::SELF if is_own => 0,
         context::SELF => domain.contexts().word(here) as i64,
-        context::CREATE => create(state, domain, word, start, size)
+        context::CREATE => create(state, domain, domain.contexts().home(here), word, start, size)
             .map_or_else(|error| -i64::from(error.raw_os_error()), |word| word as i64),
         context::SWITCH | context::LEAVE => {
-            let own = domain.slot_of(entered);
-            match domain.contexts().take(word, here, own, state.tid) {
-                Ok(None) => domain.contexts().nobodys() as i64,
-                Ok(Some(taken)) => {
-                    // A handler's call begins below the frames of what is taken from here on, and no longer below those of what may run on another
-                    // thread in a moment.
-                    state.set_slot(domain.id(), (taken.control - RED_ZONE) & !15);
-                    // SAFETY: as above; the gate's own frame is below the entry's, which has its mark.
-                    unsafe {
-                        (*gate).control = taken.control;
-                        // Nor has a handler on another host stack made a call there that is in progress still: the gate ends this one then.
-                        let own = ptr::from_ref(frame).add(1).cast::<u64>();
-                        if thread_sys::find(state, gate, own) != Found::Innermost {
-                            return 0;
-                        }
-                    }
-                    let stays = wanted == context::SWITCH || is_own;
-                    domain.contexts().give_back(here, is_own, stays.then_some(control)) as i64
-                }
-                Err(no) => refuse(Cause::Context(no)),
-            }
+            let leaves = wanted == context::LEAVE && !is_own;
+            // SAFETY: as above.
+            let word = unsafe { switch(gate, frame, state, domain, word, leaves) };
+            word.map_or_else(|no| refuse(Cause::Context(no)), |word| word as i64)
         }
         context::END => refuse(Cause::Context(NoContext::Ended)),
         _ => -i64::from(Errno::INVAL.raw_os_error()),
+    }
+}
+
+/// The thread is in transit ([`ThreadBlock::transit`](super::layout::ThreadBlock::transit)) as long as this lives.
+struct Transit;
+
+impl Transit {
+    /// `frame` lies above all that the thread does meanwhile.
+    fn new(frame: &SyscallFrame) -> Transit {
+        Transit::set(ptr::from_ref(frame) as u64);
+        Transit
+    }
+
+    fn set(value: u64) {
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: a word of the thread's own block, which its handlers read.
+        unsafe { (&raw mut (*thread_sys::block()).transit).write_volatile(value) }
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
+impl Drop for Transit {
+    fn drop(&mut self) {
+        Transit::set(0);
     }
 }
 
@@ -69,7 +77,50 @@ fn refuse(cause: Cause) -> i64 {
     0
 }
 
-fn create(state: &ThreadState, domain: &Core, label: u64, start: u64, size: u64) -> Result<u64, Errno> {
+/// Goes on in what `word` says; what the thread is in waits, or `leaves` for good. Returns the word for it. The thread is in transit
+/// meanwhile: no handler's call is let in before the gate says where the thread runs.
+///
+/// # Safety
+/// For the gate of system calls, with its record on top.
+unsafe fn switch(
+    gate: *mut GateRecord,
+    frame: &SyscallFrame,
+    state: &ThreadState,
+    domain: &Core,
+    word: u64,
+    leaves: bool,
+) -> Result<u64, NoContext> {
+    let _transit = Transit::new(frame);
+    // SAFETY: live records.
+    let (control, entered) = unsafe { ((*gate).control, (*entry(gate)).control) };
+    let (here, own) = (domain.slot_of(control), domain.slot_of(entered));
+    let Some(taken) = domain.contexts().take(word, here, own)? else {
+        return Ok(domain.contexts().nobodys());
+    };
+    // A handler's call begins below the frames of what is taken from here on, and no longer below those of what may run on another
+    // thread in a moment.
+    state.set_slot(domain.id(), (taken.control - RED_ZONE) & !15);
+    // SAFETY: as above; the gate's own frame is below the entry's, which has its mark.
+    unsafe {
+        (*gate).control = taken.control;
+        // Nor has a handler on another host stack made a call there that is in progress still: the gate ends this one then.
+        let mark = ptr::from_ref(frame).add(1).cast::<u64>();
+        if thread_sys::find(state, gate, mark) != Found::Innermost {
+            return Ok(0);
+        }
+    }
+    Ok(domain.contexts().give_back(here, is_on_own_frames(control, entered), (!leaves).then_some(control)))
+}
+
+/// For the thread with the slot `home` in the domain.
+fn create(
+    state: &ThreadState,
+    domain: &Core,
+    home: u32,
+    label: u64,
+    start: u64,
+    size: u64,
+) -> Result<u64, Errno> {
     let label = domain.base() + u64::from(label as u32);
     let end = start.checked_add(size).ok_or(Errno::INVAL)?;
     if !is_label(domain, label) {
@@ -81,7 +132,7 @@ fn create(state: &ThreadState, domain: &Core, label: u64, start: u64, size: u64)
             .gates()
             .any(|control| space::base_of(control) == domain.base() && domain.slot_of(control) == slot)
     };
-    domain.contexts().drop_lost(state.tid, is_in_use);
+    domain.contexts().drop_lost(home, is_in_use);
     domain.create_context(label, start..end)
 }
 

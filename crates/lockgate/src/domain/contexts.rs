@@ -12,7 +12,7 @@ use lockgate_abi::{PAGE, context, stack, window};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Why a module's code cannot go on in a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +27,24 @@ pub(crate) enum NoContext {
     Ended,
 }
 
-/// What a state is, in its lowest two bits. The rest is a number.
+/// What a state is, in its lowest two bits. Above is who runs the context: the slot that the thread has in the domain; then a number.
+/// All of it in one word: between two stores a context would seem to run on the thread that ran it before.
 const FREE: u64 = 0;
 const SUSPENDED: u64 = 1;
 const RUNS: u64 = 2;
 const KIND: u64 = 3;
-const NUMBER: u32 = 2;
+const RUNNER: u32 = 2;
+const NUMBER: u32 = RUNNER + context::SLOT_BITS;
+
+/// The state of a context that the thread with the slot `home` has taken when it was in `suspended`.
+fn running(suspended: u64, home: u32) -> u64 {
+    suspended & !((1 << NUMBER) - 1) | u64::from(home) << RUNNER | RUNS
+}
+
+/// The thread that runs a context in this state, by the slot that it has in the domain.
+fn runner(state: u64) -> Option<u32> {
+    (state & KIND == RUNS).then_some((state >> RUNNER) as u32 & ((1 << context::SLOT_BITS) - 1))
+}
 
 /// What is known of a slot of the stacks.
 #[derive(Debug, Default)]
@@ -43,10 +55,6 @@ struct Slot {
     life: AtomicU64,
     /// rsp of a suspended context: what it goes on at lies there.
     control: AtomicU64,
-    /// Who runs it.
-    thread: AtomicI32,
-    /// The slot that this thread has in the domain.
-    home: AtomicU32,
     /// Usable bytes; 0 if the slot is no context's. Changed under the lock of the domain's slots, as are the next two.
     size: AtomicU64,
     /// What the program takes for the context's stack.
@@ -97,8 +105,7 @@ impl Contexts {
 
     /// The slot that the thread has in the domain whose code runs on `slot`.
     pub fn home(&self, slot: u32) -> u32 {
-        let runs = |known: &&Slot| known.state.load(Ordering::Acquire) & KIND == RUNS;
-        self.slot(slot).filter(runs).map_or(slot, |known| known.home.load(Ordering::Relaxed))
+        self.slot(slot).and_then(|known| runner(known.state.load(Ordering::Acquire))).unwrap_or(slot)
     }
 
     /// The word of the context that runs on `slot`.
@@ -107,8 +114,9 @@ impl Contexts {
         life << context::SLOT_BITS | u64::from(slot)
     }
 
-    /// Takes what `word` says for `thread`, which runs on the slot `here`, in a call whose own frames lie on the slot `own`; [`None`] if it is what runs.
-    pub fn take(&self, word: u64, here: u32, own: u32, thread: i32) -> Result<Option<Taken>, NoContext> {
+    /// Takes what `word` says for the thread that runs on the slot `here`, in a call whose own frames lie on the slot `own`; [`None`] if it
+    /// is what runs.
+    pub fn take(&self, word: u64, here: u32, own: u32) -> Result<Option<Taken>, NoContext> {
         let (slot, number) = ((word & ((1 << context::SLOT_BITS) - 1)) as u32, word >> context::SLOT_BITS);
         if slot == 0 {
             if here == own {
@@ -134,13 +142,10 @@ impl Contexts {
             _ => return Err(NoContext::Gone),
         }
         // (What it says of the number and the life is about this state, which never comes again.)
-        let runs = state & !KIND | RUNS;
         known
             .state
-            .compare_exchange(state, runs, Ordering::AcqRel, Ordering::Relaxed)
+            .compare_exchange(state, running(state, self.home(here)), Ordering::AcqRel, Ordering::Relaxed)
             .map_err(|_| NoContext::Runs)?;
-        known.thread.store(thread, Ordering::Relaxed);
-        known.home.store(self.home(here), Ordering::Relaxed);
         Ok(Some(Taken { control: known.control.load(Ordering::Relaxed) }))
     }
 
@@ -167,11 +172,11 @@ impl Contexts {
         self.number() << context::SLOT_BITS | ((1 << context::SLOT_BITS) - 1)
     }
 
-    /// Drops what `thread` has run, but not what it runs on still.
-    pub fn drop_lost(&self, thread: i32, is_in_use: impl Fn(u32) -> bool) {
+    /// Drops what the thread with the slot `home` has run, but not what it runs on still. For that thread.
+    pub fn drop_lost(&self, home: u32, is_in_use: impl Fn(u32) -> bool) {
         for (slot, known) in (0..).zip(self.slots.get().into_iter().flatten()) {
             let state = known.state.load(Ordering::Acquire);
-            if state & KIND == RUNS && known.thread.load(Ordering::Relaxed) == thread && !is_in_use(slot) {
+            if runner(state) == Some(home) && !is_in_use(slot) {
                 known.free(state);
             }
         }
@@ -268,9 +273,23 @@ impl Core {
         }
         let slot = find(&|mapped| mapped == 0).or_else(|| find(&|_| true)).ok_or(Errno::NOMEM)?;
         self.empty_context_slot(slot)?;
-        self.map_stacks(slot, size)?;
+        self.map_stacks_for(slot, size)?;
         table[slot].size.store(size, Ordering::Release);
         Ok(slot)
+    }
+
+    /// Maps a slot's stacks, if need be with the memory of contexts that are over. The domain's slots are locked.
+    ///
+    /// # Errors
+    /// The quota's, the kernel's.
+    pub(super) fn map_stacks_for(&self, slot: usize, size: u64) -> Result<(), Errno> {
+        self.map_stacks(slot, size).or_else(|_| {
+            for (other, _) in self.contexts.mapped() {
+                // (Those that are contexts still are not emptied.)
+                let _ = self.empty_context_slot(other);
+            }
+            self.map_stacks(slot, size)
+        })
     }
 
     /// Unmaps a slot that was a context's.
@@ -310,7 +329,8 @@ mod tests {
     const LAST: u32 = stack::SLOTS as u32 - 1;
     const WORD: u64 = 1 << context::SLOT_BITS | LAST as u64;
 
-    /// Threads take it all the time, and give it back. Red without compare-and-swap.
+    /// Threads take it all the time, give it back, and drop what they have lost. Red without compare-and-swap, or if who has it is told
+    /// after it has been taken.
     #[test]
     fn one_thread_at_a_time_has_a_context() {
         const TIMES: u32 = 2_000_000;
@@ -323,7 +343,7 @@ mod tests {
                     let mut count = 0;
                     begin.wait();
                     while count < TIMES && !broken.load(Ordering::Relaxed) {
-                        match table.take(WORD, home, home, home as i32) {
+                        match table.take(WORD, home, home) {
                             Ok(Some(_)) => {
                                 if taken.swap(true, Ordering::Relaxed) || table.home(LAST) != home {
                                     broken.store(true, Ordering::Relaxed);
@@ -332,7 +352,7 @@ mod tests {
                                 taken.store(false, Ordering::Relaxed);
                                 table.give_back(LAST, false, Some(count.into()));
                             }
-                            Err(NoContext::Runs) => std::hint::spin_loop(),
+                            Err(NoContext::Runs) => table.drop_lost(home, |_| false),
                             other => panic!("{other:?}"),
                         }
                     }
@@ -346,7 +366,7 @@ mod tests {
     fn words_are_good_for_what_they_are_about() {
         let table = with_one();
         let first = 2 << context::SLOT_BITS | u64::from(LAST);
-        let take = |word, here| table.take(word, here, 0, 7).map(|taken| taken.is_some());
+        let take = |word, here| table.take(word, here, 0).map(|taken| taken.is_some());
         assert_eq!(take(first, 0), Ok(true));
         assert_eq!(table.word(LAST), WORD);
         // It runs: here, or for somebody else.
@@ -360,10 +380,10 @@ mod tests {
             (Err(NoContext::Frames), Ok(true))
         );
         // Another call has none that are suspended, whatever it says.
-        assert_eq!(table.take(frames, 3, 3, 7).map(|taken| taken.is_some()), Err(NoContext::Frames));
+        assert_eq!(table.take(frames, 3, 3).map(|taken| taken.is_some()), Err(NoContext::Frames));
         let second = table.give_back(LAST, false, Some(0x2000));
         assert_eq!(take(first, 0), Err(NoContext::Gone));
-        assert_eq!(table.take(second, 0, 0, 7).unwrap().map(|taken| taken.control), Some(0x2000));
+        assert_eq!(table.take(second, 0, 0).unwrap().map(|taken| taken.control), Some(0x2000));
         assert_eq!(table.home(LAST), 0);
         // It is over.
         table.give_back(LAST, false, None);
@@ -373,11 +393,11 @@ mod tests {
         );
         // A thread's calls have ended in the midst of it.
         let table = with_one();
-        table.take(WORD, 0, 0, 7).unwrap();
+        table.take(WORD, 7, 7).unwrap();
         table.drop_lost(8, |_| false);
         table.drop_lost(7, |slot| slot == LAST);
-        assert_eq!(table.take(WORD, 1, 1, 8).map(drop), Err(NoContext::Runs));
+        assert_eq!(table.take(WORD, 1, 1).map(drop), Err(NoContext::Runs));
         table.drop_lost(7, |_| false);
-        assert_eq!(table.take(WORD, 1, 1, 8).map(drop), Err(NoContext::Gone));
+        assert_eq!(table.take(WORD, 1, 1).map(drop), Err(NoContext::Gone));
     }
 }

@@ -417,7 +417,7 @@ impl Core {
         if slot == 0 && parked {
             slots.first_parked = false;
         } else {
-            self.map_stacks(slot, self.options.stack_size).map_err(CallError::memory)?;
+            self.map_stacks_for(slot, self.options.stack_size).map_err(CallError::memory)?;
         }
         slots.owners[slot] = Some(tid);
         self.publish_threads(&slots);
@@ -427,7 +427,7 @@ impl Core {
     /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
     pub(super) fn release(&self, thread: &ThreadState, slot: usize) {
         thread.set_slot(self.id(), 0);
-        self.contexts.drop_lost(thread.tid, |_| false);
+        self.contexts.drop_lost(slot as u32, |_| false);
         self.process.thread_leaves(&self.services(), slot as u32);
         let mut slots = self.slots();
         slots.owners[slot] = None;
