@@ -436,7 +436,7 @@ impl Loaded {
         let old = fronts::take(&meaning);
         let reporter = match &old {
             Some(old) => old.reporter.clone(),
-            None => Arc::new(Reporter::new(&self.name, name, plan.result_size, value)),
+            None => Arc::new(Reporter::new(&self.name, name, plan.result_size, signature.as_ref(), value)),
         };
         reporter.set_value(value);
         let front = old.as_ref().map(|old| old.front.clone());
