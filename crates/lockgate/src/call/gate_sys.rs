@@ -290,6 +290,15 @@ pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
 /// # Safety
 /// Only the system-call gate calls it.
 pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+    // SAFETY: live records, the gate's frame on the host's stack.
+    if unsafe { (*frame).number } == lockgate_abi::context::CALL {
+        // SAFETY: as for this function.
+        let serve = || unsafe { super::context_sys::serve(gate, &*frame) };
+        return std::panic::catch_unwind(std::panic::AssertUnwindSafe(serve)).unwrap_or_else(|payload| {
+            end_with_panic(payload);
+            0
+        });
+    }
     // A domain's calls lead to points of libc's where a thread that was cancelled meanwhile would end, in the middle of our frames.
     let _uncancelled = Uncancelled::new();
     // SAFETY: live records, the gate's frame on the host's stack.
@@ -298,10 +307,6 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
         (domain, &*frame, (*gate).control, exit_of(gate), thread_sys::deadline())
     };
     let emulate = || {
-        if frame.number == lockgate_abi::context::CALL {
-            // SAFETY: as for this function.
-            return Outcome::Return(unsafe { super::context_sys::serve(gate, frame) });
-        }
         let deadline = deadline.map(|deadline| deadline.at);
         let thread =
             Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };

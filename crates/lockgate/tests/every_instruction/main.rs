@@ -219,7 +219,7 @@ fn a_kill_ends_a_call_that_jumps() {
 /// Within a switch to another context, there, and on the way back.
 #[test]
 fn a_kill_ends_a_call_that_switches() {
-    kill_at_every_instruction("turn", 4 * MOST, &["killed, then killed", "returned 3, then killed"]);
+    kill_at_every_instruction("turn", 5 * MOST, &["killed, then killed", "returned 3, then killed"]);
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
     ] {
         let most = match scenario {
             "lazy_deep" => 300,
-            "turn" => 4 * MOST,
+            "turn" => 5 * MOST,
             _ => 2 * MOST,
         };
         let outcomes = with_handler(scenario, Some("calls"), Event::Signal, most);
@@ -351,7 +351,7 @@ fn calls_of_another_domain_leave_no_window_behind() {
 /// thread's next call begins elsewhere.
 #[test]
 fn calls_of_handlers_do_not_begin_on_stacks_that_are_given_away() {
-    let outcomes = with_handler("turn", Some("invades"), Event::Signal, 4 * MOST);
+    let outcomes = with_handler("turn", Some("invades"), Event::Signal, 5 * MOST);
     let expected = |outcome: &String| {
         ["returned 3, then ", "Gate, then "].iter().any(|first| {
             let rest = outcome.strip_prefix(first).and_then(|rest| rest.split_once("; handled, "));
@@ -388,7 +388,7 @@ fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
     ] {
         let most = match scenario {
             "lazy_deep" => 300,
-            "turn" => 4 * MOST,
+            "turn" => 5 * MOST,
             _ => 2 * MOST,
         };
         let outcomes = with_handler(scenario, Some("jumps"), Event::Signal, most);
