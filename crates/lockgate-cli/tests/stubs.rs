@@ -126,6 +126,47 @@ fn made(name: &str, options: &[&str], texts: [&str; 3]) {
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
+/// A call that fails is heard as a failure: no size builds on what an earlier one said, nor does an error jump to where an earlier one led.
+#[test]
+fn what_was_heard_before_a_failure_counts_no_more() {
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\n\
+                  typedef void (*jumper)(jmp_buf env LG_JUMP, int value);\nthing *thing_new(void);\nvoid thing_free(thing *t LG_RELEASE);\n\
+                  jmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\nint thing_stop(thing *t LG_JUMPS);\n\
+                  size_t thing_size(thing *t, int how);\nvoid thing_wide(thing *t, int n);\n\
+                  int thing_both(thing *t, int how, unsigned *w LG_OUT, unsigned *h LG_OUT);\n\
+                  int thing_fill(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_size, t, lg_result)));\n\
+                  int thing_row(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_both, t, w)));\n\
+                  int thing_said(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_wide, t, n)));\n\
+                  int thing_put(thing *t, const char *p LG_IN LG_SIZE(lg_told(thing_wide, t, lg_called) ? 64 : 8));\n";
+    let source = "#include <string.h>\n#include <stddef.h>\nstatic long h[64]; static int made, jumps; static char env[256];\n\
+                  static int crash(int how) { if (how) *(volatile int *)8 = 1; return how; }\n\
+                  void *thing_new(void) { return h + 8 * made++; }\nvoid thing_free(void *t) {}\n\
+                  void *thing_jump(void *t, void *by, size_t size) { crash(jumps++); return env; }\nint thing_stop(void *t) { return crash(1); }\n\
+                  size_t thing_size(void *t, int how) { crash(how); return 64; }\nvoid thing_wide(void *t, int n) { crash(n < 0); }\n\
+                  int thing_both(void *t, int how, unsigned *w, unsigned *h) { crash(how); if (w) *w = 64; if (h) *h = 1; return 0; }\n\
+                  int thing_fill(void *t, unsigned char *p) { memset(p, 'x', 64); return 1; }\n\
+                  int thing_row(void *t, unsigned char *p) { memset(p, 'x', 64); return 1; }\n\
+                  int thing_said(void *t, unsigned char *p) { return 1; }\nint thing_put(void *t, const char *p) { return 1; }\n";
+    let host = "#include <heard.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_heard_error()->message); return 1; } } while (0)\n\
+                #define REFUSED(x) CHECK((x) == -1 && lg_heard_error()->kind == LG_STUB_SIZE)\n\
+                int main(void)\n{\n    setbuf(stdout, NULL);\n    thing *t = thing_new();\n    unsigned w = 0, h = 0;\n    unsigned char *room = malloc(64);\n    char line[64] = \"\";\n\
+                    CHECK(thing_put(t, line) == 1);\n    CHECK(thing_size(t, 0) == 64 && thing_fill(t, room) == 1);\n\
+                    CHECK(thing_both(t, 0, &w, &h) == 0 && w == 64 && thing_row(t, room) == 1);\n\
+                    /* The program asked for nothing: what it knows is what it heard before. */\n\
+                    CHECK(thing_both(t, 0, NULL, &h) == 0 && thing_row(t, room) == 1 && thing_both(t, 1, NULL, &h) == -1 && thing_row(t, room) == 1);\n\
+                    thing_wide(t, 64);\n    CHECK(thing_said(t, room) == 1 && thing_put(t, line) == 1);\n\
+                    size_t size = thing_size(t, 1);\n    w = 0;\n    CHECK(size == 0);\n    CHECK(thing_both(t, 1, &w, &h) == -1 && w == 0);\n    thing_wide(t, -1);\n\
+                    room = realloc(room, 8);\n    memset(room, 'o', 8);\n\
+                    REFUSED(thing_fill(t, room));\n    REFUSED(thing_row(t, room));\n    REFUSED(thing_said(t, room));\n    REFUSED(thing_put(t, line));\n\
+                    CHECK(memcmp(room, \"oooooooo\", 8) == 0);\n\
+                    thing *other = thing_new();\n    thing_wide(other, -1);\n    REFUSED(thing_put(other, line));\n\
+                    room = realloc(room, 64);\n    CHECK(thing_size(t, 0) == 64 && thing_fill(t, room) == 1 && thing_put(other, line) == -1);\n\
+                    jmp_buf *env = thing_jump(t, longjmp, sizeof(jmp_buf));\n    CHECK(env);\n    if (setjmp(*env)) {\n        puts(\"jumped to a jmp_buf of an earlier call\");\n        return 1;\n    }\n\
+                    CHECK(thing_jump(t, longjmp, sizeof(jmp_buf)) != env);\n    CHECK(thing_stop(t) == -1);\n    free(room);\n    thing_free(t);\n    thing_free(other);\n    return 0;\n}\n";
+    made("heard", &["-O1", "-fsanitize=address", "-fsanitize-recover=address"], [header, source, host]);
+}
+
 /// However many types of handles there are, each is another.
 #[test]
 fn more_types_of_handles_than_a_byte_counts() {

@@ -178,6 +178,7 @@ struct lgs_lent {
 /* What the program has heard of a handle. */
 struct lgs_told {
     unsigned place;
+    bool heard; /* by the last call of the function: it has succeeded */
     lgs_wide value;
     struct lgs_told *next;
 };

@@ -97,6 +97,11 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     for name in stub.claimed() {
         let _ = writeln!(text, "    struct lgs_made lgs_m_{name} = {{0}};");
     }
+    tell(&mut body, function, plan);
+    if let Outcome::JumpBuffer { handle } = result {
+        let _ = writeln!(body.first, "    lgs_jump_nowhere({handle});");
+        let _ = writeln!(body.finally, "    if (lgs_c.failed)\n        lgs_jump_nowhere({handle});");
+    }
     text += &body.first;
     let handles = stub.handles();
     if plan.follows_handles() {
@@ -118,9 +123,6 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     if plan.follows_calls() {
         text += "    lgs_calls_in(&lgs_c);\n";
-    }
-    if plan.told.iter().any(|(teller, _)| teller == name) {
-        body.out += &tell(function, plan);
     }
     let call = format!("{target}({})", body.arguments.join(", "));
     if void {
@@ -270,13 +272,12 @@ fn to_heap(name: &str, copy: &str, raw: &str, outcome: &Outcome) -> String {
     format!("    lgs_to_heap(&lgs_c, &lgs_h_{name}, {copy}, {size}, (uint64_t){raw}, {flags}, \"{name}\");\n")
 }
 
-/// Remembers what expressions of other functions ask for.
-fn tell(function: &FunctionPlan, plan: &Plan) -> String {
+/// Remembers what expressions of other functions ask for: what the program hears of this call, and nothing of earlier ones if it fails.
+fn tell(body: &mut Body, function: &FunctionPlan, plan: &Plan) {
     let FunctionPlan { name, prototype, .. } = function;
     let mut parameters = prototype.parameters.iter().zip(&function.parameters);
     let handle = parameters.find(|(_, passing)| matches!(passing, Passing::Handle { .. }));
-    let Some((handle, _)) = handle else { return String::new() };
-    let mut text = String::new();
+    let Some((Parameter { name: handle, .. }, _)) = handle else { return };
     for (place, (_, what)) in plan.told.iter().enumerate().filter(|(_, (teller, _))| teller == name) {
         let parameter = prototype.parameters.iter().zip(&function.parameters).find(|(p, _)| p.name == *what);
         let (condition, value) = match (what.as_str(), parameter) {
@@ -290,13 +291,17 @@ fn tell(function: &FunctionPlan, plan: &Plan) -> String {
             }
             (name, _) => (String::new(), name.to_owned()),
         };
-        let _ = writeln!(
-            text,
-            "    {condition}lgs_tell(&lgs_c, lgs_v_{}, {place}, (lgs_wide){value}, \"{what}\");",
-            handle.name
-        );
+        // (Where it asks for nothing, what it has heard is still what it knows.)
+        let unheard = format!("lgs_unheard(&lgs_c, {handle}, {place}, \"{what}\");");
+        let _ = writeln!(body.first, "    {condition}{unheard}");
+        let _ = writeln!(body.out, "    {condition}lgs_tell(lgs_v_{handle}, {place}, (lgs_wide){value});");
+        // (A callback may have made the same call meanwhile.)
+        let failed = match condition.as_str() {
+            "" => "if (lgs_c.failed)\n        ".to_owned(),
+            _ => condition.replace("if (", "if (lgs_c.failed && "),
+        };
+        let _ = writeln!(body.finally, "    {failed}{unheard}");
     }
-    text
 }
 
 /// A type without the `const` of the variable itself.
