@@ -167,6 +167,25 @@ fn what_was_heard_before_a_failure_counts_no_more() {
     made("heard", &["-O1", "-fsanitize=address", "-fsanitize-recover=address"], [header, source, host]);
 }
 
+/// Whatever frames a callback leaves by a jump or by its thread's end, the domain restarts.
+#[test]
+fn a_size_that_is_left_holds_up_no_restart() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_DOMAIN(\"left\", restart);\ntypedef struct thing thing;\n\
+                  typedef int (*visit)(void *data, int n);\nthing *thing_new(void);\nint thing_set(thing *t, visit f, void *data LG_DATA);\n\
+                  size_t thing_size(thing *t);\nconst void *thing_get(thing *t) LG_SIZE(thing_size(t));\nint thing_crash(int really);\n";
+    let source = "#include <stddef.h>\nstatic long h[8]; static int (*f)(void *, int); static void *data;\nvoid *thing_new(void) { f = 0; return h; }\n\
+                  int thing_set(void *t, int (*g)(void *, int), void *d) { f = g, data = d; return 0; }\n\
+                  size_t thing_size(void *t) { if (f) f(data, 1); return 8; }\nvoid *thing_get(void *t) { return h; }\n\
+                  int thing_crash(int really) { if (really) *(volatile int *)8 = 1; return 1; }\n";
+    let host = "#include <left.h>\n#include <pthread.h>\n#include <setjmp.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+                static _Thread_local jmp_buf back; static int how, fine;\n\
+                static int f(void *data, int n)\n{\n    fine += *(const char *)data == 'd';\n    if (how == 1)\n        longjmp(back, 1);\n    if (how == 2)\n        pthread_exit(0);\n    return n;\n}\n\
+                static void *work(void *unused)\n{\n    thing *t = thing_new();\n    thing_set(t, f, \"data\");\n    if (!setjmp(back))\n        thing_get(t);\n    return unused;\n}\n\
+                int main(void)\n{\n    /* (What hangs ends.) */\n    alarm(60);\n    for (how = 0; how < 3; how++) {\n        pthread_t thread;\n        pthread_create(&thread, 0, work, 0);\n        pthread_join(thread, 0);\n        \
+                if (fine != how + 1 || thing_crash(1) != -1 || thing_crash(0) != 1)\n            return how + 1;\n    }\n    /* The same thread. */\n    how = 1;\n    work(0);\n    return thing_crash(1) == -1 && thing_crash(0) == 1 ? 0 : 4;\n}\n";
+    made("left", &["-O2"], [header, source, host]);
+}
+
 /// However many types of handles there are, each is another.
 #[test]
 fn more_types_of_handles_than_a_byte_counts() {

@@ -308,6 +308,8 @@ struct lgs_mark {
     unsigned block;
     bool calls_back; /* it is a callback's */
     bool out;        /* the program's function runs */
+    bool inside;     /* it holds lgs_running */
+    unsigned holder; /* which mark, from 1, held lgs_running until the program's function ran, or 0 */
 };
 
 static __thread struct {
@@ -369,7 +371,7 @@ struct lgs_call {
     uintptr_t frame; /* of the function that makes it */
     bool failed;
     bool overflow;
-    bool inside;    /* holds lgs_running */
+    bool inside;    /* holds lgs_running, and has no mark that does */
     bool makes;     /* it makes a handle: what is given is for that */
     bool marked;    /* has a mark of its own */
     bool calls_back; /* it is a callback, and what follows is of the call that it came from */
