@@ -186,6 +186,30 @@ fn a_size_that_is_left_holds_up_no_restart() {
     made("left", &["-O2"], [header, source, host]);
 }
 
+/// A thread that is cancelled while a release waits for a callback takes no lock along.
+#[test]
+fn a_release_that_is_cancelled_hangs_nobody() {
+    let header = "#include <lockgate/annotations.h>\ntypedef struct thing thing;\ntypedef struct part part;\n\
+                  typedef void (*visit)(void *data, int n);\nthing *thing_new(void);\npart *thing_part(thing *t);\n\
+                  void thing_free(thing *t LG_RELEASE);\nint thing_set(thing *t, visit f, void *data LG_DATA);\nint part_run(part *p);\n";
+    let source = "static long h[64]; static int made; static void (*f)(void *, int); static void *data;\nvoid *thing_new(void) { return h + 8 * made++; }\n\
+                  void *thing_part(void *t) { return thing_new(); }\nvoid thing_free(void *t) {}\n\
+                  int thing_set(void *t, void (*g)(void *, int), void *d) { f = g, data = d; return 0; }\nint part_run(void *p) { f(data, 1); return 1; }\n";
+    let host = "#include <cancel.h>\n#include <dirent.h>\n#include <pthread.h>\n#include <semaphore.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+                static thing *t; static part *p; static sem_t in, on; static volatile int releaser;\n\
+                static void f(void *data, int n)\n{\n    (void)data, (void)n;\n    sem_post(&in);\n    sem_wait(&on);\n}\n\
+                static void *run(void *unused)\n{\n    return part_run(p) == 1 ? unused : \"failed\";\n}\n\
+                static void *release(void *unused)\n{\n    releaser = (int)syscall(SYS_gettid);\n    thing_free(t);\n    pthread_testcancel();\n    return unused;\n}\n\
+                /* The thread sleeps in a futex: it waits. */\n\
+                static int waits(void)\n{\n    char path[64], text[64] = \"\";\n    snprintf(path, sizeof path, \"/proc/self/task/%d/syscall\", releaser);\n    FILE *file = releaser ? fopen(path, \"r\") : 0;\n    \
+                if (file) {\n        fgets(text, sizeof text, file);\n        fclose(file);\n    }\n    return strncmp(text, \"202 \", 4) == 0;\n}\n\
+                int main(void)\n{\n    alarm(60);\n    sem_init(&in, 0, 0);\n    sem_init(&on, 0, 0);\n    t = thing_new();\n    p = thing_part(t);\n    thing_set(t, f, \"data\");\n    \
+                pthread_t runs, releases;\n    pthread_create(&runs, 0, run, 0);\n    sem_wait(&in);\n    pthread_create(&releases, 0, release, 0);\n    while (!waits())\n        sched_yield();\n    \
+                pthread_cancel(releases);\n    for (int i = 0; i < 1000; i++)\n        sched_yield();\n    sem_post(&on);\n    void *first, *second;\n    pthread_join(releases, &second);\n    pthread_join(runs, &first);\n    \
+                return second == PTHREAD_CANCELED && !first && thing_new() ? 0 : 1;\n}\n";
+    made("cancel", &["-O1"], [header, source, host]);
+}
+
 /// However many types of handles there are, each is another.
 #[test]
 fn more_types_of_handles_than_a_byte_counts() {
