@@ -210,6 +210,49 @@ fn a_release_that_is_cancelled_hangs_nobody() {
     made("cancel", &["-O1"], [header, source, host]);
 }
 
+/// Of two pointers each goes to the callback that it stands beside, and to no other; one goes to all callbacks of its call.
+#[test]
+fn data_goes_to_the_callback_beside_it() {
+    let header = "#include <lockgate/annotations.h>\ntypedef struct thing thing;\ntypedef int (*reader)(void *data, const char *text LG_STRING);\n\
+                  typedef int (*writer)(void *data, int n);\nthing *thing_new(void);\n\
+                  int copy(reader r, void *rdata LG_DATA, writer w, void *wdata LG_DATA, int how);\n\
+                  int copied(thing *t, void *rdata LG_DATA, reader r, void *wdata LG_DATA, writer w, int how);\n\
+                  int brief(thing *t, reader r, void *rdata LG_DATA LG_FOR_CALL, writer w, void *wdata LG_DATA LG_FOR_CALL, int how);\n\
+                  int both(thing *t, reader r, writer w, void *data LG_DATA, int how);\n\
+                  struct ops { reader r; void *rdata; writer w; void *wdata; };\nLG_FIELD(struct ops, rdata, LG_DATA);\nLG_FIELD(struct ops, wdata, LG_DATA);\n\
+                  int set(thing *t, const struct ops *ops LG_IN);\nint go(thing *t, int how);\n";
+    let source = "typedef int (*reader)(void *, const char *); typedef int (*writer)(void *, int);\nstruct ops { reader r; void *rdata; writer w; void *wdata; };\n\
+                  static struct ops o; static long h[64]; static int made;\nvoid *thing_new(void) { return h + 8 * made++; }\n\
+                  int go(void *t, int how) { return how == 0 ? o.r(o.rdata, \"r\") : how == 1 ? o.w(o.wdata, 1) : how == 2 ? o.r(o.wdata, \"r\") : how == 3 ? o.w(o.rdata, 1) : o.w(0, 1); }\n\
+                  int set(void *t, const struct ops *ops) { o = *ops; return 0; }\n\
+                  int copy(reader r, void *rd, writer w, void *wd, int how) { o = (struct ops){r, rd, w, wd}; return go(0, how); }\n\
+                  int copied(void *t, void *rd, reader r, void *wd, writer w, int how) { return copy(r, rd, w, wd, how); }\n\
+                  int brief(void *t, reader r, void *rd, writer w, void *wd, int how) { return copy(r, rd, w, wd, how); }\n\
+                  int both(void *t, reader r, writer w, void *d, int how) { return copy(r, d, w, d, how); }\n";
+    let host = "#include <pairs.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_pairs_error()->message); return 1; } } while (0)\n\
+                static char one, two;\nstatic int wrong;\n\
+                static int rd(void *data, const char *text)\n{\n    wrong += data != &one || *text != 'r';\n    return 10;\n}\n\
+                static int wr(void *data, int n)\n{\n    wrong += data != &two;\n    return 20 * n;\n}\n\
+                static int any(void *data, int n)\n{\n    wrong += data != &one;\n    return 30 * n;\n}\n\
+                int main(void)\n{\n    static const int right[] = {10, 20, -1, -1, -1};\n    for (int how = 0; how < 5; how++) {\n        \
+                CHECK(copy(rd, &one, wr, &two, how) == right[how]);\n        CHECK(copied(thing_new(), &one, rd, &two, wr, how) == right[how]);\n        \
+                CHECK(brief(thing_new(), rd, &one, wr, &two, how) == right[how]);\n        struct ops ops = {rd, &one, wr, &two};\n        thing *t = thing_new();\n        \
+                CHECK(set(t, &ops) == 0 && go(t, how) == right[how]);\n    }\n    thing *t = thing_new();\n    CHECK(both(t, rd, any, &one, 0) == 10 && both(t, rd, any, &one, 1) == 30 && both(t, 0, any, &one, 1) == 30);\n    \
+                /* Given for two, it is not given for a third. */\n    CHECK(both(thing_new(), rd, any, &one, 1) == 30 && both(thing_new(), rd, 0, &one, 0) == 10);\n    CHECK(wrong == 0);\n    return 0;\n}\n";
+    made("pairs", &["-O1", "-fsanitize=address,undefined"], [header, source, host]);
+    // An order that says nothing.
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("api.h");
+    let text = "#include <lockgate/annotations.h>\ntypedef int (*visit)(void *data, int n);\n\
+                int walk(visit f, void *one LG_DATA, void *two LG_DATA, visit g);\n";
+    std::fs::write(&path, text).expect("a file");
+    let mut stubs = Command::new(LOCKGATE);
+    stubs.arg("stubs").arg(&path).args(["-m", "/m.lg", "-o"]).arg(folder.path().join("client"));
+    let said = done(&mut stubs).expect_err("it is refused").to_string();
+    assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
+}
+
 /// However many types of handles there are, each is another.
 #[test]
 fn more_types_of_handles_than_a_byte_counts() {

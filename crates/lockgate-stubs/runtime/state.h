@@ -40,6 +40,8 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 #define LGS_WINDOW ((size_t)1 << 32)
 #define LGS_BLOCKS 24
 #define LGS_DEPTH 64
+/* Most callbacks that one pointer of the program's comes with. */
+#define LGS_SHARERS 8
 /* Tokens in a chunk, and chunks. */
 #define LGS_TOKENS 1024
 #define LGS_CHUNKS ((size_t)1 << 16)
@@ -127,6 +129,7 @@ struct lgs_token {
     uint64_t number; /* as the library knows it; 0: free */
     void *data;
     void (*function)(void); /* the callback that it came with, or null */
+    void (*others[LGS_SHARERS - 1])(void); /* and more of them */
     uint64_t handle;        /* the handle that it was given for */
     uint64_t key;           /* by which it is found: that handle, or, of null, its family */
     uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */

@@ -259,6 +259,17 @@ pub fn how_long(kept: bool, for_call: bool) -> &'static str {
     }
 }
 
+/// The functions that data comes with, and how many these are, for `lgs_data`.
+pub fn with_data(object: &str, callbacks: &[&str]) -> String {
+    match callbacks.is_empty() {
+        true => "0, 0".to_owned(),
+        false => {
+            let all: Vec<String> = callbacks.iter().map(|name| format!("(lg_code){object}{name}")).collect();
+            format!("(const lg_code[]){{{}}}, {}", all.join(", "), all.len())
+        }
+    }
+}
+
 /// What the program will give to `free`, or back, goes to its own heap.
 fn to_heap(name: &str, copy: &str, raw: &str, outcome: &Outcome) -> String {
     let flags = match outcome {
@@ -752,19 +763,19 @@ impl Stub<'_> {
                 argument = format!("lgs_v_{name}");
             }
             Passing::Data { shown, kept, for_call } => {
-                let function = self.first_callback();
                 let long = how_long(*kept, *for_call);
-                let callbacks = self.callbacks();
-                let alone = callbacks.is_empty();
+                let callbacks = self.callbacks_of(name);
+                let with = with_data("", &callbacks);
                 let _ = writeln!(
                     body.before,
-                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, {alone}, {long}, \"{name}\");"
+                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {with}, {long}, \"{name}\");"
                 );
                 // (Null is every function's that it comes with.)
                 for other in callbacks.iter().skip(1) {
+                    let other = with_data("", &[other]);
                     let _ = writeln!(
                         body.before,
-                        "    if (!{name})\n        lgs_data(&lgs_c, 0, (lg_code){other}, false, {long}, \"{name}\");"
+                        "    if (!{name})\n        lgs_data(&lgs_c, 0, {other}, {long}, \"{name}\");"
                     );
                 }
                 if let Some(handle) = shown {
@@ -794,19 +805,12 @@ impl Stub<'_> {
         }
     }
 
-    /// Names of the parameters that are callbacks.
-    fn callbacks(&self) -> Vec<&str> {
-        let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
-        let callbacks = parameters.filter(|(_, passing)| matches!(passing, Passing::Callback { .. }));
-        callbacks.map(|(parameter, _)| parameter.name.as_str()).collect()
-    }
-
-    /// C for the callback that user data of this call is for, null if it comes alone.
-    fn first_callback(&self) -> String {
-        self.callbacks()
-            .iter()
-            .rev()
-            .fold("(lg_code)0".to_owned(), |rest, name| format!("({name} ? (lg_code){name} : {rest})"))
+    /// Names of the callbacks that get the data of this parameter.
+    fn callbacks_of(&self, name: &str) -> Vec<&str> {
+        let parameters = &self.function.prototype.parameters;
+        let pairs = self.plan.pairs(self.function.parameters.iter()).unwrap_or_default();
+        let pair = pairs.into_iter().find(|(place, _)| parameters[*place].name == *name);
+        pair.map_or(Vec::new(), |(_, of)| of.iter().map(|place| parameters[*place].name.as_str()).collect())
     }
 
     fn buffer(&self, body: &mut Body, parameter: &Parameter, buffer: &Buffer) {
