@@ -253,6 +253,16 @@ fn data_goes_to_the_callback_beside_it() {
     assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
 }
 
+/// The library's formatted output reaches the program's file, empty writes included.
+#[test]
+fn formatted_output_reaches_the_programs_file() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdio.h>\nint print(FILE *f, int n);\n";
+    let source = "#include <stdio.h>\nint print(FILE *f, int n) { return fprintf(f, \"%d and %s;\", n, \"text\") + fprintf(f, \"plain\") + (fwrite(\"\", 1, 0, f) == 0) + (fread(0, 1, 0, f) == 0); }\n";
+    let host = "#include <print.h>\n#include <lockgate_stubs.h>\n#include <string.h>\nint main(void)\n{\n    FILE *f = tmpfile();\n    char text[64] = \"\";\n    \
+                int n = print(f, 42);\n    rewind(f);\n    puts(lg_print_error()->message);\n    return n == 19 && fgets(text, sizeof text, f) && strcmp(text, \"42 and text;plain\") == 0 ? 0 : 1;\n}\n";
+    made("print", &["-O1"], [header, source, host]);
+}
+
 /// However many types of handles there are, each is another.
 #[test]
 fn more_types_of_handles_than_a_byte_counts() {
