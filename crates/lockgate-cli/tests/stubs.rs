@@ -263,6 +263,20 @@ fn formatted_output_reaches_the_programs_file() {
     made("print", &["-O1"], [header, source, host]);
 }
 
+/// A callback fills no more than the library may have, and nothing that it has not.
+#[test]
+fn callbacks_fill_no_more_than_the_library_has() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_DOMAIN(\"filled\", memory=64M);\n\
+                  typedef int (*reader)(void *data, unsigned char *buffer LG_OUT LG_SIZE(n), size_t n);\nint fill(reader r, void *data LG_DATA, size_t n);\n";
+    let source = "#include <stddef.h>\nstatic char room[65536];\nint fill(int (*r)(void *, void *, size_t), void *data, size_t n) { return r(data, room, n); }\n";
+    let host = "#include <filled.h>\n#include <lockgate_stubs.h>\n#include <string.h>\nstatic int calls;\n\
+                static int rd(void *data, unsigned char *buffer, size_t n)\n{\n    calls += data != 0;\n    memset(buffer, 1, n);\n    return 7;\n}\n\
+                int main(void)\n{\n    if (fill(rd, &calls, 65536) != 7 || calls != 1)\n        return 1;\n    \
+                if (fill(rd, &calls, 1500000000) != -1 || calls != 1 || lg_filled_error()->kind != LG_STUB_LENGTH)\n        return 2;\n    \
+                if (fill(rd, &calls, 60000000) != -1 || calls != 1 || lg_filled_error()->kind != LG_STUB_POINTER)\n        return 3;\n    return 0;\n}\n";
+    made("filled", &["-O1"], [header, source, host]);
+}
+
 /// However many types of handles there are, each is another.
 #[test]
 fn more_types_of_handles_than_a_byte_counts() {
