@@ -96,7 +96,8 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
     }
     c->marked = true;
     lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){
-        .call = c, .frame = c->frame, .used = lgs_thread.used, .own = lgs_thread.own_used, .block = lgs_thread.block, .calls_back = c->calls_back, .inside = c->inside};
+        .call = c, .frame = c->frame, .used = lgs_thread.used, .own = lgs_thread.own_used, .block = lgs_thread.block,
+        .calls_back = c->calls_back, .inside = c->inside};
     /* (However the frame ends, the mark does.) */
     c->inside = false;
 }
