@@ -126,6 +126,157 @@ fn made(name: &str, options: &[&str], texts: [&str; 3]) {
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
+/// A call that fails is heard as a failure: no size builds on what an earlier one said, nor does an error jump to where an earlier one led.
+#[test]
+fn what_was_heard_before_a_failure_counts_no_more() {
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\n\
+                  typedef void (*jumper)(jmp_buf env LG_JUMP, int value);\nthing *thing_new(void);\nvoid thing_free(thing *t LG_RELEASE);\n\
+                  jmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\nint thing_stop(thing *t LG_JUMPS);\n\
+                  size_t thing_size(thing *t, int how);\nvoid thing_wide(thing *t, int n);\n\
+                  int thing_both(thing *t, int how, unsigned *w LG_OUT, unsigned *h LG_OUT);\n\
+                  int thing_fill(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_size, t, lg_result)));\n\
+                  int thing_row(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_both, t, w)));\n\
+                  int thing_said(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_wide, t, n)));\n\
+                  int thing_put(thing *t, const char *p LG_IN LG_SIZE(lg_told(thing_wide, t, lg_called) ? 64 : 8));\n";
+    let source = "#include <string.h>\n#include <stddef.h>\nstatic long h[64]; static int made, jumps; static char env[256];\n\
+                  static int crash(int how) { if (how) *(volatile int *)8 = 1; return how; }\n\
+                  void *thing_new(void) { return h + 8 * made++; }\nvoid thing_free(void *t) {}\n\
+                  void *thing_jump(void *t, void *by, size_t size) { crash(jumps++); return env; }\nint thing_stop(void *t) { return crash(1); }\n\
+                  size_t thing_size(void *t, int how) { crash(how); return 64; }\nvoid thing_wide(void *t, int n) { crash(n < 0); }\n\
+                  int thing_both(void *t, int how, unsigned *w, unsigned *h) { crash(how); if (w) *w = 64; if (h) *h = 1; return 0; }\n\
+                  int thing_fill(void *t, unsigned char *p) { memset(p, 'x', 64); return 1; }\n\
+                  int thing_row(void *t, unsigned char *p) { memset(p, 'x', 64); return 1; }\n\
+                  int thing_said(void *t, unsigned char *p) { return 1; }\nint thing_put(void *t, const char *p) { return 1; }\n";
+    let host = "#include <heard.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_heard_error()->message); return 1; } } while (0)\n\
+                #define REFUSED(x) CHECK((x) == -1 && lg_heard_error()->kind == LG_STUB_SIZE)\n\
+                int main(void)\n{\n    setbuf(stdout, NULL);\n    thing *t = thing_new();\n    unsigned w = 0, h = 0;\n    unsigned char *room = malloc(64);\n    char line[64] = \"\";\n\
+                    CHECK(thing_put(t, line) == 1);\n    CHECK(thing_size(t, 0) == 64 && thing_fill(t, room) == 1);\n\
+                    CHECK(thing_both(t, 0, &w, &h) == 0 && w == 64 && thing_row(t, room) == 1);\n\
+                    /* The program asked for nothing: what it knows is what it heard before. */\n\
+                    CHECK(thing_both(t, 0, NULL, &h) == 0 && thing_row(t, room) == 1 && thing_both(t, 1, NULL, &h) == -1 && thing_row(t, room) == 1);\n\
+                    thing_wide(t, 64);\n    CHECK(thing_said(t, room) == 1 && thing_put(t, line) == 1);\n\
+                    size_t size = thing_size(t, 1);\n    w = 0;\n    CHECK(size == 0);\n    CHECK(thing_both(t, 1, &w, &h) == -1 && w == 0);\n    thing_wide(t, -1);\n\
+                    room = realloc(room, 8);\n    memset(room, 'o', 8);\n\
+                    REFUSED(thing_fill(t, room));\n    REFUSED(thing_row(t, room));\n    REFUSED(thing_said(t, room));\n    REFUSED(thing_put(t, line));\n\
+                    CHECK(memcmp(room, \"oooooooo\", 8) == 0);\n\
+                    thing *other = thing_new();\n    thing_wide(other, -1);\n    REFUSED(thing_put(other, line));\n\
+                    room = realloc(room, 64);\n    CHECK(thing_size(t, 0) == 64 && thing_fill(t, room) == 1 && thing_put(other, line) == -1);\n\
+                    jmp_buf *env = thing_jump(t, longjmp, sizeof(jmp_buf));\n    CHECK(env);\n    if (setjmp(*env)) {\n        puts(\"jumped to a jmp_buf of an earlier call\");\n        return 1;\n    }\n\
+                    CHECK(thing_jump(t, longjmp, sizeof(jmp_buf)) != env);\n    CHECK(thing_stop(t) == -1);\n    free(room);\n    thing_free(t);\n    thing_free(other);\n    return 0;\n}\n";
+    made("heard", &["-O1", "-fsanitize=address", "-fsanitize-recover=address"], [header, source, host]);
+}
+
+/// Whatever frames a callback leaves by a jump or by its thread's end, the domain restarts.
+#[test]
+fn a_size_that_is_left_holds_up_no_restart() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_DOMAIN(\"left\", restart);\ntypedef struct thing thing;\n\
+                  typedef int (*visit)(void *data, int n);\nthing *thing_new(void);\nint thing_set(thing *t, visit f, void *data LG_DATA);\n\
+                  size_t thing_size(thing *t);\nconst void *thing_get(thing *t) LG_SIZE(thing_size(t));\nint thing_crash(int really);\n";
+    let source = "#include <stddef.h>\nstatic long h[8]; static int (*f)(void *, int); static void *data;\nvoid *thing_new(void) { f = 0; return h; }\n\
+                  int thing_set(void *t, int (*g)(void *, int), void *d) { f = g, data = d; return 0; }\n\
+                  size_t thing_size(void *t) { if (f) f(data, 1); return 8; }\nvoid *thing_get(void *t) { return h; }\n\
+                  int thing_crash(int really) { if (really) *(volatile int *)8 = 1; return 1; }\n";
+    let host = "#include <left.h>\n#include <pthread.h>\n#include <setjmp.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+                static _Thread_local jmp_buf back; static int how, fine;\n\
+                static int f(void *data, int n)\n{\n    fine += *(const char *)data == 'd';\n    if (how == 1)\n        longjmp(back, 1);\n    if (how == 2)\n        pthread_exit(0);\n    return n;\n}\n\
+                static void *work(void *unused)\n{\n    thing *t = thing_new();\n    thing_set(t, f, \"data\");\n    if (!setjmp(back))\n        thing_get(t);\n    return unused;\n}\n\
+                int main(void)\n{\n    /* (What hangs ends.) */\n    alarm(60);\n    for (how = 0; how < 3; how++) {\n        pthread_t thread;\n        pthread_create(&thread, 0, work, 0);\n        pthread_join(thread, 0);\n        \
+                if (fine != how + 1 || thing_crash(1) != -1 || thing_crash(0) != 1)\n            return how + 1;\n    }\n    /* The same thread. */\n    how = 1;\n    work(0);\n    return thing_crash(1) == -1 && thing_crash(0) == 1 ? 0 : 4;\n}\n";
+    made("left", &["-O2"], [header, source, host]);
+}
+
+/// A thread that is cancelled while a release waits for a callback takes no lock along.
+#[test]
+fn a_release_that_is_cancelled_hangs_nobody() {
+    let header = "#include <lockgate/annotations.h>\ntypedef struct thing thing;\ntypedef struct part part;\n\
+                  typedef void (*visit)(void *data, int n);\nthing *thing_new(void);\npart *thing_part(thing *t);\n\
+                  void thing_free(thing *t LG_RELEASE);\nint thing_set(thing *t, visit f, void *data LG_DATA);\nint part_run(part *p);\n";
+    let source = "static long h[64]; static int made; static void (*f)(void *, int); static void *data;\nvoid *thing_new(void) { return h + 8 * made++; }\n\
+                  void *thing_part(void *t) { return thing_new(); }\nvoid thing_free(void *t) {}\n\
+                  int thing_set(void *t, void (*g)(void *, int), void *d) { f = g, data = d; return 0; }\nint part_run(void *p) { f(data, 1); return 1; }\n";
+    let host = "#include <cancel.h>\n#include <dirent.h>\n#include <pthread.h>\n#include <semaphore.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+                static thing *t; static part *p; static sem_t in, on; static volatile int releaser;\n\
+                static void f(void *data, int n)\n{\n    (void)data, (void)n;\n    sem_post(&in);\n    sem_wait(&on);\n}\n\
+                static void *run(void *unused)\n{\n    return part_run(p) == 1 ? unused : \"failed\";\n}\n\
+                static void *release(void *unused)\n{\n    releaser = (int)syscall(SYS_gettid);\n    thing_free(t);\n    pthread_testcancel();\n    return unused;\n}\n\
+                /* The thread sleeps in a futex: it waits. */\n\
+                static int waits(void)\n{\n    char path[64], text[64] = \"\";\n    snprintf(path, sizeof path, \"/proc/self/task/%d/syscall\", releaser);\n    FILE *file = releaser ? fopen(path, \"r\") : 0;\n    \
+                if (file) {\n        fgets(text, sizeof text, file);\n        fclose(file);\n    }\n    return strncmp(text, \"202 \", 4) == 0;\n}\n\
+                int main(void)\n{\n    alarm(60);\n    sem_init(&in, 0, 0);\n    sem_init(&on, 0, 0);\n    t = thing_new();\n    p = thing_part(t);\n    thing_set(t, f, \"data\");\n    \
+                pthread_t runs, releases;\n    pthread_create(&runs, 0, run, 0);\n    sem_wait(&in);\n    pthread_create(&releases, 0, release, 0);\n    while (!waits())\n        sched_yield();\n    \
+                pthread_cancel(releases);\n    for (int i = 0; i < 1000; i++)\n        sched_yield();\n    sem_post(&on);\n    void *first, *second;\n    pthread_join(releases, &second);\n    pthread_join(runs, &first);\n    \
+                return second == PTHREAD_CANCELED && !first && thing_new() ? 0 : 1;\n}\n";
+    made("cancel", &["-O1"], [header, source, host]);
+}
+
+/// Of two pointers each goes to the callback that it stands beside, and to no other; one goes to all callbacks of its call.
+#[test]
+fn data_goes_to_the_callback_beside_it() {
+    let header = "#include <lockgate/annotations.h>\ntypedef struct thing thing;\ntypedef int (*reader)(void *data, const char *text LG_STRING);\n\
+                  typedef int (*writer)(void *data, int n);\nthing *thing_new(void);\n\
+                  int copy(reader r, void *rdata LG_DATA, writer w, void *wdata LG_DATA, int how);\n\
+                  int copied(thing *t, void *rdata LG_DATA, reader r, void *wdata LG_DATA, writer w, int how);\n\
+                  int brief(thing *t, reader r, void *rdata LG_DATA LG_FOR_CALL, writer w, void *wdata LG_DATA LG_FOR_CALL, int how);\n\
+                  int both(thing *t, reader r, writer w, void *data LG_DATA, int how);\n\
+                  struct ops { reader r; void *rdata; writer w; void *wdata; };\nLG_FIELD(struct ops, rdata, LG_DATA);\nLG_FIELD(struct ops, wdata, LG_DATA);\n\
+                  int set(thing *t, const struct ops *ops LG_IN);\nint go(thing *t, int how);\n";
+    let source = "typedef int (*reader)(void *, const char *); typedef int (*writer)(void *, int);\nstruct ops { reader r; void *rdata; writer w; void *wdata; };\n\
+                  static struct ops o; static long h[64]; static int made;\nvoid *thing_new(void) { return h + 8 * made++; }\n\
+                  int go(void *t, int how) { return how == 0 ? o.r(o.rdata, \"r\") : how == 1 ? o.w(o.wdata, 1) : how == 2 ? o.r(o.wdata, \"r\") : how == 3 ? o.w(o.rdata, 1) : o.w(0, 1); }\n\
+                  int set(void *t, const struct ops *ops) { o = *ops; return 0; }\n\
+                  int copy(reader r, void *rd, writer w, void *wd, int how) { o = (struct ops){r, rd, w, wd}; return go(0, how); }\n\
+                  int copied(void *t, void *rd, reader r, void *wd, writer w, int how) { return copy(r, rd, w, wd, how); }\n\
+                  int brief(void *t, reader r, void *rd, writer w, void *wd, int how) { return copy(r, rd, w, wd, how); }\n\
+                  int both(void *t, reader r, writer w, void *d, int how) { return copy(r, d, w, d, how); }\n";
+    let host = "#include <pairs.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_pairs_error()->message); return 1; } } while (0)\n\
+                static char one, two;\nstatic int wrong;\n\
+                static int rd(void *data, const char *text)\n{\n    wrong += data != &one || *text != 'r';\n    return 10;\n}\n\
+                static int wr(void *data, int n)\n{\n    wrong += data != &two;\n    return 20 * n;\n}\n\
+                static int any(void *data, int n)\n{\n    wrong += data != &one;\n    return 30 * n;\n}\n\
+                int main(void)\n{\n    static const int right[] = {10, 20, -1, -1, -1};\n    for (int how = 0; how < 5; how++) {\n        \
+                CHECK(copy(rd, &one, wr, &two, how) == right[how]);\n        CHECK(copied(thing_new(), &one, rd, &two, wr, how) == right[how]);\n        \
+                CHECK(brief(thing_new(), rd, &one, wr, &two, how) == right[how]);\n        struct ops ops = {rd, &one, wr, &two};\n        thing *t = thing_new();\n        \
+                CHECK(set(t, &ops) == 0 && go(t, how) == right[how]);\n    }\n    thing *t = thing_new();\n    CHECK(both(t, rd, any, &one, 0) == 10 && both(t, rd, any, &one, 1) == 30 && both(t, 0, any, &one, 1) == 30);\n    \
+                /* Given for two, it is not given for a third. */\n    CHECK(both(thing_new(), rd, any, &one, 1) == 30 && both(thing_new(), rd, 0, &one, 0) == 10);\n    CHECK(wrong == 0);\n    return 0;\n}\n";
+    made("pairs", &["-O1", "-fsanitize=address,undefined"], [header, source, host]);
+    // An order that says nothing.
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("api.h");
+    let text = "#include <lockgate/annotations.h>\ntypedef int (*visit)(void *data, int n);\n\
+                int walk(visit f, void *one LG_DATA, void *two LG_DATA, visit g);\n";
+    std::fs::write(&path, text).expect("a file");
+    let mut stubs = Command::new(LOCKGATE);
+    stubs.arg("stubs").arg(&path).args(["-m", "/m.lg", "-o"]).arg(folder.path().join("client"));
+    let said = done(&mut stubs).expect_err("it is refused").to_string();
+    assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
+}
+
+/// The library's formatted output reaches the program's file, empty writes included.
+#[test]
+fn formatted_output_reaches_the_programs_file() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdio.h>\nint print(FILE *f, int n);\n";
+    let source = "#include <stdio.h>\nint print(FILE *f, int n) { return fprintf(f, \"%d and %s;\", n, \"text\") + fprintf(f, \"plain\") + (fwrite(\"\", 1, 0, f) == 0) + (fread(0, 1, 0, f) == 0); }\n";
+    let host = "#include <print.h>\n#include <lockgate_stubs.h>\n#include <string.h>\nint main(void)\n{\n    FILE *f = tmpfile();\n    char text[64] = \"\";\n    \
+                int n = print(f, 42);\n    rewind(f);\n    puts(lg_print_error()->message);\n    return n == 19 && fgets(text, sizeof text, f) && strcmp(text, \"42 and text;plain\") == 0 ? 0 : 1;\n}\n";
+    made("print", &["-O1"], [header, source, host]);
+}
+
+/// A callback fills no more than the library may have, and nothing that it has not.
+#[test]
+fn callbacks_fill_no_more_than_the_library_has() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_DOMAIN(\"filled\", memory=64M);\n\
+                  typedef int (*reader)(void *data, unsigned char *buffer LG_OUT LG_SIZE(n), size_t n);\nint fill(reader r, void *data LG_DATA, size_t n);\n";
+    let source = "#include <stddef.h>\nstatic char room[65536];\nint fill(int (*r)(void *, void *, size_t), void *data, size_t n) { return r(data, room, n); }\n";
+    let host = "#include <filled.h>\n#include <lockgate_stubs.h>\n#include <string.h>\nstatic int calls;\n\
+                static int rd(void *data, unsigned char *buffer, size_t n)\n{\n    calls += data != 0;\n    memset(buffer, 1, n);\n    return 7;\n}\n\
+                int main(void)\n{\n    if (fill(rd, &calls, 65536) != 7 || calls != 1)\n        return 1;\n    \
+                if (fill(rd, &calls, 1500000000) != -1 || calls != 1 || lg_filled_error()->kind != LG_STUB_LENGTH)\n        return 2;\n    \
+                if (fill(rd, &calls, 60000000) != -1 || calls != 1 || lg_filled_error()->kind != LG_STUB_POINTER)\n        return 3;\n    return 0;\n}\n";
+    made("filled", &["-O1"], [header, source, host]);
+}
+
 /// However many types of handles there are, each is another.
 #[test]
 fn more_types_of_handles_than_a_byte_counts() {

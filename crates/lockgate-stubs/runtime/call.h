@@ -3,12 +3,16 @@
 /* The first call, or any of a domain that restarts or that could not be made. */
 static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 {
+    /* (A thread that is cancelled while it makes a domain, or ends one, would leave half of it, and locks.) */
+    int cancels;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
     pthread_once(&lgs_once, lgs_start);
     lgs_notice_child();
     if (LGS_RESTARTS) {
         lgs_pop_left(c);
         lgs_come_in(c);
     }
+    pthread_setcancelstate(cancels, 0);
     if (lgs_start_failed)
         lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
     else

@@ -76,12 +76,16 @@ static size_t lgs_data_place(void)
 }
 
 /* The program gives it. No address is as high as its number, and none of the earlier numbers of this place is the same. */
-static uint64_t lgs_data_give(size_t place, const void *data, void (*function)(void), uint64_t handle, size_t sibling)
+static uint64_t lgs_data_give(size_t place, const struct lgs_token *with, uint64_t handle, size_t sibling)
 {
     struct lgs_token *token = lgs_token(place);
     uint32_t round = token->round + 1;
-    *token = (struct lgs_token){
-        .data = (void *)(uintptr_t)data, .function = function, .handle = handle, .call = token->call, .round = round, .sibling = sibling};
+    uint64_t call = token->call;
+    *token = *with;
+    token->handle = handle;
+    token->call = call;
+    token->round = round;
+    token->sibling = sibling;
     uint64_t number = (uint64_t)(0x1000000u + (round & 0xffffff)) << 32 | place;
     __atomic_store_n(&token->number, number, __ATOMIC_RELEASE);
     return number;
@@ -93,26 +97,29 @@ static uint64_t lgs_data_key(const void *data, const struct lgs_scope *scope)
     return !scope ? 0 : data ? scope->inside : scope->family | (uint64_t)1 << 63;
 }
 
-/* The place of a pointer that is given for `function`, or for any, with `handle`. Without one it is given for good. */
-static size_t lgs_data_new(const void *data, void (*function)(void), uint64_t handle)
+/* The place of a pointer that is given for functions, or for any, with `handle`. Without one it is given for good. */
+static size_t lgs_data_new(struct lgs_token *with, uint64_t handle)
 {
+    const void *data = with->data;
+    void (*function)(void) = with->function;
     struct lgs_scope *scope = handle ? lgs_life(handle) : 0;
     if ((handle && !scope) || !lgs_data_room())
         return 0;
     if (!function && data)
         *(scope ? &scope->alone : &lgs.alone) = true;
     if (scope && scope->itself && !function)
-        function = lgs_nobody;
+        with->function = function = lgs_nobody;
     uint64_t key = lgs_data_key(data, scope);
     size_t place = *lgs_data_bucket(data, function, key);
     for (; place; place = lgs_token(place)->next) {
         const struct lgs_token *token = lgs_token(place);
-        if (token->data == data && token->function == function && token->handle == handle)
+        if (token->data == data && token->function == function && token->handle == handle &&
+            memcmp(token->others, with->others, sizeof token->others) == 0)
             return place;
     }
     if (!(place = lgs_data_place()))
         return 0;
-    lgs_data_give(place, data, function, handle, scope ? scope->data : 0);
+    lgs_data_give(place, with, handle, scope ? scope->data : 0);
     lgs_token(place)->key = key;
     if (scope)
         scope->data = place;
@@ -124,11 +131,19 @@ static size_t lgs_data_new(const void *data, void (*function)(void), uint64_t ha
 /* How long data is given: for the handle, or, where there is none, for the call; for good where there is none (LG_KEPT); for the call, whatever handle there is. */
 enum { LGS_FOR_HANDLE, LGS_FOR_GOOD, LGS_FOR_CALL };
 
-/* The number of a pointer that comes together with `function`, or, if that is null, alone. Null has none, but it is remembered that it was given, unless the
- * function is missing that it comes with. */
-static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(void), bool alone, int how_long, const char *what)
+/* The number of a pointer that comes together with those of `count` functions that are not null, or, if there is none, alone. Null has none, but it is
+ * remembered that it was given, unless the function is missing that it comes with. */
+static uint64_t lgs_data(struct lgs_call *c, const void *data, const lg_code *functions, unsigned count, int how_long, const char *what)
 {
     uint64_t number = 0;
+    bool alone = !count;
+    struct lgs_token with = {.data = (void *)(uintptr_t)data};
+    for (unsigned i = 0, others = 0; i < count; i++)
+        if (functions[i] && !with.function)
+            with.function = functions[i];
+        else if (functions[i] && others < LGS_SHARERS - 1)
+            with.others[others++] = functions[i];
+    void (*function)(void) = with.function;
     bool brief = how_long == LGS_FOR_CALL;
     /* (What is given for a call only is a callback's that comes with it.) */
     if (c->failed || (!function && (brief || (!data && !alone))))
@@ -148,13 +163,13 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, void (*function)(
         } else {
             struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
             lgs_token(place)->call = lgs_serial(c);
-            number = lgs_data_give(place, data, function, 0, mark->data);
+            number = lgs_data_give(place, &with, 0, mark->data);
             lgs_token(place)->brief = brief;
             mark->data = place;
         }
     } else {
         pthread_mutex_lock(&lgs.lock);
-        size_t place = lgs_data_new(data, function, lgs_giver(c->handle));
+        size_t place = lgs_data_new(&with, lgs_giver(c->handle));
         number = place ? lgs_token(place)->number : 0;
         pthread_mutex_unlock(&lgs.lock);
     }
@@ -282,6 +297,8 @@ static bool lgs_given(uint64_t number, struct lgs_token *given)
         return false;
     given->data = __atomic_load_n(&token->data, __ATOMIC_ACQUIRE);
     given->function = __atomic_load_n(&token->function, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; i < LGS_SHARERS - 1; i++)
+        given->others[i] = __atomic_load_n(&token->others[i], __ATOMIC_ACQUIRE);
     /* (What was a call's becomes a handle's in the opposite order.) */
     given->call = __atomic_load_n(&token->call, __ATOMIC_ACQUIRE);
     given->handle = __atomic_load_n(&token->handle, __ATOMIC_ACQUIRE);
@@ -357,6 +374,8 @@ static void *lgs_data_out(struct lgs_call *c, const struct lgs_callback *callbac
     if (lgs_given(number, &given)) {
         bool bound = callback && callback->bound;
         bool mine = callback ? given.function == (bound ? callback->function : 0) : true;
+        for (unsigned i = 0; bound && i < LGS_SHARERS - 1; i++)
+            mine |= given.others[i] == callback->function;
         bool here = given.handle == c->handle && given.handle;
         if (mine && !here && !given.handle)
             here = !given.call || given.call == c->serial;

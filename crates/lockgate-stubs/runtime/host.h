@@ -137,7 +137,7 @@ static void lgs_in_child(void)
     for (unsigned i = 0; i < lgs_thread.depth; i++) {
         lgs_thread.marks[i].owned = 0;
         lgs_thread.marks[i].data = 0;
-        lgs_thread.marks[i].out = false;
+        lgs_thread.marks[i].out = lgs_thread.marks[i].inside = false;
     }
     lgs_thread.count = 0;
     lgs_thread.mirror = 0;

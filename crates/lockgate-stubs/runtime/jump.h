@@ -8,6 +8,19 @@
 /* For setjmp where there is no jmp_buf: nothing jumps there. */
 static __thread jmp_buf lgs_nowhere __attribute__((unused));
 
+/* The program asks for a jmp_buf again: none that it had counts any more, even if this call fails. The function that called setjmp with it may have
+ * returned by the time that another does. */
+static void lgs_jump_nowhere(const void *host)
+{
+    size_t at = lgs_scope_place(host);
+    if (!at || at > __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE))
+        return;
+    pthread_mutex_lock(&lgs.lock);
+    for (struct lgs_jump *jump = lgs.scopes[at].jumps; jump; jump = jump->next)
+        jump->function = 0;
+    pthread_mutex_unlock(&lgs.lock);
+}
+
 /* The program's jmp_buf whose namesake is at `address`. */
 static void *lgs_jump_buffer(struct lgs_call *c, uint64_t address, uint64_t handle, lgs_jumper function, const char *what)
 {
@@ -65,8 +78,11 @@ static void lgs_jump(const struct lgs_call *c)
     } else if (c->jumps && c->jumps <= __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&lgs.lock);
         const struct lgs_scope *scope = &lgs.scopes[c->jumps];
-        if ((scope->type || scope->held) && scope->jumps)
-            jump = *scope->jumps;
+        const struct lgs_jump *last = scope->type || scope->held ? scope->jumps : 0;
+        while (last && !last->function)
+            last = last->next;
+        if (last)
+            jump = *last;
         pthread_mutex_unlock(&lgs.lock);
     }
     lgs_thread.jump = 0;

@@ -130,11 +130,29 @@ static void lgs_memory_back(struct lgs_call *c, uint64_t address, const void *ho
         lgs_fail(c, LG_STUB_POINTER, what, "the library gave a buffer that it does not have");
 }
 
+/* What the program is to fill is there, each page of it, and is no more than the library may have. */
+static bool lgs_has(struct lgs_call *c, uint64_t address, size_t size, const char *what)
+{
+    char byte;
+    if (lgs.memory_limit && size > lgs.memory_limit) {
+        lgs_fail(c, LG_STUB_LENGTH, what, "nothing that the library has is as large");
+        return false;
+    }
+    for (size_t at = 0; at < size; at += 4096 - (address + at) % 4096)
+        if (!lgs_read(&byte, address + at, 1)) {
+            lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
+            return false;
+        }
+    return true;
+}
+
 /* `size` bytes of the library's that a callback fills: they go back when it returns, and nothing that it is given meanwhile comes over them. */
 static void *lgs_filled(struct lgs_call *c, uint64_t address, size_t size, int flags, const char *what)
 {
     uint32_t offset;
     if (c->failed || (!address && lgs_null(c, flags, what)) || !lgs_offset(c, address, size, &offset, what))
+        return 0;
+    if (!lgs_has(c, address, size, what))
         return 0;
     void *copy = lgs_own_aligned(c, size, lgs_alignment(size), what);
     if (copy && flags & LGS_READS && !lgs_read(copy, address, size)) {

@@ -90,9 +90,17 @@ static void lgs_go_out(struct lgs_call *c)
 /* The program's function is called. It may end its thread, jump out, or wait for who restarts. */
 static void lgs_calls_out(void)
 {
-    lgs_thread.marks[lgs_thread.depth - 1].out = true;
+    struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
+    lgs_watch();
+    mark->out = true;
     __atomic_fetch_add(&lgs.out, 1, __ATOMIC_ACQ_REL);
-    pthread_rwlock_unlock(&lgs_running);
+    mark->holder = lgs_thread.depth - 1;
+    while (mark->holder && !lgs_thread.marks[mark->holder - 1].inside)
+        mark->holder--;
+    if (mark->holder) {
+        lgs_thread.marks[mark->holder - 1].inside = false;
+        pthread_rwlock_unlock(&lgs_running);
+    }
 }
 
 /* It has returned, perhaps in a child. */
@@ -101,8 +109,11 @@ static void lgs_called_back(struct lgs_call *c)
     lgs_notice_child();
     while (lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].call != c)
         lgs_pop();
-    pthread_rwlock_rdlock(&lgs_running);
     struct lgs_mark *mark = lgs_thread.depth ? &lgs_thread.marks[lgs_thread.depth - 1] : 0;
+    if (mark && mark->holder) {
+        pthread_rwlock_rdlock(&lgs_running);
+        lgs_thread.marks[mark->holder - 1].inside = true;
+    }
     if (mark && mark->out) {
         mark->out = false;
         __atomic_fetch_sub(&lgs.out, 1, __ATOMIC_ACQ_REL);

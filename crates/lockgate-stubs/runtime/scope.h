@@ -90,8 +90,12 @@ static void lgs_scope_forget(struct lgs_scope *scope)
     scope->jumps = 0;
     /* What was shown behind it (LG_SHOWN). */
     memset(lgs_scope_host(scope), 0, sizeof(void *));
+    /* (A thread that is cancelled here would take the lock with it.) */
+    int cancels;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
     while (scope->users > lgs_scope_own_users(scope))
         pthread_cond_wait(&lgs.left, &lgs.lock);
+    pthread_setcancelstate(cancels, 0);
 }
 
 /* The place is free. */

@@ -52,17 +52,23 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
 /* The innermost frame is no more. */
 static inline void lgs_pop(void)
 {
-    struct lgs_mark *mark = &lgs_thread.marks[--lgs_thread.depth];
+    struct lgs_mark *mark = &lgs_thread.marks[lgs_thread.depth - 1];
+    bool more = __builtin_expect(((uintptr_t)mark->owned | mark->data | mark->out | mark->inside) != 0, 0);
+    /* (In a child none of that is this frame's.) */
+    if (more)
+        lgs_notice_child();
+    lgs_thread.depth--;
     lgs_thread.block = mark->block;
     lgs_thread.used = mark->used;
     lgs_thread.own_used = mark->own;
-    if (__builtin_expect(((uintptr_t)mark->owned | mark->data | mark->out) != 0, 0)) {
-        lgs_notice_child();
+    if (more) {
         if (mark->out)
             __atomic_fetch_sub(&lgs.out, 1, __ATOMIC_ACQ_REL);
         if (mark->data)
             lgs_data_end_of_call(&mark->data);
         lgs_free_owned(&mark->owned);
+        if (mark->inside)
+            pthread_rwlock_unlock(&lgs_running);
     }
 }
 
@@ -90,7 +96,10 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
     }
     c->marked = true;
     lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){
-        .call = c, .frame = c->frame, .used = lgs_thread.used, .own = lgs_thread.own_used, .block = lgs_thread.block, .calls_back = c->calls_back};
+        .call = c, .frame = c->frame, .used = lgs_thread.used, .own = lgs_thread.own_used, .block = lgs_thread.block,
+        .calls_back = c->calls_back, .inside = c->inside};
+    /* (However the frame ends, the mark does.) */
+    c->inside = false;
 }
 
 /* The same before something is put there. */

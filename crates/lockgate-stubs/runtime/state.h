@@ -40,6 +40,8 @@ enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
 #define LGS_WINDOW ((size_t)1 << 32)
 #define LGS_BLOCKS 24
 #define LGS_DEPTH 64
+/* Most callbacks that one pointer of the program's comes with. */
+#define LGS_SHARERS 8
 /* Tokens in a chunk, and chunks. */
 #define LGS_TOKENS 1024
 #define LGS_CHUNKS ((size_t)1 << 16)
@@ -127,6 +129,7 @@ struct lgs_token {
     uint64_t number; /* as the library knows it; 0: free */
     void *data;
     void (*function)(void); /* the callback that it came with, or null */
+    void (*others[LGS_SHARERS - 1])(void); /* and more of them */
     uint64_t handle;        /* the handle that it was given for */
     uint64_t key;           /* by which it is found: that handle, or, of null, its family */
     uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */
@@ -178,6 +181,7 @@ struct lgs_lent {
 /* What the program has heard of a handle. */
 struct lgs_told {
     unsigned place;
+    bool heard; /* by the last call of the function: it has succeeded */
     lgs_wide value;
     struct lgs_told *next;
 };
@@ -307,6 +311,8 @@ struct lgs_mark {
     unsigned block;
     bool calls_back; /* it is a callback's */
     bool out;        /* the program's function runs */
+    bool inside;     /* it holds lgs_running */
+    unsigned holder; /* which mark, from 1, held lgs_running until the program's function ran, or 0 */
 };
 
 static __thread struct {
@@ -368,7 +374,7 @@ struct lgs_call {
     uintptr_t frame; /* of the function that makes it */
     bool failed;
     bool overflow;
-    bool inside;    /* holds lgs_running */
+    bool inside;    /* holds lgs_running, and has no mark that does */
     bool makes;     /* it makes a handle: what is given is for that */
     bool marked;    /* has a mark of its own */
     bool calls_back; /* it is a callback, and what follows is of the call that it came from */

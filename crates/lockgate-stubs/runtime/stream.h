@@ -63,7 +63,7 @@ static int64_t lgs_stream_read(uint64_t cookie, uint64_t buffer, uint64_t size)
 {
     struct lgs_call c;
     FILE *file = lgs_stream_enter(&c, cookie);
-    char *copy = lgs_memory(&c, buffer, size, 0, "buffer");
+    char *copy = size ? lgs_memory(&c, buffer, size, 0, "buffer") : 0;
     size_t got = 0;
     for (size_t piece = 0, wanted = 0; copy && !c.failed && got < size && piece == wanted; got += piece) {
         wanted = size - got < LGS_PIECE ? size - got : LGS_PIECE;
@@ -83,7 +83,8 @@ static int64_t lgs_stream_write(uint64_t cookie, uint64_t buffer, uint64_t size)
 {
     struct lgs_call c;
     FILE *file = lgs_stream_enter(&c, cookie);
-    const char *copy = lgs_memory(&c, buffer, size, LGS_READS, "buffer");
+    /* (A libc that has nothing to write says so with a null pointer.) */
+    const char *copy = size ? lgs_memory(&c, buffer, size, LGS_READS, "buffer") : 0;
     size_t put = copy ? fwrite(copy, 1, size, file) : 0;
     lgs_stream_leave(&c, cookie);
     return (int64_t)put;

@@ -5,6 +5,7 @@
 mod contract;
 mod keep;
 mod outcome;
+mod pairs;
 mod passing;
 mod places;
 mod record;
@@ -775,6 +776,7 @@ impl<'a> Planner<'a> {
             }
             parameters.push(planned);
         }
+        self.plan.is_paired(parameters.iter()).map_err(of_function)?;
         let of_result = |no| (Some("result".to_owned()), no);
         let result =
             Parameter { name: "result".into(), kind: prototype.result.clone(), notes: notes.clone() };

@@ -61,6 +61,7 @@ impl Planner<'_> {
                 plan.fields.push(planned?);
             }
         }
+        self.plan.is_paired(plan.fields.iter().map(|field| &field.passing))?;
         mark_buffers(&mut plan.fields);
         Ok(plan)
     }

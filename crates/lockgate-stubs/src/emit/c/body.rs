@@ -97,6 +97,11 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     for name in stub.claimed() {
         let _ = writeln!(text, "    struct lgs_made lgs_m_{name} = {{0}};");
     }
+    tell(&mut body, function, plan);
+    if let Outcome::JumpBuffer { handle } = result {
+        let _ = writeln!(body.first, "    lgs_jump_nowhere({handle});");
+        let _ = writeln!(body.finally, "    if (lgs_c.failed)\n        lgs_jump_nowhere({handle});");
+    }
     text += &body.first;
     let handles = stub.handles();
     if plan.follows_handles() {
@@ -118,9 +123,6 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     if plan.follows_calls() {
         text += "    lgs_calls_in(&lgs_c);\n";
-    }
-    if plan.told.iter().any(|(teller, _)| teller == name) {
-        body.out += &tell(function, plan);
     }
     let call = format!("{target}({})", body.arguments.join(", "));
     if void {
@@ -257,6 +259,17 @@ pub fn how_long(kept: bool, for_call: bool) -> &'static str {
     }
 }
 
+/// The functions that data comes with, and how many these are, for `lgs_data`.
+pub fn with_data(object: &str, callbacks: &[&str]) -> String {
+    match callbacks.is_empty() {
+        true => "0, 0".to_owned(),
+        false => {
+            let all: Vec<String> = callbacks.iter().map(|name| format!("(lg_code){object}{name}")).collect();
+            format!("(const lg_code[]){{{}}}, {}", all.join(", "), all.len())
+        }
+    }
+}
+
 /// What the program will give to `free`, or back, goes to its own heap.
 fn to_heap(name: &str, copy: &str, raw: &str, outcome: &Outcome) -> String {
     let flags = match outcome {
@@ -270,13 +283,12 @@ fn to_heap(name: &str, copy: &str, raw: &str, outcome: &Outcome) -> String {
     format!("    lgs_to_heap(&lgs_c, &lgs_h_{name}, {copy}, {size}, (uint64_t){raw}, {flags}, \"{name}\");\n")
 }
 
-/// Remembers what expressions of other functions ask for.
-fn tell(function: &FunctionPlan, plan: &Plan) -> String {
+/// Remembers what expressions of other functions ask for: what the program hears of this call, and nothing of earlier ones if it fails.
+fn tell(body: &mut Body, function: &FunctionPlan, plan: &Plan) {
     let FunctionPlan { name, prototype, .. } = function;
     let mut parameters = prototype.parameters.iter().zip(&function.parameters);
     let handle = parameters.find(|(_, passing)| matches!(passing, Passing::Handle { .. }));
-    let Some((handle, _)) = handle else { return String::new() };
-    let mut text = String::new();
+    let Some((Parameter { name: handle, .. }, _)) = handle else { return };
     for (place, (_, what)) in plan.told.iter().enumerate().filter(|(_, (teller, _))| teller == name) {
         let parameter = prototype.parameters.iter().zip(&function.parameters).find(|(p, _)| p.name == *what);
         let (condition, value) = match (what.as_str(), parameter) {
@@ -290,13 +302,17 @@ fn tell(function: &FunctionPlan, plan: &Plan) -> String {
             }
             (name, _) => (String::new(), name.to_owned()),
         };
-        let _ = writeln!(
-            text,
-            "    {condition}lgs_tell(&lgs_c, lgs_v_{}, {place}, (lgs_wide){value}, \"{what}\");",
-            handle.name
-        );
+        // (Where it asks for nothing, what it has heard is still what it knows.)
+        let unheard = format!("lgs_unheard(&lgs_c, {handle}, {place}, \"{what}\");");
+        let _ = writeln!(body.first, "    {condition}{unheard}");
+        let _ = writeln!(body.out, "    {condition}lgs_tell(lgs_v_{handle}, {place}, (lgs_wide){value});");
+        // (A callback may have made the same call meanwhile.)
+        let failed = match condition.as_str() {
+            "" => "if (lgs_c.failed)\n        ".to_owned(),
+            _ => condition.replace("if (", "if (lgs_c.failed && "),
+        };
+        let _ = writeln!(body.finally, "    {failed}{unheard}");
     }
-    text
 }
 
 /// A type without the `const` of the variable itself.
@@ -747,19 +763,19 @@ impl Stub<'_> {
                 argument = format!("lgs_v_{name}");
             }
             Passing::Data { shown, kept, for_call } => {
-                let function = self.first_callback();
                 let long = how_long(*kept, *for_call);
-                let callbacks = self.callbacks();
-                let alone = callbacks.is_empty();
+                let callbacks = self.callbacks_of(name);
+                let with = with_data("", &callbacks);
                 let _ = writeln!(
                     body.before,
-                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {function}, {alone}, {long}, \"{name}\");"
+                    "    uint64_t lgs_v_{name} = lgs_data(&lgs_c, {name}, {with}, {long}, \"{name}\");"
                 );
                 // (Null is every function's that it comes with.)
                 for other in callbacks.iter().skip(1) {
+                    let other = with_data("", &[other]);
                     let _ = writeln!(
                         body.before,
-                        "    if (!{name})\n        lgs_data(&lgs_c, 0, (lg_code){other}, false, {long}, \"{name}\");"
+                        "    if (!{name})\n        lgs_data(&lgs_c, 0, {other}, {long}, \"{name}\");"
                     );
                 }
                 if let Some(handle) = shown {
@@ -789,19 +805,12 @@ impl Stub<'_> {
         }
     }
 
-    /// Names of the parameters that are callbacks.
-    fn callbacks(&self) -> Vec<&str> {
-        let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
-        let callbacks = parameters.filter(|(_, passing)| matches!(passing, Passing::Callback { .. }));
-        callbacks.map(|(parameter, _)| parameter.name.as_str()).collect()
-    }
-
-    /// C for the callback that user data of this call is for, null if it comes alone.
-    fn first_callback(&self) -> String {
-        self.callbacks()
-            .iter()
-            .rev()
-            .fold("(lg_code)0".to_owned(), |rest, name| format!("({name} ? (lg_code){name} : {rest})"))
+    /// Names of the callbacks that get the data of this parameter.
+    fn callbacks_of(&self, name: &str) -> Vec<&str> {
+        let parameters = &self.function.prototype.parameters;
+        let pairs = self.plan.pairs(self.function.parameters.iter()).unwrap_or_default();
+        let pair = pairs.into_iter().find(|(place, _)| parameters[*place].name == *name);
+        pair.map_or(Vec::new(), |(_, of)| of.iter().map(|place| parameters[*place].name.as_str()).collect())
     }
 
     fn buffer(&self, body: &mut Body, parameter: &Parameter, buffer: &Buffer) {

@@ -1,5 +1,5 @@
 //! Structures with pointers in them, field by field.
-use super::body::{bytes, flags, how_long, outcome, steady};
+use super::body::{bytes, flags, how_long, outcome, steady, with_data};
 use super::declare::declare;
 use super::expression::{Scope, emit};
 use crate::expression::Expression;
@@ -72,8 +72,14 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
         text,
         "static void lgs_into_{word}(struct lgs_call *lgs_call, const {spelling} *from, struct lgs_far *to, struct lgs_with_{word} *with)\n{{\n    struct lgs_call lgs_c = *lgs_call;\n    (void)with;"
     );
-    for field in fields {
-        into(&mut text, field, spelling, plan);
+    // Of several pointers each goes to its own callbacks; one alone to any that the handle has.
+    let pairs = plan.pairs(fields.iter().map(|field| &field.passing)).unwrap_or_default();
+    let pairs = if pairs.len() > 1 { pairs } else { Vec::new() };
+    for (place, field) in fields.iter().enumerate() {
+        let of = pairs.iter().find(|(data, _)| *data == place).map_or(&[][..], |(_, of)| of);
+        let of: Vec<&str> = of.iter().map(|place| fields[*place].name.as_str()).collect();
+        let bound = pairs.iter().any(|(_, of)| of.contains(&place));
+        into(&mut text, field, &of, bound, spelling, plan);
     }
     text += "    *lgs_call = lgs_c;\n}\n\n";
     let _ = writeln!(
@@ -162,7 +168,8 @@ pub fn bools(record: &RecordPlan) -> String {
     text + "    }\n    return at;\n}\n"
 }
 
-fn into(text: &mut String, field: &FieldPlan, spelling: &str, plan: &Plan) {
+/// `of`: the callbacks that data in it is for; `bound`: if it is a callback, data comes with it.
+fn into(text: &mut String, field: &FieldPlan, of: &[&str], bound: bool, spelling: &str, plan: &Plan) {
     let FieldPlan { name, passing, .. } = field;
     let put = |value: &str| {
         format!("lgs_put(lgs_far(to, offsetof({spelling}, {name})), {value}, sizeof from->{name});\n")
@@ -185,11 +192,18 @@ fn into(text: &mut String, field: &FieldPlan, spelling: &str, plan: &Plan) {
         Passing::Inside { .. } => cast(format!("lgs_inside(&lgs_c, from->{name}, \"{name}\")")),
         Passing::Data { kept, for_call, .. } => {
             let long = how_long(*kept, *for_call);
-            cast(format!("lgs_data(&lgs_c, from->{name}, 0, true, {long}, \"{name}\")"))
+            let given = |data: &str, of: &[&str]| {
+                format!("lgs_data(&lgs_c, {data}, {}, {long}, \"{name}\")", with_data("from->", of))
+            };
+            let nulls = of
+                .iter()
+                .skip(1)
+                .map(|of| format!("    if (!from->{name})\n        {};\n", given("0", &[of])));
+            nulls.collect::<String>() + &cast(given(&format!("from->{name}"), of))
         }
         Passing::Callback { name: type_name } => {
             let number = 1 + plan.callbacks.keys().position(|known| known == type_name).unwrap_or(0);
-            cast(format!("lgs_callback(&lgs_c, (lg_code)from->{name}, {number}, false, \"{name}\")"))
+            cast(format!("lgs_callback(&lgs_c, (lg_code)from->{name}, {number}, {bound}, \"{name}\")"))
         }
         Passing::Null => format!(
             "    if (from->{name})\n        lgs_fail(&lgs_c, LG_STUB_NULL, \"{name}\", \"it must be null\");\n"
