@@ -182,13 +182,14 @@ impl<'a> Walk<'a> {
         let unknown = vec![Value::Unknown; self.registers.len()];
         for part in self.parts.clone() {
             let text = &self.code.texts[part.number];
-            for at in part.start..part.end {
+            let entered = &entered[part.number][part.start..part.end];
+            for (at, &entered) in (part.start..).zip(entered) {
                 let ins = &text.code[at];
                 // What is only in tables of labels is reached from the labels' own function.
                 let marked = ins.has(mark::FUNCTION | mark::TAKEN)
                     || ins.has(mark::ENTRY) && !ins.has(mark::CASE)
                     || at == 0 && !ins.has(mark::OUTSIDE | mark::CASE);
-                if marked || entered[part.number][at] {
+                if marked || entered {
                     self.arrive((part.number, at), &unknown);
                 }
             }
