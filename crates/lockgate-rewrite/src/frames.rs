@@ -503,11 +503,6 @@ impl Walk<'_, '_> {
         self.jumps[&place].state != ENTRY && self.labels.contains_key(&group)
     }
 
-    fn inner_labels_of(&self, number: usize, index: usize) -> impl Iterator<Item = CodePlace> + use<> {
-        let (start, end) = self.input.code.texts[number].function_around(index);
-        (start..end).map(move |index| (number, index))
-    }
-
     /// Labels that nothing comes to: another function jumps there, and brings rsp with it, if any (`__builtin_setjmp`, labels of nested
     /// functions). Says whether there were any.
     fn enter_labels(&mut self) -> bool {
@@ -926,9 +921,9 @@ impl Walk<'_, '_> {
 
     /// Whether indirect jump `index` may leave its function: a computed goto stays, and has labels there.
     fn may_leave(&self, number: usize, index: usize) -> bool {
-        !self.inner_labels_of(number, index).any(|label| {
-            self.input.is_inner_label(label) && self.input.ins(label).is_some_and(|ins| !ins.has(mark::PAD))
-        })
+        let text = &self.input.code.texts[number];
+        let (start, end) = text.function_around(index);
+        !(start..end).any(|at| self.input.is_inner_label((number, at)) && !text.code[at].has(mark::PAD))
     }
 
     /// What becomes of the registers that hold E minus a constant.
