@@ -21,7 +21,7 @@ use crate::tables::{Key, Through};
 
 /// How often jumps are left out that lack registers, and others looked at again, before none is made a unit: hostile objects have many.
 const ROUNDS: usize = 8;
-/// Compilers make tables of addresses for less, but then nobody wrote an interpreter.
+/// A table of one label is none.
 const MIN_TABLE: usize = 2;
 
 /// Finds the tables of labels: objects in data that nobody writes, whose address code takes, and which are labels' addresses from one

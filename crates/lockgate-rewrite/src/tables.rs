@@ -182,10 +182,9 @@ impl<'a> Walk<'a> {
         let unknown = vec![Value::Unknown; self.registers.len()];
         for part in self.parts.clone() {
             let text = &self.code.texts[part.number];
-            let code = &text.code[part.start..part.end];
-            for ((at, ins), &entered) in
-                (part.start..).zip(code).zip(&entered[part.number][part.start..part.end])
-            {
+            let entered = &entered[part.number][part.start..part.end];
+            for (at, &entered) in (part.start..).zip(entered) {
+                let ins = &text.code[at];
                 // What is only in tables of labels is reached from the labels' own function.
                 let marked = ins.has(mark::FUNCTION | mark::TAKEN)
                     || ins.has(mark::ENTRY) && !ins.has(mark::CASE)

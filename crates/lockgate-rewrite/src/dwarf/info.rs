@@ -496,6 +496,10 @@ impl<'a> Walk<'a> {
         for UnitRef { field, unit, entry } in &self.refs {
             let moved = self.splice.moved();
             let distance = moved.offset((unit + entry) as u64) - moved.offset(*unit as u64);
+            // A form that is named before the value makes the field longer.
+            if field.len() > 8 {
+                return Err(Malformed::at(unit + entry, "is referred to by a field of an unknown form"));
+            }
             if field.len() < 8 && distance >> (8 * field.len()) != 0 {
                 return Err(Malformed::at(unit + entry, "is too far from an entry that refers to it"));
             }
