@@ -68,6 +68,16 @@ long make_large(long i, long size) {
     makecontext(&of[i], (void (*)(void))counts, 1, i);
     return 0;
 }
+/* Nor at this one's, which ends with its first run. */
+long next(long i);
+long end_large(long i, long size) {
+    getcontext(&of[i]);
+    of[i].uc_stack.ss_sp = (void *)(i << 28);
+    of[i].uc_stack.ss_size = size;
+    of[i].uc_link = &link;
+    makecontext(&of[i], (void (*)(void))ends, 1, i);
+    return next(i);
+}
 long make_unlinked(long i, long what) { prepare(i, what, STACK); of[i].uc_link = 0; makecontext(&of[i], (void (*)(void))bodies[what], 1, i); return 0; }
 /* Where a context's function returns to: this very call. */
 long next(long i) {
@@ -626,6 +636,19 @@ fn stacks_have_the_size_that_is_asked_for() {
     assert_eq!(calls.run(5), 1);
     assert_eq!(calls.run(6), -12, "more than the domain's memory");
     assert!(calls.domain.usage().memory <= before + (25 << 20), "{}", calls.domain.usage().memory);
+}
+
+/// Of many sizes, one after the other: more than the domain's memory in all. Red if stacks of contexts that are over stay charged.
+#[test]
+fn contexts_that_are_over_give_their_memory_back() {
+    let calls = Calls::with(options().memory_limit(64 << 20));
+    for i in 0..60 {
+        let size = (1 + i % 14 << 20) + (i << 12);
+        assert_eq!(calls.two("end_large", i, size).unwrap(), 40 + i);
+    }
+    // Threads get it, too.
+    std::thread::scope(|scope| scope.spawn(|| calls.make(0, COUNTS)).join().unwrap());
+    assert_eq!(calls.run(0), 1);
 }
 
 /// Red if a reset keeps the table, or the stacks.

@@ -29,6 +29,8 @@ pub struct Process {
     group_exits: Mutex<BTreeSet<u32>>,
     /// Addresses of the lists of robust futexes, by thread slot.
     pub(super) robust: Mutex<BTreeMap<u32, u64>>,
+    /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
+    pub(super) clear: Mutex<BTreeMap<u32, u64>>,
 }
 
 impl Process {
@@ -44,6 +46,7 @@ impl Process {
             refused: Mutex::default(),
             group_exits: Mutex::default(),
             robust: Mutex::default(),
+            clear: Mutex::default(),
             grants,
         }
     }
@@ -95,6 +98,7 @@ impl Process {
     /// forgets what is known of it.
     pub fn thread_leaves(&self, memory: &dyn Memory, slot: u32) {
         locked(&self.signals).forget(slot);
+        locked(&self.clear).remove(&slot);
         let list = locked(&self.robust).remove(&slot);
         if let Some(list) = list {
             futex::release_robust(self, memory, list, identity::thread(slot) as u32);
@@ -103,9 +107,21 @@ impl Process {
 
     /// A thread that the domain started has ended: tells whoever waits for that.
     pub fn thread_ended(&self, memory: &dyn Memory, start: ThreadStart) {
-        // Where the word is gone, nobody waits for it.
-        if memory.write(start.clear, &[0; 4]).is_ok() {
-            let _ = self.waits.wake(start.clear & (window::SIZE - 1), Waits::ANY, 1, None, || Ok(()));
+        self.clear_word(memory, start.clear);
+    }
+
+    /// The thread of this slot ends by `exit`: the same of the word that it has named itself.
+    pub(super) fn thread_exits(&self, memory: &dyn Memory, slot: u32) {
+        let word = locked(&self.clear).remove(&slot);
+        if let Some(word) = word {
+            self.clear_word(memory, word);
+        }
+    }
+
+    fn clear_word(&self, memory: &dyn Memory, word: u64) {
+        // Where it is gone, nobody waits for it.
+        if memory.write(word, &[0; 4]).is_ok() {
+            let _ = self.waits.wake(word & (window::SIZE - 1), Waits::ANY, 1, None, || Ok(()));
         }
     }
 

@@ -92,3 +92,21 @@ fn one_processor() {
     assert_eq!(guest.word(at), 1);
     guest.ok(libc::SYS_sched_yield, &[]);
 }
+
+/// libc has a lock there, which others wait for: a program's first thread takes it in `pthread_exit`.
+#[test]
+fn the_word_that_a_thread_names_is_cleared_when_it_exits() {
+    let guest = Guest::bare();
+    let at = guest.put(&7_u64.to_le_bytes());
+    guest.ok(libc::SYS_set_tid_address, &[at]);
+    assert_eq!(guest.call(libc::SYS_exit_group, &[1]), Outcome::Exit(1));
+    assert_eq!(guest.word(at), 7, "all ends, and nobody waits");
+    assert_eq!(guest.call(libc::SYS_exit, &[1]), Outcome::Exit(1));
+    assert_eq!(guest.word(at), 0);
+    // Once; and null takes it back.
+    let other = guest.put(&7_u64.to_le_bytes());
+    guest.ok(libc::SYS_set_tid_address, &[other]);
+    guest.ok(libc::SYS_set_tid_address, &[0]);
+    assert_eq!(guest.call(libc::SYS_exit, &[1]), Outcome::Exit(1));
+    assert_eq!((guest.word(other), guest.word(at)), (7, 0));
+}

@@ -4,12 +4,17 @@ use crate::syscall::SyscallContext;
 use crate::syscall::context::{Halt, Reply};
 
 /// `exit(status)`.
-pub fn exit(_: &SyscallContext<'_>, [status, ..]: [u64; 6]) -> Reply {
-    Err(Halt::Exit((status & 0xff) as i32))
+pub fn exit(ctx: &SyscallContext<'_>, [status, ..]: [u64; 6]) -> Reply {
+    ctx.process.thread_exits(ctx.memory, ctx.thread.slot);
+    Err(ended(status))
+}
+
+fn ended(status: u64) -> Halt {
+    Halt::Exit((status & 0xff) as i32)
 }
 
 /// `exit_group(status)`.
-pub fn exit_group(ctx: &SyscallContext<'_>, arguments: [u64; 6]) -> Reply {
+pub fn exit_group(ctx: &SyscallContext<'_>, [status, ..]: [u64; 6]) -> Reply {
     ctx.process.note_group_exit(ctx.thread.slot);
-    exit(ctx, arguments)
+    Err(ended(status))
 }

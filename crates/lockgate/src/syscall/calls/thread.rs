@@ -1,12 +1,17 @@
 //! What libc asks of the kernel for each thread.
 use super::identity;
 use crate::syscall::context::Reply;
+use crate::syscall::waits::locked;
 use crate::syscall::{SyscallContext, ThreadStart};
 use rustix::io::Errno;
 
-/// `set_tid_address(address)`: the thread's number. Nothing is written at its exit: host threads are ended by
-/// `_lg_thread_exit`, and others have said where with `clone`.
-pub fn set_tid_address(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+/// `set_tid_address(address)`: the thread's number. The word there becomes 0 when the thread calls `exit`, as a program's first one does
+/// in `pthread_exit`: libc has a lock there. Host threads are ended by `_lg_thread_exit`, and others have said where with `clone`.
+pub fn set_tid_address(ctx: &SyscallContext<'_>, [word, ..]: [u64; 6]) -> Reply {
+    match word {
+        0 => locked(&ctx.process.clear).remove(&ctx.thread.slot),
+        _ => locked(&ctx.process.clear).insert(ctx.thread.slot, word),
+    };
     Ok(identity::thread(ctx.thread.slot))
 }
 
