@@ -643,7 +643,7 @@ fn stacks_have_the_size_that_is_asked_for() {
 fn contexts_that_are_over_give_their_memory_back() {
     let calls = Calls::with(options().memory_limit(64 << 20));
     for i in 0..60 {
-        let size = (1 + i % 14 << 20) + (i << 12);
+        let size = ((1 + i % 14) << 20) + (i << 12);
         assert_eq!(calls.two("end_large", i, size).unwrap(), 40 + i);
     }
     // Threads get it, too.
