@@ -1,6 +1,6 @@
 //! What gates do in Rust: system calls, closures, and ending the call in progress.
 use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, SyscallFrame};
-use super::resume_sys::{end_of_walk, functions};
+use super::resume_sys::functions;
 use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
@@ -48,12 +48,6 @@ fn gate() -> *mut GateRecord {
 pub(super) unsafe fn entry(gate: *const GateRecord) -> *const EntryRecord {
     // SAFETY: below a gate's record is its entry's.
     unsafe { gate.byte_sub(RECORD as usize).cast() }
-}
-
-/// Where a walk from `gate` ends: at the exit word of the entry below, or the word that the context begins with which that runs.
-unsafe fn exit_of(gate: *const GateRecord) -> u64 {
-    // SAFETY: as above.
-    unsafe { end_of_walk((*gate).control, (*entry(gate)).control) }
 }
 
 /// Address that the host gave with the function being called: [`super::layout::GateEntry::context`].
@@ -302,9 +296,9 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
     // A domain's calls lead to points of libc's where a thread that was cancelled meanwhile would end, in the middle of our frames.
     let _uncancelled = Uncancelled::new();
     // SAFETY: live records, the gate's frame on the host's stack.
-    let (domain, frame, control, exit, deadline) = unsafe {
-        let domain = &*(*(*entry(gate)).binding).domain;
-        (domain, &*frame, (*gate).control, exit_of(gate), thread_sys::deadline())
+    let (domain, frame, control, entered, deadline) = unsafe {
+        let below = &*entry(gate);
+        (&*(*below.binding).domain, &*frame, (*gate).control, below.control, thread_sys::deadline())
     };
     let emulate = || {
         let deadline = deadline.map(|deadline| deadline.at);
@@ -312,7 +306,7 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
             Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
         let memory = domain.services();
         let process = domain.process();
-        let stack = Stack { domain, control, exit };
+        let stack = Stack { domain, control, entered };
         let mut context = SyscallContext { memory: &memory, process, thread, threads: domain, stack: &stack };
         syscall::dispatch(&mut context, frame.number, frame.arguments)
     };
@@ -346,14 +340,14 @@ struct Stack<'a> {
     domain: &'a Core,
     /// rsp at the gate.
     control: u64,
-    /// Where the walk over it ends.
-    exit: u64,
+    /// Where the call was entered.
+    entered: u64,
 }
 
 impl ControlStack for Stack<'_> {
     fn functions(&self) -> Box<dyn Iterator<Item = InProgress> + '_> {
         // SAFETY: only the gate makes one.
-        let mut walk = unsafe { functions(self.domain, self.control, self.exit) };
+        let mut walk = unsafe { functions(self.domain, self.control, self.entered) };
         Box::new(std::iter::from_fn(move || {
             let function = walk.next().ok()?;
             let frame = function.entry + size_of::<u64>() as u64 - u64::from(code::OFF);

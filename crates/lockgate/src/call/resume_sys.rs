@@ -113,7 +113,7 @@ pub(super) fn is_label(domain: &Core, address: u64) -> bool {
         && read_label(address) == code::LABEL
 }
 
-/// The functions in progress, from a gate's rsp at `control` out to where a walk [ends](end_of_walk), at `exit`.
+/// The functions in progress, from a gate's rsp at `control` out to where a walk [ends](end_of_walk) in a call that was `entered` there.
 ///
 /// # Safety
 /// The gate is in progress on the calling thread: the control stack is mapped there, and stays so.
@@ -121,7 +121,7 @@ pub(super) fn is_label(domain: &Core, address: u64) -> bool {
 pub(super) unsafe fn functions(
     domain: &Core,
     control: u64,
-    exit: u64,
+    entered: u64,
 ) -> Walk<impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
     // SAFETY: the walk reads between the two, on one control stack.
     let read = |at: u64| Some(unsafe { (at as *const u64).read() });
@@ -133,7 +133,7 @@ pub(super) unsafe fn functions(
         }
         last.state(site)
     };
-    Walk::new(control, exit, read, sites)
+    Walk::new(control, end_of_walk(control, entered), read, sites)
 }
 
 /// Where control goes on, unless it is `over` before.
@@ -162,7 +162,7 @@ unsafe fn find(
     }
     let wanted = slot + distance;
     // SAFETY: as the caller's.
-    let mut walk = unsafe { functions(domain, control, end_of_walk(control, entered)) };
+    let mut walk = unsafe { functions(domain, control, entered) };
     let mut activation = walk.next().map_err(|_| NoResume::Stack)?;
     // Below all that is in progress there is nothing to go back to.
     if wanted < activation.rsp {

@@ -301,24 +301,22 @@ fn a_jump_out_of_a_lazy_import_moves_no_stack() {
     assert!(outcomes.keys().all(|outcome| !outcome.contains("moved")), "{outcomes:?}");
 }
 
+/// Calls that a handler on the host's stack interrupts: what they return, and at how many of their instructions, at most.
+const CALLS: [(&str, i64, usize); 7] = [
+    ("increment", 2, 2 * MOST),
+    ("exclusive", 2, 2 * MOST),
+    ("deep", 11, 2 * MOST),
+    ("deep_across", 2, 2 * MOST),
+    ("lazy_deep", 2, 300),
+    ("jump", 3, 2 * MOST),
+    ("turn", 3, 5 * MOST),
+];
+
 /// A handler on the host's own stack calls a domain wherever the signal comes: it is refused, or works, and no live frame changes. Red if
 /// a proxy in transit lets it in, whose record it overwrites, or if a gate raises its domain's place before it is off the records.
 #[test]
 fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
-    for (scenario, result) in [
-        ("increment", 2),
-        ("exclusive", 2),
-        ("deep", 11),
-        ("deep_across", 2),
-        ("lazy_deep", 2),
-        ("jump", 3),
-        ("turn", 3),
-    ] {
-        let most = match scenario {
-            "lazy_deep" => 300,
-            "turn" => 5 * MOST,
-            _ => 2 * MOST,
-        };
+    for (scenario, result, most) in CALLS {
         let outcomes = with_handler(scenario, Some("calls"), Event::Signal, most);
         let expected = ["entered", "refused"]
             .map(|came_of_it| format!("returned {result}, then {result}; handled, {came_of_it}"));
@@ -377,20 +375,7 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {
 /// the thread there, or an exclusive domain taken.
 #[test]
 fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
-    for (scenario, result) in [
-        ("increment", 2),
-        ("exclusive", 2),
-        ("deep", 11),
-        ("deep_across", 2),
-        ("lazy_deep", 2),
-        ("jump", 3),
-        ("turn", 3),
-    ] {
-        let most = match scenario {
-            "lazy_deep" => 300,
-            "turn" => 5 * MOST,
-            _ => 2 * MOST,
-        };
+    for (scenario, result, most) in CALLS {
         let outcomes = with_handler(scenario, Some("jumps"), Event::Signal, most);
         let expected =
             ["jumped", &format!("returned {result}")].map(|first| format!("{first}, then {result}"));
