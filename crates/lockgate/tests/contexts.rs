@@ -621,6 +621,60 @@ fn slots_are_shared_with_threads() {
     std::thread::scope(|scope| scope.spawn(|| assert_eq!(calls.run(7), 2)).join().unwrap());
 }
 
+/// A thread that has lost a context and makes no further call keeps no slot from others; one whose context waits for the host does. Red if
+/// nobody looks, or if threads in calls count as idle.
+#[test]
+fn what_idle_threads_have_lost_is_found() {
+    let _patience = patience("a thread that waits");
+    let (entered, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (inside, over) = (entered.clone(), go_on.clone());
+    let host = HostFunction::new(move |_: &Domain, n: i64| {
+        inside.wait();
+        over.wait();
+        n + 1
+    });
+    let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
+    let lost = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            calls.make(0, ASKS);
+            assert_eq!(calls.run(0), 0);
+            calls.run(0)
+        });
+        entered.wait();
+        let loses = scope.spawn(|| {
+            for _ in 0..2 {
+                calls.make(1, CRASHES);
+                assert_eq!(calls.run(1), 1);
+                calls.one("run", 1).unwrap_err();
+                lost.wait();
+                lost.wait();
+            }
+        });
+        lost.wait();
+        // Of the slots three are threads', and two have the contexts above.
+        let left = stack::SLOTS as i64 - 5;
+        for i in 2..2 + left {
+            calls.make(i, COUNTS);
+            assert_eq!(calls.run(i), 1, "context {i}");
+        }
+        calls.make(63, COUNTS);
+        assert_eq!(calls.run(63), 1, "the lost one's");
+        calls.make(62, COUNTS);
+        assert_eq!(calls.one("run", 62).unwrap(), -12, "the waiting one's");
+        // A thread gets it, too.
+        calls.make(63, ENDS);
+        assert_eq!(calls.one("next", 63).unwrap(), 103);
+        lost.wait();
+        lost.wait();
+        scope.spawn(|| assert_eq!(calls.run(2), 2)).join().unwrap();
+        lost.wait();
+        loses.join().unwrap();
+        go_on.wait();
+        assert_eq!(waits.join().unwrap(), 1);
+    });
+}
+
 #[test]
 fn stacks_have_the_size_that_is_asked_for() {
     let calls = Calls::new();
