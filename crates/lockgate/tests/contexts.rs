@@ -635,43 +635,43 @@ fn what_idle_threads_have_lost_is_found() {
     });
     let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
     let lost = Barrier::new(2);
+    let first = |i: i64| {
+        calls.make(i, COUNTS);
+        calls.one("run", i).unwrap()
+    };
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| {
             calls.make(0, ASKS);
-            assert_eq!(calls.run(0), 0);
-            calls.run(0)
+            calls.run(0);
+            calls.one("run", 0)
         });
         entered.wait();
         let loses = scope.spawn(|| {
             for _ in 0..2 {
                 calls.make(1, CRASHES);
-                assert_eq!(calls.run(1), 1);
+                calls.run(1);
                 calls.one("run", 1).unwrap_err();
                 lost.wait();
                 lost.wait();
             }
         });
         lost.wait();
-        // Of the slots three are threads', and two have the contexts above.
-        let left = stack::SLOTS as i64 - 5;
-        for i in 2..2 + left {
-            calls.make(i, COUNTS);
-            assert_eq!(calls.run(i), 1, "context {i}");
-        }
-        calls.make(63, COUNTS);
-        assert_eq!(calls.run(63), 1, "the lost one's");
-        calls.make(62, COUNTS);
-        assert_eq!(calls.one("run", 62).unwrap(), -12, "the waiting one's");
-        // A thread gets it, too.
+        // Of the slots three are threads', and two have the contexts above. (Nothing is asserted before all threads go on.)
+        let others: Vec<i64> = (2..stack::SLOTS as i64 - 3).map(first).collect();
+        let (with_the_lost_ones, with_the_waiting_ones) = (first(63), first(62));
+        // A thread gets it, too, when it has been lost again.
         calls.make(63, ENDS);
-        assert_eq!(calls.one("next", 63).unwrap(), 103);
+        let ended = calls.one("next", 63);
         lost.wait();
         lost.wait();
-        scope.spawn(|| assert_eq!(calls.run(2), 2)).join().unwrap();
+        let thread = scope.spawn(|| calls.one("run", 2)).join().unwrap();
         lost.wait();
         loses.join().unwrap();
         go_on.wait();
-        assert_eq!(waits.join().unwrap(), 1);
+        let waited = waits.join().unwrap();
+        assert!(others.iter().all(|&value| value == 1), "{others:?}");
+        assert_eq!((with_the_lost_ones, with_the_waiting_ones), (1, -12));
+        assert_eq!([ended, thread, waited].map(|value| value.unwrap()), [103, 2, 1]);
     });
 }
 
