@@ -111,7 +111,7 @@ thread_local! {
 fn work(signal: usize, at: u64) {
     let on_control_stack = at.wrapping_sub(STRIDE.load(Ordering::Relaxed)) < window::STRIDE;
     ON_CONTROL_STACK.fetch_add(on_control_stack.into(), Ordering::Relaxed);
-    match POKE.get().filter(|_| signal % 4 == 0).map(|poke| poke.call(1)) {
+    match POKE.get().filter(|_| signal.is_multiple_of(4)).map(|poke| poke.call(1)) {
         None => drop(std::hint::black_box([signal as u64; 256])),
         Some(Ok(2) | Err(CallError::SignalHandler)) => {}
         Some(_) => drop(WRONG.fetch_add(1, Ordering::Relaxed)),
