@@ -78,11 +78,12 @@ systems: build ## real libraries at all flags, real build systems, random option
 	scripts/compiler-tests.sh || [ $$? -eq 77 ]
 	scripts/random-programs.sh || [ $$? -eq 77 ]
 
-torture: build ## a thousand million calls among signals, crashes and kills; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
+torture: build ## a thousand million calls among signals, crashes and kills; a hundred million, and steps of random programs, among handlers on control stacks; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
 	mkdir -p build/bench
 	target/release/lockgate bench soak --json build/bench/soak.json
 	target/release/lockgate bench cycles --json build/bench/cycles.json
 	target/release/lockgate bench postgres-soak --json build/bench/postgres-soak.json
+	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate --test any_handlers --test random_returns -- --include-ignored
 	-scripts/thread-sanitizer.sh build/thread-sanitizer
 
 COUNT ?= 1000000

@@ -108,9 +108,6 @@ pub(crate) mod flag {
         /// Asks the processor what it has.
         CPUID
     }
-
-    /// Any write to a general register.
-    pub(crate) const WRITES: u32 = WRITE_REG | WRITE_RM | WRITE_VVVV | WRITE_OP | WRITE_RBX;
 }
 
 /// What the rules need to know about one form.

@@ -120,13 +120,6 @@ fn on(at: usize) -> Next {
     Next { at, ends: false }
 }
 
-/// Whether one of the word's bytes is `byte` (H. Warren, Hacker's Delight, 6-1).
-fn has_byte(word: u64, byte: u8) -> bool {
-    const ONES: u64 = u64::MAX / 0xff;
-    let zero_if_found = word ^ (ONES * u64::from(byte));
-    zero_if_found.wrapping_sub(ONES) & !zero_if_found & (ONES << 7) != 0
-}
-
 struct Pass<'a> {
     module: &'a Module,
     /// Image-relative address of the text.
@@ -220,8 +213,8 @@ impl<'a> Pass<'a> {
         let mut next = on(end);
         match instruction.memory {
             _ if instruction.written >> RSP & 1 != 0 => next = self.rsp_written(at, end)?,
-            _ if instruction.flags & flag::ADDRESS_ONLY != 0 => (),
             Memory::None | Memory::Window => (),
+            _ if instruction.flags & flag::ADDRESS_ONLY != 0 => (),
             Memory::Rip => self.in_image(at, end, instruction)?,
             Memory::Stack => self.on_stack(at, end, instruction)?,
             Memory::Other => next = self.unconfined(at)?,
@@ -407,14 +400,16 @@ impl<'a> Pass<'a> {
                 );
             }
         }
-        const WORD: usize = size_of::<u64>();
+        // Blocks without the label's last byte, nearly all, are passed over at once: one comparison of a vector.
+        const BLOCK: usize = 16;
         let last = code::LABEL[code::LABEL.len() - 1];
-        for (i, word) in self.text.chunks(WORD).enumerate() {
-            // Words without the label's last byte, nearly all, are passed over at once.
-            if word.first_chunk().is_some_and(|word| !has_byte(u64::from_le_bytes(*word), last)) {
+        for (i, block) in self.text.chunks(BLOCK).enumerate() {
+            let has_last =
+                |block: &[u8; BLOCK]| block.iter().fold(false, |found, &byte| found | (byte == last));
+            if block.first_chunk().is_some_and(|block| !has_last(block)) {
                 continue;
             }
-            for end in i * WORD + 1..=i * WORD + word.len() {
+            for end in i * BLOCK + 1..=i * BLOCK + block.len() {
                 let at = end.saturating_sub(code::LABEL.len());
                 if self.text[at..end] == code::LABEL && !self.starts.contains(at) {
                     return broken("V4", at, "the entry label's bytes inside another unit");

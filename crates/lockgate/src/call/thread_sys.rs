@@ -1041,6 +1041,13 @@ pub(crate) fn calls_in(base: u64) -> usize {
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
 
+/// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a
+/// domain has written before.)
+pub(crate) fn is_idle(tid: i32) -> bool {
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    threads.iter().any(|thread| thread.tid == tid && thread.records().next().is_none())
+}
+
 /// Entries of gates that threads are in, and kernel ids of the threads that run the code of the domain at `base`: one of these
 /// may be about to show an entry that it has already read from the domain's tables.
 pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {

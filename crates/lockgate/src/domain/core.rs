@@ -408,7 +408,11 @@ impl Core {
             let is_another = slots.owners.get(*slot).is_some_and(Option::is_some);
             !is_another && (*slot > 0 || parked || slots.owners.is_empty()) && !self.contexts.holds(*slot)
         };
-        let slot = (0..stack::SLOTS as usize).find(is_free).filter(|_| known < limit as usize);
+        let find = || (0..stack::SLOTS as usize).find(is_free).filter(|_| known < limit as usize);
+        let slot = find().or_else(|| {
+            self.drop_lost_of_idle(&slots);
+            find()
+        });
         let slot = slot.ok_or_else(|| CallError::Threads { domain: self.name.clone(), limit })?;
         self.empty_context_slot(slot).map_err(CallError::memory)?;
         if slots.owners.len() <= slot {
