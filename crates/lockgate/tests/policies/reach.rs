@@ -88,7 +88,7 @@ fn secrets_in_registers() {
 const STATE: [(&str, &str); 3] = [
     ("control", "movw $0x0c7f,-8-OFF(%rsp)\n fldcw -8-OFF(%rsp)"),
     ("full", "fill_x87"),
-    ("mxcsr", "movl $0x603f,-8-OFF(%rsp)\n ldmxcsr -8-OFF(%rsp)"),
+    ("mxcsr", "movl $0x7f80,-8-OFF(%rsp)\n ldmxcsr -8-OFF(%rsp)"),
 ];
 
 /// R17 by each way. Red if one of them is not followed.
@@ -103,10 +103,12 @@ fn the_hosts_state_is_clean() {
             }
             _ => function(way, &format!("leave_{state}"), body),
         });
-        // The host's function calls the domain's next one.
+        // The host's function calls the domain's next ones, and trusts them with its state.
         let next = HostFunction::new(|domain: &Domain| {
             for (state, _) in STATE {
-                bind::<extern "C" fn()>(domain, &format!("again_{state}"), Policy::INTEGRITY).call().unwrap();
+                bind::<extern "C" fn()>(domain, &format!("again_{state}"), Policy::MUTUAL_TRUST)
+                    .call()
+                    .unwrap();
             }
         });
         let options = DomainOptions::new().gate("server", next);
@@ -172,23 +174,5 @@ fn functions_have_the_proxies_that_they_need() {
         assert_eq!(parts("bare"), if is_told { [false; 6] } else { all }, "{name}");
         assert_eq!(parts("everything"), all, "{name}");
         assert_eq!(parts("asks"), all, "a function that calls the host");
-    }
-}
-
-/// Between domains a window's facts count: what the way from one to the other has left in registers is nothing for the caller, whatever
-/// the callee can touch. Red if the callee's own facts were enough.
-#[test]
-fn what_a_crossings_slow_way_leaves() {
-    let mut classes = classes();
-    classes.retain(|class| matches!(class.place, Place::Vector(..) | Place::Mask(_)));
-    let server = server(WAYS[0].2, &classes);
-    let find = classes.iter().map(|class| around(&format!("find_{}", class.name), "", &class.read));
-    let client = super::client(&find.collect::<String>(), "void server(void)");
-    link(&client, &server, "server", "plain", Policy::MUTUAL_DISTRUST);
-    for Class { name, .. } in &classes {
-        let find = bind::<extern "C" fn() -> u64>(&client, &format!("find_{name}"), Policy::MUTUAL_DISTRUST);
-        // A thread that neither domain knows.
-        let found = std::thread::scope(|scope| scope.spawn(|| find.call().unwrap()).join().unwrap());
-        assert_eq!(found, 0, "{name}");
     }
 }
