@@ -4,7 +4,7 @@ use super::classes::{self, CALLEE_SAVED, Class};
 use super::common::{Guest, host_sys as host};
 use super::host_sys::{Place, Registers, probe};
 use super::registers::{attack_the_callee, attack_the_caller};
-use super::{PRESETS, around, bind, link};
+use super::{PRESETS, around, bind};
 use lockgate::{Domain, DomainOptions, HostFunction, Policy};
 
 /// `BODY` leaves or reads state. How control comes there from the function `NAME`, and whether by direct branches only.
