@@ -282,7 +282,7 @@ impl<'a> Decoder<'a> {
         instruction.len = self.taken + usize::from(form.imm);
         instruction.flags = form.flags;
         if form.flags & flag::WRITE_OP != 0 {
-            let high = form.flags & flag::OP_BYTE != 0 && rex == 0;
+            let high = form.flags & flag::RM_BYTE != 0 && rex == 0;
             instruction.written = register_bit(opcode & 7 | rex << 3 & 8, high);
         }
         if form.flags & flag::WRITE_RBX != 0 {

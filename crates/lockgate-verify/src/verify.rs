@@ -91,10 +91,14 @@ fn segments(module: &Module) -> Result<Text<'_>, Box<Rejection>> {
 }
 
 /// One bit per byte of the text.
-struct Bitmap(Vec<u64>);
+pub(crate) struct Bitmap(Vec<u64>);
 
 impl Bitmap {
-    fn insert(&mut self, at: usize) {
+    pub(crate) fn new(bytes: usize) -> Bitmap {
+        Bitmap(vec![0; bytes / 64 + 1])
+    }
+
+    pub(crate) fn insert(&mut self, at: usize) {
         self.0[at / 64] |= 1 << (at % 64);
     }
 
@@ -102,7 +106,7 @@ impl Bitmap {
         self.0[at / 64] &= !(1 << (at % 64));
     }
 
-    fn contains(&self, at: usize) -> bool {
+    pub(crate) fn contains(&self, at: usize) -> bool {
         self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 }
@@ -156,7 +160,7 @@ impl<'a> Pass<'a> {
             module,
             address,
             text,
-            starts: Bitmap(vec![0; text.len() / 64 + 1]),
+            starts: Bitmap::new(text.len()),
             rsp: Rsp::new(&module.states, address, text.len()),
             branches: Vec::with_capacity(text.len() / 16),
             switches: Vec::new(),
@@ -511,6 +515,7 @@ pub(crate) fn facts(flags: u32, evex: bool, written: u16) -> Report {
         mxcsr_read: uses(flag::MXCSR_READ),
         evex,
         mask: uses(flag::MASKREGS),
+        vector: uses(flag::VECTOR),
         ymm: uses(flag::YMM),
         cpuid: uses(flag::CPUID),
         callee_saved_written: written & CALLEE_SAVED,

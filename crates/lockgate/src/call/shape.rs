@@ -8,6 +8,7 @@ use super::layout::{
 use crate::debug::perf_map;
 pub(crate) use crate::host::Processor;
 use crate::host::Short;
+use crate::module::Module;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
 use lockgate_verify::Report;
@@ -31,6 +32,8 @@ pub(crate) struct Facts {
     pub evex: bool,
     /// k0–k7.
     pub mask: bool,
+    /// Any vector register. All windows are taken to have code that does, single functions are not.
+    pub vector: bool,
 }
 
 impl Facts {
@@ -44,6 +47,7 @@ impl Facts {
             upper: true,
             evex: true,
             mask: true,
+            vector: true,
         }
     }
 
@@ -80,7 +84,15 @@ impl Facts {
             upper: report.ymm || report.evex,
             evex: report.evex,
             mask: report.mask || report.evex,
+            vector: true,
         }
+    }
+
+    /// State that a call of the function at an image-relative address can read or change, if nothing else than the function and what
+    /// it calls directly can run in the call.
+    pub fn of_function(module: &Module, address: u64) -> Option<Facts> {
+        let report = module.function(address)?;
+        Some(Facts { vector: report.vector, ..Facts::of(&report) })
     }
 
     /// What `self` can touch and `other` cannot.
@@ -93,6 +105,7 @@ impl Facts {
             upper: self.upper && !other.upper,
             evex: self.evex && !other.evex,
             mask: self.mask && !other.mask,
+            vector: self.vector && !other.vector,
         }
     }
 
@@ -111,6 +124,7 @@ impl Facts {
             upper: self.upper || other.upper,
             evex: self.evex || other.evex,
             mask: self.mask || other.mask,
+            vector: self.vector || other.vector,
         }
     }
 }
@@ -259,7 +273,7 @@ pub(crate) enum Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub caller: Caller,
-    /// Of the callee's module.
+    /// Of what can run in a call: the callee's window, or, in calls from the host, the function if that can be told.
     pub callee: Facts,
     pub processor: Processor,
     pub policy: Policy,

@@ -29,7 +29,7 @@ fn caller(classes: &[Class], prototype: &str) -> Domain {
 }
 
 /// The caller's secrets are nothing for a callee: `see(class)` is what the callee saw.
-fn attack_the_caller(classes: &[Class], always: &[&str], policy: Policy, see: impl Fn(&Class) -> u64) {
+pub fn attack_the_caller(classes: &[Class], always: &[&str], policy: Policy, see: impl Fn(&Class) -> u64) {
     for class in classes {
         let (name, seen) = (&class.name, see(class));
         if always.contains(&name.as_str()) {
@@ -43,7 +43,7 @@ fn attack_the_caller(classes: &[Class], always: &[&str], policy: Policy, see: im
 }
 
 /// The callee's secrets are nothing for a caller.
-fn attack_the_callee(classes: &[Class], always: &[&str], policy: Policy, find: impl Fn(&Class) -> u64) {
+pub fn attack_the_callee(classes: &[Class], always: &[&str], policy: Policy, find: impl Fn(&Class) -> u64) {
     for class in classes {
         let (name, found) = (&class.name, find(class));
         if policy.server.contains(Properties::REGISTER_CONFIDENTIALITY) || always.contains(&name.as_str()) {
