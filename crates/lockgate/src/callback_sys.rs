@@ -160,11 +160,11 @@ pub fn with_caller<R>(f: impl FnOnce(&Domain) -> R) -> Option<R> {
 }
 
 /// In a function that a domain called: ends the domain's call with [`CallError::Panic`](crate::CallError::Panic) as soon as the
-/// function returns, whatever it returns. False elsewhere.
+/// function returns, whatever it returns; until then calls of domains are refused with that error. False elsewhere.
 pub fn end_call(message: impl Into<String>) -> bool {
     let called = is_called();
     if called {
-        call::end_with_panic(Box::new(message.into()));
+        call::end_when_it_returns(Box::new(message.into()));
     }
     called
 }

@@ -82,6 +82,13 @@ pub(crate) fn end_call(cause: Cause) {
     }
 }
 
+/// As [`end_with_panic`], for a function that goes on: nothing is called any more before it returns, since an end that waits has no place
+/// among the ends of other calls.
+pub(crate) fn end_when_it_returns(payload: Box<dyn Any + Send>) {
+    end_with_panic(payload);
+    thread_sys::ask_before_calls();
+}
+
 /// As [`end_call`]: the panic of a host function becomes the error of the call.
 pub(crate) fn end_with_panic(payload: Box<dyn Any + Send>) {
     end_call(Cause::Panic);

@@ -512,6 +512,18 @@ fn lift_limit(record: *mut Record) {
     }
 }
 
+/// Has the calling thread's next call take the slow way, where it is asked whether there may be one.
+pub(super) fn ask_before_calls() {
+    // SAFETY: our own block: the thread is admitted anew.
+    unsafe { (*block()).alternate_size = u64::MAX };
+}
+
+/// True if a function of the host's has ended the call that it was called in, and has not returned yet.
+pub(super) fn is_to_return(state: &ThreadState) -> bool {
+    // SAFETY: our own state.
+    unsafe { (*state.ending.get()).is_some() }
+}
+
 /// Publishes the state to the signal handler and the slow paths: they find it through the block.
 pub(crate) fn publish(state: &Arc<ThreadState>) {
     // SAFETY: our own block; the registry keeps the state alive until the thread ends.
