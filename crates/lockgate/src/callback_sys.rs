@@ -152,10 +152,11 @@ pub fn user_data() -> Option<usize> {
     is_called().then(call::context)
 }
 
-/// In a function that a domain called, what `f` makes of that domain; `None` elsewhere.
+/// In a function that a domain called, what `f` makes of that domain; `None` elsewhere, and where the function was freed that the domain was
+/// called through.
 pub fn with_caller<R>(f: impl FnOnce(&Domain) -> R) -> Option<R> {
     // SAFETY: a gate called the function that runs.
-    let domain = is_called().then(|| unsafe { caller() })?;
+    let domain = (is_called() && call::has_caller()).then(|| unsafe { caller() })?;
     Some(f(&domain))
 }
 

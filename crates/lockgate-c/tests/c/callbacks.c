@@ -1,5 +1,7 @@
 /* Functions of the host that domains call. */
 #include "check.h"
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct state {
     lg_domain *domain;
@@ -78,6 +80,42 @@ static int ended_inside(int x) {
     CHECK(other->apply(other->stops, 4) == 5);
     RETURNED();
     return x;
+}
+
+/* Lets go of the domain that calls it, which stays for the call. A program that frees the function, too, which it must not, loses LG_CALLER. */
+static int let_go(int x) {
+    void **held = (void **)lg_user_data();
+    STATUS(LG_OK, lg_domain_free((lg_domain *)held[0]));
+    CHECK(lg_domain_base(LG_CALLER) != 0);
+    CHECK(lg_memory_alloc(LG_CALLER, 8));
+    STATUS(LG_E_HANDLE, lg_domain_free((lg_domain *)held[0]));
+    if (x == 2) {
+        STATUS(LG_OK, lg_function_free((lg_function *)held[1]));
+        NOTHING(LG_E_ARGUMENT, lg_domain_base(LG_CALLER));
+        NOTHING(LG_E_ARGUMENT, lg_memory_alloc(LG_CALLER, 8));
+        _exit(0);
+    }
+    return x;
+}
+
+static void lives_while_it_calls(lg_module *module, lg_options *options) {
+    lg_domain *domain = new_domain(module, options);
+    lg_function *function = bind(domain, "apply");
+    void *held[] = {domain, function};
+    lg_callback *callback = lg_callback_new(domain, "int let_go(int)", (lg_code)let_go, held);
+    CHECK(POINTER(int (*)(void *, int), function)(lg_callback_pointer(callback), 1) == 2);
+    RETURNED();
+    STATUS(LG_OK, lg_function_free(function));
+    pid_t child = fork();
+    if (child == 0) {
+        domain = new_domain(module, options);
+        held[0] = domain, held[1] = function = bind(domain, "apply");
+        callback = lg_callback_new(domain, "int let_go(int)", (lg_code)let_go, held);
+        POINTER(int (*)(void *, int), function)(lg_callback_pointer(callback), 2);
+        _exit(1);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 /* Ignores the error of a call of its own. */
@@ -177,6 +215,7 @@ int main(void) {
     CHECK(apply(lg_callback_pointer(one), 5) == 6);
     RETURNED();
 
+    lives_while_it_calls(module, options);
     NOTHING(LG_E_PROTOTYPE, lg_callback_new(domain, "struct { long n[3]; } three(void)", (lg_code)three, NULL));
     NOTHING(LG_E_HANDLE, lg_callback_new(NULL, "int stop(int)", (lg_code)stop, NULL));
     NOTHING(LG_E_ARGUMENT, lg_callback_new(domain, "int stop(int)", NULL, NULL));

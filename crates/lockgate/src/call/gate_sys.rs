@@ -65,6 +65,12 @@ pub(crate) unsafe fn caller<'a>() -> &'a Core {
     unsafe { &*(*(*entry(gate())).binding).domain }
 }
 
+/// Whether it is known which domain that is: not if what it was called through was freed meanwhile.
+pub(crate) fn has_caller() -> bool {
+    // SAFETY: in a gate, the record below is an entry.
+    thread_sys::in_gate() && unsafe { !(*entry(gate())).binding.is_null() }
+}
+
 /// The base of the domain in whose gate the calling thread is.
 pub(crate) fn calling_base() -> Option<u64> {
     // SAFETY: in a gate, the record below is an entry. (Its binding may be gone, if a jump has left it.)
