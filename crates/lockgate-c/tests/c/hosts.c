@@ -294,9 +294,7 @@ int main(int argc, char **argv) {
     no_queue();
 #ifndef __SANITIZE_THREAD__
     masks();
-#ifndef __SANITIZE_ADDRESS__
     flags();
-#endif
 #endif
     jumps();
     exits();
