@@ -168,7 +168,7 @@ pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
         let object = domain.get()?;
         object.here()?;
         // SAFETY: `Resetting` keeps the object at least as long as the lock.
-        let lock: &'static RwLock<Option<Home>> = unsafe { &*(&raw const object.domain) };
+        let lock: &'static RwLock<Option<Home>> = unsafe { &*std::ptr::from_ref(&object.domain) };
         let place = match lock.try_write() {
             Ok(place) => place,
             Err(TryLockError::Poisoned(place)) => place.into_inner(),
