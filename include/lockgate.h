@@ -65,8 +65,9 @@
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
  * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
- * another function of the library, whose frames would be lost: the process may end then. (A call that a worker makes is
- * LG_E_CALLBACK then, and another worker takes the place.) The same holds of C++ exceptions, but these may not
+ * another function of the library, whose frames would be lost, with the memory that they hold: longjmp may end the process then. (A call that a
+ * worker makes, or what it does for lg_spawn(), is LG_E_CALLBACK then, and another worker takes the place. A library whose constructors or destructors
+ * ran is closed then, and a domain that was being reset has ended.) The same holds of C++ exceptions, but these may not
  * leave a function that a domain has called in any case: catch them there, and lg_end_call(), as lockgate.hpp does.
  *
  * What a signal handler has left by siglongjmp, a call into a domain that it interrupted, counts as in progress until the thread makes a call from a
@@ -564,7 +565,7 @@ void *lg_user_data(void);
 int lg_is_modules_thread(void);
 
 /* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this message as soon as the function returns, whatever
- * it returns. Return at once. LG_E_ARGUMENT elsewhere. */
+ * it returns. Return at once: until then calls of domains, this one or others, are refused with LG_E_CALLBACK. LG_E_ARGUMENT elsewhere. */
 lg_status lg_end_call(const char *message);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------- */
@@ -805,7 +806,8 @@ lg_status lg_workers_free(lg_workers *workers);
 lg_async *lg_call_async(lg_function *function, lg_workers *workers, uint64_t deadline_ms, const lg_value *arguments, size_t count);
 
 /* Has a worker run `work(user)`, which counts as a call of the domain: for calls of several functions that belong together. What it returns is the
- * result, as LG_SIGNED. When it is cancelled, calls that it makes end with LG_FAULT_STOPPED; it has to see to the rest. */
+ * result, as LG_SIGNED. When it is cancelled, calls that it makes end with LG_FAULT_STOPPED; it has to see to the rest, and what it returns
+ * counts no more. It may end its thread (pthread_exit): LG_E_CALLBACK. */
 typedef int (*lg_work)(void *user);
 lg_async *lg_spawn(lg_domain *domain, lg_workers *workers, uint64_t deadline_ms, lg_work work, void *user);
 

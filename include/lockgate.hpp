@@ -438,12 +438,17 @@ struct Freed {
 
 } // namespace detail
 
-// Any handle of lockgate.h, freed at its end: handle<lg_pool> pool(lg_pool_new(…)). Throws if there is none.
+// Any handle of lockgate.h, freed at its end: handle<lg_pool> pool(lg_pool_new(…)). Throws if there is none; and where one is used that was moved
+// from, since NULL would mean something to some functions: no options, all libraries.
 template <typename T> class handle {
   public:
     explicit handle(T *made) : owned_(check(made)) {}
-    T *get() const noexcept { return owned_.get(); }
-    operator T *() const noexcept { return get(); }
+    T *get() const {
+        if (!owned_)
+            throw Error(LG_E_ARGUMENT, "this handle was moved from: it stands for nothing");
+        return owned_.get();
+    }
+    operator T *() const { return get(); }
 
   private:
     std::unique_ptr<T, detail::Freed> owned_;

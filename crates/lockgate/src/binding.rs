@@ -9,7 +9,7 @@ pub(crate) use admission_sys::Admissions;
 pub use frame::Frame;
 pub(crate) use front_sys::{BarePointer, Front, living, lockgate_report_failure};
 use front_sys::{Header, Way};
-pub(crate) use invoke_sys::Registers;
+pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::take_call_error;
 
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};

@@ -141,19 +141,20 @@ pub fn user_data() -> Option<usize> {
     is_called().then(call::context)
 }
 
-/// In a function that a domain called, what `f` makes of that domain; `None` elsewhere.
+/// In a function that a domain called, what `f` makes of that domain; `None` elsewhere, and where the function was freed that the domain was
+/// called through.
 pub fn with_caller<R>(f: impl FnOnce(&Domain) -> R) -> Option<R> {
     // SAFETY: a gate called the function that runs.
-    let domain = is_called().then(|| unsafe { caller() })?;
+    let domain = (is_called() && call::has_caller()).then(|| unsafe { caller() })?;
     Some(f(&domain))
 }
 
 /// In a function that a domain called: ends the domain's call with [`CallError::Panic`](crate::CallError::Panic) as soon as the
-/// function returns, whatever it returns. False elsewhere.
+/// function returns, whatever it returns; until then calls of domains are refused with that error. False elsewhere.
 pub fn end_call(message: impl Into<String>) -> bool {
     let called = is_called();
     if called {
-        call::end_with_panic(Box::new(message.into()));
+        call::end_when_it_returns(Box::new(message.into()));
     }
     called
 }

@@ -73,6 +73,12 @@ pub(crate) unsafe fn caller<'a>() -> &'a Core {
     unsafe { &*(*(*entry(gate())).binding).domain }
 }
 
+/// Whether it is known which domain that is: not if what it was called through was freed meanwhile.
+pub(crate) fn has_caller() -> bool {
+    // SAFETY: in a gate, the record below is an entry.
+    thread_sys::in_gate() && unsafe { !(*entry(gate())).binding.is_null() }
+}
+
 /// The base of the domain in whose gate the calling thread is.
 pub(crate) fn calling_base() -> Option<u64> {
     // SAFETY: in a gate, the record below is an entry. (Its binding may be gone, if a jump has left it.)
@@ -88,6 +94,13 @@ pub(crate) fn end_call(cause: Cause) {
         record_fault(state, gate, cause);
         (*state.block).pending = 1;
     }
+}
+
+/// As [`end_with_panic`], for a function that goes on: nothing is called any more before it returns, since an end that waits has no place
+/// among the ends of other calls.
+pub(crate) fn end_when_it_returns(payload: Box<dyn Any + Send>) {
+    end_with_panic(payload);
+    thread_sys::ask_before_calls();
 }
 
 /// As [`end_call`]: the panic of a host function becomes the error of the call.
