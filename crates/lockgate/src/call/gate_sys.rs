@@ -40,7 +40,7 @@ pub(crate) fn prepare() -> u64 {
     let (size, compact, enabled) =
         unsafe { (__cpuid_count(0xd, 0).ecx, __cpuid_count(0xd, 1).eax >> 1 & 1, _xgetbv(0)) };
     let Processor { avx, avx512 } = Processor::here();
-    VECTORS.store(AVX * u8::from(avx) | ZMM * u8::from(avx512), Ordering::Release);
+    VECTORS.store((AVX * u8::from(avx)) | (ZMM * u8::from(avx512)), Ordering::Release);
     XSAVE_COMPACT.store(compact as u8, Ordering::Release);
     XSAVE_SIZE.store((u64::from(size) + 63) & !63, Ordering::Release);
     enabled
