@@ -42,7 +42,8 @@
 /* Elements (bytes, behind a void pointer): an expression of C over the other parameters, or fields of the same
  * structure. Evaluated exactly: an overflow or a negative number is an error of the call. lg_told(function, handle, what) is
  * what the program last heard from another function about the same handle (lg_result, or an LG_OUT parameter), or told it (any
- * other parameter); lg_told(function, handle, lg_called) is 1 if it was called, else 0. */
+ * other parameter); lg_told(function, handle, lg_called) is 1 if it was called, else 0. Where several functions tell the same, all of them are named,
+ * lg_told(f, h, x, g, h, y): the least counts of what the program has heard. */
 #define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
 /* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
 #define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n))
@@ -55,6 +56,8 @@
  * may be its length, and not if it is called like bytes (docs/stubs.md). */
 #define LG_STRING LG_NOTE_("string")
 #define LG_STRINGS LG_NOTE_("strings")
+/* Beside LG_STRINGS: they come in pairs, and programs step over two at a time. */
+#define LG_PAIRS LG_NOTE_("pairs")
 /* An array of structures, the last of which has zero in field `f`, a number or a pointer. */
 #define LG_UNTIL(f) LG_NOTE_("until:" #f)
 /* The library may give a null pointer. (Results may be null without saying so, and what the program gives is not looked at.) */
@@ -100,6 +103,9 @@
 /* The program's own pointer, which the library hands back and never follows. `void *` parameters of callbacks are, without
  * saying so. It comes back for the callback and handle that it was given with, or, without a handle, to callbacks of this very call only (LG_KEPT: for good). On a handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
+/* Beside LG_DATA on a function that gives data back: what the program gave to these functions, and nothing else. Without it that is what the function's own
+ * parameters give, or the only function that is given any. */
+#define LG_GIVEN(...) LG_NOTE_("given:" #__VA_ARGS__)
 /* Data that comes with a callback, and is given for this very call: no later one gets it, and the program may free it when the call returns. For functions
  * with a handle, where other data stays given as long as that lives. */
 #define LG_FOR_CALL LG_NOTE_("for_call")

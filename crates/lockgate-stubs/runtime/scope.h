@@ -83,10 +83,7 @@ static void lgs_scope_forget(struct lgs_scope *scope)
 {
     lgs_scope_clear(scope);
     /* (Until here the program may call setjmp with it, whatever has become of the handle.) */
-    for (struct lgs_jump *jump = scope->jumps, *next; jump; jump = next) {
-        next = jump->next;
-        free(jump);
-    }
+    free(scope->jumps);
     scope->jumps = 0;
     /* What was shown behind it (LG_SHOWN). */
     memset(lgs_scope_host(scope), 0, sizeof(void *));
