@@ -20,7 +20,7 @@ static void *lgs_jump_own(const void *host, uint32_t type, lgs_jumper function)
     struct lgs_scope *scope = &lgs.scopes[at];
     if (scope->type == type || scope->held) {
         if (!scope->jumps)
-            scope->jumps = calloc(1, sizeof *scope->jumps);
+            __atomic_store_n(&scope->jumps, calloc(1, sizeof *scope->jumps), __ATOMIC_RELEASE);
         if ((jump = scope->jumps))
             jump->function = function;
     }

@@ -33,7 +33,8 @@ unsigned fresh_sum(const unsigned char *bytes LG_IN LG_SIZE(n), size_t n) LG_ERR
 
 /* Errors that jump. */
 typedef void (*fresh_jumper)(jmp_buf env LG_JUMP, int value);
-jmp_buf *fresh_jump(struct fresh *f, fresh_jumper by, size_t size) LG_JUMP_BUFFER(f);
+/* (As the handle of libpng that gives it: the call that fails has nowhere to jump yet.) */
+jmp_buf *fresh_jump(struct fresh *f LG_JUMPS, fresh_jumper by, size_t size) LG_JUMP_BUFFER(f);
 int fresh_fail(struct fresh *f LG_JUMPS) LG_ERROR(-7);
 void fresh_stop(struct fresh *f LG_JUMPS) __attribute__((noreturn));
 

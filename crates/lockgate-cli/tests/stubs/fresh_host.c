@@ -224,6 +224,7 @@ static void facts(void)
         CHECK(fresh_size(f, &width, &height) == 0 && fresh_height(f) + height == 12);
         CHECK(fresh_rows(f, rows) == 0 && row[3][7] == 'r' && memcmp(other, "oooooooo", 8) == 0);
         free(other);
+        fresh_free(f);
     }
     /* Each alone will do; none does not. */
     struct fresh *one = fresh_new(no_error, 0), *none = fresh_new(no_error, 0);
@@ -248,6 +249,7 @@ static void facts(void)
     fresh_mode(0);
     CHECK(fresh_row(shared, own) == 0);
     free(own);
+    fresh_free(one), fresh_free(none), fresh_free(shared);
 }
 
 /* ---- strings in pairs ---- */
@@ -295,7 +297,8 @@ static int on_serve(struct request *r)
 static int on_serve_number(struct request *r)
 {
     int *user = fresh_served(r);
-    served += user && *user == 42;
+    CHECK(!user || *user == 42);
+    served += user != 0;
     return 1;
 }
 

@@ -817,6 +817,8 @@ impl<'a> Planner<'a> {
         let jumps = handles
             .filter(|(_, passing)| matches!(passing, Passing::Handle { .. }))
             .find(|(parameter, _)| self.notes(parameter).jumps)
+            // (The program has yet to call setjmp with what it asks for here.)
+            .filter(|_| notes.jump_buffer.is_none())
             .map(|(parameter, _)| parameter.name.clone());
         Ok(FunctionPlan {
             name: name.clone(),
