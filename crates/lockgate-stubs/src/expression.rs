@@ -334,6 +334,14 @@ mod tests {
     }
 
     #[test]
+    fn several_functions_tell_one_fact() {
+        let text = "lg_told(f, h, n, g, h, lg_result)";
+        let parsed = Expression::parse(text).expect("two functions");
+        assert!(matches!(&parsed, Expression::Told(told) if told.len() == 2));
+        assert_eq!(parsed.to_string(), text);
+    }
+
+    #[test]
     fn nonsense_is_refused_with_its_place() {
         let refused = [
             ("", 1, "a number or a name"),
@@ -347,6 +355,8 @@ mod tests {
             ("a[0]", 2, "an operator"),
             ("a->", 4, "a field"),
             ("lg_told(f, 1, lg_result)", 25, "a function, a handle"),
+            ("lg_told(f, h, n, g)", 20, "once for each function"),
+            ("lg_told(f, h, n, g, h, lg_called)", 34, "of one function"),
         ];
         for (text, at, what) in refused {
             let error = Expression::parse(text).expect_err(text);
