@@ -71,17 +71,19 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 	mkdir -p build
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
 
-systems: build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, in full
+systems: build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, in full
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems --test compilers -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
 	scripts/compiler-tests.sh || [ $$? -eq 77 ]
+	scripts/random-programs.sh || [ $$? -eq 77 ]
 
-torture: build ## a thousand million calls among signals, crashes and kills; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
+torture: build ## a thousand million calls among signals, crashes and kills; a hundred million, and steps of random programs, among handlers on control stacks; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
 	mkdir -p build/bench
 	target/release/lockgate bench soak --json build/bench/soak.json
 	target/release/lockgate bench cycles --json build/bench/cycles.json
 	target/release/lockgate bench postgres-soak --json build/bench/postgres-soak.json
+	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate --test any_handlers --test random_returns -- --include-ignored
 	-scripts/thread-sanitizer.sh build/thread-sanitizer
 
 COUNT ?= 1000000

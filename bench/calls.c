@@ -77,13 +77,20 @@ void null_write(void)
 }
 
 #ifdef EVERY_STATE
-/* Never called: makes the module one that can change all of the processor's state, so that its proxies must look after
- * all of it. */
-void every_state(const void *bytes, unsigned mxcsr)
+/* Never called: whoever may call it can change all of the processor's state, so that proxies must look after all of it. */
+__attribute__((noinline)) void every_state(const void *bytes, unsigned mxcsr)
 {
     /* It asks the processor: else it were not loaded where there is no AVX-512. */
     unsigned leaf = 0;
     __asm__ volatile("cpuid" : "+a"(leaf) : : "ebx", "ecx", "edx");
     __asm__ volatile("fldpi; fstp %%st(0); ldmxcsr %1; vmovdqu64 (%0), %%zmm17; kmovq %%rax, %%k1" : : "r"(bytes), "m"(mxcsr));
+}
+
+/* Might. */
+long every_state_call(long x)
+{
+    if (__builtin_expect(x == 0, 0))
+        every_state(&x, 0x1f80);
+    return x;
 }
 #endif

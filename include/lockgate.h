@@ -1,7 +1,8 @@
 /* lockgate.h - call native modules that you do not trust, in your own address space.
  *
- * A *module* is a file that `lockgate cc` has made and that the library verifies when it is opened. A *domain* is one instance of
- * it, confined to memory of its own. You *bind* a function of a domain by its C prototype, get a plain C function pointer and call
+ * A *module* is a file that `lockgate cc` has made. The library verifies it when you open it.
+ * A *domain* is one instance of a module, confined to memory of its own.
+ * You *bind* a function of a domain by its C prototype, get a plain C function pointer, and call
  * that, at a few nanoseconds. Whatever goes wrong in the domain ends that call and nothing else:
  *
  *     lg_module *module = lg_module_open("cube.lg");
@@ -14,79 +15,111 @@
  *     if (lg_failed() && lg_take_call_error() != LG_OK)
  *         fprintf(stderr, "%s\n", lg_last_message());
  *
- * (A NULL handle is an error of every function that takes one, so that the look at the last result is enough; only NULL for options is good: the
- * defaults. So lg_options_new() never returns NULL.)
+ * A NULL handle is an error of every function that takes one, so it is enough to look at the last
+ * result. (The message is then that of the last function; look after each to see the first cause.)
+ * Only NULL for options is valid and means the defaults, so lg_options_new() never returns NULL.
  *
  *     cc program.c $(pkg-config --cflags --libs lockgate)
  *
- * C++: lockgate.hpp. How modules are made: lockgate-cc(1). Background: docs/ of the source.
+ * C++: lockgate.hpp. Making modules: lockgate-cc(1). Background: docs/ of the source.
  *
  * CONVENTIONS
  *
- * Errors. A function returns an lg_status, LG_OK (0) or what went wrong; or a handle or pointer, NULL if something did. In either case
- * the *calling thread's last error* says more: lg_last_status(), lg_last_message(), lg_last_fault(). A function that succeeds leaves
- * it alone, as with errno. No function ends the process, and no exception leaves the library.
+ * Errors. A function returns an lg_status, LG_OK (0) or what went wrong; or it returns a handle or
+ * pointer, NULL if something went wrong. In both cases the *calling thread's last error* says more:
+ * lg_last_status(), lg_last_message(), lg_last_fault(). A function that succeeds leaves it alone,
+ * as with errno. No function ends the process, and no exception leaves the library.
  *
- * Handles. lg_module, lg_domain and the others are handles: numbers that look like pointers, so that the compiler can tell them apart, but
- * are none. One that was freed, one of another kind and NULL are errors (LG_E_HANDLE), never undefined behaviour. What you made with
- * lg_X_new, _open or _bind you free with lg_X_free, in any order: things keep alive what they need. lg_X_free(NULL) does nothing.
+ * Handles. lg_module, lg_domain and the others are handles: numbers that look like pointers, so
+ * that the compiler can tell them apart. A freed handle, a handle of another kind and NULL are
+ * errors (LG_E_HANDLE), never undefined behaviour. What you made with lg_X_new, _open or _bind you
+ * free with lg_X_free, in any order, because handles are reference-counted. lg_X_free(NULL) does
+ * nothing.
  *
- * Threads. Every function may be called from any thread at any time, unless it says otherwise, also with the same handle. Freeing a
- * handle while another thread uses it is no error: the other finishes. That is not so for function *pointers*, which are plain C.
+ * Threads. You may call every function from any thread at any time, also with the same handle,
+ * unless it says otherwise. Freeing a handle while another thread uses it is no error: the other
+ * thread finishes. That does not hold for function *pointers*, which are plain C.
  *
- * Strings are UTF-8, and copied when you pass them. Those that you get belong to the handle that you asked, and go with it, but for those
- * of the last error, which go with the next error.
+ * Strings are UTF-8. The library copies strings that you pass. Strings that you get belong to the
+ * handle that you asked, and are valid as long as it; strings of the last error are valid until the
+ * next error.
  *
- * Cost. "Cheap" is some tens of nanoseconds: a lock, a look into a table. Everything else says so. Calls through function pointers
- * take no lock and look into no table.
+ * Cost. "Cheap" is some tens of nanoseconds: a lock and a look into a table. Every other function
+ * says what it costs. Calls through function pointers take no lock and look into no table.
  *
- * Memory of the program's that a function is given has a pointer and a size; NULL is fine for none. A pointer that is not aligned for what it leads to, or a
- * size that no memory has (more than PTRDIFF_MAX bytes), is LG_E_ARGUMENT; whether the memory is there, nothing finds out.
+ * Memory of the program that you pass has a pointer and a size; NULL is valid for none. A pointer
+ * that is not aligned for its type, or a size that no memory has (more than PTRDIFF_MAX bytes), is
+ * LG_E_ARGUMENT. The library does not find out whether the memory exists.
  *
- * Stability. Handles are opaque; options are set by functions. Structures that the library fills are passed with their size, or made by
- * the library alone, so that they may grow at their ends; enumerations and bits may get more values. Symbols have versions.
+ * Stability. Handles are opaque, and functions set options. Structures that the library fills are
+ * passed with their size, or only the library makes them, so they may grow at their ends.
+ * Enumerations and bits may get more values. Symbols have versions.
  *
  * HOSTS
  *
- * Signals. Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and one real-time signal are installed when the first module is opened, and
- * each thread gets an alternate signal stack at its first call. Faults that are not a domain's go on to the handlers that were there before;
- * handlers that come later are put behind at once where the program is linked with the library, which stands in for libc's sigaction(), signal()
- * and their like; where it came by dlopen(), when a thread next calls behind a first call, a bind, a reset, a fault or a domain from a pool, or by
- * lg_claim_signals(). All handlers of the process are made to run on the alternate stack. No thread that has called a domain has these signals
- * blocked: where the library stands in for pthread_sigmask(), sigprocmask() and their like, a thread that blocks them sees them blocked, and
- * they come all the same; elsewhere they are unblocked behind the same calls. A domain cannot be called from a handler: the call fails (lg_failed()), and the handler that asks why gets
- * LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers.
- * What the code that was interrupted has called is not concerned: lg_failed() may not be 0 there then, and lg_take_call_error() says LG_OK of a call
- * that returned. (A handler that the kernel runs on another stack than the alternate one, which only a system call of the host's own can bring about, keeps
- * lg_call_failed, as it keeps errno: saves it before, and puts it back after.)
- * The real-time signal asks threads to look whether what they are in has ended. When a domain is killed or closed, or a call is stopped, each thread
- * that has called any domain before may get it, wherever it is: poll(), nanosleep(), sem_timedwait() and what else no SA_RESTART restarts return EINTR
- * there then, as for any signal.
+ * Signals. When you open the first module, the library installs handlers for SIGSEGV, SIGBUS,
+ * SIGFPE, SIGILL, SIGTRAP and one real-time signal. At its first call each thread gets an alternate
+ * signal stack, and all handlers of the process run on the alternate stack. The library passes
+ * faults that are not a domain's to the handlers that were there before.
  *
- * longjmp and pthread_exit may leave a function that a domain has called through a function pointer: the calls that they skip are dropped, with
- * all they hold, when the thread next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or
- * another function of the library, whose frames would be lost: the process may end then. (A call that a worker makes is
- * LG_E_CALLBACK then, and another worker takes the place.) The same holds of C++ exceptions, but these may not
- * leave a function that a domain has called in any case: catch them there, and lg_end_call(), as lockgate.hpp does.
+ * Programs that are linked with the library use its versions of sigaction(), signal() and their
+ * relatives; these keep handlers that come later behind the library's. A program that got the
+ * library by dlopen() uses libc's: there the library puts its handlers in front again when a thread
+ * makes its first call, or its next call after a bind, a reset, a fault or a domain from a pool, or
+ * by lg_claim_signals().
  *
- * What a signal handler has left by siglongjmp, a call into a domain that it interrupted, counts as in progress until the thread makes a call from a
- * frame that is not deeper than that call's: calls from deeper frames are LG_E_SIGNAL_HANDLER before.
+ * No thread that has called a domain has these signals blocked. In programs that are linked with
+ * the library, its versions of pthread_sigmask(), sigprocmask() and their relatives report them as
+ * blocked, and the signals still come. Elsewhere the library unblocks them at the calls above.
  *
- * pthread_cancel. A thread that is cancelled does not find out in the library: the call goes on, and the thread ends at a cancellation point of the
- * program's own. (Asynchronous cancellation, PTHREAD_CANCEL_ASYNCHRONOUS, may not be enabled when the library is called.)
+ * A signal handler cannot call a domain: the call fails (lg_failed()), and a handler that asks why
+ * gets LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls
+ * through function pointers are safe in handlers. A refused call in a handler does not affect the
+ * calls of the interrupted code, except that lg_failed() may not be 0 there afterwards;
+ * lg_take_call_error() then says LG_OK for a call that returned. (If the kernel runs a handler on
+ * another stack than the alternate one, which only a raw system call of the host can cause, the
+ * handler must save and restore lg_call_failed, as it does errno.)
  *
- * exit. Handlers of atexit() and destructors may call the library, and domains. So may destructors of a thread's keys, but in the last rounds of them.
+ * The real-time signal makes threads check whether their call has ended. When a domain is killed or
+ * closed, or a call is stopped, each thread that has called any domain may get it, wherever it is:
+ * poll(), nanosleep(), sem_timedwait() and other calls that SA_RESTART does not restart then return
+ * EINTR, as for any signal.
  *
- * fork. The child has what the parent made but its domains: modules, options, pools, workers, regions, and handles of all that. It makes domains of its
- * own, of modules that the parent has opened, without verifying them again; pools begin empty there, registries too, and threads of the library
- * start again at first use. What is done with a domain of the parent's, with its functions, grants, asynchronous calls and libraries opened by
- * lg_dlopen(), is LG_E_FORKED there, and does nothing to the parent's. A function that a domain has called may fork: in the child the call ends with
- * LG_E_FORKED when it returns. The parent is not affected. A child that was forked on a worker's thread hears signals as the thread that made the
- * workers did, and ends, as by exit(0), when the worker's function returns or the call that the worker makes ends. (A program that a worker's function
- * starts without fork(), by posix_spawn() or system(), begins with the worker's mask, in which all signals are blocked: see posix_spawnattr_setsigmask().)
+ * longjmp and pthread_exit may leave a function that a domain has called through a function
+ * pointer. The library drops the calls that they skip, with all that these hold, when the thread
+ * next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(),
+ * lg_memory_alloc() or another function of the library, because its frames would be lost: the
+ * process may end. (In a call that a worker makes, or in the work of lg_spawn(), the result is
+ * LG_E_CALLBACK, and another worker takes the place. A library whose constructors or destructors ran
+ * is closed then, and a domain that was being reset has ended.) The same holds for C++ exceptions, but these may never leave a function that a
+ * domain has called: catch them there and call lg_end_call(), as lockgate.hpp does.
  *
- * Stacks. A function that a domain has called may not switch to another stack (makecontext, coroutines) and call domains there:
- * the call is refused (LG_E_TOO_DEEP), or ends when it comes back out of turn (LG_E_FAULT).
+ * If a signal handler leaves an interrupted call into a domain by siglongjmp, the call counts as in
+ * progress until the thread makes a call from a frame that is not deeper than that call's. Before
+ * that, calls from deeper frames are LG_E_SIGNAL_HANDLER.
+ *
+ * pthread_cancel. Cancellation does not act inside the library: the call goes on, and the thread
+ * ends at a cancellation point of the program's own. Asynchronous cancellation
+ * (PTHREAD_CANCEL_ASYNCHRONOUS) must not be enabled when you call the library.
+ *
+ * exit. Handlers of atexit() and destructors may call the library, and domains. So may destructors
+ * of a thread's keys, except in their last rounds.
+ *
+ * fork. The child has what the parent made except its domains: modules, options, pools, workers,
+ * regions, and handles of all that. It makes domains of its own from modules that the parent has
+ * opened, without verifying them again. Pools and registries are empty there, and threads of the
+ * library start again at first use. Every use of a domain of the parent's, of its functions, grants
+ * and asynchronous calls, and of libraries opened by lg_dlopen(), is LG_E_FORKED in the child, and
+ * does nothing to the parent's. A function that a domain has called may fork: in the child the call
+ * ends with LG_E_FORKED when it returns; the parent is not affected. A child that was forked on a
+ * worker's thread has the signal mask of the thread that made the workers. It ends, as by exit(0),
+ * when the worker's function returns or the call that the worker makes ends. (A program that a
+ * worker's function starts without fork(), by posix_spawn() or system(), begins with the worker's
+ * mask, in which all signals are blocked: see posix_spawnattr_setsigmask().)
+ *
+ * Stacks. A function that a domain has called may not switch to another stack (makecontext,
+ * coroutines) and call domains there: the call is refused (LG_E_TOO_DEEP), or ends when it comes
+ * back out of turn (LG_E_FAULT).
  *
  * Sanitizers and valgrind: docs/debugging.md.
  */
@@ -117,22 +150,22 @@ typedef struct lg_workers lg_workers;
 typedef struct lg_async lg_async;
 typedef struct lg_pool lg_pool;
 
-/* A function of C whose real type a prototype says: cast it before you call it. */
+/* A C function whose real type a prototype says: cast it before you call it. */
 typedef void (*lg_code)(void);
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------- */
 
 typedef enum lg_status {
     LG_OK = 0,
-    LG_E_ARGUMENT = 1,  /* an argument that cannot be: NULL, not UTF-8, out of its range; values that do not fit a prototype */
+    LG_E_ARGUMENT = 1,  /* an invalid argument: NULL, not UTF-8, out of range, not as the prototype says */
     LG_E_HANDLE = 2,    /* NULL, freed, of another kind */
     LG_E_INTERNAL = 3,  /* the library is at fault */
 
     /* modules */
     LG_E_READ = 10,     /* the file cannot be read */
     LG_E_PARSE = 11,    /* it is no module */
-    LG_E_REFUSED = 12,  /* it breaks a rule of the code model: the message names rule, place and instruction */
-    LG_E_HOST = 13,     /* this machine or process cannot run domains, or the processor lacks what the module is compiled for (AVX, AVX-512) */
+    LG_E_REFUSED = 12,  /* it breaks a rule of the code model; the message names rule and place */
+    LG_E_HOST = 13,     /* this machine or process cannot run domains, or lacks AVX or AVX-512 */
     LG_E_MEMORY = 14,   /* no memory, address space or kernel mappings */
 
     /* domains and bindings */
@@ -141,13 +174,13 @@ typedef enum lg_status {
     LG_E_IMPORT = 22,   /* the module has no such import, or with another signature */
     LG_E_START = 23,    /* the module's initialisation failed; perhaps with a fault */
     LG_E_MISSING = 24,  /* no such export; the message suggests a similar one */
-    LG_E_SIGNATURE = 25, /* the module's note says another signature, or nobody says one */
+    LG_E_SIGNATURE = 25, /* the module's note says another signature, or no side says one */
     LG_E_PROTOTYPE = 26, /* no C prototype, or one of a function that cannot be called this way */
     LG_E_IN_USE = 27,   /* the domain still has functions or callbacks */
     LG_E_NO_POINTERS = 28, /* all function pointers that the domain can have are in use */
     LG_E_DIRECTORY = 29, /* the directory cannot be granted */
     LG_E_STREAM = 30,   /* the descriptor cannot be granted */
-    LG_E_JOIN = 31,     /* the module cannot join this domain, or is none of its own */
+    LG_E_JOIN = 31,     /* the module cannot join this domain, or is not loaded in it */
 
     /* calls */
     LG_E_FAULT = 40,    /* the domain faulted, ran out of time, was killed or ended itself: see lg_last_fault() */
@@ -162,7 +195,7 @@ typedef enum lg_status {
     LG_E_QUEUE_FULL = 49, /* as many asynchronous calls as may wait already */
     LG_E_CANCELLED = 50, /* the asynchronous call was cancelled */
     LG_E_DEADLINE = 51, /* it had not ended by its deadline */
-    LG_E_CPU_TIME = 52, /* the domain has used up its processor time */
+    LG_E_CPU_TIME = 52, /* the domain has used up its CPU time */
     LG_E_KILLED = 53,   /* the domain was killed or closed */
     LG_E_REVOKED = 54,  /* the registry took the name back */
     LG_E_RESTARTED = 55, /* the domain was restarted; bind again */
@@ -171,8 +204,8 @@ typedef enum lg_status {
     LG_E_DEADLOCK = 58, /* the call would wait for itself */
     LG_E_CALLEE = 59,   /* another domain that the domain called failed */
     LG_E_THREAD_INIT = 60, /* thread-local storage of the module could not be made */
-    LG_E_GONE = 61,     /* the function was freed before anybody asked why its call failed */
-    LG_E_INTERRUPTED = 62, /* the host's own question says that calls are to end: lg_options_stop_if() */
+    LG_E_GONE = 61,     /* the function was freed before the program asked why its call failed */
+    LG_E_INTERRUPTED = 62, /* the host's predicate says that calls must end: lg_options_stop_if() */
 
     /* memory */
     LG_E_INACCESSIBLE = 70, /* not all bytes are the domain's, or not with that right */
@@ -193,7 +226,7 @@ typedef enum lg_status {
     LG_E_UPGRADE = 89,      /* more rights than there are to give */
     LG_E_GRANT_REVOKED = 90, /* the grant was revoked, or its domain was reset or is gone */
     LG_E_RANGE = 91,        /* not inside the region */
-    LG_E_LOST = 92,         /* the region's file was cut */
+    LG_E_LOST = 92,         /* the region's file was truncated */
     LG_E_SYSTEM = 93,       /* the kernel refused */
 
     /* the registry */
@@ -201,7 +234,7 @@ typedef enum lg_status {
     LG_E_LATE = 101,        /* nothing of that name in time */
     LG_E_FORBIDDEN = 102,   /* the principal may not bind it */
     LG_E_VERSION = 103,     /* other versions only */
-    LG_E_NO_SIGNATURE = 104, /* the signature has to be said: nobody does, or a module alone */
+    LG_E_NO_SIGNATURE = 104, /* the host must give the prototype: only a module does, or no side */
     LG_E_TAKEN = 105,       /* name and major version are exported already */
     LG_E_DOMAIN_TAKEN = 106, /* another domain of this name exports */
     LG_E_UNKNOWN_DOMAIN = 107, /* no domain of this name exports */
@@ -234,13 +267,14 @@ typedef enum lg_fault_kind {
     LG_FAULT_SIGNAL = 12, /* the module sent itself a signal; detail is the number */
     LG_FAULT_KILLED = 13,
     LG_FAULT_CPU_TIME = 14,
-    LG_FAULT_STOPPED = 15, /* the asynchronous call was cancelled, its deadline passed, or the host wanted calls to end */
-    LG_FAULT_GATE = 16  /* a host function that the domain was not given, or unreadable arguments of one */
+    LG_FAULT_STOPPED = 15, /* a cancelled asynchronous call, its deadline, or lg_options_stop_if() */
+    LG_FAULT_GATE = 16  /* a host function that the domain does not have, or unreadable arguments */
 } lg_fault_kind;
 
 typedef enum lg_access { LG_ACCESS_NONE = 0, LG_ACCESS_READ = 1, LG_ACCESS_WRITE = 2, LG_ACCESS_EXECUTE = 3 } lg_access;
 
-/* Registers at a fault; general registers are zero where a gate, not an instruction, ended the call. */
+/* Registers at a fault; general registers are zero where a gate, not an instruction, ended the
+ * call. */
 typedef struct lg_registers {
     uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip, rflags;
     uint64_t error; /* the processor's page-fault error code */
@@ -260,24 +294,25 @@ typedef struct lg_fault {
     unsigned line;           /* and line; 0 if unknown */
     lg_access access;        /* what the instruction wanted at `address` */
     uint64_t offset;         /* of the instruction in `function` */
-    int has_address;         /* 0 if the fault was not about an address */
+    int has_address;         /* 0 if the fault has no address */
     int has_instruction;     /* 0 if the instruction lies outside of the module's image */
     uint64_t address;        /* as an offset from the window's base */
     uint64_t instruction;    /* as an address in the module's image */
     lg_registers registers;
 } lg_fault;
 
-/* The calling thread's last error: LG_OK before the first. Cheap; fails never. */
+/* The calling thread's last error: LG_OK before the first. Cheap; never fails. */
 lg_status lg_last_status(void);
 
-/* Its message, never NULL: what went wrong, where, and what to do about it. Good until the thread's next error. */
+/* Its message, never NULL: what went wrong, where, and how to fix it. Valid until the thread's next
+ * error. */
 const char *lg_last_message(void);
 
-/* Its fault, or NULL if it was none. Good until the thread's next error. */
+/* Its fault, or NULL if it was none. Valid until the thread's next error. */
 const lg_fault *lg_last_fault(void);
 
-/* Who called whom when that happened, a line for each function, through all domains of the thread; NULL if the last error was no fault. Milliseconds.
- * Good until the thread's next error. */
+/* The backtrace at that moment, a line for each function, through all domains of the thread; NULL
+ * if the last error was no fault. Milliseconds. Valid until the thread's next error. */
 const char *lg_last_backtrace(void);
 
 /* Forgets the last error. */
@@ -289,25 +324,29 @@ const char *lg_status_name(int status);
 /* Version of the library, "major.minor.patch". Static. */
 const char *lg_version(void);
 
-/* Puts the library's signal handlers back in front of any that were installed past it since the first module was opened, as sanitizers and interpreters
- * do; those then get the faults that are no domain's. Has all handlers run on the alternate stack. For processes that got the library by dlopen(),
- * after whatever may have installed handlers; in others the library sees by itself. LG_E_HANDLER. */
+/* Puts the library's signal handlers back in front of handlers that sanitizers, interpreters and
+ * others have installed since the first module was opened; those then get the faults that are not a
+ * domain's. Makes all handlers run on the alternate stack. Call it in processes that got the
+ * library by dlopen(), after anything that may have installed handlers; in others the library
+ * notices by itself. LG_E_HANDLER. */
 lg_status lg_claim_signals(void);
 
-/* Not zero if the calling thread's last call through a function pointer did not return: what it returned is nothing then. One load. (It may not be
- * zero either if a signal handler's call was refused, which nobody has asked about: lg_take_call_error() is LG_OK then, and the call returned.) */
+/* Not zero if the calling thread's last call through a function pointer did not return; its result
+ * is meaningless then. One load. (It may also be not zero if a signal handler's call was refused
+ * and the handler did not ask why: lg_take_call_error() is LG_OK then, and the call returned.) */
 static inline int lg_failed(void);
 
-/* Why that call did not return, as the thread's last error, or LG_OK if it did return. After that, lg_failed() is 0. A call that nobody asks
- * about is forgotten when the thread makes its next one (so do lg_call(), lg_memory_alloc(), lg_memory_free() and lg_domain_new()), or when the
- * callback that made it returns. Reads debug information when a
- * module's first fault is reported (milliseconds), some microseconds later. */
+/* Why that call did not return, as the thread's last error, or LG_OK if it did return. After that,
+ * lg_failed() is 0. The library forgets an error that the program does not ask for when the thread
+ * makes its next call (also by lg_call(), lg_memory_alloc(), lg_memory_free() and lg_domain_new()),
+ * or when the callback that made the call returns. The first report of a module's fault reads debug
+ * information (milliseconds); later ones take some microseconds. */
 lg_status lg_take_call_error(void);
 
 /* ---- Modules ------------------------------------------------------------------------------------------------------ */
 
-/* Reads and verifies a module: milliseconds for each megabyte. Every domain of the module shares its code and constants.
- * Errors: LG_E_READ, LG_E_PARSE, LG_E_REFUSED, LG_E_HOST, LG_E_MEMORY. */
+/* Reads and verifies a module: milliseconds for each megabyte. Every domain of the module shares
+ * its code and constants. Errors: LG_E_READ, LG_E_PARSE, LG_E_REFUSED, LG_E_HOST, LG_E_MEMORY. */
 lg_module *lg_module_open(const char *path);
 
 /* The same of a module in memory, which is copied. */
@@ -319,8 +358,9 @@ lg_status lg_module_free(lg_module *module);
 /* File name, or "module" for one from bytes. */
 const char *lg_module_name(lg_module *module);
 
-/* Functions that the module exports and imports, and their C prototypes: NULL where the module has no note of it. The count is 0, with an
- * error, for no module; an index beyond the count is LG_E_ARGUMENT. */
+/* Functions that the module exports and imports, and their C prototypes: NULL if the module has no
+ * note of one. The count is 0, with an error, for no module; an index beyond the count is
+ * LG_E_ARGUMENT. */
 size_t lg_module_export_count(lg_module *module);
 const char *lg_module_export_name(lg_module *module, size_t index);
 const char *lg_module_export_prototype(lg_module *module, size_t index);
@@ -348,8 +388,9 @@ lg_status lg_module_report(lg_module *module, lg_report *report, size_t size);
 
 /* ---- Policies ----------------------------------------------------------------------------------------------------- */
 
-/* What a call keeps apart beyond what it always does, and whether calls are counted: docs/policies.md. Each side asks for itself; what
- * either asks for is enforced. A policy is one word; `|` joins. */
+/* What a call keeps apart beyond what it always does, and whether calls are counted:
+ * docs/policies.md. Each side asks for itself; the proxy enforces what either asks for. A policy is
+ * one word; `|` joins. */
 typedef uint32_t lg_policy;
 
 #define LG_REGISTER_INTEGRITY 1u
@@ -366,14 +407,15 @@ typedef uint32_t lg_policy;
 #define LG_MUTUAL_DISTRUST \
     (LG_CLIENT(LG_REGISTER_INTEGRITY | LG_REGISTER_CONFIDENTIALITY | LG_CPU_STATE) | LG_SERVER_TRUSTED)
 
-/* The default of whatever asks: mutual distrust for who calls, nothing for who is called. */
+/* The default of the side that asks: mutual distrust for the caller, nothing for the callee. */
 #define LG_DEFAULT ((lg_policy)1 << 31)
 
 /* ---- Options ------------------------------------------------------------------------------------------------------ */
 
-/* Options of domains (docs/limits.md). Each setter may be called again and counts for domains that are made afterwards; one that fails
- * changes nothing. Values that cannot be are found out by lg_domain_new(). All cheap. (lg_options_new() is never NULL, which would be the defaults: if
- * it fails, what it returns is LG_E_HANDLE wherever it is used.) */
+/* Options of domains (docs/limits.md). You may call each setter again; it counts for domains that
+ * are made afterwards. One that fails changes nothing. lg_domain_new() finds out values that cannot
+ * be met. All are cheap. (lg_options_new() is never NULL, because NULL means the defaults: if it
+ * fails, its result is LG_E_HANDLE wherever you use it.) */
 lg_options *lg_options_new(void);
 lg_status lg_options_free(lg_options *options);
 
@@ -388,78 +430,92 @@ lg_status lg_options_own_threads(lg_options *options, uint32_t threads);        
 lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-256; 256 */
 lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */
 lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
-lg_status lg_options_every_state(lg_options *options);                            /* for modules that join with AVX-512 and the like: dearer calls */
+lg_status lg_options_every_state(lg_options *options);                            /* for modules that join with AVX-512 and the like: calls cost more */
 lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* what the domain asks for in calls of it */
 
-/* Ends calls when the host says so. After lg_interrupt(), while `question(user)` returns something else than 0, the call that is innermost on that
- * thread ends with LG_FAULT_STOPPED (that of a domain which has called a function of the host: when that returns), and a new one is refused with
- * LG_E_INTERRUPTED. The question is asked in signal handlers on the calling thread: it reads flags of the host's, and no more. Calls pay nothing. */
+/* Ends calls when the host says so. After lg_interrupt(), while `question(user)` is not 0, the
+ * innermost call on that thread ends with LG_FAULT_STOPPED (if the domain has called a function of
+ * the host: when that returns), and a new one is refused with LG_E_INTERRUPTED. The library calls
+ * `question` in signal handlers on the calling thread, so it may only read flags of the host. Calls
+ * pay nothing. */
 typedef int (*lg_question)(void *user);
 lg_status lg_options_stop_if(lg_options *options, lg_question question, void *user);
 
-/* Has the calling thread ask the question of the domain that it is in, within a millisecond or so. For signal handlers, above all: it is
- * async-signal-safe, and does nothing on threads that have called no domain. */
+/* Makes the calling thread ask the question of the domain that it is in, within about a
+ * millisecond. It is meant for signal handlers: it is async-signal-safe, and does nothing on
+ * threads that have called no domain. */
 void lg_interrupt(void);
 
-/* One thread at a time; others wait so many milliseconds (LG_E_BUSY then), without end if the number is negative. Threads that the module has
- * started (lg_options_own_threads()) wait for their turn without end: there is nobody to tell. */
+/* One thread at a time; others wait this many milliseconds (then LG_E_BUSY), or without end if the
+ * number is negative. Threads that the module has started (lg_options_own_threads()) wait without
+ * end, because no caller could get the error. */
 lg_status lg_options_exclusive(lg_options *options, int64_t patience_ms);
 
-/* Arguments (argv) and environment of a program; nothing of the host's own is passed on. Of one name the last value counts. */
+/* Arguments (argv) and environment of a program; the library passes nothing of the host's own on.
+ * For one name the last value counts. */
 lg_status lg_options_arguments(lg_options *options, size_t count, const char *const *arguments);
 lg_status lg_options_environment(lg_options *options, const char *name, const char *value);
 
-/* Answers the module's import with a function of the host. The prototype has the import's name: "int log_line(const char *)". The
- * function is called as it is, on the thread of the call, with what the domain passes: check it. Pointers are the domain's (lg_memory_read
- * with LG_CALLER). lg_user_data() returns `user` in it. It must not return a structure of more than 16 bytes (LG_E_PROTOTYPE). It and
- * `user` must stay as long as domains that were made with these options. */
+/* Answers the module's import with a function of the host. The prototype has the import's name:
+ * "int log_line(const char *)". The domain's call runs the function itself, on the thread of the
+ * call, with the domain's arguments: check them. Pointers are the domain's (lg_memory_read with
+ * LG_CALLER). lg_user_data() returns `user` in it. It must not return a structure of more than 16
+ * bytes (LG_E_PROTOTYPE). The function and `user` must live as long as domains that were made with
+ * these options. */
 lg_status lg_options_gate(lg_options *options, const char *prototype, lg_code function, void *user);
 
-/* What system calls may reach: the host's directory `host`, and all beneath it, as `guest`; where the domain starts; a duplicate of a
- * descriptor as stream 0, 1 or 2; the host's own streams; the file behind a descriptor, never, wherever it is found. */
+/* What system calls may reach: the host's directory `host`, and all beneath it, as `guest`; the
+ * directory in which the domain starts; a duplicate of a descriptor as stream 0, 1 or 2; the host's
+ * own streams. lg_options_forbid(): never the file behind this descriptor, wherever the domain
+ * finds it. */
 lg_status lg_options_directory(lg_options *options, const char *guest, const char *host, int writable);
 lg_status lg_options_current_directory(lg_options *options, const char *guest);
 lg_status lg_options_stream(lg_options *options, int number, int descriptor);
 lg_status lg_options_standard_streams(lg_options *options);
 lg_status lg_options_forbid(lg_options *options, int descriptor);
 
-/* Finds imports that lg_options_gate() does not answer in a registry (LG_PROCESS_REGISTRY: the process's), each at its first call, as the
- * principal may. A call of one that is not found ends with LG_E_UNRESOLVED. The domain does not keep the registry. */
+/* Finds imports that lg_options_gate() does not answer in a registry (LG_PROCESS_REGISTRY: the
+ * process's), each at its first call, with the principal's permissions. A call of an import that is
+ * not found ends with LG_E_UNRESOLVED. The domain does not keep the registry alive. */
 lg_status lg_options_registry(lg_options *options, lg_registry *registry, lg_principal *principal);
 
 /* ---- Domains ------------------------------------------------------------------------------------------------------ */
 
-/* Where a domain is asked for, in a function that a domain has called: that domain. It is the one's who made it: to free, close or reset it is
- * LG_E_HANDLE. */
+/* In a function that a domain has called, in place of a domain: the calling domain. It belongs to
+ * the code that made it: freeing, closing or resetting it is LG_E_HANDLE. */
 #define LG_CALLER ((lg_domain *)1)
 
-/* Makes a domain and runs the module's initialisation in it, on this thread: some ten microseconds. Options may be NULL.
- * Errors: LG_E_OPTION, LG_E_LIMIT, LG_E_IMPORT, LG_E_START, LG_E_MEMORY. */
+/* Makes a domain and runs the module's initialisation in it, on this thread: some ten microseconds.
+ * Options may be NULL. Errors: LG_E_OPTION, LG_E_LIMIT, LG_E_IMPORT, LG_E_START, LG_E_MEMORY. */
 lg_domain *lg_domain_new(lg_module *module, lg_options *options);
 
 /* Frees the handle. Functions of the domain keep it alive; threads that the module started end. */
 lg_status lg_domain_free(lg_domain *domain);
 
-/* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later ones with LG_E_KILLED. */
+/* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later
+ * ones with LG_E_KILLED. */
 lg_status lg_domain_kill(lg_domain *domain);
 
-/* LG_OK, or LG_E_FAULT if a thread that the module has started itself (lg_options_own_threads()) did something wrong, which ended the domain: what it
- * was, is the thread's last error then, lg_last_fault(); or what else ended it there, by its own status. Calls tell that the domain was killed, not
- * why: none was in progress on that thread. LG_OK again behind a reset. */
+/* LG_OK, or LG_E_FAULT if a thread that the module has started itself (lg_options_own_threads())
+ * did something wrong that ended the domain: the calling thread's last error then says what
+ * (lg_last_fault()). Another end on such a thread has its own status. Calls say only that the
+ * domain was killed, because no call was in progress on that thread. LG_OK again after a reset. */
 lg_status lg_domain_own_threads_fault(lg_domain *domain);
 
-/* Kills the domain, frees the handle, and lets go of the domains that it calls: those that call each other keep each other alive until one of
- * them is closed. */
+/* Kills the domain, frees the handle, and releases the domains that it calls. Domains that call
+ * each other keep each other alive until you close one of them. */
 lg_status lg_domain_close(lg_domain *domain);
 
-/* Returns the domain to its pristine image and starts it again. Its functions and callbacks must have been freed, and no thread may be using
- * the domain: LG_E_IN_USE. If it cannot be started again (LG_E_START, LG_E_MEMORY), it has ended: LG_E_KILLED from then on. */
+/* Returns the domain to its pristine image and starts it again. Its functions and callbacks must
+ * have been freed, and no thread may be using the domain: LG_E_IN_USE. If the domain cannot be
+ * started again (LG_E_START, LG_E_MEMORY), it has ended: LG_E_KILLED from then on. */
 lg_status lg_domain_reset(lg_domain *domain);
 
 /* Name in reports. NULL if there is no such domain. */
 const char *lg_domain_name(lg_domain *domain);
 
-/* Address of the window: a pointer of the domain's is this plus an offset below 4 GiB. 0 if there is no such domain. */
+/* Address of the window: a pointer of the domain's is this plus an offset below 4 GiB. 0 if there
+ * is no such domain. */
 uint64_t lg_domain_base(lg_domain *domain);
 
 typedef struct lg_usage {
@@ -473,10 +529,12 @@ typedef struct lg_usage {
     uint32_t calls;        /* in progress, on all threads */
 } lg_usage;
 
-/* What the domain uses now: lg_domain_usage(domain, &usage, sizeof usage). A microsecond for each thread. */
+/* What the domain uses now: lg_domain_usage(domain, &usage, sizeof usage). A microsecond for each
+ * thread. */
 lg_status lg_domain_usage(lg_domain *domain, lg_usage *usage, size_t size);
 
-/* System calls that the module tried and that do not exist for it. Fills in at most `capacity`, returns how many there are. */
+/* System calls that the module tried and that do not exist for it. Fills in at most `capacity`, and
+ * returns how many exist. */
 typedef struct lg_refused {
     uint64_t number;
     uint64_t times;
@@ -485,36 +543,43 @@ size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t
 
 /* ---- Functions ---------------------------------------------------------------------------------------------------- */
 
-/* Binds an export by its prototype: "double cbrt(double)", which must agree with the module's note, if it has one. Typedefs of the standard
- * library are known; other types are written out, structures as "struct { double x; int n; }", any pointer as "void *". Some microseconds.
+/* Binds an export by its prototype: "double cbrt(double)", which must agree with the module's note,
+ * if it has one. The library knows typedefs of the standard library; write other types out,
+ * structures as "struct { double x; int n; }", any pointer as "void *". Some microseconds.
  *
- * "cbrt" alone is enough if the module's note has the prototype *and* all arguments and the result travel in registers. The module
- * says then what the function is, and may lie: whatever it says, a call reads and writes no memory of yours, but what you pass and get may not be
- * what you meant. Arguments on the stack (the seventh integer, the ninth floating-point number, structures of more than 16 bytes) and results of
- * more than 16 bytes are copied from and to memory of the caller's, by sizes that only the caller may say: LG_E_NO_SIGNATURE.
- * Errors: LG_E_MISSING, LG_E_SIGNATURE, LG_E_NO_SIGNATURE, LG_E_PROTOTYPE, LG_E_MEMORY. */
+ * "cbrt" alone is enough if the module's note has the prototype *and* all arguments and the result
+ * travel in registers. Then the module says what the function is, and may lie. Whatever it says, a
+ * call reads and writes no memory of yours, but arguments and result may not be what you meant.
+ * Arguments on the stack (the seventh integer, the ninth floating-point number, structures of more
+ * than 16 bytes) and results of more than 16 bytes need a prototype (LG_E_NO_SIGNATURE), because
+ * the proxy copies them from and to memory of the caller's, and only the caller may say their
+ * sizes. Errors: LG_E_MISSING, LG_E_SIGNATURE, LG_E_NO_SIGNATURE, LG_E_PROTOTYPE, LG_E_MEMORY. */
 lg_function *lg_bind(lg_domain *domain, const char *prototype, lg_policy policy);
 
-/* Frees the handle; the function pointer may not be called any more, not even by a thread that is at it: a call in progress must have ended.
- * What a later call through the pointer does is not defined: it fails with LG_E_GONE, ends the process, or calls what has been bound since, whose pointer
- * may be the same. Look at the error of the function's last call before you free it: later it is LG_E_GONE. */
+/* Frees the handle. Calls in progress must have ended, on all threads; freeing while a call is in
+ * progress is undefined behaviour. A later call through the pointer is undefined behaviour, too: it
+ * fails with LG_E_GONE, ends the process, or calls a function that was bound since and has the same
+ * pointer. Read the error of the function's last call before you free it: later it is LG_E_GONE. */
 lg_status lg_function_free(lg_function *function);
 
-/* The function as a C function pointer of the prototype's type, for any thread, as long as the handle is there. After each call,
- * lg_failed() tells whether it returned. Pointers that you pass must be the domain's, or NULL: it cannot reach any others. The first call on
- * a thread gives it stacks in the domain (microseconds); later ones cost some nanoseconds more than any call through a pointer. */
+/* The function as a C function pointer of the prototype's type, for any thread, as long as the
+ * handle lives. After each call, lg_failed() tells whether it returned. Pointers that you pass must
+ * be the domain's, or NULL: the domain cannot reach others. The first call on a thread gives it
+ * stacks in the domain (microseconds); later ones cost some nanoseconds more than any call through
+ * a pointer. */
 lg_code lg_function_pointer(lg_function *function);
 
 /* Its prototype, with typedefs resolved. */
 const char *lg_function_prototype(lg_function *function);
 
-/* What is enforced: the union of what both sides asked for. */
+/* The policy that the proxy enforces: the union of what both sides asked for. */
 lg_policy lg_function_policy(lg_function *function);
 
-/* The code that enforces it: for those who want to look. As long as the function. */
+/* The code of the proxy that enforces it, to look at. Valid as long as the function. */
 const void *lg_function_proxy(lg_function *function, size_t *size);
 
-/* A value whose type is known at run time only: `type` says which field of `as` counts. A structure lies at `bytes`. */
+/* A value whose type is known at run time only: `type` says which field of `as` counts. A structure
+ * lies at `bytes`. */
 typedef enum lg_type {
     LG_VOID = 0,
     LG_SIGNED = 1,   /* as.i: an integer of any size */
@@ -540,43 +605,52 @@ typedef struct lg_value {
     } bytes; /* of structures alone; no result changes it */
 } lg_value;
 
-/* Calls with arguments whose types are known at run time only. You say beforehand which type of result you expect, in result->type: another one is
- * LG_E_ARGUMENT, and the function is not called. `as` is filled in; a structure is written to result->bytes, where you have room for it. `result` may
- * be NULL. A microsecond. Errors: LG_E_ARGUMENT, or those of calls; lg_failed() is not concerned. */
+/* Calls with arguments whose types are known at run time only. You say beforehand in result->type
+ * which type of result you expect: another one is LG_E_ARGUMENT, and the library does not call the
+ * function. It fills in `as`; it writes a structure to result->bytes, where you provide room.
+ * `result` may be NULL. A microsecond. Errors: LG_E_ARGUMENT, or those of calls; lg_failed() is not
+ * affected. */
 lg_status lg_call(lg_function *function, const lg_value *arguments, size_t count, lg_value *result);
 
 /* ---- Callbacks ---------------------------------------------------------------------------------------------------- */
 
-/* Makes a function of the host callable by the domain, through a pointer that you pass to it. The same holds of it as for
- * lg_options_gate(). A domain may have some hundred at a time (LG_E_NO_POINTERS). Cheap. */
+/* Makes a function of the host callable by the domain, through a pointer that you pass to it. The
+ * rules of lg_options_gate() apply. A domain may have some hundred at a time (LG_E_NO_POINTERS).
+ * Cheap. */
 lg_callback *lg_callback_new(lg_domain *domain, const char *prototype, lg_code function, void *user);
 
-/* Takes it away: the module's call through the pointer ends with LG_FAULT_GATE then. Threads may still be in the function when this returns. */
+/* Removes it: a call of the module through the pointer then ends with LG_FAULT_GATE. Threads may
+ * still be in the function when this returns. */
 lg_status lg_callback_free(lg_callback *callback);
 
-/* The function pointer, as the module sees it; nothing for the host to call. */
+/* The function pointer, as the module sees it; the host must not call it. */
 void *lg_callback_pointer(lg_callback *callback);
 
-/* In a function that a domain has called: what it was made with. NULL elsewhere. A few nanoseconds. */
+/* In a function that a domain has called: the `user` that it was made with. NULL elsewhere. Some
+ * nanoseconds. */
 void *lg_user_data(void);
 
-/* 1 on a thread that a module has started itself, where a function that ends the call ends the domain, and nobody is told of it; 0 elsewhere. */
+/* 1 on a thread that a module has started itself, where a function that ends the call ends the
+ * domain without an error to any caller; 0 elsewhere. */
 int lg_is_modules_thread(void);
 
-/* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this message as soon as the function returns, whatever
- * it returns. Return at once. LG_E_ARGUMENT elsewhere. */
+/* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this
+ * message as soon as the function returns, whatever it returns. Return at once: until then calls of
+ * all domains are refused with LG_E_CALLBACK. LG_E_ARGUMENT elsewhere. */
 lg_status lg_end_call(const char *message);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------- */
 
-/* The module's pointers are real addresses, so that the host could follow them; but the module says what they are, and may change or unmap what
- * they lead to at any time. These functions copy each byte once and survive whatever the module does. They take the low half of
- * an address, as the module's own accesses do: no pointer leads out of the domain. What was copied is the domain's word: check it. */
+/* The module's pointers are real addresses, which the host could follow. But the module chooses
+ * them, and may change or unmap the memory behind them at any time. These functions copy each byte
+ * once and survive whatever the module does. They take the low half of an address, as the module's
+ * own accesses do: no pointer leads out of the domain. The copy is the domain's word: check it. */
 
 typedef enum lg_rights { LG_READ = 1, LG_READ_WRITE = 3 } lg_rights;
 
-/* Allocates in the domain with the module's own malloc, for arguments. A call. Where it is, is the module's word (lg_memory_check()). NULL:
- * LG_E_NO_MEMORY, LG_E_NO_ALLOCATOR, errors of calls. */
+/* Allocates memory for arguments in the domain, with the module's own malloc. Costs a call. The
+ * address is the module's word (lg_memory_check()). NULL: LG_E_NO_MEMORY, LG_E_NO_ALLOCATOR, errors
+ * of calls. */
 void *lg_memory_alloc(lg_domain *domain, size_t size);
 
 /* The same, with a copy of `bytes` in it. Strings: strlen(s) + 1. */
@@ -585,67 +659,79 @@ void *lg_memory_alloc_copy(lg_domain *domain, const void *bytes, size_t size);
 /* Frees it. The module's free may fault, if the module has damaged its heap: LG_E_FAULT. */
 lg_status lg_memory_free(lg_domain *domain, void *at);
 
-/* Copies out of the domain, into it. LG_E_INACCESSIBLE; part of it may have been copied then. */
+/* Copies out of the domain, into it. LG_E_INACCESSIBLE; then part of it may have been copied. */
 lg_status lg_memory_read(lg_domain *domain, void *to, const void *from, size_t size);
 lg_status lg_memory_write(lg_domain *domain, void *to, const void *from, size_t size);
 
-/* The same, either way, by whole addresses: the caller has made sure that the domain's side lies within its window (lg_domain_base), and that the
- * domain is alive. Returns how many bytes could not be copied; lg_memory_read() and _write() then say why, or succeed after all. No handle, no
- * lock, no look into a table, no last error: for stubs. */
+/* The same, in either direction, by whole addresses: the caller has made sure that the domain's
+ * side lies within its window (lg_domain_base), and that the domain is alive. Returns how many
+ * bytes it could not copy; lg_memory_read() and _write() then say why, or succeed. It uses no
+ * handle, no lock, no table and no last error: it is for stubs. */
 size_t lg_memory_copy(void *to, const void *from, size_t size);
 
-/* Copies a string of less than `size` bytes, with its zero; its length goes to `length`, which may be NULL.
- * LG_E_UNTERMINATED if it is longer, LG_E_INACCESSIBLE if it runs out of the domain's memory. */
+/* Copies a string of less than `size` bytes, with its zero; its length goes to `length`, which may
+ * be NULL. LG_E_UNTERMINATED if it is longer, LG_E_INACCESSIBLE if it runs out of the domain's
+ * memory. */
 lg_status lg_memory_read_string(lg_domain *domain, char *to, size_t size, const void *from, size_t *length);
 
-/* Whether all of the range is memory of the domain, grants included, with these rights, going by the whole address: for pointers that
- * the host wants to follow itself. That is safe as long as nothing runs in the domain that could unmap it, and what is read there may
- * change at any time while something does. Some ten nanoseconds for each page. LG_E_INACCESSIBLE. */
+/* Checks that all of the range is memory of the domain, grants included, with these rights, by the
+ * whole address: for pointers that the host wants to follow itself. That is safe as long as nothing
+ * runs in the domain that could unmap the memory. While something runs, the contents may change at
+ * any time. Some ten nanoseconds for each page. LG_E_INACCESSIBLE. */
 lg_status lg_memory_check(lg_domain *domain, const void *at, size_t size, lg_rights rights);
 
 /* ---- Shared memory --------------------------------------------------------------------------------------------------- */
 
-/* Memory that the host shares with domains (docs/grants.md): whole pages, at the same window offset in all of them, so that a pointer
- * that one domain stores there is good in the others. Queues in it: lockgate_ring.h, for both sides. */
+/* Memory that the host shares with domains (docs/grants.md): whole pages, at the same window offset
+ * in all of them, so that a pointer that one domain stores there is valid in the others.
+ * lockgate_ring.h has queues in it, for both sides. */
 
-/* `length` bytes of zeros, rounded up to pages. All regions of a process share 1 GiB. LG_E_EMPTY, LG_E_NO_ROOM. Microseconds. */
+/* `length` bytes of zeros, rounded up to pages. All regions of a process share 1 GiB. LG_E_EMPTY,
+ * LG_E_NO_ROOM. Microseconds. */
 lg_region *lg_region_new(uint64_t length);
 
-/* Part of a memory file or an ordinary one; `most` are the rights that can be granted. The descriptor is duplicated. Seal the file against cuts:
- * accesses behind a new end are faults in domains, LG_E_LOST here, and SIGBUS at lg_region_address(). LG_E_FILE, LG_E_UNALIGNED, LG_E_UPGRADE
- * (the descriptor is open for less). */
+/* Part of a memory file or an ordinary one; `most` are the rights that can be granted. The
+ * descriptor is duplicated. Seal the file against truncation: accesses behind a new end are faults
+ * in domains, LG_E_LOST here, and SIGBUS at lg_region_address(). LG_E_FILE, LG_E_UNALIGNED,
+ * LG_E_UPGRADE (the descriptor is open for less). */
 lg_region *lg_region_from_file(int descriptor, uint64_t from, uint64_t length, lg_rights most);
 
-/* Whole pages of one *shared* mapping of the host (mmap with MAP_SHARED). Private memory - heap, stacks, static data - has no second address:
- * LG_E_PRIVATE. Nobody may unmap it before this returns; afterwards everybody may. */
+/* Whole pages of one *shared* mapping of the host (mmap with MAP_SHARED). Private memory - heap,
+ * stacks, static data - has no second address: LG_E_PRIVATE. No thread may unmap it before this
+ * returns; afterwards any may. */
 lg_region *lg_region_from_host(void *at, uint64_t length, lg_rights most);
 
-/* Frees the handle. Grants keep the region; lg_region_address() goes with the last of them. */
+/* Frees the handle. Grants keep the region alive; lg_region_address() is valid until the last of
+ * them has gone. */
 lg_status lg_region_free(lg_region *region);
 
-/* What it is. All 0, with an error, for no region. */
+/* Its properties. All are 0, with an error, for no region. */
 uint64_t lg_region_length(lg_region *region);
 uint64_t lg_region_offset(lg_region *region); /* in every window that has it */
 lg_rights lg_region_rights(lg_region *region); /* the most that can be granted; 0 if there is no such region */
 void *lg_region_address(lg_region *region);   /* where the host has it. Domains may change it at any time: copy, then check */
 
-/* Copies out of a region, from byte `at` on, and into it. Each byte once; nobody crashes. LG_E_RANGE, LG_E_LOST, LG_E_UPGRADE. */
+/* Copies out of a region, from byte `at` on, and into it. Reads each byte once; never raises
+ * SIGBUS. LG_E_RANGE, LG_E_LOST, LG_E_UPGRADE. */
 lg_status lg_region_read(lg_region *region, void *to, uint64_t at, size_t size);
 lg_status lg_region_write(lg_region *region, uint64_t at, const void *from, size_t size);
 
 /* Shares the region with the domain. LG_E_OVERLAP, LG_E_TOO_MANY, LG_E_UPGRADE. Microseconds. */
 lg_grant *lg_grant_new(lg_domain *domain, lg_region *region, lg_rights rights);
 
-/* Gives another domain the same rights or fewer. What is taken from the first is taken from the second, too. */
+/* Gives another domain the same rights or fewer. Taking a right from the first also takes it from
+ * the second. */
 lg_grant *lg_grant_pass_on(lg_grant *grant, lg_domain *to, lg_rights rights);
 
-/* Takes the right to write away, here and from all who have it from here, before this returns. */
+/* Takes the right to write away, here and from all grants that were passed on from here, before
+ * this returns. */
 lg_status lg_grant_downgrade(lg_grant *grant, lg_rights to);
 
-/* What it allows now; 0, with LG_E_GRANT_REVOKED, nothing any more. */
+/* The rights that it gives now; 0, with LG_E_GRANT_REVOKED, if none. */
 lg_rights lg_grant_rights(lg_grant *grant);
 
-/* The module's pointer to byte `at` of the region: pass it to functions. NULL: LG_E_RANGE, LG_E_GRANT_REVOKED. */
+/* The module's pointer to byte `at` of the region: pass it to functions. NULL: LG_E_RANGE,
+ * LG_E_GRANT_REVOKED. */
 void *lg_grant_pointer(lg_grant *grant, uint64_t at);
 
 /* Revokes it, with all that was passed on from it, before this returns, and frees the handle. */
@@ -653,41 +739,45 @@ lg_status lg_grant_free(lg_grant *grant);
 
 /* ---- Calls between domains ------------------------------------------------------------------------------------------- */
 
-/* What a domain gets when its call of another fails: `value` in every register of a result; or its own call ends, too, with LG_E_CALLEE. Where
- * one is asked for, NULL stands for a value with all bits set: -1, no number, a bad pointer. */
+/* What a domain gets when its call of another fails: `value` in every register of a result; or its
+ * own call ends as well, with LG_E_CALLEE. NULL in place of one stands for a value with all bits
+ * set: -1, a NaN, a bad pointer. */
 typedef struct lg_on_failure {
     int propagate;
     uint64_t value;
 } lg_on_failure;
 
-/* Answers the import of this domain's module with the server's export `name`: calls go there directly from now on, on the caller's thread.
- * With a name, both modules' notes must have the signature, and the same; in its place you may give the export's prototype, with which the notes
- * that there are must agree. One module's word never decides what is read and written of the other's memory.
- * The server stays as long as this domain. LG_E_IMPORT, LG_E_NO_SIGNATURE, LG_E_SIGNATURE, LG_E_MISSING. */
+/* Answers the import of this domain's module with the server's export `name`: calls go there
+ * directly from now on, on the caller's thread. With a name, both modules' notes must have the same
+ * signature. In its place you may give the export's prototype; the notes that exist must agree with
+ * it. One module's word never decides what is read and written of the other's memory. The server
+ * lives as long as this domain. LG_E_IMPORT, LG_E_NO_SIGNATURE, LG_E_SIGNATURE, LG_E_MISSING. */
 lg_status lg_domain_link(lg_domain *domain, const char *import, lg_domain *server, const char *name, lg_policy policy,
                          const lg_on_failure *failure);
 
-/* Makes the server's function callable by this domain through a pointer, as lg_callback_new() does with the host's. The prototype is needed: a name
- * alone is LG_E_NO_SIGNATURE. */
+/* Makes the server's function callable by this domain through a pointer, as lg_callback_new() does
+ * with the host's. Give the prototype: a name alone is LG_E_NO_SIGNATURE. */
 lg_callback *lg_callback_to(lg_domain *domain, lg_domain *server, const char *prototype, lg_policy policy,
                             const lg_on_failure *failure);
 
 /* ---- Registry -------------------------------------------------------------------------------------------------------- */
 
-/* Entry points by name (docs/registry.md), for clients and servers that know nothing of each other. Where a registry is asked for,
- * LG_PROCESS_REGISTRY is the process's own; where a principal is, LG_PROCESS is the process: its user and groups. */
+/* Entry points by name (docs/registry.md), for clients and servers that know nothing of each other.
+ * In place of a registry, LG_PROCESS_REGISTRY is the process's own; in place of a principal,
+ * LG_PROCESS is the process: its user and groups. */
 #define LG_PROCESS_REGISTRY ((lg_registry *)2)
 #define LG_PROCESS ((lg_principal *)3)
 lg_registry *lg_registry_new(void);
 lg_status lg_registry_free(lg_registry *registry);
 
-/* A capability: whoever holds it may bind what was exported for it. 128 random bits. */
+/* A capability: its holders may bind what was exported for it. 128 random bits. */
 typedef struct lg_token {
     unsigned char bits[16];
 } lg_token;
 lg_status lg_token_new(lg_token *token);
 
-/* On whose behalf something is bound. The host says so; a module cannot. (User and group UINT32_MAX are LG_E_ARGUMENT: there are none.) */
+/* On whose behalf a name is bound. The host says so; a module cannot. (User and group UINT32_MAX do
+ * not exist: LG_E_ARGUMENT.) */
 lg_principal *lg_principal_nobody(void);
 lg_principal *lg_principal_process(void);
 lg_principal *lg_principal_user(uint32_t user);
@@ -696,8 +786,9 @@ lg_status lg_principal_in_group(lg_principal *principal, uint32_t group); /* in 
 lg_status lg_principal_with(lg_principal *principal, const lg_token *token);
 lg_status lg_principal_free(lg_principal *principal);
 
-/* An entry point to be exported under a name, with a version. Nobody may bind it until one of _allow_ says so. (A name that is empty, or has
- * control characters, is LG_E_ARGUMENT when it is exported.) */
+/* An entry point to be exported under a name, with a version. No principal may bind it until one of
+ * _allow_ says so. (A name that is empty, or has control characters, is LG_E_ARGUMENT when it is
+ * exported.) */
 lg_export *lg_export_new(const char *name, uint16_t major, uint16_t minor);
 lg_status lg_export_of(lg_export *of, const char *prototype); /* which function of the domain; the one of the same name if not said */
 lg_status lg_export_policy(lg_export *of, lg_policy policy);  /* what the server asks for in every call */
@@ -708,23 +799,28 @@ lg_status lg_export_allow_domain(lg_export *of, const char *name);
 lg_status lg_export_allow_token(lg_export *of, const lg_token *token);
 lg_status lg_export_free(lg_export *of);
 
-/* Exports a function of the domain, which lives until its last name is taken back. LG_E_TAKEN, LG_E_DOMAIN_TAKEN, LG_E_FULL, LG_E_MISSING,
- * LG_E_NO_SIGNATURE. The export may be freed or used again. */
+/* Exports a function of the domain, which lives until its last name is unexported. LG_E_TAKEN,
+ * LG_E_DOMAIN_TAKEN, LG_E_FULL, LG_E_MISSING, LG_E_NO_SIGNATURE. The export may be freed or used
+ * again. */
 lg_status lg_registry_export(lg_registry *registry, lg_domain *domain, lg_export *what);
 
-/* Exports a function of the host to domains. As for lg_options_gate(); the name in the prototype does not matter. */
+/* Exports a function of the host to domains. As for lg_options_gate(); the name in the prototype
+ * does not matter. */
 lg_status lg_registry_export_host(lg_registry *registry, const char *prototype, lg_code function, void *user, lg_export *what);
 
-/* Takes every version of a name back: nobody binds it any more; functions stay. LG_E_UNKNOWN. */
+/* Unexports every version of a name: no client can bind it any more; existing functions stay.
+ * LG_E_UNKNOWN. */
 lg_status lg_registry_unexport(lg_registry *registry, const char *name);
 
-/* The same, and calls through existing functions return LG_E_REVOKED from now on. Those in progress finish, or end at once if `stop` is not 0. */
+/* The same, and calls through existing functions return LG_E_REVOKED from now on. Those in progress
+ * finish, or end at once if `stop` is not 0. */
 lg_status lg_registry_revoke(lg_registry *registry, const char *name, int stop);
 
 /* Ends the domain of that name: its exports are revoked, calls in it end. LG_E_UNKNOWN_DOMAIN. */
 lg_status lg_registry_remove(lg_registry *registry, const char *name);
 
-/* What is asked for: this major version with at least this minor one, or the newest that has the client's signature. */
+/* What the client asks for: this major version with at least this minor one, or the newest that has
+ * the client's signature. */
 lg_request *lg_request_new(const char *name, uint16_t major, uint16_t minor);
 lg_request *lg_request_newest(const char *name);
 lg_status lg_request_wait(lg_request *request, uint64_t milliseconds); /* for the name to be exported */
@@ -733,22 +829,27 @@ lg_status lg_request_heal(lg_request *request, int heal); /* after a restart, ca
 lg_status lg_request_on_failure(lg_request *request, const lg_on_failure *failure);
 lg_status lg_request_free(lg_request *request);
 
-/* Binds a function of a domain for the host, with the exporter's signature, or only if it has the client's. Without the client's, the exporter
- * has given the prototype (lg_export_of), or it is as with names in lg_bind(): registers only, LG_E_NO_SIGNATURE. LG_E_UNKNOWN, LG_E_LATE,
- * LG_E_FORBIDDEN, LG_E_VERSION, LG_E_SIGNATURE, LG_E_HOST_FUNCTION, LG_E_FULL. */
+/* Binds a function of a domain for the host, with the exporter's signature, or only if it has the
+ * client's. Without the client's signature, the exporter must have given the prototype
+ * (lg_export_of), or the rule for names in lg_bind() applies: registers only, LG_E_NO_SIGNATURE.
+ * LG_E_UNKNOWN, LG_E_LATE, LG_E_FORBIDDEN, LG_E_VERSION, LG_E_SIGNATURE, LG_E_HOST_FUNCTION,
+ * LG_E_FULL. */
 lg_function *lg_registry_bind(lg_registry *registry, lg_principal *principal, lg_request *request);
 lg_function *lg_registry_bind_as(lg_registry *registry, lg_principal *principal, lg_request *request, const char *prototype);
 
-/* Answers an import of the domain's module with what is asked for. The import's note and the exporter's signature must agree; without a note the
- * exporter must have given the prototype: LG_E_NO_SIGNATURE. */
+/* Answers an import of the domain's module with what the request asks for. The import's note and
+ * the exporter's signature must agree; without a note the exporter must have given the prototype:
+ * LG_E_NO_SIGNATURE. */
 lg_status lg_registry_link(lg_registry *registry, lg_domain *domain, const char *import, lg_principal *principal, lg_request *request);
 
-/* Ends the domain of that name and puts a new one, of the same module with the same options, in its place: its handle is returned. Its names stay
- * exported. Functions go on, or return LG_E_RESTARTED, as their requests said. LG_E_UNKNOWN_DOMAIN (also if it was removed meanwhile: nothing is put in
- * its place then, whoever has the name), LG_E_TOO_OFTEN, LG_E_RESTARTING. */
+/* Ends the domain of that name and puts a new one, of the same module with the same options, in its
+ * place: its handle is returned. Its names stay exported. Functions go on, or return
+ * LG_E_RESTARTED, as their requests said. LG_E_UNKNOWN_DOMAIN (also if it was removed at the same
+ * time: then nothing is put in its place, even if another domain has the name), LG_E_TOO_OFTEN,
+ * LG_E_RESTARTING. */
 lg_domain *lg_registry_restart(lg_registry *registry, const char *name);
 
-/* At most so many restarts in any time of this length; three a minute if not said. */
+/* At most this many restarts in any time of this length; three a minute by default. */
 lg_status lg_registry_limit_restarts(lg_registry *registry, const char *name, size_t most, uint64_t within_ms);
 
 /* Names that are exported now, in order, with their versions, which may be NULL. */
@@ -779,8 +880,9 @@ typedef struct lg_observed_export {
     size_t binding_count;
 } lg_observed_export;
 
-/* What a process exports, and who has bound it, as it is now: what lockgate-ps(1) prints. It takes the right to trace the process. LG_E_NO_PROCESS,
- * LG_E_PERMISSION, LG_E_NO_EXPORTS, LG_E_LAYOUT. */
+/* What a process exports now, and which clients have bound it: what lockgate-ps(1) prints. It takes
+ * the right to trace the process. LG_E_NO_PROCESS, LG_E_PERMISSION, LG_E_NO_EXPORTS,
+ * LG_E_LAYOUT. */
 lg_observed *lg_observe(uint32_t pid);
 size_t lg_observed_count(lg_observed *observed);
 const lg_observed_export *lg_observed_get(lg_observed *observed, size_t index);
@@ -788,7 +890,8 @@ lg_status lg_observed_free(lg_observed *observed);
 
 /* ---- Asynchronous calls ---------------------------------------------------------------------------------------------- */
 
-/* Threads that make calls for others (docs/limits.md), and for each domain a queue of at most `capacity` calls that have not begun. */
+/* Threads that make calls for other threads (docs/limits.md), and for each domain a queue of at
+ * most `capacity` calls that have not begun. */
 lg_workers *lg_workers_new(size_t threads, size_t capacity);
 
 /* Calls that have not ended. */
@@ -800,31 +903,39 @@ lg_status lg_workers_finish(lg_workers *workers);
 /* Cancels what has not ended, waits for the threads, and frees the handle. Not from a worker. */
 lg_status lg_workers_free(lg_workers *workers);
 
-/* Has a worker call the function, to be ended after so many milliseconds from now; 0: no deadline. Arguments are copied, what pointers lead to is
- * not. LG_E_QUEUE_FULL, LG_E_ARGUMENT. A microsecond. */
+/* Makes a worker call the function, with a deadline this many milliseconds from now; 0: no
+ * deadline. The library copies arguments, not the memory that pointers lead to. LG_E_QUEUE_FULL,
+ * LG_E_ARGUMENT. A microsecond. */
 lg_async *lg_call_async(lg_function *function, lg_workers *workers, uint64_t deadline_ms, const lg_value *arguments, size_t count);
 
-/* Has a worker run `work(user)`, which counts as a call of the domain: for calls of several functions that belong together. What it returns is the
- * result, as LG_SIGNED. When it is cancelled, calls that it makes end with LG_FAULT_STOPPED; it has to see to the rest. */
+/* Makes a worker run `work(user)`, which counts as a call of the domain: for calls of several
+ * functions that belong together. Its return value is the result, as LG_SIGNED. When it is
+ * cancelled, calls that it makes end with LG_FAULT_STOPPED; `work` must handle the rest, and its
+ * return value does not count. It may end its thread (pthread_exit): LG_E_CALLBACK. */
 typedef int (*lg_work)(void *user);
 lg_async *lg_spawn(lg_domain *domain, lg_workers *workers, uint64_t deadline_ms, lg_work work, void *user);
 
-/* Waits for the end, at most so many milliseconds, without end if the number is negative; fills in the result as lg_call() does, of the type that
- * result->type says: LG_E_ARGUMENT at once for another one, which takes nothing. LG_E_PENDING if the call goes on; LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. A result is taken once: LG_E_ARGUMENT afterwards. */
+/* Waits for the end, at most this many milliseconds, or without end if the number is negative.
+ * Fills in the result as lg_call() does, of the type that result->type says; for another type it
+ * returns LG_E_ARGUMENT immediately and takes nothing. LG_E_PENDING if the call goes on;
+ * LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. You can take a result once: LG_E_ARGUMENT
+ * afterwards. */
 lg_status lg_async_wait(lg_async *call, int64_t milliseconds, lg_value *result);
 
 /* Not 0 if the call has ended. */
 int lg_async_has_ended(lg_async *call);
 
-/* Takes the call back: one that has not begun does not begin, one in progress is stopped as by a time limit, and no other with it. */
+/* Cancels the call. A call that has not begun does not begin; a call in progress is stopped as by a
+ * time limit, and no other with it. */
 lg_status lg_async_cancel(lg_async *call);
 
-/* Calls `notify(user)` once when the call has ended, from a worker, or from here if it has ended already. Only the last such request counts.
- * It must not wait for anything; a write to an eventfd is what most event loops want. */
+/* Calls `notify(user)` once when the call has ended, from a worker, or from here if it has ended
+ * already. Only the last such request counts. It must not wait for anything; most event loops want
+ * a write to an eventfd. */
 typedef void (*lg_notify)(void *user);
 lg_status lg_async_notify(lg_async *call, lg_notify notify, void *user);
 
-/* Frees the handle. The call goes on, and nobody gets its result. */
+/* Frees the handle. The call goes on, and its result is lost. */
 lg_status lg_async_free(lg_async *call);
 
 /* ---- Pools ----------------------------------------------------------------------------------------------------------- */
@@ -832,26 +943,28 @@ lg_status lg_async_free(lg_async *call);
 /* Domains of one module with the same options, at most `capacity` of them kept ready, pristine. */
 lg_pool *lg_pool_new(lg_module *module, lg_options *options, size_t capacity);
 
-/* A pristine domain: one that is ready (a microsecond), or a new one. lg_domain_free() gives it back, reset, if all of its functions were freed
- * before; else it is given up. */
+/* A pristine domain: one that is ready (a microsecond), or a new one. lg_domain_free() resets it
+ * and gives it back to the pool if you have freed all of its functions; otherwise the domain
+ * ends. */
 lg_domain *lg_pool_take(lg_pool *pool);
 
 /* How many are ready. */
 size_t lg_pool_ready(lg_pool *pool);
 
-/* Frees the handle. Domains that were taken live on. */
+/* Frees the handle. Domains that you took live on. */
 lg_status lg_pool_free(lg_pool *pool);
 
 /* ---- Programs -------------------------------------------------------------------------------------------------------- */
 
-/* Runs a whole program, whose module has a main, to its end on this thread; its exit status goes to `status`. LG_E_ARGUMENT if it is none, errors of
- * lg_domain_new(), LG_E_FAULT. */
+/* Runs a whole program, whose module has a main, to its end on this thread; its exit status goes to
+ * `status`. LG_E_ARGUMENT if it is none, errors of lg_domain_new(), LG_E_FAULT. */
 lg_status lg_run(lg_module *module, lg_options *options, int *status);
 
 /* ---- Safe dlopen -------------------------------------------------------------------------------------------------- */
 
-/* dlopen's manners for modules (docs/dlopen.md). A program that uses dlopen changes four names, and its plugins are built with `lockgate cc
- * -shared`: each gets a domain of its own; a plugin that crashes, loops or writes where it should not ends the call and nothing else.
+/* Modules in place of dlopen's libraries (docs/dlopen.md). A program that uses dlopen changes four
+ * names and builds its plugins with `lockgate cc -shared`. Each plugin gets a domain of its own; a
+ * plugin that crashes, loops or writes where it should not ends the call and nothing else.
  *
  *     void *plugin = lg_dlopen("./plugin.so", RTLD_NOW);
  *     int (*run)(int) = plugin ? (int (*)(int))lg_dlsym_typed(plugin, "int run(int)") : NULL;
@@ -861,47 +974,65 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  *     if (run(7) == -1 && errno == EFAULT)
  *         fprintf(stderr, "%s\n", lg_last_message());
  *
- * What a call that fails returns. -1 (all bits set, so not a number for floating-point results), NULL for pointers, 0 for bool, zeros for
- * structures in memory; or what lg_dlfailure() or the options say. errno is set: EFAULT, ETIMEDOUT (a time limit), ECANCELED (killed, closed
- * meanwhile), ESTALE (closed before), ENOMEM, ENOSYS (an import that nothing answers), EAGAIN, EBUSY, EDEADLK. The thread's last error says
- * more: lg_last_status(), lg_last_message(), lg_last_fault(). A handler is told before the caller gets its value: lg_on_fault(). A call that a signal
- * handler makes fails with EPERM, and that is all: the last error stays what it was, and nobody is told. (lg_failed()
- * and lg_take_call_error() are not for these pointers: they have been asked already.) A call that returns leaves errno alone as far as its
- * module is concerned, whose errno is its own.
+ * Results of failed calls. A failed call returns -1 (all bits set, a NaN for floating-point
+ * results), NULL for pointers, 0 for bool, zeros for structures in memory; or what lg_dlfailure()
+ * or the options say. errno is set: EFAULT, ETIMEDOUT (a time limit), ECANCELED (killed, or closed
+ * during the call), ESTALE (closed before), ENOMEM, ENOSYS (an import that nothing answers),
+ * EAGAIN, EBUSY, EDEADLK. The thread's last error says more: lg_last_status(), lg_last_message(),
+ * lg_last_fault(). The library calls the handler of lg_on_fault() before the caller gets its value.
+ * A call that a signal handler makes fails with EPERM; the last error does not change, and no
+ * handler is called. (Do not use lg_failed() and lg_take_call_error() for these pointers: the proxy
+ * has asked already.) A call that returns does not change errno, because the module has an errno of
+ * its own.
  *
- * Pointers of the host's are nothing that a plugin can follow. What it is to read or write lies on its own heap (lg_malloc()) or in memory that is
- * exposed to it (lg_expose()). Pointers that it returns can be followed by the host, but are *its word*: they may lead anywhere, and what they lead
- * to may change at any moment. Check them (lg_memory_check(), lg_owner()), copy once, then look at the copy.
+ * A plugin cannot follow pointers of the host's. Memory for it to read or write lies on its own
+ * heap (lg_malloc()) or is exposed to it (lg_expose()). The host can follow pointers that the
+ * plugin returns, but they are *the plugin's word*: they may lead anywhere, and the memory behind
+ * them may change at any moment. Check them (lg_memory_check(), lg_owner()), copy once, then look
+ * at the copy.
  *
- * Several modules, one heap. A plugin that was linked with `lockgate cc -shared --join base.so` has no libc: it takes what it uses from base.so, linked
- * with --base, in whose domain it is opened; both share one heap, one errno, and whatever pointers they pass. `into` of lg_dlopen_with() is the base. Without
- * it lg_dlopen() opens a base for the plugin alone, unless you have the base open (LG_E_JOIN: a file does not choose whose memory it shares); other
- * modules that the plugin was linked with are opened first in any case. They stay open as long as the plugin; whoever opens the same files later gets
- * others, unless `into` is the plugin. A build of the base other than the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
- * calls of the domain do not keep (lg_options_every_state()). When such a plugin is closed, its calls end, and its memory stays until its
- * domain ends. A fault in one of them is a fault of their domain: nothing protects them from each other.
+ * Several modules, one heap. A plugin that was linked with `lockgate cc -shared --join base.so` has
+ * no libc: it takes what it uses from base.so, linked with --base, in whose domain it is opened;
+ * both share one heap, one errno, and whatever pointers they pass. `into` of lg_dlopen_with() is
+ * the base. Without it lg_dlopen() opens a base for the plugin alone, unless you have the base open
+ * (LG_E_JOIN: a file does not choose whose memory it shares). In any case it first opens other
+ * modules that the plugin was linked with. They stay open as long as the plugin; a later open of
+ * the same files gives other instances, unless `into` is the plugin. A build of the base other than
+ * the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
+ * calls of the domain do not keep (lg_options_every_state()). When such a plugin is closed, its
+ * calls end, and its memory stays until its domain ends. A fault in one of them is a fault of their
+ * domain: they are not protected from each other.
  *
- * Function pointers of the plugin's, in a table for example, are not callable as they are: lg_dlfunc().
+ * The host cannot call function pointers of the plugin's, in a table for example, directly: see
+ * lg_dlfunc().
  *
- * Signatures. Look functions up by their prototypes, with lg_dlsym_typed(): then what a call does to your memory is what you said. lg_dlsym() is for
- * programs that do not know them. A module that was compiled with -g, or linked with prototypes, says itself what its functions are, and may lie; so
- * its word counts only if arguments and result travel in registers, and a function that it says needs more is an error (LG_E_NO_SIGNATURE). Where it
- * says nothing a *generic* proxy passes all six integer and eight vector argument registers and `stack_bytes` of the caller's stack, and returns rax, rdx, xmm0
- * and xmm1. It cannot know which registers are arguments: whatever the caller has left in argument registers, the plugin can see, under any
- * policy; and of the stack, whatever lies there. A structure of more than 16 bytes cannot be returned so, nor one of 32 bytes be passed in a
- * vector register. lg_dlsym_typed() makes it exact.
+ * Signatures. Look functions up by their prototypes, with lg_dlsym_typed(): then you decide what a
+ * call does to your memory. lg_dlsym() is for programs that do not know them. A module that was
+ * compiled with -g, or linked with prototypes, says itself what its functions are, and may lie; so
+ * its word counts only if arguments and result travel in registers, and a function that it says
+ * needs more is an error (LG_E_NO_SIGNATURE). Where it says nothing a *generic* proxy passes all
+ * six integer and eight vector argument registers and `stack_bytes` of the caller's stack, and
+ * returns rax, rdx, xmm0 and xmm1. It cannot know which registers are arguments: the plugin can see
+ * whatever the caller has left in argument registers, under any policy, and whatever lies in those
+ * bytes of the stack. A structure of more than 16 bytes cannot be returned so, nor one of 32 bytes
+ * be passed in a vector register. lg_dlsym_typed() makes it exact.
  *
- * Thread-safe, all of them. Constructors and destructors run on the thread that opens or closes, inside the domain; one thread at a time opens and
- * closes. Cost: an open of a module that was verified before some 20 microseconds, the first of a megabyte some milliseconds; lg_dlsym() a
- * microsecond for a new symbol, then some hundred nanoseconds; calls as in lg_function_pointer(). */
+ * Thread-safe, all of them. Constructors and destructors run on the thread that opens or closes,
+ * inside the domain; one thread at a time opens and closes. Cost: an open of a module that was
+ * verified before some 20 microseconds, the first of a megabyte some milliseconds; lg_dlsym() a
+ * microsecond for a new symbol, then some hundred nanoseconds; calls as in
+ * lg_function_pointer(). */
 
-/* Opens a module: `file` is a path if it has a slash; else it is looked for in the folders of lg_dlpath() or $LG_LIBRARY_PATH, then in
- * /usr/local/lib/lockgate and /usr/lib/lockgate. Flags are those of <dlfcn.h>: RTLD_NOW (imports are answered at once, or it is not opened) or
- * RTLD_LAZY (each at its first call); RTLD_GLOBAL (imports of others find its functions), RTLD_NOLOAD, RTLD_NODELETE. A file that is open already is the
- * same handle, once more. NULL stands for everything that is open with RTLD_GLOBAL. Returns NULL on failure: lg_dlerror(). */
+/* Opens a module: `file` is a path if it has a slash; else it is looked for in the folders of
+ * lg_dlpath() or $LG_LIBRARY_PATH, then in /usr/local/lib/lockgate and /usr/lib/lockgate. Flags are
+ * those of <dlfcn.h>: RTLD_NOW (imports are answered at once, or it is not opened) or RTLD_LAZY
+ * (each at its first call); RTLD_GLOBAL (imports of others find its functions), RTLD_NOLOAD,
+ * RTLD_NODELETE. A file that is open already is the same handle, once more. NULL stands for
+ * everything that is open with RTLD_GLOBAL. Returns NULL on failure: lg_dlerror(). */
 void *lg_dlopen(const char *file, int flags);
 
-/* How lg_dlopen_with() opens. Zeros are sensible: LG_MUTUAL_TRUST, no stack bytes, ten seconds of patience. */
+/* How lg_dlopen_with() opens. Zeros are sensible: LG_MUTUAL_TRUST, no stack bytes, a timeout of ten
+ * seconds for constructors. */
 typedef struct lg_dl_options {
     lg_options *domain;   /* limits and grants of its domain, or NULL */
     lg_policy policy;     /* what the host asks for in calls; LG_DEFAULT is what lg_dlopen() does */
@@ -915,66 +1046,83 @@ typedef struct lg_dl_options {
 /* The same with options, which count if the file was not open. */
 void *lg_dlopen_with(const char *file, int flags, const lg_dl_options *options, size_t size);
 
-/* A function by its name, to be cast to its type, if arguments and result travel in registers (LG_E_NO_SIGNATURE else: lg_dlsym_typed). Data is an
- * error, because the library says which of both a name is: lg_dlsym_data(). The handle may be NULL (RTLD_DEFAULT): the first library open with
- * RTLD_GLOBAL that has the symbol. A function pointer stays callable for as long as the process lives: when the library was closed, a call is an
- * error (ESTALE), or leads to the same function of the same module, if that was opened and the symbol looked up again. */
+/* A function by its name, to be cast to its type, if arguments and result travel in registers
+ * (LG_E_NO_SIGNATURE else: lg_dlsym_typed). Data is an error, because the library itself says
+ * whether a name is data or a function: use lg_dlsym_data(). The handle may be NULL (RTLD_DEFAULT):
+ * the first library open with RTLD_GLOBAL that has the symbol. A function pointer stays callable
+ * for as long as the process lives: when the library was closed, a call is an error (ESTALE), or
+ * leads to the same function of the same module, if that was opened and the symbol looked up
+ * again. */
 void *lg_dlsym(void *handle, const char *symbol);
 
-/* A function by its prototype ("double cbrt(double)"), which must agree with the module's note, if it has one. */
+/* A function by its prototype ("double cbrt(double)"), which must agree with the module's note, if
+ * it has one. */
 lg_code lg_dlsym_typed(void *handle, const char *prototype);
 
-/* Data, and its size in bytes. Valid until the library is closed; what it holds is the library's word. */
+/* Data, and its size in bytes. Valid until the library is closed; what it holds is the library's
+ * word. */
 void *lg_dlsym_data(void *handle, const char *symbol, size_t *size);
 
-/* A function pointer that the library gave, made callable; with its prototype, or NULL. Whatever the library gives, only beginnings of its own
- * functions can be called: else NULL. */
+/* A function pointer that the library gave, made callable; with its prototype, or NULL. Only the
+ * beginnings of the library's own functions can be called, whatever it gives: otherwise NULL. */
 lg_code lg_dlfunc(void *handle, const void *address, const char *prototype);
 
-/* Closes it once; the last time, when no open library calls it, for good: destructors run, calls in progress on other threads end with an error. 0, or
- * -1 if it is no handle (any more). What goes wrong in a destructor is told by the handler and the last error, and changes nothing. At the end of
- * the process destructors do not run: close what needs them. */
+/* Closes it once. The last close, when no open library calls it, ends it: destructors run, and
+ * calls in progress on other threads end with an error. It may block up to 20 ms when many closed
+ * libraries wait for their end. 0, or -1 if it is no open handle. The handler and the last error
+ * report what goes wrong in a destructor; the close goes on. At the end of the process destructors
+ * do not run: close what needs them. */
 int lg_dlclose(void *handle);
 
-/* What went wrong in the thread's last lg_ call of this section, once: NULL if nothing has since the last time. Good until the next such call. */
+/* What went wrong in the thread's last lg_ call of this section, once: NULL if nothing has since
+ * the last time. Good until the next such call. */
 const char *lg_dlerror(void);
 
-/* Folders to search, colons between, in place of $LG_LIBRARY_PATH (which is ignored in set-user-ID programs). */
+/* Folders to search, colons between, in place of $LG_LIBRARY_PATH (which is ignored in set-user-ID
+ * programs). */
 int lg_dlpath(const char *folders);
 
-/* What calls of a function that was looked up return when they fail; of all, and those looked up later, if `symbol` is NULL. */
+/* Sets what calls of a function return when they fail; for all functions, and those looked up
+ * later, if `symbol` is NULL. */
 int lg_dlfailure(void *handle, const char *symbol, uint64_t value);
 
-/* Called after each call that failed, on the caller's thread, when the thread's last error is set. NULL: nobody. The strings are good until it
- * returns; it must not longjmp. */
+/* Called after each call that failed, on the caller's thread, when the thread's last error is set.
+ * NULL: no handler. The strings are valid until it returns; it must not longjmp. */
 typedef void (*lg_dl_handler)(const char *library, const char *symbol, void *user);
 void lg_on_fault(lg_dl_handler handler, void *user);
 
-/* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the library's own free(). NULL if it has none left, or
- * its malloc says that something else is room (LG_E_INACCESSIBLE). Some microseconds, and some ten nanoseconds for each page, which is touched. It is
- * room when this returns: while something of the library's runs, a thread that it has started (lg_options_own_threads()) or a call of yours, that can
- * unmap it, and then the host's own access is a fault of the host's. Where a library may, reach its memory by lg_peek() and lg_poke(). */
+/* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the
+ * library's own free(). NULL if it has none left, or its malloc says that something else is room
+ * (LG_E_INACCESSIBLE). Some microseconds, and some ten nanoseconds for each page, because it
+ * touches each page. The room is there when this returns. While code of the library runs (a thread
+ * that it has started with lg_options_own_threads(), or a call of yours), that code can unmap it,
+ * and then the host's own access is a fault of the host's. If a library may do so, reach its memory
+ * by lg_peek() and lg_poke(). */
 void *lg_malloc(void *handle, size_t size);
 int lg_free(void *handle, void *at);
 
-/* Copies `size` bytes from or to the library's memory, once. -1 if they are not all its own, or not accessible: the way to follow a pointer that the
- * library gave. */
+/* Copies `size` bytes from or to the library's memory, once. -1 if they are not all its own, or not
+ * accessible. Follow pointers that the library gave in this way. */
 int lg_peek(void *handle, void *to, const void *from, size_t size);
 int lg_poke(void *handle, void *to, const void *from, size_t size);
 
-/* Makes a function of the host callable by the library through a pointer, which stays as long as the library: what is handed over in place of the
- * function's own address. As lg_gate(), with a prototype. */
+/* Makes a function of the host callable by the library through a pointer, which stays as long as
+ * the library. Pass this pointer in place of the function's own address. As lg_gate(), with a
+ * prototype. */
 void *lg_dlcallback(void *handle, const char *prototype, lg_code function, void *user);
 
-/* Exposes memory of the host's to the library: whole pages of one mapping made with MAP_SHARED. Returns where the library finds it. */
+/* Exposes memory of the host's to the library: whole pages of one mapping made with MAP_SHARED.
+ * Returns where the library finds it. */
 void *lg_expose(void *handle, void *at, size_t length, int rights);
 
-/* Takes it back: no access of the library succeeds any more when this has returned. */
+/* Hides it again: no access of the library succeeds after this has returned. */
 int lg_hide(void *handle, void *at);
 
-/* Offers a *service*: a function of the host that libraries call by name, having declared it (`lockgate cc --gate`). To one library, or, if the handle
- * is LG_ALL, to all, also those that are open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
- * arguments as the library's note says, in registers only. In it lg_user_data() is `user`, and lg_caller() the library. Arguments are the library's word. */
+/* Offers a *service*: a function of the host that libraries call by name, having declared it
+ * (`lockgate cc --gate`). To one library, or, if the handle is LG_ALL, to all, also those that are
+ * open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
+ * arguments as the library's note says, in registers only. In it lg_user_data() is `user`, and
+ * lg_caller() the library. Arguments are the library's word: check them. */
 #define LG_ALL ((void *)4)
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);
@@ -987,7 +1135,8 @@ void *lg_owner(const void *at);
 
 /* ---- Implementation of what is inline ------------------------------------------------------------------------------- */
 
-/* Of the thread: not 0 if its last call through a function pointer did not return. For lg_failed(). */
+/* Of the thread: not 0 if its last call through a function pointer did not return. For
+ * lg_failed(). */
 __extension__ extern __thread uint64_t lg_call_failed __attribute__((tls_model("initial-exec")));
 
 static inline int lg_failed(void) {

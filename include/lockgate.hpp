@@ -1,26 +1,31 @@
-// lockgate.hpp - Lockgate for C++17: handles that free themselves, errors as exceptions, and values of domains that cannot be used before
-// they were checked. Header-only, over lockgate.h, which is the manual.
+// lockgate.hpp - Lockgate for C++17: handles that free themselves, errors as exceptions, and values of
+// domains that a program cannot use before it has checked them. Header-only, over lockgate.h, which is
+// the manual.
 //
 //     lockgate::Domain domain(lockgate::Module("cube.lg"));
 //     auto cube_root = domain.bind<double(double)>("cube_root");
 //     double y = cube_root(27.0).verify([](double y) { return y >= 0; });
 //
-// What comes from a domain is tainted: results, what Domain::read() copies, and the arguments of functions that a domain calls. A tainted<T>
-// converts to nothing, compares with nothing and indexes nothing. verify() takes it out if a test says so, or throws; trust() takes it out
-// where any value does. A pointer<T> of a domain cannot be followed; Domain::read() copies what it leads to.
+// Values that come from a domain are tainted: results, copies by Domain::read(), and the arguments of
+// functions that a domain calls. A tainted<T> does not convert, compare or index. verify() takes the
+// value out if a test accepts it, and throws otherwise; trust() takes it out where any value is
+// acceptable. A program cannot follow a pointer<T> of a domain; Domain::read() copies the memory.
 //
-// Plain data crosses: numbers, bool, enumerations of a fixed type, pointer<T>, arrays of these, and structures whose members are declared:
+// Plain data crosses: numbers, bool, enumerations of a fixed type, pointer<T>, arrays of these, and
+// structures whose members are declared:
 //
 //     struct Header { std::uint32_t width; bool wide; lockgate::pointer<char> name; };
-//     template <> inline constexpr auto lockgate::fields<Header> = lockgate::members(&Header::width, &Header::wide, &Header::name);
+//     template <> inline constexpr auto lockgate::fields<Header> =
+//         lockgate::members(&Header::width, &Header::wide, &Header::name);
 //
-// Members that are not declared stay zero, and padding never crosses. A bool is what C makes of its byte: any but 0 is true.
+// Members that are not declared stay zero, and padding never crosses. A bool is what C makes of its
+// byte: any byte but 0 is true.
 //
-// Exceptions may leave a function that a domain calls, unlike functions given to lockgate.h: the domain's call ends, and the call of the
-// Function that led there throws the exception.
+// Exceptions may leave a function that a domain calls, unlike functions given to lockgate.h: the
+// domain's call ends, and the call of the Function that led there throws the exception.
 //
-// Threads: as lockgate.h says; an object of this header is no more thread-safe than a std::unique_ptr. Cost: that of lockgate.h, and a
-// look at one word after each call. Objects may die in any order.
+// Threads: as lockgate.h says; an object of this header is as thread-safe as a std::unique_ptr. Cost:
+// that of lockgate.h, and a look at one word after each call. You may destroy objects in any order.
 #ifndef LOCKGATE_HPP
 #define LOCKGATE_HPP
 
@@ -41,7 +46,7 @@
 
 namespace lockgate {
 
-// A copy of lg_fault, with strings of its own.
+// A copy of lg_fault that owns its strings.
 struct Fault {
     lg_fault_kind kind;
     int detail;
@@ -75,7 +80,7 @@ class Error : public std::runtime_error {
 
     lg_status status() const noexcept { return status_; }
 
-    // What happened in the domain, or null if that was not it.
+    // The fault in the domain, or null if the error was no fault.
     const Fault *fault() const noexcept { return fault_.get(); }
 
   private:
@@ -162,7 +167,7 @@ template <typename T> struct number_of<T, true> {
     using type = std::underlying_type_t<T>;
 };
 
-// The number that an enumeration of a fixed type is; other types are themselves.
+// The underlying number of an enumeration of a fixed type; other types are themselves.
 template <typename T> using number = typename number_of<T>::type;
 
 // Data whose bytes may be anything, so that a domain may write them.
@@ -226,7 +231,7 @@ template <> struct is_taintable<std::string> : std::true_type {};
 } // namespace detail
 
 
-// A value that a domain made: not to be used before it was checked.
+// A value that a domain made: check it before you use it.
 template <typename T> class [[nodiscard]] tainted {
     static_assert(detail::is_taintable<T>::value, "only plain data comes from a domain: see lockgate::fields");
 
@@ -248,7 +253,7 @@ template <typename T> class [[nodiscard]] tainted {
         return std::forward<Test>(test)(static_cast<const T &>(value_)) ? value_ : otherwise;
     }
 
-    // The value as it is, where any value of the type does no harm: say why.
+    // The value as it is, if no value of the type does harm: say why.
     T trust(const char *why) const & {
         (void)why;
         return value_;
@@ -277,7 +282,7 @@ template <typename T> class [[nodiscard]] tainted {
 
 namespace detail {
 
-// The type in C of what may cross in a call; anything else does not compile.
+// The C type of a value that may cross in a call; other types do not compile.
 template <typename T, typename = void> struct Type {
     static_assert(sizeof(T) == 0, "this type cannot be passed to or from a domain: numbers, bool, enumerations of a fixed type, lockgate::pointer<T>");
 };
@@ -355,7 +360,7 @@ template <typename R, template <typename> class In, typename... A> std::string p
 // (Templates that are arguments of templates have one parameter for every compiler.)
 template <typename T> struct Taken : Type<T> {};
 
-// The exception that left a function which a domain has called, until the call that led there throws it.
+// The exception that left a function that a domain has called, until the call that led there throws it.
 struct Thrown {
     std::exception_ptr exception;
     std::uint64_t number = 0; // of this thread's exceptions
@@ -438,12 +443,17 @@ struct Freed {
 
 } // namespace detail
 
-// Any handle of lockgate.h, freed at its end: handle<lg_pool> pool(lg_pool_new(…)). Throws if there is none.
+// Any handle of lockgate.h, freed at its end: handle<lg_pool> pool(lg_pool_new(…)). Throws if there is none; and where one is used that was moved
+// from, since NULL would mean something to some functions: no options, all libraries.
 template <typename T> class handle {
   public:
     explicit handle(T *made) : owned_(check(made)) {}
-    T *get() const noexcept { return owned_.get(); }
-    operator T *() const noexcept { return get(); }
+    T *get() const {
+        if (!owned_)
+            throw Error(LG_E_ARGUMENT, "this handle was moved from: it stands for nothing");
+        return owned_.get();
+    }
+    operator T *() const { return get(); }
 
   private:
     std::unique_ptr<T, detail::Freed> owned_;
@@ -584,7 +594,7 @@ class Domain {
 
     template <typename T> void free(pointer<T> at) const { check(lg_memory_free(domain_, address(at))); }
 
-    // A copy of what lies there.
+    // A copy of the memory there.
     template <typename T> tainted<std::remove_const_t<T>> read(pointer<T> at) const {
         std::remove_const_t<T> value{};
         unsigned char bytes[sizeof value];

@@ -1,7 +1,11 @@
 /* lockgate_pg.h - functions of PostgreSQL in C that cannot harm it.
  *
- * A module is C that includes this header, compiled with `lockgate cc -g -O2 --for postgres geo.c -o geo.lg`. Each of its global functions can
- * become a function of SQL, in the trusted language lgc (docs/postgres.md):
+ * A module is C that includes this header, compiled with
+ *
+ *     lockgate cc -g -O2 --for postgres geo.c -o geo.lg
+ *
+ * Each of its global functions can become a function of SQL, in the trusted language lgc
+ * (docs/postgres.md):
  *
  *     double poly_area(const lg_pg_polygon *polygon) { ... }
  *
@@ -29,13 +33,16 @@
  *     record, as a result              the same
  *     lockgate.state                   lg_pg_state *: see below
  *
- * What an argument points to is the call's: it may be read, and written, until the function returns. A result may point anywhere: into an
- * argument, to a constant, to lg_pg_alloc(). PostgreSQL copies it, and checks it: text in the right encoding, dates in range.
+ * The memory that an argument points to belongs to the call: the function may read and write it
+ * until it returns. A result may point anywhere: into an argument, to a constant, to lg_pg_alloc().
+ * PostgreSQL copies it, and checks it: text in the right encoding, dates in range.
  *
- * A function that is not STRICT gets zeros (NULL, no bytes) where an argument is null: lg_pg_is_null() tells.
+ * A function that is not STRICT gets zeros (NULL, no bytes) where an argument is null:
+ * lg_pg_is_null() tells.
  *
- * The module's memory, static data and heap, is its own in each session and for each role, and may be made anew between any two calls: after a
- * fault, DISCARD ALL, a change of the module or of a limit. So keep there what can be computed again, no more.
+ * The module's memory, static data and heap, is its own in each session and for each role, and may
+ * be made anew between any two calls: after a fault, DISCARD ALL, a change of the module or of a
+ * limit. So keep only what you can compute again there.
  */
 #ifndef LOCKGATE_PG_H
 #define LOCKGATE_PG_H
@@ -60,7 +67,8 @@ typedef struct lg_pg_circle { lg_pg_point center; double radius; } lg_pg_circle;
 typedef struct lg_pg_polygon { uint32_t size; int32_t count; lg_pg_box bounds; lg_pg_point points[]; } lg_pg_polygon;
 typedef struct lg_pg_path { uint32_t size; int32_t count; int32_t closed; int32_t padding; lg_pg_point points[]; } lg_pg_path;
 
-/* The sum of digits[i] * 10000^(weight - i), 0 <= digits[i] < 10000, shown with `scale` digits after the point; `sign` is one of these. */
+/* The sum of digits[i] * 10000^(weight - i), 0 <= digits[i] < 10000, shown with `scale` digits
+ * after the point; `sign` is one of these. */
 typedef struct lg_pg_numeric { uint16_t count; int16_t weight; uint16_t sign; uint16_t scale; int16_t digits[]; } lg_pg_numeric;
 #define LG_PG_POSITIVE 0x0000
 #define LG_PG_NEGATIVE 0x4000
@@ -86,28 +94,33 @@ extern bool lg_pg_is_null(int argument);
 /* The result of this call will be null, whatever the function returns. */
 extern void lg_pg_return_null(void);
 
-/* Room for a result, aligned to 16 bytes, until this call of the function returns; fails as an error of the statement. Dearer than a
- * variable, cheaper than malloc, and never to be freed. */
+/* Room for a result, aligned to 16 bytes, until this call of the function returns; if it fails, the
+ * statement ends with an error. It costs more than a variable and less than malloc; do not free
+ * it. */
 extern void *lg_pg_alloc(size_t size);
 
-/* Rows. A composite value is a structure that begins with lg_pg_row, followed by its columns in their order, each as the type says above:
+/* Rows. A composite value is a structure that begins with lg_pg_row, followed by its columns in
+ * their order, each as the type says above:
  *
  *     struct place { lg_pg_row row; int32_t id; lg_pg_text name; lg_pg_point at; };    // CREATE TYPE place AS (id integer, name text, at point)
  *
- * Functions take and return `const lg_pg_row *`, and cast. Bit i of `nulls` says that column i, counted from 0, is null; a dropped column has
- * a bit and nothing else. */
+ * Functions take and return `const lg_pg_row *`, and cast. Bit i of `nulls` says that column i,
+ * counted from 0, is null; a dropped column has only a bit. */
 typedef struct lg_pg_row { uint64_t nulls; } lg_pg_row;
 
-/* A function that RETURNS SETOF or TABLE is `void` in C, and calls this for each row: `lg_pg_emit(&row, sizeof row)`. For a set of values that
- * are no rows the structure has one column. */
+/* A function that RETURNS SETOF or TABLE is `void` in C, and calls this for each row:
+ * `lg_pg_emit(&row, sizeof row)`. For a set of values that are not rows the structure has one
+ * column. */
 extern void lg_pg_emit(const void *row, size_t size);
 
-/* Aggregates keep a state in the domain: CREATE AGGREGATE ... (SFUNC = step, STYPE = lockgate.state, FINALFUNC = result), with functions
+/* Aggregates keep a state in the domain: CREATE AGGREGATE ... (SFUNC = step, STYPE =
+ * lockgate.state, FINALFUNC = result), with functions
  *
  *     lg_pg_state *step(lg_pg_state *state, double value);    // NULL at first, unless it is STRICT
  *     double result(lg_pg_state *state);
  *
- * that cast it to what it is: a structure with room from lg_pg_state_alloc(), zeros at first, which lives as long as the aggregate needs it. */
+ * that cast it to what it is: a structure with room from lg_pg_state_alloc(), zeros at first, which
+ * lives as long as the aggregate needs it. */
 typedef struct lg_pg_state lg_pg_state;
 extern void *lg_pg_state_alloc(size_t size);
 
@@ -115,12 +128,15 @@ extern void *lg_pg_state_alloc(size_t size);
  *
  *     const lg_pg_row *function(const lg_pg_trigger *trigger);
  *
- * Rows of the table are structures as above, without those columns that a function cannot return (of types that are not listed, domains, row types):
- * they have a bit in `nulls`, and stay as they are. Rows of partitions are as the partitioned table has them that the trigger was made for, whatever
- * the order of the partition's own columns; `schema` and `table` are the partition's. A table of more than 64 columns is refused when the trigger
- * fires. Their size is `row_size`; compare it with the structure's. Before a row is written the function returns it: `trigger->new_row`, changed if
- * need be, or another one; for DELETE `old_row`. NULL: the row is left alone. After it, and for statements, nobody looks at what is returned. Queries
- * see transition tables. */
+ * Rows of the table are structures as above, without those columns that a function cannot return
+ * (of types that are not listed, domains, row types): they have a bit in `nulls`, and stay as they
+ * are. Rows of partitions have the columns of the partitioned table that the trigger was made for,
+ * whatever the order of the partition's own columns; `schema` and `table` are the partition's. A
+ * table of more than 64 columns is refused when the trigger fires. Their size is `row_size`;
+ * compare it with the structure's. Before a row is written the function returns it:
+ * `trigger->new_row`, changed if need be, or another one; for DELETE `old_row`. NULL: PostgreSQL
+ * leaves the row alone. After it, and for statements, PostgreSQL ignores the result. Queries see
+ * transition tables. */
 enum lg_pg_event { LG_PG_INSERT = 0, LG_PG_UPDATE = 1, LG_PG_DELETE = 2, LG_PG_TRUNCATE = 3 };
 enum lg_pg_when { LG_PG_BEFORE = 0, LG_PG_AFTER = 1, LG_PG_INSTEAD = 2 };
 enum lg_pg_for { LG_PG_ROW = 0, LG_PG_STATEMENT = 1 };
@@ -133,15 +149,19 @@ typedef struct lg_pg_trigger {
     int32_t event, when, level;
 } lg_pg_trigger;
 
-/* Queries, under the rights of the role that the function runs for. Parameters are texts, `$1::integer` where another type is meant; one that points
- * nowhere ({NULL, 0}) is null. Rows are kept until the next query, and count against lockgate.memory_limit. Returns how many rows came, or were changed. A statement that fails ends the function, and its own statement. A
- * function that is not VOLATILE may only read. */
+/* Queries, under the rights of the role that the function runs for. Parameters are texts,
+ * `$1::integer` where another type is meant; one that points nowhere ({NULL, 0}) is null. Rows are
+ * kept until the next query, and count against lockgate.memory_limit. Returns how many rows came,
+ * or were changed. A statement that fails ends the function, and its own statement. A function that
+ * is not VOLATILE may only read. */
 extern int64_t lg_pg_query(const char *sql, const void *parameters, size_t count);
 
-/* A value of the last query's rows, both counted from 0, as text, good until the function returns; false if it is null. `to` is an lg_pg_text. */
+/* A value of the last query's rows, row and column counted from 0, as text, valid until the
+ * function returns; false if it is null. `to` is an lg_pg_text. */
 extern bool lg_pg_value(int64_t row, int column, void *to);
 
-/* Ends the function, and the statement, with an error: five characters of SQLSTATE ("22023"; docs of PostgreSQL, appendix A) and a message. */
+/* Ends the function, and the statement, with an error: five characters of SQLSTATE ("22023"; docs
+ * of PostgreSQL, appendix A) and a message. */
 extern _Noreturn void lg_pg_raise(const char *sqlstate, const char *message);
 
 /* A message to the client and the server's log, as their settings say. */

@@ -1,10 +1,12 @@
-/* A queue in a shared region, for modules: one producer, one consumer, who need not trust each other.
+/* A queue in a shared region, for modules: one producer and one consumer, which need not trust each
+ * other.
  *
- * The host makes the ring (lockgate::grant::Ring) and grants the region to the domain for reading and writing. Both sides are
- * told, by arguments, where it is, how many elements it has (a power of two) and how large an element is; neither looks
- * that up in the shared memory, and each keeps its own index to itself. An impossible index of the other side is an error, so
- * a hostile side can send nonsense but cannot make this one leave the ring. Elements are copied: check the copy, not the
- * ring.
+ * The host makes the ring (lockgate::grant::Ring) and grants the region to the domain for reading
+ * and writing. Both sides learn from arguments where it is, how many elements it has (a power of
+ * two) and how large an element is. Neither side reads that from the shared memory, and each keeps
+ * its own index private. An impossible index of the other side is an error, so a hostile side can
+ * send nonsense but cannot make this one leave the ring. Elements are copied: check the copy, not
+ * the ring.
  *
  *     static struct lg_ring orders;
  *     int start(void *at) { return lg_ring_open(&orders, at, 256, sizeof(struct order)); }
@@ -17,7 +19,7 @@
  *         return got;
  *     }
  *
- * Plain C11. Nothing here waits: poll, or have the host call when there is work.
+ * Plain C11. No function here waits: poll, or let the host call when there is work.
  */
 #ifndef LOCKGATE_RING_H
 #define LOCKGATE_RING_H
@@ -26,7 +28,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What both sides see. Indices count elements modulo 2^32; each has a cache line of its own. */
+/* The memory that both sides see. Indices count elements modulo 2^32; each has its own cache
+ * line. */
 struct lg_ring_shared {
     _Alignas(64) _Atomic uint32_t head; /* written by the consumer */
     _Alignas(64) _Atomic uint32_t tail; /* written by the producer */
@@ -41,13 +44,13 @@ struct lg_ring {
     uint32_t index;
 };
 
-/* What lg_ring_push and lg_ring_pop return, besides 1 for done. */
+/* Results of lg_ring_push and lg_ring_pop, besides 1 for success. */
 enum {
     LG_RING_WAIT = 0,     /* full, or empty */
     LG_RING_CORRUPT = -1, /* the other side's index is impossible: give the ring up */
 };
 
-/* Takes one end of a fresh ring. 0, or -1 if capacity is no power of two. */
+/* Takes one end of a fresh ring. 0, or -1 if capacity is not a power of two. */
 static inline int lg_ring_open(struct lg_ring *ring, void *at, uint32_t capacity, uint32_t size)
 {
     ring->shared = at;

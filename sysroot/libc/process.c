@@ -2,6 +2,7 @@
    no processes. musl's versions build stack frames by hand. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/types.h>
@@ -26,8 +27,15 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
     return (int)lg_call6(SYS_clone, flags, (long)start, (long)parent, (long)child, (long)thread_pointer, 0);
 }
 
-/* Where the runtime starts a thread that __clone asked for (lockgate_abi::symbol::THREAD_START). */
+/* pthread_exit, in modules with pthread_create, whose member it is of. */
+__attribute__((weak)) _Noreturn void __pthread_exit(void *result) {
+    (void)result;
+    for (;;) lg_call3(SYS_exit, 0, 0, 0);
+}
+
+/* Where the runtime starts a thread that __clone asked for, and ends one that the host has ended (lockgate_abi::symbol::THREAD_START). */
 void _lg_thread_start(struct lg_start *start) {
+    if (!start) __pthread_exit(PTHREAD_CANCELED);
     __set_thread_area(start->thread_pointer);
     start->function(start->argument); /* ends with the system call exit */
     for (;;) lg_call3(SYS_exit, 0, 0, 0);

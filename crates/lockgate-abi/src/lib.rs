@@ -218,7 +218,8 @@ pub mod symbol {
     /// `void _lg_thread_exit(void)`: frees what `_lg_thread_init` made.
     pub const THREAD_EXIT: &str = "_lg_thread_exit";
     /// `void _lg_thread_start(void *start)`: runs a thread that the module made, on the thread's own stack slot. `start` is what
-    /// the module gave with the system call `clone`. Ends with the system call `exit`.
+    /// the module gave with the system call `clone`; null on a thread that a function of the host's has ended, which cleans up as one
+    /// that was cancelled. Ends with the system call `exit`.
     pub const THREAD_START: &str = "_lg_thread_start";
     /// `void *_lg_alloc(size_t)`: the module's malloc, for the host.
     pub const ALLOC: &str = "_lg_alloc";

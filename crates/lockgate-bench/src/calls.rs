@@ -2,8 +2,10 @@
 //!
 //! All sides are called by the same loop with one integer argument, but for `calls.arguments.<number>`, under the policy that their
 //! name says, *integrity* if it says none. The module of most sides
-//! uses general registers only, as most modules' entry points do; that of `calls.host_to_domain.every_state` contains x87, MXCSR and
-//! AVX-512 instructions, so that its proxies keep and clear all state there is. `calls.in_turn.<number>` goes through so many
+//! uses general registers only, as most modules' entry points do; that of `calls.host_to_domain.every_state` and of the sides
+//! `calls.every_state.<preset>` contains x87, MXCSR and
+//! AVX-512 instructions, which the function called may reach, so that its proxies keep and clear all state there is.
+//! `calls.leaf.<preset>` calls a function of that module which reaches none of them. `calls.in_turn.<number>` goes through so many
 //! domains, one call each: every call changes the window, and many of them share the caches. `calls.long_jump.<number>` is what a
 //! `longjmp` costs within a domain that leaves so many functions, their calls included; `calls.throw` a setjmp and a longjmp over
 //! three, as in interpreters whose programs throw all the time. `calls.switch` is one `swapcontext` between two contexts of a domain,
@@ -55,15 +57,17 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     exports
         .extend((0..=12).map(|count| format!("long arguments_{count}({})", vec!["long"; count].join(", "))));
     let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
-    let module = |name: &str, flags: &[&str]| -> anyhow::Result<_> {
-        Ok(Module::open(objects::module(&source, name, flags, &exports, folder.path())?)?)
+    let module = |name: &str, flags: &[&str], exports: &[&str]| -> anyhow::Result<_> {
+        Ok(Module::open(objects::module(&source, name, flags, exports, folder.path())?)?)
     };
-    let (plain, every_state) = (module("plain", &[])?, module("every-state", &["-DEVERY_STATE"])?);
+    let plain = module("plain", &[], &exports)?;
+    let exports = [&exports[..], &["long every_state_call(long x)"]].concat();
+    let every_state = module("every-state", &["-DEVERY_STATE"], &exports)?;
     let domain = Domain::new(&plain, DomainOptions::new())?;
     let every_state = Domain::new(&every_state, DomainOptions::new())?;
 
     let native = black_box(native as Number);
-    let null_every_state = every_state.bind_with::<Number>("null_call", Policy::INTEGRITY)?;
+    let null_every_state = every_state.bind_with::<Number>("every_state_call", Policy::INTEGRITY)?;
     let call_back =
         domain.bind_with::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_back", Policy::INTEGRITY)?;
     let call_back_distrust =
@@ -92,6 +96,12 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         let null = preset.bind::<Number>(&domain, "null_call")?;
         let name = format!("calls.host_to_domain.{}", preset.name);
         sides.push(Side::timed(name, move || null_calls(&null)));
+    }
+    for (name, function) in [("every_state", "every_state_call"), ("leaf", "null_call")] {
+        for preset in PRESETS {
+            let call = preset.bind::<Number>(&every_state, function)?;
+            sides.push(Side::timed(format!("calls.{name}.{}", preset.name), move || null_calls(&call)));
+        }
     }
     for (preset, null) in &across {
         let call_many = &call_many;

@@ -4,11 +4,13 @@ use crate::domain_sys::DomainObject;
 use crate::error::{Failure, Status};
 use crate::function_sys::FunctionObject;
 use crate::handle::{Handle, Handled};
+use crate::program_asm::lockgate_call_program;
 use crate::text_sys::slice;
 use crate::value_sys::{CValue, read_values, result_place};
 use lockgate::signature::{Signature, Type};
 use lockgate::{AsyncCall, CallError, Submission, Value, Workers};
 use std::ffi::{c_int, c_void};
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::Duration;
@@ -155,8 +157,9 @@ pub unsafe extern "C" fn lg_spawn(
         let (workers, user) = (workers.get()?, User(user));
         let run = move || {
             let User(user) = { user };
-            // SAFETY: the caller's promise.
-            Ok(Value::Signed(unsafe { work(user) }.into()))
+            // SAFETY: the caller's promise; of `int` the lower half of rax counts.
+            let result = unsafe { lockgate_call_program(work as *const (), user, ptr::null(), ptr::null()) };
+            Ok(Value::Signed((result as i32).into()))
         };
         domain.with(|domain| workers.submit(deadline_ms, None, |to| domain.spawn_call(to, run)))
     })
@@ -216,8 +219,10 @@ struct Notification {
 
 impl Wake for Notification {
     fn wake(self: Arc<Self>) {
+        let (notify, user) = (self.notify, self.user.0);
+        drop(self);
         // SAFETY: the promise of `lg_async_notify`'s caller.
-        unsafe { (self.notify)(self.user.0) };
+        unsafe { lockgate_call_program(notify as *const (), user, ptr::null(), ptr::null()) };
     }
 }
 

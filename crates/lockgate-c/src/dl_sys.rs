@@ -5,6 +5,7 @@ use crate::error::{self, Failure};
 use crate::handle::Handle;
 use crate::options_sys::OptionsObject;
 use crate::policy::policy;
+use crate::program_asm::lockgate_call_program;
 use crate::text_sys::{put, text};
 use lockgate::Policy;
 use lockgate::dl::{self, Library, Mode, Options, Symbol};
@@ -54,7 +55,14 @@ fn failed(failure: &dl::Failure) {
     if let Some((handler, user)) = handler {
         let (library, symbol) = (error::c_string(&failure.library), error::c_string(&failure.symbol));
         // SAFETY: what the program promised with the handler.
-        unsafe { handler(library.as_ptr(), symbol.as_ptr(), user as *mut c_void) };
+        unsafe {
+            lockgate_call_program(
+                handler as *const (),
+                library.as_ptr().cast(),
+                symbol.as_ptr().cast(),
+                user as *const c_void,
+            )
+        };
     }
 }
 

@@ -5,11 +5,13 @@ use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
 use crate::text_sys::put_part;
-use lockgate::{CallError, Domain, Pool, PooledDomain, ResetError, Usage};
-use std::ffi::{CString, c_char};
+use lockgate::{AtThreadEnd, CallError, Domain, Pool, PooledDomain, ResetError, Usage};
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 
 /// What `lg_domain` stands for.
 pub struct DomainObject {
@@ -165,7 +167,9 @@ pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
         let object = domain.get()?;
         object.here()?;
-        let mut place = match object.domain.try_write() {
+        // SAFETY: `Resetting` keeps the object at least as long as the lock.
+        let lock: &'static RwLock<Option<Home>> = unsafe { &*std::ptr::from_ref(&object.domain) };
+        let place = match lock.try_write() {
             Ok(place) => place,
             Err(TryLockError::Poisoned(place)) => place.into_inner(),
             Err(TryLockError::WouldBlock) => {
@@ -176,23 +180,64 @@ pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
                 ));
             }
         };
-        let home = place.take().ok_or_else(|| Failure::new(Status::Killed, ENDED))?;
+        let mut resetting = Resetting { place, _object: object.clone() };
+        let home = resetting.place.take().ok_or_else(|| Failure::new(Status::Killed, ENDED))?;
         let mut domain = match home {
             Home::Own(domain) => domain,
             pooled => {
-                *place = Some(pooled);
+                *resetting.place = Some(pooled);
                 return Err(Failure::argument(
                     "a pool resets its domains: free the handle, and take another",
                 ));
             }
         };
+        let _ends_here = resetting.begin();
         let done = domain.reset();
         // One that cannot be started again has ended.
         if !matches!(done, Err(ResetError::Create(_))) {
-            *place = Some(Home::Own(domain));
+            RESETTING.with_borrow_mut(|all| {
+                if let Some(innermost) = all.last_mut() {
+                    *innermost.place = Some(Home::Own(domain));
+                }
+            });
         }
         Ok(done?)
     })
+}
+
+/// A reset, in which the module's constructors run: a function of the program's that they call may end the thread, out of the frame that
+/// waits for them. Then the domain has ended, and nobody waits for the lock.
+struct Resetting {
+    place: RwLockWriteGuard<'static, Option<Home>>,
+    _object: Arc<DomainObject>,
+}
+
+thread_local! {
+    /// The thread's, innermost last. Left behind as [`AtThreadEnd`] says.
+    static RESETTING: RefCell<ManuallyDrop<Vec<Resetting>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+}
+
+static END: AtThreadEnd = AtThreadEnd::new(leave);
+
+extern "C" fn leave(_: *mut c_void) {
+    drop(RESETTING.with_borrow_mut(|resetting| std::mem::take(&mut **resetting)));
+}
+
+impl Resetting {
+    fn begin(self) -> EndsHere {
+        RESETTING.with_borrow_mut(|all| all.push(self));
+        END.arm();
+        EndsHere
+    }
+}
+
+/// Ends the thread's innermost reset when the frame does.
+struct EndsHere;
+
+impl Drop for EndsHere {
+    fn drop(&mut self) {
+        drop(RESETTING.with_borrow_mut(|all| all.pop()));
+    }
 }
 
 /// Name of the domain.

@@ -24,6 +24,7 @@ mod options_sys;
 mod policy;
 mod pool_sys;
 mod principal_sys;
+mod program_asm;
 mod program_sys;
 mod region_sys;
 mod registry_sys;

@@ -139,11 +139,14 @@ fn readme(heading: &str) -> String {
     rest.split("\n## ").next().expect("a section").to_owned()
 }
 
-#[test]
-fn the_program_of_the_readme_runs() {
-    let section = readme("Quick start: embedding in C");
-    let program =
-        section.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program");
+/// The first block of code in `text` that its fence says is of `language`.
+fn block(text: &str, language: &str) -> String {
+    let (_, rest) = text.split_once(&format!("```{language}\n")).expect("a program");
+    rest.split("```").next().expect("split gives one part").to_owned()
+}
+
+/// Compiles a program, runs it beside the module `cube.lg` of the README, and returns what it said.
+fn beside_cube(language: common::Language, text: &str) -> String {
     let module_source = readme("Quick start: C");
     let (_, rest) = module_source.split_once("cat > cube.c <<'EOF'\n").expect("cube.c");
     let cube: String =
@@ -156,7 +159,19 @@ fn the_program_of_the_readme_runs() {
     };
     module(folder.path(), "cube.lg", &write("cube.c", &cube), &[]);
     let binary = folder.path().join("program");
-    common::program(common::Language::C99, &write("program.c", program), &binary, &["-Wno-unused-result"]);
-    let said = done(Command::new(&binary).current_dir(folder.path()));
+    common::program(language, &write("program.c", text), &binary, &["-Wno-unused-result"]);
+    done(Command::new(&binary).current_dir(folder.path()))
+}
+
+#[test]
+fn the_program_of_the_readme_runs() {
+    let said = beside_cube(common::Language::C99, &block(&readme("Quick start: embedding in C"), "c"));
+    assert!(said.starts_with("3\n") && said.contains("cube.c:"), "{said}");
+}
+
+#[test]
+fn the_program_of_the_page_on_cpp_runs() {
+    let page = std::fs::read_to_string(root().join("docs/start/cpp.md")).expect("the page");
+    let said = beside_cube(common::Language::Cpp17, &block(&page, "cpp"));
     assert!(said.starts_with("3\n") && said.contains("cube.c:"), "{said}");
 }

@@ -1,15 +1,17 @@
-//! The README's quick starts do what they say, as they are written there.
+//! The README's quick start, and those of docs/start, do what they say, as they are written there.
 
 mod common;
 
 use common::{Shop, text};
 
 const README: &str = include_str!("../../../README.md");
+const START_C: &str = include_str!("../../../docs/start/c.md");
+const START_RUST: &str = include_str!("../../../docs/start/rust.md");
 
-/// The README's Rust example; the test compares it with the README, word for word.
+/// The example of docs/start/rust.md; the test compares it with the page, word for word.
 #[rustfmt::skip]
 fn rust_example() -> Result<(), Box<dyn std::error::Error>> {
-    // README begins
+    // The page begins
     use lockgate::{Domain, DomainOptions, Module, Pointer};
 
     let module = Module::open("cube.lg")?;                       // verified once, here
@@ -19,15 +21,15 @@ fn rust_example() -> Result<(), Box<dyn std::error::Error>> {
 
     let crash = domain.bind::<extern "C" fn(Pointer<i32>) -> i32>("crash")?;
     println!("{}", crash.call(Pointer::NULL).unwrap_err()); // what, where, which source line
-    // README ends
+    // The page ends
     let report = crash.call(Pointer::NULL).unwrap_err().to_string();
     assert!(report.contains("crash") && report.contains("cube.c:3"), "{report}");
     Ok(())
 }
 
-/// What follows a heading, up to the next one.
-fn chapter(heading: &str) -> &'static str {
-    let (_, rest) = README.split_once(&format!("\n## {heading}\n")).expect(heading);
+/// What follows a heading of a page, up to the next one.
+fn chapter(page: &'static str, heading: &str) -> &'static str {
+    let (_, rest) = page.split_once(&format!("\n## {heading}\n")).expect(heading);
     rest.split("\n## ").next().expect("split gives one part")
 }
 
@@ -42,7 +44,8 @@ fn the_quick_starts_work() {
     let is_code = |line: &&str| line.starts_with("    ");
     // One of the commands crashes a function on purpose.
     let expects_fault = |line: &str| line.starts_with("lockgate call cube.lg 'int crash");
-    let commands: String = unindented(chapter("Quick start: C").lines().filter(is_code))
+    let pages = [chapter(README, "Quick start: C"), chapter(START_C, "A whole program")];
+    let commands: String = unindented(pages.iter().flat_map(|page| page.lines()).filter(is_code))
         .lines()
         .map(|line| match line.split_once(" #") {
             Some((command, _)) if expects_fault(line) => format!("{command} || echo status $?\n"),
@@ -63,11 +66,11 @@ fn the_quick_starts_work() {
     assert_eq!(lines[1..], ["3", "status 139", "hello from a domain"]);
     assert!(err.contains("cube.c:3") && err.contains("entered at crash"), "{err}");
 
-    let example = chapter("Quick start: Rust").split("```").nth(1).expect("a block of code");
+    let example = START_RUST.split("```").nth(1).expect("a block of code");
     let here = include_str!("readme.rs").lines();
-    let here = here.skip_while(|line| line.trim() != "// README begins").skip(1);
-    let here = unindented(here.take_while(|line| line.trim() != "// README ends"));
-    assert_eq!(example.strip_prefix("rust\n"), Some(&*here), "the README and this file differ");
+    let here = here.skip_while(|line| line.trim() != "// The page begins").skip(1);
+    let here = unindented(here.take_while(|line| line.trim() != "// The page ends"));
+    assert_eq!(example.strip_prefix("rust\n"), Some(&*here), "the page and this file differ");
     // Paths in the example are relative; no other test runs in this process.
     std::env::set_current_dir(shop.path("")).unwrap();
     rust_example().unwrap();

@@ -253,6 +253,86 @@ fn data_goes_to_the_callback_beside_it() {
     assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
 }
 
+/// A handle that the program passes by a pointer, to have it ended, is that of the call: callbacks get its data, and errors jump to its jmp_buf.
+#[test]
+fn a_handle_behind_a_pointer_is_the_calls() {
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\n\
+                  typedef int (*visit)(void *data, thing *t, const char *text LG_STRING);\ntypedef void (*jumper)(jmp_buf env LG_JUMP, int value);\n\
+                  thing *thing_new(visit f, void *data LG_DATA);\njmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\n\
+                  void thing_destroy(thing **t LG_INOUT LG_RELEASE);\nvoid thing_both(thing **t LG_INOUT LG_RELEASE, thing **u LG_INOUT LG_RELEASE);\n\
+                  void thing_fail(thing **t LG_INOUT LG_RELEASE LG_JUMPS, int how);\nint thing_use(thing *t);\n";
+    let source = "static long h[64]; static int made; static char env[256]; static void (*jump)(void *, int);\n\
+                  static struct { int (*f)(void *, void *, const char *); void *data; } all[8];\n\
+                  void *thing_new(int (*f)(void *, void *, const char *), void *data) { all[made].f = f, all[made].data = data; return h + 8 * made++; }\n\
+                  static void say(void *t, const char *text) { int i = ((long *)t - h) / 8; all[i].f(all[i].data, t, text); }\n\
+                  void *thing_jump(void *t, void *by, unsigned long size) { jump = by; return env; }\nint thing_use(void *t) { return 1; }\n\
+                  void thing_destroy(void **t) { say(*t, \"destroy\"); *t = 0; }\n\
+                  void thing_both(void **t, void **u) { if (t) say(*t, \"both\"), *t = 0; else say(*u, \"second\"); *u = 0; }\n\
+                  void thing_fail(void **t, int how) { if (how == 1) *(volatile int *)8 = 1; if (how == 2) jump(env, 7); *t = 0; }\n";
+    let host = "#include <behind.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_behind_error()->message); return 1; } } while (0)\n\
+                static thing *t, *u; static char one, two; static int heard;\n\
+                static int f(void *data, thing *of, const char *text)\n{\n    heard += data == &one && of == t ? 1 : data == &two && of == u ? 10 : 1000;\n    heard += strcmp(text, \"second\") == 0 ? 100 : 0;\n    return 0;\n}\n\
+                int main(void)\n{\n    setbuf(stdout, NULL);\n    t = thing_new(f, &one), u = thing_new(f, &two);\n    thing *old = t;\n    thing_destroy(&t);\n    CHECK(heard == 0 || !t);\n    CHECK(!t && thing_use(old) == -1);\n    \
+                /* (The program's variable still had it when it was asked.) */\n    CHECK(heard == 1);\n    t = thing_new(f, &one);\n    thing_both(&t, &u);\n    CHECK(!t && !u && heard == 2);\n    u = thing_new(f, &two);\n    \
+                thing_both(NULL, &u);\n    CHECK(!u && heard == 112);\n    for (volatile int how = 1; how < 3; how++) {\n        t = thing_new(f, &one);\n        jmp_buf *env = thing_jump(t, longjmp, sizeof(jmp_buf));\n        CHECK(env);\n        \
+                volatile int jumped = 0, by = setjmp(*env);\n        if (by)\n            jumped = by;\n        else\n            thing_fail(&t, how == 1 ? 2 : 1);\n        CHECK(jumped == (how == 1 ? 7 : 1));\n    }\n    return 0;\n}\n";
+    made("behind", &["-O1"], [header, source, host]);
+}
+
+/// In a forked child, where no call of a library that does not restart succeeds, errors jump as everywhere.
+#[test]
+fn errors_jump_in_a_forked_child() {
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\nLG_DOMAIN(\"child\"RESTART);\ntypedef struct thing thing;\n\
+                  typedef void (*jumper)(jmp_buf env LG_JUMP, int value);\nthing *thing_new(void);\nvoid thing_free(thing *t LG_RELEASE);\n\
+                  jmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\nint thing_use(thing *t LG_JUMPS);\n";
+    let source = "static long h[64]; static int made; static char env[256];\nvoid *thing_new(void) { return h + 8 * made++; }\nvoid thing_free(void *t) {}\n\
+                  void *thing_jump(void *t, void *by, unsigned long size) { return env; }\nint thing_use(void *t) { return 1; }\n";
+    let host = "#include <child.h>\n#include <stdio.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+                int main(void)\n{\n    thing *t = thing_new();\n    jmp_buf *env = thing_jump(t, longjmp, sizeof(jmp_buf));\n    if (!env)\n        return 1;\n    \
+                pid_t child = fork();\n    volatile int jumped = 0, by = setjmp(*env);\n    if (by)\n        jumped += by;\n    else\n        jumped += 10 * thing_use(t);\n    if (!child) {\n        \
+                thing_free(t);\n        _exit(jumped == 1 ? 0 : 2);\n    }\n    int status = 0;\n    waitpid(child, &status, 0);\n    if (jumped != 10 || status)\n        printf(\"jumped %d, child %x\\n\", jumped, status);\n    \
+                return jumped != 10 || status;\n}\n";
+    for restart in ["", ", restart"] {
+        made("child", &["-O1"], [&header.replace("RESTART", restart), source, host]);
+    }
+}
+
+/// Sizes and bounds that ask each other: the first call would never end.
+#[test]
+fn sizes_in_a_ring_are_refused() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("api.h");
+    let head = "#include <lockgate/annotations.h>\n#include <stddef.h>\ntypedef struct thing thing;\nthing *thing_new(void);\n";
+    let refused = |text: &str| {
+        std::fs::write(&path, format!("{head}{text}")).expect("a file");
+        let mut stubs = Command::new(LOCKGATE);
+        stubs.arg("stubs").arg(&path).args(["-m", "/m.lg", "-o"]).arg(folder.path().join("client"));
+        done(&mut stubs).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    for (text, way) in [
+        ("size_t own(thing *t) LG_AT_MOST(own(t));", "own asks own"),
+        ("size_t a(thing *t) LG_AT_MOST(b(t));\nsize_t b(thing *t) LG_AT_MOST(a(t));", "a asks b asks a"),
+        (
+            "size_t a(thing *t) LG_AT_MOST(b(t) + 1);\nsize_t b(thing *t) LG_AT_MOST(2 * c(t));\n\
+             size_t c(thing *t) LG_AT_MOST(a(t) ? 1 : 2);",
+            "b asks c asks a asks b",
+        ),
+        (
+            "size_t n(thing *t, const char *p LG_INSIDE LG_SIZE(m(t, p)));\nsize_t m(thing *t, const char *p LG_INSIDE LG_SIZE(n(t, p)));",
+            "n asks m asks n",
+        ),
+    ] {
+        let said = refused(text);
+        assert!(said.contains("without end") && said.contains(way), "{text}\n{said}");
+    }
+    let chain = "size_t a(thing *t) LG_AT_MOST(b(t));\nsize_t b(thing *t) LG_AT_MOST(c(t) + c(t));\nsize_t c(thing *t);\n\
+                 const void *get(thing *t) LG_SIZE(a(t) + b(t));\n";
+    assert_eq!(refused(chain), "");
+    let said = refused("int put(thing *t, const char *text LG_STRING LG_JUMPS);");
+    assert!(said.contains("LG_JUMPS on what is no handle"), "{said}");
+}
+
 /// The library's formatted output reaches the program's file, empty writes included.
 #[test]
 fn formatted_output_reaches_the_programs_file() {

@@ -63,6 +63,7 @@ pub fn differences(ours: &Reading, theirs: Option<&View>) -> Vec<Aspect> {
         let hidden = theirs.state.is_some_and(|state| {
             state.x87 && !facts.x87
                 || state.mask && !facts.mask
+                || state.vector && !facts.vector
                 || state.ymm && !facts.ymm
                 || state.evex != facts.evex
                 || state.mxcsr_read != facts.mxcsr_read

@@ -416,6 +416,12 @@ impl Extended {
         &mut self.0[XMM..XMM_END]
     }
 
+    /// xmm0–15, to be read; what is in its initial configuration is all zeros.
+    #[must_use]
+    pub fn low_vectors(&self) -> [u8; XMM_END - XMM] {
+        std::array::from_fn(|i| if self.0[PRESENT] & 2 != 0 { self.0[XMM + i] } else { 0 })
+    }
+
     /// A component's bytes; the processor will load them.
     pub fn component(&mut self, component: Component) -> &mut [u8] {
         let Component { number, offset, size } = component;

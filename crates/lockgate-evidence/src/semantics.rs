@@ -368,6 +368,7 @@ impl Bench {
         let changed = [
             ("mxcsr", !facts.mxcsr_write && (old.mxcsr() ^ new.mxcsr()) & !MXCSR_STATUS != 0),
             ("x87", !facts.x87 && old.x87() != new.x87()),
+            ("xmm", !facts.vector && old.low_vectors() != new.low_vectors()),
             ("ymm", !facts.ymm && !old.same(new, ymm)),
             // VEX clears upper halves.
             ("zmm", !facts.ymm && !old.same(new, zmm)),

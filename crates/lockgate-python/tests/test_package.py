@@ -85,7 +85,7 @@ def test_the_example():
 SOURCES = (r"```c\n// (\S+)\n(.*?)```", r"cat > (\S+\.c) <<'EOF'\n(.*?)\n\s*EOF\n")
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("document", ["docs/start/python.md", "docs/python.md"])
 def test_what_documents_show_works(document, tmp_path, monkeypatch):
     """Python blocks are run one after the other, in a folder with modules of the C sources."""
     text = (ROOT / document).read_text()

@@ -204,3 +204,38 @@ fn a_thread_local_variable_in_code_is_refused() {
     let message = rewrite(&object).expect_err("a variable in code");
     assert!(message.contains("to code"), "{message}");
 }
+
+/// Debug information may name an attribute's form before its value, which makes fields longer than their forms: who patches them
+/// writes over the form, or more than a number has. It is left out with a warning.
+#[test]
+fn forms_that_stand_before_their_values_drop_the_debug_information() {
+    // A type of the unit's first entry, by a reference of the form: DW_FORM_ref8, ref4, ref_udata.
+    let with = |abbreviation: &str, reference: &str| {
+        let source = format!(
+            ".text\nf: push %rbx\n pop %rbx\n ret
+            .section .debug_abbrev,\"\",@progbits
+            .uleb128 1, 0x11\n .byte 1\n .uleb128 0, 0
+            .uleb128 2, 0x16\n .byte 0\n .uleb128 0x49, {abbreviation}, 0, 0
+            .uleb128 0
+            .section .debug_info,\"\",@progbits
+        0:  .long 2f-1f
+        1:  .value 5\n .byte 1, 8\n .long .debug_abbrev
+            .uleb128 1
+        3:  .uleb128 2\n {reference}
+            .uleb128 0
+        2:"
+        );
+        let object = support::assemble(&source);
+        rewrite_object("damaged.o", &object, &Options::default()).expect("code").stats.debug_dropped.concat()
+    };
+    for (abbreviation, reference) in [
+        ("0x13", ".long 3b-0b"),
+        ("0x14", ".quad 3b-0b"),
+        ("0x11", ".byte 3b-0b"),
+        ("0x15", ".uleb128 3b-0b"),
+    ] {
+        assert_eq!(with(abbreviation, reference), "", "{reference}");
+        let why = with("0x16", &format!(".byte {abbreviation}\n {reference}"));
+        assert!(why.contains("an attribute whose form stands before its value"), "{reference}: {why}");
+    }
+}

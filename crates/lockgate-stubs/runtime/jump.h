@@ -67,6 +67,30 @@ static void lgs_jump_later(struct lgs_call *c, const struct lgs_callback *here, 
     c->failed = true;
 }
 
+/* Where errors of the call's handle jump to: what the program asked for last. */
+static bool lgs_jump_find(const struct lgs_call *c, struct lgs_jump *to)
+{
+    if (!c->jumps || c->jumps > __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE))
+        return false;
+    pthread_mutex_lock(&lgs.lock);
+    const struct lgs_scope *scope = &lgs.scopes[c->jumps];
+    const struct lgs_jump *jump = scope->type || scope->held ? scope->jumps : 0;
+    bool found = jump && jump->function;
+    if (found)
+        *to = *jump;
+    pthread_mutex_unlock(&lgs.lock);
+    return found;
+}
+
+/* The call has failed, and its handle ends with it all the same: where that jumps to is copied before. */
+static __attribute__((unused)) void lgs_jump_at_end(const struct lgs_call *c)
+{
+    if (c->failed && !lgs_thread.jump && lgs_jump_find(c, &lgs_thread.last)) {
+        lgs_thread.jump = &lgs_thread.last;
+        lgs_thread.jump_value = 1;
+    }
+}
+
 /* The call has failed, and everything that it held is given back. Returns if the program has not said where errors go. A handle that is none any more, because
  * its domain has ended, has its jmp_buf until the program lets go of it. */
 static void lgs_jump(const struct lgs_call *c)
@@ -76,12 +100,8 @@ static void lgs_jump(const struct lgs_call *c)
     if (lgs_thread.jump) {
         jump = lgs_thread.last;
         value = lgs_thread.jump_value;
-    } else if (c->jumps && c->jumps <= __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE)) {
-        pthread_mutex_lock(&lgs.lock);
-        const struct lgs_scope *scope = &lgs.scopes[c->jumps];
-        if ((scope->type || scope->held) && scope->jumps)
-            jump = *scope->jumps;
-        pthread_mutex_unlock(&lgs.lock);
+    } else {
+        lgs_jump_find(c, &jump);
     }
     lgs_thread.jump = 0;
     if (c->jumps && jump.function)

@@ -83,8 +83,9 @@ static void lgs_scope_forget(struct lgs_scope *scope)
 {
     lgs_scope_clear(scope);
     /* (Until here the program may call setjmp with it, whatever has become of the handle.) */
-    free(scope->jumps);
-    scope->jumps = 0;
+    struct lgs_jump *jumps = scope->jumps;
+    __atomic_store_n(&scope->jumps, 0, __ATOMIC_RELEASE); /* (A child that is made now has none of what goes.) */
+    free(jumps);
     /* What was shown behind it (LG_SHOWN). */
     memset(lgs_scope_host(scope), 0, sizeof(void *));
     /* (A thread that is cancelled here would take the lock with it.) */
@@ -367,8 +368,8 @@ static void lgs_scopes_end(bool child)
             scope->held = true;
             lgs_scope_die(scope);
         }
-        if (child) /* (What was lent stays the program's.) */
-            *scope = (struct lgs_scope){.inside = scope->inside, .held = scope->held, .next = scope->next};
+        if (child) /* (What was lent stays the program's, and so does where errors jump to: such a list is whole at any moment.) */
+            *scope = (struct lgs_scope){.inside = scope->inside, .held = scope->held, .next = scope->next, .jumps = scope->jumps};
         else
             lgs_scope_clear(scope);
     }

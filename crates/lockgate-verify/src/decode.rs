@@ -47,13 +47,29 @@ pub(crate) enum Memory {
 }
 
 /// Why bytes are not an instruction of the list.
-pub(crate) type Refusal = &'static str;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    NotListed,
+    Prefixes,
+    Reserved,
+    SameRegister,
+    Truncated,
+}
 
-const NOT_LISTED: Refusal = "this encoding is not on the list of allowed instructions";
-const PREFIXES: Refusal = "its prefixes are not canonical: [65 67] [66] [f0|f2|f3] [rex]";
-const RESERVED: Refusal = "bits that this form does not use are not zero";
-const SAME_REGISTER: Refusal = "the vector registers that it names must differ";
-const TRUNCATED: Refusal = "it does not end before the code does, or is longer than 15 bytes";
+use Refusal::{NotListed, Prefixes, Reserved, SameRegister, Truncated};
+
+impl From<Refusal> for String {
+    fn from(refusal: Refusal) -> String {
+        let text = match refusal {
+            NotListed => "this encoding is not on the list of allowed instructions",
+            Prefixes => "its prefixes are not canonical: [65 67] [66] [f0|f2|f3] [rex]",
+            Reserved => "bits that this form does not use are not zero",
+            SameRegister => "the vector registers that it names must differ",
+            Truncated => "it does not end before the code does, or is longer than 15 bytes",
+        };
+        text.to_owned()
+    }
+}
 
 /// Longest instruction, bytes (Intel SDM volume 2, 2.3.11).
 const MAX_LEN: usize = 15;
@@ -105,6 +121,20 @@ struct Evex {
     zeroing: bool,
 }
 
+/// Whether the byte is a prefix other than 65, 67 and REX: one look instead of seven comparisons, which are in vain for most instructions.
+#[inline(always)]
+fn is_prefix(byte: u8) -> bool {
+    const PREFIXES: [bool; 256] = {
+        let (mut table, mut i, all) = ([false; 256], 0, [0x62, 0x66, 0xc4, 0xc5, 0xf0, 0xf2, 0xf3]);
+        while i < all.len() {
+            table[all[i]] = true;
+            i += 1;
+        }
+        table
+    };
+    PREFIXES[byte as usize]
+}
+
 impl<'a> Decoder<'a> {
     /// A decoder of the instruction at `text[at..]`.
     #[inline(always)]
@@ -141,21 +171,52 @@ impl<'a> Decoder<'a> {
     /// Decodes.
     #[inline(always)]
     pub(crate) fn run(&mut self) -> Result<(), Refusal> {
+        // Most of what is on the list elsewhere, control transfers, is not looked up here in vain.
+        if matches!(self.peek(), 0x70..=0x7f | 0xe8..=0xeb | 0xc3) {
+            return Err(NotListed);
+        }
+        self.form_and_operands()?;
+        if self.instruction.len > MAX_LEN || self.instruction.len > self.room {
+            return Err(Truncated);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn form_and_operands(&mut self) -> Result<(), Refusal> {
         if self.peek() == 0x65 {
             if self.rest as u16 != 0x6765 {
-                return Err(PREFIXES);
+                return Err(Prefixes);
             }
             (self.window, self.taken, self.rest) = (true, 2, (self.bytes >> 16) as u64);
         }
-        match self.peek() {
-            0xc4 | 0xc5 => self.vex()?,
-            0x62 => self.evex()?,
-            _ => self.legacy()?,
+        let mut pp = 0;
+        if is_prefix(self.peek()) {
+            match self.peek() {
+                0xc4 | 0xc5 => return self.vex(),
+                0x62 => return self.evex(),
+                _ => pp = self.prefixes(),
+            }
         }
-        if self.instruction.len > MAX_LEN || self.instruction.len > self.room {
-            return Err(TRUNCATED);
+        self.legacy(pp)
+    }
+
+    /// 66, then F0, F2 or F3: the number that the list's rows have for them.
+    #[inline(always)]
+    fn prefixes(&mut self) -> u8 {
+        let mut pp = 0;
+        if self.peek() == 0x66 {
+            self.take();
+            pp = 1;
         }
-        Ok(())
+        if matches!(self.peek(), 0xf0 | 0xf2 | 0xf3) {
+            match self.take() {
+                0xf0 => self.lock = true,
+                0xf2 => pp = if pp == 0 { 3 } else { 7 },
+                _ => pp = if pp == 0 { 2 } else { 6 },
+            }
+        }
+        pp
     }
 
     /// The next byte, still to be taken.
@@ -180,20 +241,9 @@ impl<'a> Decoder<'a> {
         if size == 1 { i32::from(bytes as i8) } else { bytes }
     }
 
+    /// From REX on.
     #[inline(always)]
-    fn legacy(&mut self) -> Result<(), Refusal> {
-        let mut pp = 0;
-        if self.peek() == 0x66 {
-            self.take();
-            pp = 1;
-        }
-        if matches!(self.peek(), 0xf0 | 0xf2 | 0xf3) {
-            match self.take() {
-                0xf0 => self.lock = true,
-                0xf2 => pp = if pp == 0 { 3 } else { 7 },
-                _ => pp = if pp == 0 { 2 } else { 6 },
-            }
-        }
+    fn legacy(&mut self, pp: u8) -> Result<(), Refusal> {
         let mut rex = 0;
         if self.peek() & 0xf0 == 0x40 {
             rex = self.take();
@@ -213,7 +263,7 @@ impl<'a> Decoder<'a> {
             return self.modrm(index, form, None);
         }
         if form.flags == 0 {
-            return Err(NOT_LISTED);
+            return Err(NotListed);
         }
         self.no_modrm(form, opcode, rex)
     }
@@ -222,17 +272,17 @@ impl<'a> Decoder<'a> {
     #[inline(always)]
     fn no_modrm(&mut self, form: &Form, opcode: u8, rex: u8) -> Result<(), Refusal> {
         if self.lock || self.window && form.flags & flag::IMPLICIT == 0 {
-            return Err(PREFIXES);
+            return Err(Prefixes);
         }
         let in_opcode = form.flags & flag::OPREG != 0;
         if rex & if in_opcode { 6 } else { 7 } != 0 || !in_opcode && rex == 0x40 {
-            return Err(RESERVED);
+            return Err(Reserved);
         }
         let instruction = &mut self.instruction;
         instruction.len = self.taken + usize::from(form.imm);
         instruction.flags = form.flags;
         if form.flags & flag::WRITE_OP != 0 {
-            let high = form.flags & flag::OP_BYTE != 0 && rex == 0;
+            let high = form.flags & flag::RM_BYTE != 0 && rex == 0;
             instruction.written = register_bit(opcode & 7 | rex << 3 & 8, high);
         }
         if form.flags & flag::WRITE_RBX != 0 {
@@ -254,7 +304,7 @@ impl<'a> Decoder<'a> {
         let p0 = self.take();
         let (map, p1) = if short { (1, p0) } else { (p0 & 31, self.take()) };
         if !matches!(map, 1..=3) {
-            return Err(NOT_LISTED);
+            return Err(NotListed);
         }
         let rxb = if short { !p0 & 0x80 } else { !p0 & 0xe0 };
         self.extension =
@@ -270,7 +320,7 @@ impl<'a> Decoder<'a> {
         self.take();
         let (p0, p1, p2) = (self.take(), self.take(), self.take());
         if p0 & 8 != 0 || p1 & 4 == 0 || matches!(p0 & 7, 0 | 4 | 7) {
-            return Err(NOT_LISTED);
+            return Err(NotListed);
         }
         self.extension = Extension {
             reg: (!p0 >> 4 & 8) | (!p0 & 16),
@@ -298,14 +348,14 @@ impl<'a> Decoder<'a> {
             return self.modrm(index, form, evex);
         }
         if form.flags == 0 {
-            return Err(NOT_LISTED);
+            return Err(NotListed);
         }
         if self.window {
-            return Err(PREFIXES);
+            return Err(Prefixes);
         }
         let Extension { reg, x, b, vvvv } = self.extension;
         if reg | x | b | vvvv != 0 {
-            return Err(RESERVED);
+            return Err(Reserved);
         }
         (self.instruction.len, self.instruction.flags) = (self.taken, form.flags);
         Ok(())
@@ -317,7 +367,7 @@ impl<'a> Decoder<'a> {
         let modrm = self.take();
         let form = if form.flags & flag::GROUP != 0 { self.forms.of_group(index, modrm) } else { form };
         if form.flags == 0 {
-            return Err(NOT_LISTED);
+            return Err(NotListed);
         }
         let reg = modrm >> 3 & 7 | self.extension.reg;
         let mut vvvv = self.extension.vvvv;
@@ -325,7 +375,7 @@ impl<'a> Decoder<'a> {
             vvvv &= 15; // V' extends the index
         }
         if reg > form.reg_max || vvvv > form.vvvv_max {
-            return Err(RESERVED);
+            return Err(Reserved);
         }
         // A second vector register, besides reg and vvvv.
         let other = if modrm >= 0xc0 {
@@ -337,16 +387,14 @@ impl<'a> Decoder<'a> {
             self.masking(form, modrm, evex)?;
         }
         if form.flags & flag::DISTINCT != 0 && !distinct(form, reg, vvvv, other) {
-            return Err(SAME_REGISTER);
+            return Err(SameRegister);
         }
         let instruction = &mut self.instruction;
-        if form.flags & flag::WRITES != 0 {
-            if form.flags & flag::WRITE_REG != 0 {
-                instruction.written |= register_bit(reg, form.flags & flag::REG_BYTE != 0 && !self.rex);
-            }
-            if form.flags & flag::WRITE_VVVV != 0 {
-                instruction.written |= register_bit(vvvv, false);
-            }
+        if form.flags & flag::WRITE_REG != 0 {
+            instruction.written |= register_bit(reg, form.flags & flag::REG_BYTE != 0 && !self.rex);
+        }
+        if form.flags & flag::WRITE_VVVV != 0 {
+            instruction.written |= register_bit(vvvv, false);
         }
         instruction.len = self.taken + usize::from(form.imm);
         instruction.flags = form.flags;
@@ -361,13 +409,13 @@ impl<'a> Decoder<'a> {
         if form.rms >> (modrm & 7) & 1 == 0
             || evex.is_some_and(|evex| evex.b && form.flags & flag::ROUNDING == 0)
         {
-            return Err(NOT_LISTED);
+            return Err(NotListed);
         }
         if rm > form.rm_max {
-            return Err(RESERVED);
+            return Err(Reserved);
         }
         if self.lock || self.window && !implicit {
-            return Err(PREFIXES);
+            return Err(Prefixes);
         }
         if form.flags & flag::WRITE_RM != 0 {
             self.instruction.written = register_bit(rm, form.flags & flag::RM_BYTE != 0 && !self.rex);
@@ -387,14 +435,14 @@ impl<'a> Decoder<'a> {
             || self.lock && form.flags & flag::LOCK == 0
             || broadcast && form.bcst == 0
         {
-            return Err(NOT_LISTED);
+            return Err(NotListed);
         }
         let (access, shift) = if broadcast { (form.bcst, form.bcst_shift) } else { (form.mem, form.shift) };
         let vsib = form.flags & flag::VSIB != 0;
         let index = self.address(modrm, shift, vsib)?;
         if self.window {
             if self.instruction.memory == Memory::Rip {
-                return Err(PREFIXES);
+                return Err(Prefixes);
             }
             self.instruction.memory = Memory::Window;
         }
@@ -413,18 +461,17 @@ impl<'a> Decoder<'a> {
             let register = sib >> 3 & 7 | self.extension.x;
             index = (vsib || register != 4).then_some(register);
         } else if vsib || self.extension.x != 0 {
-            return Err(RESERVED);
+            return Err(Reserved);
         }
         let has_base = mode != 0 || base & 7 != 5;
         if !has_base && self.extension.b != 0 {
-            return Err(RESERVED);
+            return Err(Reserved);
         }
-        let disp = match mode {
+        self.instruction.disp = match mode {
             0 if has_base => 0,
             1 => self.displacement(1) << shift,
             _ => self.displacement(4),
         };
-        self.instruction.disp = disp;
         self.instruction.memory = if !has_base && rm == 5 {
             Memory::Rip
         } else if base == 4 && index.is_none() {
@@ -444,7 +491,7 @@ impl<'a> Decoder<'a> {
             _ => form.flags & flag::MASK != 0 && (!evex.zeroing || form.flags & may_zero != 0),
         };
         if !mask_fits {
-            return Err(NOT_LISTED);
+            return Err(NotListed);
         }
         (self.instruction.evex, self.instruction.mask) = (true, evex.mask);
         Ok(())

@@ -79,10 +79,8 @@ pub(crate) mod flag {
         ROUNDING
         /// ModRM.reg is a byte register.
         REG_BYTE
-        /// ModRM.rm is a byte register.
+        /// ModRM.rm, or the opcode's register, is a byte register.
         RM_BYTE
-        /// The opcode's register is a byte register.
-        OP_BYTE
         /// Writes the general register in ModRM.reg.
         WRITE_REG
         /// Writes the general register in ModRM.rm (mod = 3).
@@ -103,14 +101,13 @@ pub(crate) mod flag {
         MXCSR_WRITE
         /// Names a mask register.
         MASKREGS
+        /// Names a vector register.
+        VECTOR
         /// Names a ymm register or is a VEX vector instruction.
         YMM
         /// Asks the processor what it has.
         CPUID
     }
-
-    /// Any write to a general register.
-    pub(crate) const WRITES: u32 = WRITE_REG | WRITE_RM | WRITE_VVVV | WRITE_OP | WRITE_RBX;
 }
 
 /// What the rules need to know about one form.
@@ -302,6 +299,9 @@ impl Form {
             _ => Err(format!("unknown kind of register '{value}'")),
         };
         let byte = |flag| if value == "b" { flag } else { 0 };
+        if value == "v" {
+            self.flags |= flag::VECTOR;
+        }
         self.flags |= match key {
             "reg" => {
                 self.reg_max = max()?;
@@ -315,7 +315,7 @@ impl Form {
                 self.vvvv_max = max()?;
                 0
             }
-            "op" => byte(flag::OP_BYTE),
+            "op" => byte(flag::RM_BYTE),
             "rms" => {
                 self.rms = 0;
                 for rm in value.bytes() {
@@ -373,7 +373,7 @@ impl Form {
             "mxcsr-read" => flag::MXCSR_READ,
             "mxcsr-write" => flag::MXCSR_WRITE,
             "maskregs" => flag::MASKREGS,
-            "ymm" => flag::YMM,
+            "ymm" => flag::YMM | flag::VECTOR,
             "cpuid" => flag::CPUID,
             _ => return Err(format!("unknown attribute '{attribute}'")),
         };

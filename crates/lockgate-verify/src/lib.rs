@@ -8,6 +8,7 @@
 //! | `verify.rs` | the rules: one pass over the text, then labels, branch targets and switch tables |
 //! | `units.rs`, `control.rs` | macros (U1–U4) and control transfers, by exact bytes |
 //! | `rsp.rs`, `frame.rs` | where rsp is (V3), and the table of return sites |
+//! | `function.rs` | what one function can touch (V6) |
 //! | `decode.rs` | prefixes, ModRM, SIB: what an instruction reads and writes |
 //! | `forms.rs`, `encodings.txt` | the allow-list, made from `forms.txt` |
 //! | `module.rs`, `notes.rs`, `elf.rs` | the one parse of a module file |
@@ -20,6 +21,7 @@ mod decode;
 mod elf;
 mod forms;
 mod frame;
+mod function;
 mod module;
 mod notes;
 mod reading;
@@ -30,6 +32,7 @@ mod verify;
 
 pub use control::Control;
 pub use frame::{Frames, State, States};
+pub use function::Functions;
 pub use module::{
     Export, Import, Join, Module, ParseError, Relocation, Segment, SegmentKind, Symbol, Symbolic, Word,
 };
@@ -57,6 +60,8 @@ pub struct Report {
     pub evex: bool,
     /// Names a mask register (VEX-coded kmov included).
     pub mask: bool,
+    /// Names a vector register of any size, or clears them all.
+    pub vector: bool,
     /// Names a ymm or zmm register, or is a VEX- or EVEX-coded vector instruction, which clears upper halves.
     pub ymm: bool,
     /// Asks the processor what it has (cpuid): code for other processors may stand beside code for this one.

@@ -210,6 +210,17 @@ impl Module {
     }
 }
 
+impl Module {
+    /// Kind, address and bytes of the segments in a file that [`Module::parse`] takes; what they are filled up with is left out.
+    pub(crate) fn segments_of(bytes: &[u8]) -> Option<Vec<(SegmentKind, u64, &[u8])>> {
+        let file = File(bytes);
+        let (_, headers) = program_headers(file).ok()?;
+        let loads = Image::read(file, &headers).ok()?.loads.into_iter();
+        let bytes = |load: &Load| file.slice(load.file.start, load.file.end - load.file.start).ok();
+        loads.map(|load| Some((load.kind, load.address, bytes(&load)?))).collect()
+    }
+}
+
 /// File offset of the program headers, and the headers.
 fn program_headers(file: File<'_>) -> Result<(u64, Vec<ProgramHeader>), ParseError> {
     if file.0.get(..4) != Some(b"\x7fELF") {

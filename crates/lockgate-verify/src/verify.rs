@@ -91,10 +91,14 @@ fn segments(module: &Module) -> Result<Text<'_>, Box<Rejection>> {
 }
 
 /// One bit per byte of the text.
-struct Bitmap(Vec<u64>);
+pub(crate) struct Bitmap(Vec<u64>);
 
 impl Bitmap {
-    fn insert(&mut self, at: usize) {
+    pub(crate) fn new(bytes: usize) -> Bitmap {
+        Bitmap(vec![0; bytes / 64 + 1])
+    }
+
+    pub(crate) fn insert(&mut self, at: usize) {
         self.0[at / 64] |= 1 << (at % 64);
     }
 
@@ -102,7 +106,7 @@ impl Bitmap {
         self.0[at / 64] &= !(1 << (at % 64));
     }
 
-    fn contains(&self, at: usize) -> bool {
+    pub(crate) fn contains(&self, at: usize) -> bool {
         self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 }
@@ -118,13 +122,6 @@ struct Next {
 /// The next unit, with control going on to it.
 fn on(at: usize) -> Next {
     Next { at, ends: false }
-}
-
-/// Whether one of the word's bytes is `byte` (H. Warren, Hacker's Delight, 6-1).
-fn has_byte(word: u64, byte: u8) -> bool {
-    const ONES: u64 = u64::MAX / 0xff;
-    let zero_if_found = word ^ (ONES * u64::from(byte));
-    zero_if_found.wrapping_sub(ONES) & !zero_if_found & (ONES << 7) != 0
 }
 
 struct Pass<'a> {
@@ -163,7 +160,7 @@ impl<'a> Pass<'a> {
             module,
             address,
             text,
-            starts: Bitmap(vec![0; text.len() / 64 + 1]),
+            starts: Bitmap::new(text.len()),
             rsp: Rsp::new(&module.states, address, text.len()),
             branches: Vec::with_capacity(text.len() / 16),
             switches: Vec::new(),
@@ -220,8 +217,8 @@ impl<'a> Pass<'a> {
         let mut next = on(end);
         match instruction.memory {
             _ if instruction.written >> RSP & 1 != 0 => next = self.rsp_written(at, end)?,
-            _ if instruction.flags & flag::ADDRESS_ONLY != 0 => (),
             Memory::None | Memory::Window => (),
+            _ if instruction.flags & flag::ADDRESS_ONLY != 0 => (),
             Memory::Rip => self.in_image(at, end, instruction)?,
             Memory::Stack => self.on_stack(at, end, instruction)?,
             Memory::Other => next = self.unconfined(at)?,
@@ -407,14 +404,16 @@ impl<'a> Pass<'a> {
                 );
             }
         }
-        const WORD: usize = size_of::<u64>();
+        // Blocks without the label's last byte, nearly all, are passed over at once: one comparison of a vector.
+        const BLOCK: usize = 16;
         let last = code::LABEL[code::LABEL.len() - 1];
-        for (i, word) in self.text.chunks(WORD).enumerate() {
-            // Words without the label's last byte, nearly all, are passed over at once.
-            if word.first_chunk().is_some_and(|word| !has_byte(u64::from_le_bytes(*word), last)) {
+        for (i, block) in self.text.chunks(BLOCK).enumerate() {
+            let has_last =
+                |block: &[u8; BLOCK]| block.iter().fold(false, |found, &byte| found | (byte == last));
+            if block.first_chunk().is_some_and(|block| !has_last(block)) {
                 continue;
             }
-            for end in i * WORD + 1..=i * WORD + word.len() {
+            for end in i * BLOCK + 1..=i * BLOCK + block.len() {
                 let at = end.saturating_sub(code::LABEL.len());
                 if self.text[at..end] == code::LABEL && !self.starts.contains(at) {
                     return broken("V4", at, "the entry label's bytes inside another unit");
@@ -516,6 +515,7 @@ pub(crate) fn facts(flags: u32, evex: bool, written: u16) -> Report {
         mxcsr_read: uses(flag::MXCSR_READ),
         evex,
         mask: uses(flag::MASKREGS),
+        vector: uses(flag::VECTOR),
         ymm: uses(flag::YMM),
         cpuid: uses(flag::CPUID),
         callee_saved_written: written & CALLEE_SAVED,

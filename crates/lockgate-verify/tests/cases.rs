@@ -2,7 +2,7 @@
 
 mod support;
 
-use lockgate_verify::{Module, Report, State, verify};
+use lockgate_verify::{Functions, Module, Report, State, verify};
 use support::{Placement, module};
 
 /// One line of a case file.
@@ -16,6 +16,8 @@ struct Case {
     states: Vec<(u64, State)>,
     /// What its report must show (`report` lines).
     report: Option<String>,
+    /// Image address of a function, and what must be said of it (`function` lines).
+    function: Option<(u64, String)>,
 }
 
 const RULES: [&str; 6] = ["V0", "V1", "V2", "V3", "V4", "V5"];
@@ -31,12 +33,15 @@ fn cases(name: &str, text: &str) -> Vec<Case> {
         };
         let rule =
             (verdict == "reject").then(|| RULES.into_iter().find(|rule| *rule == words[1]).expect(&place));
-        assert!(["accept", "reject", "report"].contains(&verdict), "{place}");
+        assert!(["accept", "reject", "report", "function"].contains(&verdict), "{place}");
         let report = (verdict == "report").then(|| words[1].to_owned());
+        let at = words.iter().find_map(|word| word.strip_prefix('*')).unwrap_or("0");
+        let at = 0x1000 + u64::from_str_radix(at, 16).expect(&place);
+        let function = (verdict == "function").then(|| (at, words[1].to_owned()));
         let code = support::bytes(words.last().unwrap());
         let states = words.iter().filter_map(|word| word.strip_prefix('@')).map(|note| state(note, &place));
         let states = states.collect();
-        Case { place, rule, placement: last, code, states, report }
+        Case { place, rule, placement: last, code, states, report, function }
     };
     lines.map(case).collect()
 }
@@ -64,25 +69,35 @@ macro_rules! files {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("cases/", $name)))),*] };
 }
 
-const FILES: [(&str, &str); 6] = files!(
+const FILES: [(&str, &str); 7] = files!(
     "v1-encoding.txt",
     "v2-memory.txt",
     "v3-rsp.txt",
     "v4-labels.txt",
     "v5-units.txt",
-    "v6-report.txt"
+    "v6-report.txt",
+    "v6-functions.txt"
 );
 
 #[test]
 fn every_case_has_its_verdict() {
     let mut wrong = Vec::new();
     for case in FILES.iter().flat_map(|(name, text)| cases(name, text)) {
-        let verdict = verify(&case.module());
-        let found = match &verdict {
-            Ok(report) => case.report.as_ref().map(|_| summary(report)).unwrap_or("accept".to_owned()),
-            Err(rejection) => rejection.rule.to_owned(),
+        let module = case.module();
+        let verdict = verify(&module);
+        let found = match (&verdict, &case.function) {
+            (Ok(_), Some((at, _))) => {
+                Functions::of(&module).report(*at).map_or("?".to_owned(), |report| summary(&report, true))
+            }
+            (verdict, _) => match verdict {
+                Ok(report) => {
+                    case.report.as_ref().map(|_| summary(report, false)).unwrap_or("accept".to_owned())
+                }
+                Err(rejection) => rejection.rule.to_owned(),
+            },
         };
-        let wanted = case.report.clone().unwrap_or(case.rule.unwrap_or("accept").to_owned());
+        let wanted = case.function.as_ref().map(|(_, wanted)| wanted.clone()).or(case.report.clone());
+        let wanted = wanted.unwrap_or(case.rule.unwrap_or("accept").to_owned());
         if found != wanted {
             wrong.push(format!("{}\n    found {found}: {verdict:?}", case.place));
         }
@@ -139,8 +154,8 @@ fn a_rejection_names_rule_address_bytes_and_instruction() {
     assert!(rejection.to_string().starts_with(&text[..text.len() - 20]), "{rejection}");
 }
 
-/// The report's facts that hold, joined by commas; "-" if none does.
-fn summary(report: &Report) -> String {
+/// The report's facts that hold, joined by commas; "-" if none does. Whether a whole module names vector registers nobody asks.
+fn summary(report: &Report, of_function: bool) -> String {
     let facts = [
         (report.x87, "x87"),
         (report.x87_environment, "environment"),
@@ -148,6 +163,7 @@ fn summary(report: &Report) -> String {
         (report.mxcsr_write, "mxcsr-write"),
         (report.evex, "evex"),
         (report.mask, "mask"),
+        (report.vector && of_function, "vector"),
         (report.ymm, "ymm"),
         (report.cpuid, "cpuid"),
     ];

@@ -9,7 +9,7 @@ pub(crate) use admission_sys::Admissions;
 pub use frame::Frame;
 pub(crate) use front_sys::{BarePointer, Front, living, lockgate_report_failure};
 use front_sys::{Header, Way};
-pub(crate) use invoke_sys::Registers;
+pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::take_call_error;
 
 use crate::call::layout::{BindingHeader, GateEntry, RECORD, Traffic};
@@ -311,7 +311,13 @@ impl Binding {
         if let Some(row) = &row {
             row.serve(core.row());
         }
-        let callee = core.facts();
+        // A domain may find in registers what the way from its gate has left there, and its own callers count on its window's facts.
+        let function = match caller {
+            Caller::Host => core.codes().at(core.base() + address),
+            Caller::Domain(_) => None,
+        };
+        let callee =
+            function.and_then(|code| code.function(core.base() + address)).unwrap_or_else(|| core.facts());
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
         let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
         shape.limited = limit != 0;

@@ -4,7 +4,7 @@ use crate::call::{self, stubs};
 use crate::domain::{Core, Domain, Gate};
 use crate::function::FunctionType;
 use crate::memory::{Argument, Pointer, Returned};
-use crate::signature::{Place, Plan, PrototypeError, Register, Signature, Type};
+use crate::signature::{Place, Plan, PrototypeError, Signature, Type};
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -86,7 +86,7 @@ impl HostFunction {
             context: user,
             stack_words: plan.stack_words,
             small: call::shape::small_arguments(signature, &plan),
-            results: results(&plan),
+            results: call::shape::results(signature, &plan),
             signature: signature.clone(),
         })
     }
@@ -107,21 +107,10 @@ impl HostFunction {
     ) -> HostFunction {
         let plan = Plan::new(&signature).expect("small structures only: checked when made");
         let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
-        let (small, results) = (call::shape::small_arguments(&signature, &plan), results(&plan));
+        let (small, results) =
+            (call::shape::small_arguments(&signature, &plan), call::shape::results(&signature, &plan));
         HostFunction { function, captured, context, stack_words: plan.stack_words, small, results, signature }
     }
-}
-
-/// Registers of the result, for gates that hide all others.
-fn results(plan: &Plan) -> u64 {
-    let Place::Registers(registers) = &plan.result else { return RESULT_RAX };
-    let bit = |register: &Register| match register {
-        Register::Integer(0) => RESULT_RAX,
-        Register::Integer(_) => RESULT_RDX,
-        Register::Vector(0) => RESULT_XMM0,
-        Register::Vector(_) => RESULT_XMM1,
-    };
-    registers.iter().map(bit).sum()
 }
 
 impl std::fmt::Debug for HostFunction {
@@ -152,19 +141,20 @@ pub fn user_data() -> Option<usize> {
     is_called().then(call::context)
 }
 
-/// In a function that a domain called, what `f` makes of that domain; `None` elsewhere.
+/// In a function that a domain called, what `f` makes of that domain; `None` elsewhere, and where the function was freed that the domain was
+/// called through.
 pub fn with_caller<R>(f: impl FnOnce(&Domain) -> R) -> Option<R> {
     // SAFETY: a gate called the function that runs.
-    let domain = is_called().then(|| unsafe { caller() })?;
+    let domain = (is_called() && call::has_caller()).then(|| unsafe { caller() })?;
     Some(f(&domain))
 }
 
 /// In a function that a domain called: ends the domain's call with [`CallError::Panic`](crate::CallError::Panic) as soon as the
-/// function returns, whatever it returns. False elsewhere.
+/// function returns, whatever it returns; until then calls of domains are refused with that error. False elsewhere.
 pub fn end_call(message: impl Into<String>) -> bool {
     let called = is_called();
     if called {
-        call::end_with_panic(Box::new(message.into()));
+        call::end_when_it_returns(Box::new(message.into()));
     }
     called
 }

@@ -621,6 +621,60 @@ fn slots_are_shared_with_threads() {
     std::thread::scope(|scope| scope.spawn(|| assert_eq!(calls.run(7), 2)).join().unwrap());
 }
 
+/// A thread that has lost a context and makes no further call keeps no slot from others; one whose context waits for the host does. Red if
+/// nobody looks, or if threads in calls count as idle.
+#[test]
+fn what_idle_threads_have_lost_is_found() {
+    let _patience = patience("a thread that waits");
+    let (entered, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (inside, over) = (entered.clone(), go_on.clone());
+    let host = HostFunction::new(move |_: &Domain, n: i64| {
+        inside.wait();
+        over.wait();
+        n + 1
+    });
+    let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
+    let lost = Barrier::new(2);
+    let first = |i: i64| {
+        calls.make(i, COUNTS);
+        calls.one("run", i).unwrap()
+    };
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            calls.make(0, ASKS);
+            calls.run(0);
+            calls.one("run", 0)
+        });
+        entered.wait();
+        let loses = scope.spawn(|| {
+            for _ in 0..2 {
+                calls.make(1, CRASHES);
+                calls.run(1);
+                calls.one("run", 1).unwrap_err();
+                lost.wait();
+                lost.wait();
+            }
+        });
+        lost.wait();
+        // Of the slots three are threads', and two have the contexts above. (Nothing is asserted before all threads go on.)
+        let others: Vec<i64> = (2..stack::SLOTS as i64 - 3).map(first).collect();
+        let (with_the_lost_ones, with_the_waiting_ones) = (first(63), first(62));
+        // A thread gets it, too, when it has been lost again.
+        calls.make(63, ENDS);
+        let ended = calls.one("next", 63);
+        lost.wait();
+        lost.wait();
+        let thread = scope.spawn(|| calls.one("run", 2)).join().unwrap();
+        lost.wait();
+        loses.join().unwrap();
+        go_on.wait();
+        let waited = waits.join().unwrap();
+        assert!(others.iter().all(|&value| value == 1), "{others:?}");
+        assert_eq!((with_the_lost_ones, with_the_waiting_ones), (1, -12));
+        assert_eq!([ended, thread, waited].map(|value| value.unwrap()), [103, 2, 1]);
+    });
+}
+
 #[test]
 fn stacks_have_the_size_that_is_asked_for() {
     let calls = Calls::new();

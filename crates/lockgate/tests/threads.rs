@@ -50,6 +50,32 @@ long sum(long n) {
     for (long i = 0; i < n; i++) { void *result; pthread_join(threads[i], &result); total += (long)result; }
     return total;
 }
+static int cleaned;
+static void clean(void *at) { cleaned += *(int *)at; }
+static void *end_in_host(void *unused) {
+    int one = 1;
+    pthread_cleanup_push(clean, &one);
+    host(7);
+    pthread_cleanup_pop(0);
+    return unused;
+}
+static pthread_t ending[8];
+long start_ending(long n) {
+    for (long i = 0; i < n; i++) if (pthread_create(&ending[i], NULL, end_in_host, NULL)) return i;
+    return n;
+}
+/* How many of them the host has ended, and how many have cleaned up. */
+long join_ending(long n) {
+    long ended = 0;
+    for (long i = 0; i < n; i++) { void *result = NULL; pthread_join(ending[i], &result); ended += result == PTHREAD_CANCELED; }
+    return ended * 100 + cleaned;
+}
+static pthread_key_t at_end;
+static void call_at_end(void *value) { host((long)value); }
+long keep_for_end(long value) {
+    if (!at_end && pthread_key_create(&at_end, call_at_end)) return -1;
+    return pthread_setspecific(at_end, (void *)value);
+}
 static int leave(void *unused) { for (;;) syscall(SYS_exit, 0); return unused != 0; }
 static long place[16];
 static struct { int (*function)(void *); void *argument; void *thread_pointer; } begin = {leave, 0, place};
@@ -139,6 +165,49 @@ fn a_thread_may_end_in_a_host_function() {
     }
     assert_eq!((domain.usage().threads, domain.usage().calls), (1, 0));
     assert_eq!(last_error.call().unwrap(), 0, "the domain goes on");
+}
+
+/// A module that keeps a value for a thread's end calls the host then, which ends the thread once more, out of the library's own frames.
+/// Red, by a place that is lost and a thread that the watcher still looks for, if the library's list of threads keeps it.
+#[test]
+fn a_thread_may_end_once_more_while_it_ends() {
+    let _patience = patience("a thread that ends twice");
+    let domain = domain(DomainOptions::new().gate("host", host_sys::thread_exit()));
+    let other = self::domain(DomainOptions::new());
+    let (keep, add) =
+        (domain.bind::<Unary>("keep_for_end").unwrap(), other.bind::<Unary>("add_own").unwrap());
+    assert_eq!((keep.call(0).unwrap(), add.call(0).unwrap()), (0, 5));
+    for value in 1..20 {
+        let (keep, add) = (&keep, &add);
+        host_sys::on_plain_thread(move || {
+            assert_eq!(keep.call(value).unwrap(), 0);
+            assert_eq!(add.call(value).unwrap(), 5 + value);
+        });
+        for domain in [&domain, &other] {
+            assert_eq!((domain.usage().threads, domain.usage().calls), (1, 0));
+        }
+    }
+}
+
+/// Red without what the library does when such a thread ends: its place, the domain's turn and whoever waits for it are lost.
+#[test]
+fn a_modules_thread_may_end_in_a_host_function() {
+    let _patience = patience("a module's thread that ends in a host function");
+    for exclusive in [false, true] {
+        let options = DomainOptions::new().own_threads(5).gate("host", host_sys::thread_exit());
+        let domain = domain(if exclusive { options.exclusive(None) } else { options });
+        let [start, join] = ["start_ending", "join_ending"].map(|name| domain.bind::<Unary>(name).unwrap());
+        for round in 1..=4 {
+            assert_eq!(start.call(5).unwrap(), 5, "no place is lost");
+            if exclusive {
+                until_threads(&domain, 1); // which they cannot end while a call has the domain
+            }
+            assert_eq!(join.call(5).unwrap(), 500 + 5 * round);
+            until_threads(&domain, 1);
+        }
+        assert!(domain.own_threads_fault().is_none());
+        assert_eq!(domain.bind::<Unary>("add_own").unwrap().call(1).unwrap(), 6, "the domain goes on");
+    }
 }
 
 #[test]

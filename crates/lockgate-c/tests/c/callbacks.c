@@ -1,11 +1,15 @@
 /* Functions of the host that domains call. */
 #include "check.h"
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct state {
     lg_domain *domain;
     int (*same)(int);
     void (*crash)(int *);
     int calls;
+    int (*apply)(void *, int);
+    void *stops;
 } state;
 
 static int times(int x) {
@@ -48,6 +52,70 @@ static int stop(int x) {
     STATUS(LG_E_ARGUMENT, lg_end_call(NULL));
     STATUS(LG_OK, lg_end_call("enough"));
     return x;
+}
+
+/* What has ended its call calls nobody before it returns, in whosever domain: the end that waits is nobody else's. */
+static int stop_and_call(int x) {
+    state *other = (state *)lg_user_data();
+    STATUS(LG_OK, lg_end_call("enough"));
+    for (int i = 0; i < 2; i++) {
+        other->same(x);
+        FAILED(LG_E_CALLBACK);
+        SAYS("is to return");
+        NOTHING(LG_E_CALLBACK, lg_memory_alloc(other->domain, 8));
+        NOTHING(LG_E_CALLBACK, lg_memory_alloc(LG_CALLER, 8));
+    }
+    return x;
+}
+
+static int stop_if(int x) {
+    return x == 3 ? stop(x) : x;
+}
+
+/* A call that this one makes is ended, and this one is not. */
+static int ended_inside(int x) {
+    state *other = (state *)lg_user_data();
+    other->apply(other->stops, 3);
+    FAILED(LG_E_CALLBACK);
+    CHECK(other->apply(other->stops, 4) == 5);
+    RETURNED();
+    return x;
+}
+
+/* Lets go of the domain that calls it, which stays for the call. A program that frees the function, too, which it must not, loses LG_CALLER. */
+static int let_go(int x) {
+    void **held = (void **)lg_user_data();
+    STATUS(LG_OK, lg_domain_free((lg_domain *)held[0]));
+    CHECK(lg_domain_base(LG_CALLER) != 0);
+    CHECK(lg_memory_alloc(LG_CALLER, 8));
+    STATUS(LG_E_HANDLE, lg_domain_free((lg_domain *)held[0]));
+    if (x == 2) {
+        STATUS(LG_OK, lg_function_free((lg_function *)held[1]));
+        NOTHING(LG_E_ARGUMENT, lg_domain_base(LG_CALLER));
+        NOTHING(LG_E_ARGUMENT, lg_memory_alloc(LG_CALLER, 8));
+        _exit(0);
+    }
+    return x;
+}
+
+static void lives_while_it_calls(lg_module *module, lg_options *options) {
+    lg_domain *domain = new_domain(module, options);
+    lg_function *function = bind(domain, "apply");
+    void *held[] = {domain, function};
+    lg_callback *callback = lg_callback_new(domain, "int let_go(int)", (lg_code)let_go, held);
+    CHECK(POINTER(int (*)(void *, int), function)(lg_callback_pointer(callback), 1) == 2);
+    RETURNED();
+    STATUS(LG_OK, lg_function_free(function));
+    pid_t child = fork();
+    if (child == 0) {
+        domain = new_domain(module, options);
+        held[0] = domain, held[1] = function = bind(domain, "apply");
+        callback = lg_callback_new(domain, "int let_go(int)", (lg_code)let_go, held);
+        POINTER(int (*)(void *, int), function)(lg_callback_pointer(callback), 2);
+        _exit(1);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 /* Ignores the error of a call of its own. */
@@ -98,7 +166,7 @@ int main(void) {
     RETURNED();
 
     state own = {domain, POINTER(int (*)(int), bind(domain, "same")),
-                 POINTER(void (*)(int *), bind(domain, "crash")), 0};
+                 POINTER(void (*)(int *), bind(domain, "crash")), 0, NULL, NULL};
     int (*apply)(void *, int) = POINTER(int (*)(void *, int), bind(domain, "apply"));
     lg_callback *callback = lg_callback_new(domain, "int times(int)", (lg_code)times, &own);
     CHECK(callback && apply(lg_callback_pointer(callback), 10) == 11);
@@ -129,6 +197,17 @@ int main(void) {
     apply(lg_callback_pointer(end), 1);
     FAILED(LG_E_CALLBACK);
     SAYS("that the domain called ended the call: enough");
+    state other = {new_domain(module, options), NULL, NULL, 0, NULL, NULL};
+    other.same = POINTER(int (*)(int), bind(other.domain, "same"));
+    other.apply = POINTER(int (*)(void *, int), bind(other.domain, "apply"));
+    other.stops = lg_callback_pointer(lg_callback_new(other.domain, "int stop_if(int)", (lg_code)stop_if, NULL));
+    end = lg_callback_new(domain, "int stop_and_call(int)", (lg_code)stop_and_call, &other);
+    apply(lg_callback_pointer(end), 1);
+    FAILED(LG_E_CALLBACK);
+    SAYS("that the domain called ended the call: enough");
+    end = lg_callback_new(domain, "int ended_inside(int)", (lg_code)ended_inside, &other);
+    CHECK(apply(lg_callback_pointer(end), 1) == 2);
+    RETURNED();
     lg_callback *one = lg_callback_new(domain, "int careless(int)", (lg_code)careless, &own);
     CHECK(apply(lg_callback_pointer(one), 5) == 6);
     RETURNED(); /* the outer call is not the inner one */
@@ -136,6 +215,7 @@ int main(void) {
     CHECK(apply(lg_callback_pointer(one), 5) == 6);
     RETURNED();
 
+    lives_while_it_calls(module, options);
     NOTHING(LG_E_PROTOTYPE, lg_callback_new(domain, "struct { long n[3]; } three(void)", (lg_code)three, NULL));
     NOTHING(LG_E_HANDLE, lg_callback_new(NULL, "int stop(int)", (lg_code)stop, NULL));
     NOTHING(LG_E_ARGUMENT, lg_callback_new(domain, "int stop(int)", NULL, NULL));

@@ -2,6 +2,7 @@
 #include "check.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -31,8 +32,16 @@ static void told(const char *library, const char *symbol, void *user) {
     ++*(int *)user;
 }
 
+static __thread int leaves;
+static int begun, ended;
+
 static int host_add(int a, int b) {
-    CHECK(lg_caller());
+    begun += a == 1;
+    ended += a == 3;
+    if (leaves == a)
+        pthread_exit(NULL);
+
+    CHECK(lg_caller() || a == 3); /* whose destructors run is open no more */
     CHECK(strcmp((const char *)lg_user_data(), "adds") == 0);
     return a + b;
 }
@@ -213,8 +222,40 @@ static void join(void) {
     CHECK(lg_module_free(alone) == LG_OK);
 }
 
+/* A service ends the thread that opens a library, in a constructor, or the one that closes it, in a destructor: nobody waits for that thread,
+ * and what was on its way is closed. */
+static void *open_and_leave(void *unused) {
+    leaves = 1;
+    CHECK(!lg_dlopen("./first.lg", RTLD_NOW));
+    CHECK(!"pthread_exit returned");
+    return unused;
+}
+
+static void *close_and_leave(void *library) {
+    leaves = 3;
+    CHECK(!lg_dlclose(library));
+    CHECK(!"pthread_exit returned");
+    return NULL;
+}
+
+static void leaving(void) {
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        begun = ended = 0;
+        CHECK(pthread_create(&thread, NULL, open_and_leave, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        CHECK(begun == 1 && !lg_dlopen("./first.lg", RTLD_NOW | RTLD_NOLOAD));
+        void *library = lg_dlopen("./first.lg", RTLD_NOW);
+        CHECK(library && begun == 2 && AS(number, lg_dlsym(library, "value"))(0) == 3);
+        CHECK(pthread_create(&thread, NULL, close_and_leave, library) == 0 && pthread_join(thread, NULL) == 0);
+        CHECK(ended == 1 && lg_dlclose(library) == -1);
+        library = lg_dlopen("./first.lg", RTLD_NOW);
+        CHECK(library && begun == 3 && lg_dlclose(library) == 0 && ended == 2);
+    }
+}
+
 int main(void) {
     offer();
+    leaving();
     join();
     void *guest = lg_dlopen("./guest.lg", RTLD_NOW);
     CHECK(guest && lg_dlopen("./guest.lg", RTLD_LAZY) == guest);

@@ -107,4 +107,24 @@ int start_users(int count) {
         started++;
     return started;
 }
+static pthread_t ending[8];
+static void *end_in_host(void *how) {
+    host_add((int)(long)how, 0);
+    return NULL;
+}
+int start_ending(int how, int count) {
+    int started = 0;
+    while (started < count && pthread_create(&ending[started], NULL, end_in_host, (void *)(long)how) == 0)
+        started++;
+    return started;
+}
+int join_ending(int count) {
+    int ended = 0;
+    for (int i = 0; i < count; i++) {
+        void *result = NULL;
+        pthread_join(ending[i], &result);
+        ended += result == PTHREAD_CANCELED;
+    }
+    return ended;
+}
 long odd_syscall(void) { return syscall(319, "name", 0); }

@@ -191,6 +191,38 @@ static void masks(void) {
         }
     signal(SIGUSR2, SIG_DFL);
 }
+
+/* What a handler's flags say holds, too: with SA_NODEFER its own fault comes to itself, with SA_RESETHAND it is there once. */
+static volatile sig_atomic_t depth;
+static void on_nested(int number) {
+    if (++depth < 3)
+        *(volatile int *)(uintptr_t)64 = 1;
+    siglongjmp(own_fault, number);
+}
+
+static void flags(void) {
+    struct sigaction action, before, now;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_nested;
+    action.sa_flags = SA_NODEFER;
+    CHECK(sigaction(SIGSEGV, &action, &before) == 0);
+    for (volatile int i = 0; i < 2; i++) {
+        depth = 0;
+        if (sigsetjmp(own_fault, 1) == 0)
+            *(volatile int *)(uintptr_t)64 = 1;
+        CHECK(depth == 3);
+        crash(NULL);
+        FAILED(LG_E_FAULT);
+    }
+    depth = 2;
+    action.sa_flags = SA_RESETHAND;
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    if (sigsetjmp(own_fault, 1) == 0)
+        *(volatile int *)(uintptr_t)64 = 1;
+    CHECK(depth == 3 && sigaction(SIGSEGV, &before, &now) == 0 && now.sa_handler == SIG_DFL);
+    crash(NULL);
+    FAILED(LG_E_FAULT);
+}
 #endif
 
 static void jumps(void) {
@@ -262,6 +294,7 @@ int main(int argc, char **argv) {
     no_queue();
 #ifndef __SANITIZE_THREAD__
     masks();
+    flags();
 #endif
     jumps();
     exits();

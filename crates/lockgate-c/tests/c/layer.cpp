@@ -130,6 +130,35 @@ static void exceptions_pass_domains(const lockgate::Domain &hostile) {
     CHECK(hostile.bind<bool()>("odd_truth")().trust("a test"));
 }
 
+// What was moved from is no NULL, which would be options without limits.
+template <typename Use> static void throws(Use use) {
+    try {
+        use();
+    } catch (const lockgate::Error &error) {
+        CHECK(error.status() == LG_E_ARGUMENT && std::strstr(error.what(), "moved from"));
+        return;
+    }
+    CHECK(!"it was moved from");
+}
+
+static void moved_handles_stand_for_nothing(const lockgate::Module &module) {
+    lockgate::Options options;
+    options.time_limit(100).memory_limit(8 << 20);
+    lockgate::Options kept(std::move(options));
+    throws([&] { lockgate::Domain(module, options); });
+    throws([&] { options.name("nothing"); });
+    throws([&] { lockgate::handle<lg_pool>(lg_pool_new(module.get(), options.get(), 1)); });
+    lockgate::Domain domain(module, kept);
+    lg_usage usage;
+    CHECK(lg_domain_usage(domain.get(), &usage, sizeof usage) == LG_OK && usage.memory_limit == 8 << 20);
+    lockgate::Domain other(std::move(domain));
+    throws([&] { domain.bind<int(int)>("same"); });
+    throws([&] { domain.get(); });
+    CHECK(other.bind<int(int)>("same")(7).trust("its own test") == 7);
+    options = std::move(kept);
+    lockgate::Domain again(module, options);
+}
+
 static void moved_functions_call_nothing(const lockgate::Domain &domain) {
     auto one = domain.bind<std::int32_t(std::int32_t)>("same");
     auto other = std::move(one);
@@ -228,6 +257,7 @@ int main() {
         passing.kill();
     }
     moved_functions_call_nothing(domain);
+    moved_handles_stand_for_nothing(module);
     lockgate::Domain hostile(lockgate::Module("hostile.lg"), lockgate::Options().time_limit(10000).gate<&length_of>("host_measure"));
     values_are_of_their_types(hostile);
     exceptions_pass_domains(hostile);

@@ -145,6 +145,115 @@ static void own_threads_wait(void) {
     STATUS(LG_OK, lg_options_free(options));
 }
 
+/* A function of the host's ends threads that the module has started: by pthread_exit, or where they find out that they were cancelled. */
+static int end_thread(int how, int unused) {
+    (void)unused;
+    CHECK(lg_is_modules_thread());
+    if (how == 0)
+        pthread_exit(NULL);
+    CHECK(pthread_cancel(pthread_self()) == 0);
+    pthread_testcancel();
+    return 0;
+}
+
+static void own_threads_end(void) {
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        lg_options *options = lg_options_new();
+        if (exclusive)
+            STATUS(LG_OK, lg_options_exclusive(options, 20000));
+        STATUS(LG_OK, lg_options_own_threads(options, 4));
+        STATUS(LG_OK, lg_options_gate(options, "int host_add(int, int)", (lg_code)end_thread, NULL));
+        lg_domain *domain = new_domain(module, options);
+        int (*start)(int, int) = POINTER(int (*)(int, int), bind(domain, "start_ending"));
+        int (*join)(int) = POINTER(int (*)(int), bind(domain, "join_ending"));
+        for (int how = 0; how < 6; how++) {
+            CHECK(start(how % 2, 4) == 4);
+            lg_usage usage;
+            do /* In an exclusive domain they end between calls. */
+                STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+            while (usage.threads > 1);
+            CHECK(join(4) == 4);
+            RETURNED();
+        }
+        STATUS(LG_OK, lg_domain_own_threads_fault(domain));
+        STATUS(LG_OK, lg_domain_close(domain));
+        STATUS(LG_OK, lg_options_free(options));
+    }
+}
+
+/* What a worker runs of the program's may end its thread, and so may what is told that a call has ended. */
+static int leave_work(void *how) {
+    if (how) {
+        CHECK(pthread_cancel(pthread_self()) == 0);
+        pthread_testcancel();
+    }
+    pthread_exit(NULL);
+    return 1;
+}
+
+static void leave_notify(void *told) {
+    sem_post((sem_t *)told);
+    pthread_exit(NULL);
+}
+
+static sem_t cancelled_now;
+static int go_on(void *begun) {
+    sem_post((sem_t *)begun);
+    while (sem_wait(&cancelled_now) != 0)
+        ;
+    return 6;
+}
+
+static void until_told(sem_t *told, int times) {
+    while (times > 0)
+        times -= sem_wait(told) == 0;
+}
+
+static void lost_work(void) {
+    lg_workers *workers = lg_workers_new(1, 4);
+    lg_domain *domain = new_domain(module, NULL);
+    lg_value result = {LG_SIGNED, {0}, {NULL, 0}}, argument = {LG_SIGNED, {7}, {NULL, 0}};
+    lg_function *same = bind(domain, "same");
+    for (int i = 0; i < 4; i++) {
+        lg_async *lost = lg_spawn(domain, workers, 0, leave_work, i % 2 ? &result : NULL);
+        lg_async *next = lg_call_async(same, workers, 0, &argument, 1);
+        CHECK(lost && next);
+        STATUS(LG_E_CALLBACK, lg_async_wait(lost, 60000, &result));
+        STATUS(LG_OK, lg_async_wait(next, 60000, &result));
+        CHECK(result.as.i == 7);
+    }
+    sem_t told, begun;
+    CHECK(sem_init(&told, 0, 0) == 0 && sem_init(&begun, 0, 0) == 0 && sem_init(&cancelled_now, 0, 0) == 0);
+    /* On a worker, for several; on the timekeeper, which goes on. */
+    for (int i = 0; i < 3; i++) {
+        lg_async *first = lg_spawn(domain, workers, 0, go_on, &begun);
+        until_told(&begun, 1);
+        lg_async *waits = lg_call_async(same, workers, 10, &argument, 1);
+        STATUS(LG_OK, lg_async_notify(waits, leave_notify, &told));
+        STATUS(LG_OK, lg_async_notify(waits, post, &told));
+        until_told(&told, 2);
+        STATUS(LG_E_DEADLINE, lg_async_wait(waits, 0, &result));
+        STATUS(LG_OK, lg_async_notify(first, leave_notify, &told));
+        STATUS(LG_OK, lg_async_notify(first, post, &told));
+        sem_post(&cancelled_now);
+        STATUS(LG_OK, lg_async_wait(first, 60000, &result));
+        CHECK(result.as.i == 6);
+        until_told(&told, 2);
+    }
+    /* What comes to its end although it was cancelled was cancelled. */
+    lg_async *stopped = lg_spawn(domain, workers, 0, go_on, &begun);
+    until_told(&begun, 1);
+    STATUS(LG_OK, lg_async_cancel(stopped));
+    sem_post(&cancelled_now);
+    STATUS(LG_E_CANCELLED, lg_async_wait(stopped, 60000, &result));
+    stopped = lg_spawn(domain, workers, 0, go_on, &begun);
+    until_told(&begun, 1);
+    sem_post(&cancelled_now);
+    STATUS(LG_OK, lg_async_wait(stopped, 60000, &result));
+    STATUS(LG_OK, lg_async_cancel(stopped)); /* too late */
+    STATUS(LG_OK, lg_workers_finish(workers));
+}
+
 static int leave_worker(int x) {
     pthread_exit(NULL);
     return x;
@@ -326,7 +435,9 @@ int main(void) {
     asynchronous();
     exclusive();
     own_threads_wait();
+    own_threads_end();
     lost_workers();
+    lost_work();
     other_limits();
     many();
     same_at_exit = POINTER(int (*)(int), bind(new_domain(module, NULL), "same"));

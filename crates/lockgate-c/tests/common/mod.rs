@@ -46,7 +46,7 @@ pub fn installed() -> &'static Path {
     })
 }
 
-/// A folder with modules: `guest.lg`, `hostile.lg`, `client.lg`, `liar.lg`, `wild.lg`, `start.lg`, `program.lg`, `refused.lg`, `garbage.lg`.
+/// A folder with modules: `guest.lg`, `hostile.lg`, `client.lg`, `liar.lg`, `wild.lg`, `start.lg`, `first.lg`, `program.lg`, `refused.lg`, `garbage.lg`.
 pub fn modules() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(make_modules)
@@ -62,6 +62,7 @@ fn make_modules() -> PathBuf {
     module(&folder, "wild.lg", &source("wild.c"), &[]);
     module(&folder, "liar.lg", &source("liar.c"), &[]);
     module(&folder, "start.lg", &source("start.c"), &[]);
+    module(&folder, "first.lg", &source("first.c"), &["int host_add(int, int)"]);
     module(&folder, "program.lg", &source("program.c"), &[]);
     linked(&folder, "base.lg", &source("base.c"), |link| {
         link.base(true);

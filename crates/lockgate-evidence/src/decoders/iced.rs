@@ -54,6 +54,7 @@ impl Decoder for Iced {
         let state = State {
             x87: features.iter().any(|feature| X87.contains(feature)) || uses(|r| r.is_mm() || r.is_st()),
             mask: uses(Register::is_k),
+            vector: uses(Register::is_vector_register),
             ymm: uses(|r| r.is_ymm() || r.is_zmm()),
             evex: instruction.code().encoding() == EncodingKind::EVEX,
             mxcsr_write: matches!(instruction.mnemonic(), Mnemonic::Ldmxcsr | Mnemonic::Vldmxcsr),

@@ -73,6 +73,8 @@ pub struct State {
     pub x87: bool,
     /// Mask registers other than k0 as "no mask".
     pub mask: bool,
+    /// Vector registers of any length.
+    pub vector: bool,
     /// Vector registers longer than 128 bits.
     pub ymm: bool,
     /// Coded as EVEX.

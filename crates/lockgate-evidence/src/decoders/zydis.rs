@@ -72,7 +72,8 @@ impl Decoder for Zydis {
                             let no_mask = no_mask || *register == Register::K0 && is_mask_field(operand);
                             state.mask |= !no_mask;
                         }
-                        RegisterClass::YMM | RegisterClass::ZMM => state.ymm = true,
+                        RegisterClass::XMM => state.vector = true,
+                        RegisterClass::YMM | RegisterClass::ZMM => (state.vector, state.ymm) = (true, true),
                         _ if matches!(
                             register,
                             Register::X87CONTROL | Register::X87STATUS | Register::X87TAG

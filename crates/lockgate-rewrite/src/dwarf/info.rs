@@ -274,6 +274,10 @@ impl<'a> Walk<'a> {
                 .checked_sub(entry.attributes().len())
                 .ok_or_else(|| Malformed::at(at, "has more attributes than fit into its bytes"))?;
             for spec in entry.attributes() {
+                // Where the form stands before the value, no field is what its form says. Nobody writes that.
+                if spec.form() == dw::DW_FORM_indirect {
+                    return Err(Malformed::at(at, "has an attribute whose form stands before its value"));
+                }
                 let from = start + entries.next_offset().0;
                 let attribute = entries.read_attribute(*spec).map_err(fail)?;
                 let range = from..start + entries.next_offset().0;
@@ -496,10 +500,6 @@ impl<'a> Walk<'a> {
         for UnitRef { field, unit, entry } in &self.refs {
             let moved = self.splice.moved();
             let distance = moved.offset((unit + entry) as u64) - moved.offset(*unit as u64);
-            // A form that is named before the value makes the field longer.
-            if field.len() > 8 {
-                return Err(Malformed::at(unit + entry, "is referred to by a field of an unknown form"));
-            }
             if field.len() < 8 && distance >> (8 * field.len()) != 0 {
                 return Err(Malformed::at(unit + entry, "is too far from an entry that refers to it"));
             }

@@ -539,6 +539,17 @@ impl Facts {
     }
 }
 
+impl Passing {
+    /// A handle, or a pointer to one, goes in.
+    pub fn is_handle(&self) -> bool {
+        match self {
+            Passing::Handle { .. } => true,
+            Passing::Pointer { before, .. } => before.is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// What is in a pointer variable after the call.
 fn after(passing: &Passing) -> Option<&Outcome> {
     match passing {
@@ -775,6 +786,7 @@ impl<'a> Planner<'a> {
             .map_err(of_function);
         }
         places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
+        self.asks_in_no_ring(function).map_err(of_function)?;
         let formatted = self.formatted(function).map_err(of_function)?;
         let format = if formatted.is_some() { None } else { self.format(function).map_err(of_function)? };
         let list = formatted.as_ref().and_then(|formatted| formatted.list.as_ref());
@@ -814,8 +826,18 @@ impl<'a> Planner<'a> {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
         let handles = prototype.parameters.iter().zip(&parameters);
+        if let Some((parameter, _)) =
+            handles.clone().find(|(parameter, passing)| parameter.notes.jumps && !passing.is_handle())
+        {
+            let what = Some(format!("parameter {}", parameter.name));
+            return no(
+                "LG_JUMPS on what is no handle that goes in",
+                "say it of the handle whose jmp_buf is meant",
+            )
+            .map_err(|no| (what, no));
+        }
         let jumps = handles
-            .filter(|(_, passing)| matches!(passing, Passing::Handle { .. }))
+            .filter(|(_, passing)| passing.is_handle())
             .find(|(parameter, _)| self.notes(parameter).jumps)
             // (The program has yet to call setjmp with what it asks for here.)
             .filter(|_| notes.jump_buffer.is_none())

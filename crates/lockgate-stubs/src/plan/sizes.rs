@@ -3,7 +3,7 @@ use super::passing::handle_name;
 use super::{No, Planner, no};
 use crate::annotation::Notes;
 use crate::expression::{Expression, Told};
-use crate::header::model::{CType, Parameter, Shape};
+use crate::header::model::{CType, Function, Parameter, Shape};
 use std::collections::BTreeSet;
 
 /// Names of which `expression` follows the pointer: what they lead to has to be copied and checked before.
@@ -60,6 +60,38 @@ impl Planner<'_> {
             order.push(next);
         }
         Ok(order)
+    }
+
+    /// No function's sizes and bounds ask a function whose own ask it, perhaps through others: the first call would never end.
+    pub(super) fn asks_in_no_ring(&self, function: &Function) -> Result<(), No> {
+        let mut asked: Vec<&str> = Vec::new();
+        let mut next = vec![(function, function.name.clone())];
+        while let Some((asking, way)) = next.pop() {
+            for name in self.asked_by(asking) {
+                let way = format!("{way} asks {name}");
+                if name == function.name {
+                    return no(
+                        format!("its size or bound asks itself, and so on without end: {way}"),
+                        "say one of them by a parameter, by lg_told(…) or by a number",
+                    );
+                }
+                let Some(other) = self.header.functions.iter().find(|other| other.name == name) else {
+                    continue;
+                };
+                if !asked.contains(&&*other.name) {
+                    asked.push(&other.name);
+                    next.push((other, way));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Functions that the stub of `function` asks.
+    fn asked_by(&self, function: &Function) -> BTreeSet<String> {
+        let parameters = function.prototype.parameters.iter().map(|parameter| self.notes(parameter));
+        let all: Vec<Notes> = parameters.chain(std::iter::once(function.notes.clone())).collect();
+        all.iter().flat_map(Notes::expressions).flat_map(Expression::called).map(str::to_owned).collect()
     }
 
     /// A size that another function is asked for (`LG_SIZE(f(h))`) is the library's word, and the program, which asks, too, may hear another. So it may be

@@ -28,9 +28,12 @@ pub(super) fn remove(binding: &Binding) {
 
 /// The binding with this header, or the one that handed the call on to it.
 fn find(header: usize) -> Option<Arc<Binding>> {
-    let lent = lent();
-    let direct = lent.get(&header).and_then(Weak::upgrade);
-    direct.or_else(|| lent.values().filter_map(Weak::upgrade).find(|binding| binding.leads_to(header)))
+    let direct = lent().get(&header).and_then(Weak::upgrade);
+    direct.or_else(|| {
+        // Any of them may be the last to hold a binding, whose end takes the lock again: it is free while they go.
+        let all: Vec<Arc<Binding>> = lent().values().filter_map(Weak::upgrade).collect();
+        all.into_iter().find(|binding| binding.leads_to(header))
+    })
 }
 
 /// Why the calling thread's last call through a bare function pointer ([`Function::as_ptr`](crate::Function::as_ptr),

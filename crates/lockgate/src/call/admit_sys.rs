@@ -5,7 +5,7 @@ use super::thread_sys::{self, ThreadState};
 use super::unseen_sys;
 use super::{exclusive_sys, left_sys};
 use crate::binding::living;
-use crate::error::CallError;
+use crate::error::{CallError, Panic};
 use crate::host::Uncancelled;
 use crate::{host, space};
 
@@ -72,6 +72,11 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     let top = thread_sys::repair(&state, rsp);
     if thread_sys::is_inside(&state) {
         return Err(CallError::SignalHandler);
+    }
+    if thread_sys::is_to_return(&state) {
+        thread_sys::ask_before_calls();
+        let why = "the function is to return before anything is called".to_owned();
+        return Err(CallError::Panic(Panic::new(Box::new(why))));
     }
     // SAFETY: the top record is always valid.
     let nested = unsafe { (*top).kind } != IDLE;

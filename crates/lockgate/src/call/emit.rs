@@ -956,7 +956,7 @@ impl Emitter<'_> {
     /// Clears vector and mask registers: all that carry no value with `all`, and the classes in `facts`.
     fn hide_vectors(&mut self, facts: Facts, all: bool, values: [Fill; 8]) {
         let avx = self.shape.processor.avx;
-        if all {
+        if all && self.shape.callee.vector {
             self.part("vector registers");
             for number in 0..16_u8 {
                 // VEX forms clear upper halves, too, and cost old code after them less.

@@ -239,7 +239,9 @@ lockgate_gate_check:
     cmp %rcx,%gs:{HEADER_W}
     jne lockgate_gate_other_window
 .Lgate_leave:
-    xor %ecx,%ecx # the host's addresses stay its own (R24)
+    xor %ecx,%ecx # the host's addresses stay its own (R24): what the gate itself has had in registers
+    xor %esi,%esi
+    xor %r10d,%r10d
     mov {R12}(%rbx),%r12
     mov {CONTROL}(%rbx),%rsp
     mov {RBX}(%rbx),%rbx
@@ -366,6 +368,20 @@ lockgate_gate_check:
 .Lgate_cpu_back: # the module's control words; rcx its binding
     testl ${X87},{FLAGS}(%rcx)
     jz 1f
+    testl ${HIDES},{FLAGS}(%rcx)
+    jz 3f
+    mov %rax,%r8
+    fnstsw %ax
+    test $0x80,%al # an exception that is pending would be raised by the next instruction that waits
+    mov %r8,%rax
+    jz 4f
+    fninit
+4:
+    .irp number,0,1,2,3,4,5,6,7
+    pxor %mm\number,%mm\number
+    .endr
+    emms
+3:
     testl ${X87_ENVIRONMENT},{FLAGS}(%rcx) # as in the proxy (R18)
     jz 2f
     fninit
@@ -379,7 +395,7 @@ lockgate_gate_check:
     testl ${HIDES},{FLAGS}(%rcx)
     jz .Lgate_window
     # What the host's function left in registers, but for its result, is nothing for the module. rcx, rsi and r10 are
-    # overwritten later.
+    # cleared later.
     mov {GATE_ENTRY}(%rbx),%rsi
     mov {RESULTS}(%rsi),%esi
     xor %edi,%edi
@@ -390,6 +406,11 @@ lockgate_gate_check:
     xor %r8d,%r8d
     xor %r9d,%r9d
     xor %r11d,%r11d
+    test ${RESULT_TRIMS},%esi
+    jnz .Lgate_trim
+.Lgate_trimmed:
+    testb ${AVX},{VECTORS}(%rip)
+    jz .Lgate_sse
     test ${RESULT_XMM0},%esi
     jnz 1f
     vpxor %xmm0,%xmm0,%xmm0
@@ -413,6 +434,54 @@ lockgate_gate_check:
     kxorw %k\number,%k\number,%k\number
     .endr
     jmp .Lgate_window
+
+.Lgate_sse: # without AVX there is no more
+    test ${RESULT_XMM0},%esi
+    jnz 1f
+    pxor %xmm0,%xmm0
+1:
+    movq %xmm0,%xmm0
+    test ${RESULT_XMM1},%esi
+    jnz 1f
+    pxor %xmm1,%xmm1
+1:
+    movq %xmm1,%xmm1
+    .irp number,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    pxor %xmm\number,%xmm\number
+    .endr
+    jmp .Lgate_window
+
+.Lgate_trim: # a result that does not fill its registers: the rest is cleared, by shifts
+    mov %esi,%ecx
+    shr ${RESULT_SHIFT_RAX},%ecx
+    shl %cl,%rax
+    test ${RESULT_SIGNED},%esi
+    jnz 1f
+    shr %cl,%rax
+    jmp 2f
+1:
+    sar %cl,%rax
+    mov %eax,%eax
+2:
+    test ${RESULT_BOOL},%esi
+    jz 3f
+    test %eax,%eax
+    setne %al
+3:
+    mov %esi,%ecx
+    shr ${RESULT_SHIFT_RDX},%ecx
+    shl %cl,%rdx
+    shr %cl,%rdx
+    test ${RESULT_LOW_XMM0},%esi
+    jz 4f
+    insertps $0xe,%xmm0,%xmm0
+4:
+    test ${RESULT_LOW_XMM1},%esi
+    jz 5f
+    insertps $0xe,%xmm1,%xmm1
+5:
+    mov {BINDING}-{RECORD}(%rbx),%rcx
+    jmp .Lgate_trimmed
 
     .globl lockgate_gate_other_window
     .hidden lockgate_gate_other_window
@@ -464,6 +533,7 @@ lockgate_gate_resolve:
     mov %rbx,%rdi
     call {resolve}
     mov %rax,128(%rsp)
+    call lockgate_forget_vectors
     mov lockgate_thread@gottpoff(%rip),%r10
 .Lresolve_back:
     lockgate_gate_is_own .Lresolve_pending
@@ -747,6 +817,15 @@ lockgate_gate_end:
     RESULT_RDX = const RESULT_RDX,
     RESULT_XMM0 = const RESULT_XMM0,
     RESULT_XMM1 = const RESULT_XMM1,
+    RESULT_TRIMS = const RESULT_TRIMS,
+    RESULT_SIGNED = const RESULT_SIGNED,
+    RESULT_BOOL = const RESULT_BOOL,
+    RESULT_LOW_XMM0 = const RESULT_LOW_XMM0,
+    RESULT_LOW_XMM1 = const RESULT_LOW_XMM1,
+    RESULT_SHIFT_RAX = const RESULT_SHIFT_RAX,
+    RESULT_SHIFT_RDX = const RESULT_SHIFT_RDX,
+    VECTORS = sym super::gate_sys::VECTORS,
+    AVX = const super::gate_sys::AVX,
     FROM_DOMAIN = const FROM_DOMAIN,
     SAVED_X87 = const SAVED_X87,
     SAVED_MXCSR = const SAVED_MXCSR,

@@ -6,7 +6,7 @@ use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault};
-use crate::host::Uncancelled;
+use crate::host::{Processor, Uncancelled};
 use crate::space;
 use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
 use lockgate_abi::code;
@@ -19,6 +19,12 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 pub(super) static XSAVE_SIZE: AtomicU64 = AtomicU64::new(0);
 /// 1 if the processor has XSAVEC, which writes less.
 pub(super) static XSAVE_COMPACT: AtomicU8 = AtomicU8::new(0);
+
+/// Which vector registers there are, for code that clears them: [`AVX`] and [`ZMM`].
+pub(super) static VECTORS: AtomicU8 = AtomicU8::new(0);
+pub(super) const AVX: u8 = 1;
+/// AVX-512: zmm16–31 and masks, too.
+pub(super) const ZMM: u8 = 2;
 
 /// State components of XSAVE (Intel SDM vol. 1, 13.1).
 pub(crate) mod component {
@@ -33,6 +39,8 @@ pub(crate) fn prepare() -> u64 {
     // SAFETY: host::prepare has checked for OSXSAVE.
     let (size, compact, enabled) =
         unsafe { (__cpuid_count(0xd, 0).ecx, __cpuid_count(0xd, 1).eax >> 1 & 1, _xgetbv(0)) };
+    let Processor { avx, avx512 } = Processor::here();
+    VECTORS.store(AVX * u8::from(avx) | ZMM * u8::from(avx512), Ordering::Release);
     XSAVE_COMPACT.store(compact as u8, Ordering::Release);
     XSAVE_SIZE.store((u64::from(size) + 63) & !63, Ordering::Release);
     enabled
@@ -65,6 +73,12 @@ pub(crate) unsafe fn caller<'a>() -> &'a Core {
     unsafe { &*(*(*entry(gate())).binding).domain }
 }
 
+/// Whether it is known which domain that is: not if what it was called through was freed meanwhile.
+pub(crate) fn has_caller() -> bool {
+    // SAFETY: in a gate, the record below is an entry.
+    thread_sys::in_gate() && unsafe { !(*entry(gate())).binding.is_null() }
+}
+
 /// The base of the domain in whose gate the calling thread is.
 pub(crate) fn calling_base() -> Option<u64> {
     // SAFETY: in a gate, the record below is an entry. (Its binding may be gone, if a jump has left it.)
@@ -80,6 +94,13 @@ pub(crate) fn end_call(cause: Cause) {
         record_fault(state, gate, cause);
         (*state.block).pending = 1;
     }
+}
+
+/// As [`end_with_panic`], for a function that goes on: nothing is called any more before it returns, since an end that waits has no place
+/// among the ends of other calls.
+pub(crate) fn end_when_it_returns(payload: Box<dyn Any + Send>) {
+    end_with_panic(payload);
+    thread_sys::ask_before_calls();
 }
 
 /// As [`end_call`]: the panic of a host function becomes the error of the call.

@@ -181,7 +181,7 @@ pub(crate) struct GateEntry {
     pub small: u32,
     /// Distance from the domain's rsp at the gate up to the stack arguments, bytes.
     pub stack_distance: u64,
-    /// Where a host function's result is: `RESULT_*`.
+    /// Where a host function's result is, and how much of its registers it fills: `RESULT_*`. The upper half is 0.
     pub results: u64,
 }
 
@@ -190,6 +190,19 @@ pub(crate) const RESULT_RAX: u64 = 1;
 pub(crate) const RESULT_RDX: u64 = 2;
 pub(crate) const RESULT_XMM0: u64 = 4;
 pub(crate) const RESULT_XMM1: u64 = 8;
+/// A register is not full: one of those below says which. `RESULT_SHIFT_*` is the place of six bits, by how many the value is shifted up and
+/// down again.
+pub(crate) const RESULT_TRIMS: u64 = 16;
+/// rax is extended by its sign, to 32 bits.
+pub(crate) const RESULT_SIGNED: u64 = 32;
+/// rax is 0 or 1.
+pub(crate) const RESULT_BOOL: u64 = 64;
+/// Only the low quarter of xmm0 is the result's.
+pub(crate) const RESULT_LOW_XMM0: u64 = 128;
+pub(crate) const RESULT_SHIFT_RAX: u32 = 8;
+/// As `RESULT_LOW_XMM0`.
+pub(crate) const RESULT_LOW_XMM1: u64 = 1 << 15;
+pub(crate) const RESULT_SHIFT_RDX: u32 = 16;
 
 /// What gates need of a domain. Lives as long as the domain.
 #[repr(C)]

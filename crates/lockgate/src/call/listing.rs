@@ -33,8 +33,15 @@ impl ProxyCode {
             what,
             at: 1,
         })?;
-        let caller = caller.map_or(Caller::Host, |module| Caller::Domain(Facts::of(module.report())));
-        let shape = Shape::new(caller, Facts::of(callee.report()), policy, signature, &plan);
+        let facts = Facts::of(callee.report());
+        let (caller, facts) = match (caller, callee.export(&signature.name)) {
+            (Some(module), _) => (Caller::Domain(Facts::of(module.report())), facts),
+            (None, Some(export)) => {
+                (Caller::Host, Facts::of_function(callee, export.address).unwrap_or(facts))
+            }
+            (None, None) => (Caller::Host, facts),
+        };
+        let shape = Shape::new(caller, facts, policy, signature, &plan);
         Ok(ProxyCode { emitted: emit::proxy(&shape), block: thread_sys::block_offset() })
     }
 

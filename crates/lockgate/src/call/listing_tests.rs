@@ -103,7 +103,7 @@ fn mxcsr(shape: &Shape) -> bool {
 
 /// Everything that a verifier's report may say.
 fn reports() -> impl Iterator<Item = Facts> {
-    (0..128_u32).map(|bits| {
+    (0..256_u32).map(|bits| {
         let bit = |n: u32| bits >> n & 1 == 1;
         let (x87_environment, evex) = (bit(0), bit(1));
         Facts {
@@ -114,6 +114,7 @@ fn reports() -> impl Iterator<Item = Facts> {
             upper: evex || bit(5),
             evex,
             mask: evex || bit(6),
+            vector: evex || bit(5) || bit(7),
         }
     })
 }

@@ -67,9 +67,9 @@ pub(super) fn unblock() {
     }
 }
 
-/// The same for as long as a handler of the library's runs: the kernel restores what it was.
-pub(super) fn unblock_in_handler() {
-    let _ = kernel(libc::SIG_UNBLOCK, Some(lifelines()));
+/// The same of one signal, which may interrupt its handler of the program's, for as long as that runs in ours: the kernel restores what it was.
+pub(super) fn unblock_in_handler(signal: c_int) {
+    let _ = kernel(libc::SIG_UNBLOCK, Some(bit(signal)));
 }
 
 /// Blocks what a handler of the program's is to have blocked, but for what the library lives by, for as long as it runs in ours.

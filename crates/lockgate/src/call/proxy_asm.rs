@@ -259,6 +259,7 @@ lockgate_cross_slow:
     lea {RECORD}(%r10),%rsi
     lea 128+64(%rsp),%rdx
     call {admit_crossing}
+    call lockgate_forget_vectors
     lockgate_restore_arguments
     cmp ${ENDS},%eax
     je 1f
@@ -300,6 +301,7 @@ lockgate_cross_failed:
     lea 48(%rsp),%rdx
     call {crossing_failed}
     mov %eax,%ecx
+    call lockgate_forget_vectors
     movsd (%rsp),%xmm0
     movsd 8(%rsp),%xmm1
     add $16,%rsp
@@ -313,6 +315,7 @@ lockgate_cross_failed:
     je 1f
     ja 3f
     lockgate_load_frame
+    xor %r8d,%r8d # what the library's own code has left is nothing for the caller, whatever the policy (R24)
     xor %r9d,%r9d
     jmp *%r11
 3:
@@ -336,6 +339,36 @@ lockgate_cross_failed:
     .cfi_endproc
     .size lockgate_cross_failed,.-lockgate_cross_failed
 
+    # Clears the vector and mask registers that there are, in which the library's own code may have left what is the host's.
+    .p2align 4
+    .globl lockgate_forget_vectors
+    .hidden lockgate_forget_vectors
+    .type lockgate_forget_vectors,@function
+lockgate_forget_vectors:
+    .cfi_startproc
+    testb ${AVX},{VECTORS}(%rip)
+    jz 1f
+    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vpxor %xmm\number,%xmm\number,%xmm\number
+    .endr
+    testb ${ZMM},{VECTORS}(%rip)
+    jz 2f
+    .irp number,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    vpxord %zmm\number,%zmm\number,%zmm\number
+    .endr
+    .irp number,0,1,2,3,4,5,6,7
+    kxorw %k\number,%k\number,%k\number
+    .endr
+    ret
+1:
+    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    pxor %xmm\number,%xmm\number
+    .endr
+2:
+    ret
+    .cfi_endproc
+    .size lockgate_forget_vectors,.-lockgate_forget_vectors
+
     # Called by proxies of exclusive domains; keeps results and proxies' registers. rdi the owner word.
     .p2align 4
     .globl lockgate_wake
@@ -353,6 +386,9 @@ lockgate_wake:
     movsd %xmm0,(%rsp)
     movsd %xmm1,8(%rsp)
     call {wake}
+    call lockgate_forget_vectors
+    xor %r8d,%r8d
+    xor %r9d,%r9d
     movsd (%rsp),%xmm0
     movsd 8(%rsp),%xmm1
     add $24,%rsp
@@ -430,6 +466,9 @@ lockgate_invoke:
     STATUS = const offset_of!(ThreadBlock, status),
     TRANSIT = const offset_of!(ThreadBlock, transit),
     UNTAKEN = const UNTAKEN,
+    VECTORS = sym super::gate_sys::VECTORS,
+    AVX = const super::gate_sys::AVX,
+    ZMM = const super::gate_sys::ZMM,
     ENDS = const super::gate_sys::ENDS,
     RECORD = const RECORD,
     FRAME = const FRAME,

@@ -1,9 +1,14 @@
 //! What a proxy's code depends on. Bindings of the same shape share their code.
 use super::code_sys::Code;
 use super::emit;
+use super::layout::{
+    RESULT_BOOL, RESULT_LOW_XMM0, RESULT_LOW_XMM1, RESULT_RAX, RESULT_RDX, RESULT_SHIFT_RAX,
+    RESULT_SHIFT_RDX, RESULT_SIGNED, RESULT_TRIMS, RESULT_XMM0, RESULT_XMM1,
+};
 use crate::debug::perf_map;
 pub(crate) use crate::host::Processor;
 use crate::host::Short;
+use crate::module::Module;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
 use lockgate_verify::Report;
@@ -27,6 +32,8 @@ pub(crate) struct Facts {
     pub evex: bool,
     /// k0–k7.
     pub mask: bool,
+    /// Any vector register. All windows are taken to have code that does, single functions are not.
+    pub vector: bool,
 }
 
 impl Facts {
@@ -40,6 +47,7 @@ impl Facts {
             upper: true,
             evex: true,
             mask: true,
+            vector: true,
         }
     }
 
@@ -76,7 +84,15 @@ impl Facts {
             upper: report.ymm || report.evex,
             evex: report.evex,
             mask: report.mask || report.evex,
+            vector: true,
         }
+    }
+
+    /// State that a call of the function at an image-relative address can read or change, if nothing else than the function and what
+    /// it calls directly can run in the call.
+    pub fn of_function(module: &Module, address: u64) -> Option<Facts> {
+        let report = module.function(address)?;
+        Some(Facts { vector: report.vector, ..Facts::of(&report) })
     }
 
     /// What `self` can touch and `other` cannot.
@@ -89,6 +105,7 @@ impl Facts {
             upper: self.upper && !other.upper,
             evex: self.evex && !other.evex,
             mask: self.mask && !other.mask,
+            vector: self.vector && !other.vector,
         }
     }
 
@@ -107,6 +124,7 @@ impl Facts {
             upper: self.upper || other.upper,
             evex: self.evex || other.evex,
             mask: self.mask || other.mask,
+            vector: self.vector || other.vector,
         }
     }
 }
@@ -159,6 +177,15 @@ impl Values {
         values
     }
 
+    fn of_result(signature: &Signature, plan: &Plan) -> Values {
+        let mut values = Values::default();
+        if plan.result == Place::Memory {
+            values.integers[0] = Fill::Low64;
+        }
+        values.place(&signature.result, &plan.result);
+        values
+    }
+
     fn place(&mut self, kind: &Type, place: &Place) {
         let Place::Registers(registers) = place else { return };
         for (number, register) in registers.iter().enumerate() {
@@ -206,6 +233,34 @@ pub(crate) fn small_arguments(signature: &Signature, plan: &Plan) -> u32 {
     (0..).zip(values.integers).map(|(number, fill)| bit(fill) << (4 * number)).sum()
 }
 
+/// What a gate leaves of the registers that a host function's result may be in: [`GateEntry::results`](super::layout::GateEntry::results).
+pub(crate) fn results(signature: &Signature, plan: &Plan) -> u64 {
+    let values = Values::of_result(signature, plan);
+    let integer = |fill, whole: u64, place: u32| {
+        let (bits, more) = match fill {
+            Fill::Nothing => return 0,
+            Fill::Low64 | Fill::Low128 => return whole,
+            Fill::Bool => (8, RESULT_BOOL),
+            Fill::Unsigned8 => (8, 0),
+            Fill::Signed8 => (8, RESULT_SIGNED),
+            Fill::Unsigned16 => (16, 0),
+            Fill::Signed16 => (16, RESULT_SIGNED),
+            Fill::Low32 => (32, 0),
+            Fill::Bytes(bytes) => (8 * u64::from(bytes), 0),
+        };
+        whole | RESULT_TRIMS | more | (64 - bits) << place
+    };
+    let vector = |fill, whole: u64, low: u64| match fill {
+        Fill::Nothing => 0,
+        Fill::Low32 => whole | RESULT_TRIMS | low,
+        _ => whole,
+    };
+    integer(values.integers[0], RESULT_RAX, RESULT_SHIFT_RAX)
+        | integer(values.integers[1], RESULT_RDX, RESULT_SHIFT_RDX)
+        | vector(values.vectors[0], RESULT_XMM0, RESULT_LOW_XMM0)
+        | vector(values.vectors[1], RESULT_XMM1, RESULT_LOW_XMM1)
+}
+
 /// Who calls through a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
@@ -218,7 +273,7 @@ pub(crate) enum Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub caller: Caller,
-    /// Of the callee's module.
+    /// Of what can run in a call: the callee's window, or, in calls from the host, the function if that can be told.
     pub callee: Facts,
     pub processor: Processor,
     pub policy: Policy,
@@ -260,12 +315,11 @@ impl fmt::Display for Shape {
 
 impl Shape {
     pub fn new(caller: Caller, callee: Facts, policy: Policy, signature: &Signature, plan: &Plan) -> Shape {
-        let (mut arguments, mut results) = (Values::of_arguments(signature, plan), Values::default());
+        let (mut arguments, results) =
+            (Values::of_arguments(signature, plan), Values::of_result(signature, plan));
         if plan.result == Place::Memory {
             arguments.integers[0] = Fill::Low64;
-            results.integers[0] = Fill::Low64;
         }
-        results.place(&signature.result, &plan.result);
         let processor = Processor::here();
         Shape {
             caller: match caller {

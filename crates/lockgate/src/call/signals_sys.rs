@@ -555,9 +555,6 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             let (thread, frame) = &RUNNING[index];
             frame.store(&raw const action as usize, Ordering::Relaxed);
             thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
-            if action.flags & libc::SA_NODEFER as u64 != 0 {
-                unblock_in_handler();
-            }
         }
         // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
         (*thread_sys::block()).alternate_size = u64::MAX;
@@ -566,6 +563,9 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         }
         if action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN {
             block_in_handler(action.mask);
+            if action.flags & libc::SA_NODEFER as u64 != 0 && action.mask & bit(signal) == 0 {
+                unblock_in_handler(signal);
+            }
         }
         match action.handler {
             libc::SIG_IGN if (*info).si_code <= 0 => {}

@@ -97,7 +97,14 @@ pub(crate) struct ThreadState {
     slots: Mapping,
     alternate: Mapping,
     /// Domains that have a stack slot of this thread.
-    attached: RefCell<Vec<Weak<Core>>>,
+    attached: RefCell<Vec<Attached>>,
+}
+
+/// A domain that has a stack slot of a thread.
+struct Attached {
+    domain: Weak<Core>,
+    /// The thread ends, and the domain's module has been told.
+    told: bool,
 }
 
 // SAFETY: other threads use `tid`, `block` (under the lock of THREADS) and the atomic only.
@@ -130,6 +137,14 @@ fn detach_at_the_end() -> Result<(), CallError> {
     const ROUNDS: u32 = 4;
     extern "C" fn end(_: *mut c_void) {
         ENDS.set(ENDS.get() + 1);
+        // What modules do then may call the host, which may end the thread once more, out of this frame: the rest is done then.
+        END.arm();
+        let state = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| Arc::as_ptr(&attachment.0)));
+        // SAFETY: the attachment keeps it, which only the next line but one drops.
+        if let Some(state) = state.and_then(|state| unsafe { state.as_ref() }) {
+            state.let_modules_clean_up();
+        }
+        END.disarm();
         drop(THREAD.take().map(ManuallyDrop::into_inner));
     }
     static END: AtThreadEnd = AtThreadEnd::new(end);
@@ -151,12 +166,8 @@ impl Drop for Attachment {
             state.restore_alternate_stack();
             return;
         }
-        // No frame is left. A thread that ended in a host function leaves calls behind, and what they hold.
-        repair(state, u64::MAX);
-        // Rust's std has switched the alternate stack off by now (rule R12).
-        let usable = state.use_alternate_stack().is_ok();
-        for domain in state.attached.borrow().iter().filter_map(Weak::upgrade) {
-            domain.detach(state, usable);
+        for domain in state.domains() {
+            domain.detach(state);
         }
         THREADS.lock().unwrap_or_else(|e| e.into_inner()).retain(|t| !Arc::ptr_eq(t, state));
         // SAFETY: our own block; from here on proxies refuse the thread (rule R12).
@@ -277,15 +288,46 @@ impl ThreadState {
     fn domain_of(&self, control: u64) -> Option<Arc<Core>> {
         let base = space::base_of(control);
         let is_there = control != LEFT && !space::is_inherited(control);
-        let attached = self.attached.borrow();
-        is_there.then(|| attached.iter().filter_map(Weak::upgrade).find(|domain| domain.base() == base))?
+        is_there.then(|| self.domains().into_iter().find(|domain| domain.base() == base))?
+    }
+
+    /// Those that have a stack slot of the thread.
+    fn domains(&self) -> Vec<Arc<Core>> {
+        self.attached.borrow().iter().filter_map(|attached| attached.domain.upgrade()).collect()
+    }
+
+    /// When the thread ends, which it may have done in a function of the host's.
+    fn let_modules_clean_up(&self) {
+        if !self.owner.may_drop() {
+            return;
+        }
+        let own = crate::domain::starter().map(|id| (id, self.place(id)));
+        // No frame of the host's is left. The calls that it leaves behind end, and so does what they hold.
+        repair(self, u64::MAX);
+        // The frames of a module's own thread are where they were, as for a thread that is cancelled.
+        if let Some((id, place)) = own {
+            self.set_slot(id, place);
+        }
+        // Rust's std has switched the alternate stack off by now (rule R12).
+        let usable = self.use_alternate_stack().is_ok();
+        let next = || {
+            let mut attached = self.attached.borrow_mut();
+            let next = attached.iter_mut().find(|attached| !attached.told)?;
+            next.told = true;
+            Some(next.domain.clone())
+        };
+        while let Some(domain) = next().filter(|_| usable) {
+            if let Some(domain) = domain.upgrade() {
+                domain.clean_up(self);
+            }
+        }
     }
 
     /// Remembers to leave `domain` when the thread ends.
     pub fn remember(&self, domain: &Arc<Core>) {
         let mut attached = self.attached.borrow_mut();
-        attached.retain(|d| d.strong_count() > 0);
-        attached.push(Arc::downgrade(domain));
+        attached.retain(|attached| attached.domain.strong_count() > 0);
+        attached.push(Attached { domain: Arc::downgrade(domain), told: false });
     }
 
     /// True if `rsp` lies on the thread's own alternate stack: a host handler runs.
@@ -470,6 +512,18 @@ fn lift_limit(record: *mut Record) {
     }
 }
 
+/// Has the calling thread's next call take the slow way, where it is asked whether there may be one.
+pub(super) fn ask_before_calls() {
+    // SAFETY: our own block: the thread is admitted anew.
+    unsafe { (*block()).alternate_size = u64::MAX };
+}
+
+/// True if a function of the host's has ended the call that it was called in, and has not returned yet.
+pub(super) fn is_to_return(state: &ThreadState) -> bool {
+    // SAFETY: our own state.
+    unsafe { (*state.ending.get()).is_some() }
+}
+
 /// Publishes the state to the signal handler and the slow paths: they find it through the block.
 pub(crate) fn publish(state: &Arc<ThreadState>) {
     // SAFETY: our own block; the registry keeps the state alive until the thread ends.
@@ -603,7 +657,7 @@ fn repair_transit(state: &ThreadState, rsp: u64) {
         return;
     }
     *transit = 0;
-    for domain in state.attached.borrow().iter().filter_map(Weak::upgrade) {
+    for domain in state.domains() {
         let word = domain.owner();
         // SAFETY: records in use were written by proxies and gates of this thread; their bindings are alive.
         let in_use = state.records().any(|record| unsafe {
@@ -1039,6 +1093,13 @@ pub(crate) fn calls_in(base: u64) -> usize {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
+}
+
+/// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a
+/// domain has written before.)
+pub(crate) fn is_idle(tid: i32) -> bool {
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    threads.iter().any(|thread| thread.tid == tid && thread.records().next().is_none())
 }
 
 /// Entries of gates that threads are in, and kernel ids of the threads that run the code of the domain at `base`: one of these

@@ -61,7 +61,7 @@ impl Library {
         }
         // Nobody waits for this one's file to be read and judged.
         let (module, hash) = verdicts::module(&opened)?;
-        let _turn = Turn::take();
+        let turn = Turn::take();
         if let Some(known) = Library::open_again(&opened, Some(hash), mode, options)? {
             return Ok(known);
         }
@@ -90,8 +90,8 @@ impl Library {
             keep: mode.keep,
             private: options.private,
         });
-        if let Err(error) = loaded.start() {
-            table::rows().retain(|row| row.loaded.id() != id);
+        if let Err(error) = turn.between(&loaded, Loaded::start) {
+            table::strike(id);
             loaded.end();
             return Err(error);
         }
@@ -147,9 +147,9 @@ impl Library {
     /// # Errors
     /// [`DlError::Handle`]. What goes wrong in a destructor is no error of this: see [`last_failure`](super::last_failure).
     pub fn close(self) -> Result<(), DlError> {
-        let _turn = Turn::take();
+        let turn = Turn::take();
         let gone = table::release(self.0)?;
-        gone.iter().for_each(|loaded| loaded.finish());
+        gone.iter().for_each(|loaded| turn.between(loaded, Loaded::finish));
         gone.into_iter().for_each(Loaded::end);
         domain::settle();
         Ok(())

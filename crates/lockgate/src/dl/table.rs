@@ -30,6 +30,11 @@ pub(super) fn rows() -> MutexGuard<'static, Vec<Row>> {
     OPEN.lock().unwrap_or_else(|e| e.into_inner())
 }
 
+/// The library with this number is not open.
+pub(super) fn strike(id: u64) {
+    rows().retain(|row| row.loaded.id() != id);
+}
+
 /// Opens a library once more that is in the table already, if there is such a one. Returns its number.
 pub(super) fn open_again(mode: Mode, is_it: impl Fn(&Row) -> bool) -> Option<u64> {
     let mut rows = rows();

@@ -1,6 +1,7 @@
 //! Where code lies in a domain's window, for walks over its stacks: read without locks, by threads that are in a gate, and only ever
 //! added to. Code that was mapped stays (R5, R26), and so do the tables of its return sites.
 use super::core::Core;
+use crate::call::shape::Facts;
 use crate::module::Module;
 use lockgate_abi::window;
 use lockgate_verify::State;
@@ -28,6 +29,11 @@ impl Code {
     #[inline(always)]
     pub fn holds(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
+    }
+
+    /// What a call of the function at `address` can touch, if nothing else can run in it.
+    pub fn function(&self, address: u64) -> Option<Facts> {
+        Facts::of_function(&self.module, address.wrapping_sub(self.image))
     }
 
     /// The state of the function that goes on at `address`; `None` if no call ends there.

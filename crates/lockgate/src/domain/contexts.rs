@@ -3,11 +3,13 @@
 //!
 //! A context is suspended, or runs on one thread. Who wants to run it takes it by one compare-and-swap of its state, with the number that the state
 //! has: no number comes twice. A context runs until its thread leaves it for another one. When the call ends meanwhile, the context is lost:
-//! its frames are those of a call that is no more. Its stack is found again when the thread next wants one, or ends.
+//! its frames are those of a call that is no more. Its stack is found again when the thread next wants one, or ends, or when
+//! somebody finds none and the thread is in no call.
 //!
 //! Frames of a call itself are none of these: they are suspended while the call runs a context, and nobody but that call may go back to them. So where they
 //! go on is kept with the slot that they lie on, which is the thread's while they live.
-use super::core::Core;
+use super::core::{Core, Slots};
+use crate::call::thread_sys;
 use lockgate_abi::{PAGE, context, stack, window};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -182,6 +184,16 @@ impl Contexts {
         }
     }
 
+    /// Drops what threads run that are in no call: it is lost. They are looked at later than the states, none of which comes twice.
+    fn drop_lost_of(&self, is_idle: impl Fn(u32) -> bool) {
+        for known in self.slots.get().into_iter().flatten() {
+            let state = known.state.load(Ordering::Acquire);
+            if runner(state).is_some_and(&is_idle) {
+                known.free(state);
+            }
+        }
+    }
+
     /// Drops suspended contexts whose stacks the program has given to another one.
     fn drop_overlaid(&self, stack: &Range<u64>) {
         for known in self.slots.get().into_iter().flatten() {
@@ -242,7 +254,10 @@ impl Core {
         let slots = self.slots();
         self.contexts.drop_overlaid(&stack);
         let is_threads = |slot: usize| slot == 0 || slots.owners.get(slot).is_some_and(Option::is_some);
-        let slot = self.context_slot(table, is_threads, size)?;
+        let slot = self.context_slot(table, is_threads, size).or_else(|_| {
+            self.drop_lost_of_idle(&slots);
+            self.context_slot(table, is_threads, size)
+        })?;
         let known = &table[slot];
         let start = window::CONTROL + slot as u64 * stack::SLOT;
         self.stride().begin_stack(start + BEGIN, [label, 0])?;
@@ -253,6 +268,12 @@ impl Core {
         known.stack.1.store(stack.end, Ordering::Relaxed);
         known.state.store(number << NUMBER | SUSPENDED, Ordering::Release);
         Ok(number << context::SLOT_BITS | slot as u64)
+    }
+
+    /// Drops contexts that threads have lost which are in no call now. For a lack of slots.
+    pub(super) fn drop_lost_of_idle(&self, slots: &Slots) {
+        let owner = |home: u32| slots.owners.get(home as usize).copied().flatten();
+        self.contexts.drop_lost_of(|home| owner(home).is_some_and(thread_sys::is_idle));
     }
 
     /// A slot for a context that is mapped and nobody's: from the last one down, since threads get theirs from the first one up.

@@ -377,20 +377,28 @@ impl Core {
         Err(failed)
     }
 
-    /// Takes back what [`attach`](Core::attach) gave, when the thread ends; `run` if the module's own clean-up
-    /// may run.
-    pub fn detach(self: &Arc<Core>, thread: &ThreadState, run: bool) {
-        let slot = self.slots().owners.iter().position(|owner| *owner == Some(thread.tid));
-        let Some(slot) = slot else { return };
-        if slot != 0
-            && run
-            && !self.is_killed()
-            && let Some(Ok(exit)) = Binding::internal(self, symbol::THREAD_EXIT)
-        {
+    /// The module's own clean-up, on a thread that ends.
+    pub fn clean_up(self: &Arc<Core>, thread: &ThreadState) {
+        let Some(slot) = self.slot_of_thread(thread).filter(|_| !self.is_killed()) else { return };
+        if self.cancel_own_thread(slot) || slot == 0 {
+            return;
+        }
+        if let Some(Ok(exit)) = Binding::internal(self, symbol::THREAD_EXIT) {
             // What the module makes of it is its own affair: the slot goes either way.
             drop(exit.invoke(&[]));
         }
-        self.release(thread, slot);
+    }
+
+    /// Takes back what [`attach`](Core::attach) gave, when the thread ends.
+    pub fn detach(self: &Arc<Core>, thread: &ThreadState) {
+        if let Some(slot) = self.slot_of_thread(thread) {
+            self.release(thread, slot);
+        }
+        self.own_thread_ended();
+    }
+
+    fn slot_of_thread(&self, thread: &ThreadState) -> Option<usize> {
+        self.slots().owners.iter().position(|owner| *owner == Some(thread.tid))
     }
 
     /// The thread's slot, mapped: its own or the first free one. Also the control address where its outermost calls start, and
@@ -408,7 +416,11 @@ impl Core {
             let is_another = slots.owners.get(*slot).is_some_and(Option::is_some);
             !is_another && (*slot > 0 || parked || slots.owners.is_empty()) && !self.contexts.holds(*slot)
         };
-        let slot = (0..stack::SLOTS as usize).find(is_free).filter(|_| known < limit as usize);
+        let find = || (0..stack::SLOTS as usize).find(is_free).filter(|_| known < limit as usize);
+        let slot = find().or_else(|| {
+            self.drop_lost_of_idle(&slots);
+            find()
+        });
         let slot = slot.ok_or_else(|| CallError::Threads { domain: self.name.clone(), limit })?;
         self.empty_context_slot(slot).map_err(CallError::memory)?;
         if slots.owners.len() <= slot {

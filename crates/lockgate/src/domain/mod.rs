@@ -26,6 +26,7 @@ pub(crate) use images::{Placed, Target};
 pub use limits::Usage;
 pub use options::DomainOptions;
 pub use own_threads_sys::is_modules_thread;
+pub(crate) use own_threads_sys::starter;
 
 /// Ends the domain with this number: it has used up its processor time. Nothing happens if it is gone.
 pub(crate) fn end_for_cpu_time(id: u32) {

@@ -1,6 +1,6 @@
 //! Threads that a module starts itself: host threads that live in its domain (docs/limits.md).
 use super::core::Core;
-use crate::binding::Binding;
+use crate::binding::{Binding, Results};
 use crate::call::{mask_sys, signals_sys, thread_sys};
 use crate::error::CallError;
 use crate::fault::{Fault, FaultKind};
@@ -8,17 +8,35 @@ use crate::syscall::{ThreadStart, Threads};
 use lockgate_abi::symbol;
 use rustix::io::Errno;
 use std::cell::Cell;
+use std::ptr;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 thread_local! {
-    static OWN: Cell<bool> = const { Cell::new(false) };
+    /// Of a thread that a module has started: made by `Box`, and given back when the thread ends, wherever that is.
+    static LIFE: Cell<*const Life> = const { Cell::new(ptr::null()) };
+}
+
+/// What a thread of a module's own has. In no frame, since a function of the host's may end the thread out of all of them.
+struct Life {
+    running: Running,
+    entry: Binding,
+    start: ThreadStart,
 }
 
 /// True on a thread that a module has started itself. Whoever is called there has no caller of the host's to tell of a failure:
 /// it ends the domain.
 pub fn is_modules_thread() -> bool {
-    OWN.get()
+    !LIFE.get().is_null()
+}
+
+/// The number of the domain whose module has started the calling thread.
+pub(crate) fn starter() -> Option<u32> {
+    // SAFETY: the thread's own, there until it is taken out.
+    unsafe { LIFE.get().as_ref() }
+        .map(|life| &life.running.0)
+        .filter(|core| !core.is_inherited())
+        .map(|core| core.id())
 }
 
 /// The threads that a domain has started and that have not ended.
@@ -106,9 +124,10 @@ impl Threads for Core {
         let (tell, told) = channel();
         let name = format!("lockgate-{}", self.name());
         let mask = mask_sys::seen();
+        let life = Life { running, entry, start };
         let live = move || {
             mask_sys::serve(mask);
-            live(&running, &entry, start, &tell);
+            live(life, tell);
         };
         let thread = std::thread::Builder::new().name(name.replace('\0', ""));
         signals_sys::starting_a_thread(|| thread.spawn(live)).map_err(|_| Errno::AGAIN)?;
@@ -118,33 +137,43 @@ impl Threads for Core {
 }
 
 /// The thread's life.
-fn live(running: &Running, entry: &Binding, start: ThreadStart, tell: &Sender<Result<u64, Errno>>) {
-    OWN.set(true);
-    let core = &running.0;
-    let Ok((state, slot)) = core.lodge() else { return };
-    let begun = core.process().thread_begins(&core.services(), slot as u32, start);
-    if tell.send(begun).is_err() || begun.is_err() {
-        return core.release(&state, slot);
-    }
+fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
+    LIFE.set(Box::into_raw(Box::new(life)));
+    // SAFETY: there until the thread's end, or the end of this function.
+    let Life { running: Running(core), entry, start } = unsafe { &*LIFE.get() };
+    let Some(slot) = begin(core, *start, &tell) else { return end_life() };
+    drop(tell);
     let end = entry.invoke(&[start.argument]);
     if core.here().is_err() {
         // A function of the host's has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
         std::process::exit(0);
     }
-    core.release(&state, slot);
-    match end {
-        Err(error) if !exited(&error) || core.process().take_group_exit(slot as u32) => {
-            // As a process ends with any of its threads.
-            core.own_threads().books().error.get_or_insert(error);
-            core.kill();
-        }
-        _ => core.process().thread_ended(&core.services(), start),
+    core.judge(slot, end);
+    if let Some(state) = thread_sys::current() {
+        core.release(state, slot);
     }
+    core.own_thread_ended();
+}
+
+fn end_life() {
+    // SAFETY: made by `Box`, and taken out.
+    drop(unsafe { Box::from_raw(LIFE.replace(ptr::null()).cast_mut()) });
+}
+
+/// Takes a place, and tells the thread that has asked for this one its number.
+fn begin(core: &Arc<Core>, start: ThreadStart, tell: &Sender<Result<u64, Errno>>) -> Option<usize> {
+    let (state, slot) = core.lodge().ok()?;
+    let begun = core.process().thread_begins(&core.services(), slot as u32, start);
+    if tell.send(begun).is_err() || begun.is_err() {
+        core.release(&state, slot);
+        return None;
+    }
+    Some(slot)
 }
 
 impl Core {
     /// A place for the calling thread, which has started in the domain: without the storage that host threads get.
-    fn lodge(&self) -> Result<(Arc<thread_sys::ThreadState>, usize), CallError> {
+    fn lodge(self: &Arc<Core>) -> Result<(Arc<thread_sys::ThreadState>, usize), CallError> {
         if self.is_killed() {
             return Err(self.ended());
         }
@@ -152,7 +181,41 @@ impl Core {
         thread_sys::publish(&state);
         let (slot, rsp, _) = self.claim(state.tid, false)?;
         state.set_slot(self.id(), rsp);
+        state.remember(self);
         Ok((state, slot))
+    }
+
+    /// The calling thread has ended with `end`; it has the domain's `slot` still.
+    fn judge(&self, slot: usize, end: Result<Results, CallError>) {
+        if let Err(error) = end
+            && (!exited(&error) || self.process().take_group_exit(slot as u32))
+        {
+            // As a process ends with any of its threads.
+            self.own_threads().books().error.get_or_insert(error);
+            self.kill();
+        }
+    }
+
+    /// What the calling thread has of this domain, whose module has started it.
+    fn life(&self) -> Option<&'static Life> {
+        // SAFETY: the thread's own; those who ask let go of it before it goes.
+        unsafe { LIFE.get().as_ref() }.filter(|life| ptr::eq(&*life.running.0, self))
+    }
+
+    /// Where the calling thread is the module's and a function of the host's has ended it, libc cleans up behind it, as if it had been
+    /// cancelled, and tells whoever waits for it. False if the thread is not the module's.
+    pub(super) fn cancel_own_thread(&self, slot: usize) -> bool {
+        let Some(life) = self.life() else { return false };
+        self.judge(slot, life.entry.invoke(&[0]));
+        true
+    }
+
+    /// Nothing of the domain is in use by the calling thread any more: whoever waits for its end is told, if the module has started it.
+    pub(super) fn own_thread_ended(&self) {
+        if let Some(life) = self.life() {
+            self.process().thread_ended(&self.services(), life.start);
+            end_life();
+        }
     }
 
     /// True while threads that the module started live.

@@ -93,4 +93,12 @@ impl AtThreadEnd {
         // SAFETY: any value but null has the destructor called.
         self.key.get(make).is_some_and(|key| unsafe { libc::pthread_setspecific(key, ptr::dangling()) } == 0)
     }
+
+    /// Not any more.
+    pub fn disarm(&'static self) {
+        if let Some(key) = self.key.get(|| None) {
+            // SAFETY: a key of ours.
+            unsafe { libc::pthread_setspecific(*key, ptr::null()) };
+        }
+    }
 }

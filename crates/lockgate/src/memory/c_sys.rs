@@ -98,12 +98,16 @@ unsafe impl Returned for () {
 }
 
 /// A field of a [`structure!`](crate::structure): plain data with a type in C.
-pub trait Member: Plain {
+///
+/// # Safety
+/// [`member`](Member::member) says what the type is: as many elements of that type in C take its size, and pass as it does.
+pub unsafe trait Member: Plain {
     /// The type of one element in C, and the number of elements.
     fn member() -> (Type, usize);
 }
 
-impl<T: Argument + Plain> Member for T {
+// SAFETY: one element of the type that an argument says.
+unsafe impl<T: Argument + Plain> Member for T {
     fn member() -> (Type, usize) {
         (T::c_type(), 1)
     }

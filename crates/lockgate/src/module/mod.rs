@@ -161,6 +161,11 @@ impl Module {
         self.parsed.imports.iter().map(|i| (i.name.as_str(), i.signature.as_deref()))
     }
 
+    /// What a call of the function at an image-relative address can read or modify; `None`: whatever the module can.
+    pub(crate) fn function(&self, address: u64) -> Option<Report> {
+        lockgate_verify::Functions::in_file(&self.file)?.report(address)
+    }
+
     pub(crate) fn parsed(&self) -> &lockgate_verify::Module {
         &self.parsed
     }

@@ -2,7 +2,7 @@
 use super::binder::Bound;
 use super::request::Heal;
 use super::{Registry, RegistryError, Server, State};
-use crate::binding::Closed;
+use crate::binding::{Binding, Closed};
 use crate::domain::{Core, Domain, Gate};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,8 +88,24 @@ impl Registry {
         instance.restarting = false;
         let new = made?;
         instance.core = new.core().clone();
-        state.hand_over(&old, new.core());
+        let left = state.hand_over(&old, new.core());
+        drop(state);
+        left.release();
         Ok(new)
+    }
+}
+
+/// Bindings that were replaced, and domains whose functions were: what goes with them may be the host's own code, which may ask
+/// the registry.
+#[derive(Default)]
+struct Left {
+    bindings: Vec<Arc<Binding>>,
+    clients: Vec<Arc<Core>>,
+}
+
+impl Left {
+    fn release(self) {
+        self.clients.iter().for_each(crate::domain::release_functions);
     }
 }
 
@@ -98,8 +114,9 @@ impl State {
         self.instances.get_mut(name).ok_or_else(|| RegistryError::UnknownDomain(name.to_owned()))
     }
 
-    /// Gives everything that `old` served to `new`.
-    fn hand_over(&mut self, old: &Arc<Core>, new: &Arc<Core>) {
+    /// Gives everything that `old` served to `new`; what is to go when the registry's lock is free again.
+    fn hand_over(&mut self, old: &Arc<Core>, new: &Arc<Core>) -> Left {
+        let mut left = Left::default();
         for entry in self.entries.values_mut().filter(|entry| entry.is_of(old)) {
             entry.server = Server::Domain(new.clone());
             entry.bound.retain_mut(|bound| {
@@ -108,18 +125,25 @@ impl State {
                 let healed = if *heal == Heal::Yes { before.again(new).ok() } else { None };
                 let Some(after) = healed.map(Arc::new) else {
                     before.close(Closed::Restarted);
+                    left.bindings.push(before);
                     return false;
                 };
                 *binding = Arc::downgrade(&after);
                 match client.as_ref().and_then(|(core, slot)| Some((core.upgrade()?, *slot))) {
                     Some((core, slot)) => {
-                        core.gates().replace_import(slot, &Gate::Binding(before), Gate::Binding(after));
-                        crate::domain::release_functions(&core);
+                        core.gates().replace_import(
+                            slot,
+                            &Gate::Binding(before.clone()),
+                            Gate::Binding(after),
+                        );
+                        left.clients.push(core);
                     }
                     None => before.hand_on(after),
                 }
+                left.bindings.push(before);
                 true
             });
         }
+        left
     }
 }

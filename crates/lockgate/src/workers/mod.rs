@@ -73,11 +73,24 @@ struct Shared {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What a worker is at, of which it finds itself out when its thread ends: by `pthread_exit` in a function of the host's, whose frames are
+/// What a thread is at, of which it finds itself out when it ends: by `pthread_exit` in a function of the host's, whose frames are
 /// all that ends then.
 struct Attendance {
     shared: Arc<Shared>,
     job: Arc<dyn Job>,
+    /// The timekeeper, which ends what has not begun.
+    keeps_time: bool,
+}
+
+impl Attendance {
+    fn begin(self) {
+        ATTENDANCE.set(Some(ManuallyDrop::new(self)));
+        END.arm();
+    }
+
+    fn end() {
+        drop(ATTENDANCE.take().map(ManuallyDrop::into_inner));
+    }
 }
 
 thread_local! {
@@ -88,14 +101,25 @@ thread_local! {
 static END: AtThreadEnd = AtThreadEnd::new(leave);
 
 extern "C" fn leave(_: *mut c_void) {
-    let Some(Attendance { shared, job }) = ATTENDANCE.take().map(ManuallyDrop::into_inner) else { return };
+    let Some(attendance) = ATTENDANCE.take().map(ManuallyDrop::into_inner) else { return };
+    let Attendance { shared, job, keeps_time } = attendance;
     // In a forked child the call was the parent's, and so is the rest.
-    if shared.owner.is_here() && shared.books().end(&job) {
-        job.lose();
+    if !shared.owner.is_here() {
+        return;
+    }
+    if keeps_time {
+        // (Without a thread for it, deadlines are not kept: calls go on.)
+        let _ = Shared::start(&shared, CLOCK.to_owned(), Shared::keep_time);
+        job.tell();
+    } else if shared.books().end(&job) {
         Shared::replace(&shared);
         shared.clock.notify_all(); // which may wait for the last one
+        job.lose();
     }
 }
+
+/// Name of the timekeeper's thread.
+const CLOCK: &str = "lockgate-clock";
 
 #[derive(Default)]
 struct Books {
@@ -177,9 +201,7 @@ impl Shared {
                     books = self.work.wait(books).unwrap_or_else(|e| e.into_inner());
                 }
             };
-            let attendance = Attendance { shared: self.clone(), job: job.clone() };
-            ATTENDANCE.set(Some(ManuallyDrop::new(attendance)));
-            END.arm();
+            Attendance { shared: self.clone(), job: job.clone(), keeps_time: false }.begin();
             job.run();
             if !self.owner.is_here() {
                 // The host's function has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
@@ -191,7 +213,7 @@ impl Shared {
                 self.clock.notify_all();
             }
             drop(books);
-            drop(ATTENDANCE.take().map(ManuallyDrop::into_inner));
+            Attendance::end();
         }
     }
 
@@ -211,7 +233,9 @@ impl Shared {
             let due = books.deadlines.pop_first();
             drop(books);
             if let Some((_, job)) = due {
+                Attendance { shared: self.clone(), job: job.clone(), keeps_time: true }.begin();
                 self.stop(&job, Stop::Deadline);
+                Attendance::end();
             }
             books = self.books();
         }
@@ -262,7 +286,7 @@ impl Crew {
         let shared = Arc::new(Shared { books, work, clock, capacity, owner, mask, threads: started });
         // From here on, the drop ends what was begun.
         let crew = Crew { shared };
-        Shared::start(&crew.shared, "lockgate-clock".to_owned(), Shared::keep_time)?;
+        Shared::start(&crew.shared, CLOCK.to_owned(), Shared::keep_time)?;
         for number in 1..=threads {
             Shared::start(&crew.shared, format!("lockgate-call-{number}"), Shared::work)?;
         }

@@ -5,6 +5,7 @@ use crate::domain::Core;
 use crate::error::{CallError, Panic};
 use crate::fault::FaultKind;
 use crate::host::Owner;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -35,6 +36,8 @@ pub(super) trait Job: Send + Sync {
     fn run(&self);
     /// Ends it: its thread ends in the midst of it, and whatever it was at.
     fn lose(&self);
+    /// Goes on to tell those who wait for its end, if it has ended: the thread that did so has ended, too.
+    fn tell(&self);
     /// Stops it: it does not begin, or ends as soon as its code is the domain's. What has ended stays so.
     fn stop(&self, why: Stop);
 }
@@ -54,7 +57,7 @@ pub(super) struct State<R> {
     /// Of the task that polls the handle: the last one, as futures have it.
     polling: Option<Waker>,
     /// Of everyone else who asked to be woken at the end.
-    waiting: Vec<Waker>,
+    waiting: VecDeque<Waker>,
 }
 
 enum Stage<R> {
@@ -95,14 +98,14 @@ impl<R> State<R> {
     /// Wakes this one, too, when the call ends.
     pub fn add_waiting(&mut self, waker: &Waker) {
         if !self.waiting.iter().any(|known| known.will_wake(waker)) {
-            self.waiting.push(waker.clone());
+            self.waiting.push_back(waker.clone());
         }
     }
 }
 
 impl<R> Task<R> {
     pub fn new(domain: Arc<Core>, call: Call<R>) -> Task<R> {
-        let state = State { stage: Stage::Waiting(call), polling: None, waiting: Vec::new() };
+        let state = State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new() };
         Task { domain, state: Mutex::new(state), ended: Condvar::new(), owner: Owner::this() }
     }
 
@@ -122,12 +125,23 @@ impl<R> Task<R> {
 
     fn end(&self, mut state: MutexGuard<'_, State<R>>, result: Result<R, CallError>) {
         let before = std::mem::replace(&mut state.stage, Stage::Ended(result));
-        let wakers = state.polling.take().into_iter().chain(std::mem::take(&mut state.waiting));
         drop(state);
         self.ended.notify_all();
-        wakers.for_each(Waker::wake);
         // A call that never began is dropped here, without the lock: what it holds may wait for others when it goes.
         drop(before);
+        self.wake();
+    }
+
+    /// One by one: a function of the host's that is told may end the thread, and then another goes on.
+    fn wake(&self) {
+        loop {
+            let next = {
+                let mut state = self.state();
+                state.polling.take().or_else(|| state.waiting.pop_front())
+            };
+            let Some(waker) = next else { return };
+            waker.wake();
+        }
     }
 }
 
@@ -150,7 +164,8 @@ impl<R: Send> Job for Task<R> {
             Ok(thread) => thread,
             Err(error) => return self.end(state, Err(error)),
         };
-        state.stage = Stage::Running { thread: thread.clone(), stopped: None };
+        // (No frame keeps the thread: a function of the host's may end it out of all of them.)
+        state.stage = Stage::Running { thread, stopped: None };
         drop(state);
         let result = catch_unwind(AssertUnwindSafe(call))
             .unwrap_or_else(|payload| Err(CallError::Panic(Panic::new(payload))));
@@ -158,16 +173,20 @@ impl<R: Send> Job for Task<R> {
             return; // the call has forked: whoever waits is in the parent, and so may be who has the lock
         }
         let mut state = self.state();
-        // Under the lock: nobody stops what this thread does next.
-        thread.stop.store(false, Ordering::Release);
         let stopped = match std::mem::replace(&mut state.stage, Stage::Taken) {
-            Stage::Running { stopped, .. } => stopped.map(|(why, _)| why),
+            Stage::Running { thread, stopped } => {
+                // Under the lock: nobody stops what this thread does next.
+                thread.stop.store(false, Ordering::Release);
+                stopped.map(|(why, _)| why)
+            }
             _ => None,
         };
-        let result = result.map_err(|error| match stopped {
-            Some(why) if is_stop(&error) => why.error(&self.domain),
-            _ => error,
-        });
+        // What has come to its end although it was stopped was stopped all the same. What went wrong says more.
+        let result = match (stopped, result) {
+            (Some(why), Err(error)) if is_stop(&error) => Err(why.error(&self.domain)),
+            (Some(why), Ok(_)) => Err(why.error(&self.domain)),
+            (_, result) => result,
+        };
         self.end(state, result);
     }
 
@@ -176,6 +195,15 @@ impl<R: Send> Job for Task<R> {
         if let Stage::Running { .. } = state.stage {
             let why = "it ended the worker's thread".to_owned();
             self.end(state, Err(CallError::Panic(Panic::new(Box::new(why)))));
+        } else {
+            drop(state);
+            self.tell();
+        }
+    }
+
+    fn tell(&self) {
+        if self.state().has_ended() {
+            self.wake();
         }
     }
 

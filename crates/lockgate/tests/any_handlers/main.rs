@@ -121,7 +121,7 @@ fn signals_on_control_stacks_change_no_result() {
 
 /// The long form.
 #[test]
-#[ignore = "a quarter of an hour"]
+#[ignore = "minutes"]
 fn a_hundred_million_calls_under_fire() {
     call_under_fire(|count, _| count >= 100_000_000);
 }

@@ -364,6 +364,16 @@ fn calls_of_handlers_do_not_begin_on_stacks_that_are_given_away() {
     }
 }
 
+/// The handler's call makes a context in the middle of a switch, and runs it: it has a stack of its own, wherever the signal comes. Red if
+/// it is let in when the context that is gone to has been taken and no record says so: it finds that one lost, and takes its stack.
+#[test]
+fn contexts_of_handlers_take_no_stack_of_a_context_that_is_gone_to() {
+    let outcomes = with_handler("turn", Some("invites"), Event::Signal, 5 * MOST);
+    let expected =
+        ["entered", "refused"].map(|came_of_it| format!("returned 3, then 3; handled, {came_of_it}"));
+    assert!(outcomes.keys().eq(expected.iter()), "{outcomes:?}");
+}
+
 /// The same of a domain whose callee has failed, and which goes on. (What the handler's call comes to may be the callee's error there.)
 #[test]
 fn calls_of_handlers_on_the_hosts_stack_change_no_frame_behind_a_failure() {

@@ -97,6 +97,23 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum;
         }
+        /* A context of its own, which begins, ends, and has used much of its stack. */
+        static ucontext_t guest, home;
+        static char guests[32768];
+        static void visits(void) { smash(1); }
+        long invite(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            getcontext(&guest);
+            guest.uc_stack.ss_sp = guests;
+            guest.uc_stack.ss_size = sizeof guests;
+            guest.uc_link = &home;
+            makecontext(&guest, visits, 0);
+            swapcontext(&home, &guest);
+            long sum = 0x5a5a5a5a;
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }
         #include <unistd.h>
         long remember_across_service(long x) { *at = x; getppid(); return *at + 1; }
         long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }"
@@ -111,6 +128,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long jump(long)",
         "long turn(long)",
         "long invade(long)",
+        "long invite(long)",
         "long remember_across_service(long)",
         "long wait_8(long, long, long, long, long, long, long, long)",
         "long smash(long)",
@@ -498,7 +516,7 @@ fn victim() {
     let own = own.as_deref();
     let handle = match own {
         None => handler as Handler,
-        Some("calls" | "calls another") => call_in_handler,
+        Some("calls" | "calls another" | "invites") => call_in_handler,
         Some("invades") => invade_in_handler,
         Some("forgets") => forget_in_handler,
         Some("jumps") => jump_in_handler,
@@ -572,7 +590,11 @@ fn victim() {
             let new = World::new(scenario);
             let call = Called::new(way, new.call.clone(), &new.domains[0]);
             let smashed = another.as_ref().unwrap_or(&new.domains[0]);
-            let name = if own == Some("invades") { "deep" } else { "smash" };
+            let name = match own {
+                Some("invades") => "deep",
+                Some("invites") => "invite",
+                _ => "smash",
+            };
             let smash = || Called::Typed(smashed.bind(name).expect("an export"));
             *FROM_HANDLERS.lock().expect("no panic") = Some(match own {
                 Some(own) if own != "forgets" && scenario != "lock" => smash(),

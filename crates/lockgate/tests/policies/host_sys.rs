@@ -107,7 +107,23 @@ pub fn looked_at() -> [u64; 6] {
     LOOKED_AT.get()
 }
 
+/// Leaves `secret` in every register that a function may change, its result's included, and nothing else: a function of C, so that no
+/// code of anybody's runs after it.
+pub fn litterer(prototype: &str, secret: u64) -> HostFunction {
+    // SAFETY: set before any call, by the only thread that uses it.
+    unsafe { TEST_LITTER[0] = secret };
+    // SAFETY: as before.
+    unsafe { TEST_LITTER[1] = u64::from(avx512()) };
+    // SAFETY: it takes nothing, keeps what the ABI says, and any thread may call it.
+    unsafe { HostFunction::from_c(test_litter_all as *const (), &prototype.parse().expect("a prototype"), 0) }
+        .expect("a host function")
+}
+
+/// What [`litterer`] leaves, and whether there is AVX-512.
+static mut TEST_LITTER: [u64; 2] = [0; 2];
+
 unsafe extern "C" {
+    fn test_litter_all();
     fn test_probe(function: *const (), before: *const Registers, after: *mut Registers, avx512: u64);
     fn test_litter(value: u64);
 }
@@ -121,6 +137,32 @@ test_litter:
     .endr
     .irp n,0,1,2,3,4,5,6,7
     kmovq %rdi,%k\\n
+    .endr
+    ret
+
+    .globl test_litter_all
+test_litter_all:
+    mov {SECRETS}(%rip),%rax
+    .irp n,0,1,2,3,4,5,6,7
+    movq %rax,%mm\\n
+    .endr
+    emms
+    vmovq %rax,%xmm0
+    vpbroadcastq %xmm0,%ymm0
+    .irp n,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vmovdqa %ymm0,%ymm\\n
+    .endr
+    cmpq $0,8+{SECRETS}(%rip)
+    je 1f
+    .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    vpbroadcastq %rax,%zmm\\n
+    .endr
+    .irp n,0,1,2,3,4,5,6,7
+    kmovq %rax,%k\\n
+    .endr
+1:
+    .irp n,rcx,rdx,rsi,rdi,r8,r9,r10,r11
+    mov %rax,%\\n
     .endr
     ret
 
@@ -222,6 +264,7 @@ test_probe: # rdi function, rsi before, rdx after, rcx whether there is AVX-512
     pop %rbx
     ret
     ",
+    SECRETS = sym TEST_LITTER,
     VECTORS = const offset_of!(Registers, vectors),
     MASKS = const offset_of!(Registers, masks),
     MMX = const offset_of!(Registers, mmx),

@@ -6,6 +6,7 @@ mod classes;
 mod host_sys;
 mod mechanism;
 mod processor;
+mod reach;
 mod registers;
 mod values;
 

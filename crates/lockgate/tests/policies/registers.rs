@@ -1,9 +1,9 @@
 //! Register integrity and confidentiality: a secret in each register, either way, at each kind of call.
 use super::classes::{self, CALLEE_SAVED, Class, SECRET};
 use super::common::Guest;
-use super::host_sys::{Place, Registers, litter, probe};
+use super::host_sys::{Place, Registers, litter, litterer, probe};
 use super::{PRESETS, around, bind, client, link};
-use lockgate::{Domain, DomainOptions, HostFunction, Policy, Properties};
+use lockgate::{Domain, DomainOptions, HostFunction, OnFailure, Policy, Properties};
 use lockgate_abi::window;
 
 /// `see_X` returns what X held at its start; `leave_X` returns with the secret in X.
@@ -29,7 +29,7 @@ fn caller(classes: &[Class], prototype: &str) -> Domain {
 }
 
 /// The caller's secrets are nothing for a callee: `see(class)` is what the callee saw.
-fn attack_the_caller(classes: &[Class], always: &[&str], policy: Policy, see: impl Fn(&Class) -> u64) {
+pub fn attack_the_caller(classes: &[Class], always: &[&str], policy: Policy, see: impl Fn(&Class) -> u64) {
     for class in classes {
         let (name, seen) = (&class.name, see(class));
         if always.contains(&name.as_str()) {
@@ -43,7 +43,7 @@ fn attack_the_caller(classes: &[Class], always: &[&str], policy: Policy, see: im
 }
 
 /// The callee's secrets are nothing for a caller.
-fn attack_the_callee(classes: &[Class], always: &[&str], policy: Policy, find: impl Fn(&Class) -> u64) {
+pub fn attack_the_callee(classes: &[Class], always: &[&str], policy: Policy, find: impl Fn(&Class) -> u64) {
     for class in classes {
         let (name, found) = (&class.name, find(class));
         if policy.server.contains(Properties::REGISTER_CONFIDENTIALITY) || always.contains(&name.as_str()) {
@@ -203,6 +203,79 @@ fn host_functions_secrets() {
             let of_avx512 = |name: &&str| name.starts_with("zmm") || name.starts_with('k');
             let count = shown.iter().filter(|name| of_avx512(name)).count();
             assert_eq!(count, if super::host_sys::avx512() { 32 + 8 } else { 0 }, "{policy}: {shown:?}");
+        }
+    }
+}
+
+/// What a domain finds in a register after its call of a host's function that leaves the secret in every one: nothing, neither of the
+/// function's nor of the gate's own. Red without `HIDES`, or if the gate leaves what it has had in rsi or r10, or x87 registers.
+#[test]
+fn host_functions_leave_nothing_but_results() {
+    let classes = classes::all();
+    let find: String =
+        classes.iter().map(|Class { name, read, .. }| around(&format!("find_{name}"), "", read)).collect();
+    let domain = |prototype: &str| {
+        let options = DomainOptions::new().gate("server", litterer(prototype, SECRET));
+        Guest::assembly(&find).gate(prototype).domain_with(options)
+    };
+    let found = |domain: &Domain, name: &str, policy| {
+        let find = bind::<extern "C" fn() -> u64>(domain, &format!("find_{name}"), policy);
+        find.call().unwrap();
+        find.call().unwrap()
+    };
+    let nothing = domain("void server(void)");
+    let policies =
+        PRESETS.into_iter().filter(|policy| policy.client.contains(Properties::REGISTER_CONFIDENTIALITY));
+    for policy in policies {
+        for Class { name, .. } in &classes {
+            assert_eq!(found(&nothing, name, policy), 0, "{policy}: {name}");
+        }
+        let half = SECRET & 0xffff_ffff;
+        for (prototype, name, value) in [
+            ("long server(void)", "rax", SECRET),
+            ("long server(void)", "rdx", 0),
+            ("int server(void)", "rax", half),
+            ("unsigned short server(void)", "rax", SECRET & 0xffff),
+            ("short server(void)", "rax", u64::from(SECRET as i16 as i32 as u32)),
+            ("signed char server(void)", "rax", u64::from(SECRET as i8 as i32 as u32)),
+            ("unsigned char server(void)", "rax", SECRET & 0xff),
+            ("_Bool server(void)", "rax", 1),
+            ("float server(void)", "xmm0_low", half),
+            ("float server(void)", "xmm0_high", 0),
+            ("float server(void)", "rax", 0),
+            ("double server(void)", "xmm0_low", SECRET),
+            ("double server(void)", "ymm0_high", 0),
+            ("struct { long a; int b; } server(void)", "rax", SECRET),
+            ("struct { long a; int b; } server(void)", "rdx", SECRET),
+            ("struct { int a[3]; } server(void)", "rdx", half),
+            ("struct { float a; } server(void)", "xmm0_low", half),
+        ] {
+            assert_eq!(found(&domain(prototype), name, policy), value, "{policy}: {name} after {prototype}");
+        }
+    }
+}
+
+/// A crossing that fails shows its caller nothing of what the library's own code has left in registers, whatever the policy. Red if r8,
+/// or a vector register, is not cleared.
+#[test]
+fn failed_crossings_show_nothing_of_the_hosts() {
+    let classes = classes::all();
+    let free = |name: &str| {
+        let values = ["rax", "rdx", "xmm0_low", "xmm1_low"];
+        !values.contains(&name) && !CALLEE_SAVED.contains(&name)
+    };
+    let server = Guest::assembly("function server\n ud2\n").domain_with(DomainOptions::new());
+    let client = caller(&classes, "void server(void)");
+    let window = client.base()..client.base() + window::STRIDE;
+    for policy in PRESETS {
+        let said = super::common::said(&client, "server", "server");
+        client.link("server", &server, &said, policy, OnFailure::Return(7)).unwrap();
+        for Class { name, .. } in classes.iter().filter(|class| free(&class.name)) {
+            let find = bind::<extern "C" fn() -> u64>(&client, &format!("find_{name}"), Policy::INTEGRITY);
+            // Its own window's address is no secret.
+            for found in [find.call().unwrap(), find.call().unwrap()] {
+                assert!(found == 0 || window.contains(&found), "{policy}: {found:#x} in {name}");
+            }
         }
     }
 }

@@ -89,7 +89,13 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         );
     }
     if let Some(handle) = &function.jumps {
-        let _ = writeln!(body.before, "    lgs_c.jumps = lgs_scope_place({handle});");
+        let parameters = function.parameters.iter().zip(&prototype.parameters);
+        let mut led_to = parameters.filter(|(passing, _)| matches!(passing, Passing::Pointer { .. }));
+        let handle = match led_to.any(|(_, parameter)| parameter.name == *handle) {
+            true => format!("{handle} ? *{handle} : 0"),
+            false => handle.clone(),
+        };
+        let _ = writeln!(body.first, "    lgs_c.jumps = lgs_scope_place({handle});");
     }
     for name in function.freed.iter().chain(&function.owned) {
         let _ = writeln!(text, "    struct lgs_heap lgs_h_{name} = {{0}};");
@@ -231,6 +237,16 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     text += "lgs_end:\n";
     for name in body.made.iter().filter_map(|(_, claimed)| claimed.as_ref()) {
         let _ = writeln!(text, "    if (lgs_c.failed)\n        lgs_unclaim(&lgs_m_{name});");
+    }
+    let releases = |passing: &Passing| match passing {
+        Passing::Handle { release, .. } => *release,
+        Passing::Pointer { before: Some(before), .. } => {
+            matches!(**before, Passing::Handle { release: true, .. })
+        }
+        _ => false,
+    };
+    if function.jumps.is_some() && function.parameters.iter().any(releases) {
+        text += "    lgs_jump_at_end(&lgs_c);\n";
     }
     text += &body.finally;
     text += "    lgs_finish(&lgs_c);\n";
@@ -680,10 +696,10 @@ impl Stub<'_> {
         names
     }
 
-    /// Names of the parameters that are handles.
+    /// Names of the parameters that are handles, or lead to one that goes in.
     fn handles(&self) -> Vec<&str> {
         let parameters = self.function.prototype.parameters.iter().zip(&self.function.parameters);
-        let handles = parameters.filter(|(_, passing)| matches!(passing, Passing::Handle { .. }));
+        let handles = parameters.filter(|(_, passing)| passing.is_handle());
         handles.map(|(parameter, _)| parameter.name.as_str()).collect()
     }
 
