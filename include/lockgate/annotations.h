@@ -46,7 +46,8 @@
  * error of the call. lg_told(function, handle, what) is the last observed value: what the program
  * last got from another function about the same handle (lg_result, or an LG_OUT parameter), or gave
  * it (any other parameter). lg_told(function, handle, lg_called) is 1 if that function was called,
- * otherwise 0. */
+ * otherwise 0. Where several functions tell the same fact, name them all: lg_told(f, h, x, g, h, y)
+ * is the least of what the program has heard. */
 #define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
 /* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
 #define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n))
@@ -61,6 +62,8 @@
  * bytes (docs/stubs.md). */
 #define LG_STRING LG_NOTE_("string")
 #define LG_STRINGS LG_NOTE_("strings")
+/* Beside LG_STRINGS: they come in pairs, and programs step over two at a time. */
+#define LG_PAIRS LG_NOTE_("pairs")
 /* An array of structures, the last of which has zero in field `f`, a number or a pointer. */
 #define LG_UNTIL(f) LG_NOTE_("until:" #f)
 /* The library may give a null pointer. (Results may be null without an annotation; the stub does
@@ -118,6 +121,10 @@
  * it was given with, or, without a handle, only to callbacks of this call (LG_KEPT: for good). On a
  * handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
+/* Beside LG_DATA on a function that gives data back: what the program gave to these functions, and
+ * nothing else. Without it, that is what the function's own parameters give, or what the only
+ * function gets that is given data. */
+#define LG_GIVEN(...) LG_NOTE_("given:" #__VA_ARGS__)
 /* Data that comes with a callback, only for this call: no later call gets it, and the program may
  * free it when the call returns. It is for functions with a handle, whose other data stays valid as
  * long as the handle lives. */

@@ -12,7 +12,7 @@ typedef void (XMLCALL *XML_XmlDeclHandler)(void *userData, const XML_Char *versi
                                            int standalone);
 typedef void (XMLCALL *XML_ProcessingInstructionHandler)(void *userData, const XML_Char *target, const XML_Char *data LG_STRING);
 typedef void (XMLCALL *XML_CommentHandler)(void *userData, const XML_Char *data LG_STRING);
-typedef void (XMLCALL *XML_StartElementHandler)(void *userData, const XML_Char *name, const XML_Char **atts LG_STRINGS);
+typedef void (XMLCALL *XML_StartElementHandler)(void *userData, const XML_Char *name, const XML_Char **atts LG_STRINGS LG_PAIRS);
 typedef void (XMLCALL *XML_CharacterDataHandler)(void *userData, const XML_Char *s LG_SIZE(len), int len);
 typedef void (XMLCALL *XML_DefaultHandler)(void *userData, const XML_Char *s LG_SIZE(len), int len);
 typedef void (XMLCALL *XML_StartDoctypeDeclHandler)(void *userData, const XML_Char *doctypeName, const XML_Char *sysid LG_NULLABLE,

@@ -41,22 +41,23 @@ void png_set_read_fn(png_struct *png_ptr, png_voidp io_ptr LG_DATA, png_rw_ptr r
 void png_set_read_user_chunk_fn(png_struct *png_ptr, png_voidp user_chunk_ptr LG_DATA, png_user_chunk_ptr read_user_chunk_fn);
 void png_set_progressive_read_fn(png_struct *png_ptr, png_voidp progressive_ptr LG_DATA, png_progressive_info_ptr info_fn, png_progressive_row_ptr row_fn,
                                  png_progressive_end_ptr end_fn);
-png_voidp png_get_error_ptr(const png_struct *png_ptr) LG_DATA;
-png_voidp png_get_io_ptr(const png_struct *png_ptr) LG_DATA;
-png_voidp png_get_progressive_ptr(const png_struct *png_ptr) LG_DATA;
-png_voidp png_get_user_chunk_ptr(const png_struct *png_ptr) LG_DATA;
-png_voidp png_get_user_transform_ptr(const png_struct *png_ptr) LG_DATA;
+png_voidp png_get_error_ptr(const png_struct *png_ptr) LG_DATA LG_GIVEN(png_create_read_struct, png_create_write_struct, png_set_error_fn);
+png_voidp png_get_io_ptr(const png_struct *png_ptr) LG_DATA LG_GIVEN(png_set_read_fn, png_set_write_fn);
+png_voidp png_get_progressive_ptr(const png_struct *png_ptr) LG_DATA LG_GIVEN(png_set_progressive_read_fn);
+png_voidp png_get_user_chunk_ptr(const png_struct *png_ptr) LG_DATA LG_GIVEN(png_set_read_user_chunk_fn);
+png_voidp png_get_user_transform_ptr(const png_struct *png_ptr) LG_DATA LG_GIVEN(png_set_user_transform_info);
 void png_set_user_transform_info(png_struct *png_ptr, png_voidp user_transform_ptr LG_DATA, int user_transform_depth, int user_transform_channels);
 png_voidp png_get_mem_ptr(const png_struct *png_ptr) LG_OMIT("the library has its own memory functions");
 void png_process_data(png_struct *png_ptr, png_info *info_ptr, png_bytep buffer LG_IN LG_SIZE(buffer_size), size_t buffer_size);
 
 /* Rows. */
+#define PNG_HEIGHT_READ lg_told(png_get_IHDR, png_ptr, height, png_get_image_height, png_ptr, lg_result)
 #define PNG_ROW_READ LG_SIZE(lg_told(png_get_rowbytes, png_ptr, lg_result))
-#define PNG_ROW_WRITTEN LG_SIZE((lg_told(png_set_IHDR, png_ptr, width) * (lg_told(png_set_packing, png_ptr, lg_called) ? 8 : lg_told(png_set_IHDR, png_ptr, bit_depth)) * ((lg_told(png_set_IHDR, png_ptr, color_type) == 2 ? 3 : lg_told(png_set_IHDR, png_ptr, color_type) == 4 ? 2 : lg_told(png_set_IHDR, png_ptr, color_type) == 6 ? 4 : 1) + (lg_told(png_set_filler, png_ptr, lg_called) && lg_told(png_set_IHDR, png_ptr, color_type) < 4)) + 7) / 8)
+#define PNG_ROW_WRITTEN LG_SIZE((lg_told(png_set_IHDR, png_ptr, width) * (lg_told(png_set_packing, png_ptr, lg_called) && lg_told(png_set_IHDR, png_ptr, bit_depth) < 8 ? 8 : lg_told(png_set_IHDR, png_ptr, bit_depth)) * ((lg_told(png_set_IHDR, png_ptr, color_type) == 2 ? 3 : lg_told(png_set_IHDR, png_ptr, color_type) == 4 ? 2 : lg_told(png_set_IHDR, png_ptr, color_type) == 6 ? 4 : 1) + (lg_told(png_set_filler, png_ptr, lg_called) && lg_told(png_set_IHDR, png_ptr, color_type) < 4)) + 7) / 8)
 void png_read_rows(png_struct *png_ptr, png_bytepp row LG_INOUT LG_ROWS(num_rows) PNG_ROW_READ, png_bytepp display_row LG_INOUT LG_ROWS(num_rows) PNG_ROW_READ,
                    png_uint_32 num_rows);
 void png_read_row(png_struct *png_ptr, png_bytep row LG_INOUT PNG_ROW_READ, png_bytep display_row LG_INOUT PNG_ROW_READ);
-void png_read_image(png_struct *png_ptr, png_bytepp image LG_INOUT LG_ROWS(lg_told(png_get_IHDR, png_ptr, height)) PNG_ROW_READ);
+void png_read_image(png_struct *png_ptr, png_bytepp image LG_INOUT LG_ROWS(PNG_HEIGHT_READ) PNG_ROW_READ);
 void png_progressive_combine_row(const png_struct *png_ptr LG_JUMPS, png_bytep old_row LG_INOUT PNG_ROW_READ, png_const_bytep new_row LG_INSIDE);
 void png_write_row(png_struct *png_ptr, png_const_bytep row LG_IN PNG_ROW_WRITTEN);
 void png_write_rows(png_struct *png_ptr, png_bytepp row LG_IN LG_ROWS(num_rows) PNG_ROW_WRITTEN, png_uint_32 num_rows);

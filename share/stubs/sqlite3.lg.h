@@ -88,7 +88,7 @@ int sqlite3_create_function(sqlite3 *db, const char *zFunctionName LG_STRING, in
                             void (*xFunc)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
                             void (*xStep)(sqlite3_context *context, int n, sqlite3_value **values LG_SIZE(n)),
                             void (*xFinal)(sqlite3_context *context));
-void *sqlite3_user_data(sqlite3_context *context) LG_DATA;
+void *sqlite3_user_data(sqlite3_context *context) LG_DATA LG_GIVEN(sqlite3_create_function);
 int sqlite3_create_collation(sqlite3 *db, const char *zName LG_STRING, int eTextRep, void *pArg,
                              int (*xCompare)(void *data, int m, const void *a LG_SIZE(m), int n, const void *b LG_SIZE(n)));
 

@@ -143,7 +143,7 @@ fn look(value: &str, outcome: &Outcome, own: &str, plan: &Plan, given: &str) -> 
         Outcome::Record { key, .. } => {
             format!("    if ({value}) hm_touch({value}, {});\n", plan.records[key].size)
         }
-        Outcome::Data => format!("    hm_mine({value});\n"),
+        Outcome::Data { .. } => format!("    hm_mine({value});\n"),
         Outcome::Filled { key } => {
             format!("    if ({value}) hm_touch({value}, {});\n", plan.records[key].size)
         }

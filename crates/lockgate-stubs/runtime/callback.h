@@ -68,6 +68,13 @@ static inline __attribute__((always_inline)) void lgs_called_by(struct lgs_call 
         lgs_mark(c);
 }
 
+/* It is a callback of this function's. */
+static inline __attribute__((always_inline)) void lgs_calls_for(const struct lgs_call *c, lg_code program)
+{
+    if (LGS_GIVES_DATA && c->marked)
+        lgs_thread.marks[lgs_thread.depth - 1].program = program;
+}
+
 /* The program's function is called: while it runs a domain that restarts may do so. What the callback had of the old one is gone then. */
 static inline __attribute__((always_inline)) void lgs_calls(struct lgs_call *c)
 {

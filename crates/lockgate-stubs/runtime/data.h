@@ -113,7 +113,7 @@ static size_t lgs_data_new(struct lgs_token *with, uint64_t handle)
     size_t place = *lgs_data_bucket(data, function, key);
     for (; place; place = lgs_token(place)->next) {
         const struct lgs_token *token = lgs_token(place);
-        if (token->data == data && token->function == function && token->handle == handle &&
+        if (token->data == data && token->function == function && token->handle == handle && token->by == with->by &&
             memcmp(token->others, with->others, sizeof token->others) == 0)
             return place;
     }
@@ -137,7 +137,7 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, const lg_code *fu
 {
     uint64_t number = 0;
     bool alone = !count;
-    struct lgs_token with = {.data = (void *)(uintptr_t)data};
+    struct lgs_token with = {.data = (void *)(uintptr_t)data, .by = c->function};
     for (unsigned i = 0, others = 0; i < count; i++)
         if (functions[i] && !with.function)
             with.function = functions[i];
@@ -297,6 +297,7 @@ static bool lgs_given(uint64_t number, struct lgs_token *given)
         return false;
     given->data = __atomic_load_n(&token->data, __ATOMIC_ACQUIRE);
     given->function = __atomic_load_n(&token->function, __ATOMIC_ACQUIRE);
+    given->by = __atomic_load_n(&token->by, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < LGS_SHARERS - 1; i++)
         given->others[i] = __atomic_load_n(&token->others[i], __ATOMIC_ACQUIRE);
     /* (What was a call's becomes a handle's in the opposite order.) */
@@ -388,4 +389,32 @@ static void *lgs_data_out(struct lgs_call *c, const struct lgs_callback *callbac
     if (!data)
         lgs_fail(c, LG_STUB_DATA, what, "the library passed user data that it was not given for this");
     return data;
+}
+
+/* The same for a function that gives data back: what was given to one of the functions `by`. Where its handle was only shown to the callback in which it is called,
+ * it speaks of that callback. */
+static __attribute__((noinline)) void *lgs_data_back(struct lgs_call *c, uint64_t number, const char *const *by, const char *what)
+{
+    struct lgs_token given;
+    if (c->failed || !number)
+        return 0;
+    bool mine = lgs_given(number, &given);
+    while (mine && *by && strcmp(*by, given.by) != 0)
+        by++;
+    mine = mine && *by;
+    while (!c->marked && lgs_was_left(c))
+        lgs_pop();
+    unsigned at = lgs_thread.depth;
+    while (at && !lgs_thread.marks[at - 1].calls_back)
+        at--;
+    const struct lgs_scope *scope = lgs_scope_of(c->handle);
+    lg_code program = at && scope && !scope->family ? lgs_thread.marks[at - 1].program : 0;
+    if (mine && program && given.function && given.function != lgs_nobody) {
+        mine = given.function == program;
+        for (unsigned i = 0; i < LGS_SHARERS - 1; i++)
+            mine |= given.others[i] == program;
+    }
+    if (!mine)
+        lgs_fail(c, LG_STUB_DATA, what, "the library gave back user data that the program gave for something else");
+    return lgs_data_out(c, 0, number, 0, what);
 }

@@ -1,7 +1,7 @@
 /* ---- handles by number, places ------------------------------------------------------------------------------------------- */
 
-/* An array of handles of the library's. */
-static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, uint32_t type, const char *what)
+/* An array of handles of the library's. It ends with the call, or stays. */
+static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, uint32_t type, bool stays, const char *what)
 {
     size_t size = lgs_size(c, count, 8, what);
     if (!size)
@@ -13,7 +13,10 @@ static void *lgs_handles(struct lgs_call *c, uint64_t address, lgs_wide count, u
     }
     for (size_t i = 0; i < size / 8; i++)
         handles[i] = (uint64_t)(uintptr_t)lgs_handle_out(c, handles[i], type, LGS_NULLABLE, what);
-    return handles;
+    if (c->failed || !stays)
+        return c->failed ? 0 : handles;
+    void *copy = lgs_object(c, address, LGS_OF_HANDLES | type, size, what);
+    return copy ? memcpy(copy, handles, size) : 0;
 }
 
 /* A place in the library's memory, for the program to pass on: nothing is found there. */

@@ -5,43 +5,44 @@
  * The library cannot choose when: only calls may jump whose annotations say so, and only to the jmp_buf of the handle that they were
  * given; to others the function that called setjmp may have returned. */
 
-/* For setjmp where there is no jmp_buf: nothing jumps there. */
+/* For setjmp where there is no handle: nothing jumps there. */
 static __thread jmp_buf lgs_nowhere __attribute__((unused));
 
-/* The program asks for a jmp_buf again: none that it had counts any more, even if this call fails. The function that called setjmp with it may have
- * returned by the time that another does. */
-static void lgs_jump_nowhere(const void *host)
+/* The program's jmp_buf for errors of a handle: one, as long as the program has the handle, whatever the library answers, or whether it does. So setjmp, which the
+ * program calls with it next, is the last one whenever anybody jumps; and so it is for the program's own longjmp. */
+static void *lgs_jump_own(const void *host, uint32_t type, lgs_jumper function)
 {
     size_t at = lgs_scope_place(host);
+    struct lgs_jump *jump = 0;
     if (!at || at > __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE))
-        return;
+        return &lgs_nowhere;
     pthread_mutex_lock(&lgs.lock);
-    for (struct lgs_jump *jump = lgs.scopes[at].jumps; jump; jump = jump->next)
-        jump->function = 0;
+    struct lgs_scope *scope = &lgs.scopes[at];
+    if (scope->type == type || scope->held) {
+        if (!scope->jumps)
+            __atomic_store_n(&scope->jumps, calloc(1, sizeof *scope->jumps), __ATOMIC_RELEASE);
+        if ((jump = scope->jumps))
+            jump->function = function;
+    }
     pthread_mutex_unlock(&lgs.lock);
+    return jump ? &jump->env : &lgs_nowhere;
 }
 
-/* The program's jmp_buf whose namesake is at `address`. */
-static void *lgs_jump_buffer(struct lgs_call *c, uint64_t address, uint64_t handle, lgs_jumper function, const char *what)
+/* The library's namesake of it is at `address`: it jumps by that. */
+static void *lgs_jump_buffer(struct lgs_call *c, uint64_t address, uint64_t handle, void *own, const char *what)
 {
     uint32_t offset;
     if (c->failed || (!address && lgs_null(c, 0, what)) || !lgs_offset(c, address, 1, &offset, what))
         return 0;
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *scope = lgs_scope_of(handle);
-    struct lgs_jump *jump = scope ? scope->jumps : 0;
-    while (jump && jump->inside != address)
-        jump = jump->next;
-    if (scope && !jump && (jump = calloc(1, sizeof *jump))) {
-        *jump = (struct lgs_jump){.inside = address, .next = scope->jumps};
-        __atomic_store_n(&scope->jumps, jump, __ATOMIC_RELEASE); /* whole, for a child that is made now */
-    }
-    if (jump)
-        jump->function = function;
+    bool known = scope && scope->jumps && own == &scope->jumps->env;
+    if (known)
+        scope->jumps->inside = address;
     pthread_mutex_unlock(&lgs.lock);
-    if (!jump)
+    if (!known)
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
-    return jump ? &jump->env : 0;
+    return own;
 }
 
 /* The library jumps: out of its call, for a start. What it jumps to is copied now: by the time that the call has given back all that it held, another thread
@@ -51,11 +52,11 @@ static void lgs_jump_later(struct lgs_call *c, const struct lgs_callback *here, 
     bool found = false;
     pthread_mutex_lock(&lgs.lock);
     const struct lgs_scope *scope = &lgs.scopes[c->jumps];
-    for (const struct lgs_jump *jump = scope->type ? scope->jumps : 0; jump && !found; jump = jump->next)
-        if (jump->inside == address && (lg_code)jump->function == here->function) {
-            found = true;
-            lgs_thread.last = *jump;
-        }
+    const struct lgs_jump *jump = scope->type ? scope->jumps : 0;
+    if (jump && jump->inside == address && (lg_code)jump->function == here->function) {
+        found = true;
+        lgs_thread.last = *jump;
+    }
     pthread_mutex_unlock(&lgs.lock);
     if (!found) {
         lgs_fail(c, LG_STUB_JUMP, "env", "the library jumped where the call that it was in may not jump");
@@ -73,13 +74,12 @@ static bool lgs_jump_find(const struct lgs_call *c, struct lgs_jump *to)
         return false;
     pthread_mutex_lock(&lgs.lock);
     const struct lgs_scope *scope = &lgs.scopes[c->jumps];
-    const struct lgs_jump *last = scope->type || scope->held ? scope->jumps : 0;
-    while (last && !last->function)
-        last = last->next;
-    if (last)
-        *to = *last;
+    const struct lgs_jump *jump = scope->type || scope->held ? scope->jumps : 0;
+    bool found = jump && jump->function;
+    if (found)
+        *to = *jump;
     pthread_mutex_unlock(&lgs.lock);
-    return last != 0;
+    return found;
 }
 
 /* The call has failed, and its handle ends with it all the same: where that jumps to is copied before. */

@@ -351,15 +351,18 @@ static void lgs_inside_back(struct lgs_call *c, uint64_t inside, const void *hos
     lgs_memory_back(c, inside, host, size < behind ? size : behind, what);
 }
 
-/* Host memory for what the library gave out to this thread at `address`: the same for the same, and nothing else is ever put there. */
+/* Host memory for what the library gave out to this thread at `address`: the same for the same, and nothing else is ever put there. What has pointers in it, or
+ * an end, is the same only if it is as long: the program may still go by how many there were. Bytes may be fewer. */
 static void *lgs_object(struct lgs_call *c, uint64_t address, unsigned type, size_t size, const char *what)
 {
+    bool bytes = type == LGS_BYTES || type == LGS_BOOLS || type == LGS_TEXT_ALONE;
     if (c->failed || !lgs_mirror(c, what))
         return 0;
     struct lgs_object **bucket = &lgs.objects[(address >> 3 ^ type) % LGS_BUCKETS];
     pthread_mutex_lock(&lgs.lock);
     struct lgs_object *object = *bucket;
-    while (object && (object->mirror != lgs_thread.mirror || object->address != address || object->type != type || object->size < size))
+    while (object && (object->mirror != lgs_thread.mirror || object->address != address || object->type != type ||
+                      (bytes ? object->size < size : object->size != size)))
         object = object->next;
     if (!object && lgs.object_bytes + size <= LGS_OBJECTS && (object = malloc(sizeof *object))) {
         *object = (struct lgs_object){lgs_thread.mirror, address, type, size, *bucket, 0};
@@ -441,12 +444,16 @@ static char **lgs_texts(struct lgs_call *c, uint64_t address, lgs_wide count, in
         return 0;
     /* One without a number ends with a null pointer, the others get one. */
     size_t length = (size_t)there - (count < 0), size = (length + 1) * sizeof(char *);
+    if (holes & LGS_PAIRS && length % 2) {
+        lgs_fail(c, LG_STUB_LENGTH, what, "the library returned strings that are no pairs");
+        return 0;
+    }
     char **texts = lgs_own(c, size, what);
     for (size_t i = 0; texts && i < length; i++)
         texts[i] = lgs_text(c, pointers[i], holes, what);
     if (c->failed || !stays)
         return c->failed ? 0 : texts;
-    char **copy = lgs_object(c, address, 0, size, what);
+    char **copy = lgs_object(c, address, holes & LGS_NULLABLE ? LGS_TEXTS_WITH_HOLES : LGS_TEXTS, size, what);
     return copy ? memcpy(copy, texts, size) : 0;
 }
 
@@ -485,6 +492,7 @@ static void *lgs_steady(struct lgs_call *c, const void *copy, uint64_t address, 
     if (!copy || c->failed)
         return 0;
     size = flags & LGS_TEXT ? strlen(copy) + 1 : flags & LGS_GIVEN ? lgs_thread.given : size;
-    void *steady = stays ? lgs_object(c, address, ~0u, size, what) : lgs_own_aligned(c, size, lgs_alignment(size), what);
+    unsigned type = flags & LGS_TEXT ? LGS_TEXT_ALONE : LGS_BYTES;
+    void *steady = stays ? lgs_object(c, address, type, size, what) : lgs_own_aligned(c, size, lgs_alignment(size), what);
     return steady ? memcpy(steady, copy, size) : 0;
 }

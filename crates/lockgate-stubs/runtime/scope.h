@@ -85,10 +85,7 @@ static void lgs_scope_forget(struct lgs_scope *scope)
     /* (Until here the program may call setjmp with it, whatever has become of the handle.) */
     struct lgs_jump *jumps = scope->jumps;
     __atomic_store_n(&scope->jumps, 0, __ATOMIC_RELEASE); /* (A child that is made now has none of what goes.) */
-    for (struct lgs_jump *next; jumps; jumps = next) {
-        next = jumps->next;
-        free(jumps);
-    }
+    free(jumps);
     /* What was shown behind it (LG_SHOWN). */
     memset(lgs_scope_host(scope), 0, sizeof(void *));
     /* (A thread that is cancelled here would take the lock with it.) */

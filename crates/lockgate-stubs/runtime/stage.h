@@ -17,6 +17,14 @@ static void lgs_stream_end(struct lgs_open *open)
     pthread_mutex_unlock(&lgs.lock);
 }
 
+/* It was left in the middle. */
+static void lgs_stream_stuck(struct lgs_open *open)
+{
+    pthread_mutex_lock(&lgs.lock);
+    open->stuck = true;
+    pthread_mutex_unlock(&lgs.lock);
+}
+
 /* The handle ends for which streams were kept. The lock is held. */
 static void lgs_streams_end(uint64_t handle)
 {
@@ -25,10 +33,19 @@ static void lgs_streams_end(uint64_t handle)
             open->kept = false;
 }
 
+/* The client is unloaded (or the process ends): what threads have left of it stays, as nobody is there any more whom they could call when they end. */
+static bool lgs_unloaded;
+
+static __attribute__((destructor)) void lgs_unload(void)
+{
+    if (lgs_process != &lgs_unmade && !__atomic_exchange_n(&lgs_unloaded, true, __ATOMIC_ACQ_REL))
+        pthread_key_delete(lgs_key);
+}
+
 /* The thread's end is to be noticed. */
 static inline void lgs_watch(void)
 {
-    if (__builtin_expect(!lgs_thread.watched, 0))
+    if (__builtin_expect(!lgs_thread.watched && !lgs_unloaded, 0))
         lgs_thread.watched = pthread_setspecific(lgs_key, &lgs_thread) == 0;
 }
 
@@ -40,6 +57,8 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
         union lgs_head *next = (*owned)->next;
         if ((*owned)->stream)
             lgs_stream_end((*owned)->stream);
+        if ((*owned)->inside_of)
+            lgs_stream_stuck((*owned)->inside_of);
         if ((*owned)->scope)
             lgs_scope_left((*owned)->scope);
         if ((*owned)->piece)
@@ -72,10 +91,68 @@ static inline void lgs_pop(void)
     }
 }
 
+/* The calling thread's own stack, as libc knows it. */
+static __attribute__((noinline, cold)) void lgs_stack_find(void)
+{
+    pthread_attr_t attributes;
+    void *low = 0;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return;
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
+    lgs_thread.stack = (uintptr_t)low;
+    lgs_thread.stack_size = size;
+}
+
+static bool lgs_in_one_mapping(uintptr_t one, uintptr_t other)
+{
+    char text[512];
+    uintptr_t range[2] = {0, 0};
+    unsigned number = 0; /* of the line: which of the two, or none */
+    bool found = false;
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; maps >= 0 && !found && (got = read(maps, text, sizeof text)) > 0;)
+        for (ssize_t at = 0; at < got; at++) {
+            unsigned char c = (unsigned char)text[at];
+            unsigned digit = c >= '0' && c <= '9' ? c - 48u : c >= 'a' && c <= 'f' ? c - 87u : 16;
+            if (c == '\n') {
+                number = 0;
+                range[0] = range[1] = 0;
+            } else if (number < 2 && digit < 16) {
+                range[number] = range[number] << 4 | digit;
+            } else if (number < 2 && ++number == 2) {
+                found |= one - range[0] < range[1] - range[0] && other - range[0] < range[1] - range[0];
+            }
+        }
+    if (maps >= 0)
+        close(maps);
+    return found;
+}
+
+/* A frame that is not deeper than the one `here` is gone, if both are on one stack: a signal handler's own, or a coroutine's, may lie anywhere, and
+ * what it has interrupted goes on. (What cannot be told stays, until its thread ends.) */
+static __attribute__((noinline, cold)) bool lgs_is_gone(uintptr_t frame, uintptr_t here)
+{
+    struct {
+        void *at;
+        int flags;
+        size_t size;
+    } alternate = {0, 0, 0};
+    if (frame == here)
+        return true;
+    /* (The kernel's word: the program may have been told of another one.) */
+    if (syscall(LGS_SIGALTSTACK, (void *)0, &alternate) != 0 || alternate.flags & LGS_ON_STACK)
+        return false;
+    bool own = frame - lgs_thread.stack < lgs_thread.stack_size, own_here = here - lgs_thread.stack < lgs_thread.stack_size;
+    return own == own_here && (own || lgs_in_one_mapping(frame, here));
+}
+
 /* Frames are compared, not variables: a sanitizer may have those elsewhere. */
 static inline bool lgs_was_left(const struct lgs_call *c)
 {
-    return lgs_thread.depth && lgs_thread.marks[lgs_thread.depth - 1].frame <= c->frame;
+    uintptr_t frame = lgs_thread.depth ? lgs_thread.marks[lgs_thread.depth - 1].frame : UINTPTR_MAX;
+    return __builtin_expect(frame <= c->frame, 0) && lgs_is_gone(frame, c->frame);
 }
 
 /* Forgets frames that the program has left by longjmp. */
@@ -94,6 +171,8 @@ static __attribute__((noinline)) void lgs_mark(struct lgs_call *c)
         lgs_fail(c, LG_STUB_MEMORY, "call", "nested too deep");
         return;
     }
+    if (__builtin_expect(!lgs_thread.stack_size, 0))
+        lgs_stack_find();
     c->marked = true;
     lgs_thread.marks[lgs_thread.depth++] = (struct lgs_mark){
         .call = c, .frame = c->frame, .used = lgs_thread.used, .own = lgs_thread.own_used, .block = lgs_thread.block,

@@ -30,9 +30,15 @@
 #include <unistd.h>
 #include "lockgate_stubs.h"
 
+/* (Declared for programs of GNU only, but there for all.) */
+extern int pthread_getattr_np(pthread_t, pthread_attr_t *);
+extern long syscall(long, ...);
+#define LGS_SIGALTSTACK 131
+#define LGS_ON_STACK 1
+
 typedef __int128 lgs_wide;
 
-enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32 };
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64 };
 
 /* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
 enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
@@ -104,6 +110,14 @@ struct lgs_kept {
     struct lgs_kept *next;
 };
 
+/* What is in it: a structure, by its number from 1, or one of these. Two readings of one address are two objects. */
+#define LGS_BYTES (~0u)
+#define LGS_BOOLS (~1u)
+#define LGS_TEXT_ALONE (~2u)
+#define LGS_TEXTS (~3u)
+#define LGS_TEXTS_WITH_HOLES (~4u)
+#define LGS_OF_HANDLES (1u << 30) /* and their type */
+
 /* Something with pointers that the library gave out. */
 struct lgs_object {
     const void *mirror; /* of the thread that it was given to */
@@ -130,6 +144,7 @@ struct lgs_token {
     void *data;
     void (*function)(void); /* the callback that it came with, or null */
     void (*others[LGS_SHARERS - 1])(void); /* and more of them */
+    const char *by;         /* the function that it was given to */
     uint64_t handle;        /* the handle that it was given for */
     uint64_t key;           /* by which it is found: that handle, or, of null, its family */
     uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */
@@ -181,7 +196,8 @@ struct lgs_lent {
 /* What the program has heard of a handle. */
 struct lgs_told {
     unsigned place;
-    bool heard; /* by the last call of the function: it has succeeded */
+    bool heard;      /* by the last call of the function: it has succeeded */
+    uint64_t thread; /* which heard it, or 0: several */
     lgs_wide value;
     struct lgs_told *next;
 };
@@ -189,12 +205,11 @@ struct lgs_told {
 /* longjmp, or what the program has in its place. */
 typedef void (*lgs_jumper)(jmp_buf, int);
 
-/* A jmp_buf of the program's: of a handle, and what the library has in its place. */
+/* The jmp_buf of the program's for a handle, and what the library has in its place. */
 struct lgs_jump {
     uint64_t inside;
     lgs_jumper function;
     jmp_buf env;
-    struct lgs_jump *next;
 };
 
 /* A stream of the library's, and the program's that it leads to. */
@@ -203,7 +218,7 @@ struct lgs_open {
     uint64_t handle;     /* kept as long as this lives, or (0) for good */
     bool kept;           /* after the call, too */
     unsigned calls;      /* in progress that were given it */
-    bool stuck;          /* a call ended within it: the library's lock on it may be held for good */
+    bool stuck;          /* a call ended within it, or was left: the library's lock on it may be held for good */
     uint64_t cookie;
     uint64_t inside;
     struct lgs_open *next;
@@ -309,7 +324,8 @@ struct lgs_mark {
     size_t used;
     size_t own; /* the same of the thread's own room */
     unsigned block;
-    bool calls_back; /* it is a callback's */
+    bool calls_back; /* it is a callback's, */
+    lg_code program; /* and of this function */
     bool out;        /* the program's function runs */
     bool inside;     /* it holds lgs_running */
     unsigned holder; /* which mark, from 1, held lgs_running until the program's function ran, or 0 */
@@ -324,6 +340,8 @@ static __thread struct {
     size_t own_used;
     struct lgs_mark marks[LGS_DEPTH];
     unsigned depth;
+    uintptr_t stack; /* its own, and how large that is */
+    size_t stack_size;
     unsigned generation; /* of the blocks */
     bool watched;        /* lgs_leave_thread() is called when it ends */
     struct lgs_lent *lent; /* without a handle */
@@ -352,6 +370,7 @@ union lgs_head {
     struct {
         union lgs_head *next;
         struct lgs_open *stream; /* given until then */
+        struct lgs_open *inside_of; /* whose function runs: if it has not returned by then, the library's lock on the stream is held for good */
         bool keeps;              /* and kept for the handle that the call makes, if it makes one */
         struct lgs_scope *scope; /* of which the callback has something */
         void *base;              /* of the allocation */
@@ -384,12 +403,19 @@ struct lgs_call {
     unsigned generation; /* of the domain that it is in */
 };
 
-/* Its number. */
-static inline uint64_t lgs_serial(struct lgs_call *c)
+/* The calling thread's: none has had it before. */
+static inline uint64_t lgs_thread_number(void)
 {
     static uint32_t threads;
     if (__builtin_expect(!lgs_thread.serial, 0))
         lgs_thread.serial = (uint64_t)__atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED) << 40;
+    return lgs_thread.serial >> 40;
+}
+
+/* Its number. */
+static inline uint64_t lgs_serial(struct lgs_call *c)
+{
+    lgs_thread_number();
     if (!c->serial)
         c->serial = ++lgs_thread.serial;
     return c->serial;

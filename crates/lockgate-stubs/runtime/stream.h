@@ -42,6 +42,10 @@ static inline __attribute__((always_inline)) FILE *lgs_stream_enter(struct lgs_c
         lgs_fail(c, LG_STUB_DATA, "stream", "the library used a stream that it was not given for this call (LG_KEPT says that it remembers one)");
         return 0;
     }
+    /* (The program's stream may have functions of its own, which leave by longjmp, or end the thread; and any may be cancelled.) */
+    void *inside = c->failed ? 0 : lgs_own(c, 0, "stream");
+    if (inside)
+        LGS_HEAD(inside)->inside_of = open;
     return c->failed ? 0 : file;
 }
 
@@ -53,6 +57,9 @@ static void lgs_stream_leave(struct lgs_call *c, uint64_t cookie)
             open->stuck |= open->cookie == cookie;
         pthread_mutex_unlock(&lgs.lock);
     }
+    union lgs_head *owned = c->marked ? lgs_thread.marks[lgs_thread.depth - 1].owned : 0;
+    for (; owned; owned = owned->next)
+        owned->inside_of = 0;
     lgs_leave(c);
 }
 
@@ -149,7 +156,7 @@ static struct lgs_open *lgs_stream_for(FILE *file, uint64_t handle, bool kept)
         bool used = open->calls || open->kept;
         if (!used && !open->stuck && !(free && free->file == file))
             free = open;
-        if (used && open->file == file && open->handle == handle)
+        if (used && !open->stuck && open->file == file && open->handle == handle)
             same = open;
     }
     struct lgs_open *open = same ? same : free;

@@ -1,10 +1,34 @@
-/* ---- what the program has heard, or said, of a handle: sizes of other calls build on it --------------------------------------- */
+/* ---- what the program has heard, or said, of a handle: sizes of other calls build on it ---------------------------------------
+ *
+ * Each thread that calls the function has heard an answer of its own, and goes by that. One that has not called it got what others heard: which, nobody knows, so
+ * the least of it. The same holds where several functions tell one fact. */
 
-static struct lgs_told *lgs_told_at(const struct lgs_scope *scope, unsigned place)
+/* Threads of which each has a place of its own; more share one, which only becomes less. */
+#define LGS_HEARERS 16
+
+/* The entry of a thread; 0: the one that is shared. */
+static struct lgs_told *lgs_told_at(const struct lgs_scope *scope, unsigned place, uint64_t thread)
 {
     struct lgs_told *told = scope ? scope->told : 0;
-    while (told && told->place != place)
+    while (told && (told->place != place || told->thread != thread))
         told = told->next;
+    return told;
+}
+
+/* The calling thread's, or the shared one if there are too many; made if it is missing, perhaps for no memory. */
+static struct lgs_told *lgs_told_own(struct lgs_scope *scope, unsigned place)
+{
+    uint64_t thread = lgs_thread_number();
+    struct lgs_told *told = lgs_told_at(scope, place, thread);
+    unsigned hearers = 0;
+    for (const struct lgs_told *other = told ? 0 : scope->told; other; other = other->next)
+        hearers += other->place == place;
+    if (!told && hearers >= LGS_HEARERS)
+        told = lgs_told_at(scope, place, thread = 0);
+    if (!told && (told = calloc(1, sizeof *told))) {
+        *told = (struct lgs_told){.place = place, .thread = thread, .value = (lgs_wide)1 << 100, .next = scope->told};
+        scope->told = told;
+    }
     return told;
 }
 
@@ -17,12 +41,8 @@ static void lgs_unheard(struct lgs_call *c, const void *host, unsigned place, co
         return;
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *scope = &lgs.scopes[at];
-    struct lgs_told *told = lgs_told_at(scope, place);
     bool lives = scope->type != 0;
-    if (lives && !told && (told = calloc(1, sizeof *told))) {
-        *told = (struct lgs_told){.place = place, .next = scope->told};
-        scope->told = told;
-    }
+    struct lgs_told *told = lives ? lgs_told_own(scope, place) : 0;
     if (told)
         told->heard = false;
     pthread_mutex_unlock(&lgs.lock);
@@ -34,25 +54,45 @@ static void lgs_unheard(struct lgs_call *c, const void *host, unsigned place, co
 static void lgs_tell(uint64_t handle, unsigned place, lgs_wide value)
 {
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_told *told = lgs_told_at(lgs_scope_of(handle), place);
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    struct lgs_told *told = scope ? lgs_told_own(scope, place) : 0;
     if (told) {
-        told->value = value;
+        if (told->thread || value < told->value)
+            told->value = value;
         told->heard = true;
     }
     pthread_mutex_unlock(&lgs.lock);
 }
 
-/* What it has heard from `function`. Whatever the library would say now is not what the program's buffer was made for. */
-static lgs_wide lgs_told(struct lgs_call *c, uint64_t handle, unsigned place, bool called, const char *function)
+/* Who tells something, of which handle. */
+struct lgs_asked {
+    uint64_t handle;
+    unsigned place;
+    const char *function;
+};
+
+/* What it has heard, the least of it. Whatever the library would say now is not what the program's buffer was made for. */
+static lgs_wide lgs_told(struct lgs_call *c, const struct lgs_asked *asked, unsigned count, bool called)
 {
+    lgs_wide value = 0;
+    bool heard = false;
+    const char *failed = 0;
     pthread_mutex_lock(&lgs.lock);
-    const struct lgs_told *told = lgs_told_at(lgs_scope_of(handle), place);
-    bool failed = told && !told->heard;
-    lgs_wide value = told && told->heard ? told->value : 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct lgs_scope *scope = lgs_scope_of(asked[i].handle);
+        const struct lgs_told *own = lgs_told_at(scope, asked[i].place, lgs_thread_number());
+        for (const struct lgs_told *told = own ? own : scope ? scope->told : 0; told; told = own ? 0 : told->next) {
+            if (told->place != asked[i].place)
+                continue;
+            failed = told->heard ? failed : asked[i].function;
+            value = told->heard && (!heard || told->value < value) ? told->value : value;
+            heard |= told->heard;
+        }
+    }
     pthread_mutex_unlock(&lgs.lock);
     if (failed)
-        lgs_fail(c, LG_STUB_SIZE, function, "a size depends on what this function says, and the last call of it has failed");
-    else if (!told && !called)
-        lgs_fail(c, LG_STUB_SIZE, function, "a size depends on what this function says, and the program has not called it");
-    return value;
+        lgs_fail(c, LG_STUB_SIZE, failed, "a size depends on what this function says, and the last call of it has failed");
+    else if (!heard && !called)
+        lgs_fail(c, LG_STUB_SIZE, asked->function, "a size depends on what this function says, and the program has not called it");
+    return failed ? 0 : value;
 }

@@ -39,6 +39,7 @@ pub struct Notes {
     pub until: Option<String>,
     pub shown: Option<String>,
     pub freed: Option<String>,
+    pub given: Option<Vec<String>>,
     pub rows: Option<Expression>,
     pub jump_buffer: Option<String>,
     pub format: Option<Format>,
@@ -46,6 +47,7 @@ pub struct Notes {
     pub cursor: bool,
     pub string: bool,
     pub strings: bool,
+    pub pairs: bool,
     pub nullable: bool,
     pub null: bool,
     pub ignore: bool,
@@ -133,6 +135,10 @@ impl Notes {
             text: lockgate_outside::printable(argument),
         };
         let word = || Some(owned()).filter(|text| is_word(text)).ok_or_else(no_word);
+        let words = || {
+            let words: Vec<String> = argument.split(',').map(|word| word.trim().to_owned()).collect();
+            words.iter().all(|word| is_word(word)).then_some(words)
+        };
         match name {
             "in" => self.direct(Direction::In)?,
             "out" => self.direct(Direction::Out)?,
@@ -170,6 +176,8 @@ impl Notes {
             "cursor" => self.cursor = true,
             "string" => self.string = true,
             "strings" => self.strings = true,
+            "pairs" => self.pairs = true,
+            "given" => self.given = Some(words().ok_or_else(no_word)?),
             "nullable" => self.nullable = true,
             "null" => self.null = true,
             "ignore" => self.ignore = true,
@@ -245,11 +253,13 @@ impl Notes {
             said.extend(text.iter().map(|text| format!("LG_{name}({text})")));
         }
         said.extend(self.dispose.iter().map(|(object, copy)| format!("LG_DISPOSE({object}, {copy})")));
+        said.extend(self.given.iter().map(|by| format!("LG_GIVEN({})", by.join(", "))));
         said.extend(self.format.iter().map(|format| format!("LG_FORMAT({})", format.list)));
         let plain = [
             ("CURSOR", self.cursor),
             ("STRING", self.string),
             ("STRINGS", self.strings),
+            ("PAIRS", self.pairs),
             ("NULLABLE", self.nullable),
             ("NULL", self.null),
             ("IGNORE", self.ignore),
@@ -308,6 +318,9 @@ impl Notes {
         if self.for_call && (self.kept || self.shown.is_some()) {
             return Err(NoteError::Contradiction("FOR_CALL", if self.kept { "KEPT" } else { "SHOWN" }));
         }
+        if self.pairs && self.nullable {
+            return Err(NoteError::Contradiction("PAIRS", "NULLABLE"));
+        }
         if self.freed.is_some() && self.borrowed {
             return Err(NoteError::Contradiction("FREED", "BORROWED"));
         }
@@ -332,6 +345,7 @@ impl Notes {
         fill(&mut self.until, &other.until);
         fill(&mut self.shown, &other.shown);
         fill(&mut self.freed, &other.freed);
+        fill(&mut self.given, &other.given);
         fill(&mut self.format, &other.format);
         fill(&mut self.rows, &other.rows);
         fill(&mut self.jump_buffer, &other.jump_buffer);
@@ -339,6 +353,7 @@ impl Notes {
         self.cursor |= other.cursor;
         self.string |= other.string;
         self.strings |= other.strings;
+        self.pairs |= other.pairs;
         self.nullable |= other.nullable;
         self.null |= other.null;
         self.ignore |= other.ignore;

@@ -213,7 +213,7 @@ fn outcome(plan: &Plan, outcome: &Outcome) -> String {
         Outcome::Filled { key } => format!("{key}, which the program fills"),
         Outcome::Handle { number, nullable } => format!("{}{}", handle(plan, *number), null(*nullable)),
         Outcome::Handles { number, count } => format!("{count} times {}", handle(plan, *number)),
-        Outcome::Data => "the program's own data, as it was given".to_owned(),
+        Outcome::Data { .. } => "the program's own data, as it was given".to_owned(),
         Outcome::Callback { name } => format!("a function of type {name} that the program gave"),
         Outcome::Within { object, count, element } => {
             let count = count.as_ref().map_or("1".to_owned(), Expression::to_string);

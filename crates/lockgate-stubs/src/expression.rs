@@ -15,8 +15,8 @@ pub enum Expression {
     Call(String, Vec<Expression>),
     /// `pointer->field`
     Field(String, String),
-    /// `lg_told(function, handle, what)`
-    Told(Told),
+    /// `lg_told(function, handle, what)`; of several, the least that was heard.
+    Told(Vec<Told>),
     /// `-x`
     Minus(Box<Expression>),
     /// `!x`
@@ -107,7 +107,7 @@ impl Expression {
             Expression::Number(_) => Vec::new(),
             Expression::Name(name) | Expression::Deref(name) | Expression::StringLength(name) => vec![name],
             Expression::Field(name, _) => vec![name],
-            Expression::Told(told) => vec![&told.handle],
+            Expression::Told(told) => told.iter().map(|told| &*told.handle).collect(),
             Expression::Call(_, arguments) => arguments.iter().flat_map(Expression::names).collect(),
             Expression::Minus(x) | Expression::Not(x) => x.names(),
             Expression::Binary(_, x, y) => [x.names(), y.names()].concat(),
@@ -141,8 +141,10 @@ impl std::fmt::Display for Expression {
                 write!(f, "{name}({})", arguments.join(", "))
             }
             Expression::Field(name, field) => write!(f, "{name}->{field}"),
-            Expression::Told(Told { function, handle, what }) => {
-                write!(f, "lg_told({function}, {handle}, {what})")
+            Expression::Told(told) => {
+                let each = |Told { function, handle, what }: &Told| format!("{function}, {handle}, {what}");
+                let all: Vec<String> = told.iter().map(each).collect();
+                write!(f, "lg_told({})", all.join(", "))
             }
             Expression::Minus(x) => write!(f, "-{x}"),
             Expression::Not(x) => write!(f, "!{x}"),
@@ -247,13 +249,28 @@ impl<'a> Parser<'a> {
         match (&*word, &*arguments) {
             ("strlen", [Expression::Name(name)]) => Ok(Expression::StringLength(name.clone())),
             ("strlen", _) => Err(self.error("strlen takes the name of a parameter")),
-            ("lg_told", [Expression::Name(function), Expression::Name(handle), Expression::Name(what)]) => {
-                let (function, handle, what) = (function.clone(), handle.clone(), what.clone());
-                Ok(Expression::Told(Told { function, handle, what }))
-            }
-            ("lg_told", _) => Err(self
-                .error("lg_told takes a function, a handle, and lg_result or a parameter of the function")),
+            ("lg_told", all) => self.told(all),
             _ => Ok(Expression::Call(word, arguments)),
+        }
+    }
+
+    /// A fact, as one function tells it, or as several do.
+    fn told(&self, all: &[Expression]) -> Parsed {
+        let each = |three: &[Expression]| match three {
+            [Expression::Name(function), Expression::Name(handle), Expression::Name(what)] => {
+                let (function, handle, what) = (function.clone(), handle.clone(), what.clone());
+                Some(Told { function, handle, what })
+            }
+            _ => None,
+        };
+        match all.chunks(3).map(each).collect::<Option<Vec<Told>>>() {
+            Some(told) if told.len() > 1 && told.iter().any(|told| told.what == "lg_called") => {
+                Err(self.error("lg_called is asked of one function"))
+            }
+            Some(told) if !told.is_empty() => Ok(Expression::Told(told)),
+            _ => Err(self.error(
+                "lg_told takes a function, a handle, and lg_result or a parameter of the function, once for each function that tells it",
+            )),
         }
     }
 
@@ -317,6 +334,14 @@ mod tests {
     }
 
     #[test]
+    fn several_functions_tell_one_fact() {
+        let text = "lg_told(f, h, n, g, h, lg_result)";
+        let parsed = Expression::parse(text).expect("two functions");
+        assert!(matches!(&parsed, Expression::Told(told) if told.len() == 2));
+        assert_eq!(parsed.to_string(), text);
+    }
+
+    #[test]
     fn nonsense_is_refused_with_its_place() {
         let refused = [
             ("", 1, "a number or a name"),
@@ -330,6 +355,8 @@ mod tests {
             ("a[0]", 2, "an operator"),
             ("a->", 4, "a field"),
             ("lg_told(f, 1, lg_result)", 25, "a function, a handle"),
+            ("lg_told(f, h, n, g)", 20, "once for each function"),
+            ("lg_told(f, h, n, g, h, lg_called)", 34, "of one function"),
         ];
         for (text, at, what) in refused {
             let error = Expression::parse(text).expect_err(text);

@@ -238,9 +238,9 @@ static void hostile(void)
 {
     struct engine *e = jumpy_open(NULL, NULL), *other = jumpy_open(on_error, mine);
     jmp_buf *given = jumpy_set_jump(e, longjmp, sizeof(jmp_buf));
-    /* There is always a jmp_buf, but none that anybody jumps to. */
-    FAILS(1, jumpy_set_jump(e, longjmp, sizeof(jmp_buf)) != given, LG_STUB_POINTER, "result");
-    FAILS(2, jumpy_set_jump(e, longjmp, sizeof(jmp_buf)) != NULL, LG_STUB_NULL, "result");
+    /* There is always the same jmp_buf, whatever the library says. */
+    FAILS(1, jumpy_set_jump(e, longjmp, sizeof(jmp_buf)) == given, LG_STUB_POINTER, "result");
+    FAILS(2, jumpy_set_jump(e, longjmp, sizeof(jmp_buf)) == given, LG_STUB_NULL, "result");
     CHECK(setjmp(*jumpy_set_jump(e, longjmp, 1)) == 0);
     /* A call that fails jumps where its handle's errors go: 1 as with any error that has no number. */
     FAILS(3, JUMPS(e, jumpy_fail(e, 3)) == 1, LG_STUB_JUMP, "env");

@@ -349,7 +349,7 @@ impl<'a> Surface<'a> {
             }
         }
         let why = match &function.result {
-            Outcome::Data if !closures => "closures have data of their own",
+            Outcome::Data { .. } if !closures => "closures have data of their own",
             Outcome::Strings { .. } | Outcome::Handles { .. } | Outcome::Filled { .. } => {
                 "an array of pointers"
             }
@@ -374,7 +374,9 @@ impl<'a> Surface<'a> {
         for (parameter, outcome) in parameters.iter().zip(&callback.parameters) {
             let suited = match outcome {
                 Outcome::Value => matches!(parameter.kind.shape, Shape::Integer { .. } | Shape::Float),
-                Outcome::String { .. } | Outcome::Data | Outcome::Handle { .. } | Outcome::Inside => true,
+                Outcome::String { .. } | Outcome::Data { .. } | Outcome::Handle { .. } | Outcome::Inside => {
+                    true
+                }
                 Outcome::Strings { count, .. } => count.as_ref().is_none_or(|count| known(count, &number)),
                 Outcome::Handles { count, .. } => known(count, &number),
                 Outcome::Memory { buffer } => {

@@ -17,6 +17,7 @@ use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype,
 pub use contract::agree;
 pub use passing::handle_name;
 use places::Place as Stands;
+pub use record::TEXT;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What stubs are made from.
@@ -155,6 +156,13 @@ impl FunctionPlan {
     }
 }
 
+impl CallbackPlan {
+    /// It gets the program's own data.
+    pub fn takes_data(&self) -> bool {
+        self.parameters.iter().any(|outcome| matches!(outcome, Outcome::Data { .. }))
+    }
+}
+
 /// Variable arguments, or a `va_list`, that a format describes.
 #[derive(Debug, Clone)]
 pub struct Formatted {
@@ -194,7 +202,7 @@ pub struct RecordPlan {
     pub size: u64,
     /// Its fields: as declared, how they go in, how they come out.
     pub fields: Vec<FieldPlan>,
-    /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures.
+    /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`] before it: text, which ends there.
     pub bools: Vec<String>,
     /// Their places, each behind those that its size follows.
     pub order: Vec<usize>,
@@ -349,6 +357,8 @@ pub enum Outcome {
         nullable: bool,
         /// Each may be.
         holes: bool,
+        /// There is an even number of them.
+        pairs: bool,
     },
     /// Memory, copied out (and back again, if the program writes it).
     Memory {
@@ -388,8 +398,11 @@ pub enum Outcome {
         /// How many.
         count: Expression,
     },
-    /// The program's own pointer back.
-    Data,
+    /// The program's own pointer back: of a function's, one that was given to these.
+    Data {
+        /// Functions; none for what a callback gets.
+        by: Vec<String>,
+    },
     /// The function that the program gave.
     Callback {
         /// Its type.
@@ -464,7 +477,10 @@ impl Facts {
         }
         facts.follows_handles = !plan.told.is_empty()
             || facts.lends
-            || plan.functions.iter().any(|f| f.result == Outcome::Data || f.parameters.iter().any(passed))
+            || plan
+                .functions
+                .iter()
+                .any(|f| matches!(f.result, Outcome::Data { .. }) || f.parameters.iter().any(passed))
             || fields().any(|field| passed(&field.passing));
         let tellers: BTreeSet<&str> = plan.told.iter().map(|(teller, _)| teller.as_str()).collect();
         for function in &plan.functions {
@@ -630,6 +646,8 @@ pub fn plan(header: &Header) -> Plan {
     for function in &header.functions {
         planner.function(function);
     }
+    planner.who_gave();
+    planner.no_pairs_come_out();
     planner.plan
 }
 
@@ -644,6 +662,8 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
             planner.function(function);
         }
     }
+    planner.who_gave();
+    planner.no_pairs_come_out();
     planner.plan
 }
 
@@ -819,6 +839,8 @@ impl<'a> Planner<'a> {
         let jumps = handles
             .filter(|(_, passing)| passing.is_handle())
             .find(|(parameter, _)| self.notes(parameter).jumps)
+            // (The program has yet to call setjmp with what it asks for here.)
+            .filter(|_| notes.jump_buffer.is_none())
             .map(|(parameter, _)| parameter.name.clone());
         Ok(FunctionPlan {
             name: name.clone(),

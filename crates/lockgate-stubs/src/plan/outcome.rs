@@ -79,7 +79,7 @@ impl Planner<'_> {
             }
             Shape::Unsupported(what) => no(format!("{what} cannot be passed"), "leave it out with LG_OMIT"),
             Shape::Function(_) => self.callback(parameter).map(|name| Outcome::Callback { name }),
-            Shape::Pointer(_) if notes.data => Ok(Outcome::Data),
+            Shape::Pointer(_) if notes.data => Ok(Outcome::Data { by: notes.given.unwrap_or_default() }),
             Shape::Pointer(_) if notes.inside => Ok(Outcome::Inside),
             Shape::Pointer(_) if notes.within.is_some() => {
                 let object = notes.within.unwrap_or_default();
@@ -113,7 +113,8 @@ impl Planner<'_> {
         let direction = notes.direction.unwrap_or(Direction::In);
         match &to.shape {
             Shape::Pointer(inner) if inner.is_character() && (notes.strings || notes.size.is_some()) => {
-                Ok(Outcome::Strings { count: notes.size, nullable, holes: notes.nullable })
+                let (holes, pairs) = (notes.nullable, notes.pairs);
+                Ok(Outcome::Strings { count: notes.size, nullable, holes, pairs })
             }
             Shape::Pointer(_) => {
                 let element = Parameter { kind: to.clone(), ..parameter.clone() };
@@ -169,7 +170,7 @@ impl Planner<'_> {
                 "it may be the program's own data, or memory of the library's",
                 "annotate it with LG_DATA, or with LG_SIZE(…)",
             ),
-            Shape::Void if !result => Ok(Outcome::Data),
+            Shape::Void if !result => Ok(Outcome::Data { by: Vec::new() }),
             _ => no(
                 format!("what `{}` leads to is not said", parameter.kind.spelling),
                 "annotate it with LG_SIZE(…), LG_STRING, LG_OPAQUE, LG_DATA, LG_WITHIN(…) or LG_INSIDE",

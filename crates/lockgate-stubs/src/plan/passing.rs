@@ -86,6 +86,16 @@ impl Planner<'_> {
         if notes.null {
             return Ok(Passing::Null);
         }
+        let is_jump_buffer = |name: &String| name == "jmp_buf" || name == "sigjmp_buf";
+        if kind.names.iter().chain(&to.names).any(is_jump_buffer)
+            || is_jump_buffer(&to.spelling)
+            || to.spelling.contains("__jmp_buf_tag")
+        {
+            return no(
+                "a jmp_buf: who writes it decides where the program goes on",
+                "leave the function out with LG_OMIT; LG_JUMP_BUFFER and LG_JUMP speak of what libpng does",
+            );
+        }
         self.is_shut(kind, notes)?;
         // Beside a callback, an untyped pointer that nothing is said of may be the callback's.
         let bare = notes == &Notes::default() && to.shape == Shape::Void;
@@ -238,8 +248,7 @@ impl Planner<'_> {
                 continue;
             }
             let callback = self.callback(callback)?;
-            if self.plan.callbacks.get(&callback).is_some_and(|plan| plan.parameters.contains(&Outcome::Data))
-            {
+            if self.plan.callbacks.get(&callback).is_some_and(super::CallbackPlan::takes_data) {
                 return Ok(());
             }
         }

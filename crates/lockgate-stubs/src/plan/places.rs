@@ -16,6 +16,14 @@ pub enum Place {
     Inner,
 }
 
+/// An array of characters.
+fn is_text(kind: &CType) -> bool {
+    match &kind.shape {
+        Shape::Array(element, _) => element.is_character() || is_text(element),
+        _ => false,
+    }
+}
+
 /// The annotations of a declaration, types' not included, all say something of it.
 pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No> {
     let pointer = matches!(kind.shape, Shape::Pointer(_));
@@ -40,8 +48,10 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_JUMP_BUFFER", notes.jump_buffer.is_some(), pointer && whole),
         ("LG_DISPOSE", notes.dispose.is_some(), function && parameter),
         ("LG_CURSOR", notes.cursor, pointer && field),
-        ("LG_STRING", notes.string, pointer),
+        ("LG_STRING", notes.string, pointer || field && is_text(kind)),
         ("LG_STRINGS", notes.strings, pointer),
+        ("LG_PAIRS", notes.pairs, pointer && notes.strings),
+        ("LG_GIVEN", notes.given.is_some(), pointer && whole && notes.data),
         ("LG_NULLABLE", notes.nullable, pointer || function),
         ("LG_NULL", notes.null, (pointer || function) && !whole && !inner),
         ("LG_IGNORE", notes.ignore, !whole),

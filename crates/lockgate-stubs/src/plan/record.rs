@@ -106,7 +106,7 @@ impl Planner<'_> {
                 let outcome = match &passing {
                     Passing::Value => Outcome::Value,
                     Passing::Handle { number, .. } => Outcome::Handle { number: *number, nullable: true },
-                    Passing::Data { .. } => Outcome::Data,
+                    Passing::Data { .. } => Outcome::Data { by: Vec::new() },
                     Passing::Callback { name } => Outcome::Callback { name: name.clone() },
                     Passing::String => Outcome::String { nullable: notes.nullable },
                     Passing::Buffer(buffer) if !cursor => Outcome::Memory { buffer: buffer.clone() },
@@ -161,6 +161,18 @@ impl Planner<'_> {
     }
 }
 
+/// Before the path of a character array that ends within itself.
+pub const TEXT: char = '"';
+
+/// An array of characters with an end.
+fn is_text(field: &Parameter) -> bool {
+    let mut kind = &field.kind;
+    while let Shape::Array(element, _) = &kind.shape {
+        kind = element;
+    }
+    field.notes.string && kind.is_character() && matches!(field.kind.shape, Shape::Array(..))
+}
+
 /// Fields that a structure may have each of which is looked at: with every level of structures in structures there may be twice as many.
 const MOST_BOOLS: usize = 4096;
 
@@ -199,6 +211,7 @@ fn bools(
                 );
             }
             _ if kind.is_bool() => all.push(path.trim_end_matches("[]").to_owned()),
+            _ if is_text(field) => all.push(format!("{TEXT}{}", path.strip_suffix("[]").unwrap_or(&path))),
             _ => {}
         }
     }
@@ -212,14 +225,16 @@ fn bools(
     Ok(())
 }
 
-/// True if there is a `bool` in it, however deep.
+/// True if there is a `bool` in it, or text, however deep.
 fn has_bool<'a>(header: &'a Header, shape: &'a Shape, seen: &mut BTreeSet<&'a str>) -> bool {
     match shape {
         Shape::Array(element, _) => element.is_bool() || has_bool(header, &element.shape, seen),
         Shape::Record(inner) if seen.insert(inner) => {
             let fields = header.records.get(inner).and_then(|record| record.fields.as_ref());
-            let mut kinds = fields.into_iter().flatten().map(|field| &field.kind);
-            kinds.any(|kind| kind.is_bool() || has_bool(header, &kind.shape, seen))
+            let mut fields = fields.into_iter().flatten();
+            fields.any(|field| {
+                field.kind.is_bool() || is_text(field) || has_bool(header, &field.kind.shape, seen)
+            })
         }
         _ => false,
     }

@@ -166,7 +166,7 @@ impl Planner<'_> {
                     ),
                 }
             }
-            Expression::Told(told) => self.check_told(told, siblings),
+            Expression::Told(told) => told.iter().try_for_each(|told| self.check_told(told, siblings)),
             Expression::Minus(x) | Expression::Not(x) => self.check_expression(x, siblings),
             Expression::Binary(_, x, y) => {
                 [x, y].into_iter().try_for_each(|x| self.check_expression(x, siblings))

@@ -52,6 +52,18 @@ pub(crate) fn join(thread: JoinHandle<()>) {
     unsafe { libc::pthread_join(thread.into_pthread_t(), ptr::null_mut()) };
 }
 
+/// The library, or whatever it is part of, is not unloaded any more: threads that end, and signals, come back to it whenever they like. (Where it is part of the program
+/// there is nothing to be done.)
+fn stay_loaded() {
+    // SAFETY: a query about code of our own, and a library that is loaded already.
+    unsafe {
+        let mut own = std::mem::zeroed::<libc::Dl_info>();
+        if libc::dladdr(stay_loaded as fn() as *const c_void, &mut own) != 0 && !own.dli_fname.is_null() {
+            libc::dlopen(own.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+        }
+    }
+}
+
 /// What is done on threads that end, among the destructors of their keys.
 ///
 /// Not among those of thread-local variables: on the thread that calls `exit` these run before the handlers of `atexit`, which may use the
@@ -73,7 +85,8 @@ impl AtThreadEnd {
     pub fn arm(&'static self) -> bool {
         let make = || {
             let mut key = 0;
-            // SAFETY: the destructor stays: a library with static thread-local storage is never unloaded.
+            stay_loaded();
+            // SAFETY: the destructor stays.
             (unsafe { libc::pthread_key_create(&mut key, Some(self.work)) } == 0).then_some(key)
         };
         // (Of several threads that come first together each makes a key, and one is used.)

@@ -105,8 +105,18 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     }
     tell(&mut body, function, plan);
     if let Outcome::JumpBuffer { handle } = result {
-        let _ = writeln!(body.first, "    lgs_jump_nowhere({handle});");
-        let _ = writeln!(body.finally, "    if (lgs_c.failed)\n        lgs_jump_nowhere({handle});");
+        let of = prototype.parameters.iter().zip(&function.parameters).find(|(own, _)| own.name == *handle);
+        let number = match of {
+            Some((_, Passing::Handle { number, .. })) => *number,
+            _ => 0,
+        };
+        let given = stub.jump_function().unwrap_or("longjmp");
+        // (However the call ends, the program calls setjmp with what it gets.)
+        let _ = writeln!(
+            text,
+            "    lgs_result = ({})lgs_jump_own({handle}, {number}, (lgs_jumper)(lg_code){given});",
+            prototype.result.spelling
+        );
     }
     text += &body.first;
     let handles = stub.handles();
@@ -169,10 +179,6 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
             text,
             "    if ({own} && (lgs_wide)lg_result > (lgs_wide)lgs_behind({own}))\n        lg_result = ({crossing})lgs_behind({own});"
         );
-    }
-    if matches!(result, Outcome::JumpBuffer { .. }) {
-        let given = stub.jump_function().unwrap_or("longjmp");
-        let _ = writeln!(text, "    lgs_jumper lgs_jumps_by = (lgs_jumper)(lg_code){given};");
     }
     if let Shape::Record(key) = &prototype.result.shape
         && let Some(record) = plan.records.get(key).filter(|record| !record.bools.is_empty())
@@ -321,13 +327,37 @@ fn tell(body: &mut Body, function: &FunctionPlan, plan: &Plan) {
         // (Where it asks for nothing, what it has heard is still what it knows.)
         let unheard = format!("lgs_unheard(&lgs_c, {handle}, {place}, \"{what}\");");
         let _ = writeln!(body.first, "    {condition}{unheard}");
-        let _ = writeln!(body.out, "    {condition}lgs_tell(lgs_v_{handle}, {place}, (lgs_wide){value});");
+        // What is set by a call that says itself that it has failed, the program does not go by.
+        let refused = refuses(function).filter(|_| what != "lg_result");
+        let tells = format!("lgs_tell(lgs_v_{handle}, {place}, (lgs_wide){value});");
+        let _ = match &refused {
+            None => writeln!(body.out, "    {condition}{tells}"),
+            Some(refused) => {
+                let told = condition.replace("if (", "if (!lgs_refused && ");
+                let told = if told.is_empty() { "if (!lgs_refused)\n        " } else { &told };
+                writeln!(body.out, "    {{\n        bool lgs_refused = {refused};\n    {told}{tells}\n    }}")
+            }
+        };
         // (A callback may have made the same call meanwhile.)
         let failed = match condition.as_str() {
             "" => "if (lgs_c.failed)\n        ".to_owned(),
             _ => condition.replace("if (", "if (lgs_c.failed && "),
         };
         let _ = writeln!(body.finally, "    {failed}{unheard}");
+    }
+}
+
+/// A condition: by its own word the call has failed. Nothing where no result says so.
+fn refuses(function: &FunctionPlan) -> Option<String> {
+    let result = &function.prototype.result;
+    let error = function.error.as_deref()?;
+    let spelling = &result.spelling;
+    match (&function.result, &result.shape) {
+        (Outcome::Value, Shape::Integer { signed, .. }) => {
+            let negative = if *signed && error.starts_with('-') { "lg_result < 0 || " } else { "" };
+            Some(format!("{negative}lg_result == ({spelling})({error})"))
+        }
+        _ => None,
     }
 }
 
@@ -358,10 +388,11 @@ pub fn outcome(
         Outcome::String { nullable } => {
             cast(format!("lgs_text(&lgs_c, {raw}, {}, \"{what}\")", flags(*nullable)))
         }
-        Outcome::Strings { count, nullable, holes } => {
+        Outcome::Strings { count, nullable, holes, pairs } => {
             let given = |count| format!("lgs_count(&lgs_c, {}, \"{what}\")", size(count));
             let count = count.as_ref().map_or("-1".to_owned(), given);
             let (nullable, holes) = (flags(*nullable), flags(*holes));
+            let holes = if *pairs { "LGS_PAIRS" } else { holes };
             // What a callback is given is its own only until it returns.
             cast(format!("lgs_texts(&lgs_c, {raw}, {count}, {nullable}, {holes}, !lgs_here, \"{what}\")"))
         }
@@ -378,7 +409,7 @@ pub fn outcome(
                         .records
                         .iter()
                         .find(|(_, record)| *normal == format!("lgs_bools_{}", record.word));
-                    let number = own.map_or("~1u".to_owned(), |(key, _)| index(plan, key).to_string());
+                    let number = own.map_or("LGS_BOOLS".to_owned(), |(key, _)| index(plan, key).to_string());
                     let flags = flags_of(buffer.nullable);
                     let apart =
                         format!("lgs_apart(&lgs_c, {}, {number}, {bytes}, {flags}, \"{what}\")", aligned());
@@ -431,9 +462,15 @@ pub fn outcome(
             cast(format!("lgs_handle_out(&lgs_c, {raw}, {number}, {}, \"{what}\")", flags(*nullable)))
         }
         Outcome::Handles { number, count } => {
-            cast(format!("lgs_handles(&lgs_c, {raw}, {}, {number}, \"{what}\")", size(count)))
+            cast(format!("lgs_handles(&lgs_c, {raw}, {}, {number}, !lgs_here, \"{what}\")", size(count)))
         }
-        Outcome::Data => cast(format!("lgs_data_out(&lgs_c, lgs_here, {raw}, 0, \"{what}\")")),
+        Outcome::Data { by } if by.is_empty() => {
+            cast(format!("lgs_data_out(&lgs_c, lgs_here, {raw}, 0, \"{what}\")"))
+        }
+        Outcome::Data { by } => {
+            let by: String = by.iter().map(|function| format!("\"{function}\", ")).collect();
+            cast(format!("lgs_data_back(&lgs_c, {raw}, (const char *const[]){{{by}0}}, \"{what}\")"))
+        }
         Outcome::Callback { name } => {
             let number = 1 + plan.callbacks.keys().position(|known| known == name).unwrap_or(0);
             cast(format!("lgs_callback_out(&lgs_c, {raw}, {number}, \"{what}\")"))
@@ -447,7 +484,7 @@ pub fn outcome(
         }
         Outcome::Inside => cast(format!("lgs_place(&lgs_c, {raw}, \"{what}\")")),
         Outcome::JumpBuffer { handle } => {
-            cast(format!("lgs_jump_buffer(&lgs_c, {raw}, lgs_v_{handle}, lgs_jumps_by, \"{what}\")"))
+            cast(format!("lgs_jump_buffer(&lgs_c, {raw}, lgs_v_{handle}, (void *)lgs_result, \"{what}\")"))
         }
         // Trampolines with one of these call nothing.
         Outcome::Jump => raw.to_owned(),

@@ -91,7 +91,7 @@ pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> String {
     let target = format!("(({result_type} (*)({types}))lgs_program)");
     // (While it runs the domain may restart, and with it goes what is known of the callback.)
     let enter = format!(
-        "lgs_called_by(&lgs_c, \"{name}\");\n    const struct lgs_callback *lgs_here = lg_user_data();\n    const lg_code lgs_program = lgs_here->function;\n    (void)lgs_program;"
+        "lgs_called_by(&lgs_c, \"{name}\");\n    const struct lgs_callback *lgs_here = lg_user_data();\n    const lg_code lgs_program = lgs_here->function;\n    (void)lgs_program;\n    lgs_calls_for(&lgs_c, lgs_program);"
     );
     checked(callback, plan, &format!("lgs_call_{name}"), &enter, &target)
 }
@@ -158,7 +158,7 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: &str, target:
         }
         let mut value = match planned {
             Outcome::Memory { buffer } if buffer.writes => filled(&raw(n), parameter, buffer, &size),
-            Outcome::Data if parameter.notes.nullable => {
+            Outcome::Data { .. } if parameter.notes.nullable => {
                 let (spelling, what) = (&parameter.kind.spelling, &parameter.name);
                 let data = format!("lgs_data_out(&lgs_c, lgs_here, {}, LGS_NULLABLE, \"{what}\")", raw(n));
                 format!("({spelling})(uintptr_t){data}")

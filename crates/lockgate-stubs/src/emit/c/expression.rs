@@ -28,10 +28,14 @@ pub fn emit(expression: &Expression, scope: &dyn Scope) -> String {
         Expression::Deref(n) => format!("(lgs_wide)({})", scope.deref(n)),
         Expression::Field(n, field) => format!("(lgs_wide)({})", scope.field(n, field)),
         Expression::Told(told) => {
-            let Told { function, handle, what } = told;
-            let place = scope.plan().told_at(told).unwrap_or_default();
-            let called = if what == "lg_called" { "true" } else { "false" };
-            format!("lgs_told(&lgs_c, {}, {place}, {called}, \"{function}\")", scope.handle(handle))
+            let called = told.iter().any(|told| told.what == "lg_called");
+            let each = |told: &Told| {
+                let place = scope.plan().told_at(told).unwrap_or_default();
+                format!("{{{}, {place}, \"{}\"}}", scope.handle(&told.handle), told.function)
+            };
+            let all: Vec<String> = told.iter().map(each).collect();
+            let count = all.len();
+            format!("lgs_told(&lgs_c, (const struct lgs_asked[]){{{}}}, {count}, {called})", all.join(", "))
         }
         Expression::StringLength(n) => format!("lgs_strlen({})", scope.pointer(n)),
         Expression::Call(function, arguments) => {

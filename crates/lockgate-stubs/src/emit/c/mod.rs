@@ -171,7 +171,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     let _ = write!(text, "\n#define LGS_LENDS {}", i32::from(plan.lends()));
     let _ = write!(text, "\n#define LGS_RESTARTS {}", i32::from(plan.restarts()));
     let _ = write!(text, "\n#define LGS_FOLLOWS {}", i32::from(plan.follows_handles()));
-    let gives = plan.functions.iter().any(|function| function.result == Outcome::Data);
+    let gives = plan.functions.iter().any(|function| matches!(function.result, Outcome::Data { .. }));
     let _ = write!(text, "\n#define LGS_GIVES_DATA {}", i32::from(gives));
     text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
     let _ = writeln!(

@@ -3,7 +3,7 @@ use super::body::{bytes, flags, how_long, outcome, steady, with_data};
 use super::declare::declare;
 use super::expression::{Scope, emit};
 use crate::expression::Expression;
-use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan};
+use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan, TEXT};
 use std::fmt::Write as _;
 
 /// The number of a record's type, from 1.
@@ -142,13 +142,15 @@ pub fn shown(record: &RecordPlan, number: usize) -> String {
     )
 }
 
-/// Makes every `bool` in structures of this type 0 or 1.
+/// Makes every `bool` in structures of this type 0 or 1, and ends text.
 pub fn bools(record: &RecordPlan) -> String {
     let RecordPlan { spelling, word, bools, .. } = record;
     let mut text = format!(
         "\nstatic void *lgs_bools_{word}(void *at, size_t count)\n{{\n    {spelling} *each = at;\n    for (; each && count; count--, each++) {{\n"
     );
     for path in bools {
+        let text_of = path.strip_prefix(TEXT);
+        let path = text_of.unwrap_or(path);
         let mut reached = "each->".to_owned();
         let mut indent = "        ".to_owned();
         let parts: Vec<&str> = path.split("[]").collect();
@@ -163,7 +165,10 @@ pub fn bools(record: &RecordPlan) -> String {
                 indent += "    ";
             }
         }
-        let _ = writeln!(text, "{indent}lgs_bools(&{reached}, sizeof {reached});");
+        let _ = match text_of {
+            Some(_) => writeln!(text, "{indent}{reached}[sizeof {reached} / sizeof *{reached} - 1] = 0;"),
+            None => writeln!(text, "{indent}lgs_bools(&{reached}, sizeof {reached});"),
+        };
     }
     text + "    }\n    return at;\n}\n"
 }
@@ -223,6 +228,14 @@ fn check(text: &mut String, field: &FieldPlan, record: &RecordPlan, plan: &Plan)
         };
         let rest =
             format!("lgs_length(&lgs_c, {count}, {}, with->{name}.size - moved, \"{name}\")", buffer.element);
+        // The program goes on behind what it moved over, and takes it for done: two numbers, one truth.
+        let agree = match cursor {
+            true => format!(
+                "        if (rest != with->{name}.size - moved)\n            \
+                 lgs_fail(&lgs_c, LG_STUB_LENGTH, \"{name}\", \"the library moved the pointer on by more or less than it says is done\");\n"
+            ),
+            false => String::new(),
+        };
         let said = buffer.written.as_ref().filter(|_| !cursor).map(|written| {
             let count = over("now", written, plan);
             format!("lgs_length(&lgs_c, {count}, {}, rest, \"{name}\")", buffer.element)
@@ -246,7 +259,7 @@ fn check(text: &mut String, field: &FieldPlan, record: &RecordPlan, plan: &Plan)
         };
         let _ = writeln!(
             text,
-            "    if (mode == LGS_PASSED) {{\n        size_t moved = {moved};\n        size_t rest = {rest};\n        (void)rest;\n        \
+            "    if (mode == LGS_PASSED) {{\n        size_t moved = {moved};\n        size_t rest = {rest};\n        (void)rest;\n{agree}        \
              with->written_{name} = {written};\n        now->{name} = host->{name} ? ({0})((char *)(uintptr_t)host->{name} + moved) : 0;\n    \
              }} else if (mode == LGS_SHOWN) {{\n        now->{name} = {shown};\n    }} else {{\n        now->{name} = host->{name};\n    }}",
             kind.spelling
@@ -270,7 +283,14 @@ fn check(text: &mut String, field: &FieldPlan, record: &RecordPlan, plan: &Plan)
                 true => steady(&value, &raw, other, name, "true", &size),
                 false => value,
             };
-            let _ = writeln!(text, "    now->{name} = {value};");
+            // What functions it has, and with which data, only the program decides.
+            let own = matches!(other, Outcome::Callback { .. } | Outcome::Data { .. });
+            let keeps = if own {
+                format!("if (mode == LGS_PASSED)\n        {untouched}\n    else\n        ")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(text, "    {keeps}now->{name} = {value};");
         }
     }
 }

@@ -22,7 +22,7 @@ pub fn class(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
         let what = &parameter.name;
         let count = |size: &crate::expression::Expression| arithmetic(size, &scope);
         let value = match outcome {
-            Outcome::Data => continue,
+            Outcome::Data { .. } => continue,
             Outcome::Value => match surface.enumeration(&parameter.kind) {
                 Some(key) => format!("_enum({}, {own}, \"{what}\")", enumeration(key)),
                 None => own,

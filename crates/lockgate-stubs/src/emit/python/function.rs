@@ -367,7 +367,7 @@ impl Writer<'_> {
     fn outcome(&self, raw: &str, kind: &CType, outcome: &Outcome, what: &str) -> Option<(String, String)> {
         let surface = self.surface;
         let given = match outcome {
-            Outcome::Void | Outcome::Untouched | Outcome::Data => return None,
+            Outcome::Void | Outcome::Untouched | Outcome::Data { .. } => return None,
             Outcome::Value => match (surface.enumeration(kind), &kind.shape) {
                 (Some(key), _) => {
                     (enumeration(key), format!("_enum({}, {raw}, \"{what}\")", enumeration(key)))

@@ -53,7 +53,7 @@ pub fn closure(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
     let declared = declared.join(", ");
     let passed: String = (0..prototype.parameters.len()).map(|number| format!(", {}", raw(number))).collect();
     let types: Vec<String> = prototype.parameters.iter().map(|p| sys(&p.kind, surface)).collect();
-    let data = parameters.iter().position(|outcome| *outcome == Outcome::Data);
+    let data = parameters.iter().position(|outcome| matches!(outcome, Outcome::Data { .. }));
     let data = data.map_or("null_mut()".to_owned(), raw);
     let called = parameters_text(callback);
     let mut text = format!(
@@ -86,7 +86,7 @@ pub fn closure(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
 /// Names of the parameters that the closure has.
 fn parameters_text(callback: &CallbackPlan) -> String {
     let parameters = callback.prototype.parameters.iter().zip(&callback.parameters);
-    let names = parameters.filter(|(_, outcome)| **outcome != Outcome::Data);
+    let names = parameters.filter(|(_, outcome)| !matches!(outcome, Outcome::Data { .. }));
     let names: Vec<String> = names.map(|(parameter, _)| format!("`{}`", parameter.name)).collect();
     if names.is_empty() { "without parameters".to_owned() } else { names.join(", ") }
 }
@@ -109,7 +109,7 @@ fn see(
         )
     };
     let seen = match outcome {
-        Outcome::Data => return None,
+        Outcome::Data { .. } => return None,
         Outcome::Value => match surface.enumeration(kind) {
             Some(key) => {
                 let name = type_name(key);
