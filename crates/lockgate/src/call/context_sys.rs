@@ -10,6 +10,7 @@ use super::gate_sys::{end_call, entry};
 use super::layout::{GATE, GateRecord, RED_ZONE, SyscallFrame};
 use super::resume_sys::{is_label, is_on_own_frames};
 use super::thread_sys::{self, Found, ThreadState};
+use super::undisturbed_sys::Undisturbed;
 use crate::domain::{Core, NoContext};
 use crate::fault::Cause;
 use crate::space;
@@ -121,6 +122,7 @@ fn create(
     start: u64,
     size: u64,
 ) -> Result<u64, Errno> {
+    let _undisturbed = Undisturbed::new();
     let label = domain.base() + u64::from(label as u32);
     let end = start.checked_add(size).ok_or(Errno::INVAL)?;
     if !is_label(domain, label) {

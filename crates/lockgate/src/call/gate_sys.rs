@@ -3,10 +3,10 @@ use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, S
 use super::resume_sys::functions;
 use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
+use super::undisturbed_sys::Undisturbed;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault};
-use crate::host::Uncancelled;
 use crate::space;
 use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
 use lockgate_abi::code;
@@ -171,7 +171,7 @@ pub(super) extern "C" fn lockgate_missing() {
 /// # Safety
 /// Only that gate calls it, with its record on top.
 pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *const GateEntry {
-    let _uncancelled = Uncancelled::new();
+    let _undisturbed = Undisturbed::new();
     // SAFETY: a live entry's binding keeps its domain, which is always inside an Arc.
     let (domain, slot) = unsafe {
         let domain = (*(*entry(gate)).binding).domain;
@@ -285,7 +285,8 @@ pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
 /// Only the system-call gate calls it.
 pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
     // SAFETY: live records, the gate's frame on the host's stack.
-    if unsafe { (*frame).number } == lockgate_abi::context::CALL {
+    let number = unsafe { (*frame).number };
+    if number == lockgate_abi::context::CALL {
         // SAFETY: as for this function.
         let serve = || unsafe { super::context_sys::serve(gate, &*frame) };
         return std::panic::catch_unwind(std::panic::AssertUnwindSafe(serve)).unwrap_or_else(|payload| {
@@ -293,13 +294,16 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
             0
         });
     }
-    // A domain's calls lead to points of libc's where a thread that was cancelled meanwhile would end, in the middle of our frames.
-    let _uncancelled = Uncancelled::new();
+    // Nor does the end of a thread that was cancelled come in the middle of our frames.
+    let is_plain = syscall::is_plain(number);
+    let _undisturbed = (!is_plain).then(Undisturbed::new);
     // SAFETY: live records, the gate's frame on the host's stack.
-    let (domain, frame, control, entered, deadline) = unsafe {
+    let (domain, frame, control, entered) = unsafe {
         let below = &*entry(gate);
-        (&*(*below.binding).domain, &*frame, (*gate).control, below.control, thread_sys::deadline())
+        (&*(*below.binding).domain, &*frame, (*gate).control, below.control)
     };
+    // What does not wait ends at its gate, in time.
+    let deadline = if is_plain { None } else { thread_sys::deadline() };
     let emulate = || {
         let deadline = deadline.map(|deadline| deadline.at);
         let thread =

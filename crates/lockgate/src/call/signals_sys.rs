@@ -11,6 +11,7 @@ use super::layout::{
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{bit, block_in_handler, hold_more, unblock, unblock_in_handler};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
+use super::undisturbed_sys::postpones;
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
 use crate::host::{PerProcess, Uncancelled};
@@ -325,6 +326,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
             _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => {
                 on_nudge(signal, info, context)
             }
+            _ if !by_instruction && postpones(signal) => {}
             _ => chain(signal, info, context),
         }
     }

@@ -3,6 +3,7 @@ use super::layout::{
     BindingHeader, ENTRY, EntryRecord, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY, NEXT_MARK,
     RECORD, Record, ThreadBlock, UNTAKEN,
 };
+use super::undisturbed_sys::Undisturbed;
 use crate::binding::Info;
 use crate::debug::Entered;
 use crate::domain::Core;
@@ -92,6 +93,8 @@ pub(crate) struct ThreadState {
     stack: Range<u64>,
     /// The word of the exclusive domain that the thread waits for.
     pub waits_for: AtomicPtr<AtomicU32>,
+    /// That domain.
+    awaited: UnsafeCell<Option<Arc<Core>>>,
     /// Shared with what the thread was in the parent, if that forked in a call.
     records: Arc<Mapping>,
     slots: Mapping,
@@ -293,6 +296,19 @@ impl ThreadState {
         rsp.wrapping_sub(self.alternate.start() as u64) < self.alternate.size() as u64
     }
 
+    /// Keeps the exclusive domain that the thread waits for, until [`await_none`](ThreadState::await_none). It waits for one only: it is in
+    /// transit meanwhile.
+    pub(super) fn await_domain(&self, domain: Arc<Core>) -> &Core {
+        // SAFETY: the thread's own, which is undisturbed.
+        unsafe { (*self.awaited.get()).insert(domain) }
+    }
+
+    /// It waits no more.
+    pub(super) fn await_none(&self) {
+        // SAFETY: as above; what is dropped finds it empty.
+        drop(unsafe { (*self.awaited.get()).take() });
+    }
+
     fn use_alternate_stack(&self) -> Result<(), Errno> {
         let stack =
             libc::stack_t { ss_sp: self.alternate.start(), ss_flags: 0, ss_size: self.alternate.size() };
@@ -413,6 +429,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         out_of_turn: Cell::new(false),
         stack: own_stack(),
         waits_for: AtomicPtr::default(),
+        awaited: UnsafeCell::new(None),
         records: match parent {
             Some(parent) => parent.records.clone(),
             None => Arc::new(Mapping::new(RECORDS)?),
@@ -558,6 +575,10 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
     unsafe {
         let block = state.block;
         let first = state.records.start().cast::<Record>();
+        if (*block).top == first && (*block).transit == 0 {
+            return first;
+        }
+        let _undisturbed = Undisturbed::new();
         let mut of_gate = false;
         loop {
             // Read again: a signal handler may have repaired as well.
@@ -580,6 +601,7 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             if (*top).kind == GATE {
                 if let Some(domain) = domain {
                     state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
+                    domain.process().thread_jumps(domain.contexts().home(domain.slot_of(control)), rsp);
                 }
                 // Should its function come back all the same, the gate does not know its record any more.
                 (*top.cast::<GateRecord>()).mark = GATE.into();
@@ -603,6 +625,7 @@ fn repair_transit(state: &ThreadState, rsp: u64) {
         return;
     }
     *transit = 0;
+    super::exclusive_sys::stop_waiting(state);
     for domain in state.attached.borrow().iter().filter_map(Weak::upgrade) {
         let word = domain.owner();
         // SAFETY: records in use were written by proxies and gates of this thread; their bindings are alive.
