@@ -302,6 +302,11 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
         let below = &*entry(gate);
         (&*(*below.binding).domain, &*frame, (*gate).control, below.control)
     };
+    // (The parent's window is not there.)
+    if space::is_inherited(entered) {
+        end_call(Cause::Forked);
+        return 0;
+    }
     // What does not wait ends at its gate, in time.
     let deadline = if is_plain { None } else { thread_sys::deadline() };
     let emulate = || {
@@ -361,9 +366,11 @@ impl ControlStack for Stack<'_> {
 }
 
 /// True if the call whose system call waits is to end.
+/// (In a child that a handler has forked meanwhile it ends as its parent's.)
 fn is_stopped() -> bool {
+    let is_parents = calling_base().is_some_and(space::is_inherited);
     // SAFETY: only system calls ask, which gates make.
-    thread_sys::is_stopped() || unsafe { caller() }.must_stop()
+    is_parents || thread_sys::is_stopped() || unsafe { caller() }.must_stop()
 }
 
 /// Attaches the calling thread to `domain` ahead of its first call.

@@ -479,6 +479,59 @@ pub fn jump_out() {
     unsafe { test_jump_out(at) }
 }
 
+/// What the calling thread would not have, had it not been left in the middle of something: signals that are blocked, but for `signal`, or no
+/// cancellation. Nothing is left of it.
+pub fn left_behind(signal: i32) -> &'static str {
+    unsafe extern "C" {
+        fn pthread_setcancelstate(state: libc::c_int, old: *mut libc::c_int) -> libc::c_int;
+    }
+    let (none, mut blocked, mut cancellation) = (0_u64, 0_u64, 0);
+    // SAFETY: both are masks as the kernel has them, of 8 bytes; writes one number.
+    unsafe {
+        let how = libc::SIG_SETMASK;
+        libc::syscall(libc::SYS_rt_sigprocmask, how, &raw const none, &raw mut blocked, 8);
+        pthread_setcancelstate(0, &raw mut cancellation);
+    }
+    match (blocked & !(1 << (signal - 1)), cancellation) {
+        (0, 0) => "",
+        (0, _) => "; it cannot be cancelled",
+        _ => "; it has signals blocked",
+    }
+}
+
+/// Sends a thread of this process a signal when it is asleep in a futex.
+pub fn send_asleep(thread: i32, signal: i32) {
+    let file = format!("/proc/self/task/{thread}/syscall");
+    let futex = format!("{} ", libc::SYS_futex);
+    while !std::fs::read_to_string(&file).is_ok_and(|text| text.starts_with(&futex)) {
+        std::thread::yield_now();
+    }
+    // SAFETY: the caller's signal.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
+
+/// Has the handler of `signal` jump to the innermost [`jumped_out`] of its thread.
+pub fn jump_out_at(signal: i32) {
+    extern "C" fn leave(_: libc::c_int) {
+        jump_out();
+    }
+    let handler = leave as extern "C" fn(libc::c_int);
+    // SAFETY: a handler of that type.
+    unsafe { libc::signal(signal, handler as *const () as libc::sighandler_t) };
+}
+
+/// The calling thread's number.
+pub fn thread_number() -> i32 {
+    // SAFETY: a query.
+    unsafe { libc::gettid() }
+}
+
+/// True if nothing interrupts the calling thread for `milliseconds`, which are waited for in vain otherwise.
+pub fn is_left_alone(milliseconds: i32) -> bool {
+    // SAFETY: waits for no descriptor.
+    unsafe { libc::poll(std::ptr::null_mut(), 0, milliseconds) == 0 }
+}
+
 /// Puts `value` into gs, as a host that uses gs itself might.
 pub fn set_gs(value: u64) {
     // SAFETY: neither Rust nor libc uses gs on x86-64.
