@@ -70,7 +70,8 @@
  * leave a function that a domain has called in any case: catch them there, and lg_end_call(), as lockgate.hpp does.
  *
  * What a signal handler has left by siglongjmp, a call into a domain that it interrupted, counts as in progress until the thread makes a call from a
- * frame that is not deeper than that call's: calls from deeper frames are LG_E_SIGNAL_HANDLER before.
+ * frame that is not deeper than that call's: calls from deeper frames are LG_E_SIGNAL_HANDLER before. Handlers come while a domain's code runs, or waits
+ * in a system call; while the library works for it (mmap(), say), signals wait for some microseconds, or for a disk.
  *
  * pthread_cancel. A thread that is cancelled does not find out in the library: the call goes on, and the thread ends at a cancellation point of the
  * program's own. (Asynchronous cancellation, PTHREAD_CANCEL_ASYNCHRONOUS, may not be enabled when the library is called.)

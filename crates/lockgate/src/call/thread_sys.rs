@@ -260,7 +260,7 @@ impl ThreadState {
         let slot = unsafe { AtomicU64::from_ptr(self.slot(id)) };
         let above = control..=control | (stack::SLOT - 1);
         let raised = |now: u64| {
-            let moved_by = |gate: &&GateRecord| now == (gate.control - RED_ZONE) & !15;
+            let moved_by = |gate: &&GateRecord| now == gate.control.wrapping_sub(RED_ZONE) & !15;
             let before = gate.filter(moved_by).map(|gate| gate.slot).filter(|before| above.contains(before));
             (now != 0 && !above.contains(&now)).then(|| before.unwrap_or(control))
         };
