@@ -1066,6 +1066,17 @@ impl ThreadState {
         (1..=count.min(most)).map(move |index| first.wrapping_byte_add(index * RECORD as usize).cast_const())
     }
 
+    /// Where the thread stands: its innermost record, and the number of the gates that it has been in. For any thread that holds the lock of
+    /// [`THREADS`].
+    pub(super) fn stands(&self) -> (usize, u64) {
+        // SAFETY: the block lives as long as its state; aligned words, which the thread writes in single instructions.
+        unsafe {
+            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
+            let mark = AtomicU64::from_ptr(&raw mut (*self.block).mark).load(Ordering::Relaxed);
+            (top as usize, mark)
+        }
+    }
+
     /// The entries in progress, outermost first, as [`records`](ThreadState::records) are: only what is seen twice is true.
     pub fn entries(&self) -> Vec<SeenEntry> {
         let entry = |record: *const Record| {
