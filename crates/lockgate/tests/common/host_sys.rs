@@ -1,7 +1,7 @@
 //! What attacks and checks need of the host's own side.
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// Sets the personality READ_IMPLIES_EXEC for this process.
 pub fn make_data_executable() {
@@ -748,6 +748,36 @@ pub fn shared_word() -> &'static std::sync::atomic::AtomicU32 {
 pub fn fork_here(plain: bool) -> i32 {
     // SAFETY: the caller sees to the child.
     unsafe { if plain { libc::syscall(libc::SYS_fork) as i32 } else { libc::fork() } }
+}
+
+/// What `fork` returned in handlers of [`forks_in_handlers`].
+static FORKED: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Calls `work` with a handler that forks now and then, and goes on in both. Children end with what `work` says; how many of them did so well, and
+/// how many there were. Once in a process.
+pub fn forks_in_handlers(signal: i32, work: impl Fn() -> bool) -> (usize, usize) {
+    extern "C" fn fork(_: libc::c_int) {
+        let number = FORKS.load(Ordering::SeqCst);
+        if let Some(forked) = FORKED.get(number).filter(|_| !IS_CHILD.load(Ordering::SeqCst)) {
+            match fork_here(false) {
+                0 => IS_CHILD.store(true, Ordering::SeqCst),
+                child => forked.store(child, Ordering::SeqCst),
+            }
+            FORKS.store(number + 1, Ordering::SeqCst);
+        }
+    }
+    storm(signal, MILLISECOND, fork, || {
+        while FORKS.load(Ordering::SeqCst) < FORKED.len() {
+            let well = work();
+            if IS_CHILD.load(Ordering::SeqCst) {
+                exit_now(i32::from(!well));
+            }
+        }
+    });
+    let well = |child: &&AtomicI32| wait_for(child.load(Ordering::SeqCst));
+    (FORKED.iter().filter(well).count(), FORKED.len())
 }
 
 /// Waits for a child to end.

@@ -469,21 +469,12 @@ extern "C" fn jump_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: 
 thread_local! {
     /// The call is in progress, which [`jump_anywhere`] may leave.
     static ARMED: Cell<bool> = const { Cell::new(false) };
-    /// What `fork` has returned in [`fork_in_handler`].
-    static CHILD: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
 /// Jumps out of whatever of the call it interrupts, services too, as `siglongjmp` does.
 extern "C" fn jump_anywhere(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     if ARMED.replace(false) {
         host_sys::jump_out();
-    }
-}
-
-/// Forks, and goes on in both.
-extern "C" fn fork_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    if ARMED.replace(false) {
-        CHILD.set(Some(host_sys::fork_here(false)));
     }
 }
 
@@ -570,7 +561,6 @@ fn victim() {
         Some("forgets") => forget_in_handler,
         Some("jumps") => jump_in_handler,
         Some("jumps anywhere") => jump_anywhere,
-        Some("forks") => fork_in_handler,
         Some("stays") => stay_in_handler,
         Some("faults") => fault_in_handler,
         Some("switches") => switch_in_handler,
@@ -677,14 +667,7 @@ fn victim() {
                 result = Some(call.call(1));
                 ARMED.set(false);
             });
-            let child = CHILD.take();
-            if child == Some(0) {
-                let ended = result.is_some_and(|result| matches!(result, Ok(_) | Err(CallError::Forked)));
-                host_sys::exit_now(i32::from(!ended || !matches!(call.call(1), Err(CallError::Forked))));
-            }
             mark();
-            let child =
-                child.map(|child| if host_sys::wait_for(child) { "; a child" } else { "; a child DIED" });
             let left = if jumped { host_sys::left_behind(libc::SIGUSR1) } else { "" };
             unblock();
             CALLING.store(false, Ordering::SeqCst);
@@ -696,7 +679,7 @@ fn victim() {
             let rival = rival.map(|rival| format!("; the rival: {}", rival.join().expect("no panic")));
             let more =
                 [handled.as_deref().unwrap_or_default(), rival.as_deref().unwrap_or_default()].concat();
-            let more = [&more, child.unwrap_or_default(), left].concat();
+            let more = more + left;
             let result = if jumped { "jumped".to_owned() } else { say(result.expect("the call came back")) };
             let world = world.lock().expect("no panic");
             let moved = world
