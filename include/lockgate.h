@@ -96,7 +96,9 @@
  *
  * If a signal handler leaves an interrupted call into a domain by siglongjmp, the call counts as in
  * progress until the thread makes a call from a frame that is not deeper than that call's. Before
- * that, calls from deeper frames are LG_E_SIGNAL_HANDLER.
+ * that, calls from deeper frames are LG_E_SIGNAL_HANDLER. Handlers run while a domain's code runs, or
+ * waits in a system call; while the library works for it (mmap(), say), signals wait for some
+ * microseconds, or for a disk.
  *
  * pthread_cancel. Cancellation does not act inside the library: the call goes on, and the thread
  * ends at a cancellation point of the program's own. Asynchronous cancellation

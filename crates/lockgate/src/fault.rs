@@ -413,18 +413,21 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
     // Farther from the stack's pointer is where a wild pointer leads. (What puts arguments on a stack runs on the host's.)
     let top = raw.registers.rsp.wrapping_sub(domain.base()).wrapping_sub(code::OFF.into());
     let is_near = !is_in_slots(window::STACKS, top) || top.abs_diff(offset) <= stack::SLOT;
+    // (rsp may be the host's: proxies put results and arguments on the stack of the context that the call begins on.)
+    let size = match is_in_slots(window::STACKS, top) {
+        true => domain.stack_size_at(raw.registers.rsp),
+        false => domain.stack_size_at(raw.entry),
+    };
     if is_in_slots(window::STACKS, offset) && is_near {
         let reason = format!(
             "stack overflow: {verb} offset {offset:#x}, outside this thread's stack of {} bytes",
-            domain.stack_size_at(raw.registers.rsp)
+            size
         );
         return judgement(FaultKind::StackOverflow, reason, Some(offset));
     }
     if is_in_slots(window::CONTROL, offset) {
-        let reason = format!(
-            "control-stack overflow: recursion too deep for {} bytes of return addresses",
-            domain.stack_size_at(raw.registers.rsp)
-        );
+        let reason =
+            format!("control-stack overflow: recursion too deep for {} bytes of return addresses", size);
         return judgement(FaultKind::ControlStackOverflow, reason, Some(offset));
     }
     let refused = domain.memory().refused;

@@ -76,6 +76,65 @@ fn own_domain_works() -> Result<(), String> {
     expect(matches!(next.call(), Ok(3)), "it goes on")
 }
 
+/// A handler forks while a domain's call is in a gate or in a service: the child's call ends when it goes on there, with the error that says so.
+/// Red if a gate that has asked already goes back to a control stack that is not there, or a service reads the window.
+#[test]
+fn children_of_handlers_end_their_calls() {
+    for name in ["child_asks", "child_makes_contexts", "child_switches"] {
+        let output = common::in_child(name);
+        assert!(output.status.success(), "{name}: {output:?}");
+    }
+}
+
+const LOOPS: &str = r#"
+#include <ucontext.h>
+#include <unistd.h>
+static ucontext_t one, other;
+static char room[65536];
+static void turns(void) { for (;;) swapcontext(&one, &other); }
+static void make(void) {
+    getcontext(&one);
+    one.uc_stack.ss_sp = room;
+    one.uc_stack.ss_size = sizeof room;
+    makecontext(&one, turns, 0);
+}
+int asks(void) { for (;;) getpid(); }
+int makes(void) { for (;;) make(); }
+int switches(void) { make(); for (;;) swapcontext(&other, &one); }
+"#;
+
+fn forks_in(name: &str) {
+    let _patience = common::patience("a child that does not end");
+    let guest =
+        Guest::c(LOOPS).export("int asks(void)").export("int makes(void)").export("int switches(void)");
+    let domain = guest.domain_with(DomainOptions::new().time_limit(Duration::from_millis(200)));
+    let endless = domain.bind::<Nullary>(name).unwrap();
+    endless.call().unwrap_err();
+    let (well, all) = common::host_sys::forks_in_handlers(libc::SIGUSR1, || {
+        let first = endless.call();
+        matches!((first, endless.call()), (Err(CallError::Forked), Err(CallError::Forked)))
+    });
+    assert_eq!(well, all);
+}
+
+#[test]
+#[ignore = "run by children_of_handlers_end_their_calls"]
+fn child_asks() {
+    forks_in("asks");
+}
+
+#[test]
+#[ignore = "run by children_of_handlers_end_their_calls"]
+fn child_makes_contexts() {
+    forks_in("makes");
+}
+
+#[test]
+#[ignore = "run by children_of_handlers_end_their_calls"]
+fn child_switches() {
+    forks_in("switches");
+}
+
 #[test]
 fn a_child_has_domains_of_its_own_with_their_limits() {
     for plain in kinds() {

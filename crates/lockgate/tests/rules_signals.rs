@@ -517,6 +517,71 @@ fn r16_time_limits_end_with_calls_that_were_jumped_over() {
     assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut, "{error}");
 }
 
+/// R16: a thread that has left a call by a jump is not nudged for that call for ever: neither when its limit has passed, nor when its
+/// domain is ended. Red without `note_left`: no wait of the thread's is over in time until it next calls.
+#[test]
+fn r16_a_thread_that_has_jumped_is_left_alone() {
+    let limit = Duration::from_millis(20);
+    for (options, ends) in [(DomainOptions::new().time_limit(limit), false), (DomainOptions::new(), true)] {
+        let domain =
+            guest().domain_with(options.gate("host", HostFunction::new(|_: &Domain| host_sys::jump_out())));
+        let call_host = domain.bind::<extern "C" fn()>("call_host").unwrap();
+        assert!(host_sys::jumped_out(|| drop(call_host.call())), "the host function jumps");
+        if ends {
+            domain.kill();
+        }
+        let begin = Instant::now();
+        let mut left_alone = 0;
+        while begin.elapsed() < 20 * limit || left_alone == 0 {
+            left_alone += u32::from(host_sys::is_left_alone(100));
+            assert!(begin.elapsed() < Duration::from_secs(20), "nudged for ever; ended: {ends}");
+        }
+    }
+}
+
+const WAITS: &str = r#"
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int word;
+long wait_word(void) { return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0); }
+long wake_word(long n) { return syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, n, 0, 0, 0); }
+long nothing(void) { return 0; }
+"#;
+
+/// R16: a handler jumps out of a service that waits: at once, with signals and cancellation as they were; and who was woken in its place is woken.
+/// Red if a wait holds signals back, or if what a jump has left in a queue stays there.
+#[test]
+fn r16_a_jump_out_of_a_wait_takes_no_wake_up() {
+    type Wait = extern "C" fn() -> i64;
+    let _patience = patience("a wait that a handler cannot leave, or a wake-up that is lost");
+    let domain = Guest::c(WAITS).domain();
+    let wait = domain.bind::<Wait>("wait_word").unwrap();
+    let wake = domain.bind::<extern "C" fn(i64) -> i64>("wake_word").unwrap();
+    let nothing = domain.bind::<Wait>("nothing").unwrap();
+    nothing.call().unwrap();
+    host_sys::jump_out_at(libc::SIGUSR2);
+    let own = host_sys::thread_number();
+    std::thread::scope(|scope| {
+        scope.spawn(move || host_sys::send_asleep(own, libc::SIGUSR2));
+        assert!(host_sys::jumped_out(|| drop(wait.call())), "the handler jumps");
+        assert_eq!(host_sys::left_behind(libc::SIGUSR2), "");
+        nothing.call().unwrap();
+        let (tell, told) = channel();
+        let wait = &wait;
+        let other = scope.spawn(move || {
+            tell.send(host_sys::thread_number()).unwrap();
+            wait.call()
+        });
+        // Nothing comes of the signal there.
+        host_sys::send_asleep(told.recv().unwrap(), libc::SIGURG);
+        while wake.call(1).unwrap() == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(other.join().unwrap().unwrap(), 0);
+    });
+}
+
 /// R16, R19: jumping out of a nested domain into the host function of an outer one leaves the inner window's gs: the
 /// gate restores the outer's. Red without the comparison in the gate.
 #[test]

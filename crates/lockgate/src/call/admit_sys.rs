@@ -2,11 +2,11 @@
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::thread_sys::{self, ThreadState};
+use super::undisturbed_sys::Undisturbed;
 use super::unseen_sys;
 use super::{exclusive_sys, left_sys};
 use crate::binding::living;
 use crate::error::{CallError, Panic};
-use crate::host::Uncancelled;
 use crate::{host, space};
 
 /// Called by the proxy on the host's stack, before anything of the entry is recorded. Returns 0 to try again,
@@ -18,7 +18,7 @@ pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rs
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
     unseen_sys::taken(binding);
-    let _uncancelled = Uncancelled::new();
+    let _undisturbed = Undisturbed::new();
     answer(binding, rsp, admit(binding, rsp))
 }
 
@@ -40,7 +40,7 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
         if ends != GOES_ON {
             return ends;
         }
-        let _uncancelled = Uncancelled::new();
+        let _undisturbed = Undisturbed::new();
         answer(binding, rsp, admit_crossing(binding, rsp))
     };
     // SAFETY: the crossing's own record and frame.
@@ -67,10 +67,11 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if space::is_inherited(binding.window) {
         return Err(CallError::Forked);
     }
-    let state = thread_sys::attach_on_own_stack()?;
-    thread_sys::publish(&state);
-    let top = thread_sys::repair(&state, rsp);
-    if thread_sys::is_inside(&state) {
+    // (What a jump out of a wait skips has nothing to drop.)
+    thread_sys::publish(&thread_sys::attach_on_own_stack()?);
+    let state = thread_sys::current().ok_or(CallError::ThreadEnding)?;
+    let top = thread_sys::repair(state, rsp);
+    if thread_sys::is_inside(state) {
         return Err(CallError::SignalHandler);
     }
     if thread_sys::is_to_return(&state) {
@@ -80,23 +81,24 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     }
     // SAFETY: the top record is always valid.
     let nested = unsafe { (*top).kind } != IDLE;
-    if nested && (thread_sys::too_deep(&state, rsp) || thread_sys::is_elsewhere(&state, rsp)) {
+    if nested && (thread_sys::too_deep(state, rsp) || thread_sys::is_elsewhere(state, rsp)) {
         return Err(CallError::TooDeep);
     }
     // A thread that the module has started itself has nobody to tell that its turn did not come: it waits for it, as on any machine.
     let patient = !nested && crate::is_modules_thread();
-    take_place(&state, binding, patient)
+    take_place(state, binding, patient)
 }
 
 fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if space::is_inherited(binding.window) {
         return Err(CallError::Forked);
     }
-    let state = thread_sys::attach()?;
-    if thread_sys::too_deep(&state, rsp) {
+    thread_sys::attach()?;
+    let state = thread_sys::current().ok_or(CallError::ThreadEnding)?;
+    if thread_sys::too_deep(state, rsp) {
         return Err(CallError::TooDeep);
     }
-    take_place(&state, binding, false)
+    take_place(state, binding, false)
 }
 
 /// A place on the domain's stacks; its turn, if the domain is exclusive: however long that takes, if the caller is `patient`.
@@ -117,7 +119,7 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
         domain.attach(state)?;
     }
     match domain.exclusive() {
-        Some(patience) => exclusive_sys::wait(state, &domain, patience.filter(|_| !patient)),
+        Some(patience) => exclusive_sys::wait(state, domain, patience.filter(|_| !patient)),
         None => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ use super::gate_sys::{end_call, entry};
 use super::layout::{GATE, GateRecord, RED_ZONE, SyscallFrame};
 use super::resume_sys::{is_label, is_on_own_frames};
 use super::thread_sys::{self, Found, ThreadState};
+use super::undisturbed_sys::Undisturbed;
 use crate::domain::{Core, NoContext};
 use crate::fault::Cause;
 use crate::space;
@@ -29,6 +30,10 @@ pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
         let Some(state) = (*thread_sys::block()).state.as_ref() else { return 0 };
         (&*(*below.binding).domain, (*gate).control, below.control, state)
     };
+    // (The parent's window is not there.)
+    if space::is_inherited(entered) {
+        return refuse(Cause::Forked);
+    }
     let here = domain.slot_of(control);
     let is_own = is_on_own_frames(control, entered);
     let [wanted, word, start, size, ..] = frame.arguments;
@@ -121,9 +126,11 @@ fn create(
     start: u64,
     size: u64,
 ) -> Result<u64, Errno> {
+    let _undisturbed = Undisturbed::new();
     let label = domain.base() + u64::from(label as u32);
     let end = start.checked_add(size).ok_or(Errno::INVAL)?;
-    if !is_label(domain, label) {
+    // (A handler may have forked just before: only from here on does none.)
+    if space::is_inherited(label) || !is_label(domain, label) {
         return Err(Errno::INVAL);
     }
     // Calls that have ended in the midst of contexts have left them.

@@ -4,6 +4,7 @@
 //! state, so that a circle of owners and waiters is found before it closes.
 use super::signals_sys::outer_must_stop;
 use super::thread_sys::{THREADS, ThreadState};
+use super::undisturbed_sys::disturbed;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -44,9 +45,27 @@ pub(super) fn release(word: &AtomicU32, tid: u32) {
 /// this one is nested in must end.
 pub(super) fn wait(
     state: &ThreadState,
-    domain: &Arc<Core>,
+    domain: Arc<Core>,
     patience: Option<Duration>,
 ) -> Result<(), CallError> {
+    // The thread's state has it, and not this frame, which a jump may skip.
+    let domain = state.await_domain(domain);
+    let waited = wait_for(state, domain, patience);
+    stop_waiting(state);
+    waited
+}
+
+/// The thread waits for no domain any more.
+pub(super) fn stop_waiting(state: &ThreadState) {
+    {
+        // Nobody looks at the word any more when the lock is free again.
+        let _threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+        state.waits_for.store(std::ptr::null_mut(), Ordering::SeqCst);
+    }
+    state.await_none();
+}
+
+fn wait_for(state: &ThreadState, domain: &Core, patience: Option<Duration>) -> Result<(), CallError> {
     let word = domain.owner();
     // So much patience that no clock gets there is for ever.
     let end = patience.and_then(|patience| Instant::now().checked_add(patience));
@@ -58,7 +77,6 @@ pub(super) fn wait(
         state.waits_for.store(std::ptr::from_ref(word).cast_mut(), Ordering::SeqCst);
         let waited = wait_once(state, domain, word, seen, end);
         {
-            // Nobody looks at the word any more when the lock is free again.
             let _threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
             state.waits_for.store(std::ptr::null_mut(), Ordering::SeqCst);
         }
@@ -75,7 +93,7 @@ pub(super) fn wait(
 
 fn wait_once(
     state: &ThreadState,
-    domain: &Arc<Core>,
+    domain: &Core,
     word: &AtomicU32,
     seen: u32,
     end: Option<Instant>,
@@ -94,7 +112,7 @@ fn wait_once(
     }
     let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
     // Woken, changed, timed out, interrupted by a nudge: the loop looks again in any case.
-    let _ = futex::wait(word, futex::Flags::PRIVATE, marked, left.as_ref());
+    let _ = disturbed(|| futex::wait(word, futex::Flags::PRIVATE, marked, left.as_ref()));
     Ok(())
 }
 

@@ -3,10 +3,11 @@ use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, S
 use super::resume_sys::functions;
 use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
+use super::undisturbed_sys::Undisturbed;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::fault::{Cause, RawFault};
-use crate::host::{Processor, Uncancelled};
+use crate::host::Processor;
 use crate::space;
 use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
 use lockgate_abi::code;
@@ -192,7 +193,7 @@ pub(super) extern "C" fn lockgate_missing() {
 /// # Safety
 /// Only that gate calls it, with its record on top.
 pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *const GateEntry {
-    let _uncancelled = Uncancelled::new();
+    let _undisturbed = Undisturbed::new();
     // SAFETY: a live entry's binding keeps its domain, which is always inside an Arc.
     let (domain, slot) = unsafe {
         let domain = (*(*entry(gate)).binding).domain;
@@ -306,7 +307,8 @@ pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
 /// Only the system-call gate calls it.
 pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
     // SAFETY: live records, the gate's frame on the host's stack.
-    if unsafe { (*frame).number } == lockgate_abi::context::CALL {
+    let number = unsafe { (*frame).number };
+    if number == lockgate_abi::context::CALL {
         // SAFETY: as for this function.
         let serve = || unsafe { super::context_sys::serve(gate, &*frame) };
         return std::panic::catch_unwind(std::panic::AssertUnwindSafe(serve)).unwrap_or_else(|payload| {
@@ -314,13 +316,21 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
             0
         });
     }
-    // A domain's calls lead to points of libc's where a thread that was cancelled meanwhile would end, in the middle of our frames.
-    let _uncancelled = Uncancelled::new();
+    // Nor does the end of a thread that was cancelled come in the middle of our frames.
+    let is_plain = syscall::is_plain(number);
+    let _undisturbed = (!is_plain).then(Undisturbed::new);
     // SAFETY: live records, the gate's frame on the host's stack.
-    let (domain, frame, control, entered, deadline) = unsafe {
+    let (domain, frame, control, entered) = unsafe {
         let below = &*entry(gate);
-        (&*(*below.binding).domain, &*frame, (*gate).control, below.control, thread_sys::deadline())
+        (&*(*below.binding).domain, &*frame, (*gate).control, below.control)
     };
+    // (The parent's window is not there.)
+    if space::is_inherited(entered) {
+        end_call(Cause::Forked);
+        return 0;
+    }
+    // What does not wait ends at its gate, in time.
+    let deadline = if is_plain { None } else { thread_sys::deadline() };
     let emulate = || {
         let deadline = deadline.map(|deadline| deadline.at);
         let thread =
@@ -378,9 +388,11 @@ impl ControlStack for Stack<'_> {
 }
 
 /// True if the call whose system call waits is to end.
+/// (In a child that a handler has forked meanwhile it ends as its parent's.)
 fn is_stopped() -> bool {
+    let is_parents = calling_base().is_some_and(space::is_inherited);
     // SAFETY: only system calls ask, which gates make.
-    thread_sys::is_stopped() || unsafe { caller() }.must_stop()
+    is_parents || thread_sys::is_stopped() || unsafe { caller() }.must_stop()
 }
 
 /// Attaches the calling thread to `domain` ahead of its first call.

@@ -5,6 +5,7 @@
 //! it ([`super::interpose_sys`]). Signals of these numbers that somebody sends reach it all the same.
 use super::signals_sys::{Action, lifelines};
 use super::thread_sys;
+use super::undisturbed_sys::mask_before;
 use libc::c_int;
 use std::cell::Cell;
 use std::ptr;
@@ -33,6 +34,29 @@ fn kernel(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
         unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, set, &raw mut before, size_of::<u64>()) };
     // SAFETY: errno is the thread's own.
     if done == 0 { Ok(before) } else { Err(unsafe { *libc::__errno_location() }) }
+}
+
+/// Holds back all signals that the library does not live by; the mask before.
+pub(super) fn hold_hosts() -> u64 {
+    // (There is no way for it to fail.)
+    kernel(libc::SIG_BLOCK, Some(!lifelines() & !LIBCS)).unwrap_or_default()
+}
+
+/// The mask is `before` again, but that a thread which was attached meanwhile has none of ours blocked.
+pub(super) fn let_hosts(before: u64) {
+    // SAFETY: our own block.
+    let block = unsafe { &mut *thread_sys::block() };
+    let ours = if block.state.is_null() { 0 } else { before & lifelines() };
+    block.masked |= ours;
+    let _ = kernel(libc::SIG_SETMASK, Some(before & !ours));
+}
+
+/// Sends the calling thread these signals.
+pub(super) fn send_again(signals: u64) {
+    for signal in (1..=64).filter(|&signal| signals & bit(signal) != 0) {
+        // SAFETY: a signal to the thread itself.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+    }
 }
 
 /// Changes the calling thread's mask, as it asks for it; what it was, as it had asked for it.
@@ -99,7 +123,8 @@ thread_local! {
 
 /// The calling thread's mask, for [`serve`].
 pub(crate) fn seen() -> Option<u64> {
-    change(libc::SIG_BLOCK, None).ok()
+    let now = change(libc::SIG_BLOCK, None).ok()?;
+    Some(mask_before().map_or(now, |before| before | now & lifelines()))
 }
 
 /// Says that the calling thread is ours, and runs functions of the host's: if one of these forks, the child's only thread is one of the

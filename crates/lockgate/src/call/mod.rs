@@ -30,6 +30,7 @@ pub(crate) mod shape;
 pub(crate) mod signals_sys;
 pub(crate) mod stubs;
 pub(crate) mod thread_sys;
+mod undisturbed_sys;
 pub(crate) mod unseen_sys;
 pub(crate) mod walk;
 pub(crate) mod watch;
@@ -41,3 +42,4 @@ pub(crate) use gate_sys::{
     has_caller, prepare as prepare_gates,
 };
 pub(crate) use proxy_asm::{forward, stale};
+pub(crate) use undisturbed_sys::{Undisturbed, disturbed};

@@ -11,6 +11,7 @@ use super::layout::{
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{bit, block_in_handler, hold_more, unblock, unblock_in_handler};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
+use super::undisturbed_sys::postpones;
 use crate::copy_asm as guarded;
 use crate::fault::{Cause, RawFault, Registers};
 use crate::host::{PerProcess, Uncancelled};
@@ -325,6 +326,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
             _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => {
                 on_nudge(signal, info, context)
             }
+            _ if !by_instruction && postpones(signal) => {}
             _ => chain(signal, info, context),
         }
     }
@@ -340,10 +342,14 @@ unsafe fn is_domains(info: &siginfo_t, frame: &ucontext_t, record: *const EntryR
     let (base, address) = unsafe { (space::base_of((*record).control), info.si_addr() as u64) };
     let stride = base..base + window::STRIDE;
     let gates = lockgate_gate_import as *const () as u64..lockgate_gate_end as *const () as u64;
+    // Where a function or a gate has returned by: a word of the control stack, or, in a forked child, the one that was put in its place.
+    let is_behind_gate = |rsp| {
+        stride.contains(&rsp) || space::is_inherited(base) && rsp == thread_sys::behind_nobodys_return()
+    };
     stride.contains(&rip)
         || code_sys::contains(rip as usize)
         || gates.contains(&rip)
-        || stride.contains(&rsp) && rip == address && info.si_signo == libc::SIGSEGV
+        || is_behind_gate(rsp) && rip == address && info.si_signo == libc::SIGSEGV
 }
 
 /// A nudge: is the call in progress overdue, or its domain killed?
@@ -371,6 +377,9 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         let settled = (*block).transit == 0 && !covered;
         if settled {
             state.looked.store(sentence, Ordering::Release);
+        }
+        if !covered {
+            state.note_left(rsp);
         }
         (*block).alternate_size = u64::MAX; // the next entry asks whether its domain was killed
         (*block).pending = 1; // the next return from a gate looks again

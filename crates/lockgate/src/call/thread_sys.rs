@@ -1,8 +1,9 @@
 //! The runtime's side of a host thread: its block, records, slot table and alternate stack.
 use super::layout::{
-    BindingHeader, ENTRY, EntryRecord, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY, NEXT_MARK,
-    RECORD, Record, ThreadBlock, UNTAKEN,
+    BindingHeader, ENTRY, EntryRecord, FRAME, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY,
+    NEXT_MARK, RECORD, RED_ZONE, Record, ThreadBlock, UNTAKEN,
 };
+use super::undisturbed_sys::Undisturbed;
 use crate::binding::Info;
 use crate::debug::Entered;
 use crate::domain::Core;
@@ -92,6 +93,8 @@ pub(crate) struct ThreadState {
     stack: Range<u64>,
     /// The word of the exclusive domain that the thread waits for.
     pub waits_for: AtomicPtr<AtomicU32>,
+    /// That domain.
+    awaited: UnsafeCell<Option<Arc<Core>>>,
     /// Shared with what the thread was in the parent, if that forked in a call.
     records: Arc<Mapping>,
     slots: Mapping,
@@ -260,12 +263,18 @@ impl ThreadState {
     }
 
     /// The same for an entry that began at `control`: a jump out of the few instructions in which a gate has moved the place, and shows no
-    /// record, leaves it below frames that are gone, perhaps on a context's slot, which may become another thread's.
-    fn give_back_from(&self, id: u32, control: u64) {
+    /// record, leaves it below frames that are gone, perhaps on a context's slot, which may become another thread's. Where that was the
+    /// gate has written already, next to the entry's record: its rsp, from which the place follows, and what the place was. (The entry began
+    /// below that by the room for its arguments and its result.)
+    fn give_back_from(&self, id: u32, control: u64, gate: Option<&GateRecord>) {
         // SAFETY: as above.
         let slot = unsafe { AtomicU64::from_ptr(self.slot(id)) };
         let above = control..=control | (stack::SLOT - 1);
-        let raised = |now: u64| (now != 0 && !above.contains(&now)).then_some(control);
+        let raised = |now: u64| {
+            let moved_by = |gate: &&GateRecord| now == gate.control.wrapping_sub(RED_ZONE) & !15;
+            let before = gate.filter(moved_by).map(|gate| gate.slot).filter(|before| above.contains(before));
+            (now != 0 && !above.contains(&now)).then(|| before.unwrap_or(control))
+        };
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
     }
 
@@ -282,6 +291,43 @@ impl ThreadState {
             let _ = place.fetch_update(Ordering::AcqRel, Ordering::Acquire, is_in_domain);
         }
         self.set_slot(id, 0);
+    }
+
+    /// For a nudge that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump. Nobody
+    /// waits for their limits any more, and in what was ended they are not: else nudges would come until the next call, which drops
+    /// their records ([`repair`]). Takes no lock, and no memory.
+    pub(super) fn note_left(&self, rsp: u64) {
+        let first = self.records.start().cast::<Record>();
+        // SAFETY: records between the first and the top were written by proxies and gates of this thread, which a signal has interrupted.
+        unsafe {
+            let mut record = (*self.block).top;
+            while record != first {
+                let gate = ((*record).kind == GATE).then_some(record.cast::<GateRecord>());
+                let entry = if gate.is_some() { record.byte_sub(RECORD as usize) } else { record };
+                let host = (*entry.cast::<EntryRecord>()).host;
+                // On other stacks than the thread's own a higher address says nothing. The proxy is over when its return address is popped.
+                let is_own = self.stack.contains(&host) && self.stack.contains(&rsp);
+                if !is_own || rsp < host + FRAME {
+                    break;
+                }
+                lift_limit(entry);
+                let entry = entry.cast::<EntryRecord>();
+                let binding = (*entry).binding.as_ref();
+                if let Some(binding) = binding
+                    && ((*binding.domain).is_killed() || (*binding.info).is_stopped())
+                {
+                    if (*binding.domain).is_killed() {
+                        (&raw mut (*entry).control).write_volatile(LEFT);
+                    }
+                    if let Some(gate) = gate {
+                        // Nobody comes back to it.
+                        (*gate).mark = GATE.into();
+                    }
+                    (&raw mut (*entry).binding).write_volatile(ptr::null());
+                }
+                record = entry.cast::<Record>().byte_sub(RECORD as usize);
+            }
+        }
     }
 
     /// The domain that an entry's record is of, unless that is gone, or a parent's.
@@ -333,6 +379,19 @@ impl ThreadState {
     /// True if `rsp` lies on the thread's own alternate stack: a host handler runs.
     pub fn on_alternate_stack(&self, rsp: u64) -> bool {
         rsp.wrapping_sub(self.alternate.start() as u64) < self.alternate.size() as u64
+    }
+
+    /// Keeps the exclusive domain that the thread waits for, until [`await_none`](ThreadState::await_none). It waits for one only: it is in
+    /// transit meanwhile.
+    pub(super) fn await_domain(&self, domain: Arc<Core>) -> &Core {
+        // SAFETY: the thread's own, which is undisturbed.
+        unsafe { (*self.awaited.get()).insert(domain) }
+    }
+
+    /// It waits no more.
+    pub(super) fn await_none(&self) {
+        // SAFETY: as above; what is dropped finds it empty.
+        drop(unsafe { (*self.awaited.get()).take() });
     }
 
     fn use_alternate_stack(&self) -> Result<(), Errno> {
@@ -455,6 +514,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         out_of_turn: Cell::new(false),
         stack: own_stack(),
         waits_for: AtomicPtr::default(),
+        awaited: UnsafeCell::new(None),
         records: match parent {
             Some(parent) => parent.records.clone(),
             None => Arc::new(Mapping::new(RECORDS)?),
@@ -487,18 +547,24 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
     Ok(state)
 }
 
+/// As a return address: nobody's. Gates of the parent's calls lead there in a child.
+static NOBODYS_RETURN: u64 = 0;
+
+/// rsp when a gate that had asked already has returned by it.
+pub(super) fn behind_nobodys_return() -> u64 {
+    (&raw const NOBODYS_RETURN).wrapping_add(1) as u64
+}
+
 /// In a forked child: the next call takes the slow way, and the end of the host's function that forked is looked at. Who unwinds that
 /// function (`pthread_exit`, `backtrace`) finds no caller of it instead of memory that is gone.
 pub(crate) fn leave_parent() {
-    /// As a return address: nobody's.
-    static NOBODY: u64 = 0;
     // SAFETY: our own block, and the records of this thread, in memory that the child has, too.
     unsafe {
         (*block()).alternate_size = u64::MAX;
         (*block()).pending = 1;
         let Some(state) = (*block()).state.as_ref() else { return };
         for record in state.records().filter(|record| (**record).kind == GATE) {
-            (*record.cast::<GateRecord>().cast_mut()).control = &raw const NOBODY as u64;
+            (*record.cast::<GateRecord>().cast_mut()).control = &raw const NOBODYS_RETURN as u64;
         }
     }
 }
@@ -612,6 +678,10 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
     unsafe {
         let block = state.block;
         let first = state.records.start().cast::<Record>();
+        if (*block).top == first && (*block).transit == 0 {
+            return first;
+        }
+        let _undisturbed = Undisturbed::new();
         let mut of_gate = false;
         loop {
             // Read again: a signal handler may have repaired as well.
@@ -634,12 +704,15 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
             if (*top).kind == GATE {
                 if let Some(domain) = domain {
                     state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
+                    domain.process().thread_jumps(domain.contexts().home(domain.slot_of(control)), rsp);
                 }
                 // Should its function come back all the same, the gate does not know its record any more.
                 (*top.cast::<GateRecord>()).mark = GATE.into();
                 *state.ending.get() = None;
             } else if let Some(domain) = domain {
-                state.give_back_from(domain.id(), control);
+                let next = top.byte_add(RECORD as usize).cast::<GateRecord>();
+                let next = ((next as u64) < (*block).records_end).then(|| next.read_volatile());
+                state.give_back_from(domain.id(), control, next.as_ref());
                 if (*entry).binding.as_ref().is_none_or(|binding| ptr::eq(binding.owner, domain.owner())) {
                     super::exclusive_sys::release(domain.owner(), state.tid as u32);
                 }
@@ -657,6 +730,7 @@ fn repair_transit(state: &ThreadState, rsp: u64) {
         return;
     }
     *transit = 0;
+    super::exclusive_sys::stop_waiting(state);
     for domain in state.domains() {
         let word = domain.owner();
         // SAFETY: records in use were written by proxies and gates of this thread; their bindings are alive.
@@ -1044,6 +1118,17 @@ impl ThreadState {
         let count = (top as usize).saturating_sub(first as usize) / RECORD as usize;
         let most = self.records.size() / RECORD as usize - 1;
         (1..=count.min(most)).map(move |index| first.wrapping_byte_add(index * RECORD as usize).cast_const())
+    }
+
+    /// Where the thread stands: its innermost record, and the number of the gates that it has been in. For any thread that holds the lock of
+    /// [`THREADS`].
+    pub(super) fn stands(&self) -> (usize, u64) {
+        // SAFETY: the block lives as long as its state; aligned words, which the thread writes in single instructions.
+        unsafe {
+            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
+            let mark = AtomicU64::from_ptr(&raw mut (*self.block).mark).load(Ordering::Relaxed);
+            (top as usize, mark)
+        }
     }
 
     /// The entries in progress, outermost first, as [`records`](ThreadState::records) are: only what is seen twice is true.

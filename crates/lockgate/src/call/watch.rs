@@ -220,12 +220,14 @@ type Seen = HashMap<(i32, u32), Instant>;
 
 fn watch() {
     let mut samples = Samples::default();
+    let mut nudges = Nudges::new();
     loop {
         let mut interested = interested();
         let mut heard = BELL.rings();
         while interested.is_idle() {
             drop(interested);
             samples.forget();
+            nudges.clear();
             BELL.wait(heard);
             interested = self::interested();
             heard = BELL.rings();
@@ -234,7 +236,7 @@ fn watch() {
         let (killed, meters) = (interested.killed.clone(), interested.meters.clone());
         drop(interested);
         let asked = ASKED.swap(false, Ordering::AcqRel);
-        let found = look(&killed, &meters, &mut samples);
+        let found = look(&killed, &meters, &mut samples, &mut nudges);
         if asked && found.unanswered {
             ASKED.store(true, Ordering::Release);
         }
@@ -257,6 +259,41 @@ fn watch() {
     }
 }
 
+/// Where a thread stands that has been nudged, and how often it has been there.
+struct Nudged {
+    at: (usize, u64),
+    since: Instant,
+    times: u32,
+    next: Instant,
+}
+
+/// What threads are nudged, by kernel id.
+type Nudges = HashMap<i32, Nudged>;
+
+/// Nudges at one place before they become rarer. One that finds a thread in a proxy or a gate comes to nothing, but not so many.
+const MANY: u32 = 16;
+
+impl Nudged {
+    /// True if it is time for a nudge of a thread that stands at `at`. Where it has not moved since many, it is in a function of the host's,
+    /// whose gate will ask, or has left the call by a jump, and waits for something that each of them interrupts: the next one comes when it has been there for twice
+    /// as long.
+    fn is_due(nudges: &mut Nudges, tid: i32, at: (usize, u64), now: Instant) -> bool {
+        let new = || Nudged { at, since: now, times: 0, next: now };
+        let known = nudges.entry(tid).or_insert_with(new);
+        if known.at != at {
+            *known = new();
+        }
+        if now < known.next {
+            return false;
+        }
+        known.times += 1;
+        if known.times > MANY {
+            known.next = now + (now - known.since);
+        }
+        true
+    }
+}
+
 /// What came of a look.
 struct Found {
     /// Time until the next one.
@@ -270,7 +307,7 @@ struct Found {
 }
 
 /// Looks at every thread once.
-fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> Found {
+fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples, nudges: &mut Nudges) -> Found {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let mut seen = seen();
     let now = Instant::now();
@@ -306,8 +343,12 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples) -> F
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }
         if overdue.is_some() || stops || found.inhabited.len() > before {
-            signals_sys::nudge(thread);
+            if Nudged::is_due(nudges, thread.tid, thread.stands(), now) {
+                signals_sys::nudge(thread);
+            }
             found.pause = INSIST;
+        } else {
+            nudges.remove(&thread.tid);
         }
     }
     *seen = present;

@@ -60,7 +60,7 @@ pub(super) fn tell(failure: Failure) {
     let _ = LAST.try_with(|last| last.replace(Some(failure.clone())));
     let handler = Short::new(|| HANDLER.read().unwrap_or_else(PoisonError::into_inner)).clone();
     if let Some(handler) = handler {
-        handler(&failure);
+        crate::call::disturbed(|| handler(&failure));
     }
     // SAFETY: the calling thread's own.
     unsafe { *libc::__errno_location() = number };

@@ -13,4 +13,5 @@ pub(crate) use fork_sys::{Once, Short, peek};
 pub use fork_sys::{Owner, PerProcess, Still, still};
 pub(crate) use process_sys::{components, is_privileged, prepare, settle_in_child};
 pub(crate) use processor::{Processor, lacks};
+pub(crate) use threads_sys::cancellation;
 pub use threads_sys::{AtThreadEnd, Uncancelled};

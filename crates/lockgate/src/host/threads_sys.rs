@@ -12,6 +12,26 @@ unsafe extern "C" {
 
 const DISABLE: c_int = 1;
 
+/// Whether a `pthread_cancel` of the calling thread waits.
+pub(crate) mod cancellation {
+    use super::{DISABLE, c_int, pthread_setcancelstate};
+
+    /// It does from now on; what was before.
+    pub(crate) fn forbid() -> c_int {
+        let mut before = DISABLE;
+        // SAFETY: writes one number.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        before
+    }
+
+    /// As it was before.
+    pub(crate) fn restore(before: c_int) {
+        let mut now = DISABLE;
+        // SAFETY: as above; what it was.
+        unsafe { pthread_setcancelstate(before, &raw mut now) };
+    }
+}
+
 /// While it lives, a `pthread_cancel` of the calling thread waits: it would unwind the library's own frames, out of whatever function of
 /// libc's they are in, and that ends the process. The thread finds it out at its own next cancellation point.
 pub struct Uncancelled {
@@ -24,10 +44,7 @@ impl Uncancelled {
     /// From now on.
     #[must_use]
     pub fn new() -> Uncancelled {
-        let mut before = DISABLE;
-        // SAFETY: writes one number.
-        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
-        Uncancelled { before, _here: PhantomData }
+        Uncancelled { before: cancellation::forbid(), _here: PhantomData }
     }
 }
 
@@ -39,9 +56,7 @@ impl Default for Uncancelled {
 
 impl Drop for Uncancelled {
     fn drop(&mut self) {
-        let mut now = DISABLE;
-        // SAFETY: as above; what it was.
-        unsafe { pthread_setcancelstate(self.before, &raw mut now) };
+        cancellation::restore(self.before);
     }
 }
 

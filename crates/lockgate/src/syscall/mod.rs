@@ -32,6 +32,7 @@ pub use context::{ControlStack, Fault, InProgress, Outcome, SyscallContext, Thre
 pub use grants::{Access, GrantError, Grants};
 pub use memory::{Memory, Placement, Protection};
 pub use process::Process;
+pub(crate) use table::is_plain;
 pub use table::{Class, Entry, TABLE};
 
 use rustix::io::Errno;

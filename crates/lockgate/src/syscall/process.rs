@@ -105,6 +105,11 @@ impl Process {
         }
     }
 
+    /// The thread of this slot has left calls by a jump whose frames lie below `rsp`.
+    pub fn thread_jumps(&self, slot: u32, rsp: u64) {
+        self.waits.forget(slot, rsp);
+    }
+
     /// A thread that the domain started has ended: tells whoever waits for that.
     pub fn thread_ended(&self, memory: &dyn Memory, start: ThreadStart) {
         self.clear_word(memory, start.clear);

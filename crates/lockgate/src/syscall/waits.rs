@@ -2,12 +2,14 @@
 //! descriptor that is made only when a thread first waits for a host descriptor.
 use super::context::{Fault, Halt};
 use super::{SyscallContext, Thread};
+use crate::call::disturbed;
+use crate::sync::futex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Locks `mutex`; data behind it stay consistent even if a holder panicked.
@@ -31,10 +33,21 @@ struct State {
 }
 
 struct Sleeper {
-    bell: Condvar,
+    /// How often it was told to look.
+    bell: AtomicU32,
     woken: AtomicBool,
+    /// Its thread's slot, and a place in the frame in which that sleeps: a jump may skip it.
+    thread: u32,
+    frame: usize,
     /// Who wakes it has one of these bits.
     bits: u32,
+}
+
+impl Sleeper {
+    fn ring(&self) {
+        self.bell.fetch_add(1, Ordering::SeqCst);
+        let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
+    }
 }
 
 /// How a sleep ended.
@@ -55,7 +68,7 @@ impl Waits {
         let state = locked(&self.state);
         self.killed.store(true, Ordering::SeqCst);
         for sleeper in state.queues.values().flatten() {
-            sleeper.bell.notify_all();
+            sleeper.ring();
         }
         if let Some(event) = &state.event {
             // It can fail only when its counter is full, and then it is readable already.
@@ -66,22 +79,34 @@ impl Waits {
     /// Lets every thread that sleeps look whether it still may.
     pub(super) fn interrupt(&self) {
         for sleeper in locked(&self.state).queues.values().flatten() {
-            sleeper.bell.notify_all();
+            sleeper.ring();
         }
+    }
+
+    /// Takes the sleepers of the thread with this slot off their queues whose frames, below `rsp`, a jump has skipped.
+    pub(super) fn forget(&self, thread: u32, rsp: u64) {
+        let mut state = locked(&self.state);
+        state.queues.retain(|_, queue| {
+            queue.retain(|sleeper| sleeper.thread != thread || sleeper.frame as u64 >= rsp);
+            !queue.is_empty()
+        });
     }
 
     /// Fails if the domain was killed, the thread's call was stopped, or its deadline has passed.
     pub(super) fn check(&self, thread: Thread) -> Result<(), Halt> {
-        if self.killed.load(Ordering::SeqCst) {
-            return Err(Halt::Fault(Fault::Killed));
-        }
-        if (thread.stopped)() {
-            return Err(Halt::Fault(Fault::Stopped));
-        }
+        self.is_over(thread)?;
         match thread.deadline {
             Some(deadline) if Instant::now() >= deadline => Err(Halt::Fault(Fault::TimeLimit)),
             _ => Ok(()),
         }
+    }
+
+    /// The same but for the deadline.
+    fn is_over(&self, thread: Thread) -> Result<(), Halt> {
+        if self.killed.load(Ordering::SeqCst) {
+            return Err(Halt::Fault(Fault::Killed));
+        }
+        if (thread.stopped)() { Err(Halt::Fault(Fault::Stopped)) } else { Ok(()) }
     }
 
     /// Sleeps on the queue of `address`, if `ready` (run under the lock) lets it, until woken by one of `bits` or `until`.
@@ -95,7 +120,13 @@ impl Waits {
     ) -> Result<Wake, Halt> {
         let mut state = locked(&self.state);
         ready()?;
-        let sleeper = Arc::new(Sleeper { bell: Condvar::new(), woken: AtomicBool::new(false), bits });
+        let sleeper = Arc::new(Sleeper {
+            bell: AtomicU32::new(0),
+            woken: AtomicBool::new(false),
+            thread: thread.slot,
+            frame: (&raw const thread).addr(),
+            bits,
+        });
         state.queues.entry(address).or_default().push_back(Arc::clone(&sleeper));
         let limit = [thread.deadline, until].into_iter().flatten().min();
         let ended = loop {
@@ -106,13 +137,16 @@ impl Waits {
                 break Err(halt);
             }
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
-            state = match left {
-                Some(left) if left.is_zero() => break Ok(Wake::TimedOut),
-                Some(left) => {
-                    sleeper.bell.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => sleeper.bell.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
+            if left.is_some_and(|left| left.is_zero()) {
+                break Ok(Wake::TimedOut);
+            }
+            let heard = sleeper.bell.load(Ordering::SeqCst);
+            drop(state);
+            // (A time too far to express is no limit.)
+            let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
+            // Woken, timed out, interrupted: looks again in any case.
+            let _ = disturbed(|| futex::wait(&sleeper.bell, futex::Flags::PRIVATE, heard, left.as_ref()));
+            state = locked(&self.state);
         };
         // It may have been moved to another queue meanwhile, so every queue is searched.
         state.queues.retain(|_, queue| {
@@ -141,7 +175,7 @@ impl Waits {
             if wakes {
                 woken += 1;
                 sleeper.woken.store(true, Ordering::SeqCst);
-                sleeper.bell.notify_all();
+                sleeper.ring();
             }
             !wakes
         });
@@ -181,11 +215,12 @@ impl Waits {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             let timeout = left
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-            let ready = match poll(&mut fds, timeout.as_ref()) {
+            let ready = match disturbed(|| poll(&mut fds, timeout.as_ref())) {
                 Ok(ready) => ready,
                 Err(Errno::INTR) => 0,
                 Err(error) => return Err(error.into()),
             };
+            self.is_over(thread)?;
             if ready > 0 && fds[1..].iter().any(|fd| !fd.revents().is_empty()) {
                 break true;
             }

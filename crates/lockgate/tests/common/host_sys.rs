@@ -1,7 +1,7 @@
 //! What attacks and checks need of the host's own side.
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// Sets the personality READ_IMPLIES_EXEC for this process.
 pub fn make_data_executable() {
@@ -479,6 +479,59 @@ pub fn jump_out() {
     unsafe { test_jump_out(at) }
 }
 
+/// What the calling thread would not have, had it not been left in the middle of something: signals that are blocked, but for `signal`, or no
+/// cancellation. Nothing is left of it.
+pub fn left_behind(signal: i32) -> &'static str {
+    unsafe extern "C" {
+        fn pthread_setcancelstate(state: libc::c_int, old: *mut libc::c_int) -> libc::c_int;
+    }
+    let (none, mut blocked, mut cancellation) = (0_u64, 0_u64, 0);
+    // SAFETY: both are masks as the kernel has them, of 8 bytes; writes one number.
+    unsafe {
+        let how = libc::SIG_SETMASK;
+        libc::syscall(libc::SYS_rt_sigprocmask, how, &raw const none, &raw mut blocked, 8);
+        pthread_setcancelstate(0, &raw mut cancellation);
+    }
+    match (blocked & !(1 << (signal - 1)), cancellation) {
+        (0, 0) => "",
+        (0, _) => "; it cannot be cancelled",
+        _ => "; it has signals blocked",
+    }
+}
+
+/// Sends a thread of this process a signal when it is asleep in a futex.
+pub fn send_asleep(thread: i32, signal: i32) {
+    let file = format!("/proc/self/task/{thread}/syscall");
+    let futex = format!("{} ", libc::SYS_futex);
+    while !std::fs::read_to_string(&file).is_ok_and(|text| text.starts_with(&futex)) {
+        std::thread::yield_now();
+    }
+    // SAFETY: the caller's signal.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
+
+/// Has the handler of `signal` jump to the innermost [`jumped_out`] of its thread.
+pub fn jump_out_at(signal: i32) {
+    extern "C" fn leave(_: libc::c_int) {
+        jump_out();
+    }
+    let handler = leave as extern "C" fn(libc::c_int);
+    // SAFETY: a handler of that type.
+    unsafe { libc::signal(signal, handler as *const () as libc::sighandler_t) };
+}
+
+/// The calling thread's number.
+pub fn thread_number() -> i32 {
+    // SAFETY: a query.
+    unsafe { libc::gettid() }
+}
+
+/// True if nothing interrupts the calling thread for `milliseconds`, which are waited for in vain otherwise.
+pub fn is_left_alone(milliseconds: i32) -> bool {
+    // SAFETY: waits for no descriptor.
+    unsafe { libc::poll(std::ptr::null_mut(), 0, milliseconds) == 0 }
+}
+
 /// Puts `value` into gs, as a host that uses gs itself might.
 pub fn set_gs(value: u64) {
     // SAFETY: neither Rust nor libc uses gs on x86-64.
@@ -695,6 +748,36 @@ pub fn shared_word() -> &'static std::sync::atomic::AtomicU32 {
 pub fn fork_here(plain: bool) -> i32 {
     // SAFETY: the caller sees to the child.
     unsafe { if plain { libc::syscall(libc::SYS_fork) as i32 } else { libc::fork() } }
+}
+
+/// What `fork` returned in handlers of [`forks_in_handlers`].
+static FORKED: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Calls `work` with a handler that forks now and then, and goes on in both. Children end with what `work` says; how many of them did so well, and
+/// how many there were. Once in a process.
+pub fn forks_in_handlers(signal: i32, work: impl Fn() -> bool) -> (usize, usize) {
+    extern "C" fn fork(_: libc::c_int) {
+        let number = FORKS.load(Ordering::SeqCst);
+        if let Some(forked) = FORKED.get(number).filter(|_| !IS_CHILD.load(Ordering::SeqCst)) {
+            match fork_here(false) {
+                0 => IS_CHILD.store(true, Ordering::SeqCst),
+                child => forked.store(child, Ordering::SeqCst),
+            }
+            FORKS.store(number + 1, Ordering::SeqCst);
+        }
+    }
+    storm(signal, MILLISECOND, fork, || {
+        while FORKS.load(Ordering::SeqCst) < FORKED.len() {
+            let well = work();
+            if IS_CHILD.load(Ordering::SeqCst) {
+                exit_now(i32::from(!well));
+            }
+        }
+    });
+    let well = |child: &&AtomicI32| wait_for(child.load(Ordering::SeqCst));
+    (FORKED.iter().filter(well).count(), FORKED.len())
 }
 
 /// Waits for a child to end.

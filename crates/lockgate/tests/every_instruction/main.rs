@@ -151,9 +151,20 @@ fn at_every_instruction(scenario: &str, event: Event, most: usize) -> BTreeMap<S
 
 /// The same; `handler` says what SIGUSR1's does, which runs on the stack that the thread is on.
 fn with_handler(scenario: &str, handler: Option<&str>, event: Event, most: usize) -> BTreeMap<String, usize> {
+    at_some_instructions(scenario, handler, event, most, 1)
+}
+
+/// The same at every so manieth.
+fn at_some_instructions(
+    scenario: &str,
+    handler: Option<&str>,
+    event: Event,
+    most: usize,
+    stride: usize,
+) -> BTreeMap<String, usize> {
     let mut victim = Victim::start(scenario, handler);
     let mut outcomes = BTreeMap::new();
-    for steps in 1..=most {
+    for steps in (1..=most).step_by(stride) {
         let _patience = patience("a call that does not come back");
         let (outcome, happened) = victim.call(event, steps);
         if !happened {
@@ -391,6 +402,25 @@ fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
             ["jumped", &format!("returned {result}")].map(|first| format!("{first}, then {result}"));
         assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
     }
+}
+
+/// It jumps out of services of the library's as well, and of its slow ways: the next call works, under the same limit, signals come, the
+/// thread can be cancelled. Red if a handler may interrupt what holds a lock: the next call waits for that for good.
+#[test]
+fn jumps_out_of_services_leave_nothing_behind() {
+    for (scenario, stride) in [("ask", 7), ("map", 97), ("make", 97), ("doze", 53), ("attach", 7)] {
+        let outcomes = at_some_instructions(scenario, Some("jumps anywhere"), Event::Signal, 4000, stride);
+        assert!(outcomes.keys().eq(&["jumped, then 2", "returned 2, then 2"]), "{scenario}: {outcomes:?}");
+        assert!(outcomes["jumped, then 2"] > 20, "{scenario}: {outcomes:?}");
+    }
+}
+
+/// Of a call with arguments on its stack, and a result there, the place is above where it began. Red if a jump out of a gate that has moved the
+/// place, and shows no record, leaves it by that much lower.
+#[test]
+fn jumps_out_of_gates_move_no_stack() {
+    let outcomes = at_some_instructions("wide", Some("jumps"), Event::Signal, 4 * MOST, 1);
+    assert!(outcomes.keys().eq(&["jumped, then 2", "returned 2, then 2"]), "{outcomes:?}");
 }
 
 /// It faults, wherever the signal comes, and the host has a handler for that: the call goes on. Red if faults on the host's stack, or in

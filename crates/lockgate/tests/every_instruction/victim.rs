@@ -115,6 +115,27 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             return sum;
         }
         #include <unistd.h>
+        #include <sys/mman.h>
+        #include <time.h>
+        long map(long x) {
+            void *room = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            return x + 1 + (room == MAP_FAILED) - munmap(room, 65536);
+        }
+        static ucontext_t fresh;
+        long make(long x) {
+            getcontext(&fresh);
+            fresh.uc_stack.ss_sp = room;
+            fresh.uc_stack.ss_size = sizeof room;
+            makecontext(&fresh, turns, 0);
+            return x + 1;
+        }
+        long ask(long x) { return x + 1 + 0 * getpid(); }
+        long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
+        struct wide { char bytes[4000]; };
+        struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
+            host(x);
+            return (struct wide){{x + b + c + d + e + f + g + h}};
+        }
         long remember_across_service(long x) { *at = x; getppid(); return *at + 1; }
         long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }"
         .to_owned()
@@ -129,6 +150,11 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long turn(long)",
         "long invade(long)",
         "long invite(long)",
+        "long map(long)",
+        "long make(long)",
+        "long ask(long)",
+        "long doze(long)",
+        "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
         "long wait_8(long, long, long, long, long, long, long, long)",
         "long smash(long)",
@@ -142,6 +168,8 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
 });
 static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let source = "long for_ever(long), increment(long);
+        struct wide { char bytes[4000]; } wide(long, long, long, long, long, long, long, long);
+        long call_wide(long x) { return wide(x, 0, 0, 0, 0, 0, 0, 1).bytes[0]; }
         long wait_8(long, long, long, long, long, long, long, long);
         long wait(long x) { return for_ever(x) - 1; } long twice(long x) { return increment(increment(x)) + 1; }
         long wait_on_stack(long x) { return wait_8(1, 2, 3, 4, 5, 6, 7, x) - 1; }
@@ -151,6 +179,8 @@ static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let guest = Guest::c(&source).gate("long for_ever(long)").gate("long increment(long)");
     let guest = guest.gate("long crash(long)").export("long deep_failing(long)");
     let guest = guest.gate("long wait_8(long, long, long, long, long, long, long, long)");
+    let wide = "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)";
+    let guest = guest.gate(wide).export("long call_wide(long)");
     let guest = guest.export("long wait_on_stack(long)").export("long smash(long)").export("long deep(long)");
     guest.export("long wait(long)").export("long twice(long)").export("long where(void)").module()
 });
@@ -246,6 +276,8 @@ impl World {
         }
         let options = options("server");
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
+        let limited = ["map", "make", "ask", "doze", "attach"].contains(&scenario);
+        let options = if limited { options.time_limit(Duration::from_secs(60)) } else { options };
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
         let (entry, doomed) = match scenario {
@@ -257,9 +289,15 @@ impl World {
             | "remember"
             | "remember_across_service"
             | "jump"
+            | "map"
+            | "make"
+            | "ask"
+            | "doze"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
+            "attach" => return World::of(direct("increment"), vec![server], 0),
+            "wide" => return World::wide(server),
             "exclusive" => return World::of(direct("increment"), vec![server], 0),
             "lazy" => return World::lazy(server, "twice"),
             "lazy_deep" => return World::lazy(server, "deep"),
@@ -295,6 +333,14 @@ impl World {
 
     fn of(call: Function<Long>, domains: Vec<Domain>, doomed: usize) -> World {
         World { call, domains, doomed, _registry: None, place: None }
+    }
+
+    /// A client whose callee has arguments on its stack and a result in memory; the place is the callee's.
+    fn wide(server: Domain) -> World {
+        let client = Domain::new(&CLIENT, DomainOptions::new().name("client")).expect("a domain");
+        let said = crate::common::said(&client, "wide", "wide");
+        client.link("wide", &server, &said, Policy::default(), OnFailure::default()).expect("an import");
+        World::of(client.bind("call_wide").expect("an export"), vec![server, client], 1).placed()
     }
 
     /// A client whose import is bound when it first calls it.
@@ -438,6 +484,18 @@ extern "C" fn jump_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: 
     }
 }
 
+thread_local! {
+    /// The call is in progress, which [`jump_anywhere`] may leave.
+    static ARMED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Jumps out of whatever of the call it interrupts, services too, as `siglongjmp` does.
+extern "C" fn jump_anywhere(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if ARMED.replace(false) {
+        host_sys::jump_out();
+    }
+}
+
 /// Stays until the tracer lets it go on.
 extern "C" fn stay_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     stay();
@@ -520,6 +578,7 @@ fn victim() {
         Some("invades") => invade_in_handler,
         Some("forgets") => forget_in_handler,
         Some("jumps") => jump_in_handler,
+        Some("jumps anywhere") => jump_anywhere,
         Some("stays") => stay_in_handler,
         Some("faults") => fault_in_handler,
         Some("switches") => switch_in_handler,
@@ -608,7 +667,11 @@ fn victim() {
                 smash().call(1).expect("a call");
             }
             *world.lock().expect("no panic") = Some(new);
-            if !scenario.starts_with("kill") && scenario != "for_ever" && scenario != "lazy" {
+            if !scenario.starts_with("kill")
+                && scenario != "for_ever"
+                && scenario != "lazy"
+                && scenario != "attach"
+            {
                 call.call(1).err().iter().for_each(|error| assert!(error.fault().is_some(), "{error}"));
             }
             FIRST.store(thread_number(), Ordering::SeqCst);
@@ -621,8 +684,13 @@ fn victim() {
             }
             mark();
             let mut result = None;
-            let jumped = host_sys::jumped_out(|| result = Some(call.call(1)));
+            let jumped = host_sys::jumped_out(|| {
+                ARMED.set(true);
+                result = Some(call.call(1));
+                ARMED.set(false);
+            });
             mark();
+            let left = if jumped { host_sys::left_behind(libc::SIGUSR1) } else { "" };
             unblock();
             CALLING.store(false, Ordering::SeqCst);
             let handled = HANDLED.take().map(|came_of_it| format!("; handled, {came_of_it}"));
@@ -633,14 +701,13 @@ fn victim() {
             let rival = rival.map(|rival| format!("; the rival: {}", rival.join().expect("no panic")));
             let more =
                 [handled.as_deref().unwrap_or_default(), rival.as_deref().unwrap_or_default()].concat();
+            let more = more + left;
             let result = if jumped { "jumped".to_owned() } else { say(result.expect("the call came back")) };
             let world = world.lock().expect("no panic");
-            // A jump between the two stores that begin a gate leaves its frames' room behind, no more.
-            let near = |first: i64| first - 1024..=first;
             let moved = world
                 .as_ref()
                 .and_then(|world| world.place.as_ref())
-                .is_some_and(|(place, first)| place.call().is_ok_and(|now| !near(*first).contains(&now)));
+                .is_some_and(|(place, first)| place.call().is_ok_and(|now| now != *first));
             println!(
                 "@outcome {result}, then {next}{more}{}",
                 if moved { "; its stack has moved" } else { "" }

@@ -1,7 +1,6 @@
 //! `clock_gettime`, `clock_getres`, `gettimeofday`, `time`.
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
-use crate::syscall::wire::Record;
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec};
 
@@ -20,34 +19,47 @@ pub(super) fn clock(number: u64) -> Result<ClockId, Errno> {
     })
 }
 
-fn record(time: Timespec) -> Record {
-    Record::new().i64(time.tv_sec).i64(time.tv_nsec)
+/// Two words as they lie in the domain. (What reads a clock allocates nothing: see [`is_plain`](crate::syscall::is_plain).)
+fn pair(first: i64, second: i64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&second.to_le_bytes());
+    bytes
+}
+
+fn record(time: Timespec) -> [u8; 16] {
+    pair(time.tv_sec, time.tv_nsec)
+}
+
+/// Copies it into the domain, unless the pointer is null.
+fn give(ctx: &SyscallContext<'_>, at: u64, bytes: &[u8]) -> Result<(), Errno> {
+    if at == 0 { Ok(()) } else { ctx.memory.write(at, bytes) }
 }
 
 /// `clock_gettime(clock, timespec)`.
 pub fn clock_gettime(ctx: &SyscallContext<'_>, [number, at, ..]: [u64; 6]) -> Reply {
     let time = rustix::time::clock_gettime(clock(number)?);
-    ctx.memory.write(at, &record(time).0)?;
+    ctx.memory.write(at, &record(time))?;
     Ok(0)
 }
 
 /// `clock_getres(clock, timespec or null)`.
 pub fn clock_getres(ctx: &SyscallContext<'_>, [number, at, ..]: [u64; 6]) -> Reply {
-    ctx.give(at, record(rustix::time::clock_getres(clock(number)?)))?;
+    give(ctx, at, &record(rustix::time::clock_getres(clock(number)?)))?;
     Ok(0)
 }
 
 /// `gettimeofday(timeval or null, timezone or null)`; the zone is always UTC.
 pub fn gettimeofday(ctx: &SyscallContext<'_>, [at, zone, ..]: [u64; 6]) -> Reply {
     let time = rustix::time::clock_gettime(ClockId::Realtime);
-    ctx.give(at, Record::new().i64(time.tv_sec).i64(time.tv_nsec / 1000))?;
-    ctx.give(zone, Record::new().u64(0))?;
+    give(ctx, at, &pair(time.tv_sec, time.tv_nsec / 1000))?;
+    give(ctx, zone, &[0; 8])?;
     Ok(0)
 }
 
 /// `time(time_t or null)`.
 pub fn time(ctx: &SyscallContext<'_>, [at, ..]: [u64; 6]) -> Reply {
     let now = rustix::time::clock_gettime(ClockId::Realtime).tv_sec;
-    ctx.give(at, Record::new().i64(now))?;
+    give(ctx, at, &now.to_le_bytes())?;
     Ok(now as u64)
 }

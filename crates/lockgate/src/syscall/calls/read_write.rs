@@ -1,6 +1,7 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
 use super::deadly_sys::without_signals;
+use crate::call::disturbed;
 use crate::syscall::context::{Fault, Halt, Reply};
 use crate::syscall::descriptors::{Description, Kind};
 use crate::syscall::signal_state::DEFAULT;
@@ -191,7 +192,7 @@ fn read_some(
             (Some(position), _) => rustix::io::pread(file.fd(), &mut *into, position),
             (None, Kind::Stream) => {
                 wait(ctx, file, PollFlags::IN)?;
-                rustix::io::read(file.fd(), &mut *into)
+                disturbed(|| rustix::io::read(file.fd(), &mut *into))
             }
             (None, _) => rustix::io::read(file.fd(), &mut *into),
         };
@@ -214,7 +215,9 @@ fn write_some(
             (Some(position), _) => without_signals(|| rustix::io::pwrite(file.fd(), bytes, position)),
             (None, Kind::Stream) => {
                 wait(ctx, file, PollFlags::OUT)?;
-                without_signals(|| rustix::io::write(file.fd(), &bytes[..bytes.len().min(PIPE)]))
+                disturbed(|| {
+                    without_signals(|| rustix::io::write(file.fd(), &bytes[..bytes.len().min(PIPE)]))
+                })
             }
             (None, _) if file.appends_by_itself() => without_signals(|| append(file, bytes)),
             (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
