@@ -74,7 +74,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if thread_sys::is_inside(state) {
         return Err(CallError::SignalHandler);
     }
-    if thread_sys::is_to_return(&state) {
+    if thread_sys::is_to_return(state) {
         thread_sys::ask_before_calls();
         let why = "the function is to return before anything is called".to_owned();
         return Err(CallError::Panic(Panic::new(Box::new(why))));
