@@ -12,7 +12,7 @@ fn take(thread: &ThreadState, domain: &Arc<Core>) -> Result<(), CallError> {
     let free =
         |word: &AtomicU32| word.compare_exchange(0, thread.tid as u32, Ordering::SeqCst, Ordering::SeqCst);
     while free(domain.owner()).is_err() {
-        exclusive_sys::wait(thread, domain, None)?;
+        exclusive_sys::wait(thread, domain.clone(), None)?;
     }
     Ok(())
 }

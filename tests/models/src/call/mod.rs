@@ -5,3 +5,4 @@ pub(crate) mod exclusive_sys;
 pub(crate) mod layout;
 pub(crate) mod signals_sys;
 pub(crate) mod thread_sys;
+pub(crate) mod undisturbed_sys;

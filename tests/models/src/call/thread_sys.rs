@@ -1,7 +1,9 @@
 //! Threads, as the modelled files see them.
 use super::layout::GateEntry;
+use crate::domain::Core;
 use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::cell::UnsafeCell;
 use std::collections::HashSet;
 use std::ptr;
 use std::sync::Arc;
@@ -21,9 +23,11 @@ pub(crate) struct ThreadState {
     /// The thread's innermost records: whether it is in a gate, and by which entry. (In the runtime three words: the record's kind and
     /// entry are stored before the thread's `top`, and loaded after it, which x86 keeps in order; here `top` says it all.)
     top: AtomicUsize,
+    /// The exclusive domain that the thread waits for.
+    awaited: UnsafeCell<Option<Arc<Core>>>,
 }
 
-// SAFETY: nobody follows the block.
+// SAFETY: nobody follows the block, and only the thread itself looks at what it awaits.
 unsafe impl Send for ThreadState {}
 // SAFETY: as above.
 unsafe impl Sync for ThreadState {}
@@ -42,6 +46,7 @@ impl ThreadState {
             stop: AtomicBool::new(false),
             waits_for: AtomicPtr::new(ptr::null_mut()),
             top: AtomicUsize::new(OUTSIDE),
+            awaited: UnsafeCell::new(None),
         });
         THREADS.lock().expect("no panic").push(state.clone());
         state
@@ -55,6 +60,17 @@ impl ThreadState {
     /// The thread goes through a gate by this entry.
     pub(crate) fn show(&self, entry: *const GateEntry) {
         self.top.store(entry as usize, Ordering::Release);
+    }
+
+    /// Keeps the domain that the thread waits for.
+    pub(crate) fn await_domain(&self, domain: Arc<Core>) -> &Core {
+        // SAFETY: the thread's own.
+        unsafe { (*self.awaited.get()).insert(domain) }
+    }
+
+    pub(crate) fn await_none(&self) {
+        // SAFETY: as above; what is dropped finds it empty.
+        drop(unsafe { (*self.awaited.get()).take() });
     }
 
     /// The thread leaves the domain.
