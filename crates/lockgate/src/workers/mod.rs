@@ -135,6 +135,8 @@ struct Books {
     /// Threads that make calls.
     workers: usize,
     closed: bool,
+    /// All calls have ended, but for one that waits for the others: nothing is to be cancelled.
+    finished: bool,
 }
 
 impl Shared {
@@ -316,6 +318,9 @@ impl Drop for Crew {
         self.close();
         let jobs: Vec<_> = {
             let books = self.shared.books();
+            if books.finished {
+                return;
+            }
             books.queue.iter().chain(&books.running).cloned().collect()
         };
         for job in jobs {
@@ -379,6 +384,8 @@ impl Workers {
         if let Some(crew) = crew {
             crew.close();
             crew.join();
+            // What is left is the call that finishes the others, if it is a worker's: it has its result.
+            crew.shared.books().finished = true;
         }
     }
 
