@@ -2,7 +2,7 @@
 
 mod support;
 
-use lockgate_verify::{Functions, Module, Segment, SegmentKind, verify};
+use lockgate_verify::{Functions, Module, verify};
 use support::{Placement, elf::FileBuilder, module};
 
 const LABEL: &str = "f30f1efa";
@@ -11,18 +11,7 @@ const X87: &str = "d9e8c3";
 
 /// A module of `text`, and `constants` behind it.
 fn large(text: &str, constants: Vec<u8>) -> Module {
-    let mut text = support::bytes(text);
-    let size = (text.len() + 2).next_multiple_of(4096);
-    text.resize(size - 2, 0xcc);
-    text.extend([0x0f, 0x0b]);
-    let mut module = module(&[0xc3], Placement::Followed);
-    let segment = |kind, address: usize, bytes: Vec<u8>| {
-        let size = bytes.len() as u64;
-        Segment { kind, address: address as u64, bytes, size }
-    };
-    module.image_size = (size + constants.len()) as u64;
-    module.segments =
-        vec![segment(SegmentKind::Code, 0, text), segment(SegmentKind::Constants, size, constants)];
+    let module = support::large(support::bytes(text), constants);
     verify(&module).expect("a module that is accepted");
     module
 }

@@ -2,22 +2,11 @@
 
 mod support;
 
-use lockgate_verify::{Module, Segment, SegmentKind, State, verify};
-use support::{Placement, module};
+use lockgate_verify::{Module, State, verify};
 
 /// A module of `text`, padded, and `constants` behind it.
-fn large(mut text: Vec<u8>, constants: Vec<u8>, states: Vec<(u64, State)>) -> Module {
-    let size = (text.len() + 2).next_multiple_of(4096);
-    text.resize(size - 2, 0xcc);
-    text.extend([0x0f, 0x0b]);
-    let mut module = module(&[0xc3], Placement::Followed);
-    let segment = |kind, address: usize, bytes: Vec<u8>| {
-        let size = bytes.len() as u64;
-        Segment { kind, address: address as u64, bytes, size }
-    };
-    module.image_size = (size + constants.len()) as u64;
-    module.segments =
-        vec![segment(SegmentKind::Code, 0, text), segment(SegmentKind::Constants, size, constants)];
+fn large(text: Vec<u8>, constants: Vec<u8>, states: Vec<(u64, State)>) -> Module {
+    let mut module = support::large(text, constants);
     module.states = states;
     module
 }

@@ -494,11 +494,8 @@ fn nested_calls_switch_among_themselves() {
     assert_eq!(calls.one("keep", 0).unwrap(), 21);
 }
 
-/// Contexts that wait for the host are not to be had by their life's word, either, which getcontext gives. Red if only suspensions have
-/// numbers.
-#[test]
-fn a_context_that_waits_for_the_host_runs() {
-    let _patience = patience("a context on two threads");
+/// Calls whose function of the host's says that it was entered, and waits until it may go on.
+fn waiting_for_the_host() -> (Calls, Arc<Barrier>, Arc<Barrier>) {
     let (entered, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (inside, over) = (entered.clone(), go_on.clone());
     let host = HostFunction::new(move |_: &Domain, n: i64| {
@@ -507,6 +504,15 @@ fn a_context_that_waits_for_the_host_runs() {
         n + 1
     });
     let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
+    (calls, entered, go_on)
+}
+
+/// Contexts that wait for the host are not to be had by their life's word, either, which getcontext gives. Red if only suspensions have
+/// numbers.
+#[test]
+fn a_context_that_waits_for_the_host_runs() {
+    let _patience = patience("a context on two threads");
+    let (calls, entered, go_on) = waiting_for_the_host();
     calls.make(0, ASKS);
     assert_eq!(calls.run(0), 0);
     calls.one("copy", 0).unwrap();
@@ -626,14 +632,7 @@ fn slots_are_shared_with_threads() {
 #[test]
 fn what_idle_threads_have_lost_is_found() {
     let _patience = patience("a thread that waits");
-    let (entered, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let (inside, over) = (entered.clone(), go_on.clone());
-    let host = HostFunction::new(move |_: &Domain, n: i64| {
-        inside.wait();
-        over.wait();
-        n + 1
-    });
-    let calls = Calls::with(DomainOptions::new().name("guest").gate("host", host));
+    let (calls, entered, go_on) = waiting_for_the_host();
     let lost = Barrier::new(2);
     let first = |i: i64| {
         calls.make(i, COUNTS);

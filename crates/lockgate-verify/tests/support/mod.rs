@@ -87,3 +87,19 @@ fn data() -> Vec<u8> {
 fn table(address: i32, targets: &[i32]) -> Vec<u8> {
     targets.iter().flat_map(|target| (target - address).to_le_bytes()).collect()
 }
+
+/// A module of `text`, padded, and `constants` behind it; nobody has verified it.
+pub fn large(mut text: Vec<u8>, constants: Vec<u8>) -> Module {
+    let size = (text.len() + 2).next_multiple_of(PAGE);
+    text.resize(size - 2, INT3);
+    text.extend([0x0f, 0x0b]);
+    let mut module = module(&[0xc3], Placement::Followed);
+    let segment = |kind, address: usize, bytes: Vec<u8>| {
+        let size = bytes.len() as u64;
+        Segment { kind, address: address as u64, bytes, size }
+    };
+    module.image_size = (size + constants.len()) as u64;
+    module.segments =
+        vec![segment(SegmentKind::Code, 0, text), segment(SegmentKind::Constants, size, constants)];
+    module
+}
