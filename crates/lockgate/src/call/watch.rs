@@ -8,7 +8,7 @@
 use super::bell::Bell;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
-use super::thread_sys::{OVERDUE, SeenEntry, THREADS};
+use super::thread_sys::{OVERDUE, SeenEntry, THREADS, ThreadState};
 use crate::domain;
 use crate::host::{PerProcess, peek, process};
 use crate::space;
@@ -274,14 +274,19 @@ type Nudges = HashMap<i32, Nudged>;
 const MANY: u32 = 16;
 
 impl Nudged {
-    /// True if it is time for a nudge of a thread that stands at `at`. Where it has not moved since many, it is in a function of the host's,
-    /// whose gate will ask, or has left the call by a jump, and waits for something that each of them interrupts: the next one comes when it has been there for twice
-    /// as long.
-    fn is_due(nudges: &mut Nudges, tid: i32, at: (usize, u64), now: Instant) -> bool {
+    /// True if it is time for a nudge of a thread. Where it has not moved since many, it is in a function of the host's, whose gate will
+    /// ask, or has left the call by a jump, and waits for something that each of them interrupts: the next one comes when it has been
+    /// there for twice as long. One that has found a handler of the host's says nothing about what that has interrupted and is not
+    /// counted: where handlers follow each other all the time, it takes many until one comes between them.
+    fn is_due(nudges: &mut Nudges, thread: &ThreadState, now: Instant) -> bool {
+        let at = thread.stands();
         let new = || Nudged { at, since: now, times: 0, next: now };
-        let known = nudges.entry(tid).or_insert_with(new);
+        let known = nudges.entry(thread.tid).or_insert_with(new);
         if known.at != at {
             *known = new();
+        }
+        if thread.covered.load(Ordering::Acquire) {
+            return true;
         }
         if now < known.next {
             return false;
@@ -343,7 +348,7 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples, nudg
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }
         if overdue.is_some() || stops || found.inhabited.len() > before {
-            if Nudged::is_due(nudges, thread.tid, thread.stands(), now) {
+            if Nudged::is_due(nudges, thread, now) {
                 signals_sys::nudge(thread);
             }
             found.pause = INSIST;
