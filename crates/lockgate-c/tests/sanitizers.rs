@@ -17,6 +17,20 @@ fn source(name: &str) -> PathBuf {
 fn build(folder: &Path, name: &str, flags: &[&str]) -> Command {
     let binary = folder.join(name);
     program(Language::C99, &source(name), &binary, flags);
+    in_modules(&binary)
+}
+
+/// The same; the library is linked statically.
+fn build_statically(folder: &Path, name: &str, flags: &[&str]) -> Command {
+    let binary = folder.join(name);
+    let mut compiler = common::compiler(Language::C99);
+    compiler.args(flags).arg(source(name)).arg("-o").arg(&binary);
+    compiler.args(["-x", "none"]).arg(common::installed().join("lib/liblockgate.a"));
+    done(compiler.args(["-lm", "-lpthread", "-ldl"]));
+    in_modules(&binary)
+}
+
+fn in_modules(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     let suppressions = root().join("share/c/tsan.supp");
     command.current_dir(modules()).env("TSAN_OPTIONS", format!("suppressions={}", suppressions.display()));
@@ -29,6 +43,7 @@ fn clean(flags: &[&str], bug: &str, report: &str) {
     for name in PROGRAMS {
         done(&mut build(folder.path(), name, flags));
     }
+    done(&mut build_statically(folder.path(), "threads", flags));
     let output = run(build(folder.path(), "host_bug", flags).arg(bug));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains(report), "{}: {said}", output.status);
