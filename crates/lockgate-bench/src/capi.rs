@@ -5,9 +5,9 @@
 //! calls slower, in any language: so there are several hosts, which take turns.
 
 use crate::command::done;
+use crate::installed::library;
 use crate::interleave::{Side, interleave};
 use crate::preset::PRESETS;
-use crate::stubs::library::install;
 use crate::{Metric, Options, Pinned, objects};
 use anyhow::Context as _;
 use lockgate::{Domain, DomainOptions, Module};
@@ -56,19 +56,6 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let [rust, c] = samples.as_slice() else { anyhow::bail!("two sides have two results") };
     let rust = rust.metric("ns");
     Ok(vec![c.metric("ns").against(&rust), rust])
-}
-
-/// Where the library is installed: beside the program, or, in a build folder, in `folder` now.
-pub(crate) fn library(root: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let beside = program.parent().context("a program lies in a folder")?;
-    let installed = beside.join("../lib/liblockgate.so");
-    if installed.exists() {
-        return Ok(beside.join(".."));
-    }
-    let prefix = folder.join("library");
-    install(root, beside, &prefix)?;
-    Ok(prefix)
 }
 
 /// Compiles the host.

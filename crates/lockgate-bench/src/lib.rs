@@ -25,6 +25,7 @@ mod code_size;
 mod contexts_sys;
 mod dlopen_sys;
 mod gs_sys;
+mod installed;
 mod interleave;
 mod machine;
 mod metric;
@@ -37,6 +38,7 @@ mod progress;
 mod promise;
 mod table;
 
+pub use installed::install;
 pub use metric::{Metric, Report};
 pub use pin::Pinned;
 pub use promise::Promise;

@@ -5,7 +5,7 @@
 
 use crate::child_sys::run_both;
 use crate::command::done;
-use crate::{Metric, Options, Pinned, Report, capi, progress, stubs};
+use crate::{Metric, Options, Pinned, Report, installed, progress, stubs};
 use anyhow::ensure;
 use lockgate_corpus::Corpus;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub fn bzip2(
 pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
     let corpus = Corpus::locate()?;
     let folder = tempfile::tempdir()?;
-    let library = capi::library(corpus.root(), folder.path())?.join("lib");
+    let library = installed::library(corpus.root(), folder.path())?.join("lib");
     let include = corpus.root().join("include");
     let compilers = [format!("gcc -I{}", include.display()), format!("{} cc --split", lockgate.display())];
     let names = ["plain", "split"];

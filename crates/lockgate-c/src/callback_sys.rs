@@ -3,14 +3,11 @@ use crate::call::{freed, guarded, made, value};
 use crate::domain_sys::DomainObject;
 use crate::error::{Failure, Status};
 use crate::handle::{Handle, Handled};
+use crate::host_function_sys::{Code, host_function};
 use crate::text_sys::text;
-use lockgate::signature::Signature;
-use lockgate::{Callback, HostFunction};
+use lockgate::Callback;
 use std::ffi::{c_char, c_void};
 use std::ptr;
-
-/// `lg_code`: a function of C whose type a prototype says.
-pub type Code = unsafe extern "C" fn();
 
 /// What `lg_callback` stands for.
 pub struct CallbackObject(Callback);
@@ -23,26 +20,6 @@ impl CallbackObject {
     pub(crate) fn new(callback: Callback) -> CallbackObject {
         CallbackObject(callback)
     }
-}
-
-/// A function of the program's with its name.
-///
-/// # Errors
-/// A prototype that is none; no function.
-///
-/// # Safety
-/// `prototype` is a string or null, `function` a function of that type that any thread may call as long as domains have it.
-pub(crate) unsafe fn host_function(
-    prototype: *const c_char,
-    function: Option<Code>,
-    user: *mut c_void,
-) -> Result<(String, HostFunction), Failure> {
-    // SAFETY: the caller's string.
-    let signature: Signature = unsafe { text(prototype, "prototype")? }.parse()?;
-    let function = function.ok_or_else(|| Failure::argument("function is NULL"))?;
-    // SAFETY: the caller's promise.
-    let made = unsafe { HostFunction::from_c(function as *const (), &signature, user as usize)? };
-    Ok((signature.name, made))
 }
 
 /// Makes a function of the host callable by a domain.

@@ -1,8 +1,8 @@
 //! Section "Safe dlopen" of the header: memory and services.
-use crate::callback_sys::Code;
 use crate::dl_sys::{handle, library};
 use crate::dl_text::dl_value;
 use crate::error::Failure;
+use crate::host_function_sys::Code;
 use crate::text_sys::{slice, slice_mut, text};
 use lockgate::Rights;
 use lockgate::dl::{self, Library, Service};

@@ -1,8 +1,9 @@
 //! Section "Safe dlopen" of the header: libraries and symbols.
-use crate::callback_sys::Code;
+use crate::c_string::c_string;
 use crate::dl_text::{self, dl_value};
 use crate::error::{self, Failure};
 use crate::handle::Handle;
+use crate::host_function_sys::Code;
 use crate::options_sys::OptionsObject;
 use crate::policy::policy;
 use crate::program_asm::lockgate_call_program;
@@ -53,7 +54,7 @@ fn failed(failure: &dl::Failure) {
         *HANDLER.read().unwrap_or_else(PoisonError::into_inner)
     };
     if let Some((handler, user)) = handler {
-        let (library, symbol) = (error::c_string(&failure.library), error::c_string(&failure.symbol));
+        let (library, symbol) = (c_string(&failure.library), c_string(&failure.symbol));
         // SAFETY: what the program promised with the handler.
         unsafe {
             lockgate_call_program(

@@ -1,6 +1,7 @@
 //! What `lg_dlerror` says: once, and of the calling thread.
+use crate::c_string::c_string;
 use crate::call;
-use crate::error::{self, Failure, c_string};
+use crate::error::{self, Failure};
 use lockgate::AtThreadEnd;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_void};

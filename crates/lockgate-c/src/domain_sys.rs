@@ -1,6 +1,7 @@
 //! Section "Domains" of the header.
+use crate::c_string::c_string;
 use crate::call::{guarded, made, value};
-use crate::error::{Failure, Status, c_string};
+use crate::error::{Failure, Status};
 use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;

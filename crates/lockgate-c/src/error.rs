@@ -1,4 +1,5 @@
 //! Errors: one status for each variant of the Rust interface's errors, and what the thread keeps of the last one.
+use crate::c_string::c_string;
 use crate::fault_sys::{CFault, FaultReport};
 use lockgate::dl::DlError;
 use lockgate::registry::ObserveError;
@@ -187,12 +188,6 @@ pub(crate) fn last_fault() -> *const CFault {
 
 pub(crate) fn last_backtrace() -> *const c_char {
     last(std::ptr::null(), |last| last.fault.as_ref().map_or(std::ptr::null(), |fault| fault.backtrace()))
-}
-
-/// `text` for C: up to a zero byte in it, which nothing of ours has.
-pub(crate) fn c_string(text: &str) -> CString {
-    let end = text.find('\0').unwrap_or(text.len());
-    CString::new(&text[..end]).unwrap_or_default()
 }
 
 macro_rules! failures {

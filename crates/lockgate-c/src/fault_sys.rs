@@ -1,5 +1,5 @@
 //! `struct lg_fault`: a fault for C.
-use crate::error::c_string;
+use crate::c_string::c_string;
 use lockgate::{Access, Fault, FaultKind, Registers};
 use std::cell::OnceCell;
 use std::ffi::{CString, c_char};

@@ -1,9 +1,9 @@
 //! Section "Functions" of the header.
+use crate::c_string::c_string;
 use crate::call::{freed, guarded, made, value};
-use crate::callback_sys::Code;
 use crate::domain_sys::DomainObject;
-use crate::error::c_string;
 use crate::handle::{Handle, Handled};
+use crate::host_function_sys::Code;
 use crate::policy::{policy, word};
 use crate::text_sys::{put, slice, text};
 use crate::value_sys::{CValue, read_values, result_place};

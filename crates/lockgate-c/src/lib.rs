@@ -4,6 +4,7 @@
 //! are numbers, not addresses (`handle.rs`), so that stale ones are found out. One file for each section of the header.
 
 mod async_sys;
+mod c_string;
 mod call;
 mod callback_sys;
 mod dl_memory_sys;
@@ -15,6 +16,7 @@ mod error_sys;
 mod fault_sys;
 mod function_sys;
 mod handle;
+mod host_function_sys;
 mod link_sys;
 pub mod manual;
 mod memory_sys;

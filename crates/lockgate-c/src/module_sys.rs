@@ -1,6 +1,7 @@
 //! Section "Modules" of the header.
+use crate::c_string::c_string;
 use crate::call::{freed, guarded, made, value};
-use crate::error::{Failure, c_string};
+use crate::error::Failure;
 use crate::handle::{Handle, Handled};
 use crate::text_sys::{put_part, slice, text};
 use lockgate::Module;

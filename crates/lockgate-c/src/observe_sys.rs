@@ -1,6 +1,7 @@
 //! Section "What processes export" of the header.
+use crate::c_string::c_string;
 use crate::call::{freed, made, value};
-use crate::error::{Failure, c_string};
+use crate::error::Failure;
 use crate::handle::{Handle, Handled};
 use lockgate::registry::{ObservedBinding, ObservedExport, observe};
 use std::ffi::{CString, c_char};

@@ -1,11 +1,9 @@
 //! Section "Options" of the header.
 use crate::call::{freed, guarded, value};
-use crate::callback_sys::{Code, host_function};
 use crate::error::Failure;
 use crate::handle::{Handle, Handled};
+use crate::host_function_sys::{Code, host_function};
 use crate::policy::policy;
-use crate::principal_sys::PrincipalObject;
-use crate::registry_sys::RegistryObject;
 use crate::text_sys::{borrow, slice, text};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{DomainOptions, Policy};
@@ -41,7 +39,7 @@ impl Handle<OptionsObject> {
         Ok(options.grants(grants))
     }
 
-    fn change(self, change: impl FnOnce(DomainOptions) -> Result<DomainOptions, Failure>) -> i32 {
+    pub(crate) fn change(self, change: impl FnOnce(DomainOptions) -> Result<DomainOptions, Failure>) -> i32 {
         guarded(|| {
             let object = self.get()?;
             let _still = lockgate::still();
@@ -317,16 +315,6 @@ pub extern "C" fn lg_options_standard_streams(options: Handle<OptionsObject>) ->
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_forbid(options: Handle<OptionsObject>, descriptor: c_int) -> i32 {
     options.grant(|grants| Ok(grants.forbid(borrow(descriptor)?)?))
-}
-
-/// Finds imports in a registry.
-#[unsafe(no_mangle)]
-pub extern "C" fn lg_options_registry(
-    options: Handle<OptionsObject>,
-    registry: Handle<RegistryObject>,
-    principal: Handle<PrincipalObject>,
-) -> i32 {
-    options.change(|options| Ok(options.registry(&registry.registry()?, principal.principal()?)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Section "Registry" of the header.
+use crate::c_string::c_string;
 use crate::call::{freed, guarded, made, value};
-use crate::callback_sys::{Code, host_function};
 use crate::domain_sys::DomainObject;
-use crate::error::{Failure, c_string};
+use crate::error::Failure;
 use crate::function_sys::FunctionObject;
 use crate::handle::{Handle, Handled};
+use crate::host_function_sys::{Code, host_function};
+use crate::options_sys::OptionsObject;
 use crate::principal_sys::PrincipalObject;
 use crate::request_sys::{ExportObject, RequestObject};
 use crate::text_sys::text;
@@ -43,6 +45,16 @@ pub extern "C" fn lg_registry_new() -> Handle<RegistryObject> {
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_registry_free(registry: Handle<RegistryObject>) -> i32 {
     freed(registry)
+}
+
+/// Finds imports in a registry.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_registry(
+    options: Handle<OptionsObject>,
+    registry: Handle<RegistryObject>,
+    principal: Handle<PrincipalObject>,
+) -> i32 {
+    options.change(|options| Ok(options.registry(&registry.registry()?, principal.principal()?)))
 }
 
 /// Exports a function of a domain.

@@ -23,4 +23,5 @@ pub mod target;
 pub mod targets;
 pub mod traces;
 
-pub use target::{TARGETS, Target};
+pub use target::Target;
+pub use targets::TARGETS;

@@ -2,7 +2,6 @@
 
 use crate::memory_sys;
 use crate::mutate::Mutator;
-use crate::targets;
 use std::path::{Path, PathBuf};
 
 /// One oracle.
@@ -28,31 +27,7 @@ pub struct Target {
 /// See [`Target::memory`].
 pub const PER_BYTE: usize = 1024;
 
-/// All oracles.
-pub const TARGETS: &[Target] = &[
-    targets::verifier::TARGET,
-    targets::module::TARGET,
-    targets::rewriter::OBJECT,
-    targets::rewriter::ARCHIVE,
-    targets::code::TARGET,
-    targets::proxy::TARGET,
-    targets::syscalls::TARGET,
-    targets::dwarf::TARGET,
-    targets::signature::TARGET,
-    targets::annotation::TARGET,
-    targets::stubs::TARGET,
-    targets::marshal::TARGET,
-    targets::split_text::TARGET,
-    targets::link::TARGET,
-];
-
 impl Target {
-    /// The oracle of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<&'static Target> {
-        TARGETS.iter().find(|target| target.name == name)
-    }
-
     /// Runs it, and looks at the memory that it needed.
     ///
     /// # Panics

@@ -8,15 +8,14 @@ use std::collections::{HashMap, HashSet};
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-use crate::branch::returns_twice;
+use crate::code::{Code, Through};
 use crate::decode::{Ins, Text, mark, memory_operand};
 use crate::elf::{Object, reloc};
 use crate::encode::{R10, R11, Reg};
 use crate::error::{Error, Reason};
 use crate::liveness::Liveness;
-use crate::refs::Code;
+use crate::returns_twice::returns_twice;
 use crate::switch::is_plain_pointer;
-use crate::tables::Through;
 
 /// A function: its text and its number there.
 type Function = (usize, usize);
@@ -277,7 +276,7 @@ impl Graph {
 /// Whether the target of an indirect branch has to come into a register before its check.
 fn takes_r10(ins: &Ins) -> bool {
     ins.code.op0_kind() != OpKind::Register
-        || crate::rewriter::is_reserved_target(crate::encode::number(ins.code.op0_register()))
+        || crate::encode::is_reserved_target(crate::encode::number(ins.code.op0_register()))
 }
 
 /// Whether an indirect call names a function of another object.

@@ -3,25 +3,22 @@
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 use lockgate_abi::gate;
 
+use crate::code::CodePlace;
 use crate::decode::{Ins, NONE, memory_operand};
-use crate::elf::{Object, Reloc, reloc, sym};
+use crate::elf::{Reloc, reloc, sym};
 use crate::emit::Target;
 use crate::encode::{self, R10, R11, RAX, Reg};
 use crate::error::Reason;
 use crate::frames::{self, ENTRY, State};
 use crate::liveness::Effect;
 use crate::operand::absolute;
-use crate::refs::CodePlace;
-use crate::rewriter::{Landing, Rewriter, Slot, TRAP, is_reserved_target};
+use crate::returns_twice::{jump_that_returns_twice, returns_twice};
+use crate::rewriter::{Landing, Rewriter, Slot, TRAP};
 use crate::switch::Switch;
 
 /// Condition `ne`, `a`: low half of the opcode.
 const NOT_EQUAL: u8 = 5;
 const ABOVE: u8 = 7;
-
-/// Functions that return twice: their caller hands them a labelled landing.
-const RETURNS_TWICE: [&[u8]; 7] =
-    [b"setjmp", b"_setjmp", b"__setjmp", b"sigsetjmp", b"__sigsetjmp", b"vfork", b"getcontext"];
 
 impl Rewriter<'_> {
     /// An instruction that may not go on to the next one.
@@ -361,7 +358,7 @@ impl Rewriter<'_> {
                 self.put(encode::copy(true, encode::number(code.op0_register()), R10));
                 R10
             }
-            OpKind::Register if !is_reserved_target(encode::number(code.op0_register())) => {
+            OpKind::Register if !encode::is_reserved_target(encode::number(code.op0_register())) => {
                 encode::number(code.op0_register())
             }
             OpKind::Register if code.op0_register() == Register::R11 => {
@@ -403,7 +400,7 @@ impl Rewriter<'_> {
         let code = self.text.code[index].code;
         match code.op0_kind() {
             OpKind::Register if code.op0_register() == Register::R10 => (),
-            OpKind::Register if !is_reserved_target(encode::number(code.op0_register())) => {
+            OpKind::Register if !encode::is_reserved_target(encode::number(code.op0_register())) => {
                 self.put(encode::copy(true, encode::number(code.op0_register()), R10));
             }
             OpKind::Memory if !self.uses(index, Register::R11) => self.load_operand(index, R10, true)?,
@@ -534,7 +531,7 @@ impl Rewriter<'_> {
         let from = &text.code[index];
         let relocs = text.relocs(self.object, index);
         let reloc =
-            relocs.iter().find(|reloc| crate::refs::is_relative(reloc.kind)).ok_or_else(unknown_branch)?;
+            relocs.iter().find(|reloc| crate::code::is_relative(reloc.kind)).ok_or_else(unknown_branch)?;
         // The field of this `lea` ends its instruction, wherever that of the original's was.
         let to_end = (from.code.next_ip() - reloc.offset) as i64;
         self.out.reloc(4, reloc.symbol, reloc::PC32, reloc.addend + to_end - 4, 4);
@@ -574,33 +571,6 @@ impl Rewriter<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether `symbol` names a function of the C library that returns twice.
-pub(crate) fn returns_twice(object: &Object, symbol: u32) -> bool {
-    RETURNS_TWICE.contains(&&object.symbols[symbol as usize].name[..])
-}
-
-/// Whether a reference to `symbol` that is no call of it takes the address of a function that returns twice: what then calls it
-/// does not know that it has to hand over a landing. The C library's `vfork` never returns twice.
-pub(crate) fn is_address_that_returns_twice(object: &Object, symbol: u32) -> bool {
-    let name = &object.symbols[symbol as usize];
-    name.is_undefined() && name.name != b"vfork" && returns_twice(object, symbol)
-}
-
-pub(crate) fn address_that_returns_twice() -> Reason {
-    Reason::new(
-        "it takes the address of a function that returns twice",
-        "call setjmp by its name, in the function that handles its result: it cannot work through a pointer; clang makes one of several \
-         calls with -fno-plt: compile without",
-    )
-}
-
-fn jump_that_returns_twice() -> Reason {
-    Reason::new(
-        "a jump to a function that returns twice",
-        "call setjmp in the function that handles its result, not in one that only passes it on",
-    )
 }
 
 /// When a direct jump is taken; [`None`] stands for the counting jumps.

@@ -18,6 +18,11 @@ pub(crate) const RDI: Reg = 7;
 pub(crate) const R10: Reg = 10;
 pub(crate) const R11: Reg = 11;
 
+/// Whether `reg` cannot be used as the target register of unit U1.
+pub(crate) fn is_reserved_target(reg: Reg) -> bool {
+    matches!(reg, R11 | RSP)
+}
+
 /// `lahf; seto %al`: the arithmetic flags, in ax.
 pub(crate) const FLAGS_TO_RAX: [u8; 4] = [0x9f, 0x0f, 0x90, 0xc0];
 /// `add $0x7f,%al; sahf`: the flags again (the addition overflows if al was 1).

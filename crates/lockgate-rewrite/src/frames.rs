@@ -11,15 +11,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use crate::code::{Code, CodePlace, Key, Through, is_relative};
 use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
 use crate::elf::Object;
 use crate::encode::{RBP, RSP, Reg, number as number_of};
 use crate::landing::Pad;
 use crate::liveness::Liveness;
-use crate::refs::{Code, CodePlace, is_relative};
 use crate::stack::{Plan, constant_move, effect, writes_rsp};
 use crate::switch::Switch;
-use crate::tables::{Key, Through};
 
 /// What frame words hold: E minus this. Every computed frame begins at one place, so that all ways agree, and values of rsp may be
 /// anything that a function can have in its frame.

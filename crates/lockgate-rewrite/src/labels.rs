@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
+use crate::code::{Code, CodePlace, Form, Key, Table, Through, is_relative};
 use crate::decode::{Ins, Text, mark};
 use crate::elf::{Made, Object, Reloc, Section, reloc, shf, sht, sym};
 use crate::encode::{R11, RAX, Reg, number as number_of};
@@ -15,9 +16,7 @@ use crate::error::{Error, Reason};
 use crate::landing::Pad;
 use crate::liveness::{Liveness, is_clear};
 use crate::map::AddressMap;
-use crate::refs::{Code, CodePlace, Form, Table, is_relative};
 use crate::switch::{Goto, Switch, Switches, only_for};
-use crate::tables::{Key, Through};
 
 /// How often jumps are left out that lack registers, and others looked at again, before none is made a unit: hostile objects have many.
 const ROUNDS: usize = 8;
@@ -166,7 +165,7 @@ pub(crate) fn fill(
         let distance = |(number, (entry, target)): (usize, (&Reloc, &CodePlace))| {
             let text = &code.texts[target.0];
             let body = map.section(text.section)?.body(text.code[target.1].start().into())?;
-            let origin = crate::transform::origin(object, map, entry.symbol)?;
+            let origin = map.origin(object, entry.symbol)?;
             let offset = 4 * number as u64;
             let addend = body as i64 - origin + offset as i64;
             Some(Reloc { offset, symbol: entry.symbol, kind: reloc::PC32, addend })

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use crate::code::CodePlace;
 use crate::elf::{Object, Section};
-use crate::refs::CodePlace;
 
 /// A landing pad, and the code whose calls end there.
 pub(crate) struct Pad {

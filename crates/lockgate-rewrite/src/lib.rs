@@ -11,6 +11,7 @@
 mod across;
 mod archive;
 mod branch;
+mod code;
 mod decode;
 mod dwarf;
 mod elf;
@@ -26,6 +27,7 @@ mod operand;
 mod pinpoint;
 mod pointer;
 mod refs;
+mod returns_twice;
 mod rewriter;
 mod stack;
 mod states;

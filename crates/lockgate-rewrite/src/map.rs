@@ -1,6 +1,8 @@
 //! Where the rewritten code of each section lies: the old offset of every instruction against its new one,
 //! and how far rsp has run ahead of, or behind, the original's.
 
+use crate::elf::{Object, sym};
+
 /// Marks an old offset that is no instruction boundary.
 const NONE: u32 = u32::MAX;
 
@@ -148,5 +150,22 @@ impl AddressMap {
     /// The map of section `index` if it was rewritten.
     pub fn section(&self, index: usize) -> Option<&SectionMap> {
         self.sections.get(index)?.as_ref()
+    }
+
+    /// New offset of the code at `old` in section `section`; as it is in sections without code.
+    pub(crate) fn moved(&self, section: usize, old: i64) -> Option<i64> {
+        match self.section(section) {
+            Some(map) => map.start(u64::try_from(old).ok()?).map(|new| new as i64),
+            None => Some(old),
+        }
+    }
+
+    /// New offset of what symbol `number` names in its section.
+    pub(crate) fn origin(&self, object: &Object, number: u32) -> Option<i64> {
+        let symbol = &object.symbols[number as usize];
+        match symbol.kind {
+            sym::SECTION => Some(0),
+            _ => self.moved(symbol.section()?, symbol.value as i64),
+        }
     }
 }

@@ -2,13 +2,13 @@
 
 use iced_x86::{Instruction, Mnemonic, Register};
 
-use crate::branch::{address_that_returns_twice, is_address_that_returns_twice};
+use crate::code::is_relative;
 use crate::decode::{is_rsp, memory_operand};
 use crate::elf::reloc;
 use crate::emit::Target;
 use crate::encode::{Bytes, MAX_LENGTH, Parts};
 use crate::error::Reason;
-use crate::refs::is_relative;
+use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::rewriter::Rewriter;
 
 /// How an operand's address is confined.

@@ -7,14 +7,14 @@ use iced_x86::{Code, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind, R
 use lockgate_abi::code::{LABEL, MAX_MOVE};
 use lockgate_abi::stack::SLOT;
 
+use crate::code::{Code as AllCode, CodePlace};
 use crate::decode::{Ins, Text, is_rsp, mark};
 use crate::elf::Object;
 use crate::emit::{Emitter, Layout, Pos, Target};
-use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, RSP, Reg};
+use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, Reg};
 use crate::error::{Error, Reason};
 use crate::frames::{self, CLASH_LOOP, ENTRY, Frames, State, TextFrames};
 use crate::liveness::Liveness;
-use crate::refs::{Code as AllCode, CodePlace};
 use crate::stack::{self, Plan};
 use crate::switch::Switch;
 use crate::{Options, Stats};
@@ -924,9 +924,4 @@ fn refuse_forbidden(ins: &Ins) -> Result<(), Reason> {
         what,
         "use the portable C version of this code, or an intrinsic that needs no such instruction",
     ))
-}
-
-/// Whether `reg` cannot be used as the target register of unit U1.
-pub(crate) fn is_reserved_target(reg: Reg) -> bool {
-    matches!(reg, R11 | RSP)
 }

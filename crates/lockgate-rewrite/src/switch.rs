@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use iced_x86::{Code as Code64, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use crate::code::{Code, CodePlace, Form, Key, Through};
 use crate::decode::{Text, mark, memory_operand};
 use crate::encode::{RSP, Reg, number};
 use crate::liveness::{Effect, Liveness};
-use crate::refs::{Code, CodePlace, Form};
-use crate::tables::{Key, Through};
 
 /// An indirect jump that becomes unit U4.
 #[derive(Debug, Clone, Copy)]

@@ -9,23 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use iced_x86::{FlowControl, Mnemonic};
 
+use crate::code::{Code, CodePlace, Form, Key, Through, is_relative};
 use crate::decode::{Text, mark};
 use crate::elf::Object;
 use crate::encode::Reg;
 use crate::frames::Groups;
 use crate::liveness::{Effect, Liveness};
-use crate::refs::{Code, CodePlace, Form, is_relative};
 use crate::switch::{Goto, Shape, is_plain_pointer};
-
-/// Section and offset of a table.
-pub(crate) type Key = (usize, u64);
-
-/// A table that a jump goes through, and an instruction that takes its address.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Through {
-    pub(crate) table: Key,
-    pub(crate) from: CodePlace,
-}
 
 /// What a register holds.
 #[derive(Debug, Clone, Copy)]

@@ -1,13 +1,13 @@
 //! One object: decode, rewrite each code section, then move everything that refers to the code.
 
-use crate::branch::{address_that_returns_twice, is_address_that_returns_twice};
+use crate::code::{Code, is_relative};
 use crate::decode::Text;
 use crate::elf::{Object, sym};
 use crate::emit::Layout;
 use crate::error::{Error, Reason};
 use crate::liveness::Liveness;
 use crate::map::AddressMap;
-use crate::refs::{Code, is_relative};
+use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::rewriter::Rewriter;
 use crate::{Options, Rewritten, Stats, across, dwarf, frames, labels, switch, tables};
 
@@ -107,25 +107,11 @@ fn refuse_unsupported(file: &str, object: &Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// New offset of the code at `old` in section `section`; as it is in sections without code.
-fn moved(map: &AddressMap, section: usize, old: i64) -> Option<i64> {
-    match map.section(section) {
-        Some(map) => map.start(u64::try_from(old).ok()?).map(|new| new as i64),
-        None => Some(old),
-    }
-}
-
 /// New addend of a relocation to `symbol` whose target was at `old` in the symbol's section.
 fn new_addend(object: &Object, map: &AddressMap, number: u32, old: i64) -> Option<i64> {
     let symbol = &object.symbols[number as usize];
     let section = symbol.section()?;
-    Some(moved(map, section, old)? - origin(object, map, number)?)
-}
-
-/// New offset of what symbol `number` names in its section.
-pub(crate) fn origin(object: &Object, map: &AddressMap, number: u32) -> Option<i64> {
-    let symbol = &object.symbols[number as usize];
-    if symbol.kind == sym::SECTION { Some(0) } else { moved(map, symbol.section()?, symbol.value as i64) }
+    Some(map.moved(section, old)? - map.origin(object, number)?)
 }
 
 /// Relocations of data that point into code, those of switch tables included.

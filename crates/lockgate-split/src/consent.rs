@@ -44,7 +44,7 @@ impl Consent {
 }
 
 fn said(entries: &[(String, (String, u32))], function: &str) -> Option<Place> {
-    entries.iter().find(|(name, _)| name == function).map(|(_, at)| crate::unit::place(at))
+    entries.iter().find(|(name, _)| name == function).map(|(_, at)| Place { file: at.0.clone(), line: at.1 })
 }
 
 /// Reads `source` as libclang, with `arguments`, finds it.

@@ -62,7 +62,7 @@ fn make(
     folder: &Path,
     progress: Progress<'_>,
 ) -> Result<[PathBuf; 2], Error> {
-    let word = plan::word(&domain.name);
+    let word = lockgate_stubs::name::word(&domain.name);
     let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(Error::io("write", path));
     let declarations = declarations(&domain.units);
     let gates: BTreeSet<String> = domain.gates.keys().cloned().collect();

@@ -23,7 +23,7 @@ const VARIABLES: [&str; 13] = [
 
 /// The variable of the environment that says where the module of the library or domain `name` is.
 pub fn variable(name: &str) -> String {
-    format!("LOCKGATE_{}", crate::plan::word(name).to_uppercase())
+    format!("LOCKGATE_{}", word(name).to_uppercase())
 }
 
 /// Whether `name` can be the name of a library or a domain.
@@ -81,6 +81,12 @@ pub fn is_called(name: &str) -> bool {
         "va_start",
     ];
     CALLED.contains(&name)
+}
+
+/// A word of C made of `text`.
+pub fn word(text: &str) -> String {
+    let plain = text.strip_prefix("struct ").or_else(|| text.strip_prefix("union ")).unwrap_or(text);
+    plain.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
 #[cfg(test)]

@@ -295,6 +295,21 @@ pub(crate) fn library(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Error>
     })
 }
 
+/// What ld will see, in order.
+#[derive(Debug, Clone)]
+pub(crate) enum Part {
+    Input(Input),
+    /// For ld, in this place.
+    Option(String),
+}
+
+pub(crate) fn inputs(parts: &[Part]) -> impl Iterator<Item = &Input> {
+    parts.iter().filter_map(|part| match part {
+        Part::Input(input) => Some(input),
+        Part::Option(_) => None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_name;

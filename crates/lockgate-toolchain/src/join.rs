@@ -1,6 +1,5 @@
 //! A module that joins a domain: what it does not define itself, the domain's base does, other modules that joined, or the host.
 
-use crate::ld::Undefined;
 use crate::{Error, Prototype};
 use lockgate_outside::printable;
 use lockgate_verify::Module;
@@ -35,6 +34,14 @@ pub(crate) struct Foreign {
     pub functions: Vec<String>,
     /// Weak symbols that nobody defines: their address is zero.
     pub absent: Vec<String>,
+}
+
+/// A symbol that the inputs use and nothing defines.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Undefined {
+    pub name: String,
+    /// Nothing needs to define it.
+    pub weak: bool,
 }
 
 impl Provider {

@@ -1,7 +1,7 @@
 //! One run of GNU ld with `sysroot/module.ld`.
 
 use crate::input::Input;
-use crate::join::Foreign;
+use crate::join::{Foreign, Undefined};
 use crate::{Error, process, tools::Tools};
 use object::read::elf::{ElfFile64, ElfSymbol64};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind, elf};
@@ -27,14 +27,6 @@ pub(crate) struct Job<'a> {
     pub foreign: Option<&'a Foreign>,
     /// Paths of rewritten inputs, with the names that messages should use instead.
     pub names: Vec<(PathBuf, String)>,
-}
-
-/// A symbol that the inputs use and nothing defines.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Undefined {
-    pub name: String,
-    /// Nothing needs to define it.
-    pub weak: bool,
 }
 
 impl Job<'_> {

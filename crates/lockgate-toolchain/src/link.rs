@@ -1,7 +1,7 @@
 //! From objects and archives to a verified module.
 
 use crate::glue::{self, Notes};
-use crate::input::{self, Input, Kind};
+use crate::input::{self, Input, Kind, Part, inputs};
 use crate::join::{self, Provider};
 use crate::rewritten::Rewritten;
 use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto, signatures};
@@ -41,14 +41,6 @@ enum Item {
     Part(Part),
     /// `-lname`, searched when all folders are known.
     Library(String),
-}
-
-/// What ld will see, in order.
-#[derive(Debug, Clone)]
-pub(crate) enum Part {
-    Input(Input),
-    /// For ld, in this place.
-    Option(String),
 }
 
 /// What [`Link::run`] made.
@@ -391,13 +383,6 @@ fn keep(path: &Path, file: &[u8]) -> Result<(), Error> {
         return Err(Error::Io { action: "write", path: path.to_owned(), error });
     }
     put(path, file, EXECUTABLE)
-}
-
-pub(crate) fn inputs(parts: &[Part]) -> impl Iterator<Item = &Input> {
-    parts.iter().filter_map(|part| match part {
-        Part::Input(input) => Some(input),
-        Part::Option(_) => None,
-    })
 }
 
 /// Adds a prototype; the same one twice counts once.

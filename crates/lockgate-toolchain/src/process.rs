@@ -6,6 +6,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
+/// The remedy when something is missing.
+pub(crate) const INSTALL: &str = "install gcc, binutils and musl: apt-get install gcc musl-dev (Debian, Ubuntu), \
+    dnf install gcc musl-devel musl-libc-static (Fedora), or name them with LOCKGATE_GCC and LOCKGATE_MUSL";
+
 /// Runs `command` with its output captured.
 ///
 /// # Errors
@@ -35,10 +39,7 @@ pub(crate) fn cannot_start(command: &Command, error: &std::io::Error) -> Error {
         let error = std::io::Error::new(error.kind(), error.to_string());
         return Error::Io { action, path: command.get_program().into(), error };
     }
-    Error::Missing {
-        what: format!("{} ({error})", program(command)),
-        remedy: crate::tools::INSTALL.to_owned(),
-    }
+    Error::Missing { what: format!("{} ({error})", program(command)), remedy: INSTALL.to_owned() }
 }
 
 /// Gives `command` arguments in a file in `folder`, as GNU programs read it: there may be more than a command line holds.

@@ -1,8 +1,7 @@
 //! The inputs of a link, rewritten, as ld will see them.
 
 use crate::cache::Key;
-use crate::input::{Input, Kind};
-use crate::link::{Part, inputs};
+use crate::input::{Input, Kind, Part, inputs};
 use crate::{Error, Progress, Sysroot};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,11 @@
 //! What the driver uses of the machine: gcc, GNU ld, musl's headers and archive, libgcc.
 
 use crate::cache::{Cache, Key};
+use crate::process::INSTALL;
 use crate::{Error, process};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The remedy when something is missing.
-pub(crate) const INSTALL: &str = "install gcc, binutils and musl: apt-get install gcc musl-dev (Debian, Ubuntu), \
-    dnf install gcc musl-devel musl-libc-static (Fedora), or name them with LOCKGATE_GCC and LOCKGATE_MUSL";
 
 /// Where distributions put musl: headers, archive.
 const MUSL: &[(&str, &str)] = &[

@@ -1,7 +1,17 @@
 //! Checked little-endian reads of an untrusted ELF file. Layouts and constants: System V gABI 4.1,
 //! chapters 4 and 5, and the x86-64 psABI.
 
-use crate::ParseError;
+/// Why a file is not a module.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, thiserror::Error)]
+#[error("{what} (at file offset {offset:#x}); {remedy}")]
+pub struct ParseError {
+    /// What is wrong.
+    pub what: String,
+    /// Where in the file.
+    pub offset: u64,
+    /// What to do about it.
+    pub remedy: String,
+}
 
 pub(crate) const ET_DYN: u16 = 3;
 pub(crate) const EM_X86_64: u16 = 62;

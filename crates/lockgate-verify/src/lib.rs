@@ -31,11 +31,11 @@ mod units;
 mod verify;
 
 pub use control::Control;
+pub use elf::ParseError;
 pub use frame::{Frames, State, States};
 pub use function::Functions;
-pub use module::{
-    Export, Import, Join, Module, ParseError, Relocation, Segment, SegmentKind, Symbol, Symbolic, Word,
-};
+pub use module::{Export, Join, Module, Relocation, Segment, SegmentKind, Symbol, Word};
+pub use notes::{Import, Symbolic};
 pub use reading::{Operand, Reading};
 pub use verify::{states, verify};
 

@@ -3,9 +3,9 @@
 //! What is mapped, relocated or called comes from the program headers alone, as in any ELF loader; the section
 //! headers give only the names in [`Module::symbols`], on which nothing depends.
 
-use crate::State;
-use crate::elf::{self, File, ProgramHeader, RawSymbol, Strings, error};
-use crate::notes::Notes;
+use crate::elf::{self, File, ParseError, ProgramHeader, RawSymbol, Strings, error};
+use crate::frame::State;
+use crate::notes::{Import, Notes, Symbolic};
 use lockgate_abi::{PAGE, code, window};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -55,17 +55,6 @@ pub struct Export {
     pub address: u64,
 }
 
-/// A host procedure that the module calls through a gate.
-#[derive(Debug, Clone)]
-pub struct Import {
-    /// Name.
-    pub name: String,
-    /// C prototype from the notes, if known.
-    pub signature: Option<String>,
-    /// Slot of the gate table.
-    pub slot: u16,
-}
-
 /// What a module that joins a domain has from others.
 #[derive(Debug, Clone)]
 pub struct Join {
@@ -75,17 +64,6 @@ pub struct Join {
     pub symbols: Vec<Symbolic>,
     /// Words of data that hold their addresses, in address order, disjoint from each other and from the relocations.
     pub words: Vec<Word>,
-}
-
-/// A symbol that others define.
-#[derive(Debug, Clone)]
-pub struct Symbolic {
-    /// Name.
-    pub name: String,
-    /// C prototype from the notes, if known.
-    pub signature: Option<String>,
-    /// It is a function of the host; else an export of another module.
-    pub of_host: bool,
 }
 
 /// `*(u64*)(image + at) = address of symbols[symbol] + addend` (R_X86_64_64, R_X86_64_GLOB_DAT).
@@ -142,18 +120,6 @@ pub struct Module {
     pub states: Vec<(u64, State)>,
     /// Functions of `.symtab`, by address; empty if the module is stripped. Names for reports only.
     pub symbols: Vec<Symbol>,
-}
-
-/// Why a file is not a module.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, thiserror::Error)]
-#[error("{what} (at file offset {offset:#x}); {remedy}")]
-pub struct ParseError {
-    /// What is wrong.
-    pub what: String,
-    /// Where in the file.
-    pub offset: u64,
-    /// What to do about it.
-    pub remedy: String,
 }
 
 /// Program headers of a module; ours have about ten.

@@ -1,9 +1,31 @@
 //! The notes of a module (`lockgate_abi::note`).
 
-use crate::elf::{File, error};
-use crate::{Import, ParseError, State, Symbolic};
+use crate::elf::{File, ParseError, error};
+use crate::frame::State;
 use lockgate_abi::{ABI_VERSION, gate, note, window};
 use std::collections::BTreeMap;
+
+/// A host procedure that the module calls through a gate.
+#[derive(Debug, Clone)]
+pub struct Import {
+    /// Name.
+    pub name: String,
+    /// C prototype from the notes, if known.
+    pub signature: Option<String>,
+    /// Slot of the gate table.
+    pub slot: u16,
+}
+
+/// A symbol that others define.
+#[derive(Debug, Clone)]
+pub struct Symbolic {
+    /// Name.
+    pub name: String,
+    /// C prototype from the notes, if known.
+    pub signature: Option<String>,
+    /// It is a function of the host; else an export of another module.
+    pub of_host: bool,
+}
 
 /// What the notes say. Later notes of the same type continue earlier ones, except [`note::ABI`] and [`note::STATES`],
 /// which occur once.

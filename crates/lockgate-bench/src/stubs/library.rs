@@ -301,11 +301,3 @@ impl Kit<'_> {
         sources.iter().map(object).collect()
     }
 }
-
-/// Installs the library that cargo has built in `from` under `prefix`.
-///
-/// `root` is that of the repository.
-pub fn install(root: &Path, from: &Path, prefix: &Path) -> anyhow::Result<()> {
-    let mut install = Command::new(root.join("scripts/install-library.sh"));
-    done(install.arg(from).arg(prefix)).map(drop)
-}

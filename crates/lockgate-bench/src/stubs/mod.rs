@@ -66,7 +66,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
     let works = options.chosen(WORK, |work| work.metric)?;
     let corpus = Corpus::locate()?;
     let folder = tempfile::tempdir()?;
-    let prefix = crate::capi::library(corpus.root(), folder.path())?;
+    let prefix = crate::installed::library(corpus.root(), folder.path())?;
     let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
     let kit = Kit { corpus: &corpus, lockgate, prefix: &prefix, optimisation: "-O2", layouts: rounds };
     let mut built: Vec<(&str, Built)> = Vec::new();

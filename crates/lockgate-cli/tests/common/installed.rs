@@ -1,5 +1,5 @@
 //! The library for programs of the tests, installed as a user's.
-use lockgate_bench::stubs::library;
+use lockgate_bench::install;
 // Cargo builds the library beside the tests because they name it.
 use lockgate_c as _;
 use lockgate_corpus::Corpus;
@@ -18,7 +18,7 @@ pub fn prefix() -> &'static Path {
         let test = std::env::current_exe().expect("a test has a path");
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate");
         let from = test.parent().expect("a folder");
-        library::install(corpus().root(), from, &prefix).expect("the library installs");
+        install(corpus().root(), from, &prefix).expect("the library installs");
         prefix
     })
 }

@@ -1,5 +1,7 @@
 //! The oracles.
 
+use crate::Target;
+
 pub mod annotation;
 pub mod code;
 pub mod dwarf;
@@ -13,3 +15,29 @@ pub mod split_text;
 pub mod stubs;
 pub mod syscalls;
 pub mod verifier;
+
+/// All oracles.
+pub const TARGETS: &[Target] = &[
+    verifier::TARGET,
+    module::TARGET,
+    rewriter::OBJECT,
+    rewriter::ARCHIVE,
+    code::TARGET,
+    proxy::TARGET,
+    syscalls::TARGET,
+    dwarf::TARGET,
+    signature::TARGET,
+    annotation::TARGET,
+    stubs::TARGET,
+    marshal::TARGET,
+    split_text::TARGET,
+    link::TARGET,
+];
+
+impl Target {
+    /// The oracle of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Target> {
+        TARGETS.iter().find(|target| target.name == name)
+    }
+}

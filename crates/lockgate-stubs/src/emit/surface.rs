@@ -90,7 +90,7 @@ pub enum Role<'a> {
 impl<'a> Surface<'a> {
     /// The form of all that has one.
     pub fn of(plan: &'a Plan, target: &Target) -> Surface<'a> {
-        let name = crate::plan::word(&super::name_of(plan, target));
+        let name = crate::name::word(&super::name_of(plan, target));
         let mut surface = Surface {
             plan,
             name,
@@ -138,19 +138,19 @@ impl<'a> Surface<'a> {
                 let handle = crate::plan::handle_name(pointer);
                 if let Some(number) = self.plan.handles.iter().position(|known| *known == handle) {
                     let name = pointer.names.first().or(to.names.first()).unwrap_or(&handle);
-                    self.handles.entry(number + 1).or_insert_with(|| crate::plan::word(name));
+                    self.handles.entry(number + 1).or_insert_with(|| crate::name::word(name));
                 }
             }
             if let Shape::Record(key) = &to.shape {
                 let name = to.names.first().unwrap_or(key);
-                self.records.entry(key.clone()).or_insert_with(|| crate::plan::word(name));
+                self.records.entry(key.clone()).or_insert_with(|| crate::name::word(name));
             }
         }
     }
 
     /// The name of a type of handles.
     pub fn handle(&self, number: usize) -> String {
-        let plain = || crate::plan::word(&self.plan.handles[number - 1]);
+        let plain = || crate::name::word(&self.plan.handles[number - 1]);
         self.handles.get(&number).cloned().unwrap_or_else(plain)
     }
 
@@ -161,7 +161,7 @@ impl<'a> Surface<'a> {
 
     /// The name of a structure.
     pub fn record(&self, key: &str) -> String {
-        self.records.get(key).cloned().unwrap_or_else(|| crate::plan::word(key))
+        self.records.get(key).cloned().unwrap_or_else(|| crate::name::word(key))
     }
 
     /// What parameter `number` of `function` is to its caller.

@@ -1012,9 +1012,3 @@ fn is_ours(name: &str) -> No {
         remedy: "give it another name, or leave the function out with LG_OMIT".into(),
     }
 }
-
-/// A word of C made of `text`.
-pub fn word(text: &str) -> String {
-    let plain = text.strip_prefix("struct ").or_else(|| text.strip_prefix("union ")).unwrap_or(text);
-    plain.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
-}

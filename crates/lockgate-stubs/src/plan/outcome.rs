@@ -1,10 +1,11 @@
 //! From the library to the program.
 use super::passing::handle_name;
 use super::places::{Place, belong};
-use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no, word};
+use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
 use crate::header::merge;
 use crate::header::model::{CType, Parameter, Prototype, Shape};
+use crate::name::word;
 
 impl Planner<'_> {
     /// How `parameter` (a result, a callback's parameter, a field) comes out, beside `siblings`. Results may be null

@@ -1,8 +1,9 @@
 //! Structures.
 use super::places::{Place, belong};
-use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, no, word};
+use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, no};
 use crate::annotation::Direction;
 use crate::header::model::{CType, Header, Parameter, Shape};
+use crate::name::word;
 use std::collections::BTreeSet;
 
 impl Planner<'_> {

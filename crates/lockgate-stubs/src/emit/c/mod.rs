@@ -7,7 +7,8 @@ mod record;
 
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::{FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan, word};
+use crate::name::word;
+use crate::plan::{FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan};
 use declare::prototype;
 use std::fmt::Write as _;
 

@@ -177,7 +177,7 @@ fn element_in(kind: &CType, surface: &Surface<'_>) -> String {
 
 /// The name of an enumeration's class.
 fn enumeration(key: &str) -> String {
-    word(&crate::plan::word(key.trim_start_matches("enum ")))
+    word(&crate::name::word(key.trim_start_matches("enum ")))
 }
 
 /// Python for `expression`; `scope` says what stands for names.

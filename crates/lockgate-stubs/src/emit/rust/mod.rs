@@ -141,7 +141,7 @@ fn type_name(name: &str) -> String {
         "TryFrom",
         "Vec",
     ];
-    let name = crate::plan::word(name.trim_start_matches("enum "));
+    let name = crate::name::word(name.trim_start_matches("enum "));
     let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
     let name: String = name.split('_').filter(|part| !part.is_empty()).map(capital).collect();
     if TAKEN.contains(&&*name) { name + "_" } else { name }

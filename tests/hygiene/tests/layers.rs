@@ -1,0 +1,221 @@
+//! Nothing imports upward: the order of crates, and of the modules in each, is `layers.txt`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
+}
+
+/// A layer: modules that may not import each other, unless the list says that they are one cycle still.
+struct Layer {
+    modules: BTreeSet<String>,
+    is_cycle: bool,
+}
+
+/// The list: crates in their order, with their layers.
+fn list() -> Vec<(String, Vec<Layer>)> {
+    let text = fs::read_to_string(root().join("tests/hygiene/layers.txt")).expect("the list");
+    let mut crates: Vec<(String, Vec<Layer>)> = Vec::new();
+    for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.strip_prefix("    ") {
+            None => crates.push((line.to_owned(), Vec::new())),
+            Some(modules) => {
+                let (is_cycle, modules) = match modules.strip_prefix("cycle: ") {
+                    Some(rest) => (true, rest),
+                    None => (false, modules),
+                };
+                let modules = modules.split_whitespace().map(str::to_owned).collect();
+                crates.last_mut().expect("a crate comes first").1.push(Layer { modules, is_cycle });
+            }
+        }
+    }
+    crates
+}
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// A file's code, without comments and tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a source file");
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The first names of all paths that follow `prefix`, `crate::` for one, in groups in braces, too.
+fn first_names(code: &str, prefix: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (at, _) in code.match_indices(prefix) {
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+            continue;
+        }
+        let rest = &code[at + prefix.len()..];
+        let mut word = String::new();
+        let mut depth = 0;
+        // In a group, names of its own level only.
+        let mut counts = true;
+        for c in rest.chars() {
+            if c.is_alphanumeric() || c == '_' {
+                word.push(c);
+                continue;
+            }
+            if !word.is_empty() {
+                if counts && depth <= 1 {
+                    names.insert(std::mem::take(&mut word));
+                }
+                word.clear();
+                counts = false;
+            }
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth <= 1 => counts = true,
+                _ => (),
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        if depth == 0 && counts && !word.is_empty() {
+            names.insert(word);
+        }
+    }
+    names
+}
+
+/// The modules that files name by other paths: `#[path = "..."] mod name;`.
+fn other_paths(lib: &str) -> BTreeMap<String, String> {
+    let mut paths = BTreeMap::new();
+    for piece in lib.split("#[path = \"").skip(1) {
+        let (path, rest) = piece.split_once('"').expect("a path ends");
+        let name = rest.split("mod ").nth(1).and_then(|rest| rest.split(';').next()).expect("a module");
+        let folder = path.split('/').next().unwrap_or_default();
+        paths.insert(name.trim().to_owned(), folder.trim_end_matches(".rs").to_owned());
+    }
+    paths
+}
+
+/// What the root of a crate passes on, by name: `pub use module::{A, B};`.
+fn passed_on(lib: &str) -> BTreeMap<String, String> {
+    let mut names = BTreeMap::new();
+    for piece in lib.split("use ").skip(1) {
+        let Some((path, _)) = piece.split_once(';') else { continue };
+        let path = path.trim_start_matches("crate::").trim_start_matches("self::");
+        let Some((module, rest)) = path.split_once("::") else { continue };
+        for name in rest.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty()) {
+            names.insert(name.to_owned(), module.to_owned());
+        }
+    }
+    names
+}
+
+/// By module: the others that it imports, and where.
+fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
+    let lib = ["lib.rs", "main.rs"].into_iter().map(|name| source.join(name)).find(|path| path.exists());
+    let lib = code(&lib.expect("a crate has a root"));
+    let (paths, passed_on) = (other_paths(&lib), passed_on(&lib));
+    let mut files = Vec::new();
+    rust_files(source, &mut files);
+    let top = |path: &Path| {
+        let first = path.strip_prefix(source).expect("below it").components().next().expect("a name");
+        first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
+    };
+    let modules: BTreeSet<String> = files.iter().map(|path| top(path)).collect();
+    let mut found: BTreeMap<String, BTreeMap<String, PathBuf>> = BTreeMap::new();
+    for path in &files {
+        let own = top(path);
+        if own == "lib" || own == "main" || path.to_string_lossy().contains("tests") {
+            continue;
+        }
+        let code = code(path);
+        let mut names = first_names(&code, "crate::");
+        if path.parent() == Some(source) {
+            names.extend(first_names(&code, "super::"));
+        }
+        let imported = found.entry(own.clone()).or_default();
+        for name in names {
+            let name = paths.get(&name).unwrap_or(&name);
+            let module = if modules.contains(name) { Some(name) } else { passed_on.get(name) };
+            if let Some(module) = module.filter(|module| modules.contains(*module) && **module != own) {
+                imported.entry(module.clone()).or_insert_with(|| path.clone());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn names_behind_a_prefix_are_found() {
+    let code =
+        "use crate::{a::{x, y}, b, c as d};\nuse crate::e::f;\nlet g = crate::h::i(crate::j);\nmycrate::k";
+    let names: Vec<String> = first_names(code, "crate::").into_iter().collect();
+    assert_eq!(names, ["a", "b", "c", "e", "h", "j"]);
+}
+
+#[test]
+fn modules_import_lower_layers_only() {
+    let mut wrong = Vec::new();
+    for (name, layers) in list() {
+        let source = root().join(&name).join("src");
+        let layer_of = |module: &str| layers.iter().position(|layer| layer.modules.contains(module));
+        let found = imports(&source);
+        for layer in &layers {
+            for module in layer.modules.iter().filter(|module| !found.contains_key(*module)) {
+                wrong.push(format!("{name}: the list has a module `{module}`, the crate has none"));
+            }
+        }
+        for (module, imported) in &found {
+            let Some(own) = layer_of(module) else {
+                wrong.push(format!("{name}: the list does not have the module `{module}`"));
+                continue;
+            };
+            for (other, path) in imported {
+                let is_below = layer_of(other).is_some_and(|layer| layer < own);
+                if !is_below && !(layers[own].is_cycle && layer_of(other) == Some(own)) {
+                    let path = path.strip_prefix(root()).expect("in the tree").display();
+                    wrong.push(format!(
+                        "{name}: `{module}` imports `{other}`, which is no lower layer: {path}"
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn crates_depend_on_lower_crates_only() {
+    let list = list();
+    let place = |name: &str| list.iter().position(|(path, _)| path.rsplit('/').next() == Some(name));
+    let mut wrong = Vec::new();
+    let folder = root().join("crates");
+    for entry in fs::read_dir(&folder).expect("the crates") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        let Ok(manifest) = fs::read_to_string(folder.join(&name).join("Cargo.toml")) else { continue };
+        let Some(own) = place(&name) else {
+            wrong.push(format!("the list does not have the crate {name}"));
+            continue;
+        };
+        let dependencies =
+            manifest.split("\n[").find(|part| part.starts_with("dependencies]")).unwrap_or_default();
+        for line in dependencies.lines() {
+            let other = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            if place(other).is_some_and(|other| other >= own) {
+                wrong.push(format!("{name} depends on {other}, which does not come before it"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
