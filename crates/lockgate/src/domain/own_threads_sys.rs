@@ -34,7 +34,7 @@ pub fn is_modules_thread() -> bool {
 pub(crate) fn starter() -> Option<u32> {
     // SAFETY: the thread's own, there until it is taken out.
     unsafe { LIFE.get().as_ref() }
-        .map(|life| &life.running.0)
+        .map(|life| &life.running.core)
         .filter(|core| !core.is_inherited())
         .map(|core| core.id())
 }
@@ -49,6 +49,8 @@ pub(super) struct OwnThreads {
 #[derive(Default)]
 struct Books {
     running: u32,
+    /// Those of them that count against the limit: all but what is about to tell whoever waits for its end.
+    counted: u32,
     /// Why the first of them ended the whole domain.
     error: Option<CallError>,
 }
@@ -87,25 +89,38 @@ impl OwnThreads {
 }
 
 /// Counts a thread until it is dropped.
-struct Running(Arc<Core>);
+struct Running {
+    core: Arc<Core>,
+    /// Its place under the limit was given back.
+    uncounted: Cell<bool>,
+}
 
 impl Running {
     fn new(core: Arc<Core>) -> Result<Running, Errno> {
         let limit = core.options().limits.own_threads;
         {
             let mut books = core.own_threads().books();
-            if books.running >= limit {
+            if books.counted >= limit {
                 return Err(Errno::AGAIN);
             }
             books.running += 1;
+            books.counted += 1;
         }
-        Ok(Running(core))
+        Ok(Running { core, uncounted: Cell::new(false) })
+    }
+
+    /// Gives its place under the limit back: who has joined all threads can start as many again.
+    fn uncount(&self) {
+        if !self.uncounted.replace(true) {
+            self.core.own_threads().books().counted -= 1;
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let own = self.0.own_threads();
+        self.uncount();
+        let own = self.core.own_threads();
         own.books().running -= 1;
         own.ended.notify_all();
     }
@@ -119,7 +134,7 @@ impl Threads for Core {
             Arc::from_raw(self)
         };
         let running = Running::new(core)?;
-        let entry = Binding::internal(&running.0, symbol::THREAD_START).ok_or(Errno::NOSYS)?;
+        let entry = Binding::internal(&running.core, symbol::THREAD_START).ok_or(Errno::NOSYS)?;
         let entry = entry.map_err(|_| Errno::AGAIN)?;
         let (tell, told) = channel();
         let name = format!("lockgate-{}", self.name());
@@ -140,7 +155,7 @@ impl Threads for Core {
 fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
     LIFE.set(Box::into_raw(Box::new(life)));
     // SAFETY: there until the thread's end, or the end of this function.
-    let Life { running: Running(core), entry, start } = unsafe { &*LIFE.get() };
+    let Life { running: Running { core, .. }, entry, start } = unsafe { &*LIFE.get() };
     let Some(slot) = begin(core, *start, &tell) else { return end_life() };
     drop(tell);
     let end = entry.invoke(&[start.argument]);
@@ -199,7 +214,7 @@ impl Core {
     /// What the calling thread has of this domain, whose module has started it.
     fn life(&self) -> Option<&'static Life> {
         // SAFETY: the thread's own; those who ask let go of it before it goes.
-        unsafe { LIFE.get().as_ref() }.filter(|life| ptr::eq(&*life.running.0, self))
+        unsafe { LIFE.get().as_ref() }.filter(|life| ptr::eq(&*life.running.core, self))
     }
 
     /// Where the calling thread is the module's and a function of the host's has ended it, libc cleans up behind it, as if it had been
@@ -213,6 +228,7 @@ impl Core {
     /// Nothing of the domain is in use by the calling thread any more: whoever waits for its end is told, if the module has started it.
     pub(super) fn own_thread_ended(&self) {
         if let Some(life) = self.life() {
+            life.running.uncount();
             self.process().thread_ended(&self.services(), life.start);
             end_life();
         }
